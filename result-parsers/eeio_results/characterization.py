@@ -1,0 +1,342 @@
+"""The four-level characterization: bandwidth, power, energy and efficiency of each experiment.
+
+Method: papers' own (docs/method.md). Repetitions are summed up as median and quartiles; efficiency
+is bandwidth over mean power, per repetition, then the median (Pavan et al. 2018, section 6).
+"""
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from eeio_results.record import LEVELS, CacheLayers, Experiment, Level, Phase, Run
+from eeio_results.store import Campaign
+
+# A value for the whole machine says most; parts follow.
+_DOMAIN_ORDER = ("system", "package", "dram", "device")
+_NO_PROFILE = "no profile of this level is in the suite yet"
+
+
+@dataclass(frozen=True)
+class Quartiles:
+    """Median and quartiles (linear interpolation between order statistics, R's type 7)."""
+
+    median: float
+    q1: float
+    q3: float
+
+
+def quartiles(values: Sequence[float]) -> Quartiles | None:
+    """None without values; one value is its own quartiles."""
+    if not values:
+        return None
+    if len(values) == 1:
+        return Quartiles(values[0], values[0], values[0])
+    q1, median, q3 = statistics.quantiles(values, n=4, method="inclusive")
+    return Quartiles(median, q1, q3)
+
+
+@dataclass(frozen=True)
+class DomainFigures:
+    """What one meter saw of one power domain, over the valid repetitions."""
+
+    power_domain: str
+    meter: str
+    energy_kind: str
+    n: int
+    power_w: Quartiles | None
+    energy_j: Quartiles | None
+    energy_uncertainty_j: Quartiles | None
+    efficiency_bytes_per_j: Quartiles | None
+    efficiency_values: tuple[float, ...]
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One experiment, one kind of I/O. `domains` holds the measured sources, `estimates` the
+    modelled ones, which are never mixed with them. A null figure has its reason in `reasons`."""
+
+    campaign: str
+    preset: str
+    level: Level
+    experiment: Experiment | None
+    phase: str | None
+    operation: str | None
+    spatiality: str | None
+    request_size_bytes: int | None
+    cache: CacheLayers
+    n: int
+    invalid_runs: int
+    bandwidth_bytes_per_s: Quartiles | None
+    bandwidth_values: tuple[float, ...] = ()
+    domains: tuple[DomainFigures, ...] = ()
+    estimates: tuple[DomainFigures, ...] = ()
+    reasons: dict[str, str] = field(default_factory=dict)
+    invalid_reasons: tuple[str, ...] = ()
+
+    @property
+    def measured(self) -> DomainFigures | None:
+        """The widest measured domain that has a value."""
+        return next((d for d in self.domains if d.power_w is not None), None)
+
+    def to_json(self) -> dict[str, Any]:
+        """An object of the `characterization` list (schemas/report.schema.json)."""
+        best = self.measured
+        experiment = self.experiment
+        reasons = sorted(set(self.reasons.values()))
+        kinds = [d.energy_kind for d in ([best] if best else self.estimates)]
+        return {
+            "campaign": self.campaign,
+            "preset": self.preset,
+            "level": self.level,
+            "tool": experiment.tool if experiment else None,
+            "operation": self.operation,
+            "spatiality": self.spatiality,
+            "request_size_bytes": self.request_size_bytes,
+            "cache": asdict(self.cache),
+            "phase": self.phase,
+            "target": experiment.target if experiment else None,
+            "api": experiment.api if experiment else None,
+            "processes": experiment.processes if experiment else None,
+            "n": self.n,
+            "invalid_runs": self.invalid_runs,
+            "bandwidth_bytes_per_s": _json(self.bandwidth_bytes_per_s),
+            "power_w": _json(best.power_w if best else None),
+            "energy_j": _json(best.energy_j if best else None),
+            "efficiency_bytes_per_j": _json(best.efficiency_bytes_per_j if best else None),
+            "energy_kind": kinds[0] if kinds else None,
+            "power_domain": best.power_domain if best else None,
+            "meter": best.meter if best else None,
+            "domains": [_domain_json(figures) for figures in self.domains],
+            "estimates": [_domain_json(figures) for figures in self.estimates],
+            "reason": "; ".join(reasons) or None,
+            "reasons": self.reasons,
+            "invalid_reasons": list(self.invalid_reasons),
+        }
+
+
+@dataclass(frozen=True)
+class ContextRow:
+    """A figure of the machine (lmbench), over the repetitions."""
+
+    campaign: str
+    name: str
+    unit: str
+    n: int
+    value: Quartiles
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "campaign": self.campaign,
+            "name": self.name,
+            "unit": self.unit,
+            "n": self.n,
+            **asdict(self.value),
+        }
+
+
+def _json(figures: Quartiles | None) -> dict[str, float] | None:
+    return asdict(figures) if figures else None
+
+
+def _domain_json(figures: DomainFigures) -> dict[str, Any]:
+    body = asdict(figures)
+    del body["efficiency_values"]  # drawn in plots; the records hold them
+    return body
+
+
+def characterize(campaign: Campaign) -> list[Row]:
+    """Every row of one campaign, levels in their order, the not measured ones with the reason."""
+    groups: dict[str, list[Run]] = {}
+    for run in campaign.runs:
+        groups.setdefault(run.experiment.id, []).append(run)
+    rows: list[Row] = []
+    for item in campaign.body["experiments"]:
+        experiment = Experiment.from_json(item["experiment"])
+        if experiment.level in LEVELS:
+            rows += _experiment_rows(campaign, experiment, groups.get(experiment.id, []))
+    for item in campaign.body["not_measured"]:
+        experiment = Experiment.from_json(item["experiment"])
+        if experiment.level in LEVELS:
+            rows.append(_missing_row(campaign, experiment.level, experiment, item["reason"]))
+    for level in LEVELS:
+        if not any(row.level == level for row in rows):
+            rows.append(_missing_row(campaign, level, None, _NO_PROFILE))
+    return sorted(rows, key=_sort_key)
+
+
+def context(campaign: Campaign) -> list[ContextRow]:
+    """The machine's own figures: memory bandwidth, latencies."""
+    values: dict[tuple[str, str], list[float]] = {}
+    for run in campaign.runs:
+        if not run.validity:
+            for figure in run.context:
+                values.setdefault((figure.name, figure.unit), []).append(figure.value)
+    rows = []
+    for (name, unit), found in values.items():
+        summary = quartiles(found)
+        assert summary is not None
+        rows.append(ContextRow(campaign.name, name, unit, len(found), summary))
+    return rows
+
+
+def _sort_key(row: Row) -> tuple[Any, ...]:
+    experiment = row.experiment
+    return (
+        LEVELS.index(row.level),
+        experiment is None,
+        experiment.target if experiment else "",
+        experiment.tool if experiment else "",
+        row.operation or "",
+        ("sequential", "random", "strided", "mixed", None).index(row.spatiality),
+        row.request_size_bytes or 0,
+        row.cache.buffer or "",
+        row.cache.disk or "",
+        row.phase or "",
+    )
+
+
+def _experiment_rows(campaign: Campaign, experiment: Experiment, runs: list[Run]) -> list[Row]:
+    if not runs:
+        reason = "the campaign ended before this experiment ran; `eeio resume` goes on"
+        return [_missing_row(campaign, experiment.level, experiment, reason)]
+    failed = [run for run in runs if run.validity]
+    names = list(dict.fromkeys(phase.name for run in runs for phase in run.phases))
+    if not names:
+        reasons = tuple(dict.fromkeys(reason for run in failed for reason in run.validity))
+        row = _missing_row(
+            campaign,
+            experiment.level,
+            experiment,
+            reasons[0] if reasons else "the tool reported no I/O",
+        )
+        return [replace(row, invalid_runs=len(failed), invalid_reasons=reasons)]
+    return [_phase_row(campaign, experiment, runs, name) for name in names]
+
+
+def _missing_row(
+    campaign: Campaign, level: Level, experiment: Experiment | None, reason: str
+) -> Row:
+    words = f"not measured: {reason}"
+    return Row(
+        campaign=campaign.name,
+        preset=campaign.preset,
+        level=level,
+        experiment=experiment,
+        phase=None,
+        operation=experiment.operation if experiment else None,
+        spatiality=experiment.spatiality if experiment else None,
+        request_size_bytes=experiment.request_size_bytes if experiment else None,
+        cache=experiment.cache if experiment else CacheLayers(),
+        n=0,
+        invalid_runs=0,
+        bandwidth_bytes_per_s=None,
+        reasons=dict.fromkeys(
+            ("bandwidth_bytes_per_s", "power_w", "energy_j", "efficiency_bytes_per_j"), words
+        ),
+    )
+
+
+def _phase_row(campaign: Campaign, experiment: Experiment, runs: list[Run], name: str) -> Row:
+    pairs = [(run, phase) for run in runs for phase in run.phases if phase.name == name]
+    good = [phase for run, phase in pairs if not run.validity and not phase.validity]
+    invalid_reasons = dict.fromkeys(reason for run in runs for reason in run.validity)
+    invalid_reasons.update(dict.fromkeys(reason for _, phase in pairs for reason in phase.validity))
+    bandwidths = [p.bandwidth_bytes_per_s for p in good if p.bandwidth_bytes_per_s is not None]
+    first = pairs[0][1]
+    figures = _domains(good)
+    measured = tuple(d for d in figures if d.energy_kind != "modelled")
+    estimates = tuple(d for d in figures if d.energy_kind == "modelled")
+    reasons: dict[str, str] = {}
+    if not bandwidths:
+        reasons["bandwidth_bytes_per_s"] = next(
+            iter(invalid_reasons), "the tool gave no bandwidth for this phase"
+        )
+    if not any(d.power_w is not None for d in measured):
+        why = _why_no_energy(campaign, measured, good, tuple(invalid_reasons))
+        reasons.update(dict.fromkeys(("power_w", "energy_j", "efficiency_bytes_per_j"), why))
+    return Row(
+        campaign=campaign.name,
+        preset=campaign.preset,
+        level=experiment.level,
+        experiment=experiment,
+        phase=name,
+        operation=first.operation,
+        spatiality=first.spatiality,
+        request_size_bytes=first.request_size_bytes,
+        cache=CacheLayers(experiment.cache.buffer, _disk_cache(experiment, runs)),
+        n=len(bandwidths),
+        invalid_runs=len(runs) - len(good),
+        bandwidth_bytes_per_s=quartiles(bandwidths),
+        bandwidth_values=tuple(bandwidths),
+        domains=measured,
+        estimates=estimates,
+        reasons=reasons,
+        invalid_reasons=tuple(invalid_reasons),
+    )
+
+
+def _disk_cache(experiment: Experiment, runs: list[Run]) -> Any:
+    """What was asked for, else what was found, if it was the same in every run."""
+    if experiment.cache.disk is not None:
+        return experiment.cache.disk
+    found = {run.disk_cache_found for run in runs}
+    return found.pop() if len(found) == 1 else None
+
+
+def _why_no_energy(
+    campaign: Campaign,
+    measured: Iterable[DomainFigures],
+    good: list[Phase],
+    invalid_reasons: tuple[str, ...],
+) -> str:
+    for figures in measured:
+        if figures.reason:
+            return figures.reason
+    if not good and invalid_reasons:
+        return invalid_reasons[0]
+    if campaign.idle_reason:
+        return campaign.idle_reason
+    if any(phase.start_s is None for phase in good):
+        return f"the tool does not tell when it did I/O: {good[0].window_source}"
+    return "no measured power source was found; only an estimate is there"
+
+
+def _domains(good: list[Phase]) -> list[DomainFigures]:
+    keys = dict.fromkeys(
+        (reading.domain, reading.meter, reading.kind) for phase in good for reading in phase.energy
+    )
+    found = []
+    for domain, meter, kind in sorted(keys, key=lambda key: (_DOMAIN_ORDER.index(key[0]), key)):
+        readings = [
+            (phase, reading)
+            for phase in good
+            for reading in phase.energy
+            if (reading.domain, reading.meter, reading.kind) == (domain, meter, kind)
+        ]
+        valid = [(phase, reading) for phase, reading in readings if reading.valid]
+        powers = [r.power_w for _, r in valid if r.power_w is not None]
+        efficiencies = [
+            phase.bandwidth_bytes_per_s / reading.power_w
+            for phase, reading in valid
+            if phase.bandwidth_bytes_per_s is not None and reading.power_w
+        ]
+        reasons = [reason for _, reading in readings for reason in reading.reasons]
+        found.append(
+            DomainFigures(
+                power_domain=domain,
+                meter=meter,
+                energy_kind=kind,
+                n=len(powers),
+                power_w=quartiles(powers),
+                energy_j=quartiles([r.energy_j for _, r in valid if r.energy_j is not None]),
+                energy_uncertainty_j=quartiles(
+                    [r.uncertainty_j for _, r in valid if r.uncertainty_j is not None]
+                ),
+                efficiency_bytes_per_j=quartiles(efficiencies),
+                efficiency_values=tuple(efficiencies),
+                reason=None if powers else (reasons[0] if reasons else "no valid reading"),
+            )
+        )
+    return found

@@ -1,0 +1,13 @@
+"""The error every eeio_results and eeio failure derives from."""
+
+
+class EeioError(Exception):
+    """Something a user can act on: the message says what was wrong, with what, and what to do."""
+
+
+class ToolOutputError(EeioError):
+    """A benchmark's output is truncated, empty, or not this tool's."""
+
+
+class SchemaError(EeioError):
+    """A stored file does not follow its schema, or follows a newer one."""

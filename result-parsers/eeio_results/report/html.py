@@ -1,0 +1,34 @@
+"""The report as one HTML file that needs nothing else: tables and inline SVG."""
+
+from pathlib import Path
+
+import jinja2
+
+from eeio_results.report import plots
+from eeio_results.report.model import Report
+from eeio_results.report.tables import ESTIMATE, tables
+
+
+def render(report: Report) -> str:
+    """The page as text."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    figures = []
+    if any(row.bandwidth_values for row in report.rows):
+        figures.append(("Bandwidth (MB/s)", plots.bandwidth(report)))
+        efficiency = plots.efficiency(report)
+        if efficiency is not None:
+            figures.append(efficiency)
+    return environment.get_template("page.html.j2").render(
+        title=", ".join(campaign.name for campaign in report.campaigns),
+        campaigns=report.campaigns,
+        warnings=report.warnings,
+        tables=tables(report),
+        figures=figures,
+        estimate=ESTIMATE,
+    )

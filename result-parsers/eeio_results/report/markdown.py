@@ -1,0 +1,26 @@
+"""The report as Markdown, for a repository or an issue."""
+
+from eeio_results.report.model import Report
+from eeio_results.report.tables import Table, tables
+
+
+def render(report: Report) -> str:
+    """The whole report as GitHub-flavoured Markdown."""
+    title = ", ".join(campaign.name for campaign in report.campaigns)
+    parts = [f"# eeio report: {title}"]
+    parts += [f"> **{warning}**" for warning in report.warnings]
+    parts += [_table(table) for table in tables(report)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(table: Table) -> str:
+    lines = [f"## {table.title}", ""]
+    if table.rows:
+        rule = ("---:" if column in table.numeric else "---" for column in range(len(table.header)))
+        lines += [_line(table.header), _line(tuple(rule)), *map(_line, table.rows), ""]
+    lines += [f"{note}  " for note in table.note.splitlines()]
+    return "\n".join(lines).rstrip()
+
+
+def _line(cells: tuple[str, ...]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"

@@ -1,0 +1,69 @@
+"""One or several campaigns, characterized, ready for any format."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from eeio_results.characterization import ContextRow, Row, characterize, context
+from eeio_results.record import SCHEMA_VERSION
+from eeio_results.store import Campaign
+
+QUICK_WARNING = "QUICK: not a measurement. Runs this short check the set-up; publish `standard`."
+
+
+@dataclass(frozen=True)
+class Report:
+    """Campaigns and the rows made of them."""
+
+    campaigns: tuple[Campaign, ...]
+    rows: tuple[Row, ...]
+    context: tuple[ContextRow, ...]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What must be said before any number."""
+        found = []
+        for campaign in self.campaigns:
+            if not campaign.is_measurement:
+                found.append(f"{campaign.name}: {QUICK_WARNING}")
+            missing = campaign.planned_runs - len(campaign.runs)
+            if missing:
+                found.append(
+                    f"{campaign.name}: {missing} of {campaign.planned_runs} runs are not done; "
+                    f"`eeio resume {campaign.name}` goes on"
+                )
+        return found
+
+
+def build(campaigns: Sequence[Campaign]) -> Report:
+    """Characterizes each campaign."""
+    return Report(
+        campaigns=tuple(campaigns),
+        rows=tuple(row for campaign in campaigns for row in characterize(campaign)),
+        context=tuple(row for campaign in campaigns for row in context(campaign)),
+    )
+
+
+def to_json(report: Report) -> dict[str, Any]:
+    """The body of `eeio report --format json` (schemas/report.schema.json)."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "campaigns": [
+            {
+                "name": campaign.name,
+                "suite": campaign.body["suite"],
+                "preset": campaign.preset,
+                "is_measurement": campaign.is_measurement,
+                "planned_runs": campaign.planned_runs,
+                "stored_runs": len(campaign.runs),
+                "machine": campaign.machine.to_json(),
+                "idle": {
+                    "readings": [asdict(reading) for reading in campaign.idle],
+                    "reason": campaign.idle_reason,
+                },
+            }
+            for campaign in report.campaigns
+        ],
+        "characterization": [row.to_json() for row in report.rows],
+        "context": [row.to_json() for row in report.context],
+    }

@@ -1,0 +1,105 @@
+"""Plots as SVG: every repetition a dot, the median a bar; colours safe for the colour-blind."""
+
+import io
+import statistics
+from collections.abc import Callable, Sequence
+
+import matplotlib
+from matplotlib.figure import Figure
+
+from eeio_results.characterization import Row
+from eeio_results.record import LEVELS
+from eeio_results.report.model import Report
+from eeio_results.report.tables import ESTIMATE
+from eeio_results.units import MB, format_size
+
+# Okabe and Ito's palette.
+_COLOURS = {"on": "#E69F00", "off": "#0072B2", None: "#555555"}
+# A panel spans decades where the slowest and the fastest differ by more than this.
+_LOG_SCALE_RATIO = 20.0
+
+
+def bandwidth(report: Report) -> str:
+    """Bandwidth of every experiment, a panel a level."""
+    return _draw(report, "Bandwidth (MB/s)", lambda row: [v / MB for v in row.bandwidth_values])
+
+
+def efficiency(report: Report) -> tuple[str, str] | None:
+    """Title and SVG of MB/J: from measured power where there is any, else the ESTIMATE; or None."""
+    if any(row.measured for row in report.rows):
+        title = "Energy efficiency (MB/J), measured power"
+        return title, _draw(report, title, _measured_values)
+    if any(row.estimates for row in report.rows):
+        title = f"{ESTIMATE}: energy efficiency (MB/J) from modelled power"
+        return title, _draw(report, title, _estimated_values)
+    return None
+
+
+def _measured_values(row: Row) -> list[float]:
+    best = row.measured
+    return [value / MB for value in best.efficiency_values] if best else []
+
+
+def _estimated_values(row: Row) -> list[float]:
+    return [value / MB for value in row.estimates[0].efficiency_values] if row.estimates else []
+
+
+def _label(row: Row, several: bool) -> str:
+    assert row.experiment is not None
+    size = "" if row.request_size_bytes is None else f" {format_size(row.request_size_bytes)}"
+    words = f"{row.experiment.tool} {row.spatiality} {row.operation}{size}"
+    if row.experiment.target not in ("file", "device"):
+        words += f" {row.experiment.target.removeprefix('file on ')}"
+    return f"{row.campaign}: {words}" if several else words
+
+
+def _draw(report: Report, title: str, values_of: Callable[[Row], Sequence[float]]) -> str:
+    several = len(report.campaigns) > 1
+    panels = [
+        (level, [(row, values) for row in report.rows if row.level == level
+                 and (values := values_of(row))])
+        for level in LEVELS
+    ]  # fmt: skip
+    panels = [(level, rows) for level, rows in panels if rows]
+    labels = {
+        level: list(dict.fromkeys(_label(row, several) for row, _ in rows))
+        for level, rows in panels
+    }
+    heights = [len(labels[level]) + 1.6 for level, _ in panels]
+    figure = Figure(figsize=(9.5, 0.24 * sum(heights) + 0.9), layout="constrained")
+    axes = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)[:, 0]
+    for axis, (level, rows) in zip(axes, panels, strict=True):
+        places = {label: index for index, label in enumerate(reversed(labels[level]))}
+        for row, values in rows:
+            colour = _COLOURS[row.cache.buffer]
+            # The two cache states of one pattern share a line, a little apart.
+            y = places[_label(row, several)] + (0.16 if row.cache.buffer == "on" else -0.16)
+            axis.plot(values, [y] * len(values), "o", ms=3.5, alpha=0.6, color=colour, mew=0)
+            middle = statistics.median(values)
+            axis.plot([middle, middle], [y - 0.2, y + 0.2], "-", lw=1.8, color=colour)
+        axis.set_yticks(list(places.values()), list(places), fontsize=7)
+        axis.set_ylim(-0.7, len(places) - 0.3)
+        axis.set_title(f"level: {level}", fontsize=9, loc="left")
+        axis.tick_params(axis="x", labelsize=7)
+        axis.grid(axis="x", alpha=0.3)
+        every = [value for _, values in rows for value in values if value > 0]
+        if every and max(every) > _LOG_SCALE_RATIO * min(every):
+            axis.set_xscale("log")
+        else:
+            axis.set_xlim(left=0)
+    quick = "" if all(c.is_measurement for c in report.campaigns) else " - QUICK: not a measurement"
+    figure.suptitle(title + quick, fontsize=10)
+    states = {row.cache.buffer for _, rows in panels for row, _ in rows}
+    names = {"on": "buffer cache on", "off": "buffer cache off (direct I/O)", None: "not stated"}
+    handles = [
+        matplotlib.lines.Line2D([], [], marker="o", ls="", ms=4, color=_COLOURS[s], label=names[s])
+        for s in ("on", "off", None)
+        if s in states
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=7, frameon=False)
+    out = io.StringIO()
+    # Fixed identifiers and no date: the same data gives the same file.
+    with matplotlib.rc_context({"svg.hashsalt": "eeio", "svg.fonttype": "none"}):
+        figure.savefig(out, format="svg", metadata={"Date": None})
+    text = out.getvalue()
+    return text[text.index("<svg") :]

@@ -1,0 +1,33 @@
+"""Tables for a terminal: plain columns that also survive a pipe and a mail."""
+
+from eeio_results.report.model import Report
+from eeio_results.report.tables import Table, tables
+
+
+def render(report: Report) -> str:
+    """The whole report as text."""
+    parts = [f"*** {warning}" for warning in report.warnings]
+    parts += [_table(table) for table in tables(report)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(table: Table) -> str:
+    lines = [table.title, "=" * len(table.title)]
+    if table.rows:
+        widths = [
+            max(len(row[column]) for row in (table.header, *table.rows))
+            for column in range(len(table.header))
+        ]
+        if any(table.header):
+            lines.append(_line(table.header, widths, table.numeric))
+            lines.append("  ".join("-" * width for width in widths))
+        lines += [_line(row, widths, table.numeric) for row in table.rows]
+    lines += [f"  {note}" for note in table.note.splitlines()]
+    return "\n".join(lines)
+
+
+def _line(cells: tuple[str, ...], widths: list[int], numeric: frozenset[int]) -> str:
+    return "  ".join(
+        cell.rjust(width) if column in numeric else cell.ljust(width)
+        for column, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    ).rstrip()

@@ -1,0 +1,235 @@
+"""Campaigns on disk: one folder each, one line a run, nothing lost in a crash.
+
+NAME/campaign.json   what was asked for, and the order of all runs
+NAME/machine.json    the machine as it was found
+NAME/idle.json       energy readings of the idle baseline
+NAME/runs.jsonl      one run record a line, in the order they ended
+NAME/raw/...         the tools' own output, one folder a run
+NAME/samples/...     power samples (gzip)
+"""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+
+from eeio_results.errors import EeioError, SchemaError
+from eeio_results.record import SCHEMA_VERSION, EnergyReading, Machine, Run
+
+_CAMPAIGN = "campaign.json"
+_MACHINE = "machine.json"
+_IDLE = "idle.json"
+_RUNS = "runs.jsonl"
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """A campaign as it was stored. `body` is campaign.json."""
+
+    folder: Path
+    body: Mapping[str, Any]
+    machine: Machine
+    idle: tuple[EnergyReading, ...]
+    idle_reason: str | None
+    runs: tuple[Run, ...]
+
+    @property
+    def name(self) -> str:
+        return str(self.body["name"])
+
+    @property
+    def preset(self) -> str:
+        return str(self.body["options"]["preset"])
+
+    @property
+    def is_measurement(self) -> bool:
+        """False for a preset too short to publish from (QUICK)."""
+        return bool(self.body["protocol"]["is_measurement"])
+
+    @property
+    def planned_runs(self) -> int:
+        return len(self.body["order"])
+
+
+class Store:
+    """The folder of one campaign, for the one process that writes it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @property
+    def runs_path(self) -> Path:
+        return self.folder / _RUNS
+
+    def create(self, body: Mapping[str, Any]) -> None:
+        """Makes the folder with campaign.json; EeioError when the name is taken."""
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self.folder.mkdir()
+        except FileExistsError:
+            raise EeioError(
+                f"{self.folder} is there already: `eeio resume {self.folder.name}` goes on with "
+                "it, `--name` gives this campaign another name"
+            ) from None
+        for sub in ("raw", "samples"):
+            (self.folder / sub).mkdir()
+        self.write(_CAMPAIGN, {"schema_version": SCHEMA_VERSION, **body})
+
+    def write_machine(self, machine: Machine) -> None:
+        self.write(_MACHINE, machine.to_json())
+
+    def write_idle(self, readings: Sequence[EnergyReading], reason: str | None) -> None:
+        """The idle baseline; `reason` says why there is none."""
+        self.write(
+            _IDLE,
+            {
+                "schema_version": SCHEMA_VERSION,
+                "readings": [asdict(reading) for reading in readings],
+                "reason": reason,
+            },
+        )
+
+    def has_idle(self) -> bool:
+        return (self.folder / _IDLE).exists()
+
+    def has_machine(self) -> bool:
+        return (self.folder / _MACHINE).exists()
+
+    def write(self, name: str, body: Mapping[str, Any]) -> None:
+        """A whole file or none: written beside, synced, renamed."""
+        path = self.folder / name
+        new = path.with_suffix(".new")
+        with new.open("w", encoding="utf-8") as file:
+            json.dump(body, file, indent=1)
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)
+        _sync_directory(self.folder)
+
+    def append(self, run: Run) -> None:
+        """Adds one run; it is on the disk when this returns."""
+        body = run.to_json()
+        line = json.dumps(body, separators=(",", ":")) + "\n"
+        # Checked as it will be read: JSON knows lists where the types have tuples.
+        problem = next(iter(_validator().iter_errors(json.loads(line))), None)
+        if problem is not None:
+            raise SchemaError(f"run {run.order_index} breaks the run schema: {problem.message}")
+        new = not self.runs_path.exists()
+        with self.runs_path.open("a", encoding="utf-8") as file:
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+        if new:
+            _sync_directory(self.folder)
+
+    def drop_partial_line(self) -> None:
+        """Takes away a last line that a crash cut off; the run it began is run again."""
+        if not self.runs_path.exists():
+            return
+        content = self.runs_path.read_bytes()
+        whole = content.rfind(b"\n") + 1
+        if whole != len(content):
+            with self.runs_path.open("r+b") as file:
+                file.truncate(whole)
+                os.fsync(file.fileno())
+
+    def done_indices(self) -> set[int]:
+        """Order indices of the runs that are stored whole."""
+        if not self.runs_path.exists():
+            return set()
+        lines = self.runs_path.read_text(encoding="utf-8").splitlines()
+        return {int(json.loads(line)["order_index"]) for line in lines}
+
+
+def read_body(folder: Path) -> dict[str, Any]:
+    """campaign.json of a folder."""
+    return _read_json(folder / _CAMPAIGN)
+
+
+def load(folder: Path) -> Campaign:
+    """A stored campaign, each record checked against its schema.
+
+    A last line without its end (the campaign was killed while writing, or is running) is passed
+    over; any other line that cannot be read is an error that names it.
+    """
+    body = read_body(folder)
+    idle_path = folder / _IDLE
+    idle: dict[str, Any] = (
+        _read_json(idle_path)
+        if idle_path.exists()
+        else {"readings": [], "reason": "the campaign ended before the idle baseline was measured"}
+    )
+    return Campaign(
+        folder=folder,
+        body=body,
+        machine=Machine.from_json(_read_json(folder / _MACHINE)),
+        idle=tuple(EnergyReading.from_json(reading) for reading in idle["readings"]),
+        idle_reason=idle["reason"],
+        runs=tuple(_read_runs(folder / _RUNS)),
+    )
+
+
+def _read_runs(path: Path) -> list[Run]:
+    if not path.exists():
+        return []
+    lines = path.read_text(encoding="utf-8").split("\n")
+    runs = []
+    for number, line in enumerate(lines[:-1], 1):
+        try:
+            body = json.loads(line)
+        except ValueError as error:
+            raise SchemaError(f"{path}:{number}: not a run record: {error}") from error
+        _check_version(f"{path}:{number}", body)
+        problem = next(iter(_validator().iter_errors(body)), None)
+        if problem is not None:
+            raise SchemaError(f"{path}:{number}: not a run record: {problem.message}")
+        runs.append(Run.from_json(body))
+    indices = [run.order_index for run in runs]
+    if len(set(indices)) != len(indices):
+        twice = next(index for index in indices if indices.count(index) > 1)
+        raise SchemaError(f"{path}: run {twice} is there twice; keep one of the two lines")
+    return runs
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        body = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise EeioError(
+            f"{path}: {error.strerror}; is this the folder of a campaign? `eeio list` shows them"
+        ) from error
+    except ValueError as error:
+        raise SchemaError(f"{path}: not JSON: {error}") from error
+    _check_version(str(path), body)
+    return dict(body)
+
+
+def _check_version(where: str, body: Any) -> None:
+    version = body.get("schema_version") if isinstance(body, dict) else None
+    if not isinstance(version, int):
+        raise SchemaError(f"{where}: not written by eeio (no schema_version)")
+    if version > SCHEMA_VERSION:
+        raise SchemaError(
+            f"{where}: schema version {version}, but this eeio reads up to {SCHEMA_VERSION}; "
+            "use the eeio that wrote it, or a newer one"
+        )
+
+
+def _sync_directory(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@cache
+def _validator() -> jsonschema.Draft202012Validator:
+    path = Path(__file__).parent / "schemas" / "run.schema.json"
+    return jsonschema.Draft202012Validator(json.loads(path.read_text(encoding="utf-8")))

@@ -1,0 +1,31 @@
+"""Sizes as people write them, and numbers as tables print them.
+
+MB is 10^6 bytes and MiB is 2^20 bytes everywhere in eeio.
+"""
+
+import re
+
+from eeio_results.errors import EeioError
+
+MB = 1_000_000
+KIB = 1 << 10
+MIB = 1 << 20
+
+_SIZE = re.compile(r"(\d+)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
+_BINARY = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+def parse_size(text: str) -> int:
+    """Bytes of a size written as `4096`, `32k`, `4m` or `20g`; suffixes are binary, as in fio."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise EeioError(f"not a size: {text!r}; write it as 4096, 32k, 4m or 20g (binary units)")
+    return int(match[1]) * _BINARY[match[2].lower()]
+
+
+def format_size(size_bytes: int) -> str:
+    """The shortest exact binary form of a size: 4194304 -> `4 MiB`, 1000 -> `1000 B`."""
+    for suffix, factor in (("GiB", 1 << 30), ("MiB", MIB), ("KiB", KIB)):
+        if size_bytes >= factor and size_bytes % factor == 0:
+            return f"{size_bytes // factor} {suffix}"
+    return f"{size_bytes} B"

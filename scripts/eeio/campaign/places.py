@@ -1,0 +1,76 @@
+"""The directories a campaign's files lie in: the user's own, or file systems made for it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from eeio.campaign.plan import Plan
+from eeio.target import image
+from eeio.target.filesystem import BlockDevice, backing_device, block_device, mount_of
+from eeio.target.undo import UndoJournal
+
+SCRATCH = "eeio-scratch"  # the folder that the profiles keep their test files in
+
+
+@dataclass(frozen=True)
+class Place:
+    """A directory, the block device behind it (None, with the reason), how it was made."""
+
+    directory: Path
+    device: BlockDevice | None
+    device_reason: str | None
+    mkfs: str | None
+    in_memory: bool
+
+    @property
+    def test_files(self) -> list[Path]:
+        """What the profiles keep there now."""
+        return sorted(path for path in (self.directory / SCRATCH).rglob("*") if path.is_file())
+
+
+class Places:
+    """Makes each place when it is first needed. File systems on one device replace each other."""
+
+    def __init__(self, plan: Plan, folder: Path, journal: UndoJournal) -> None:
+        self._plan = plan
+        self._folder = folder
+        self._journal = journal
+        self._made: dict[str, Place] = {}
+
+    def get(self, name: str) -> Place:
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def _make(self, name: str) -> Place:
+        options = self._plan.options
+        if name == "":
+            # A campaign on a raw device alone has no files; its folder only holds the results.
+            return describe(Path(options.directory) if options.directory else self._folder, None)
+        if options.device is not None:
+            self.close()
+            mount_point, mkfs = image.make_on_device(
+                name, Path(options.device), self._folder, self._journal
+            )
+        else:
+            assert options.directory is not None
+            mount_point, mkfs = image.make_on_loop(
+                name, Path(options.directory), self._plan.room_bytes(name), self._journal
+            )
+        return describe(mount_point, mkfs)
+
+    def close(self) -> list[str]:
+        """Unmounts and removes what was made; returns what could not be."""
+        self._made.clear()
+        return self._journal.undo_all()
+
+
+def describe(directory: Path, mkfs: str | None) -> Place:
+    """The place at `directory`."""
+    device, reason = backing_device(directory)
+    in_memory = mount_of(directory).filesystem in ("tmpfs", "ramfs", "overlay")
+    return Place(directory, device, reason, mkfs, in_memory)
+
+
+def raw_device(node: str) -> BlockDevice | None:
+    """The device that the device-level experiments read or write."""
+    return block_device(Path(node))

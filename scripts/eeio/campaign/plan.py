@@ -1,0 +1,340 @@
+"""What a campaign will do, decided before anything is touched."""
+
+import math
+import random
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from eeio.errors import RefusedError
+from eeio.profiles import profile as profiles
+from eeio.profiles.profile import Profile
+from eeio.profiles.suite import Entry, Protocol, Suite, experiment_of
+from eeio.target import device as devices
+from eeio.target.filesystem import check_directory
+from eeio.target.image import MKFS, OVERHEAD_BYTES
+from eeio_results.record import Experiment
+from eeio_results.units import parse_size
+
+DEFAULT_RUNTIME_S = 5.0
+# A tool's start and end, the drop of the caches, the device's own write-back: about this much.
+_PER_RUN_OVERHEAD_S = 0.7
+# For a forecast only: a device nobody knows yet moves at least about this many bytes per second.
+_ASSUMED_BANDWIDTH_BYTES_PER_S = 150e6
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user chose; all of it is stored with the campaign, and `resume` uses it again."""
+
+    suite: str
+    preset: str
+    directory: str | None
+    device: str | None
+    erase: str | None
+    meters: tuple[str, ...]
+    repetitions: int | None
+    seed: int
+    filesystems: tuple[str, ...]
+    disk_cache: str
+    allow_estimates: bool
+    allow_memory_filesystem: bool
+    settle_s: float | None
+    idle_s: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> "Options":
+        tuples = {key: tuple(body[key]) for key in ("meters", "filesystems")}
+        return cls(**{**body, **tuples})
+
+
+@dataclass(frozen=True)
+class PlannedExperiment:
+    """An experiment with what it takes to run it. `place` names the file system it runs on:
+    empty for the user's own directory, else `ext4`, `xfs`, `btrfs` made for the campaign."""
+
+    experiment: Experiment
+    profile: str
+    factors: Mapping[str, str]
+    description: str
+    place: str
+
+    @property
+    def file_bytes(self) -> int:
+        """Size of the test files, all processes together; 0 for a profile without any."""
+        return parse_size(self.factors.get("file_size", "0"))
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "experiment_id": self.experiment.id,
+            "experiment": self.experiment.to_json(),
+            "profile": self.profile,
+            "factors": dict(self.factors),
+            "description": self.description,
+            "place": self.place,
+        }
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> "PlannedExperiment":
+        return cls(
+            Experiment.from_json(body["experiment"]),
+            body["profile"],
+            body["factors"],
+            body["description"],
+            body["place"],
+        )
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """A place in the order. `seed` makes the tool's own random offsets repeatable."""
+
+    order_index: int
+    experiment: PlannedExperiment
+    repetition: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class NotMeasured:
+    """An experiment of the suite that this campaign leaves out, and why."""
+
+    experiment: Experiment
+    reason: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {"experiment": self.experiment.to_json(), "reason": self.reason}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything a campaign will run, in its order."""
+
+    options: Options
+    suite_title: str
+    protocol: Protocol
+    profiles: Mapping[str, Profile]
+    experiments: tuple[PlannedExperiment, ...]
+    not_measured: tuple[NotMeasured, ...]
+    runs: tuple[PlannedRun, ...]
+
+    @property
+    def bytes_written(self) -> int:
+        """An upper bound: what the runs write, and the prefill of every file once."""
+        return self.prefill_bytes + sum(self._written(run.experiment) for run in self.runs)
+
+    @property
+    def prefill_bytes(self) -> int:
+        return sum(self.files.values())
+
+    @property
+    def files(self) -> dict[tuple[str, str], int]:
+        """(place, profile) -> bytes of the test files that the profile keeps there."""
+        sizes: dict[tuple[str, str], int] = {}
+        for planned in self.experiments:
+            if planned.experiment.target != "device":
+                key = (planned.place, planned.profile)
+                sizes[key] = max(sizes.get(key, 0), planned.file_bytes)
+        return sizes
+
+    def room_bytes(self, place: str) -> int:
+        """Bytes that the test files of a place need."""
+        return sum(size for (where, _), size in self.files.items() if where == place)
+
+    def _written(self, planned: PlannedExperiment) -> int:
+        preset = self.profiles[planned.profile].preset(self.options.preset)
+        passes = float(preset.get("passes_written", "1"))
+        operation = planned.experiment.operation
+        return int(planned.file_bytes * passes) if operation in ("write", "mixed") else 0
+
+    @property
+    def expected_s(self) -> float:
+        """A forecast: times that the presets set, sizes over an assumed bandwidth, and pauses."""
+        total = self.protocol.idle_s + self.prefill_bytes / _ASSUMED_BANDWIDTH_BYTES_PER_S
+        for run in self.runs:
+            factors = run.experiment.factors
+            by_size = run.experiment.file_bytes / _ASSUMED_BANDWIDTH_BYTES_PER_S
+            runtime = float(factors.get("runtime_s", by_size or DEFAULT_RUNTIME_S))
+            by_time = min(runtime, by_size) if by_size else runtime
+            total += by_time + self.protocol.settle_s + _PER_RUN_OVERHEAD_S
+        return total
+
+    def timeout_s(self, planned: PlannedExperiment) -> float:
+        """When a run is given up: far beyond what a slow disk needs, but not never."""
+        slowest_bytes_per_s = 1e6
+        runtime_s = float(planned.factors.get("runtime_s", "0"))
+        return 120 + 2 * runtime_s + 3 * planned.file_bytes / slowest_bytes_per_s
+
+
+def make(options: Options, suite: Suite) -> Plan:
+    """Decides experiments and order; RefusedError when the options cannot be used."""
+    protocol = suite.protocol(options.preset)
+    protocol = replace(
+        protocol,
+        repetitions=options.repetitions or protocol.repetitions,
+        settle_s=protocol.settle_s if options.settle_s is None else options.settle_s,
+        idle_s=protocol.idle_s if options.idle_s is None else options.idle_s,
+    )
+    used = {entry.profile: profiles.find(entry.profile) for entry in suite.entries}
+    check_targets(options)
+    experiments: list[PlannedExperiment] = []
+    not_measured: list[NotMeasured] = []
+    for entry in suite.entries:
+        profile = used[entry.profile]
+        preset = profile.preset(options.preset)
+        sizes = {key: value for key, value in preset.items() if key != "passes_written"}
+        factors = {**sizes, **entry.factors}
+        for target, place in _targets(options, factors):
+            for disk in _disk_settings(options, factors):
+                experiment = experiment_of(profile.tool, factors, target, disk)
+                reason = _why_not(options, protocol, entry, experiment)
+                if reason is not None:
+                    not_measured.append(NotMeasured(experiment, reason))
+                    continue
+                experiments.append(
+                    PlannedExperiment(experiment, entry.profile, factors, entry.description, place)
+                )
+    ids = [planned.experiment.id for planned in experiments]
+    if len(set(ids)) != len(ids):
+        twice = next(p for p in experiments if ids.count(p.experiment.id) > 1)
+        raise RefusedError(f"suite {suite.name} has one experiment twice: {twice.description}")
+    return Plan(
+        options=options,
+        suite_title=suite.title,
+        protocol=protocol,
+        profiles=used,
+        experiments=tuple(experiments),
+        not_measured=tuple(not_measured),
+        runs=order(experiments, protocol.repetitions, options),
+    )
+
+
+def to_body(plan: Plan, name: str, created_utc: str) -> dict[str, Any]:
+    """What campaign.json keeps, enough to go on after a crash in the same order."""
+    places = {planned.experiment.id: number for number, planned in enumerate(plan.experiments)}
+    return {
+        "name": name,
+        "suite": plan.options.suite,
+        "suite_title": plan.suite_title,
+        "created_utc": created_utc,
+        "options": plan.options.to_json(),
+        # What the preset left out stands in `not_measured`, with the reason.
+        "protocol": asdict(replace(plan.protocol, leave_out=())),
+        "experiments": [planned.to_json() for planned in plan.experiments],
+        "not_measured": [left_out.to_json() for left_out in plan.not_measured],
+        "order": [
+            [places[run.experiment.experiment.id], run.repetition, run.seed] for run in plan.runs
+        ],
+    }
+
+
+def from_body(body: Mapping[str, Any]) -> Plan:
+    """The plan that campaign.json keeps."""
+    experiments = tuple(PlannedExperiment.from_json(item) for item in body["experiments"])
+    return Plan(
+        options=Options.from_json(body["options"]),
+        suite_title=body["suite_title"],
+        protocol=Protocol(**{**body["protocol"], "leave_out": ()}),
+        profiles={name: profiles.find(name) for name in {p.profile for p in experiments}},
+        experiments=experiments,
+        not_measured=tuple(
+            NotMeasured(Experiment.from_json(item["experiment"]), item["reason"])
+            for item in body["not_measured"]
+        ),
+        runs=tuple(
+            PlannedRun(index, experiments[place], repetition, seed)
+            for index, (place, repetition, seed) in enumerate(body["order"])
+        ),
+    )
+
+
+def order(
+    experiments: list[PlannedExperiment], repetitions: int, options: Options
+) -> tuple[PlannedRun, ...]:
+    """All repetitions of all experiments in one random order that the seed repeats.
+
+    File systems made on one device cannot be there at once: they become blocks, in random order,
+    each random inside.
+    """
+    random_order = random.Random(options.seed)
+    pairs = [(e, repetition) for e in experiments for repetition in range(1, repetitions + 1)]
+    random_order.shuffle(pairs)
+    if options.filesystems and options.device:
+        places = sorted({planned.place for planned in experiments})
+        random_order.shuffle(places)
+        pairs.sort(key=lambda pair: places.index(pair[0].place))
+    return tuple(
+        PlannedRun(index, planned, repetition, random_order.randrange(1, 2**31))
+        for index, (planned, repetition) in enumerate(pairs)
+    )
+
+
+def check_room(plan: Plan) -> None:
+    """Refuses before anything runs when the target is not there or too small."""
+    options = plan.options
+    if options.directory is None:
+        if any(planned.place == "" and planned.experiment.target != "device"
+               for planned in plan.experiments):  # fmt: skip
+            raise RefusedError("this suite needs a directory: give --directory DIR on the disk")
+        return
+    needed = math.ceil(plan.room_bytes("") * 1.05)
+    if options.device is None:
+        for filesystem in options.filesystems:
+            size = plan.room_bytes(filesystem)
+            needed += size + size // 8 + OVERHEAD_BYTES
+    check_directory(Path(options.directory), needed, options.allow_memory_filesystem)
+
+
+def check_targets(options: Options) -> None:
+    if unknown := [name for name in options.filesystems if name not in MKFS]:
+        raise RefusedError(f"--filesystem {unknown[0]}: eeio makes {', '.join(MKFS)}")
+    if options.erase is not None and options.device is None:
+        raise RefusedError("--erase DEV needs --device DEV: name the device twice to write over it")
+    if options.device is None:
+        return
+    if options.erase is not None:
+        devices.check_erasable(Path(options.device), Path(options.erase))
+    elif options.filesystems:
+        raise RefusedError(
+            f"--filesystem writes over {options.device}: name it again with --erase, "
+            "or leave --device out for a loop image in --directory"
+        )
+    else:
+        devices.check_readable(Path(options.device))
+
+
+def _targets(options: Options, factors: Mapping[str, str]) -> list[tuple[str, str]]:
+    """(target, place) pairs an entry runs on."""
+    if factors.get("level") == "device":
+        # With --filesystem the device holds file systems, so the raw rows come from a file.
+        if options.device and not options.filesystems:
+            return [("device", "")]
+        return [("file", options.filesystems[0] if options.filesystems else "")]
+    if factors.get("level", "context") == "context" or not options.filesystems:
+        return [("file", options.filesystems[0] if options.filesystems else "")]
+    return [(f"file on {filesystem}", filesystem) for filesystem in options.filesystems]
+
+
+def _disk_settings(options: Options, factors: Mapping[str, str]) -> list[str | None]:
+    """States of the drive's write cache an entry runs in; reads do not depend on it."""
+    if options.disk_cache == "leave" or factors.get("operation") not in ("write", "mixed"):
+        return [None]
+    return ["on", "off"] if options.disk_cache == "both" else [options.disk_cache]
+
+
+def _why_not(
+    options: Options, protocol: Protocol, entry: Entry, experiment: Experiment
+) -> str | None:
+    for left_out in protocol.leave_out:
+        if left_out.matches(entry):
+            return left_out.reason
+    if experiment.target == "device" and experiment.operation != "read" and not options.erase:
+        return (
+            f"{options.device} is only read: to measure writes name it a second time with "
+            "--erase, which destroys what is on it"
+        )
+    return None

@@ -1,0 +1,82 @@
+"""What a waiting person sees on stderr: one line a run, and on a terminal a bar with the ETA."""
+
+import os
+import sys
+import time
+from types import TracebackType
+from typing import Any
+
+
+def format_duration(seconds: float) -> str:
+    """`1:02:03` or `2:03`."""
+    whole = round(seconds)
+    hours, rest = divmod(whole, 3600)
+    minutes, second = divmod(rest, 60)
+    return f"{hours}:{minutes:02}:{second:02}" if hours else f"{minutes}:{second:02}"
+
+
+class Progress:
+    """Counts runs. rich draws the bar where it is installed and stderr is a terminal."""
+
+    def __init__(self, total: int, done: int, expected_s: float) -> None:
+        self._total = total
+        self._done = done
+        self._first = done
+        self._expected_s = expected_s
+        self._started_s = time.monotonic()
+        self._bar: Any = None
+        self._task: Any = None
+        if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+            try:
+                from rich.console import Console
+                from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+                from rich.progress import Progress as RichProgress
+            except ImportError:
+                return
+            self._bar = RichProgress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("ETA {task.fields[eta]}"),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._task = self._bar.add_task(
+                "runs", total=total, completed=done, eta=format_duration(expected_s)
+            )
+
+    def __enter__(self) -> "Progress":
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def say(self, words: str) -> None:
+        """One line that stays."""
+        if self._bar is not None:
+            self._bar.console.print(words, markup=False, highlight=False)
+        else:
+            print(words, file=sys.stderr, flush=True)
+
+    def run_done(self, words: str) -> None:
+        """Counts one run and says what it gave."""
+        self._done += 1
+        eta = format_duration(self.eta_s())
+        self.say(f"[{self._done}/{self._total}] {words}" + ("" if self._bar else f" (ETA {eta})"))
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self._done, eta=eta)
+
+    def eta_s(self) -> float:
+        """Seconds to go, from the runs of this start; before the first, the plan's forecast."""
+        ended = self._done - self._first
+        if ended == 0:
+            return self._expected_s
+        return (time.monotonic() - self._started_s) / ended * (self._total - self._done)

@@ -1,0 +1,481 @@
+"""Runs a plan: one run at a time, each verified and on disk before the next begins."""
+
+import errno
+import os
+import shutil
+import signal
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+
+from eeio import environment
+from eeio.campaign.invocation import TIMED_OUT, invoke
+from eeio.campaign.places import Place, Places, raw_device
+from eeio.campaign.plan import Plan, PlannedExperiment, PlannedRun
+from eeio.campaign.progress import Progress, format_duration
+from eeio.errors import InterruptedCampaignError
+from eeio.power import PowerMonitor, PowerSource, open_source
+from eeio.profiles import profile as profiles
+from eeio.target import caches, counters, write_cache
+from eeio.target.filesystem import BlockDevice, backing_device
+from eeio.target.lock import TargetLock
+from eeio.target.undo import UndoJournal
+from eeio_power.errors import PowerError
+from eeio_results import tools
+from eeio_results.errors import EeioError, ToolOutputError
+from eeio_results.record import ContextFigure, EnergyReading, Phase, Run
+from eeio_results.store import Store, load
+from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
+
+_PREFILL_FLOOR_BYTES_PER_S = 1e6
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a campaign ended: runs in all, and how many of them cannot be used as they are."""
+
+    runs: int
+    invalid: int
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """The state in which a tool starts."""
+
+    cache_dropped: str | None
+    cache_reason: str | None
+    prepare_s: float
+    notes: tuple[str, ...] = ()
+
+
+def execute(plan: Plan, store: Store) -> Outcome:
+    """Runs what is left of `plan` into `store`.
+
+    Settings, mounts and processes are put back however this ends. A signal becomes an
+    InterruptedCampaignError between two consistent states; an error of one run is recorded with
+    it and the campaign goes on.
+    """
+    store.drop_partial_line()
+    done = store.done_indices()
+    left = [run for run in plan.runs if run.order_index not in done]
+    journal = UndoJournal()
+    with _signals_raise(store.folder.name), TargetLock(_disk_name(plan)):
+        places = Places(plan, store.folder, journal)
+        try:
+            _Campaign(plan, store, journal, places).run(left)
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                raise EeioError(
+                    f"{store.folder}: no space left to store results; what was stored is whole. "
+                    f"Free some room, then `eeio resume {store.folder.name}`"
+                ) from error
+            raise
+        finally:
+            failures = places.close()
+            for failure in failures:
+                print(f"eeio: could not put back: {failure}; `eeio restore` tries again")
+    return _outcome(store)
+
+
+def _outcome(store: Store) -> Outcome:
+    runs = load(store.folder).runs
+    return Outcome(len(runs), sum(not run.valid for run in runs))
+
+
+@contextmanager
+def _signals_raise(name: str) -> Iterator[None]:
+    """SIGINT and SIGTERM end the campaign through its `finally` clauses, once."""
+
+    def handler(signum: int, frame: FrameType | None) -> None:
+        # A second Ctrl-C must not stop the putting-back.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise InterruptedCampaignError(
+            signum,
+            f"stopped by {signal.Signals(signum).name}; every finished run is stored, "
+            f"`eeio resume {name}` goes on",
+        )
+
+    before = {s: signal.signal(s, handler) for s in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for signum, old in before.items():
+            signal.signal(signum, old)
+
+
+def _disk_name(plan: Plan) -> str:
+    """The disk that no second campaign may use meanwhile."""
+    options = plan.options
+    device: BlockDevice | None = None
+    if options.device is not None:
+        device = raw_device(options.device)
+    elif options.directory is not None:
+        device, _ = backing_device(Path(options.directory))
+    if device is None:
+        return str(options.directory or options.device).strip("/")
+    return device.disk_sysfs.name
+
+
+class _Campaign:
+    """The state of one start of a campaign."""
+
+    def __init__(self, plan: Plan, store: Store, journal: UndoJournal, places: Places) -> None:
+        self._plan = plan
+        self._store = store
+        self._journal = journal
+        self._places = places
+        self._broken: dict[str, str] = {}
+        self._raw_device = raw_device(plan.options.device) if plan.options.device else None
+
+    def run(self, left: list[PlannedRun]) -> None:
+        plan, store = self._plan, self._store
+        share = len(left) / len(plan.runs) if plan.runs else 0
+        with Progress(
+            len(plan.runs), len(plan.runs) - len(left), plan.expected_s * share
+        ) as progress:
+            self._install(progress)
+            source = self._power_source(progress)
+            segment = len(list((store.folder / "samples").iterdir())) + 1
+            samples = store.folder / "samples" / f"power-{segment:04}.csv.gz"
+            with PowerMonitor(source, samples) as power:
+                if left:
+                    self._describe_machine()
+                    self._idle_baseline(power, source, progress)
+                for planned in left:
+                    run = self._one(planned, power)
+                    store.append(run)
+                    progress.run_done(_words(planned, run))
+            self._clean_up()
+
+    def _install(self, progress: Progress) -> None:
+        for profile in self._plan.profiles.values():
+            try:
+                if not profiles.is_installed(profile):
+                    progress.say(f"installing {profile.identifier}")
+                    profiles.install(profile)
+            except EeioError as error:
+                progress.say(f"eeio: {error}")
+                self._broken[profile.identifier] = str(error)
+
+    def _power_source(self, progress: Progress) -> PowerSource:
+        options = self._plan.options
+        estimates = options.allow_estimates or not self._plan.protocol.is_measurement
+        source = open_source(options.meters, estimates)
+        for meter in source.meters:
+            kind = "ESTIMATE, not a measurement" if meter.kind == "modelled" else meter.kind
+            progress.say(f"power: {meter.name} ({kind})")
+        if source.reason:
+            progress.say(f"power: none; {source.reason}")
+        return source
+
+    def _describe_machine(self) -> None:
+        if self._store.has_machine():
+            return
+        first = self._plan.runs[0].experiment if self._plan.runs else None
+        place = self._places.get(first.place if first else "")
+        found = [profiles.installed_tool(profile) for profile in self._plan.profiles.values()]
+        self._store.write_machine(
+            environment.capture(
+                place.directory if self._plan.options.directory or place.mkfs else None,
+                self._raw_device or place.device,
+                [tool for tool in found if tool is not None],
+                place.mkfs,
+            )
+        )
+
+    def _idle_baseline(self, power: PowerMonitor, source: PowerSource, progress: Progress) -> None:
+        """What the machine takes when nothing runs, before anything does."""
+        if self._store.has_idle():
+            return
+        if source.reason is not None:
+            self._store.write_idle((), source.reason)
+            return
+        idle_s = self._plan.protocol.idle_s
+        progress.say(f"measuring idle power for {format_duration(idle_s)}")
+        start_s = time.monotonic()
+        time.sleep(idle_s)
+        readings = power.energy(start_s, start_s + idle_s)
+        self._store.write_idle(readings, None)
+
+    def _one(self, planned: PlannedRun, power: PowerMonitor) -> Run:
+        """One repetition of one experiment, whatever becomes of it."""
+        experiment = planned.experiment
+        raw = self._store.folder / "raw" / _raw_name(planned)
+        # What a killed start left of this run is no part of its record.
+        shutil.rmtree(raw, ignore_errors=True)
+        raw.mkdir()
+        begun = Run(
+            experiment=experiment.experiment,
+            repetition=planned.repetition,
+            order_index=planned.order_index,
+            preset=self._plan.options.preset,
+            started_utc=_now(),
+            started_monotonic_s=time.monotonic(),
+            duration_s=0.0,
+            exit_code=-1,
+            phases=(),
+            raw=f"raw/{raw.name}",
+        )
+        if experiment.profile in self._broken:
+            return replace(begun, validity=(self._broken[experiment.profile],))
+        try:
+            return self._measure(planned, begun, raw, power)
+        except (EeioError, PowerError) as error:
+            if isinstance(error, InterruptedCampaignError):
+                raise
+            return replace(
+                begun,
+                duration_s=time.monotonic() - begun.started_monotonic_s,
+                validity=(str(error),),
+            )
+
+    def _measure(self, planned: PlannedRun, begun: Run, raw: Path, power: PowerMonitor) -> Run:
+        experiment = planned.experiment
+        place = self._places.get(experiment.place)
+        on_raw_device = experiment.experiment.target == "device"
+        device = self._raw_device if on_raw_device else place.device
+        settings = len(self._journal.entries)
+        try:
+            if experiment.experiment.cache.disk is not None:
+                if device is None:
+                    raise EeioError(f"write cache cannot be switched: {place.device_reason}")
+                write_cache.switch(device, experiment.experiment.cache.disk, self._journal)
+            prepared = self._prepare(planned, place, raw)
+            before = counters.read_counters(device) if device else None
+            capture = self._invoke(planned, place, raw, "run")
+            run = replace(
+                begun,
+                started_utc=_iso(capture.started_utc_s),
+                started_monotonic_s=capture.started_monotonic_s,
+                duration_s=capture.ended_monotonic_s - capture.started_monotonic_s,
+                exit_code=capture.exit_code,
+                device=device.name if device else None,
+                device_reason=None if device else place.device_reason,
+                disk_cache_found=write_cache.found(device) if device else None,
+                cache_dropped=prepared.cache_dropped,
+                prepare_s=prepared.prepare_s,
+                sync_s=_sync(),
+                device_before=before,
+                device_after=counters.read_counters(device) if device else None,
+            )
+            if capture.exit_code != 0:
+                return replace(run, validity=(_failure(capture),))
+            return self._read(experiment, run, capture, prepared, place, power)
+        finally:
+            for entry in reversed(self._journal.entries[settings:]):
+                self._journal.undo(entry)
+
+    def _prepare(self, planned: PlannedRun, place: Place, raw: Path) -> _Prepared:
+        """Files with real data in them, an empty page cache, and a pause to settle."""
+        started_s = time.monotonic()
+        profile = self._plan.profiles[planned.experiment.profile]
+        notes: tuple[str, ...] = ()
+        if (profile.folder / "pre.sh").is_file():
+            before = raw / "prepare"
+            before.mkdir()
+            capture = self._invoke(planned, place, before, "pre")
+            if capture.exit_code != 0:
+                raise EeioError(f"preparing the test files failed: {_failure(capture)}")
+            notes = tuple((before / "stdout.txt").read_text(errors="replace").splitlines()[-1:])
+            shutil.rmtree(before)
+        found: str | None = None
+        reason: str | None = None
+        if planned.experiment.experiment.level != "context":
+            on_raw_device = planned.experiment.experiment.target == "device"
+            node = self._raw_device.node if on_raw_device and self._raw_device else None
+            found, reason = caches.drop(place.test_files, node)
+        prepare_s = time.monotonic() - started_s
+        time.sleep(self._plan.protocol.settle_s)
+        return _Prepared(found, reason, prepare_s, notes)
+
+    def _invoke(self, planned: PlannedRun, place: Place, raw: Path, script: str) -> Capture:
+        """Runs the profile's executable (`run`) or its pre.sh (`pre`) as PTS would."""
+        experiment = planned.experiment
+        profile = self._plan.profiles[experiment.profile]
+        home = profile.install_dir
+        words = [f"{key}={value}" for key, value in sorted(experiment.factors.items())]
+        timeout_s = self._plan.timeout_s(experiment)
+        if script == "pre":
+            command = ["sh", str(profile.folder / "pre.sh"), *words]
+            timeout_s += experiment.file_bytes / _PREFILL_FLOOR_BYTES_PER_S
+        else:
+            command = [str(home / profile.name), *words]
+        return invoke(
+            command,
+            directory=raw,
+            home=home,
+            environment=profiles.script_environment(
+                home, self._settings(planned, place, str(raw), experiment)
+            ),
+            factors=experiment.factors,
+            timeout_s=timeout_s,
+            journal=self._journal,
+        )
+
+    def _settings(
+        self, planned: PlannedRun, place: Place, output: str, experiment: PlannedExperiment
+    ) -> Mapping[str, str]:
+        """The EEIO_* variables, the same under PTS."""
+        options = self._plan.options
+        on_raw_device = experiment.experiment.target == "device"
+        return {
+            "EEIO_PRESET": options.preset,
+            "EEIO_DIRECTORY": str(place.directory),
+            "EEIO_DEVICE": (options.device or "") if on_raw_device else "",
+            "EEIO_ERASE": (options.erase or "") if on_raw_device else "",
+            "EEIO_OUTPUT_DIR": output,
+            "EEIO_RUN_SEED": str(planned.seed),
+        }
+
+    def _read(
+        self,
+        planned: PlannedExperiment,
+        run: Run,
+        capture: Capture,
+        prepared: _Prepared,
+        place: Place,
+        power: PowerMonitor,
+    ) -> Run:
+        """Metrics, checks against the device, and energy."""
+        try:
+            result = tools.parse(planned.experiment.tool, capture)
+        except ToolOutputError as error:
+            return replace(run, validity=(str(error),))
+        reasons = _contradictions(planned, run, result)
+        notes = [*result.notes, *prepared.notes]
+        if run.device is None and result.phases:
+            notes.append(f"not checked against a device: {run.device_reason}")
+        return replace(
+            run,
+            phases=tuple(
+                _phase(phase, run, prepared, place, reasons, power) for phase in result.phases
+            ),
+            context=tuple(ContextFigure(c.name, c.value, c.unit) for c in result.context),
+            notes=tuple(notes),
+        )
+
+    def _clean_up(self) -> None:
+        """post.sh of each profile, on the user's own directory; the others go with their mount."""
+        if self._plan.options.directory is None:
+            return
+        place = self._places.get("")
+        for profile in self._plan.profiles.values():
+            script = profile.folder / "post.sh"
+            if not script.is_file() or not profile.install_dir.is_dir():
+                continue
+            last = next(r for r in self._plan.runs if r.experiment.profile == profile.identifier)
+            target = self._store.folder / "raw" / "clean-up"
+            target.mkdir(exist_ok=True)
+            invoke(
+                ["sh", str(script)],
+                directory=target,
+                home=profile.install_dir,
+                environment=profiles.script_environment(
+                    profile.install_dir,
+                    self._settings(last, place, str(target), last.experiment),
+                ),
+                factors={},
+                timeout_s=300,
+                journal=self._journal,
+            )
+            shutil.rmtree(target)
+        with suppress(OSError):
+            (place.directory / "eeio-scratch").rmdir()
+
+
+def _contradictions(planned: PlannedExperiment, run: Run, result: ToolResult) -> dict[str, str]:
+    before, after = run.device_before, run.device_after
+    if before is None or after is None:
+        return {}
+    return counters.disagreements(
+        planned.experiment, result.phases, before, after, planned.file_bytes or None
+    )
+
+
+def _phase(
+    phase: PhaseResult,
+    run: Run,
+    prepared: _Prepared,
+    place: Place,
+    reasons: Mapping[str, str],
+    power: PowerMonitor,
+) -> Phase:
+    """A parsed phase with its energy and every reason not to use it."""
+    operations = ("read", "write") if phase.operation == "mixed" else (phase.operation,)
+    validity = [*phase.invalid, *(reasons[o] for o in operations if o in reasons)]
+    if run.experiment.cache.buffer == "on" and phase.operation == "read" and prepared.cache_reason:
+        validity.append(prepared.cache_reason)
+    if place.in_memory and run.device is None:
+        validity.append(f"no device was measured: {place.device_reason}")
+    energy: tuple[EnergyReading, ...] = ()
+    if phase.start_s is not None and phase.end_s is not None:
+        began_s = run.started_monotonic_s
+        energy = power.energy(began_s + phase.start_s, began_s + phase.end_s)
+    return Phase(
+        name=phase.name,
+        operation=phase.operation,
+        spatiality=phase.spatiality,
+        request_size_bytes=phase.request_size_bytes,
+        bytes_moved=phase.bytes_moved,
+        bandwidth_bytes_per_s=phase.bandwidth_bytes_per_s,
+        start_s=phase.start_s,
+        end_s=phase.end_s,
+        window_source=phase.window_source,
+        metrics=dict(phase.metrics),
+        energy=energy,
+        validity=tuple(validity),
+    )
+
+
+def _sync() -> float:
+    """Writes everything back, so that no run pays for the one before it; seconds it took."""
+    started_s = time.monotonic()
+    os.sync()
+    return time.monotonic() - started_s
+
+
+def _failure(capture: Capture) -> str:
+    """The exit code and the tool's last words."""
+    for name in ("stderr.txt", "stdout.txt"):
+        lines = (capture.directory / name).read_text(errors="replace").strip().splitlines()
+        if lines:
+            words = lines[-1][:300]
+            break
+    else:
+        words = "no output"
+    if capture.exit_code == TIMED_OUT:
+        return f"given up after {capture.ended_monotonic_s - capture.started_monotonic_s:.0f} s"
+    return f"exit code {capture.exit_code}: {words}"
+
+
+def _raw_name(planned: PlannedRun) -> str:
+    experiment = planned.experiment.experiment
+    return f"{planned.order_index:05}-{experiment.tool}-{experiment.id}-r{planned.repetition}"
+
+
+def _words(planned: PlannedRun, run: Run) -> str:
+    """A run in one line."""
+    words = f"{run.experiment.tool} {planned.experiment.description}"
+    if planned.experiment.place:
+        words += f" on {planned.experiment.place}"
+    results = ", ".join(
+        f"{phase.operation} {phase.bandwidth_bytes_per_s / 1e6:.1f} MB/s"
+        for phase in run.phases
+        if phase.bandwidth_bytes_per_s is not None
+    )
+    reasons = [*run.validity, *(reason for phase in run.phases for reason in phase.validity)]
+    invalid = f" INVALID: {reasons[0]}" if reasons else ""
+    return f"{words} #{run.repetition}: {results or 'done'}{invalid}"
+
+
+def _now() -> str:
+    return _iso(time.time())
+
+
+def _iso(utc_s: float) -> str:
+    return datetime.fromtimestamp(utc_s, UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,65 @@
+"""The `eeio` command: arguments, errors and exit codes."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+
+from eeio import __version__
+from eeio.commands import completion, doctor, install, listing, plan, report, restore, run
+from eeio.errors import (
+    EXIT_FAILED,
+    EXIT_REFUSED,
+    EXIT_SIGNAL_BASE,
+    InterruptedCampaignError,
+    RefusedError,
+)
+from eeio_power.errors import PowerError
+from eeio_results.errors import EeioError, SchemaError
+
+_EXIT_CODES = """\
+exit codes: 0 done; 1 failed; 2 wrong usage or refused input, nothing was touched;
+3 done, but some runs failed or are invalid; 128 + N stopped by signal N"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line; the man page and the completion are made from it."""
+    top = argparse.ArgumentParser(
+        prog="eeio",
+        description="Energy efficiency of the I/O stack: MB/s, W, J and MB/J, level by level.",
+        epilog=_EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"eeio {__version__}")
+    subparsers = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for command in (run, plan, report, listing, install, restore, doctor, completion):
+        command.add_parser(subparsers)
+    return top
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command; returns its exit code."""
+    top = parser()
+    with suppress(ImportError):
+        import argcomplete
+
+        argcomplete.autocomplete(top)
+    arguments = top.parse_args(argv)
+    try:
+        return int(arguments.action(arguments))
+    except InterruptedCampaignError as error:
+        print(f"\neeio: {error}", file=sys.stderr)
+        return EXIT_SIGNAL_BASE + error.signum
+    except (RefusedError, SchemaError) as error:
+        print(f"eeio: {error}", file=sys.stderr)
+        return EXIT_REFUSED
+    except (EeioError, PowerError) as error:
+        print(f"eeio: {error}", file=sys.stderr)
+        return EXIT_FAILED
+    except BrokenPipeError:
+        # `eeio report | head` is no failure; Python must not complain when it closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILED
+    except KeyboardInterrupt:
+        return EXIT_SIGNAL_BASE + 2

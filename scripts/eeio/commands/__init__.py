@@ -1,0 +1,1 @@
+"""One file a subcommand: its options, and what it does with them."""

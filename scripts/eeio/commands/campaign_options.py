@@ -1,0 +1,91 @@
+"""Options that `run` and `plan` share, and what is made of them."""
+
+import argparse
+import secrets
+
+from eeio.campaign.plan import Options
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Adds SUITE and the options of a campaign."""
+    parser.add_argument("suite", metavar="SUITE", help="a suite's name (`eeio list`) or folder")
+    parser.add_argument(
+        "--preset",
+        default="standard",
+        help="sizes, times and repetitions: quick (a check, not a measurement), standard, paper",
+    )
+    parser.add_argument("--directory", metavar="DIR", help="where the test files are written")
+    parser.add_argument(
+        "--device", metavar="DEV", help="raw block device for the device level; only read"
+    )
+    parser.add_argument(
+        "--erase", metavar="DEV", help="the same device again: it may be WRITTEN OVER"
+    )
+    parser.add_argument(
+        "--filesystem",
+        metavar="LIST",
+        default="",
+        help="make and measure these file systems (ext4,xfs,btrfs) on the erased device, "
+        "or on loop images in the directory",
+    )
+    parser.add_argument(
+        "--disk-cache",
+        choices=("leave", "on", "off", "both"),
+        default="leave",
+        help="the drive's write cache during writes (default: leave it as it is)",
+    )
+    parser.add_argument(
+        "--meter",
+        metavar="SPEC",
+        action="append",
+        default=[],
+        help="power meter, repeatable: auto (default), none, rapl, hwmon, modelled, ...",
+    )
+    parser.add_argument(
+        "--allow-estimates",
+        action="store_true",
+        help="without a meter, model the power and mark it ESTIMATE",
+    )
+    parser.add_argument("--repetitions", metavar="N", type=_positive, help="of each experiment")
+    parser.add_argument("--seed", metavar="N", type=int, help="repeats the random order")
+    parser.add_argument("--settle", metavar="S", type=_seconds, help="pause before each run")
+    parser.add_argument("--idle", metavar="S", type=_seconds, help="length of the idle baseline")
+    parser.add_argument(
+        "--allow-memory-filesystem",
+        action="store_true",
+        help="run on tmpfs or overlay all the same; every run is marked invalid",
+    )
+
+
+def options_of(arguments: argparse.Namespace) -> Options:
+    """The stored form. Without --seed a new one is drawn, and kept with the campaign."""
+    return Options(
+        suite=arguments.suite,
+        preset=arguments.preset,
+        directory=arguments.directory,
+        device=arguments.device,
+        erase=arguments.erase,
+        meters=tuple(arguments.meter),
+        repetitions=arguments.repetitions,
+        seed=secrets.randbelow(2**31) if arguments.seed is None else arguments.seed,
+        filesystems=tuple(name for name in arguments.filesystem.split(",") if name),
+        disk_cache=arguments.disk_cache,
+        allow_estimates=arguments.allow_estimates,
+        allow_memory_filesystem=arguments.allow_memory_filesystem,
+        settle_s=arguments.settle,
+        idle_s=arguments.idle,
+    )
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text}: at least 1 is needed")
+    return value
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < 86_400:
+        raise argparse.ArgumentTypeError(f"{text}: seconds, from 0 to a day")
+    return value

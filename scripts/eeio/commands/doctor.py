@@ -1,0 +1,194 @@
+"""`eeio doctor`: what is there, what each missing thing costs, and how to get it."""
+
+import argparse
+import importlib.util
+import json
+import os
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from eeio.errors import EXIT_DONE
+from eeio.profiles import profile as profiles
+from eeio.target import image, write_cache
+from eeio.target.filesystem import block_device
+from eeio_power.meters import discover
+from eeio_results.record import SCHEMA_VERSION
+
+_SETUP = "scripts/setup"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked for. `cost` and `remedy` belong to a missing one."""
+
+    kind: str
+    name: str
+    found: bool
+    detail: str
+    cost: str | None = None
+    remedy: str | None = None
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "doctor",
+        help="what was found, what each missing thing costs, how to get it",
+        description="Looks for tools, meters, devices, privileges and file systems.",
+    )
+    parser.add_argument("--json", action="store_true", help="for programs")
+    parser.set_defaults(action=show)
+
+
+def show(arguments: argparse.Namespace) -> int:
+    findings = examine()
+    if arguments.json:
+        body = {
+            "schema_version": SCHEMA_VERSION,
+            "findings": [asdict(finding) for finding in findings],
+        }
+        print(json.dumps(body, indent=1))
+        return EXIT_DONE
+    kind = ""
+    for finding in findings:
+        if finding.kind != kind:
+            kind = finding.kind
+            print(f"{kind}:")
+        print(f"  {'ok     ' if finding.found else 'missing'}  {finding.name}: {finding.detail}")
+        if not finding.found:
+            print(f"           costs: {finding.cost}")
+            print(f"           get it: {finding.remedy}")
+    return EXIT_DONE
+
+
+def examine() -> list[Finding]:
+    """Everything that was looked for, grouped by kind."""
+    return [
+        *_tools(),
+        *_meters(),
+        *_privileges(),
+        *_devices(),
+        *_filesystems(),
+        *_programs(),
+        *_libraries(),
+    ]
+
+
+def _tools() -> list[Finding]:
+    found = []
+    for profile in profiles.available():
+        tool = profiles.installed_tool(profile) if profiles.is_installed(profile) else None
+        detail = f"{tool.version} ({tool.path}, {tool.source})" if tool else "not installed"
+        found.append(
+            Finding(
+                "tool", profile.tool, tool is not None, detail,
+                f"every row of {profile.identifier}: its runs are recorded as failed", _SETUP,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _meters() -> list[Finding]:
+    return [
+        Finding(
+            "meter",
+            meter.spec,
+            meter.available,
+            f"{meter.kind}, {', '.join(meter.domains)}"
+            if meter.available
+            else meter.reason or "not found",
+            "power, energy and MB/J of its domains",
+            meter.remedy or "connect one; docs/meters.md says how",
+        )
+        for meter in discover()
+    ]
+
+
+def _privileges() -> list[Finding]:
+    root = os.geteuid() == 0
+    drop = os.access("/proc/sys/vm/drop_caches", os.W_OK)
+    loop = root and Path("/dev/loop-control").exists()
+    return [
+        Finding(
+            "privilege", "root", root, "user id 0" if root else f"user id {os.geteuid()}",
+            "raw devices, new file systems, the drive's write cache, most RAPL counters", "sudo",
+        ),
+        Finding(
+            "privilege", "drop caches", drop, "/proc/sys/vm/drop_caches is " +
+            ("writable" if drop else "not writable"),
+            "only the test files' own pages can be dropped, not those of metadata",
+            "run as root, or mount the file writable into the container",
+        ),
+        Finding(
+            "privilege", "loop devices", loop, "/dev/loop-control",
+            "--filesystem without a device to erase", "run as root; `modprobe loop`",
+        ),
+    ]  # fmt: skip
+
+
+def _devices() -> list[Finding]:
+    found = []
+    for folder in sorted(Path("/sys/block").iterdir()):
+        size = int((folder / "size").read_text()) * 512
+        device = block_device(Path("/dev") / folder.name)
+        if size == 0 or device is None or folder.name.startswith(("zram", "ram")):
+            continue
+        model = folder / "device/model"
+        words = model.read_text().strip() if model.exists() else "no model name"
+        cache = write_cache.found(device) or "unknown"
+        readable = os.access(device.node, os.R_OK)
+        found.append(
+            Finding(
+                "device", str(device.node), readable,
+                f"{size / 1e9:.1f} GB, {words}, write cache {cache}",
+                "the device level on it", "run as root or join group disk",
+            )
+        )  # fmt: skip
+    return found
+
+
+def _filesystems() -> list[Finding]:
+    known = Path("/proc/filesystems").read_text(encoding="ascii").split()
+    packages = {"ext4": "e2fsprogs", "xfs": "xfsprogs", "btrfs": "btrfs-progs"}
+    found = []
+    for name, command in image.MKFS.items():
+        there = shutil.which(command[0]) is not None
+        loaded = name in known
+        detail = f"{command[0]} {'found' if there else 'missing'}"
+        detail += ", kernel support loaded" if loaded else ", kernel module loaded on first mount"
+        found.append(
+            Finding(
+                "file system", name, there, detail, f"--filesystem {name}",
+                f"apt-get install {packages[name]}",
+            )
+        )  # fmt: skip
+    return found
+
+
+def _programs() -> list[Finding]:
+    wanted = {
+        "hdparm": ("switching the write cache of ATA drives", "apt-get install hdparm"),
+        "nvme": ("switching the write cache of NVMe drives", "apt-get install nvme-cli"),
+        "losetup": ("file systems on loop images", "apt-get install mount"),
+    }
+    return [
+        Finding("program", name, (path := shutil.which(name)) is not None, path or "not on PATH",
+                cost, remedy)
+        for name, (cost, remedy) in wanted.items()
+    ]  # fmt: skip
+
+
+def _libraries() -> list[Finding]:
+    wanted = {
+        "matplotlib": "plots in the HTML report",
+        "jinja2": "the HTML report",
+        "rich": "the progress bar",
+        "argcomplete": "shell completion",
+    }
+    return [
+        Finding(
+            "library", name, there := importlib.util.find_spec(name) is not None,
+            "importable" if there else "not importable", cost, _SETUP,
+        )
+        for name, cost in wanted.items()
+    ]  # fmt: skip

@@ -1,0 +1,77 @@
+"""`eeio plan`: everything a campaign would do and touch; nothing is run or written."""
+
+import argparse
+
+from eeio.campaign import plan as plans
+from eeio.campaign.progress import format_duration
+from eeio.commands import campaign_options
+from eeio.errors import EXIT_DONE
+from eeio.profiles import profile as profiles
+from eeio.profiles import suite as suites
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "plan",
+        help="show what `run` with the same options would do; nothing is touched",
+        description="Prints experiments, time, bytes written and all that would be touched.",
+    )
+    campaign_options.add(parser)
+    parser.set_defaults(action=show)
+
+
+def show(arguments: argparse.Namespace) -> int:
+    options = campaign_options.options_of(arguments)
+    suite = suites.find(options.suite)
+    plan = plans.make(options, suite)
+    plans.check_room(plan)
+    protocol = plan.protocol
+    print(f"{suite.name}: {suite.title}")
+    quick = "" if protocol.is_measurement else " (QUICK: not a measurement)"
+    print(f"preset {options.preset}{quick}, seed {options.seed}")
+    print(
+        f"{len(plan.experiments)} experiments x {protocol.repetitions} repetitions = "
+        f"{len(plan.runs)} runs in one random order, {protocol.settle_s:g} s settle pause, "
+        f"{protocol.idle_s:g} s idle baseline"
+    )
+    print(f"about {format_duration(plan.expected_s)} (h:mm:ss) on a disk of medium speed")
+    print(f"at most {plan.bytes_written / 1e9:.2f} GB written, test files included")
+    print("\nexperiments:")
+    for planned in plan.experiments:
+        words = " ".join(f"{key}={value}" for key, value in sorted(planned.factors.items()))
+        where = f" on {planned.place}" if planned.place else ""
+        print(f"  {planned.experiment.id}  {planned.profile}{where}  {words}")
+    if plan.not_measured:
+        print("\nleft out:")
+        for left_out in plan.not_measured:
+            experiment = left_out.experiment
+            print(f"  {experiment.id}  {experiment.tool} {experiment.level}: {left_out.reason}")
+    print("\nwould be touched:")
+    for line in _touched(plan):
+        print(f"  {line}")
+    return EXIT_DONE
+
+
+def _touched(plan: plans.Plan) -> list[str]:
+    options = plan.options
+    lines = []
+    if options.directory is not None:
+        size = plan.room_bytes("")
+        lines.append(f"{options.directory}: {size / 1e6:.0f} MB of test files, removed at the end")
+        if options.device is None:
+            lines += [
+                f"{options.directory}: loop image with {filesystem}, removed at the end"
+                for filesystem in options.filesystems
+            ]
+    if options.device is not None:
+        how = "WRITTEN OVER: all that is on it is lost" if options.erase else "read only"
+        lines.append(f"{options.device}: {how}")
+    if options.disk_cache != "leave":
+        lines.append("the drive's write cache: switched during writes, then put back")
+    lines.append("the page cache of the machine: dropped before every run (as root)")
+    lines += [
+        f"{profile.install_dir}: install.sh of {profile.identifier}"
+        for profile in plan.profiles.values()
+        if not profiles.is_installed(profile)
+    ]
+    return lines

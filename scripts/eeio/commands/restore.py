@@ -1,0 +1,40 @@
+"""`eeio restore`: puts back what a killed campaign had changed."""
+
+import argparse
+import sys
+
+from eeio.errors import EXIT_DONE, EXIT_FAILED
+from eeio.target.undo import orphans
+from eeio_results.errors import EeioError
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "restore",
+        help="put back what a killed campaign had changed",
+        description="Puts back settings, mounts, images and processes of a killed campaign.",
+    )
+    parser.set_defaults(action=restore)
+
+
+def restore(arguments: argparse.Namespace) -> int:
+    try:
+        if not restore_orphans():
+            print("nothing to put back", file=sys.stderr)
+    except EeioError as error:
+        print(f"eeio: {error}", file=sys.stderr)
+        return EXIT_FAILED
+    return EXIT_DONE
+
+
+def restore_orphans() -> bool:
+    """Whether there was anything; EeioError names what could not be put back."""
+    failures: list[str] = []
+    found = orphans()
+    for journal in found:
+        for entry in reversed(journal.entries):
+            print(f"eeio: after a killed campaign: {entry.words}", file=sys.stderr)
+        failures += journal.undo_all()
+    if failures:
+        raise EeioError("could not put back: " + "; ".join(failures))
+    return bool(found)

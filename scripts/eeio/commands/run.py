@@ -1,0 +1,104 @@
+"""`eeio run` and `eeio resume`: a campaign, and what came out of it."""
+
+import argparse
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from eeio import __version__, paths
+from eeio.campaign import plan as plans
+from eeio.campaign.runner import Outcome, execute
+from eeio.commands import campaign_options, report
+from eeio.commands.restore import restore_orphans
+from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RefusedError
+from eeio.power import check_meters
+from eeio.profiles import suite as suites
+from eeio_results.store import Store, read_body
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    run = subparsers.add_parser(
+        "run",
+        help="run a suite and store every run",
+        description="Runs a suite: all repetitions of all experiments in one random order.",
+    )
+    campaign_options.add(run)
+    run.add_argument("--name", metavar="NAME", help="of the campaign (default: suite and time)")
+    run.set_defaults(action=run_suite)
+    resume = subparsers.add_parser(
+        "resume",
+        help="go on with a campaign that was stopped",
+        description="Runs what is left of a campaign, in the order it was given at its start.",
+    )
+    resume.add_argument("name", metavar="NAME", help="campaign name")
+    resume.set_defaults(action=resume_campaign)
+
+
+def run_suite(arguments: argparse.Namespace) -> int:
+    options = _absolute(campaign_options.options_of(arguments))
+    suite = suites.find(options.suite)
+    # A suite given as a folder must be found again by `resume`, from anywhere.
+    if "/" in options.suite:
+        options = replace(options, suite=str(suite.folder))
+    now = datetime.now(UTC)
+    name = arguments.name or f"{suite.name}-{options.preset}-{now:%Y%m%d-%H%M%S}"
+    _check_name(name)
+    restore_orphans()
+    plan = plans.make(options, suite)
+    plans.check_room(plan)
+    check_meters(options.meters)
+    store = Store(paths.results_root() / name)
+    if store.folder.exists():
+        raise RefusedError(
+            f"{store.folder} is there already: `eeio resume {name}` goes on with it, "
+            "--name gives this campaign another name"
+        )
+    body = plans.to_body(plan, name, now.isoformat(timespec="seconds"))
+    store.create({"eeio_version": __version__, **body})
+    print(f"campaign {name}: {len(plan.runs)} runs, results in {store.folder}", file=sys.stderr)
+    return _finish(store, execute(plan, store))
+
+
+def resume_campaign(arguments: argparse.Namespace) -> int:
+    _check_name(arguments.name)
+    store = Store(paths.results_root() / arguments.name)
+    if not store.folder.is_dir():
+        raise RefusedError(f"no campaign {arguments.name!r} in {paths.results_root()}")
+    plan = plans.from_body(read_body(store.folder))
+    restore_orphans()
+    plans.check_targets(plan.options)
+    plans.check_room(plan)
+    return _finish(store, execute(plan, store))
+
+
+def _absolute(options: plans.Options) -> plans.Options:
+    """Paths that mean the same when `resume` is typed somewhere else."""
+
+    def absolute(text: str | None) -> str | None:
+        return None if text is None else str(Path(text).absolute())
+
+    return replace(
+        options,
+        directory=absolute(options.directory),
+        device=absolute(options.device),
+        erase=absolute(options.erase),
+    )
+
+
+def _check_name(name: str) -> None:
+    if not name or name.startswith(".") or "/" in name:
+        raise RefusedError(f"campaign name {name!r}: a plain file name is needed")
+
+
+def _finish(store: Store, outcome: Outcome) -> int:
+    """Tables on stdout, the HTML page beside the results."""
+    report.print_campaign(store.folder)
+    if outcome.invalid == 0:
+        return EXIT_DONE
+    print(
+        f"eeio: {outcome.invalid} of {outcome.runs} runs failed or are invalid; "
+        "the table of problems above says why",
+        file=sys.stderr,
+    )
+    return EXIT_DONE_WITH_INVALID_RUNS

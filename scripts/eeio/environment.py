@@ -1,0 +1,154 @@
+"""The machine as a campaign found it: what somebody else needs to know to repeat it."""
+
+import os
+import platform
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from eeio.target.filesystem import BlockDevice, Mount, mount_of
+from eeio.target.undo import run_command
+from eeio_results.errors import EeioError
+from eeio_results.record import Machine, Tool
+
+
+def capture(
+    directory: Path | None,
+    device: BlockDevice | None,
+    tools: Sequence[Tool],
+    mkfs_options: str | None = None,
+) -> Machine:
+    """Reads /proc and /sys; a value that cannot be read is None, with the reason in `missing`."""
+    missing: dict[str, str] = {}
+
+    def read(name: str, path: Path, convert: Callable[[str], str | int] = str) -> str | int | None:
+        try:
+            return convert(path.read_text(encoding="utf-8", errors="replace").strip())
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            missing[name] = f"{path}: {reason}"
+            return None
+
+    def text(name: str, path: Path) -> str | None:
+        value = read(name, path)
+        return None if value is None else str(value)
+
+    def number(name: str, path: Path, factor: int = 1) -> int | None:
+        value = read(name, path, lambda words: int(words) * factor)
+        return None if value is None else int(value)
+
+    cpufreq = Path("/sys/devices/system/cpu/cpu0/cpufreq")
+    disk = device.disk_sysfs if device else None
+    if disk is None:
+        for name in ("device", "device_model", "device_size_bytes", "scheduler"):
+            missing[name] = "no block device lies behind the target"
+    mount = mount_of(directory) if directory else None
+    if mount is None:
+        missing["filesystem"] = "only a raw device was measured"
+    if mkfs_options is None and mount is not None:
+        mkfs_options = _filesystem_features(mount, missing)
+    rotational = number("device_rotational", disk / "queue/rotational") if disk else None
+    return Machine(
+        hostname=platform.node(),
+        architecture=platform.machine(),
+        cpu_model=_cpu_model(missing),
+        logical_cpus=os.cpu_count() or 1,
+        governor=text("governor", cpufreq / "scaling_governor"),
+        frequency_min_hz=number("frequency_min_hz", cpufreq / "scaling_min_freq", 1000),
+        frequency_max_hz=number("frequency_max_hz", cpufreq / "scaling_max_freq", 1000),
+        memory_bytes=_memory_bytes(),
+        kernel=platform.release(),
+        distribution=_distribution(),
+        virtualization=_virtualization(),
+        device=disk.name if disk else None,
+        device_model=_device_model(disk, missing) if disk else None,
+        device_firmware=text("device_firmware", _firmware_file(disk)) if disk else None,
+        device_size_bytes=number("device_size_bytes", disk / "size", 512) if disk else None,
+        device_rotational=None if rotational is None else bool(rotational),
+        device_write_cache=text("device_write_cache", disk / "queue/write_cache") if disk else None,
+        scheduler=_scheduler(text("scheduler", disk / "queue/scheduler")) if disk else None,
+        filesystem=mount.filesystem if mount else None,
+        mount_options=mount.options if mount else None,
+        mkfs_options=mkfs_options,
+        tools=tuple(tools),
+        missing=missing,
+    )
+
+
+def _cpu_model(missing: dict[str, str]) -> str | None:
+    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() in ("model name", "Model", "Hardware", "cpu model"):
+            return value.strip()
+    missing["cpu_model"] = "/proc/cpuinfo names no model"
+    return None
+
+
+def _filesystem_features(mount: Mount, missing: dict[str, str]) -> str | None:
+    """How a file system that was there already had been made, as its own tool tells."""
+    commands = {
+        "ext4": ["dumpe2fs", "-h", mount.source],
+        "xfs": ["xfs_info", str(mount.mount_point)],
+        "btrfs": ["btrfs", "inspect-internal", "dump-super", mount.source],
+    }
+    if mount.filesystem not in commands:
+        missing["mkfs_options"] = f"eeio knows no tool that tells them of {mount.filesystem}"
+        return None
+    try:
+        text = run_command(commands[mount.filesystem])
+    except EeioError as error:
+        missing["mkfs_options"] = str(error)
+        return None
+    if mount.filesystem == "xfs":
+        return " ".join(text.split())
+    wanted = ("features", "block size", "inode size", "csum_type", "sectorsize", "nodesize")
+    lines = (" ".join(line.split()) for line in text.splitlines())
+    return "; ".join(line for line in lines if line.lower().startswith(wanted) or
+                     line.startswith("Filesystem features"))  # fmt: skip
+
+
+def _memory_bytes() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _distribution() -> str | None:
+    try:
+        return platform.freedesktop_os_release().get("PRETTY_NAME")
+    except OSError:
+        return None
+
+
+def _virtualization() -> str | None:
+    """The hypervisor's name where the firmware or the CPU tells of one."""
+    flags = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    if "hypervisor" not in flags:
+        return None
+    for path in ("/sys/hypervisor/type", "/sys/class/dmi/id/sys_vendor"):
+        try:
+            return Path(path).read_text(encoding="utf-8").strip() or "unnamed hypervisor"
+        except OSError:
+            continue
+    return "unnamed hypervisor"
+
+
+def _device_model(disk: Path, missing: dict[str, str]) -> str | None:
+    backing = disk / "loop/backing_file"
+    if backing.exists():
+        return f"loop image {backing.read_text(encoding='utf-8').strip()}"
+    try:
+        words = (disk / "device/model").read_text(encoding="utf-8").strip()
+    except OSError as error:
+        missing["device_model"] = f"{disk / 'device/model'}: {error.strerror}"
+        return None
+    return words
+
+
+def _firmware_file(disk: Path) -> Path:
+    nvme = disk / "device/firmware_rev"
+    return nvme if nvme.exists() else disk / "device/rev"
+
+
+def _scheduler(line: str | None) -> str | None:
+    """`[none] mq-deadline` -> `none`."""
+    if line is None or "[" not in line:
+        return line
+    return line.partition("[")[2].partition("]")[0]

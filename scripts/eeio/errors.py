@@ -1,0 +1,21 @@
+"""Failures of a campaign, by the exit code they lead to (docs/user-guide.md lists the codes)."""
+
+from eeio_results.errors import EeioError
+
+EXIT_DONE = 0
+EXIT_FAILED = 1
+EXIT_REFUSED = 2
+EXIT_DONE_WITH_INVALID_RUNS = 3
+EXIT_SIGNAL_BASE = 128
+
+
+class RefusedError(EeioError):
+    """The input cannot be used: nothing was touched (exit code 2)."""
+
+
+class InterruptedCampaignError(EeioError):
+    """A signal ended the campaign between two well-defined states (exit code 128 + signal)."""
+
+    def __init__(self, signum: int, message: str) -> None:
+        super().__init__(message)
+        self.signum = signum

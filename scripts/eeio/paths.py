@@ -1,0 +1,42 @@
+"""Where things lie: what eeio ships, and what it writes for the user (XDG base directories)."""
+
+import os
+from pathlib import Path
+
+from eeio.errors import RefusedError
+
+
+def _xdg(variable: str, default: str) -> Path:
+    return Path(os.environ.get(variable) or Path.home() / default) / "eeio"
+
+
+def results_root() -> Path:
+    """One folder a campaign."""
+    return _xdg("XDG_DATA_HOME", ".local/share") / "results"
+
+
+def install_root() -> Path:
+    """One folder an installed profile: the executable and what install.sh recorded."""
+    return _xdg("XDG_DATA_HOME", ".local/share") / "installed"
+
+
+def state_root() -> Path:
+    """What must be put back after a crash."""
+    return _xdg("XDG_STATE_HOME", ".local/state")
+
+
+def shipped(kind: str) -> Path:
+    """The folder `test-profiles` or `suites` of this checkout, or of the installed package."""
+    package = Path(__file__).resolve().parent
+    for candidate in (package.parents[1] / kind, package / "share" / kind):
+        if candidate.is_dir():
+            return candidate
+    raise RefusedError(f"{kind}/ is missing beside the eeio package in {package}; install it again")
+
+
+def search_path(kind: str) -> list[Path]:
+    """Folders searched for profiles or suites: the user's own (EEIO_TEST_PROFILES,
+    EEIO_SUITES, colon-separated), then ours."""
+    variable = "EEIO_" + kind.upper().replace("-", "_")
+    own = [Path(entry) for entry in os.environ.get(variable, "").split(":") if entry]
+    return [*own, shipped(kind)]

@@ -1,0 +1,165 @@
+"""One test profile: its files, its presets, its installation."""
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from eeio.errors import RefusedError
+from eeio.paths import install_root, search_path
+from eeio_results.errors import EeioError
+from eeio_results.record import Tool
+
+INSTALL_TIMEOUT_S = 900
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A profile folder such as `test-profiles/eeio-fio-1.0.0`."""
+
+    folder: Path
+    title: str
+    version: str
+    presets: Mapping[str, Mapping[str, str]]
+
+    @property
+    def identifier(self) -> str:
+        """Name with version: `eeio-fio-1.0.0`."""
+        return self.folder.name
+
+    @property
+    def name(self) -> str:
+        """The executable that install.sh makes: `eeio-fio`."""
+        return self.identifier.rpartition("-")[0]
+
+    @property
+    def tool(self) -> str:
+        """The parser's name: `fio`."""
+        return self.name.removeprefix("eeio-")
+
+    @property
+    def install_dir(self) -> Path:
+        return install_root() / self.identifier
+
+    def preset(self, preset: str) -> Mapping[str, str]:
+        """What the preset decides for this profile (`file_size`, `runtime_s`, ...)."""
+        try:
+            return self.presets[preset]
+        except KeyError:
+            raise RefusedError(
+                f"{self.folder / 'presets.conf'}: no preset {preset!r}; "
+                f"it has {', '.join(sorted(self.presets)) or 'none'}"
+            ) from None
+
+
+def find(identifier: str) -> Profile:
+    """The profile of that name and version, from the search path."""
+    folders = search_path("test-profiles")
+    for folder in folders:
+        if (folder / identifier / "test-definition.xml").is_file():
+            return load(folder / identifier)
+    raise RefusedError(
+        f"no test profile {identifier} in {', '.join(map(str, folders))}; `eeio list` shows them"
+    )
+
+
+def available() -> list[Profile]:
+    """Every profile on the search path, by name; the first folder that has one wins."""
+    found: dict[str, Profile] = {}
+    for folder in search_path("test-profiles"):
+        for definition in sorted(folder.glob("*/test-definition.xml")):
+            found.setdefault(definition.parent.name, load(definition.parent))
+    return [found[name] for name in sorted(found)]
+
+
+def load(folder: Path) -> Profile:
+    """The profile in `folder`."""
+    definition = folder / "test-definition.xml"
+    try:
+        root = ElementTree.parse(definition).getroot()  # noqa: S314 - the project's own file
+    except (OSError, ElementTree.ParseError) as error:
+        raise RefusedError(f"{definition}: not a PTS test definition: {error}") from error
+    return Profile(
+        folder=folder,
+        title=root.findtext("TestInformation/Title") or folder.name,
+        version=root.findtext("TestProfile/Version") or "",
+        presets=_read_presets(folder / "presets.conf"),
+    )
+
+
+def _read_presets(path: Path) -> dict[str, dict[str, str]]:
+    """Lines `preset key=value ...`; `#` starts a comment."""
+    if not path.is_file():
+        return {}
+    presets: dict[str, dict[str, str]] = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        pairs = [word.partition("=") for word in words[1:]]
+        if any(not separator for _, separator, _ in pairs):
+            raise RefusedError(f"{path}:{number}: expected `preset key=value ...`, found {line!r}")
+        presets[words[0]] = {key: value for key, _, value in pairs}
+    return presets
+
+
+def script_environment(home: Path, extra: Mapping[str, str]) -> dict[str, str]:
+    """The environment PTS gives a profile's scripts: the caller's own, HOME the install folder."""
+    return {**os.environ, "HOME": str(home), "LC_ALL": "C", **extra}
+
+
+def is_installed(profile: Profile) -> bool:
+    """Whether the executable is there and no older than the profile that made it."""
+    executable = profile.install_dir / profile.name
+    if not os.access(executable, os.X_OK):
+        return False
+    newest = max(path.stat().st_mtime for path in profile.folder.iterdir() if path.is_file())
+    return executable.stat().st_mtime >= newest
+
+
+def install(profile: Profile) -> None:
+    """Runs install.sh as PTS does; EeioError with its last words when it fails."""
+    home = profile.install_dir
+    home.mkdir(parents=True, exist_ok=True)
+    # A leftover of an older version must not pass for a fresh installation.
+    with contextlib.suppress(FileNotFoundError):
+        (home / profile.name).unlink()
+    try:
+        done = subprocess.run(
+            ["bash", str(profile.folder / "install.sh"), f"{home}/"],
+            cwd=home,
+            env=script_environment(home, {}),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=INSTALL_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise EeioError(
+            f"{profile.identifier}: install.sh took more than {INSTALL_TIMEOUT_S} s"
+        ) from error
+    if done.returncode != 0 or not os.access(home / profile.name, os.X_OK):
+        lines = done.stdout.decode(errors="replace").strip().splitlines()
+        raise EeioError(
+            f"{profile.identifier} cannot be installed: {lines[-1] if lines else 'no output'}"
+        )
+
+
+def installed_tool(profile: Profile) -> Tool | None:
+    """What install.sh recorded of the tool in tool.conf; None when the profile has no tool."""
+    path = profile.install_dir / "tool.conf"
+    if not path.is_file():
+        return None
+    pairs = (line.partition("=") for line in path.read_text(encoding="utf-8").splitlines())
+    values = {key: value for key, separator, value in pairs if separator}
+    return Tool(
+        name=profile.tool,
+        path=values.get("path", ""),
+        version=values.get("version", ""),
+        sha256=values.get("sha256", ""),
+        source=values.get("source", ""),
+    )

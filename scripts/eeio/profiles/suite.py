@@ -1,0 +1,180 @@
+"""One suite: which experiments, and the protocol that a preset means for them."""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import yaml
+
+from eeio.errors import RefusedError
+from eeio.paths import search_path
+from eeio_results.record import CacheLayers, Experiment
+from eeio_results.units import parse_size
+
+DEFINITION = "suite-definition.xml"
+_LEVELS = ("device", "filesystem", "library", "application", "context")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One `<Execute>`: a profile, its factors, and the words PTS shows for them."""
+
+    profile: str
+    factors: Mapping[str, str]
+    description: str
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Experiments of a profile that a preset does not run: those with all these factors."""
+
+    profile: str
+    factors: Mapping[str, str]
+    reason: str
+
+    def matches(self, entry: Entry) -> bool:
+        return self.profile == entry.profile and self.factors.items() <= entry.factors.items()
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How a preset repeats and spaces the experiments; times in seconds.
+
+    `is_measurement` is false where the preset is too short to publish from.
+    """
+
+    repetitions: int
+    settle_s: float
+    idle_s: float
+    is_measurement: bool
+    leave_out: tuple[LeftOut, ...] = ()
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A suite folder such as `suites/eeio-suite`."""
+
+    folder: Path
+    title: str
+    description: str
+    entries: tuple[Entry, ...]
+    protocols: Mapping[str, Protocol]
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    def protocol(self, preset: str) -> Protocol:
+        try:
+            return self.protocols[preset]
+        except KeyError:
+            raise RefusedError(
+                f"suite {self.name} has no preset {preset!r}; it has {', '.join(self.protocols)}"
+            ) from None
+
+
+def find(name: str) -> Suite:
+    """The suite of that name on the search path, or in the folder of that path."""
+    if "/" in name:
+        return load(Path(name).resolve())
+    folders = search_path("suites")
+    for folder in folders:
+        if (folder / name / DEFINITION).is_file():
+            return load(folder / name)
+    known = ", ".join(suite.name for suite in available())
+    raise RefusedError(f"no suite {name!r}; there are: {known}")
+
+
+def available() -> list[Suite]:
+    """Every suite on the search path, by name."""
+    found: dict[str, Suite] = {}
+    for folder in search_path("suites"):
+        for definition in sorted(folder.glob(f"*/{DEFINITION}")):
+            found.setdefault(definition.parent.name, load(definition.parent))
+    return [found[name] for name in sorted(found)]
+
+
+def load(folder: Path) -> Suite:
+    """The suite in `folder`: suite-definition.xml (PTS's own file) and protocol.yaml (ours)."""
+    path = folder / DEFINITION
+    try:
+        root = ElementTree.parse(path).getroot()  # noqa: S314 - the user's own suite
+    except (OSError, ElementTree.ParseError) as error:
+        raise RefusedError(f"{path}: not a PTS suite definition: {error}") from error
+    entries = tuple(_entry(node, path) for node in root.findall("Execute"))
+    if not entries:
+        raise RefusedError(f"{path}: no <Execute> in it, so there is nothing to run")
+    return Suite(
+        folder=folder,
+        title=root.findtext("SuiteInformation/Title") or folder.name,
+        description=" ".join((root.findtext("SuiteInformation/Description") or "").split()),
+        entries=entries,
+        protocols=_read_protocols(folder / "protocol.yaml"),
+    )
+
+
+def _entry(node: ElementTree.Element, path: Path) -> Entry:
+    test = (node.findtext("Test") or "").removeprefix("local/")
+    if not test:
+        raise RefusedError(f"{path}: an <Execute> without <Test>")
+    factors = {}
+    for word in shlex.split(node.findtext("Arguments") or ""):
+        key, separator, value = word.partition("=")
+        if not separator:
+            raise RefusedError(f"{path}: argument {word!r} of {test} is not key=value")
+        factors[key] = value
+    return Entry(test, factors, node.findtext("Description") or "")
+
+
+def _read_protocols(path: Path) -> dict[str, Protocol]:
+    try:
+        body: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return {
+            str(preset): Protocol(
+                repetitions=int(values["repetitions"]),
+                settle_s=float(values["settle_s"]),
+                idle_s=float(values["idle_s"]),
+                is_measurement=bool(values["is_measurement"]),
+                leave_out=tuple(LeftOut(**item) for item in values.get("leave_out", ())),
+            )
+            for preset, values in body["presets"].items()
+        }
+    except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
+        raise RefusedError(f"{path}: not a suite protocol: {error}") from error
+
+
+def experiment_of(
+    tool: str, factors: Mapping[str, str], target: str, disk: str | None
+) -> Experiment:
+    """The experiment that a profile's factors describe.
+
+    Factors that DESIGN's `Experiment` names become its fields; the rest stay as arguments.
+    A profile that names no level describes the machine (`context`).
+    """
+    rest = dict(factors)
+    level = rest.pop("level", "context")
+    if level not in _LEVELS:
+        raise RefusedError(f"{tool}: unknown level {level!r}; it is one of {', '.join(_LEVELS)}")
+    request_size = rest.pop("request_size", None)
+    buffer = _switch(tool, "buffer", rest.pop("buffer", None))
+    return Experiment(
+        level=level,  # type: ignore[arg-type]
+        tool=tool,
+        operation=rest.pop("operation", None),
+        spatiality=rest.pop("spatiality", None),
+        request_size_bytes=None if request_size is None else parse_size(request_size),
+        cache=CacheLayers(buffer=buffer, disk=_switch(tool, "disk", disk)),  # type: ignore[arg-type]
+        api=rest.pop("api", "posix"),
+        processes=int(rest.pop("processes", "1")),
+        target=target,
+        arguments=tuple(sorted(rest.items())),
+    )
+
+
+def _switch(tool: str, name: str, value: str | None) -> str | None:
+    if value not in (None, "on", "off"):
+        raise RefusedError(f"{tool}: {name} is {value!r}; it is on or off")
+    return value

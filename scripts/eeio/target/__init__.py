@@ -1,0 +1,1 @@
+"""What is measured: devices, file systems and cache layers, set, verified and put back."""

@@ -1,0 +1,142 @@
+"""The file system under a directory, and the block device under that."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from eeio.errors import RefusedError
+
+# File systems that keep data in memory, or on nothing of their own: no I/O cost to measure.
+_WITHOUT_STORAGE = {"tmpfs", "ramfs", "devtmpfs", "overlay", "squashfs"}
+
+
+@dataclass(frozen=True)
+class Mount:
+    """One line of /proc/self/mountinfo."""
+
+    mount_point: Path
+    filesystem: str
+    source: str
+    options: str
+
+
+@dataclass(frozen=True)
+class BlockDevice:
+    """A block device by its kernel name (`sda1`, `loop0`) and number."""
+
+    name: str
+    major: int
+    minor: int
+
+    @property
+    def sysfs(self) -> Path:
+        return Path(f"/sys/dev/block/{self.major}:{self.minor}")
+
+    @property
+    def node(self) -> Path:
+        return Path("/dev") / self.name
+
+    @property
+    def disk_sysfs(self) -> Path:
+        """The whole disk's folder: a partition has no queue of its own."""
+        folder = self.sysfs.resolve()
+        return folder.parent if (folder / "partition").exists() else folder
+
+
+def mounts() -> list[Mount]:
+    """Every mount of this mount namespace, oldest first."""
+    found = []
+    for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
+        left, _, right = line.partition(" - ")
+        fields, (filesystem, source, *super_options) = left.split(), right.split()
+        both = ",".join([fields[5], *super_options[-1:]])
+        options = ",".join(dict.fromkeys(both.split(",")))
+        found.append(Mount(Path(_unescape(fields[4])), filesystem, _unescape(source), options))
+    return found
+
+
+def _unescape(text: str) -> str:
+    for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+        text = text.replace(code, character)
+    return text
+
+
+def mount_of(directory: Path) -> Mount:
+    """The mount that `directory` lies on (the last one wins where mounts are stacked)."""
+    resolved = directory.resolve()
+    best: Mount | None = None
+    for mount in mounts():
+        inside = resolved == mount.mount_point or mount.mount_point in resolved.parents
+        if inside and (best is None or len(str(mount.mount_point)) >= len(str(best.mount_point))):
+            best = mount
+    if best is None:
+        raise RefusedError(f"{directory}: no mount found for it in /proc/self/mountinfo")
+    return best
+
+
+def block_device(node: Path) -> BlockDevice | None:
+    """The block device behind a node such as /dev/sda, or None when it is not one."""
+    try:
+        status = node.stat()
+    except OSError:
+        return None
+    return _from_number(os.major(status.st_rdev), os.minor(status.st_rdev))
+
+
+def backing_device(directory: Path) -> tuple[BlockDevice | None, str | None]:
+    """The block device that holds `directory`'s files, or None and why there is none.
+
+    A file system with device numbers of its own (btrfs) is found by its mount source; one that
+    spans several devices is not attributed to any of them.
+    """
+    number = directory.stat().st_dev
+    device = _from_number(os.major(number), os.minor(number))
+    if device is not None:
+        return device, None
+    mount = mount_of(directory)
+    source = Path(mount.source)
+    device = block_device(source) if source.is_absolute() else None
+    if device is None:
+        return None, f"no block device lies under {mount.filesystem} at {mount.mount_point}"
+    members = _btrfs_members(device)
+    if len(members) > 1:
+        return None, f"{mount.mount_point} spans {len(members)} devices: {', '.join(members)}"
+    return device, None
+
+
+def _from_number(major: int, minor: int) -> BlockDevice | None:
+    folder = Path(f"/sys/dev/block/{major}:{minor}")
+    if major == 0 or not folder.exists():
+        return None
+    return BlockDevice(folder.resolve().name, major, minor)
+
+
+def _btrfs_members(device: BlockDevice) -> list[str]:
+    for folder in Path("/sys/fs/btrfs").glob("*-*-*/devices"):
+        members = sorted(entry.name for entry in folder.iterdir())
+        if device.name in members:
+            return members
+    return [device.name]
+
+
+def check_directory(directory: Path, needed_bytes: int, allow_memory: bool) -> None:
+    """Refuses a directory that cannot hold the test files, before anything runs."""
+    if not directory.is_dir():
+        raise RefusedError(f"{directory}: no such directory; create it or name another")
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise RefusedError(f"{directory}: not writable by this user; name another directory")
+    mount = mount_of(directory)
+    if "ro" in mount.options.split(","):
+        raise RefusedError(f"{directory}: {mount.mount_point} is mounted read-only")
+    if mount.filesystem in _WITHOUT_STORAGE and not allow_memory:
+        raise RefusedError(
+            f"{directory} lies on {mount.filesystem}, which has no storage device to measure; "
+            "name a directory on a disk (or give --allow-memory-filesystem to try things out)"
+        )
+    free = os.statvfs(directory)
+    free_bytes = free.f_bavail * free.f_frsize
+    if free_bytes < needed_bytes:
+        raise RefusedError(
+            f"{directory}: {needed_bytes / 1e6:.0f} MB needed for the test files, "
+            f"{free_bytes / 1e6:.0f} MB free; free some room or choose a smaller preset"
+        )

@@ -1,0 +1,52 @@
+"""Everything a test writes stays in its own temporary folder."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+DATA = Path(__file__).parent / "data"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    skip = pytest.mark.skip(reason="needs root: loop devices, mounts, dropping caches")
+    for item in items:
+        if item.get_closest_marker("root") and os.geteuid() != 0:
+            item.add_marker(skip)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user with empty XDG folders, and the dummy profile and suite on the search paths."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("EEIO_TEST_PROFILES", str(DATA / "profiles"))
+    monkeypatch.setenv("EEIO_SUITES", str(DATA / "suites"))
+    (tmp_path / "target").mkdir()
+    return tmp_path
+
+
+Eeio = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def eeio(home: Path) -> Eeio:
+    """Runs the command as a user would, and gives what it printed."""
+
+    def run(
+        *words: str, environment: Mapping[str, str] | None = None
+    ) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [sys.executable, "-m", "eeio", *words],
+            env={**os.environ, **(environment or {})},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run

@@ -1,0 +1,24 @@
+#!/bin/sh
+# Sleeps sleep_s, then claims bytes_moved bytes in that time; mode=fail|garbage|hang|full misbehaves.
+set -eu
+sleep_s=0.1 mode=good bytes_moved=0 operation=read spatiality=sequential
+for word in "$@"; do
+	case $word in
+	sleep_s=* | mode=* | bytes_moved=* | operation=* | spatiality=*) eval "${word%%=*}=\${word#*=}" ;;
+	level=* | request_size=* | buffer=* | cell=*) ;;
+	*) echo "eeio-dummy: unknown factor $word" >&2; exit 2 ;;
+	esac
+done
+case $mode in
+fail) echo "dummy: cannot do it" >&2; exit 7 ;;
+garbage) echo '{"schema_version": 1, "phases": [' > "$EEIO_OUTPUT_DIR/eeio.json"; exit 0 ;;
+orphan) sleep 1000 & ;;
+esac
+sleep "$sleep_s"
+cat > "$EEIO_OUTPUT_DIR/eeio.json" <<END
+{"schema_version": 1, "context": [], "phases": [{"name": "$operation", "operation": "$operation",
+"spatiality": "$spatiality", "request_size_bytes": 4096, "bytes_moved": $bytes_moved,
+"start_monotonic_s": null, "end_monotonic_s": null, "bandwidth_bytes_per_s": 1000000,
+"metrics": {}}]}
+END
+echo "dummy done"

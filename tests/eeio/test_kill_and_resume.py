@@ -1,0 +1,98 @@
+"""A campaign killed at any moment goes on where it stopped: no run lost, none doubled."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.conftest import Eeio
+
+RUNS = 6 * 3
+
+
+def _start(*words: str) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "eeio", *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def _stored(home: Path) -> list[int]:
+    path = home / "data/eeio/results/killed/runs.jsonl"
+    lines = path.read_bytes().split(b"\n") if path.exists() else [b""]
+    return [json.loads(line)["order_index"] for line in lines[:-1]]
+
+
+def test_twenty_kills_lose_and_double_nothing(home: Path, eeio: Eeio) -> None:
+    moments = random.Random(20)
+    process = _start(
+        "run", "dummy-suite", "--directory", str(home / "target"), "--name", "killed",
+        "--repetitions", str(RUNS // 3), "--meter", "none", "--seed", "7",
+    )  # fmt: skip
+    campaign = home / "data/eeio/results/killed/campaign.json"
+    kills = 0
+    while kills < 20:
+        # A moment between the start of Python and some runs later; once the campaign exists.
+        try:
+            process.wait(moments.uniform(0.15, 0.9))
+        except subprocess.TimeoutExpired:
+            if not campaign.exists():
+                continue
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+            kills += 1
+        if len(_stored(home)) == RUNS:
+            # All done before the twentieth kill: the kills go on over the same campaign's tail.
+            _drop_last_runs(home, 4)
+        process = _start("resume", "killed")
+    process.wait(60)
+    finished = eeio("resume", "killed")
+    assert finished.returncode == 0, finished.stderr
+    order = _stored(home)
+    assert order == list(range(RUNS))
+    records = (home / "data/eeio/results/killed/runs.jsonl").read_text().splitlines()
+    pairs = {(r["experiment_id"], r["repetition"]) for r in map(json.loads, records)}
+    assert len(pairs) == RUNS
+
+
+def _drop_last_runs(home: Path, count: int) -> None:
+    path = home / "data/eeio/results/killed/runs.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:-count]))
+
+
+def test_a_line_cut_off_by_a_crash_is_run_again(home: Path, eeio: Eeio) -> None:
+    words = ("--directory", str(home / "target"), "--meter", "none")
+    assert eeio("run", "dummy-suite", "--name", "killed", *words).returncode == 0
+    path = home / "data/eeio/results/killed/runs.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) - 100])
+    # A reader passes over the cut line, and says that a run is missing.
+    report = eeio("report", "killed")
+    assert report.returncode == 0
+    assert "1 of 6 runs are not done" in report.stdout
+    assert eeio("resume", "killed").returncode == 0
+    assert _stored(home) == list(range(6))
+
+
+def test_ctrl_c_stops_between_runs_and_says_how_to_go_on(home: Path, eeio: Eeio) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "eeio", "run", "dummy-suite", "--name", "killed", "--meter", "none",
+         "--directory", str(home / "target"), "--repetitions", "50"],
+        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("[2/"):
+            break
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 128 + signal.SIGINT
+    assert "eeio resume killed" in errors
+    assert not list((home / "state/eeio/undo").glob("*"))
+    assert _stored(home) == list(range(len(_stored(home))))

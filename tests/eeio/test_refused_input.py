@@ -1,0 +1,101 @@
+"""Bad input gets exit code 2, a message that names it, and nothing is touched."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Eeio
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["run", "no-such-suite", "--directory", "{target}"], "no-such-suite"),
+        (["run", "dummy-suite", "--directory", "{target}", "--preset", "huge"], "huge"),
+        (["run", "dummy-suite", "--directory", "{target}/missing"], "{target}/missing"),
+        (["run", "dummy-suite"], "--directory"),
+        (["run", "dummy-suite", "--directory", "{target}", "--meter", "geiger"], "geiger"),
+        (["run", "dummy-suite", "--directory", "{target}", "--name", "../x"], "../x"),
+        (["run", "dummy-suite", "--directory", "{target}", "--filesystem", "fat"], "fat"),
+        (["run", "dummy-suite", "--directory", "{target}", "--device", "{file}"], "{file}"),
+        (["run", "dummy-suite", "--directory", "{target}", "--device", "/dev/no"], "/dev/no"),
+        (["run", "dummy-suite", "--directory", "{target}", "--erase", "/dev/no"], "--device"),
+        (["run", "dummy-suite", "--directory", "/proc"], "/proc"),
+        (["plan", "dummy-suite", "--directory", "{target}/missing"], "{target}/missing"),
+        (["resume", "never-begun"], "never-begun"),
+        (["report", "never-begun"], "never-begun"),
+    ],
+)
+def test_refused(home: Path, eeio: Eeio, words: list[str], named: str) -> None:
+    file = home / "plain-file"
+    file.write_text("not a device")
+    places = {"target": str(home / "target"), "file": str(file)}
+    done = eeio(*(word.format(**places) for word in words))
+    message = done.stderr.strip()
+    assert done.returncode == 2, message
+    assert message.startswith("eeio: "), message
+    assert named.format(**places) in message
+    assert len(message.splitlines()) == 1
+    assert list((home / "target").iterdir()) == []
+    assert not list((home / "data/eeio/results").glob("*"))
+
+
+def test_unknown_option_is_a_usage_error(eeio: Eeio) -> None:
+    done = eeio("run", "dummy-suite", "--frobnicate")
+    assert done.returncode == 2
+    assert "--frobnicate" in done.stderr
+
+
+def test_too_little_room_is_seen_before_anything_runs(home: Path, eeio: Eeio) -> None:
+    profile = home / "profiles" / "eeio-big-1.0.0"
+    profile.mkdir(parents=True)
+    source = Path(os.environ["EEIO_TEST_PROFILES"]) / "eeio-dummy-1.0.0"
+    for file in source.iterdir():
+        (profile / file.name).write_bytes(file.read_bytes())
+    (profile / "presets.conf").write_text("standard file_size=1000000g\n")
+    suite = home / "suites" / "big"
+    suite.mkdir(parents=True)
+    for file in (Path(os.environ["EEIO_SUITES"]) / "dummy-suite").iterdir():
+        (suite / file.name).write_text(file.read_text().replace("eeio-dummy", "eeio-big"))
+    done = eeio("run", str(suite), "--directory", str(home / "target"),
+                environment={"EEIO_TEST_PROFILES": str(home / "profiles")})  # fmt: skip
+    assert done.returncode == 2
+    assert "needed" in done.stderr and str(home / "target") in done.stderr
+
+
+def test_a_name_that_exists(home: Path, eeio: Eeio) -> None:
+    words = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
+             "--name", "mine")  # fmt: skip
+    assert eeio(*words).returncode == 0
+    before = (home / "data/eeio/results/mine/runs.jsonl").read_bytes()
+    done = eeio(*words)
+    assert done.returncode == 2
+    assert "eeio resume mine" in done.stderr
+    assert (home / "data/eeio/results/mine/runs.jsonl").read_bytes() == before
+
+
+def test_a_newer_schema_is_refused(home: Path, eeio: Eeio) -> None:
+    words = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
+             "--name", "mine")  # fmt: skip
+    assert eeio(*words).returncode == 0
+    path = home / "data/eeio/results/mine/runs.jsonl"
+    path.write_text(path.read_text().replace('"schema_version":1', '"schema_version":2'))
+    for words in (("report", "mine"), ("report", "mine", "--format", "json")):
+        done = eeio(*words)
+        assert done.returncode == 2
+        assert "schema version 2" in done.stderr and str(path) in done.stderr
+
+
+def test_two_campaigns_on_one_disk(home: Path, eeio: Eeio) -> None:
+    from eeio.target.filesystem import backing_device
+    from eeio.target.lock import TargetLock
+
+    target = home / "target"
+    device, _ = backing_device(target)
+    if device is None:
+        pytest.skip("no block device lies behind the temporary directory")
+    with TargetLock(device.disk_sysfs.name):
+        done = eeio("run", "dummy-suite", "--directory", str(target), "--meter", "none")
+    assert done.returncode == 2
+    assert device.disk_sysfs.name in done.stderr and str(os.getpid()) in done.stderr

@@ -1,0 +1,234 @@
+"""Devices, caches and file systems, on loop devices of the test's own."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from eeio.errors import RefusedError
+from eeio.target import caches, counters, device, image
+from eeio.target.filesystem import backing_device, block_device, check_directory, mount_of
+from eeio.target.undo import Entry, UndoJournal
+from eeio_results.record import CacheLayers, DeviceCounters, Experiment
+from eeio_results.tools.capture import PhaseResult
+
+root = pytest.mark.root
+
+
+@pytest.fixture
+def loop(tmp_path: Path) -> Iterator[Path]:
+    """A loop device over 64 MiB of zeros."""
+    backing = tmp_path / "backing.img"
+    backing.write_bytes(bytes(64 << 20))
+    done = subprocess.run(
+        ["losetup", "--find", "--show", str(backing)], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        pytest.skip(f"no loop device: {done.stderr.strip()}")
+    node = Path(done.stdout.strip())
+    yield node
+    subprocess.run(["umount", "-q", str(node)], check=False)
+    subprocess.run(["losetup", "--detach", str(node)], check=False, capture_output=True)
+
+
+@root
+def test_a_free_device_may_be_erased_only_when_named_twice(loop: Path) -> None:
+    assert device.check_erasable(loop, loop).name == loop.name
+    with pytest.raises(RefusedError, match="name it twice"):
+        device.check_erasable(loop, Path("/dev/null"))
+
+
+@root
+def test_a_mounted_device_is_refused(loop: Path, tmp_path: Path) -> None:
+    subprocess.run(["mkfs.ext4", "-q", str(loop)], check=True)
+    device.check_erasable(loop, loop)  # a signature alone: the user named it twice
+    mount_point = tmp_path / "mnt"
+    mount_point.mkdir()
+    subprocess.run(["mount", str(loop), str(mount_point)], check=True)
+    with pytest.raises(RefusedError, match="mounted at"):
+        device.check_erasable(loop, loop)
+    device.check_readable(loop)  # reading a mounted device harms nobody
+
+
+@root
+def test_a_swap_device_is_refused(loop: Path) -> None:
+    subprocess.run(["mkswap", str(loop)], check=True, capture_output=True)
+    if subprocess.run(["swapon", str(loop)], check=False, capture_output=True).returncode:
+        pytest.skip("swapon is not permitted here")
+    try:
+        with pytest.raises(RefusedError, match="swap"):
+            device.check_erasable(loop, loop)
+    finally:
+        subprocess.run(["swapoff", str(loop)], check=True)
+
+
+@root
+def test_a_device_held_by_a_mounted_partition_is_refused(loop: Path, tmp_path: Path) -> None:
+    subprocess.run(["losetup", "--detach", str(loop)], check=True)
+    subprocess.run(["sfdisk", "-q", str(tmp_path / "backing.img")], input=b"2048,\n", check=True)
+    again = subprocess.run(
+        ["losetup", "--find", "--show", "--partscan", str(tmp_path / "backing.img")],
+        capture_output=True, text=True, check=True,
+    ).stdout.strip()  # fmt: skip
+    try:
+        partition = Path(f"{again}p1")
+        if not partition.exists():
+            pytest.skip("the kernel makes no partition nodes for loop devices here")
+        subprocess.run(["mkfs.ext4", "-q", str(partition)], check=True)
+        device.check_erasable(Path(again), Path(again))
+        (tmp_path / "mnt").mkdir()
+        subprocess.run(["mount", str(partition), str(tmp_path / "mnt")], check=True)
+        try:
+            with pytest.raises(RefusedError, match="mounted at"):
+                device.check_erasable(Path(again), Path(again))
+        finally:
+            subprocess.run(["umount", str(partition)], check=True)
+    finally:
+        subprocess.run(["losetup", "--detach", again], check=True)
+
+
+@pytest.mark.parametrize("node", ["/dev/null", "/etc/passwd", "/dev/does-not-exist"])
+def test_what_is_no_block_device_is_refused(node: str) -> None:
+    with pytest.raises(RefusedError, match=node):
+        device.check_readable(Path(node))
+
+
+@root
+@pytest.mark.parametrize("filesystem", sorted(image.MKFS))
+def test_a_file_system_is_made_measured_and_taken_away(filesystem: str, tmp_path: Path) -> None:
+    journal = UndoJournal(tmp_path / "journal.json")
+    try:
+        mount_point, command = image.make_on_loop(filesystem, tmp_path, 16 << 20, journal)
+        assert mount_of(mount_point).filesystem == filesystem
+        assert filesystem in command
+        found, reason = backing_device(mount_point)
+        assert found is not None, reason
+        assert found.name.startswith("loop")
+        before = counters.read_counters(found)
+        (mount_point / "data").write_bytes(os.urandom(8 << 20))
+        os.sync()
+        after = counters.read_counters(found)
+        assert after.written_bytes - before.written_bytes >= 8 << 20
+    finally:
+        assert journal.undo_all() == []
+    assert sorted(tmp_path.iterdir()) == []
+
+
+@root
+def test_an_image_is_taken_away_even_when_the_mount_fails(tmp_path: Path) -> None:
+    journal = UndoJournal(tmp_path / "journal.json")
+    (tmp_path / "eeio-ext4").write_text("in the way")
+    with pytest.raises(FileExistsError):
+        image.make_on_loop("ext4", tmp_path, 16 << 20, journal)
+    failures = journal.undo_all()
+    assert len(failures) == 1 and "eeio-ext4" in failures[0]
+    assert not (tmp_path / "eeio-ext4.img").exists()
+
+
+def test_a_dropped_file_is_not_resident(tmp_path: Path) -> None:
+    file = tmp_path / "data"
+    file.write_bytes(os.urandom(4 << 20))
+    if mount_of(tmp_path).filesystem in ("tmpfs", "overlay"):
+        pytest.skip("the temporary directory has no storage behind it")
+    os.sync()
+    file.read_bytes()
+    assert caches.resident_bytes(file) >= 4 << 20
+    found, reason = caches.drop([file], None)
+    assert reason is None
+    assert caches.resident_bytes(file) == 0
+    assert f"0 of {4 << 20} bytes" in found
+
+
+def test_a_page_that_cannot_be_dropped_is_reported(tmp_path: Path) -> None:
+    import ctypes
+    import mmap
+
+    if mount_of(tmp_path).filesystem in ("tmpfs", "overlay"):
+        pytest.skip("the temporary directory has no storage behind it")
+    file = tmp_path / "data"
+    file.write_bytes(os.urandom(1 << 20))
+    with file.open("r+b") as handle, mmap.mmap(handle.fileno(), 0) as pages:
+        libc = ctypes.CDLL(None, use_errno=True)
+        address = ctypes.addressof(ctypes.c_char.from_buffer(pages))
+        if libc.mlock(ctypes.c_void_p(address), ctypes.c_size_t(1 << 20)) != 0:
+            pytest.skip("mlock is not permitted here")
+        _, reason = caches.drop([file], None)
+        assert reason is not None and "still resident" in reason
+        libc.munlock(ctypes.c_void_p(address), ctypes.c_size_t(1 << 20))
+
+
+def test_directories_that_cannot_be_used(tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match="no such directory"):
+        check_directory(tmp_path / "missing", 0, False)
+    with pytest.raises(RefusedError, match="needed"):
+        check_directory(tmp_path, 1 << 60, True)
+    shm = Path("/dev/shm")
+    if shm.is_dir() and mount_of(shm).filesystem == "tmpfs":
+        with pytest.raises(RefusedError, match="tmpfs"):
+            check_directory(shm, 0, False)
+        check_directory(shm, 0, True)
+        assert backing_device(shm)[0] is None
+
+
+@root
+def test_a_read_only_file_system_is_refused(loop: Path, tmp_path: Path) -> None:
+    subprocess.run(["mkfs.ext4", "-q", str(loop)], check=True)
+    (tmp_path / "mnt").mkdir()
+    subprocess.run(["mount", "-o", "ro", str(loop), str(tmp_path / "mnt")], check=True)
+    with pytest.raises(RefusedError, match=r"read-only|not writable"):
+        check_directory(tmp_path / "mnt", 0, False)
+
+
+def _experiment(buffer: str) -> Experiment:
+    return Experiment(
+        "filesystem", "fio", "read", "sequential", 4096,
+        CacheLayers(buffer=buffer),  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def _phase(operation: str, bytes_moved: int) -> PhaseResult:
+    return PhaseResult("p", operation, "sequential", 4096, bytes_moved, 1e6, 0.0, 1.0, "test")
+
+
+@pytest.mark.parametrize(
+    ("buffer", "phases", "moved", "expected"),
+    [
+        ("off", [("read", 1000_000)], (1000_000, 0), set()),
+        ("off", [("read", 1000_000)], (970_000, 0), {"read"}),
+        # An unwritten extent: the tool "reads" what the device never saw.
+        ("off", [("read", 1000_000)], (0, 0), {"read"}),
+        # Overwritten in the cache: the file's size reaches the device, not every write.
+        ("on", [("write", 5000_000)], (0, 1000_000), set()),
+        ("on", [("write", 5000_000)], (0, 800_000), {"write"}),
+        ("on", [("read", 1000_000)], (500_000, 0), {"read"}),
+        ("off", [("read", 1000_000), ("write", 1000_000)], (1000_000, 10), {"write"}),
+        ("off", [("mixed", 2000_000)], (1000_000, 1000_000), set()),
+    ],
+)
+def test_counters_against_claims(
+    buffer: str, phases: list[tuple[str, int]], moved: tuple[int, int], expected: set[str]
+) -> None:
+    found = counters.disagreements(
+        _experiment(buffer),
+        tuple(_phase(*phase) for phase in phases),
+        DeviceCounters(5, 7),
+        DeviceCounters(5 + moved[0], 7 + moved[1]),
+        1000_000,
+    )
+    assert set(found) == expected
+
+
+def test_the_journal_runs_backwards(tmp_path: Path) -> None:
+    journal = UndoJournal(tmp_path / "journal.json")
+    setting = tmp_path / "setting"
+    for value in ("first", "second"):
+        journal.add(Entry("setting", str(setting), value))
+    assert journal.undo_all() == []
+    assert setting.read_text() == "first"
+
+
+def test_block_device_of_a_plain_file(tmp_path: Path) -> None:
+    assert block_device(tmp_path / "missing") is None
+    assert block_device(tmp_path) is None

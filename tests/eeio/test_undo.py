@@ -1,0 +1,112 @@
+"""What was changed is put back: by the program itself, or by `eeio restore` after SIGKILL."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from eeio.target.undo import Entry, UndoJournal, group_alive, orphans, start_ticks
+from eeio_results.errors import EeioError
+from tests.conftest import Eeio
+
+CHANGE_AND_WAIT = textwrap.dedent("""
+    import pathlib, subprocess, sys, time
+    from eeio.target.undo import Entry, UndoJournal, start_ticks
+    journal = UndoJournal()
+    setting, image = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    journal.add(Entry("setting", str(setting), setting.read_text()))
+    setting.write_text("changed")
+    journal.add(Entry("file", str(image)))
+    image.write_text("x")
+    child = subprocess.Popen(["sleep", "1000"], start_new_session=True, stdout=subprocess.DEVNULL)
+    journal.add(Entry("process", str(child.pid), str(start_ticks(child.pid))))
+    print(child.pid, flush=True)
+    time.sleep(1000)
+""")
+
+
+def _killed_after_changes(home: Path) -> int:
+    """A process that changed a setting, made a file and started a child, and was killed."""
+    setting = home / "setting"
+    setting.write_text("original")
+    process = subprocess.Popen(
+        [sys.executable, "-c", CHANGE_AND_WAIT, str(setting), str(home / "image")],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    child = int(process.stdout.readline())
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    return child
+
+
+def test_restore_after_sigkill(home: Path, eeio: Eeio) -> None:
+    child = _killed_after_changes(home)
+    assert (home / "setting").read_text() == "changed"
+    done = eeio("restore")
+    assert done.returncode == 0, done.stderr
+    assert (home / "setting").read_text() == "original"
+    assert not (home / "image").exists()
+    assert not group_alive(child)
+    assert eeio("restore").stderr.strip() == "nothing to put back"
+
+
+def test_the_next_run_restores_too(home: Path, eeio: Eeio) -> None:
+    _killed_after_changes(home)
+    done = eeio("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
+                "--name", "next")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (home / "setting").read_text() == "original"
+
+
+def test_what_cannot_be_put_back_is_named_and_kept(home: Path, eeio: Eeio) -> None:
+    _killed_after_changes(home)
+    (home / "setting").unlink()
+    (home / "setting").mkdir()
+    done = eeio("restore")
+    assert done.returncode == 1
+    assert str(home / "setting") in done.stderr
+    (home / "setting").rmdir()
+    assert eeio("restore").returncode == 0
+    assert (home / "setting").read_text() == "original"
+
+
+def test_a_living_process_keeps_its_journal(home: Path) -> None:
+    journal = UndoJournal()
+    entry = Entry("file", str(home / "mine"))
+    journal.add(entry)
+    assert orphans() == []
+    journal.forget(entry)
+    assert not journal.path.exists()
+
+
+def test_a_reused_process_number_is_left_alone(home: Path) -> None:
+    sleeper = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    try:
+        ticks = start_ticks(sleeper.pid)
+        assert ticks is not None
+        journal = UndoJournal(home / "journal.json")
+        journal.add(Entry("process", str(sleeper.pid), str(ticks - 1)))
+        assert journal.undo_all() == []
+        assert sleeper.poll() is None
+        journal.add(Entry("process", str(sleeper.pid), str(ticks)))
+        assert journal.undo_all() == []
+        assert sleeper.wait(10) == -signal.SIGTERM
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+
+
+def test_a_damaged_journal_is_named(home: Path) -> None:
+    path = home / "state/eeio/undo" / f"{os.getpid()}-1.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"not": "a list"}) + "x")
+    with pytest.raises(EeioError, match=str(path)):
+        orphans()
