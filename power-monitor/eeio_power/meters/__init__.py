@@ -1,0 +1,229 @@
+"""Meters: one file a meter in this folder, found by its file name.
+
+A meter's module offers three things:
+
+- `OPTIONS: dict[str, str]`: the options its spec takes, each with one line of help;
+- `open_meter(spec, options, root) -> Meter`: raises PowerError with the remedy;
+- `find(root) -> Finding`: whether this machine has it, and if not, why and what to do.
+
+`root` stands for `/`, so that a fake tree can stand in for sysfs and procfs. Every meter also
+takes `name=LABEL`, which tells two meters of one kind apart.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from eeio_power.errors import PowerError
+from eeio_power.reading import Domain, Kind
+
+Quantity = Literal["power_w", "energy_j"]
+
+COMMON_OPTIONS = {"name": "the meter's name in readings, to tell two of one kind apart"}
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One number that a meter reads.
+
+    `power_w` is the mean power, W, of the time up to the reading; `energy_j` is a counter, J,
+    that only grows, until it wraps at `range_j`.
+    """
+
+    name: str
+    """Such as `rapl:package-0`."""
+    domain: Domain
+    quantity: Quantity
+    range_j: float | None = None
+    """Where the counter starts again at 0, J; None if it does not."""
+    accuracy_relative: float = 0.0
+    """Accuracy class: limit of error as a share of the value."""
+    resolution: float = 0.0
+    """The quantum of the value, in the unit of `quantity`."""
+    in_domain_total: bool = True
+    """False for a part of something that another channel already counts: recorded, not added."""
+    max_power_w: float | None = None
+    """More than this the channel cannot draw, W: tells how long a gap may hide a whole wrap."""
+
+
+class Meter(Protocol):
+    """A source of power or energy values."""
+
+    @property
+    def spec(self) -> str:
+        """The spec it was opened with, such as `rapl,root=/tmp/powercap`."""
+
+    @property
+    def name(self) -> str:
+        """Its name in readings; unique among the meters opened together."""
+
+    @property
+    def kind(self) -> Kind:
+        """Whether its values are measured, reported by the device, or modelled."""
+
+    @property
+    def native_period_s(self) -> float:
+        """Time between two updates of its value, s: reading it faster gives nothing new."""
+
+    @property
+    def channels(self) -> Sequence[Channel]:
+        """What `read` returns, in that order."""
+
+    def read(self) -> Sequence[float | None]:
+        """One value a channel, in the unit of its quantity; None for one that failed.
+
+        Raises OSError or PowerError if nothing could be read.
+        """
+
+    def close(self) -> None:
+        """Give devices and processes back. May be called twice."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Whether a meter is there, for `eeio doctor`."""
+
+    spec: str
+    kind: Kind
+    domains: tuple[Domain, ...]
+    available: bool
+    reason: str | None = None
+    """Why it is not available, or what to know about it."""
+    remedy: str | None = None
+    """What to do about it."""
+
+
+class MeterModule(Protocol):
+    """What a file in this folder offers."""
+
+    OPTIONS: dict[str, str]
+
+    def open_meter(self, spec: str, options: Mapping[str, str], root: Path) -> Meter: ...
+
+    def find(self, root: Path) -> Finding: ...
+
+
+def meter_names() -> list[str]:
+    """The meters this installation has, by file name."""
+    return sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
+
+
+def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
+    """`rapl,root=/x` -> ("rapl", {"root": "/x"}). Raises PowerError on anything else."""
+    name, *words = spec.split(",")
+    options: dict[str, str] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or not key.strip() or not value.strip():
+            raise PowerError(
+                f"meter '{spec}': '{word}' is not an option; write options as key=value, "
+                "separated by commas"
+            )
+        if key.strip() in options:
+            raise PowerError(f"meter '{spec}': option '{key.strip()}' is given twice; give it once")
+        options[key.strip()] = value.strip()
+    return name.strip(), options
+
+
+def open_meters(specs: Sequence[str], root: Path = Path("/")) -> list[Meter]:
+    """Open the meters that `specs` name.
+
+    `auto` opens every measured source that is there and not named by another spec, never the
+    model; that may be none. `none` opens nothing. Raises PowerError for unknown names and
+    options (listing what exists), and for a meter that was named and cannot be read.
+    """
+    wanted = [spec.strip() for spec in specs]
+    if "none" in wanted and len(wanted) > 1:
+        raise PowerError(f"meters {', '.join(wanted)}: 'none' cannot stand beside other meters")
+    meters: list[Meter] = []
+    try:
+        for spec in _expand_auto([spec for spec in wanted if spec != "none"], root):
+            meter = _open(spec, root)
+            meters.append(meter)
+            if meter.name in {other.name for other in meters[:-1]}:
+                raise PowerError(
+                    f"meter '{spec}': another meter is called '{meter.name}' already; give one "
+                    "of them a name of its own with name=LABEL"
+                )
+    except BaseException:
+        close_meters(meters)
+        raise
+    return meters
+
+
+def close_meters(meters: Sequence[Meter]) -> None:
+    """Close every meter, whatever one of them says about it."""
+    for meter in meters:
+        with suppress(OSError, PowerError):
+            meter.close()
+
+
+def discover(root: Path = Path("/")) -> list[Finding]:
+    """One finding for every kind of meter, there or not."""
+    return [_find(name, root) for name in meter_names()]
+
+
+def number_option(spec: str, options: Mapping[str, str], key: str) -> float | None:
+    """The option as a finite number >= 0, None if it was not given. Raises PowerError."""
+    text = options.get(key)
+    if text is None:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value < float("inf"):
+        raise PowerError(f"meter '{spec}': {key}={text} is not a number of at least 0")
+    return value
+
+
+def _expand_auto(specs: Sequence[str], root: Path) -> list[str]:
+    named = {parse_spec(spec)[0] for spec in specs}
+    expanded: list[str] = []
+    for spec in dict.fromkeys(specs):
+        if spec != "auto":
+            expanded.append(spec)
+            continue
+        for name in meter_names():
+            if name not in named:
+                finding = _find(name, root)
+                if finding.available and finding.kind == "measured":
+                    expanded.append(finding.spec)
+    return expanded
+
+
+def _open(spec: str, root: Path) -> Meter:
+    name, options = parse_spec(spec)
+    if name not in meter_names():
+        known = ", ".join(["auto", "none", *meter_names()])
+        raise PowerError(f"meter '{spec}': there is no meter '{name}'; there are: {known}")
+    module = _module(name)
+    known_options = {**module.OPTIONS, **COMMON_OPTIONS}
+    for key in options:
+        if key not in known_options:
+            raise PowerError(
+                f"meter '{spec}': {name} has no option '{key}'; it has: "
+                + "; ".join(f"{option} ({text})" for option, text in known_options.items())
+            )
+    return module.open_meter(spec, options, root)
+
+
+def _find(name: str, root: Path) -> Finding:
+    try:
+        return _module(name).find(root)
+    except PowerError as error:
+        # One meter whose Python module is missing must not hide the others.
+        return Finding(name, "measured", (), False, str(error))
+
+
+def _module(name: str) -> MeterModule:
+    try:
+        return importlib.import_module(f"{__name__}.{name}")
+    except ImportError as error:
+        raise PowerError(
+            f"meter '{name}' cannot be loaded ({error}); install what it needs (docs/meters.md)"
+        ) from error

@@ -1,0 +1,174 @@
+"""RAPL: energy counters of the processor packages and of DRAM, through Linux' powercap.
+
+`rapl[,root=DIR][,max_w=500]`, where DIR is the powercap folder (the one that holds
+`intel-rapl:0`). Zones are `intel-rapl:N` (a package) and `intel-rapl:N:M` (a part of it), each with
+`name`, `energy_uj` and `max_energy_range_uj`.
+
+Packages and DRAM are read and added up. `core` and `uncore` are parts of their package, `psys`
+contains the packages, and `intel-rapl-mmio:N` shows package N a second time: adding any of them
+would count energy twice. The domains are `package` and `dram`, never `system`: fans, drives and
+the power supply are not in it.
+
+Accuracy is nominal: 5 % for packages, 20 % for DRAM, the order of what comparisons with external
+meters found (Desrochers et al., MEMSYS 2016; Khan et al., ToMPECS 3(2), 2018).
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from eeio_power.errors import PowerError
+from eeio_power.meters import Channel, Finding, number_option
+from eeio_power.reading import Domain, Kind
+from eeio_power.sysfs import by_number, read_int, read_text
+
+OPTIONS = {
+    "root": "the powercap folder, instead of /sys/class/powercap",
+    "max_w": "highest power of one zone, W (default 500): tells how long a gap may hide a wrap",
+}
+
+POWERCAP = Path("sys/class/powercap")
+KIND: Kind = "measured"
+NATIVE_PERIOD_S = 0.001
+MAX_POWER_W = 500.0
+# The unit of most Intel processors, 2^-14 J; the kernel reports in uJ.
+RESOLUTION_J = 2.0**-14
+ACCURACY: Mapping[Domain, float] = {"package": 0.05, "dram": 0.20}
+
+_ZONE = re.compile(r"intel-rapl:[0-9]+(:[0-9]+)?")
+
+_PERMISSION_REASON = "energy_uj is readable by root only since CVE-2020-8694"
+_PERMISSION_REMEDY = (
+    "run as root, or give a group the right to read it, at every boot: "
+    "'chgrp power {files}' and 'chmod g+r {files}' (see docs/meters.md)"
+)
+_ABSENT_REMEDY = (
+    "load the driver ('modprobe intel_rapl_msr'; intel_rapl on kernels before 5.3); virtual "
+    "machines and most ARM boards have no RAPL: use an external meter"
+)
+
+
+@dataclass(frozen=True)
+class _Zone:
+    channel: Channel
+    energy_file: Path
+
+
+@dataclass(frozen=True)
+class RaplMeter:
+    """The package and DRAM zones of one powercap folder."""
+
+    spec: str
+    name: str
+    zones: tuple[_Zone, ...]
+    kind: Kind = KIND
+    native_period_s: float = NATIVE_PERIOD_S
+
+    @property
+    def channels(self) -> Sequence[Channel]:
+        return [zone.channel for zone in self.zones]
+
+    def read(self) -> Sequence[float | None]:
+        """The counters, J; None for a zone that cannot be read, never 0.
+
+        Raises the first zone's OSError or ValueError if none can be read.
+        """
+        values: list[float | None] = []
+        failure: Exception | None = None
+        for zone in self.zones:
+            try:
+                values.append(read_int(zone.energy_file) / 1e6)
+            except (OSError, ValueError) as error:
+                failure = failure or error
+                values.append(None)
+        if failure is not None and all(value is None for value in values):
+            raise failure
+        return values
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+def open_meter(spec: str, options: Mapping[str, str], root: Path) -> RaplMeter:
+    """Open RAPL. Raises PowerError if there is no zone, or one that cannot be read."""
+    folder = Path(options["root"]) if "root" in options else root / POWERCAP
+    given_w = number_option(spec, options, "max_w")
+    if given_w == 0.0:
+        raise PowerError(f"meter '{spec}': max_w=0 would make every window invalid; give watts")
+    max_power_w = MAX_POWER_W if given_w is None else given_w
+    problem = _problem(folder)
+    if problem is not None:
+        reason, remedy = problem
+        raise PowerError(f"meter '{spec}': {reason}; {remedy}")
+    return RaplMeter(spec=spec, name=options.get("name", "rapl"), zones=_zones(folder, max_power_w))
+
+
+def find(root: Path) -> Finding:
+    """Whether RAPL is there and may be read."""
+    folder = root / POWERCAP
+    problem = _problem(folder)
+    if problem is not None:
+        return Finding("rapl", KIND, ("package", "dram"), False, *problem)
+    zones = _zones(folder, MAX_POWER_W)
+    return Finding("rapl", KIND, tuple(dict.fromkeys(z.channel.domain for z in zones)), True)
+
+
+def _problem(folder: Path) -> tuple[str, str] | None:
+    """(reason, remedy) if RAPL cannot be read below `folder`."""
+    try:
+        zones = _zones(folder, MAX_POWER_W)
+    except (OSError, ValueError) as error:
+        return f"{folder}: a RAPL zone is damaged ({error})", "check the powercap driver's log"
+    if not zones:
+        return f"{folder} has no RAPL package or DRAM zone", _ABSENT_REMEDY
+    for zone in zones:
+        try:
+            read_int(zone.energy_file)
+        except PermissionError:
+            remedy = _PERMISSION_REMEDY.format(files=folder / "intel-rapl:*/energy_uj")
+            return f"{zone.energy_file}: {_PERMISSION_REASON}", remedy
+        except (OSError, ValueError) as error:
+            return f"{zone.energy_file}: cannot be read ({error})", _ABSENT_REMEDY
+    return None
+
+
+def _zones(folder: Path, max_power_w: float) -> tuple[_Zone, ...]:
+    if not folder.is_dir():
+        return ()
+    found = sorted((d for d in folder.iterdir() if _ZONE.fullmatch(d.name)), key=by_number)
+    zones: list[_Zone] = []
+    for zone_folder in found:
+        label = read_text(zone_folder / "name")
+        domain = _domain(label)
+        if domain is None:
+            continue
+        zones.append(
+            _Zone(
+                channel=Channel(
+                    name=f"rapl:{_package_prefix(folder, zone_folder)}{label}",
+                    domain=domain,
+                    quantity="energy_j",
+                    range_j=read_int(zone_folder / "max_energy_range_uj") / 1e6,
+                    accuracy_relative=ACCURACY[domain],
+                    resolution=RESOLUTION_J,
+                    max_power_w=max_power_w,
+                ),
+                energy_file=zone_folder / "energy_uj",
+            )
+        )
+    return tuple(zones)
+
+
+def _domain(label: str) -> Domain | None:
+    """`package-0`, `package-0-die-1` -> package; `dram` -> dram; parts and psys -> None."""
+    if label.startswith("package"):
+        return "package"
+    return "dram" if label == "dram" else None
+
+
+def _package_prefix(folder: Path, zone_folder: Path) -> str:
+    """`package-0/` for a part of package 0, so that two packages' DRAM have names of their own."""
+    parent, _, _ = zone_folder.name.rpartition(":")
+    is_part = ":" in parent
+    return f"{read_text(folder / parent / 'name')}/" if is_part else ""

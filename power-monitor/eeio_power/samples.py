@@ -1,0 +1,216 @@
+"""The samples of a run, and the file they are kept in.
+
+The file is one gzip stream. Its first line is a JSON header; every other line is one value:
+
+    {"schema_version": 1, "monotonic_s": ..., "utc": ..., "meters": [...]}
+    monotonic_s,channel_index,value
+
+`channel_index` counts through the channels of all meters in the header's order. The value stands
+in the unit of the channel's quantity (W or J) and is empty where a read failed. The values of one
+read share their time. A file that was cut off is good up to its last whole line.
+"""
+
+import json
+import math
+import zlib
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from eeio_power.energy import meter_energy
+from eeio_power.errors import PowerError
+from eeio_power.meters import Channel, Meter
+from eeio_power.reading import EnergyReading, Kind
+
+SCHEMA_VERSION = 1
+
+MISSING = math.nan
+"""Stands for a failed read in the arrays; never leaves them as a number."""
+
+# zlib's own words for "a gzip header stands before the data".
+GZIP_WBITS = 31
+
+# Damage costs the rest of the chunk it stands in.
+CHUNK_BYTES = 256
+
+
+@dataclass(frozen=True)
+class MeterInfo:
+    """A meter as the samples need to know it: what it is and how often it was read."""
+
+    name: str
+    spec: str
+    kind: Kind
+    native_period_s: float
+    period_s: float
+    """The period it is sampled at, s: at least the native one."""
+    channels: tuple[Channel, ...]
+
+
+@dataclass(frozen=True)
+class MeterSamples:
+    """All samples of one meter: a column of values a channel, over one column of times."""
+
+    info: MeterInfo
+    times_s: Sequence[float]
+    """Monotonic seconds, strictly rising."""
+    values: tuple[Sequence[float], ...]
+    """One column a channel, in the unit of its quantity; NaN where a read failed."""
+
+    def energy(self, start_s: float, end_s: float) -> list[EnergyReading]:
+        """The energy of the window, one reading a power domain of this meter."""
+        info = self.info
+        return meter_energy(
+            meter=info.name,
+            kind=info.kind,
+            channels=info.channels,
+            native_period_s=info.native_period_s,
+            period_s=info.period_s,
+            times_s=self.times_s,
+            values=self.values,
+            start_s=start_s,
+            end_s=end_s,
+        )
+
+    def series(
+        self, channel: str, start_s: float = -math.inf, end_s: float = math.inf
+    ) -> list[tuple[float, float | None]]:
+        """(monotonic s, value) of one channel inside the window; None where a read failed.
+
+        Raises PowerError for a channel that the meter does not have.
+        """
+        names = [c.name for c in self.info.channels]
+        if channel not in names:
+            raise PowerError(
+                f"{self.info.name} has no channel '{channel}'; it has: {', '.join(names)}"
+            )
+        column = self.values[names.index(channel)]
+        low, high = bisect_left(self.times_s, start_s), bisect_right(self.times_s, end_s)
+        return [
+            (self.times_s[i], None if math.isnan(column[i]) else column[i])
+            for i in range(low, high)
+        ]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What a sampler saw, in memory or read back from its file."""
+
+    meters: tuple[MeterSamples, ...]
+    truncated: bool = False
+    """The file ends before the sampler closed it: it was killed, or the disk was full."""
+
+    def energy(self, start_s: float, end_s: float) -> list[EnergyReading]:
+        """The energy of a window on the monotonic clock, one reading a meter and power domain."""
+        return [reading for meter in self.meters for reading in meter.energy(start_s, end_s)]
+
+
+def meter_info(meter: Meter, rate_hz: float) -> MeterInfo:
+    """The meter's description, sampled at `rate_hz` or as fast as it goes."""
+    return MeterInfo(
+        name=meter.name,
+        spec=meter.spec,
+        kind=meter.kind,
+        native_period_s=meter.native_period_s,
+        period_s=max(1.0 / rate_hz, meter.native_period_s),
+        channels=tuple(meter.channels),
+    )
+
+
+def header_line(infos: Sequence[MeterInfo], monotonic_s: float, utc: str) -> str:
+    """The first line of a samples file; the two times say when the sampler started."""
+    meters = [asdict(info) for info in infos]
+    header = {
+        "schema_version": SCHEMA_VERSION,
+        "monotonic_s": monotonic_s,
+        "utc": utc,
+        "meters": meters,
+    }
+    return json.dumps(header) + "\n"
+
+
+def sample_line(time_s: float, channel_index: int, value: float) -> str:
+    """One value as a line; numbers are written so that they read back exactly."""
+    return f"{time_s!r},{channel_index},{'' if math.isnan(value) else repr(value)}\n"
+
+
+def load(path: Path) -> Samples:
+    """Read a samples file back, up to the cut if it was cut off.
+
+    Raises PowerError if the file cannot be read, is no samples file, or holds a damaged line.
+    """
+    text, whole = _decompress(path)
+    header, newline, body = text.partition("\n")
+    if not newline:
+        raise PowerError(
+            f"{path}: no header line, so no samples: the sampler was killed within its first "
+            "second, or this is not a samples file; run the experiment again"
+        )
+    infos = _parse_header(path, header)
+    # What stands after the last newline was cut in the middle and may look like a number.
+    lines = body[: body.rfind("\n") + 1].splitlines()
+    return Samples(meters=_parse_lines(path, infos, lines), truncated=not whole)
+
+
+def _decompress(path: Path) -> tuple[str, bool]:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise PowerError(f"{path}: cannot read the samples: {error.strerror}") from error
+    stream = zlib.decompressobj(wbits=GZIP_WBITS)
+    text = bytearray()
+    try:
+        for start in range(0, len(data), CHUNK_BYTES):
+            text += stream.decompress(data[start : start + CHUNK_BYTES])
+    except zlib.error as error:
+        # After a power cut a file may end in zeros: what stands before them is good.
+        if not text:
+            raise PowerError(
+                f"{path}: not a gzip samples file ({error}); name the file a sampler wrote"
+            ) from error
+    return text.decode("utf-8", errors="replace"), stream.eof
+
+
+def _parse_header(path: Path, line: str) -> list[MeterInfo]:
+    try:
+        header: dict[str, Any] = json.loads(line)
+        version = header["schema_version"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise PowerError(f"{path}: the first line is not a samples header: {error!r}") from error
+    if version != SCHEMA_VERSION:
+        raise PowerError(
+            f"{path}: written with schema_version {version}, this eeio reads {SCHEMA_VERSION}; "
+            "use the eeio that wrote it or a newer one"
+        )
+    try:
+        return [
+            MeterInfo(**{**meter, "channels": tuple(Channel(**c) for c in meter["channels"])})
+            for meter in header["meters"]
+        ]
+    except (KeyError, TypeError) as error:
+        raise PowerError(f"{path}: the header's meters are damaged: {error!r}") from error
+
+
+def _parse_lines(
+    path: Path, infos: Sequence[MeterInfo], lines: Sequence[str]
+) -> tuple[MeterSamples, ...]:
+    pairs = [(m, c) for m, info in enumerate(infos) for c in range(len(info.channels))]
+    owners = {str(index): pair for index, pair in enumerate(pairs)}
+    times = [array("d") for _ in infos]
+    columns = [tuple(array("d") for _ in info.channels) for info in infos]
+    for number, line in enumerate(lines, start=2):
+        try:
+            time_text, index_text, value_text = line.split(",")
+            time_s, (m, c) = float(time_text), owners[index_text]
+            value = float(value_text) if value_text else MISSING
+        except (ValueError, KeyError) as error:
+            raise PowerError(f"{path}: line {number} is not a sample: {line!r}") from error
+        if not times[m] or times[m][-1] != time_s:
+            times[m].append(time_s)
+            for column in columns[m]:
+                column.append(MISSING)
+        columns[m][c][-1] = value
+    return tuple(MeterSamples(info, times[m], columns[m]) for m, info in enumerate(infos))

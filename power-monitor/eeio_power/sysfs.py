@@ -1,0 +1,38 @@
+"""Reading numbers out of sysfs and procfs."""
+
+import re
+from pathlib import Path
+
+
+def read_text(path: Path) -> str:
+    """The file's text without surrounding white space. Raises OSError as the kernel gave it."""
+    return path.read_text(encoding="ascii", errors="replace").strip()
+
+
+def read_int(path: Path) -> int:
+    """The file's integer. Raises OSError, or ValueError if it holds something else."""
+    return int(read_text(path))
+
+
+def read_optional_int(path: Path) -> int | None:
+    """The file's integer, or None if it cannot be read or holds something else."""
+    try:
+        return read_int(path)
+    except (OSError, ValueError):
+        return None
+
+
+def read_optional_text(path: Path) -> str | None:
+    """The file's text, or None if it cannot be read or is empty."""
+    try:
+        return read_text(path) or None
+    except OSError:
+        return None
+
+
+def by_number(path: Path) -> list[tuple[int, str]]:
+    """Sort key that puts `hwmon2` before `hwmon10` and `intel-rapl:0` before `intel-rapl:0:0`."""
+    return [
+        (int(part), "") if part.isdigit() else (-1, part)
+        for part in re.findall(r"[0-9]+|[^0-9]+", path.name)
+    ]

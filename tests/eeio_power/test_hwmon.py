@@ -1,0 +1,157 @@
+"""hwmon chips against simulated folders."""
+
+from pathlib import Path
+
+import pytest
+
+from eeio_power.errors import PowerError
+from eeio_power.meters import discover, open_meters
+from eeio_power.simulators import FakeHwmon
+
+UW = 1_000_000
+
+
+@pytest.fixture
+def hwmon(tmp_path: Path) -> FakeHwmon:
+    return FakeHwmon(tmp_path / "sys/class/hwmon")
+
+
+def test_an_acpi_power_meter_is_the_system(hwmon: FakeHwmon) -> None:
+    chip = hwmon.add_chip(
+        "power_meter", {"power1_average": 211 * UW, "power1_average_interval": 2000}
+    )
+    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    (channel,) = meter.channels
+    assert (channel.name, channel.domain) == ("hwmon:power_meter/power1", "system")
+    assert channel.quantity == "power_w"
+    assert channel.in_domain_total
+    assert meter.native_period_s == 2.0
+    assert meter.read() == [211.0]
+    hwmon.set(chip, "power1_average", 305 * UW)
+    assert meter.read() == [305.0]
+    hwmon.remove(chip, "power1_average")
+    assert meter.read() == [None]
+
+
+def test_ina_chips_by_power_by_energy_and_by_voltage_and_current(tmp_path: Path) -> None:
+    power = FakeHwmon(tmp_path / "power")
+    power.add_chip(
+        "ina226",
+        {
+            "in0_input": 3,
+            "in1_input": 5000,
+            "curr1_input": 900,
+            "power1_input": 4_475_000,
+            "update_interval": 2,
+        },
+    )
+    (meter,) = open_meters([f"hwmon,root={power.root}"])
+    assert meter.read() == [4.475]
+    assert meter.native_period_s == 0.002
+
+    energy = FakeHwmon(tmp_path / "energy")
+    energy.add_chip("ina228", {"power1_input": 4_475_000, "energy1_input": 123_456_789})
+    (meter,) = open_meters([f"hwmon,root={energy.root}"])
+    assert [c.quantity for c in meter.channels] == ["energy_j"]
+    assert meter.read() == [pytest.approx(123.456789)]
+
+    pair = FakeHwmon(tmp_path / "pair")
+    pair.add_chip("ina219", {"in0_input": 3, "in1_input": 5000, "curr1_input": 900})
+    (meter,) = open_meters([f"hwmon,root={pair.root}"])
+    assert meter.read() == [pytest.approx(4.5)]
+
+
+def test_ina3221_labels_tell_the_input_from_its_rails(hwmon: FakeHwmon) -> None:
+    files: dict[str, int | str] = {"in4_input": 1, "in5_input": 1, "in6_input": 1, "curr4_input": 9}
+    labels = ("VDD_IN", "VDD_CPU_CV", "VDD_GPU")
+    for n, (label, current_ma) in enumerate(zip(labels, (2000, 600, 500), strict=True), start=1):
+        files |= {f"in{n}_label": label, f"in{n}_input": 5000, f"curr{n}_input": current_ma}
+    hwmon.add_chip("ina3221", files)
+    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    assert [(c.name, c.domain, c.in_domain_total) for c in meter.channels] == [
+        ("hwmon:ina3221/power1", "system", True),
+        ("hwmon:ina3221/power2", "package", False),
+    ], "no shunt voltage x current sum, and no GPU"
+    assert meter.read() == [pytest.approx(10.0), pytest.approx(3.0)]
+
+
+def test_other_chips_are_not_the_system(hwmon: FakeHwmon) -> None:
+    hwmon.add_chip("amdgpu", {"power1_average": 90 * UW, "power1_label": "PPT"})
+    hwmon.add_chip("nvme", {"temp1_input": 40_000})
+    hwmon.add_chip("coretemp", {"temp1_input": 50_000})
+    hwmon.add_chip("BAT0", {"power1_input": 12 * UW})
+    with pytest.raises(PowerError, match="no ACPI power meter or INA2xx"):
+        open_meters([f"hwmon,root={hwmon.root}"])
+
+
+def test_a_battery_and_a_disabled_rail_are_left_out(hwmon: FakeHwmon) -> None:
+    hwmon.add_chip("power_meter", {"power1_average": 9 * UW, "power1_is_battery": 1})
+    hwmon.add_chip(
+        "ina3221",
+        {"in1_input": 5000, "curr1_input": 800, "in2_input": 0, "curr2_input": 0, "in2_enable": 0},
+    )
+    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    assert [c.name for c in meter.channels] == ["hwmon:ina3221/power1"]
+
+
+def test_sensors_that_may_contain_each_other_are_never_added_up(hwmon: FakeHwmon) -> None:
+    hwmon.add_chip("ina226", {"power1_input": 12 * UW})
+    hwmon.add_chip("ina226", {"power1_input": 5 * UW})
+    with pytest.raises(PowerError, match=r"contain each other.*only=ina226/power1\+ina226@hwmon1"):
+        open_meters([f"hwmon,root={hwmon.root}"])
+    (finding,) = [f for f in discover(hwmon.root.parents[2]) if f.spec == "hwmon"]
+    assert not finding.available
+    assert "only=" in (finding.remedy or "")
+    assert open_meters(["auto"], hwmon.root.parents[2]) == []
+    (meter,) = open_meters([f"hwmon,root={hwmon.root},only=ina226/power1+ina226@hwmon1/power1"])
+    assert [c.in_domain_total for c in meter.channels] == [True, True]
+    with pytest.raises(PowerError, match="no sensor ina9/power1"):
+        open_meters([f"hwmon,root={hwmon.root},only=ina9/power1"])
+
+
+def test_a_rail_of_unknown_label_beside_others_is_not_taken_for_the_supply(
+    hwmon: FakeHwmon,
+) -> None:
+    hwmon.add_chip("ina226", {"power1_input": 5 * UW, "power1_label": "5V_B"})
+    hwmon.add_chip("ina226", {"power1_input": 2 * UW, "power1_label": "CPU"})
+    with pytest.raises(PowerError, match="contain each other"):
+        open_meters([f"hwmon,root={hwmon.root}"])
+    (meter,) = open_meters([f"hwmon,root={hwmon.root},only=ina226@hwmon1/power1+ina226/power1"])
+    assert [c.domain for c in meter.channels] == ["system", "system"]
+
+
+def test_parts_only_are_no_system(hwmon: FakeHwmon) -> None:
+    hwmon.add_chip("ina226", {"power1_input": 5 * UW, "power1_label": "DDR"})
+    hwmon.add_chip("ina226", {"power1_input": 2 * UW, "power1_label": "CPU"})
+    with pytest.raises(PowerError, match="parts only"):
+        open_meters([f"hwmon,root={hwmon.root}"])
+
+
+def test_a_module_meter_is_not_added_to_its_parts(hwmon: FakeHwmon) -> None:
+    # As a Grace Hopper module shows itself.
+    for label, watts in [
+        ("Module Power Socket 0", 500),
+        ("Grace Power Socket 0", 220),
+        ("CPU Power Socket 0", 150),
+        ("SysIO Power Socket 0", 20),
+    ]:
+        hwmon.add_chip("power_meter", {"power1_average": watts * UW, "power1_oem_info": label})
+    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    values = zip(meter.channels, meter.read(), strict=True)
+    assert [value for channel, value in values if channel.in_domain_total] == [500.0]
+
+
+def test_an_acpi_meter_goes_before_a_rail(hwmon: FakeHwmon) -> None:
+    hwmon.add_chip("ina226", {"power1_input": 12 * UW})
+    hwmon.add_chip("power_meter", {"power1_average": 30 * UW})
+    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    values = zip(meter.channels, meter.read(), strict=True)
+    assert [value for channel, value in values if channel.in_domain_total] == [30.0]
+    assert meter.native_period_s == 1.0
+
+
+def test_two_acpi_meters_without_a_total_are_not_added_up(hwmon: FakeHwmon) -> None:
+    hwmon.add_chip("power_meter", {"power1_average": 30 * UW})
+    hwmon.add_chip("power_meter", {"power1_average": 25 * UW})
+    with pytest.raises(PowerError, match="contain each other"):
+        open_meters([f"hwmon,root={hwmon.root}"])

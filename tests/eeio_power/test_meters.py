@@ -1,0 +1,128 @@
+"""Naming, finding and opening meters."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+import eeio_power
+from eeio_power import meters as meters_package
+from eeio_power.errors import PowerError
+from eeio_power.meters import close_meters, discover, meter_names, open_meters, parse_spec
+from eeio_power.simulators import FakeHwmon, FakeRapl
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Path:
+    """A root with RAPL, an ACPI power meter and /proc/stat."""
+    FakeRapl(tmp_path / "sys/class/powercap")
+    FakeHwmon(tmp_path / "sys/class/hwmon").add_chip("power_meter", {"power1_average": 90_000_000})
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/stat").write_text("cpu  1 0 1 1 0 0 0 0 0 0\ncpu0 1 0 1 1 0 0 0 0 0 0\n")
+    return tmp_path
+
+
+def test_auto_opens_what_measures_and_never_the_model(machine: Path, tmp_path: Path) -> None:
+    assert {"rapl", "hwmon", "modelled"} <= set(meter_names())
+    opened = open_meters(["auto"], machine)
+    assert {"hwmon", "rapl"} <= {m.name for m in opened}
+    assert {m.kind for m in opened} == {"measured"}
+    nothing = {m.name for m in open_meters(["auto"], tmp_path / "empty")}
+    assert nothing.isdisjoint({"hwmon", "rapl", "modelled"})
+    assert open_meters(["none"], machine) == []
+    assert open_meters([], machine) == []
+
+
+def test_auto_beside_a_named_meter_does_not_open_it_twice(machine: Path) -> None:
+    opened = open_meters(["auto", "rapl,max_w=300", "modelled"], machine)
+    specs = [m.spec for m in opened]
+    assert {"hwmon", "modelled", "rapl,max_w=300"} <= set(specs)
+    assert "rapl" not in specs
+
+
+def test_discover_finds_every_kind_there_or_not(machine: Path, tmp_path: Path) -> None:
+    found = {f.spec: f for f in discover(machine)}
+    assert set(found) == set(meter_names())
+    assert found["rapl"].available
+    assert found["rapl"].domains == ("package", "dram")
+    assert found["hwmon"].domains == ("system",)
+    assert found["modelled"].kind == "modelled"
+    for finding in discover(tmp_path / "empty"):
+        if finding.spec in ("rapl", "hwmon", "modelled"):
+            assert not finding.available
+            assert finding.reason
+            assert finding.remedy
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("wattmeter", "there is no meter 'wattmeter'; there are: auto, none, .*rapl"),
+        ("", "there is no meter ''"),
+        ("rapl,speed=3", "rapl has no option 'speed'; it has: root .*max_w .*name"),
+        ("rapl,root", "'root' is not an option; write options as key=value"),
+        ("rapl,root=", "not an option"),
+        ("rapl,root=/a,root=/b", "given twice"),
+        ("auto,root=/x", "no meter 'auto'"),
+    ],
+)
+def test_wrong_specs_say_what_exists(machine: Path, spec: str, words: str) -> None:
+    with pytest.raises(PowerError, match=words):
+        open_meters([spec], machine)
+
+
+def test_none_stands_alone(machine: Path) -> None:
+    with pytest.raises(PowerError, match="none"):
+        open_meters(["none", "rapl"], machine)
+
+
+def test_two_meters_of_one_kind_need_names(machine: Path, tmp_path: Path) -> None:
+    other = FakeRapl(tmp_path / "other").root
+    with pytest.raises(PowerError, match="name=LABEL"):
+        open_meters(["rapl", f"rapl,root={other}"], machine)
+    opened = open_meters(["rapl", f"rapl,root={other},name=board"], machine)
+    assert [m.name for m in opened] == ["rapl", "board"]
+    close_meters(opened)
+
+
+def test_specs_are_parsed() -> None:
+    assert parse_spec("hwmon") == ("hwmon", {})
+    assert parse_spec("modelled, idle_w=40,busy_w = 90") == (
+        "modelled",
+        {"idle_w": "40", "busy_w": "90"},
+    )
+
+
+def test_a_meter_is_added_by_adding_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bench.py").write_text(
+        "from eeio_power.meters import Finding\n"
+        "OPTIONS = {'port': 'where it is'}\n"
+        "def open_meter(spec, options, root): raise AssertionError(options['port'])\n"
+        "def find(root): return Finding('bench', 'measured', ('system',), False, 'no port')\n"
+    )
+    (tmp_path / "broken.py").write_text("import a_module_nobody_has\n")
+    monkeypatch.setattr(meters_package, "__path__", [*meters_package.__path__, str(tmp_path)])
+    assert {"bench", "broken"} <= set(meter_names())
+    with pytest.raises(AssertionError, match="usb0"):
+        open_meters(["bench,port=usb0"])
+    with pytest.raises(PowerError, match="a_module_nobody_has"):
+        open_meters(["broken"])
+    found = {f.spec: f for f in discover(tmp_path)}
+    assert found["bench"].reason == "no port"
+    assert "a_module_nobody_has" in (found["broken"].reason or "")
+    monkeypatch.delitem(sys.modules, "eeio_power.meters.bench")
+
+
+def test_the_package_needs_nothing_but_the_standard_library() -> None:
+    for file in Path(next(iter(eeio_power.__path__))).rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            else:
+                continue
+            for name in names:
+                top = name.split(".")[0]
+                assert top == "eeio_power" or top in sys.stdlib_module_names, f"{file}: {name}"

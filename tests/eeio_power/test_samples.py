@@ -1,0 +1,139 @@
+"""The samples file: written, cut off, damaged, read back."""
+
+import gzip
+import json
+import math
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eeio_power.errors import PowerError
+from eeio_power.meters import Channel
+from eeio_power.samples import MeterInfo, header_line, load, sample_line
+
+INFOS = (
+    MeterInfo(
+        "rapl",
+        "rapl",
+        "measured",
+        0.001,
+        0.1,
+        (
+            Channel("rapl:package-0", "package", "energy_j", 262143.0, 0.05, 6e-5, True, 500.0),
+            Channel("rapl:package-0/dram", "dram", "energy_j"),
+        ),
+    ),
+    MeterInfo("wall", "wall", "measured", 1.0, 1.0, (Channel("wall", "system", "power_w"),)),
+)
+
+
+def lines(count: int) -> str:
+    text = ""
+    for k in range(count):
+        time_s = round(7.0 + 0.1 * k, 6)
+        text += sample_line(time_s, 0, 3.3 * k) + sample_line(
+            time_s, 1, math.nan if k == 4 else 1.0 * k
+        )
+        if k % 10 == 0:
+            text += sample_line(time_s + 0.01, 2, 120.0)
+    return text
+
+
+def write(path: Path, body: str) -> bytes:
+    data = gzip.compress((header_line(INFOS, 7.0, "2024-01-01T00:00:00+00:00") + body).encode())
+    path.write_bytes(data)
+    return data
+
+
+def test_what_was_written_is_read_back(tmp_path: Path) -> None:
+    write(tmp_path / "s.gz", lines(50))
+    samples = load(tmp_path / "s.gz")
+    assert not samples.truncated
+    assert tuple(m.info for m in samples.meters) == INFOS
+    rapl, wall = samples.meters
+    assert len(rapl.times_s) == 50
+    assert rapl.series("rapl:package-0", 7.15, 7.35) == [(7.2, 6.6), (7.3, pytest.approx(9.9))]
+    assert rapl.series("rapl:package-0/dram")[4] == (7.4, None)
+    assert [v for _, v in wall.series("wall")] == [120.0] * 5
+    package, _, _ = samples.energy(8.0, 10.0)
+    assert package.energy_j == pytest.approx(66.0)
+    with pytest.raises(PowerError, match="no channel 'core'; it has: rapl:package-0"):
+        rapl.series("core")
+
+
+@given(value=st.floats(allow_nan=False, allow_infinity=False), time_s=st.floats(0, 1e9))
+def test_numbers_survive_exactly(value: float, time_s: float) -> None:
+    time_text, index, value_text = sample_line(time_s, 3, value).strip().split(",")
+    assert (float(time_text), index, float(value_text)) == (time_s, "3", value)
+
+
+def test_a_file_cut_anywhere_is_good_up_to_the_cut(tmp_path: Path) -> None:
+    # As the sampler writes it: a flushed stream, not one block that ends at the end of the file.
+    stream = zlib.compressobj(wbits=31)
+    data = b""
+    text = header_line(INFOS, 7.0, "2024-01-01T00:00:00+00:00") + lines(200)
+    for k in range(0, len(text), 500):
+        data += stream.compress(text[k : k + 500].encode()) + stream.flush(zlib.Z_SYNC_FLUSH)
+    path = tmp_path / "s.gz"
+    path.write_bytes(data)
+    whole = load(path)
+    assert whole.truncated, "the stream was never finished"
+    full = list(whole.meters[0].times_s)
+    assert len(full) == 200
+    seen = []
+    for cut in range(400, len(data), 97):
+        path.write_bytes(data[:cut])
+        part = load(path)
+        times_s = list(part.meters[0].times_s)
+        assert part.truncated
+        assert times_s == full[: len(times_s)]
+        values = [v for _, v in part.meters[0].series("rapl:package-0")]
+        assert values == pytest.approx([3.3 * k for k in range(len(values))]), "no half numbers"
+        seen.append(len(times_s))
+    assert seen == sorted(seen)
+    assert seen[-1] > 150
+
+
+def test_a_file_that_ends_in_zeros_is_good_up_to_them(tmp_path: Path) -> None:
+    stream = zlib.compressobj(wbits=31)
+    text = header_line(INFOS, 7.0, "2024-01-01T00:00:00+00:00") + lines(200)
+    data = stream.compress(text.encode()) + stream.flush(zlib.Z_SYNC_FLUSH)
+    (tmp_path / "s.gz").write_bytes(data + bytes(5000))
+    samples = load(tmp_path / "s.gz")
+    assert samples.truncated
+    assert len(samples.meters[0].times_s) > 100
+
+
+def test_files_that_cannot_be_judged(tmp_path: Path) -> None:
+    path = tmp_path / "s.gz"
+    with pytest.raises(PowerError, match="cannot read"):
+        load(path)
+    path.write_bytes(b"")
+    with pytest.raises(PowerError, match="no header line"):
+        load(path)
+    path.write_bytes(b"Watts,Volts\n1,2\n")
+    with pytest.raises(PowerError, match="not a gzip samples file"):
+        load(path)
+    path.write_bytes(gzip.compress(b"Watts,Volts\n1,2\n"))
+    with pytest.raises(PowerError, match="not a samples header"):
+        load(path)
+    path.write_bytes(gzip.compress(b'{"schema_version": 99, "meters": []}\n'))
+    with pytest.raises(PowerError, match="schema_version 99"):
+        load(path)
+    path.write_bytes(
+        gzip.compress(json.dumps({"schema_version": 1, "meters": [{}]}).encode() + b"\n")
+    )
+    with pytest.raises(PowerError, match="damaged"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    "line", ["7.5,0", "7.5,0,x", "x,0,1", "7.5,9,1", "7.5,0,1,2", "7.5,-1,2", ""]
+)
+def test_a_damaged_line_is_named(tmp_path: Path, line: str) -> None:
+    write(tmp_path / "s.gz", sample_line(7.0, 0, 1.0) + line + "\n")
+    with pytest.raises(PowerError, match="line 3"):
+        load(tmp_path / "s.gz")
