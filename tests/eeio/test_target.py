@@ -229,6 +229,15 @@ def test_the_journal_runs_backwards(tmp_path: Path) -> None:
     assert setting.read_text() == "first"
 
 
+@root
+def test_blocks_never_written_are_seen(loop: Path) -> None:
+    assert device.zero_share(loop, 64 << 20) == 1.0
+    with loop.open("r+b") as node:
+        node.write(os.urandom(32 << 20))
+    assert device.zero_share(loop, 64 << 20) == pytest.approx(0.5, abs=0.02)
+    assert device.zero_share(loop, 32 << 20) == 0.0
+
+
 def test_block_device_of_a_plain_file(tmp_path: Path) -> None:
     assert block_device(tmp_path / "missing") is None
     assert block_device(tmp_path) is None

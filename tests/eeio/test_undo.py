@@ -9,10 +9,10 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from tests.conftest import Eeio
 
 from eeio.target.undo import Entry, UndoJournal, group_alive, orphans, start_ticks
 from eeio_results.errors import EeioError
-from tests.conftest import Eeio
 
 CHANGE_AND_WAIT = textwrap.dedent("""
     import pathlib, subprocess, sys, time

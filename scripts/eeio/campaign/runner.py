@@ -21,6 +21,7 @@ from eeio.errors import InterruptedCampaignError
 from eeio.power import PowerMonitor, PowerSource, open_source
 from eeio.profiles import profile as profiles
 from eeio.target import caches, counters, write_cache
+from eeio.target import device as devices
 from eeio.target.filesystem import BlockDevice, backing_device
 from eeio.target.lock import TargetLock
 from eeio.target.undo import UndoJournal
@@ -32,6 +33,8 @@ from eeio_results.store import Store, load
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
 
 _PREFILL_FLOOR_BYTES_PER_S = 1e6
+# Real data has a zero block here and there.
+_TOLERATED_ZERO_SHARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class _Prepared:
     """The state in which a tool starts."""
 
     cache_dropped: str | None
-    cache_reason: str | None
+    read_reason: str | None
     prepare_s: float
     notes: tuple[str, ...] = ()
 
@@ -289,6 +292,8 @@ class _Campaign:
             on_raw_device = planned.experiment.experiment.target == "device"
             node = self._raw_device.node if on_raw_device and self._raw_device else None
             found, reason = caches.drop(place.test_files, node)
+            if node is not None and planned.experiment.experiment.operation == "read":
+                reason = _never_written(node, planned.experiment.file_bytes) or reason
         prepare_s = time.monotonic() - started_s
         time.sleep(self._plan.protocol.settle_s)
         return _Prepared(found, reason, prepare_s, notes)
@@ -408,8 +413,9 @@ def _phase(
     """A parsed phase with its energy and every reason not to use it."""
     operations = ("read", "write") if phase.operation == "mixed" else (phase.operation,)
     validity = [*phase.invalid, *(reasons[o] for o in operations if o in reasons)]
-    if run.experiment.cache.buffer == "on" and phase.operation == "read" and prepared.cache_reason:
-        validity.append(prepared.cache_reason)
+    cached = run.experiment.cache.buffer == "on" or run.experiment.target == "device"
+    if cached and phase.operation == "read" and prepared.read_reason:
+        validity.append(prepared.read_reason)
     if place.in_memory and run.device is None:
         validity.append(f"no device was measured: {place.device_reason}")
     energy: tuple[EnergyReading, ...] = ()
@@ -429,6 +435,17 @@ def _phase(
         metrics=dict(phase.metrics),
         energy=energy,
         validity=tuple(validity),
+    )
+
+
+def _never_written(node: Path, length_bytes: int) -> str | None:
+    """Why reads of a device that could not be prefilled say nothing about its medium, or None."""
+    share = devices.zero_share(node, length_bytes)
+    if share <= _TOLERATED_ZERO_SHARE:
+        return None
+    return (
+        f"{share:.0%} of the first {length_bytes} bytes of {node} read as zeros: never written or "
+        "trimmed, so reading them need not touch the medium; --erase lets eeio fill the device"
     )
 
 

@@ -8,6 +8,9 @@ from pathlib import Path
 from eeio.errors import RefusedError
 from eeio.target.filesystem import BlockDevice, block_device, mounts
 
+_SAMPLES = 256
+_SAMPLE_BYTES = 4096
+
 
 def check_readable(node: Path) -> BlockDevice:
     """The device at `node`, which this user can read; RefusedError otherwise."""
@@ -44,6 +47,22 @@ def check_erasable(node: Path, erase: Path) -> BlockDevice:
     if not os.access(node, os.W_OK):
         raise RefusedError(f"{node}: this user may not write to it; run as root")
     return device
+
+
+def zero_share(node: Path, length_bytes: int) -> float:
+    """Share of blocks, sampled evenly over the first `length_bytes`, that hold nothing but zeros.
+
+    A drive answers for blocks that were never written, or were trimmed, without touching its
+    medium, and it answers with zeros; the block layer's counters do not show that.
+    """
+    step = max(_SAMPLE_BYTES, length_bytes // _SAMPLES // _SAMPLE_BYTES * _SAMPLE_BYTES)
+    empty = bytes(_SAMPLE_BYTES)
+    found = []
+    with node.open("rb", buffering=0) as device:
+        for offset in range(0, length_bytes - _SAMPLE_BYTES + 1, step):
+            device.seek(offset)
+            found.append(device.read(_SAMPLE_BYTES) == empty)
+    return sum(found) / len(found) if found else 0.0
 
 
 def _partitions(device: BlockDevice) -> list[BlockDevice]:
