@@ -1,12 +1,14 @@
 """Power during a campaign: which meters, and what a window cost."""
 
-from dataclasses import dataclass
+import json
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 
 from eeio.errors import RefusedError
 from eeio_power.errors import PowerError
-from eeio_power.meters import Meter, open_meters
+from eeio_power.meters import Meter, close_meters, open_meters
 from eeio_power.sampler import Sampler
 from eeio_results.record import EnergyReading
 
@@ -39,8 +41,7 @@ def open_source(specs: tuple[str, ...], estimates_allowed: bool) -> PowerSource:
 def check_meters(specs: tuple[str, ...]) -> None:
     """Refuses meters that are named and not there, before anything is touched."""
     try:
-        for meter in open_meters(specs or ("auto",)):
-            meter.close()
+        close_meters(open_meters(specs or ("auto",)))
     except PowerError as error:
         raise RefusedError(str(error)) from error
 
@@ -49,9 +50,9 @@ class PowerMonitor:
     """Samples every meter while the block runs; without meters it answers with no readings."""
 
     def __init__(self, source: PowerSource, samples: Path) -> None:
-        self._sampler = (
-            Sampler(list(source.meters), samples, SAMPLE_RATE_HZ) if source.meters else None
-        )
+        self._meters = list(source.meters)
+        self._samples = samples
+        self._sampler = Sampler(self._meters, samples, SAMPLE_RATE_HZ) if source.meters else None
 
     def __enter__(self) -> "PowerMonitor":
         if self._sampler is not None:
@@ -64,8 +65,20 @@ class PowerMonitor:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._sampler is not None:
-            self._sampler.stop()
+        if self._sampler is None:
+            return
+        self._sampler.stop()
+        close_meters(self._meters)
+        summary = {
+            "rates": [asdict(rates) for rates in self._sampler.rates()],
+            "errors": self._sampler.errors,
+            "write_error": self._sampler.write_error,
+        }
+        # Best effort on a full disk: the campaign's own error must not be hidden by this one.
+        with suppress(OSError):
+            self._samples.with_suffix("").with_suffix(".json").write_text(
+                json.dumps(summary, indent=1) + "\n", encoding="utf-8"
+            )
 
     def energy(self, start_s: float, end_s: float) -> tuple[EnergyReading, ...]:
         """One reading a meter and domain, for a window in CLOCK_MONOTONIC seconds."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from eeio.campaign.plan import Plan
 from eeio.target import image
-from eeio.target.filesystem import BlockDevice, backing_device, block_device, mount_of
+from eeio.target.filesystem import WITHOUT_STORAGE, BlockDevice, backing_device, block_device, mount_of
 from eeio.target.undo import UndoJournal
 
 SCRATCH = "eeio-scratch"  # the folder that the profiles keep their test files in
@@ -67,7 +67,7 @@ class Places:
 def describe(directory: Path, mkfs: str | None) -> Place:
     """The place at `directory`."""
     device, reason = backing_device(directory)
-    in_memory = mount_of(directory).filesystem in ("tmpfs", "ramfs", "overlay")
+    in_memory = mount_of(directory).filesystem in WITHOUT_STORAGE
     return Place(directory, device, reason, mkfs, in_memory)
 
 

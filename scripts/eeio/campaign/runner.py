@@ -143,7 +143,7 @@ class _Campaign:
         ) as progress:
             self._install(progress)
             source = self._power_source(progress)
-            segment = len(list((store.folder / "samples").iterdir())) + 1
+            segment = len(list((store.folder / "samples").glob("*.csv.gz"))) + 1
             samples = store.folder / "samples" / f"power-{segment:04}.csv.gz"
             with PowerMonitor(source, samples) as power:
                 if left:

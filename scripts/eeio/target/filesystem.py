@@ -6,8 +6,10 @@ from pathlib import Path
 
 from eeio.errors import RefusedError
 
-# File systems that keep data in memory, or on nothing of their own: no I/O cost to measure.
-_WITHOUT_STORAGE = {"tmpfs", "ramfs", "devtmpfs", "overlay", "squashfs"}
+# File systems that keep data in memory, or have no storage of their own: no I/O cost to measure.
+WITHOUT_STORAGE = frozenset(
+    "tmpfs ramfs devtmpfs overlay squashfs proc sysfs devpts cgroup cgroup2 tracefs debugfs".split()
+)
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ def check_directory(directory: Path, needed_bytes: int, allow_memory: bool) -> N
     mount = mount_of(directory)
     if "ro" in mount.options.split(","):
         raise RefusedError(f"{directory}: {mount.mount_point} is mounted read-only")
-    if mount.filesystem in _WITHOUT_STORAGE and not allow_memory:
+    if mount.filesystem in WITHOUT_STORAGE and not allow_memory:
         raise RefusedError(
             f"{directory} lies on {mount.filesystem}, which has no storage device to measure; "
             "name a directory on a disk (or give --allow-memory-filesystem to try things out)"
