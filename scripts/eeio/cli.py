@@ -61,5 +61,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         # `eeio report | head` is no failure; Python must not complain when it closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAILED
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"eeio: {where}{error.strerror or error}", file=sys.stderr)
+        return EXIT_FAILED
     except KeyboardInterrupt:
         return EXIT_SIGNAL_BASE + 2

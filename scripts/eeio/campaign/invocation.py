@@ -4,6 +4,7 @@ import os
 import selectors
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -49,9 +50,9 @@ def invoke(
     entry = Entry("process", str(process.pid), str(start_ticks(process.pid) or 0))
     journal.add(entry)
     try:
-        stamps, timed_out = _drain(process, directory, deadline_s)
-        exit_code = TIMED_OUT if timed_out else _wait(process, deadline_s)
-        ended_s = time.monotonic()
+        stamps, ended_s = _drain(process, directory, deadline_s)
+        exit_code = TIMED_OUT if ended_s is None else process.wait()
+        ended_s = ended_s or time.monotonic()
     finally:
         if process.poll() is None:
             end_group(process.pid)
@@ -75,12 +76,17 @@ def invoke(
 
 def _drain(
     process: "subprocess.Popen[bytes]", directory: Path, deadline_s: float
-) -> tuple[list[Stamp], bool]:
-    """Copies both pipes to files until the wrapper has ended and closed them, or time is out."""
+) -> tuple[list[Stamp], float | None]:
+    """Copies both pipes to files until the wrapper has ended; when it did, or None: time is out.
+
+    The wrapper's end counts, not that of the pipes: a child it left behind may hold them open.
+    """
     assert process.stdout is not None and process.stderr is not None
     stamps: list[Stamp] = []
     sizes = {"stdout": 0, "stderr": 0}
+    ended_s: float | None = None
     with (
+        _End(process) as end,
         selectors.DefaultSelector() as selector,
         (directory / "stdout.txt").open("wb") as stdout,
         (directory / "stderr.txt").open("wb") as stderr,
@@ -89,11 +95,20 @@ def _drain(
     ):
         selector.register(process.stdout, selectors.EVENT_READ, ("stdout", stdout))
         selector.register(process.stderr, selectors.EVENT_READ, ("stderr", stderr))
-        while selector.get_map():
-            remaining = deadline_s - time.monotonic()
-            if remaining <= 0:
-                return stamps, True
-            for key, _ in selector.select(remaining):
+        selector.register(end.pipe, selectors.EVENT_READ)
+        while True:
+            # After the end only what the pipes already hold is taken.
+            remaining = deadline_s - time.monotonic() if ended_s is None else 0
+            if remaining < 0:
+                return stamps, None
+            ready = [key for key, _ in selector.select(remaining)]
+            if not ready and ended_s is not None:
+                return stamps, ended_s
+            for key in ready:
+                if key.fd == end.pipe:
+                    ended_s = end.monotonic_s()
+                    selector.unregister(end.pipe)
+                    continue
                 name, file = key.data
                 chunk = os.read(key.fd, 65536)
                 if not chunk:
@@ -102,14 +117,35 @@ def _drain(
                 file.write(chunk)
                 sizes[name] += len(chunk)
                 stamps.append(Stamp(name, sizes[name], time.monotonic()))
-    return stamps, False
 
 
-def _wait(process: "subprocess.Popen[bytes]", deadline_s: float) -> int:
-    try:
-        return process.wait(max(0.1, deadline_s - time.monotonic()))
-    except subprocess.TimeoutExpired:
-        return TIMED_OUT
+class _End:
+    """Tells through a pipe that a process has ended, and when. (pidfd_open would do the same, but
+    not on the old kernels of many boards.)"""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        self.pipe, self._write_end = os.pipe()
+        self._thread = threading.Thread(target=self._watch, args=(process,), daemon=True)
+
+    def __enter__(self) -> "_End":
+        self._thread.start()
+        return self
+
+    def _watch(self, process: "subprocess.Popen[bytes]") -> None:
+        process.wait()
+        os.write(self._write_end, repr(time.monotonic()).encode())
+
+    def monotonic_s(self) -> float:
+        """When the process ended; to be called when the pipe is readable."""
+        return float(os.read(self.pipe, 64))
+
+    def __exit__(self, *_: object) -> None:
+        # When the time is out the process still runs, and its end is awaited elsewhere.
+        if self._thread.is_alive():
+            self._thread.join(0.05)
+        if not self._thread.is_alive():
+            os.close(self.pipe)
+            os.close(self._write_end)
 
 
 def _end_leftovers(group: int) -> None:

@@ -5,7 +5,13 @@ from pathlib import Path
 
 from eeio.campaign.plan import Plan
 from eeio.target import image
-from eeio.target.filesystem import WITHOUT_STORAGE, BlockDevice, backing_device, block_device, mount_of
+from eeio.target.filesystem import (
+    WITHOUT_STORAGE,
+    BlockDevice,
+    backing_device,
+    block_device,
+    mount_of,
+)
 from eeio.target.undo import UndoJournal
 
 SCRATCH = "eeio-scratch"  # the folder that the profiles keep their test files in

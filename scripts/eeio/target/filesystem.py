@@ -8,8 +8,11 @@ from eeio.errors import RefusedError
 
 # File systems that keep data in memory, or have no storage of their own: no I/O cost to measure.
 WITHOUT_STORAGE = frozenset(
-    "tmpfs ramfs devtmpfs overlay squashfs proc sysfs devpts cgroup cgroup2 tracefs debugfs".split()
-)
+    {
+        "tmpfs", "ramfs", "devtmpfs", "overlay", "squashfs", "proc", "sysfs", "devpts",
+        "cgroup", "cgroup2", "tracefs", "debugfs",
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Sleeps sleep_s, then claims bytes_moved bytes in that time; mode=fail|garbage|hang|full misbehaves.
+# Sleeps sleep_s, then claims bytes_moved bytes in that time; mode=fail|garbage|empty|orphan misbehaves.
 set -eu
 sleep_s=0.1 mode=good bytes_moved=0 operation=read spatiality=sequential
 for word in "$@"; do
@@ -12,13 +12,17 @@ done
 case $mode in
 fail) echo "dummy: cannot do it" >&2; exit 7 ;;
 garbage) echo '{"schema_version": 1, "phases": [' > "$EEIO_OUTPUT_DIR/eeio.json"; exit 0 ;;
-orphan) sleep 1000 & ;;
+empty) exit 0 ;;
+orphan) sleep 1000 & echo $! > "$EEIO_OUTPUT_DIR/orphan" ;;
 esac
+# Seconds after boot: the monotonic clock, as long as the machine does not sleep.
+start_s=$(cut -d ' ' -f 1 /proc/uptime)
 sleep "$sleep_s"
+end_s=$(cut -d ' ' -f 1 /proc/uptime)
 cat > "$EEIO_OUTPUT_DIR/eeio.json" <<END
 {"schema_version": 1, "context": [], "phases": [{"name": "$operation", "operation": "$operation",
 "spatiality": "$spatiality", "request_size_bytes": 4096, "bytes_moved": $bytes_moved,
-"start_monotonic_s": null, "end_monotonic_s": null, "bandwidth_bytes_per_s": 1000000,
+"start_monotonic_s": $start_s, "end_monotonic_s": $end_s, "bandwidth_bytes_per_s": 1000000,
 "metrics": {}}]}
 END
 echo "dummy done"

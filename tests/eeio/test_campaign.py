@@ -1,0 +1,270 @@
+"""Campaigns with a dummy tool: what is stored, what is said, what is invalid."""
+
+import gzip
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from tests.conftest import Eeio
+
+import eeio_results
+from eeio_power.simulators.powercap import FakeRapl
+
+SCHEMAS = Path(eeio_results.__file__).parent / "schemas"
+
+
+def _suite(home: Path, *arguments: str) -> str:
+    """A suite of dummy experiments with these arguments; its folder."""
+    source = Path(os.environ["EEIO_SUITES"]) / "dummy-suite"
+    folder = home / "suites" / "made"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "protocol.yaml").write_text((source / "protocol.yaml").read_text())
+    head = (source / "suite-definition.xml").read_text().partition("  <Execute>")[0]
+    entries = "".join(
+        f"<Execute><Test>local/eeio-dummy-1.0.0</Test><Arguments>{words}</Arguments>"
+        f"<Description>{words}</Description></Execute>"
+        for words in arguments
+    )
+    (folder / "suite-definition.xml").write_text(f"{head}{entries}</PhoronixTestSuite>")
+    return str(folder)
+
+
+def _run(home: Path, eeio: Eeio, suite: str, *words: str, expected: int = 0) -> dict[str, Any]:
+    """Runs a campaign `c` and gives its report, checked against the published schema."""
+    done = eeio("run", suite, "--directory", str(home / "target"), "--name", "c", *words)
+    assert done.returncode == expected, done.stderr
+    report = eeio("report", "c", "--format", "json")
+    assert report.returncode == 0, report.stderr
+    body: dict[str, Any] = json.loads(report.stdout)
+    jsonschema.validate(body, json.loads((SCHEMAS / "report.schema.json").read_text()))
+    return body
+
+
+def _records(home: Path) -> list[dict[str, Any]]:
+    lines = (home / "data/eeio/results/c/runs.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def _rows(report: dict[str, Any]) -> list[dict[str, Any]]:
+    return [row for row in report["characterization"] if row["tool"]]
+
+
+def test_measured_energy_reaches_the_table(home: Path, eeio: Eeio) -> None:
+    suite = _suite(home, "level=filesystem operation=read spatiality=sequential sleep_s=0.5")
+    with FakeRapl(home / "powercap", power_w=lambda time_s: 20.0):
+        report = _run(
+            home, eeio, suite, "--meter", f"rapl,root={home / 'powercap'}", "--idle", "0.5"
+        )
+    (row,) = _rows(report)
+    assert row["energy_kind"] == "measured"
+    assert row["power_domain"] == "package"
+    domains = {d["power_domain"]: d for d in row["domains"]}
+    package = domains["package"]
+    assert package["energy_j"]["median"] == pytest.approx(
+        package["power_w"]["median"] * 0.5, rel=0.1
+    )
+    assert row["efficiency_bytes_per_j"]["median"] == pytest.approx(
+        1e6 / package["power_w"]["median"], rel=0.02
+    )
+    idle = {r["domain"]: r for r in report["campaigns"][0]["idle"]["readings"]}
+    assert idle["package"]["kind"] == "measured"
+    # The samples are on disk, readable by anyone.
+    samples = sorted((home / "data/eeio/results/c/samples").glob("*.csv.gz"))
+    header, first, *_ = gzip.decompress(samples[0].read_bytes()).decode().splitlines()
+    assert json.loads(header)["schema_version"] == 1
+    assert len(first.split(",")) == 3
+
+
+def test_without_a_meter_quick_estimates_and_says_so(home: Path, eeio: Eeio) -> None:
+    suite = _suite(home, "level=filesystem operation=read spatiality=sequential sleep_s=0.3")
+    (home / "no-meters").mkdir()
+    report = _run(home, eeio, suite, "--preset", "quick", "--meter", "modelled")
+    (row,) = _rows(report)
+    assert row["energy_kind"] == "modelled"
+    assert row["power_w"] is None and row["efficiency_bytes_per_j"] is None
+    assert row["reasons"]["power_w"]
+    (estimate,) = row["estimates"]
+    assert estimate["power_w"]["median"] > 0
+    band = estimate["energy_uncertainty_j"]["median"] / estimate["energy_j"]["median"]
+    assert band >= 0.2
+    for form in ("table", "markdown", "html", "csv"):
+        text = eeio("report", "c", "--format", form).stdout
+        assert "ESTIMATE" in text, form
+    assert "QUICK: not a measurement" in eeio("report", "c").stdout
+
+
+def test_without_a_meter_standard_has_no_energy_but_a_reason(home: Path, eeio: Eeio) -> None:
+    suite = _suite(home, "level=filesystem operation=read spatiality=sequential")
+    report = _run(home, eeio, suite, "--meter", "none")
+    (row,) = _rows(report)
+    assert row["energy_kind"] is None and row["estimates"] == []
+    for figure in ("power_w", "energy_j", "efficiency_bytes_per_j"):
+        assert row[figure] is None
+        assert "--meter none" in row["reasons"][figure]
+    assert row["bandwidth_bytes_per_s"]["median"] == 1e6
+
+
+def test_levels_without_a_profile_say_not_measured(home: Path, eeio: Eeio) -> None:
+    suite = _suite(home, "level=filesystem operation=read spatiality=sequential")
+    report = _run(home, eeio, suite, "--meter", "none")
+    missing = {r["level"]: r["reason"] for r in report["characterization"] if not r["tool"]}
+    assert set(missing) == {"device", "library", "application"}
+    assert all("not measured" in reason for reason in missing.values())
+
+
+@pytest.mark.parametrize(
+    ("mode", "reason"),
+    [
+        ("fail", "exit code 7: dummy: cannot do it"),
+        ("garbage", "eeio.json"),
+        ("empty", "eeio.json"),
+    ],
+)
+def test_a_failing_tool_is_recorded_and_the_campaign_goes_on(
+    home: Path, eeio: Eeio, mode: str, reason: str
+) -> None:
+    suite = _suite(
+        home,
+        f"level=filesystem operation=read spatiality=sequential mode={mode}",
+        "level=filesystem operation=read spatiality=random",
+    )
+    report = _run(home, eeio, suite, "--meter", "none", expected=3)
+    good, bad = sorted(_rows(report), key=lambda row: -row["n"])
+    assert good["n"] == 2 and good["invalid_runs"] == 0
+    assert bad["n"] == 0 and bad["invalid_runs"] == 2
+    assert bad["bandwidth_bytes_per_s"] is None
+    assert reason in bad["reason"]
+    failed = [record for record in _records(home) if record["validity"]]
+    assert len(failed) == 2
+    folder = home / "data/eeio/results/c" / failed[0]["raw"]
+    assert (folder / "stderr.txt").exists() and (folder / "capture.json").exists()
+
+
+def test_what_the_device_did_not_see_is_invalid(home: Path, eeio: Eeio) -> None:
+    from eeio.target.filesystem import backing_device
+
+    if backing_device(home)[0] is None:
+        pytest.skip("no block device lies behind the temporary directory")
+    suite = _suite(
+        home, "level=filesystem operation=read spatiality=random buffer=off bytes_moved=4000000000"
+    )
+    report = _run(home, eeio, suite, "--meter", "none", expected=3)
+    (row,) = _rows(report)
+    assert row["n"] == 0 and row["invalid_runs"] == 2
+    assert "the device moved" in row["reason"]
+    # Stored all the same, with the claim.
+    assert _records(home)[0]["phases"][0]["bandwidth_bytes_per_s"] == 1e6
+
+
+def test_no_process_outlives_its_run(home: Path, eeio: Eeio) -> None:
+    suite = _suite(home, "level=filesystem operation=read spatiality=random mode=orphan")
+    _run(home, eeio, suite, "--meter", "none")
+    for record in _records(home):
+        orphan = (home / "data/eeio/results/c" / record["raw"] / "orphan").read_text().strip()
+        stat = Path(f"/proc/{orphan}/stat")
+        assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def test_a_profile_that_cannot_be_installed(home: Path, eeio: Eeio) -> None:
+    profile = home / "profiles" / "eeio-dummy-1.0.0"
+    profile.mkdir(parents=True)
+    source = Path(os.environ["EEIO_TEST_PROFILES"]) / "eeio-dummy-1.0.0"
+    for file in source.iterdir():
+        (profile / file.name).write_bytes(file.read_bytes())
+    (profile / "install.sh").write_text("echo 'dummy: install the package dummy'; exit 1\n")
+    done = eeio(
+        "run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
+        environment={"EEIO_TEST_PROFILES": str(home / "profiles")},
+    )  # fmt: skip
+    assert done.returncode == 3
+    assert "install the package dummy" in done.stdout
+
+
+def test_the_seed_repeats_the_order(home: Path, eeio: Eeio) -> None:
+    def order(name: str, seed: str) -> list[str]:
+        done = eeio("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
+                    "--seed", seed, "--name", name)  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        body = json.loads((home / f"data/eeio/results/{name}/campaign.json").read_text())
+        lines = (home / f"data/eeio/results/{name}/runs.jsonl").read_text().splitlines()
+        assert len(body["order"]) == len(lines) == 6
+        return [f"{r['experiment_id']}-{r['repetition']}" for r in map(json.loads, lines)]
+
+    first, same, other = order("a", "1"), order("b", "1"), order("c", "2")
+    assert first == same
+    assert first != other and sorted(first) == sorted(other)
+    # All repetitions of all experiments in one order: not one experiment after the other.
+    assert [pair.split("-")[0] for pair in other] != sorted(pair.split("-")[0] for pair in other)
+
+
+def test_records_follow_the_published_schema(home: Path, eeio: Eeio) -> None:
+    _run(home, eeio, "dummy-suite", "--meter", "modelled")
+    schema = json.loads((SCHEMAS / "run.schema.json").read_text())
+    for record in _records(home):
+        jsonschema.validate(record, schema)
+
+
+def test_memory_filesystems_give_only_invalid_runs(home: Path, eeio: Eeio) -> None:
+    shm = Path("/dev/shm")
+    if not os.access(shm, os.W_OK):
+        pytest.skip("no writable /dev/shm")
+    words = ("run", "dummy-suite", "--directory", str(shm), "--meter", "none")
+    assert eeio(*words).returncode == 2
+    done = eeio(*words, "--allow-memory-filesystem")
+    assert done.returncode == 3
+    assert "no device was measured" in done.stdout
+
+
+@pytest.mark.root
+def test_a_full_results_disk_stops_the_campaign_and_keeps_what_it_has(
+    home: Path, eeio: Eeio
+) -> None:
+    """The record that does not fit is not half there, and resume goes on once there is room."""
+    results = home / "data"
+    results.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "eeio-test", str(results)], check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip("mount is not permitted here")
+    try:
+        done = eeio("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
+                    "--name", "c", "--repetitions", "20")  # fmt: skip
+        assert done.returncode == 1, done.stderr
+        assert "no space left" in done.stderr and "eeio resume c" in done.stderr
+        subprocess.run(["mount", "-o", "remount,size=64m", str(results)], check=True)
+        done = eeio("resume", "c")
+        assert done.returncode == 0, done.stderr
+        assert [record["order_index"] for record in _records(home)] == list(range(60))
+    finally:
+        subprocess.run(["umount", str(results)], check=True)
+
+
+def test_plan_touches_nothing(home: Path, eeio: Eeio) -> None:
+    done = eeio("plan", "dummy-suite", "--directory", str(home / "target"))
+    assert done.returncode == 0, done.stderr
+    assert "3 experiments x 2 repetitions = 6 runs" in done.stdout
+    assert list((home / "target").iterdir()) == []
+    assert not (home / "data").exists() and not (home / "state").exists()
+
+
+def test_doctor_tells_the_cost_of_what_is_missing(eeio: Eeio) -> None:
+    body = json.loads(eeio("doctor", "--json").stdout)
+    kinds = {finding["kind"] for finding in body["findings"]}
+    assert {"tool", "meter", "privilege", "device", "file system"} <= kinds
+    for finding in body["findings"]:
+        assert finding["found"] or (finding["cost"] and finding["remedy"]), finding
+    dummy = next(f for f in body["findings"] if f["name"] == "dummy")
+    assert not dummy["found"]
+
+
+def test_completion_and_help_come_from_the_parser(eeio: Eeio) -> None:
+    assert "eeio" in eeio("completion", "bash").stdout
+    text = eeio("--help").stdout
+    for command in ("run", "plan", "resume", "restore", "report", "list", "doctor"):
+        assert command in text
+    assert "exit codes" in text
