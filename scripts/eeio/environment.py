@@ -55,7 +55,7 @@ def capture(
         governor=text("governor", cpufreq / "scaling_governor"),
         frequency_min_hz=number("frequency_min_hz", cpufreq / "scaling_min_freq", 1000),
         frequency_max_hz=number("frequency_max_hz", cpufreq / "scaling_max_freq", 1000),
-        memory_bytes=_memory_bytes(),
+        memory_bytes=memory_bytes(),
         kernel=platform.release(),
         distribution=_distribution(),
         virtualization=_virtualization(),
@@ -106,7 +106,8 @@ def _filesystem_features(mount: Mount, missing: dict[str, str]) -> str | None:
                      line.startswith("Filesystem features"))  # fmt: skip
 
 
-def _memory_bytes() -> int:
+def memory_bytes() -> int:
+    """Physical memory of the machine."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 

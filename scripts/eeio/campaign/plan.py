@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from eeio.environment import memory_bytes
 from eeio.errors import RefusedError
 from eeio.profiles import profile as profiles
 from eeio.profiles.profile import Profile
@@ -18,6 +19,8 @@ from eeio_results.record import Experiment
 from eeio_results.units import parse_size
 
 DEFAULT_RUNTIME_S = 5.0
+# Keys of presets.conf that speak to the plan, not to the profile's executable.
+_FORECAST_KEYS = ("passes_written", "memory_multiple")
 # A tool's start and end, the drop of the caches, the device's own write-back: about this much.
 _PER_RUN_OVERHEAD_S = 0.7
 # For a forecast only: a device nobody knows yet moves at least about this many bytes per second.
@@ -55,18 +58,15 @@ class Options:
 @dataclass(frozen=True)
 class PlannedExperiment:
     """An experiment with what it takes to run it. `place` names the file system it runs on:
-    empty for the user's own directory, else `ext4`, `xfs`, `btrfs` made for the campaign."""
+    empty for the user's own directory, else `ext4`, `xfs`, `btrfs` made for the campaign.
+    `file_bytes` is the size of the test files, all processes together; 0 for none."""
 
     experiment: Experiment
     profile: str
     factors: Mapping[str, str]
     description: str
     place: str
-
-    @property
-    def file_bytes(self) -> int:
-        """Size of the test files, all processes together; 0 for a profile without any."""
-        return parse_size(self.factors.get("file_size", "0"))
+    file_bytes: int
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -76,6 +76,7 @@ class PlannedExperiment:
             "factors": dict(self.factors),
             "description": self.description,
             "place": self.place,
+            "file_bytes": self.file_bytes,
         }
 
     @classmethod
@@ -86,6 +87,7 @@ class PlannedExperiment:
             body["factors"],
             body["description"],
             body["place"],
+            body["file_bytes"],
         )
 
 
@@ -186,8 +188,9 @@ def make(options: Options, suite: Suite) -> Plan:
     for entry in suite.entries:
         profile = used[entry.profile]
         preset = profile.preset(options.preset)
-        sizes = {key: value for key, value in preset.items() if key != "passes_written"}
+        sizes = {key: value for key, value in preset.items() if key not in _FORECAST_KEYS}
         factors = {**sizes, **entry.factors}
+        file_bytes = _file_bytes(factors, preset)
         for target, place in _targets(options, factors):
             for disk in _disk_settings(options, factors):
                 experiment = experiment_of(profile.tool, factors, target, disk)
@@ -196,7 +199,9 @@ def make(options: Options, suite: Suite) -> Plan:
                     not_measured.append(NotMeasured(experiment, reason))
                     continue
                 experiments.append(
-                    PlannedExperiment(experiment, entry.profile, factors, entry.description, place)
+                    PlannedExperiment(
+                        experiment, entry.profile, factors, entry.description, place, file_bytes
+                    )
                 )
     ids = [planned.experiment.id for planned in experiments]
     if len(set(ids)) != len(ids):
@@ -287,6 +292,15 @@ def check_room(plan: Plan) -> None:
             size = plan.room_bytes(filesystem)
             needed += size + size // 8 + OVERHEAD_BYTES
     check_directory(Path(options.directory), needed, options.allow_memory_filesystem)
+
+
+def _file_bytes(factors: Mapping[str, str], preset: Mapping[str, str]) -> int:
+    """A profile whose buffered measurement needs a file larger than memory sees to that itself
+    (`memory_multiple` in its presets.conf); the forecast has to know."""
+    size = parse_size(factors.get("file_size", "0"))
+    if factors.get("buffer") == "on" and "memory_multiple" in preset:
+        size = max(size, int(float(preset["memory_multiple"]) * memory_bytes()))
+    return size
 
 
 def check_targets(options: Options) -> None:

@@ -1,0 +1,139 @@
+"""Records made by hand, small enough to check a table by eye."""
+
+from typing import Any
+
+from eeio_results.record import (
+    CacheLayers,
+    DeviceCounters,
+    EnergyReading,
+    Experiment,
+    Machine,
+    Phase,
+    Run,
+    Tool,
+)
+
+EXPERIMENT = Experiment(
+    level="filesystem",
+    tool="fio",
+    operation="read",
+    spatiality="sequential",
+    request_size_bytes=4096,
+    cache=CacheLayers("off", None),
+    arguments=(("file_size", "1g"),),
+)
+
+MACHINE = Machine(
+    hostname="board",
+    architecture="armv7l",
+    cpu_model="Cortex-A7",
+    logical_cpus=2,
+    governor="ondemand",
+    frequency_min_hz=144_000_000,
+    frequency_max_hz=960_000_000,
+    memory_bytes=2 << 30,
+    kernel="6.1",
+    distribution=None,
+    virtualization=None,
+    device="sda",
+    device_model="SSD",
+    device_firmware="1",
+    device_size_bytes=10**11,
+    device_rotational=False,
+    device_write_cache="write back",
+    scheduler="none",
+    filesystem="ext4",
+    mount_options="rw",
+    mkfs_options=None,
+    tools=(Tool("fio", "/usr/bin/fio", "fio-3.33", "ab" * 32, "system"),),
+    missing={"distribution": "no /etc/os-release"},
+)
+
+
+def energy(
+    power_w: float | None,
+    kind: str = "measured",
+    domain: str = "system",
+    reasons: tuple[str, ...] = (),
+) -> EnergyReading:
+    """A reading over a window of 2 s."""
+    return EnergyReading(
+        domain=domain,
+        meter="meter",
+        kind=kind,
+        power_w=power_w,
+        energy_j=None if power_w is None else 2 * power_w,
+        uncertainty_j=None if power_w is None else 0.1,
+        coverage=1.0,
+        largest_gap_s=0.1,
+        samples=20,
+        lost=0,
+        valid=power_w is not None,
+        reasons=reasons,
+    )
+
+
+def phase(
+    bandwidth_bytes_per_s: float | None,
+    energy: tuple[EnergyReading, ...] = (),
+    validity: tuple[str, ...] = (),
+) -> Phase:
+    return Phase(
+        name="read",
+        operation="read",
+        spatiality="sequential",
+        request_size_bytes=4096,
+        bytes_moved=1000,
+        bandwidth_bytes_per_s=bandwidth_bytes_per_s,
+        start_s=0.0,
+        end_s=2.0,
+        window_source="test",
+        metrics={"iops": 3.0},
+        energy=energy,
+        validity=validity,
+    )
+
+
+def run(
+    order_index: int,
+    phases: tuple[Phase, ...] = (),
+    experiment: Experiment = EXPERIMENT,
+    validity: tuple[str, ...] = (),
+) -> Run:
+    return Run(
+        experiment=experiment,
+        repetition=order_index + 1,
+        order_index=order_index,
+        preset="standard",
+        started_utc="2026-01-01T00:00:00.000+00:00",
+        started_monotonic_s=10.0,
+        duration_s=2.5,
+        exit_code=0,
+        phases=phases,
+        raw="raw/x",
+        device="sda",
+        device_before=DeviceCounters(0, 0),
+        device_after=DeviceCounters(1000, 0),
+        disk_cache_found="on",
+        validity=validity,
+    )
+
+
+def body(
+    name: str, runs: int, *experiments: Experiment, measurement: bool = True
+) -> dict[str, Any]:
+    """campaign.json with one experiment, or those given."""
+    return {
+        "schema_version": 1,
+        "name": name,
+        "suite": "suite",
+        "suite_title": "Suite",
+        "created_utc": "2026-01-01T00:00:00+00:00",
+        "options": {"preset": "standard"},
+        "protocol": {"is_measurement": measurement},
+        "experiments": [
+            {"experiment": experiment.to_json()} for experiment in experiments or (EXPERIMENT,)
+        ],
+        "not_measured": [],
+        "order": [[0, number, 0] for number in range(runs)],
+    }

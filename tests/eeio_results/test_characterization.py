@@ -1,0 +1,177 @@
+"""Tables made of records that can be checked by eye."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import numpy
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import eeio_results
+from eeio_results.characterization import characterize, quartiles
+from eeio_results.record import CacheLayers, EnergyReading, Experiment, Phase, Run
+from eeio_results.report import csv, html, markdown, text
+from eeio_results.report.model import build, to_json
+from eeio_results.report.tables import number, tables
+from eeio_results.store import Campaign
+from tests.eeio_results.made import EXPERIMENT, MACHINE, body, energy, phase, run
+
+
+def _campaign(
+    *runs: Run,
+    experiments: tuple[Experiment, ...] = (),
+    measurement: bool = True,
+    idle: tuple[EnergyReading, ...] = (),
+    idle_reason: str | None = None,
+    name: str = "c",
+) -> Campaign:
+    made = body(name, len(runs), *experiments, measurement=measurement)
+    return Campaign(Path(name), made, MACHINE, idle, idle_reason, runs)
+
+
+def _phases(*bandwidths: float, power_w: float = 50.0) -> list[tuple[Phase, ...]]:
+    return [(phase(value, (energy(power_w),)),) for value in bandwidths]
+
+
+def test_medians_and_quartiles_of_the_valid_repetitions() -> None:
+    runs = [run(i, phases) for i, phases in enumerate(_phases(100e6, 200e6, 300e6, 400e6, 500e6))]
+    (row,) = (r for r in characterize(_campaign(*runs)) if r.experiment)
+    assert row.n == 5
+    assert row.bandwidth_bytes_per_s is not None
+    assert (row.bandwidth_bytes_per_s.q1, row.bandwidth_bytes_per_s.median) == (200e6, 300e6)
+    best = row.measured
+    assert best is not None and best.power_w is not None and best.energy_j is not None
+    assert best.power_w.median == 50 and best.energy_j.median == 100
+    # Bandwidth over power, per repetition: 300 MB/s over 50 W is 6 MB/J.
+    assert best.efficiency_bytes_per_j is not None
+    assert best.efficiency_bytes_per_j.median == 6e6
+
+
+def test_efficiency_is_the_median_of_ratios_not_the_ratio_of_medians() -> None:
+    pairs = [(100.0, 10.0), (200.0, 100.0), (300.0, 20.0)]
+    runs = [run(i, (phase(b, (energy(p),)),)) for i, (b, p) in enumerate(pairs)]
+    (row,) = (r for r in characterize(_campaign(*runs)) if r.experiment)
+    assert row.measured is not None and row.measured.efficiency_bytes_per_j is not None
+    assert row.measured.efficiency_bytes_per_j.median == 10.0  # of 10, 2 and 15; not 200 / 20
+
+
+def test_invalid_runs_are_counted_and_left_out() -> None:
+    runs = (
+        run(0, (phase(100.0),)),
+        run(1, (phase(900.0, validity=("served from a cache",)),)),
+        run(2, validity=("exit code 1: broken",)),
+    )
+    (row,) = (r for r in characterize(_campaign(*runs)) if r.experiment)
+    assert (row.n, row.invalid_runs) == (1, 2)
+    assert row.bandwidth_bytes_per_s is not None and row.bandwidth_bytes_per_s.median == 100
+    assert set(row.invalid_reasons) == {"served from a cache", "exit code 1: broken"}
+
+
+def test_estimates_are_never_measured_values() -> None:
+    runs = [
+        run(i, (phase(1e6, (energy(5.0, kind="modelled"), energy(7.0, domain="package"))),))
+        for i in range(3)
+    ]
+    (row,) = (r for r in characterize(_campaign(*runs)) if r.experiment)
+    assert [d.energy_kind for d in row.domains] == ["measured"]
+    assert [d.energy_kind for d in row.estimates] == ["modelled"]
+    assert row.measured is not None and row.measured.power_domain == "package"
+    assert row.to_json()["power_w"]["median"] == 7.0
+
+
+def test_only_an_estimate_leaves_the_measured_fields_null() -> None:
+    runs = [run(i, (phase(1e6, (energy(5.0, kind="modelled"),)),)) for i in range(3)]
+    (row,) = (r.to_json() for r in characterize(_campaign(*runs)) if r.experiment)
+    assert row["power_w"] is None and row["energy_kind"] == "modelled"
+    assert "estimate" in row["reasons"]["power_w"]
+
+
+def test_an_invalid_reading_is_null_with_its_reason() -> None:
+    runs = [run(0, (phase(1e6, (energy(None, reasons=("gap of 5 s",)),)),))]
+    (row,) = (r.to_json() for r in characterize(_campaign(*runs)) if r.experiment)
+    assert row["bandwidth_bytes_per_s"]["median"] == 1e6
+    for figure in ("power_w", "energy_j", "efficiency_bytes_per_j"):
+        assert row[figure] is None and row["reasons"][figure] == "gap of 5 s"
+
+
+def test_an_experiment_that_never_ran_is_a_row_with_the_reason() -> None:
+    other = replace(EXPERIMENT, operation="write")
+    rows = characterize(_campaign(run(0, (phase(1.0),)), experiments=(EXPERIMENT, other)))
+    (row,) = (r for r in rows if r.experiment == other)
+    assert row.n == 0 and "eeio resume" in row.reasons["bandwidth_bytes_per_s"]
+
+
+def _report_campaigns() -> list[Campaign]:
+    cached = replace(EXPERIMENT, cache=CacheLayers("on", None))
+    runs = [run(i, p) for i, p in enumerate(_phases(100e6, 110e6, 120e6))]
+    runs += [
+        run(3, (phase(5e9, (energy(5.0, kind="modelled"),)),), experiment=cached),
+        run(4, validity=("exit code 1: <b>&|",), experiment=cached),
+    ]
+    first = _campaign(
+        *runs, experiments=(EXPERIMENT, cached), measurement=False, idle=(energy(40.0),)
+    )
+    return [first, _campaign(run(0, (phase(1e6),)), name="d", idle_reason="--meter none")]
+
+
+def test_every_format_tells_the_same() -> None:
+    report = build(_report_campaigns())
+    for render in (text.render, markdown.render, html.render):
+        page = render(report)
+        assert "QUICK: not a measurement" in page
+        assert "ESTIMATE" in page
+        assert "110 [105 - 115]" in page  # MB/s
+        assert "2.2 [2.1 - 2.3]" in page  # MB/J at 50 W
+        assert "not measured" in page
+        assert "SSD" in page and "fio-3.33" in page
+    assert "<b>&" not in html.render(report)
+    assert "\\|" in markdown.render(report)
+
+
+def test_estimates_are_not_ranked() -> None:
+    report = build(_report_campaigns())
+    ranking = next(table for table in tables(report) if "best first" in table.title)
+    assert len(ranking.rows) == 1
+    assert "measured" in ranking.rows[0] and "modelled" not in ranking.rows[0]
+
+
+def test_json_follows_its_schema_and_keeps_every_digit() -> None:
+    report = build(_report_campaigns())
+    made = json.loads(json.dumps(to_json(report)))
+    schema = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
+    jsonschema.validate(made, json.loads(schema.read_text()))
+    row = next(r for r in made["characterization"] if r["n"] == 3)
+    assert row["efficiency_bytes_per_j"] == {"median": 2.2e6, "q1": 2.1e6, "q3": 2.3e6}
+    assert row["cache"] == {"buffer": "off", "disk": "on"}
+
+
+def test_csv_keeps_estimates_in_columns_of_their_own() -> None:
+    import csv as reader
+
+    lines = list(reader.DictReader(csv.render(build(_report_campaigns())).splitlines()))
+    measured = next(line for line in lines if line["energy_kind"] == "measured")
+    assert float(measured["power_w_median"]) == 50 and measured["ESTIMATE_power_w_median"] == ""
+    modelled = next(line for line in lines if line["energy_kind"] == "modelled")
+    assert modelled["power_w_median"] == "" and float(modelled["ESTIMATE_power_w_median"]) == 5
+
+
+def test_the_same_records_give_the_same_page() -> None:
+    assert html.render(build(_report_campaigns())) == html.render(build(_report_campaigns()))
+
+
+@given(st.lists(st.floats(min_value=1e-3, max_value=1e12), min_size=1, max_size=30))
+def test_quartiles_are_numpys(values: list[float]) -> None:
+    found = quartiles(values)
+    assert found is not None
+    expected = numpy.percentile(values, [25, 50, 75])
+    assert [found.q1, found.median, found.q3] == pytest.approx(list(expected), rel=1e-12)
+
+
+@given(st.floats(min_value=1e-9, max_value=1e15))
+def test_numbers_are_printed_without_exponent_to_three_digits(value: float) -> None:
+    printed = number(value)
+    assert "e" not in printed or value < 1e-3
+    assert float(printed) == pytest.approx(value, rel=5e-3)

@@ -1,0 +1,121 @@
+"""Records survive the way to disk and back, and damaged ones are named."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eeio_results import store
+from eeio_results.errors import EeioError, SchemaError
+from eeio_results.record import CacheLayers, Experiment, Machine, Run
+from eeio_results.units import format_size, parse_size
+from tests.eeio_results.made import EXPERIMENT, MACHINE, body, energy, phase, run
+
+
+def test_a_run_survives_the_way_through_json() -> None:
+    whole = run(0, phases=(phase(1e6, energy=(energy(2.0),)),))
+    assert Run.from_json(json.loads(json.dumps(whole.to_json()))) == whole
+
+
+def test_a_machine_survives_the_way_through_json() -> None:
+    assert Machine.from_json(json.loads(json.dumps(MACHINE.to_json()))) == MACHINE
+
+
+def test_the_id_depends_on_the_factors_alone() -> None:
+    assert EXPERIMENT.id == Experiment.from_json(EXPERIMENT.to_json()).id
+    others = [
+        replace(EXPERIMENT, operation="write"),
+        replace(EXPERIMENT, request_size_bytes=8192),
+        replace(EXPERIMENT, cache=CacheLayers("on", None)),
+        replace(EXPERIMENT, target="file on xfs"),
+        replace(EXPERIMENT, arguments=(("file_size", "2g"),)),
+    ]
+    assert len({EXPERIMENT.id, *(other.id for other in others)}) == len(others) + 1
+
+
+def _store(tmp_path: Path) -> store.Store:
+    made = store.Store(tmp_path / "c")
+    made.create(body("c", 3))
+    made.write_machine(MACHINE)
+    made.write_idle((energy(1.0),), None)
+    return made
+
+
+def test_what_is_stored_is_loaded(tmp_path: Path) -> None:
+    made = _store(tmp_path)
+    runs = (run(1), run(0))
+    for item in runs:
+        made.append(item)
+    campaign = store.load(made.folder)
+    assert campaign.runs == runs
+    assert campaign.machine == MACHINE
+    assert campaign.idle == (energy(1.0),)
+    assert made.done_indices() == {0, 1}
+
+
+def test_a_cut_line_is_passed_over_and_then_dropped(tmp_path: Path) -> None:
+    made = _store(tmp_path)
+    made.append(run(0))
+    whole = made.runs_path.read_bytes()
+    made.append(run(1))
+    made.runs_path.write_bytes(made.runs_path.read_bytes()[:-5])
+    assert [r.order_index for r in store.load(made.folder).runs] == [0]
+    made.drop_partial_line()
+    assert made.runs_path.read_bytes() == whole
+
+
+def _damage(text: str, key: str, value: Any) -> str:
+    return json.dumps({**json.loads(text), key: value}) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "named"),
+    [
+        ("schema_version", 99, "schema version 99"),
+        ("schema_version", None, "no schema_version"),
+        ("repetition", 0, "not a run record"),
+        ("phases", "none", "not a run record"),
+        ("surprise", 1, "not a run record"),
+    ],
+)
+def test_damaged_records_are_named(tmp_path: Path, key: str, value: Any, named: str) -> None:
+    made = _store(tmp_path)
+    made.append(run(0))
+    made.runs_path.write_text(_damage(made.runs_path.read_text(), key, value))
+    with pytest.raises(SchemaError, match=named) as error:
+        store.load(made.folder)
+    assert f"{made.runs_path}:1" in str(error.value)
+
+
+def test_a_doubled_run_is_named(tmp_path: Path) -> None:
+    made = _store(tmp_path)
+    made.append(run(0))
+    made.runs_path.write_text(made.runs_path.read_text() * 2)
+    with pytest.raises(SchemaError, match="run 0 is there twice"):
+        store.load(made.folder)
+
+
+def test_a_folder_that_is_no_campaign(tmp_path: Path) -> None:
+    with pytest.raises(EeioError, match="is this the folder of a campaign"):
+        store.load(tmp_path)
+
+
+def test_a_name_is_taken_once(tmp_path: Path) -> None:
+    made = _store(tmp_path)
+    with pytest.raises(EeioError, match="eeio resume c"):
+        made.create(body("c", 3))
+
+
+@given(st.integers(min_value=1, max_value=1 << 50))
+def test_sizes_are_written_exactly(size: int) -> None:
+    assert parse_size(format_size(size)) == size
+
+
+@pytest.mark.parametrize("text", ["", "k", "4x", "-1k", "1.5m", "4 k b", "0x10"])
+def test_what_is_no_size(text: str) -> None:
+    with pytest.raises(EeioError, match="not a size"):
+        parse_size(text)
