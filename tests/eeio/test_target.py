@@ -189,7 +189,11 @@ def _experiment(buffer: str) -> Experiment:
 
 
 def _phase(operation: str, bytes_moved: int) -> PhaseResult:
-    return PhaseResult("p", operation, "sequential", 4096, bytes_moved, 1e6, 0.0, 1.0, "test")
+    half = {"bytes_read": bytes_moved / 2, "bytes_written": bytes_moved / 2}
+    metrics = half if operation == "mixed" else {}
+    return PhaseResult(
+        "p", operation, "sequential", 4096, bytes_moved, 1e6, 0.0, 1.0, "test", metrics
+    )
 
 
 @pytest.mark.parametrize(
@@ -205,6 +209,7 @@ def _phase(operation: str, bytes_moved: int) -> PhaseResult:
         ("on", [("read", 1000_000)], (500_000, 0), {"read"}),
         ("off", [("read", 1000_000), ("write", 1000_000)], (1000_000, 10), {"write"}),
         ("off", [("mixed", 2000_000)], (1000_000, 1000_000), set()),
+        ("off", [("mixed", 2000_000)], (1000_000, 0), {"write"}),
     ],
 )
 def test_counters_against_claims(

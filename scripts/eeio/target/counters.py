@@ -26,14 +26,15 @@ def disagreements(
     """Per operation (`read`, `write`), why the device's counters contradict the tool's claim.
 
     The counters span the run and the sync after it, so claims are summed per operation; a mixed
-    phase moves half of its bytes each way. Through the page cache a byte that is written twice may
-    reach the device once, so no more than `file_bytes` is then expected.
+    phase claims what its metrics `bytes_read` and `bytes_written` say. Through the page cache a
+    byte that is written twice may reach the device once, so no more than `file_bytes` is then
+    expected.
     """
     claimed = {"read": 0.0, "write": 0.0}
     for phase in phases:
         if phase.operation == "mixed":
-            claimed["read"] += phase.bytes_moved / 2
-            claimed["write"] += phase.bytes_moved / 2
+            claimed["read"] += phase.metrics.get("bytes_read", 0)
+            claimed["write"] += phase.metrics.get("bytes_written", 0)
         else:
             claimed[phase.operation] += phase.bytes_moved
     moved = {

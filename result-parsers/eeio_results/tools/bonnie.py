@@ -1,0 +1,145 @@
+"""Bonnie++ 2.x: the CSV line on standard output, the progress words on standard error.
+
+A phase's window is the time between the arrival of its name (`Writing intelligently...`) and of
+its `done`. Rates are KiB/s, seeks are counted by the second. `+++++` means that the phase was
+over in less than half a second: it has no bandwidth, and says why.
+
+Its direct I/O (`-D`, buffer=off) holds for the write phase alone: the file is opened again without
+O_DIRECT for the others, as strace shows of 2.00a. Those phases are marked.
+"""
+
+import re
+
+from eeio_results.errors import EeioError, ToolOutputError
+from eeio_results.tools._arrivals import arrival_s, byte_offset
+from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
+from eeio_results.units import parse_size
+
+OUTPUT_FILE = "stdout.txt"
+PROGRESS_FILE = "stderr.txt"
+
+_FIELDS = 50
+# Fields counted from 0: file size, chunk size, number of seeks.
+_SIZE, _CHUNK, _SEEKS = 5, 6, 7
+_DEFAULT_CHUNK_BYTES = 8192
+_ONLY_WRITES_ARE_DIRECT = (
+    "Bonnie++ uses direct I/O only for its block write; its rewrite, read and seeks went through "
+    "the page cache and are left out"
+)
+_TOO_FAST = "+++++"
+_LATENCY = re.compile(r"(\d+)(us|ms|s)")
+_LATENCY_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+_NUMBER = re.compile(r"\d+(\.\d+)?")
+
+# name, operation, spatiality, words on stderr, field of the rate, of the CPU share, of the latency
+_PHASES = (
+    ("write", "write", "sequential", r"Writing intelligently\.\.\.", 11, 12, 39),
+    ("rewrite", "mixed", "sequential", r"Rewriting\.\.\.", 13, 14, 40),
+    ("read", "read", "sequential", r"Reading intelligently\.\.\.", 17, 18, 42),
+    ("seeks", "mixed", "random", r"start 'em\.\.\.", 19, 20, 43),
+)
+
+
+def parse(capture: Capture) -> ToolResult:
+    """The phases of one Bonnie++ invocation: write, rewrite, read, seeks.
+
+    A rewrite reads and writes the file once; its bandwidth is that of the file's bytes rewritten.
+    A seek reads a chunk, and one in ten writes it back; its bandwidth is that of the chunks read.
+    """
+    source = str(capture.directory / OUTPUT_FILE)
+    fields = _csv(capture.text(OUTPUT_FILE), source)
+    try:
+        size_bytes = parse_size(fields[_SIZE])
+        chunk = fields[_CHUNK] or capture.factors.get("request_size", str(_DEFAULT_CHUNK_BYTES))
+        chunk_bytes = parse_size(chunk)
+        seeks = int(fields[_SEEKS])
+        phases = tuple(
+            _phase(capture, fields, plan, size_bytes, chunk_bytes, seeks)
+            for plan in _PHASES
+            if fields[plan[4]]
+        )
+    except (EeioError, ValueError) as error:
+        raise ToolOutputError(f"{source}: damaged CSV line: {error}") from error
+    if not phases:
+        raise ToolOutputError(f"{source}: Bonnie++ ran none of its block tests")
+    if capture.factors.get("buffer", "off") == "off":
+        # Seen with strace in 2.00a: only the first open of the file has O_DIRECT.
+        direct = tuple(phase for phase in phases if phase.name == "write")
+        return ToolResult(phases=direct, notes=(_ONLY_WRITES_ARE_DIRECT,))
+    return ToolResult(phases=phases)
+
+
+def _csv(text: str, source: str) -> list[str]:
+    lines = [line for line in text.splitlines(keepends=True) if re.match(r"\d\.\d\d,", line)]
+    if not lines:
+        raise ToolOutputError(f"{source}: no CSV line; Bonnie++ did not finish (see stderr.txt)")
+    fields = lines[-1].rstrip("\r\n").split(",")
+    if len(fields) != _FIELDS or not lines[-1].endswith("\n"):
+        raise ToolOutputError(
+            f"{source}: CSV line of {len(fields)} fields instead of {_FIELDS}: cut off, or of "
+            "another version of Bonnie++"
+        )
+    return fields
+
+
+def _phase(
+    capture: Capture,
+    fields: list[str],
+    plan: tuple[str, str, str, str, int, int, int],
+    size_bytes: int,
+    chunk_bytes: int,
+    seeks: int,
+) -> PhaseResult:
+    name, operation, spatiality, words, rate_at, cpu_at, latency_at = plan
+    unit_bytes = chunk_bytes if name == "seeks" else 1024
+    bytes_moved = seeks * chunk_bytes if name == "seeks" else size_bytes
+    bandwidth = None
+    invalid: tuple[str, ...] = ()
+    metrics: dict[str, float] = {}
+    if fields[rate_at] == _TOO_FAST:
+        invalid = ("too fast for Bonnie++ to measure (+++++); give a larger file_size",)
+    elif _NUMBER.fullmatch(fields[rate_at]) and float(fields[rate_at]) > 0:
+        bandwidth = float(fields[rate_at]) * unit_bytes
+        metrics["iops"] = bandwidth / chunk_bytes
+        metrics["runtime_s"] = bytes_moved / bandwidth
+    else:
+        raise ValueError(f"{fields[rate_at]!r} is not a rate")
+    if operation == "mixed":
+        metrics["bytes_read"] = bytes_moved
+    if name == "rewrite":
+        metrics["bytes_written"] = bytes_moved
+    if _NUMBER.fullmatch(fields[cpu_at]):
+        metrics["cpu_fraction"] = float(fields[cpu_at]) / 100
+    if latency := _LATENCY.fullmatch(fields[latency_at]):
+        metrics["latency_max_s"] = int(latency[1]) * _LATENCY_UNITS[latency[2]]
+    start_s, end_s, window_source = _window(capture, words)
+    return PhaseResult(
+        name=name,
+        operation=operation,
+        spatiality=spatiality,
+        request_size_bytes=chunk_bytes,
+        bytes_moved=bytes_moved,
+        bandwidth_bytes_per_s=bandwidth,
+        start_s=start_s,
+        end_s=end_s,
+        window_source=window_source,
+        metrics=metrics,
+        invalid=invalid,
+    )
+
+
+def _window(capture: Capture, words: str) -> tuple[float | None, float | None, str]:
+    """When the progress words of a phase arrived and when its last `done` did."""
+    missing = "none: Bonnie++'s progress words were not stamped"
+    try:
+        text = capture.text(PROGRESS_FILE)
+    except ToolOutputError:
+        return None, None, missing
+    match = re.search(rf"({words})(done(?:\.\.\.done)*)", text)
+    if match is None:
+        return None, None, missing
+    start_s = arrival_s(capture, "stderr", byte_offset(text, match.end(1)))
+    end_s = arrival_s(capture, "stderr", byte_offset(text, match.end(2)))
+    if start_s is None or end_s is None or not start_s < end_s:
+        return None, None, missing
+    return start_s, end_s, "arrival of Bonnie++'s progress words"

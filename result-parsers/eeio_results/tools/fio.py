@@ -1,0 +1,336 @@
+"""fio: JSON and JSON+ of 3.x; the text report of 2.x and 3.x for results that already exist.
+
+The window of a run comes from the time stamps that the profile has fio write right before and
+right after its I/O (`fio-start.txt`, `fio-end.txt`), because fio's process also lays out, opens
+and reports.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from eeio_results.errors import EeioError, ToolOutputError
+from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
+from eeio_results.units import parse_size
+
+OUTPUT_FILE = "fio.json"
+START_FILE = "fio-start.txt"
+END_FILE = "fio-end.txt"
+
+_STAMP = re.compile(r"(\d{9,}\.\d{9})\n")
+_PERCENTILES = {50.0: "p50", 95.0: "p95", 99.0: "p99", 99.9: "p999"}
+# How far a wall-clock stamp may lie outside the invocation before the clock must have been set.
+_CLOCK_TOLERANCE_S = 0.5
+
+
+@dataclass(frozen=True)
+class _Direction:
+    """What fio says of one direction (read or write) of a job."""
+
+    operation: str
+    bytes_moved: int
+    runtime_s: float
+    requests: int
+    latency: Mapping[str, float] = field(default_factory=dict)
+    flaws: tuple[str, ...] = ()
+
+
+def parse(capture: Capture) -> ToolResult:
+    """The phase of one fio invocation, from `fio.json` and the stamps beside it.
+
+    A run that reads and writes at once is one phase, `mixed`, because its energy cannot be
+    divided; each direction's figures are then metrics that begin with `read_` or `write_`.
+    """
+    source = str(capture.directory / OUTPUT_FILE)
+    body = _document(capture.text(OUTPUT_FILE), source)
+    try:
+        jobs = body["jobs"]
+        if len(jobs) != 1:
+            raise ToolOutputError(f"{source}: {len(jobs)} jobs; run fio with --group_reporting")
+        job = jobs[0]
+        if job["error"] != 0:
+            raise ToolOutputError(
+                f"{source}: fio stopped with error {job['error']}; see stderr.txt"
+            )
+        options = {**body.get("global options", {}), **job.get("job options", {})}
+        directions = [
+            _json_direction(operation, job[operation])
+            for operation in ("read", "write")
+            if job[operation]["io_bytes"] > 0
+        ]
+        cpu = {
+            "cpu_user_fraction": job["usr_cpu"] / 100,
+            "cpu_system_fraction": job["sys_cpu"] / 100,
+        }
+        processes = int(options.get("numjobs", 1))
+        pattern = str(options.get("rw") or options.get("readwrite") or "")
+        request_size_bytes = _single_size(str(options.get("bs", "4k")))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ToolOutputError(f"{source}: not fio's report of a job: {error!r}") from error
+    if not directions:
+        raise ToolOutputError(f"{source}: fio moved no bytes; see stderr.txt")
+
+    runtime_s = max(d.runtime_s for d in directions)
+    start_s, end_s, window_source = _window(capture, processes, runtime_s)
+    phase = _phase(
+        directions, _spatiality(pattern), request_size_bytes, cpu, start_s, end_s, window_source
+    )
+    return ToolResult(phases=(phase,))
+
+
+def _document(text: str, source: str) -> dict[str, Any]:
+    """The JSON object in fio's output; warnings may stand before and after it."""
+    brace = re.search(r"^\{", text, re.MULTILINE)
+    if brace is None:
+        raise ToolOutputError(f"{source}: no JSON, it begins {text[:60]!r}; is it fio's output?")
+    try:
+        body, _ = json.JSONDecoder().raw_decode(text, brace.start())
+    except ValueError as error:
+        raise ToolOutputError(f"{source}: cut off or damaged JSON: {error}") from error
+    if "fio version" not in body or "jobs" not in body:
+        raise ToolOutputError(f"{source}: JSON, but not fio's: it has {sorted(body)[:5]}")
+    return dict(body)
+
+
+def _json_direction(operation: str, body: Mapping[str, Any]) -> _Direction:
+    total = body["lat_ns"]
+    latency = {}
+    if total["N"] > 0:
+        latency = {"latency_mean_s": total["mean"] / 1e9, "latency_max_s": total["max"] / 1e9}
+        # fio gives percentiles of the total latency only with --lat_percentiles=1.
+        percentiles = total.get("percentile") or body["clat_ns"].get("percentile") or {}
+        for rank, value in percentiles.items():
+            if float(rank) in _PERCENTILES:
+                latency[f"latency_{_PERCENTILES[float(rank)]}_s"] = value / 1e9
+    flaws = tuple(
+        f"fio reports {body[key]} {word} {operation}s"
+        for key, word in (("short_ios", "short"), ("drop_ios", "dropped"))
+        if body.get(key, 0)
+    )
+    if body["runtime"] <= 0:
+        raise ValueError("its run time is 0 ms: give a larger file")
+    return _Direction(
+        operation=operation,
+        bytes_moved=int(body["io_bytes"]),
+        runtime_s=body["runtime"] / 1e3,
+        requests=int(body["total_ios"]),
+        latency=latency,
+        flaws=flaws,
+    )
+
+
+def _window(capture: Capture, processes: int, runtime_s: float) -> tuple[float, float, str]:
+    """Start, end (seconds from the start of the invocation) and how they were found."""
+    duration_s = capture.ended_monotonic_s - capture.started_monotonic_s
+    fallback = (max(duration_s - runtime_s, 0.0), duration_s, "end of process minus fio's run time")
+    if not (capture.directory / START_FILE).exists() or not (capture.directory / END_FILE).exists():
+        return fallback
+    start_s = capture.since_start_s(min(_stamps(capture, START_FILE, processes)))
+    end_s = capture.since_start_s(max(_stamps(capture, END_FILE, processes)))
+    if not -_CLOCK_TOLERANCE_S <= start_s < end_s <= duration_s + _CLOCK_TOLERANCE_S:
+        return (*fallback[:2], fallback[2] + " (its time stamps are off: the clock was set)")
+    return start_s, end_s, "fio exec_prerun and exec_postrun"
+
+
+def _stamps(capture: Capture, name: str, processes: int) -> list[float]:
+    text = capture.text(name)
+    stamps = [float(stamp) for stamp in _STAMP.findall(text)]
+    if len(stamps) != processes or _STAMP.sub("", text):
+        raise ToolOutputError(
+            f"{capture.directory / name}: {len(stamps)} time stamps of {processes} processes"
+        )
+    return stamps
+
+
+def _spatiality(pattern: str) -> str:
+    """fio's `rw` option in the project's words: `read:61440` steps over 61440 bytes each time."""
+    if pattern.startswith("rand"):
+        return "random"
+    return "strided" if ":" in pattern else "sequential"
+
+
+def _single_size(text: str) -> int | None:
+    """The block size, or None when fio mixed several."""
+    try:
+        return parse_size(text)
+    except EeioError:
+        return None
+
+
+def _phase(
+    directions: list[_Direction],
+    spatiality: str,
+    request_size_bytes: int | None,
+    cpu: Mapping[str, float],
+    start_s: float | None,
+    end_s: float | None,
+    window_source: str,
+    name: str | None = None,
+) -> PhaseResult:
+    operation = directions[0].operation if len(directions) == 1 else "mixed"
+    runtime_s = max(d.runtime_s for d in directions)
+    bytes_moved = sum(d.bytes_moved for d in directions)
+    metrics = {
+        "iops": sum(d.requests for d in directions) / runtime_s,
+        "runtime_s": runtime_s,
+        **cpu,
+    }
+    for direction in directions:
+        prefix = "" if len(directions) == 1 else f"{direction.operation}_"
+        metrics |= {prefix + key: value for key, value in direction.latency.items()}
+        if prefix:
+            metrics[f"{prefix}bandwidth_bytes_per_s"] = direction.bytes_moved / direction.runtime_s
+            moved = "bytes_read" if direction.operation == "read" else "bytes_written"
+            metrics[moved] = direction.bytes_moved
+    return PhaseResult(
+        name=name or operation,
+        operation=operation,
+        spatiality=spatiality,
+        request_size_bytes=request_size_bytes,
+        bytes_moved=bytes_moved,
+        bandwidth_bytes_per_s=bytes_moved / runtime_s,
+        start_s=start_s,
+        end_s=end_s,
+        window_source=window_source,
+        metrics=metrics,
+        invalid=tuple(flaw for d in directions for flaw in d.flaws),
+    )
+
+
+# The text report. In 2.x `KB` and `MB` are binary and every figure is rounded; in 3.x `KiB` is
+# binary and `kB` decimal. Counts of requests are exact in both, so bytes are counted from them.
+
+_TIME_UNITS = {"nsec": 1e-9, "usec": 1e-6, "msec": 1e-3, "sec": 1.0}
+_SUFFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
+_HEADER = re.compile(
+    r"^(?P<job>[^\n]*?): \(g=(?P<group>\d+)\): rw=(?P<rw>[^,\n]+), bs=(?P<bs>.*),", re.M
+)
+_BLOCK = re.compile(
+    r"^(?P<job>[^\n]*?): \(groupid=(?P<group>\d+), jobs=\d+\): err= *(?P<error>\d+)", re.M
+)
+_STATUS = re.compile(r"^Run status group (?P<group>\d+) ", re.M)
+_LINE_2 = re.compile(r"^  (read|write) *: io=\S+, bw=\S+, iops=\S+, runt= *(\d+)msec$", re.M)
+_LINE_3 = re.compile(r"^  (read|write): IOPS=\S+, BW=\S+ \(\S+\)\(\S+/(\d+)msec\)", re.M)
+_ISSUED = re.compile(r"^ +issued(?: rwts?)? *: total=(?:r=)?(\d+)[/,](?:w=)?(\d+).*$", re.M)
+_TOTAL = re.compile(r"^ +(READ|WRITE): .*(?:maxt=|run=\d+-)(\d+)msec$", re.M)
+_LATENCY = re.compile(
+    r"^ +lat \((\w*sec)\): min= *\S+, max= *([\d.]+)([kKMG]?), avg= *([\d.]+)([kKMG]?),", re.M
+)
+_PERCENTILE_HEAD = re.compile(r"^ +c?lat percentiles \((\w*sec)\):\n", re.M)
+_PERCENTILE = re.compile(r"([\d.]+)th=\[ *(\d+)\]")
+_CPU = re.compile(r"^  cpu +: usr=([\d.]+)%, sys=([\d.]+)%,", re.M)
+
+
+def parse_text(text: str, source: str = "fio's report") -> ToolResult:
+    """The phases of a human-readable report of fio 2.x or 3.x, one for each job it lists.
+
+    Bytes are requests issued x block size, which the report's own rounded `io=` cannot give.
+    The report does not tell when the I/O happened, so the phases have no window.
+    Raises ToolOutputError when the report is cut off, is not fio's, or tells of an error.
+    """
+    if re.search(r"^fio-\d", text, re.M) is None:
+        raise ToolOutputError(f"{source}: not fio's report, it begins {text[:60]!r}")
+    headers = list(_HEADER.finditer(text))
+    blocks = list(_BLOCK.finditer(text))
+    statuses = list(_STATUS.finditer(text))
+    if not headers or not blocks or not statuses:
+        raise ToolOutputError(f"{source}: cut off before fio's `Run status`")
+    ends = [block.start() for block in blocks[1:]] + [statuses[0].start()]
+    phases = []
+    for block, end in zip(blocks, ends, strict=True):
+        header = next((h for h in headers if h["job"] == block["job"]), headers[0])
+        phases.append(_text_phase(text[block.start() : end], block, header, source))
+    _check_whole(text, blocks, statuses, source)
+    return ToolResult(phases=tuple(phases), notes=("text report: bytes are requests x block size",))
+
+
+def _check_whole(
+    text: str, blocks: list[re.Match[str]], statuses: list[re.Match[str]], source: str
+) -> None:
+    """Each group must end with the totals of every direction its jobs had."""
+    ends = [status.start() for status in statuses[1:]] + [len(text)]
+    for index, block in enumerate(blocks):
+        block_end = blocks[index + 1].start() if index + 1 < len(blocks) else statuses[0].start()
+        wanted = {m[1].upper() for m in _text_lines(text[block.start() : block_end])}
+        found = {
+            total[1]
+            for status, end in zip(statuses, ends, strict=True)
+            if status["group"] == block["group"]
+            for total in _TOTAL.finditer(text, status.start(), end)
+        }
+        if not wanted <= found:
+            raise ToolOutputError(f"{source}: cut off in the totals of group {block['group']}")
+
+
+def _text_lines(block: str) -> list[re.Match[str]]:
+    return list(_LINE_2.finditer(block)) or list(_LINE_3.finditer(block))
+
+
+def _text_phase(block: str, head: re.Match[str], header: re.Match[str], source: str) -> PhaseResult:
+    if head["error"] != "0":
+        raise ToolOutputError(f"{source}: job {head['job']}: fio's error {head['error']}")
+    lines, issued, cpu = _text_lines(block), _ISSUED.search(block), _CPU.search(block)
+    if not lines or issued is None or cpu is None:
+        raise ToolOutputError(f"{source}: job {head['job']}: no result, or cut off")
+    sizes = _text_sizes(header["bs"])
+    directions = []
+    for line, end in zip(lines, [m.start() for m in lines[1:]] + [len(block)], strict=True):
+        operation = line[1]
+        size = sizes.get(operation)
+        if size is None:
+            raise ToolOutputError(
+                f"{source}: job {head['job']}: bytes of mixed block sizes {header['bs']}"
+            )
+        requests = int(issued[1 if operation == "read" else 2])
+        if requests == 0 or int(line[2]) == 0:
+            raise ToolOutputError(f"{source}: job {head['job']}: no {operation}s in no time")
+        directions.append(
+            _Direction(
+                operation=operation,
+                bytes_moved=requests * size,
+                runtime_s=int(line[2]) / 1e3,
+                requests=requests,
+                latency=_text_latency(block[line.start() : end]),
+            )
+        )
+    fractions = {
+        "cpu_user_fraction": float(cpu[1]) / 100,
+        "cpu_system_fraction": float(cpu[2]) / 100,
+    }
+    only = {sizes[d.operation] for d in directions}
+    return _phase(
+        directions,
+        _spatiality(header["rw"]),
+        only.pop() if len(only) == 1 else None,
+        fractions,
+        None,
+        None,
+        "none: fio's text report tells no times",
+        name=head["job"],
+    )
+
+
+def _text_sizes(text: str) -> dict[str, int | None]:
+    """Block sizes by direction, from `32K-32K/32K-32K/...` or `(R) 4096B-4096B, (W) ...`."""
+    ranges = re.findall(r"(\w+)-(\w+)", text)
+    return {
+        operation: _single_size(low) if low == high else None
+        for operation, (low, high) in zip(("read", "write"), ranges, strict=False)
+    }
+
+
+def _text_latency(text: str) -> dict[str, float]:
+    latency = {}
+    if total := _LATENCY.search(text):
+        unit = _TIME_UNITS[total[1]]
+        latency["latency_max_s"] = float(total[2]) * _SUFFIXES[total[3].lower()] * unit
+        latency["latency_mean_s"] = float(total[4]) * _SUFFIXES[total[5].lower()] * unit
+    if head := _PERCENTILE_HEAD.search(text):
+        table = re.match(r"(?: +\|.*\n)*", text[head.end() :])
+        for rank, value in _PERCENTILE.findall(table[0] if table else ""):
+            if float(rank) in _PERCENTILES:
+                key = f"latency_{_PERCENTILES[float(rank)]}_s"
+                latency[key] = int(value) * _TIME_UNITS[head[1]]
+    return latency

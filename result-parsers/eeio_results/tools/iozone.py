@@ -1,0 +1,188 @@
+"""IOzone 3.x: one row with a column a test, or (with -t) one block a test.
+
+Rates are kB/s of 1024 bytes. Tests that were not run leave their columns blank, so a figure is
+known by where it ends. A test is placed in time by its own rate, counted back from the moment its
+figure arrived: IOzone prints a figure when its test is over.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eeio_results.errors import ToolOutputError
+from eeio_results.tools._arrivals import arrival_s, byte_offset
+from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
+
+OUTPUT_FILE = "stdout.txt"
+_KIB = 1024
+
+# Where a test's figure ends -> its name, operation and spatiality.
+_COLUMNS = {
+    33: ("write", "write", "sequential"),
+    42: ("rewrite", "write", "sequential"),
+    51: ("read", "read", "sequential"),
+    60: ("reread", "read", "sequential"),
+    69: ("random read", "read", "random"),
+    78: ("random write", "write", "random"),
+    87: ("backward read", "read", "strided"),
+    97: ("record rewrite", "write", "sequential"),
+    107: ("strided read", "read", "strided"),
+    116: ("fwrite", "write", "sequential"),
+    125: ("frewrite", "write", "sequential"),
+    134: ("fread", "read", "sequential"),
+    143: ("freread", "read", "sequential"),
+}
+_SIZE_END, _RECORD_END = 16, 24
+_GROUPS = {
+    "initial writers": ("write", "write", "sequential"),
+    "rewriters": ("rewrite", "write", "sequential"),
+    "readers": ("read", "read", "sequential"),
+    "re-readers": ("reread", "read", "sequential"),
+    "random readers": ("random read", "read", "random"),
+    "random writers": ("random write", "write", "random"),
+    "reverse readers": ("backward read", "read", "strided"),
+    "stride readers": ("strided read", "read", "strided"),
+}
+_HEADER = re.compile(r"^ +kB +reclen +write +rewrite .*\n", re.M)
+_COMPLETE = "iozone test complete."
+_EACH = re.compile(r"Each process writes a +(\d+) kByte file in +(\d+) kByte records")
+_BLOCK = re.compile(
+    r"\tChildren see throughput for +(?P<processes>\d+) (?P<group>[\w -]+?)\s*"
+    r"= *(?P<children>[\d.]+) kB/sec\n"
+    r"\tParent sees throughput for +\d+ [\w -]+?\s*= *(?P<parent>[\d.]+) kB/sec\n"
+    r"\tMin throughput per process\s*= *(?P<slowest>[\d.]+) kB/sec *\n"
+    r"\tMax throughput per process\s*= *(?P<fastest>[\d.]+) kB/sec *\n"
+    r"\tAvg throughput per process\s*= *[\d.]+ kB/sec *\n"
+    r"\tMin xfer\s*= *(?P<least>[\d.]+) kB\n"
+)
+
+
+@dataclass(frozen=True)
+class _Test:
+    name: str
+    operation: str
+    spatiality: str
+    record_bytes: int
+    bytes_moved: int
+    rate_bytes_per_s: float
+    arrived_s: float | None
+    metrics: dict[str, float]
+    invalid: tuple[str, ...] = ()
+
+
+def parse(capture: Capture) -> ToolResult:
+    """The phases of one IOzone invocation, in the order they ran, from its standard output."""
+    source = str(capture.directory / OUTPUT_FILE)
+    text = capture.text(OUTPUT_FILE)
+    if "Iozone: Performance Test of File I/O" not in text:
+        raise ToolOutputError(f"{source}: not IOzone's output, it begins {text[:60]!r}")
+    if _COMPLETE not in text:
+        last = text.rstrip().rsplit("\n", 1)[-1].strip()
+        raise ToolOutputError(f"{source}: IOzone did not finish; its last line is {last[:80]!r}")
+    if "Output is in kBytes/sec" not in text:
+        raise ToolOutputError(f"{source}: not in kBytes/sec; run IOzone without -N and -O")
+    header = _HEADER.search(text)
+    if header is not None:
+        # One process: it ends with its test, so the end of the process will do without stamps.
+        tests = _rows(capture, text, header.end(), source)
+        last_s: float | None = capture.ended_monotonic_s - capture.started_monotonic_s
+    else:
+        tests = _blocks(capture, text)
+        last_s = None
+    if not tests:
+        raise ToolOutputError(f"{source}: no figures; IOzone could not run its tests")
+    return ToolResult(phases=_placed(tests, last_s))
+
+
+def _rows(capture: Capture, text: str, begin: int, source: str) -> list[_Test]:
+    tests = []
+    position = begin
+    for line in text[begin : text.index(_COMPLETE, begin)].splitlines(keepends=True):
+        if line.strip():
+            figures = {m.end(): m for m in re.finditer(r"\S+", line)}
+            if not re.fullmatch(r"[\d\s]+", line) or not {_SIZE_END, _RECORD_END} < set(figures):
+                raise ToolOutputError(f"{source}: not a row of figures: {line.strip()[:80]!r}")
+            size_bytes = int(figures.pop(_SIZE_END)[0]) * _KIB
+            record_bytes = int(figures.pop(_RECORD_END)[0]) * _KIB
+            for end, figure in figures.items():
+                if end not in _COLUMNS:
+                    raise ToolOutputError(f"{source}: {figure[0]} at column {end} is in no column")
+                rate = int(figure[0]) * _KIB
+                if rate == 0:
+                    continue  # -+n prints 0 for the second pass it leaves out
+                arrived_s = arrival_s(capture, "stdout", byte_offset(text, position + end))
+                tests.append(
+                    _Test(*_COLUMNS[end], record_bytes, size_bytes, rate, arrived_s, metrics={})
+                )
+        position += len(line)
+    return tests
+
+
+def _blocks(capture: Capture, text: str) -> list[_Test]:
+    each = _EACH.search(text)
+    tests = []
+    for block in _BLOCK.finditer(text):
+        if each is None or block["group"] not in _GROUPS:
+            continue
+        share_kib, record_kib = int(each[1]), int(each[2])
+        processes, least_kib = int(block["processes"]), float(block["least"])
+        whole = least_kib >= share_kib
+        tests.append(
+            _Test(
+                *_GROUPS[block["group"]],
+                record_bytes=record_kib * _KIB,
+                bytes_moved=int(processes * (share_kib if whole else least_kib) * _KIB),
+                # The children's sum counts each at its own speed, however little they overlapped;
+                # the parent's figure is all bytes by the time that passed.
+                rate_bytes_per_s=float(block["parent"]) * _KIB,
+                arrived_s=arrival_s(capture, "stdout", byte_offset(text, block.end("children"))),
+                metrics={
+                    "processes": float(processes),
+                    "children_bandwidth_bytes_per_s": float(block["children"]) * _KIB,
+                    "slowest_process_bandwidth_bytes_per_s": float(block["slowest"]) * _KIB,
+                    "fastest_process_bandwidth_bytes_per_s": float(block["fastest"]) * _KIB,
+                },
+                invalid=()
+                if whole
+                else ("IOzone stopped all processes when the first was done; run it with -x",),
+            )
+        )
+    return tests
+
+
+def _placed(tests: Sequence[_Test], last_s: float | None) -> tuple[PhaseResult, ...]:
+    """The tests in time, from the last one backwards: none overlaps its successor."""
+    phases: list[PhaseResult] = []
+    next_start_s = last_s
+    for test in reversed(tests):
+        duration_s = test.bytes_moved / test.rate_bytes_per_s
+        ends = [s for s in (test.arrived_s, next_start_s) if s is not None]
+        end_s = min(ends) if test.arrived_s is not None or last_s is not None else None
+        start_s = None if end_s is None else max(end_s - duration_s, 0.0)
+        if end_s is None:
+            window_source = "none: the arrival of IOzone's figures was not stamped"
+        elif test.arrived_s is None:
+            window_source = "IOzone's rate, counted back from the end of the process"
+        else:
+            window_source = "IOzone's rate, counted back from the arrival of its figure"
+        phases.append(
+            PhaseResult(
+                name=test.name,
+                operation=test.operation,
+                spatiality=test.spatiality,
+                request_size_bytes=test.record_bytes,
+                bytes_moved=test.bytes_moved,
+                bandwidth_bytes_per_s=float(test.rate_bytes_per_s),
+                start_s=start_s,
+                end_s=end_s,
+                window_source=window_source,
+                metrics={
+                    "iops": test.rate_bytes_per_s / test.record_bytes,
+                    "runtime_s": duration_s,
+                    **test.metrics,
+                },
+                invalid=test.invalid,
+            )
+        )
+        next_start_s = start_s if start_s is not None else next_start_s
+    return tuple(reversed(phases))

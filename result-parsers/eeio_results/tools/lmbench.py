@@ -1,0 +1,91 @@
+"""lmbench 3: what the machine under the I/O stack can do, as context values.
+
+Its programs print bare figures on standard error; the profile puts a line `# COMMAND` before
+each. Bandwidths are in 10^6 bytes a second, memory latencies in ns, system calls in us.
+"""
+
+import re
+from collections.abc import Callable
+
+from eeio_results.errors import ToolOutputError
+from eeio_results.tools.capture import Capture, ContextValue, ToolResult
+
+OUTPUT_FILE = "stderr.txt"
+_END = "end"
+_NUMBER = r"(\d+(?:\.\d+)?)"
+_OPERATIONS = {"rd": "read", "wr": "write", "cp": "copy"}
+
+
+def parse(capture: Capture) -> ToolResult:
+    """The context values of one invocation; a part that failed is a note, not a value."""
+    source = str(capture.directory / OUTPUT_FILE)
+    text = capture.text(OUTPUT_FILE)
+    pieces = re.split(r"^# (.*)\n", text, flags=re.M)
+    commands = list(zip(pieces[1::2], pieces[2::2], strict=True))
+    if not commands or commands[-1][0] != _END:
+        raise ToolOutputError(
+            f"{source}: not the profile's lmbench output, or cut off: no line `# {_END}`"
+        )
+    context: list[ContextValue] = []
+    notes: list[str] = []
+    for command, output in commands[:-1]:
+        program, *arguments = command.split()
+        read = _READERS.get(program)
+        values = read(output, arguments) if read else []
+        if not values:
+            said = " ".join(output.split())[:80] or "nothing"
+            notes.append(f"lmbench: {command}: no figure, it said {said!r}")
+        context += values
+    if not context:
+        raise ToolOutputError(f"{source}: no program of lmbench gave a figure: {notes}")
+    return ToolResult(context=tuple(context), notes=tuple(notes))
+
+
+def _bw_mem(output: str, arguments: list[str]) -> list[ContextValue]:
+    match = re.fullmatch(rf"{_NUMBER} {_NUMBER}\n", output)
+    if match is None:
+        return []
+    name = f"memory_{_OPERATIONS.get(arguments[-1], arguments[-1])}_bandwidth"
+    return [
+        ContextValue(name, float(match[2]) * 1e6, "B/s"),
+        ContextValue(f"{name}_working_set", float(match[1]) * 1e6, "B"),
+    ]
+
+
+def _lat_mem_rd(output: str, arguments: list[str]) -> list[ContextValue]:
+    """The first and the last block: the innermost cache's latency and the memory's."""
+    rows = re.findall(rf"^{_NUMBER} {_NUMBER}$", output, re.M)
+    wanted_mib = float(arguments[-2])
+    if not rows or float(rows[-1][0]) != wanted_mib:
+        return []
+    return [
+        ContextValue("cache_latency", float(rows[0][1]) * 1e-9, "s"),
+        ContextValue("memory_latency", float(rows[-1][1]) * 1e-9, "s"),
+        ContextValue("memory_latency_working_set", wanted_mib * (1 << 20), "B"),
+    ]
+
+
+def _lat_syscall(output: str, arguments: list[str]) -> list[ContextValue]:
+    match = re.fullmatch(rf"Simple \w+: {_NUMBER} microseconds\n", output)
+    if match is None:
+        return []
+    return [ContextValue(f"syscall_{arguments[-1]}_latency", float(match[1]) * 1e-6, "s")]
+
+
+def _lat_fs(output: str, _arguments: list[str]) -> list[ContextValue]:
+    """Rows of size, files, creations a second, deletions a second."""
+    values = []
+    for size, _, created, deleted in re.findall(
+        rf"^(\d+k)\t(\d+)\t{_NUMBER}\t{_NUMBER}\n", output, re.M
+    ):
+        values.append(ContextValue(f"file_create_rate_{size}", float(created), "1/s"))
+        values.append(ContextValue(f"file_delete_rate_{size}", float(deleted), "1/s"))
+    return values
+
+
+_READERS: dict[str, Callable[[str, list[str]], list[ContextValue]]] = {
+    "bw_mem": _bw_mem,
+    "lat_mem_rd": _lat_mem_rd,
+    "lat_syscall": _lat_syscall,
+    "lat_fs": _lat_fs,
+}

@@ -1,0 +1,34 @@
+#!/bin/sh
+# Runs Bonnie++ once, as the factors say, and nothing else: whoever calls it measures this window.
+trap 'echo $? >"$HOME/test-exit-status"' EXIT
+# shellcheck source=factors.sh
+. "$HOME/factors.sh"
+
+bonnie=$(sed -n 's/^path=//p' "$HOME/tool.conf")
+mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
+[ -d "$scratch/eeio-bonnie" ] || refuse "$scratch: not prepared; run pre.sh with these factors first"
+
+# Not -q: the progress words on stderr tell when each phase began and ended.
+# -r: half the file, so that Bonnie++ starts whatever the memory. -f -n 0: blocks only.
+set -- -d "$scratch/eeio-bonnie" -s "$size_mib:$request_bytes" -r $((size_mib / 2)) -f -n 0 -m eeio
+[ "$buffer" = on ] || set -- "$@" -D
+[ "$(id -u)" != 0 ] || set -- "$@" -u root
+if [ -n "${EEIO_RUN_SEED:-}" ]; then
+	number EEIO_RUN_SEED "$EEIO_RUN_SEED" 0 999999999999999999
+	set -- "$@" -z $((EEIO_RUN_SEED % 2147483648))
+fi
+if [ -z "${LOG_FILE:-}" ]; then
+	"$bonnie" "$@"
+	exit
+fi
+"$bonnie" "$@" >"$output/stdout.txt" 2>"$output/stderr.txt"
+status=$?
+# The CSV line: KiB/s of block writes, rewrites and reads, and seeks a second; `+++++` (too fast
+# to measure) counts as 0 and is left out.
+{
+	cat "$output/stderr.txt" "$output/stdout.txt"
+	awk -F, 'function say(what, rate) { if (rate > 0) printf "EEIO %s bandwidth: %.3f MB/s\n", what, rate * 1.024e-3 }
+	NF == 50 { say("write", $12); say("rewrite", $14); say("read", $18)
+		if ($20 > 0) printf "EEIO seek rate: %.3f 1/s\n", $20 }' "$output/stdout.txt"
+} >>"$LOG_FILE"
+exit $status

@@ -1,0 +1,36 @@
+# The factors of a run: key=value words -> checked variables. Sourced by eeio-bonnie and pre.sh.
+# shellcheck shell=sh disable=SC2015,SC2034 # refuse leaves, so `A && B || refuse` is if-then-else
+tool=eeio-bonnie preset=${EEIO_PRESET:-standard}
+# shellcheck source=words.sh
+. "$HOME/words.sh"
+
+level=filesystem operation=mixed spatiality=sequential request_size=64k buffer=off file_size=''
+for word; do
+	value=${word#*=}
+	case $word in
+	level=*) one_of level "$value" "filesystem" ;;
+	operation=*) one_of operation "$value" "mixed" ;;
+	spatiality=*) one_of spatiality "$value" "sequential" ;;
+	request_size=*) one_of request_size "$value" "4k 8k 16k 32k 64k 128k 256k 512k 1m" && request_size=$value ;;
+	buffer=*) one_of buffer "$value" "on off" && buffer=$value ;;
+	file_size=*) file_size=$value ;;
+	*) refuse "unknown factor '$word': known are level operation spatiality request_size buffer file_size" ;;
+	esac
+done
+
+file_size=${file_size:-$(preset_value file_size)}
+[ -n "$file_size" ] || refuse "EEIO_PRESET=$preset: not in $HOME/presets.conf"
+bytes request_size "$request_size" && request_bytes=$bytes
+bytes file_size "$file_size"
+size_mib=$((bytes / 1048576))
+[ "$size_mib" -ge 8 ] && [ $((bytes % 1048576)) = 0 ] ||
+	refuse "file_size=$file_size: give whole MiB, at least 8m"
+# A buffered measurement counts only on a file of at least twice the memory.
+multiple=$(preset_value memory_multiple)
+if [ -n "$multiple" ] && [ "$buffer" = on ]; then
+	least_mib=$(awk -v times="$multiple" '$1 == "MemTotal:" { printf "%d", $2 * times / 1024 + 1 }' /proc/meminfo)
+	[ "$size_mib" -ge "$least_mib" ] || size_mib=$least_mib
+fi
+
+scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
+output=${EEIO_OUTPUT_DIR:-$HOME/output}

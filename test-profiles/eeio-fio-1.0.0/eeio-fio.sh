@@ -1,0 +1,66 @@
+#!/bin/sh
+# Runs fio once, as the factors say, and nothing else: whoever calls it measures this window.
+trap 'echo $? >"$HOME/test-exit-status"' EXIT
+# shellcheck source=factors.sh
+. "$HOME/factors.sh"
+
+fio=$(sed -n 's/^path=//p' "$HOME/tool.conf")
+mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
+case $spatiality-$operation in
+random-mixed) pattern=randrw ;;
+random-*) pattern=rand$operation ;;
+*-mixed) pattern=rw ;;
+*) pattern=$operation ;;
+esac
+set -- --name=eeio-fio --bs="$request_bytes" --ioengine="$engine" --iodepth="$iodepth" \
+	--numjobs="$processes" --group_reporting --size="$share_bytes" --runtime="$runtime_s" \
+	--overwrite=1 --invalidate=1 --lat_percentiles=1 --clat_percentiles=0 --eta=never \
+	--output-format=json+ --output="$output/fio.json" \
+	--write_bw_log="$output/fio" --write_lat_log="$output/fio" --log_avg_msec=500
+if [ "$spatiality" = strided ]; then
+	# Once through the file in steps of stride requests, then the end: fio would start over
+	# at the same blocks.
+	steps=$((share_bytes / (stride * request_bytes)))
+	[ "$steps" -gt 0 ] || refuse "stride=$stride: longer than the file; give a larger file_size"
+	set -- "$@" --rw="$pattern:$(((stride - 1) * request_bytes))" --io_size=$((steps * request_bytes))
+else
+	set -- "$@" --rw="$pattern"
+fi
+direct=1
+[ "$buffer" = off ] || direct=0
+set -- "$@" --direct=$direct
+[ "$fsync" = none ] || set -- "$@" --end_fsync=1
+if [ -n "${EEIO_RUN_SEED:-}" ]; then
+	number EEIO_RUN_SEED "$EEIO_RUN_SEED" 0 999999999999999999
+	set -- "$@" --randseed="$EEIO_RUN_SEED"
+fi
+if [ -n "$device" ]; then
+	set -- "$@" --filename="$device" --offset_increment="$share_bytes"
+	[ "$operation" = read ] && set -- "$@" --readonly
+else
+	[ "$(cat "$scratch/eeio-fio.ready" 2>/dev/null)" = "$marker" ] ||
+		refuse "$scratch: no prefilled file for these factors; run pre.sh with them first"
+	# Relative names: fio splits a path at its colons.
+	cd "$scratch" || refuse "$scratch: cannot be entered"
+fi
+# The time stamps bracket the I/O alone. fio redirects the command's output itself; the # ends
+# the command before that.
+export EEIO_FIO_START="$output/fio-start.txt" EEIO_FIO_END="$output/fio-end.txt"
+rm -f "$EEIO_FIO_START" "$EEIO_FIO_END" "$output/fio.json"
+# shellcheck disable=SC2016
+"$fio" "$@" --exec_prerun='date +%s.%N >>"$EEIO_FIO_START" #' \
+	--exec_postrun='date +%s.%N >>"$EEIO_FIO_END" #'
+status=$?
+# fio ends with 0 when it refuses to start.
+[ -s "$output/fio.json" ] || [ $status != 0 ] || status=1
+[ -z "${LOG_FILE:-}" ] || {
+	cat "$output/fio.json"
+	awk '/^      "(read|write)" : / { operation = $1; gsub(/"/, "", operation) }
+	/^        "bw_bytes" : / && $3 + 0 > 0 {
+		printf "EEIO %s bandwidth: %.3f MB/s\n", operation, $3 / 1e6 }
+	/^        "iops" : / && $3 + 0 > 0 { printf "EEIO %s rate: %.3f IOPS\n", operation, $3 }
+	/^        "lat_ns" : / { inside = 1 }
+	inside && /"mean" : / { if ($3 + 0 > 0) printf "EEIO %s latency: %.3f us\n", operation, $3 / 1e3
+		inside = 0 }' "$output/fio.json"
+} >>"$LOG_FILE" 2>&1
+exit $status

@@ -1,0 +1,48 @@
+#!/bin/sh
+# Outside the measured window: writes the whole file with real data, so that reads never meet
+# extents that were never written and writes never allocate. A file that is ready is kept.
+# shellcheck disable=SC2015 # refuse leaves
+# shellcheck source=factors.sh
+. "$HOME/factors.sh"
+fio=$(sed -n 's/^path=//p' "$HOME/tool.conf")
+
+prefill() { # further fio options
+	"$fio" --name=prefill --rw=write --bs=1m --size="$share_bytes" --ioengine=psync \
+		--refill_buffers --end_fsync=1 --fallocate=none --eta=never --output=/dev/null "$@" ||
+		{ echo "eeio-fio: prefilling ${device:-$scratch} failed" >&2 && exit 1; }
+}
+
+if [ -n "$device" ]; then
+	# A device that may not be erased is read as it is.
+	[ "${EEIO_ERASE:-}" = "$EEIO_DEVICE" ] || exit 0
+	marker="$device share_bytes=$share_bytes processes=$processes boot=$(cat /proc/sys/kernel/random/boot_id)"
+	[ "$(cat "$HOME/device.ready" 2>/dev/null)" = "$marker" ] && exit 0
+	rm -f "$HOME/device.ready"
+	prefill --filename="$device" --direct=1 --size=$((share_bytes * processes))
+	echo "$marker" >"$HOME/device.ready"
+	exit
+fi
+
+mkdir -p "$scratch" 2>/dev/null && cd "$scratch" && [ -w . ] ||
+	refuse "$scratch: cannot be written; give another directory"
+ready=$([ "$(cat eeio-fio.ready 2>/dev/null)" = "$marker" ] && echo yes)
+job=0
+while [ "$job" -lt "$processes" ]; do
+	[ "$(stat -c %s "eeio-fio.$job.0" 2>/dev/null)" = "$share_bytes" ] || ready=''
+	job=$((job + 1))
+done
+[ -z "$ready" ] || exit 0
+
+rm -f eeio-fio.*
+needed=$((share_bytes * processes))
+free=$(df -Pk . | awk 'NR == 2 { printf "%.0f", $4 * 1024 }')
+[ "$free" -gt "$needed" ] || refuse "$scratch: needs $needed bytes, $free are free"
+direct=0
+dd if=/dev/zero of=eeio-fio.probe bs=4096 count=1 oflag=direct 2>/dev/null && direct=1
+rm -f eeio-fio.probe
+job=0
+while [ "$job" -lt "$processes" ]; do
+	prefill --filename="eeio-fio.$job.0" --direct=$direct
+	job=$((job + 1))
+done
+echo "$marker" >eeio-fio.ready

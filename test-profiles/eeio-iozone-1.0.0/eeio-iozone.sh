@@ -1,0 +1,42 @@
+#!/bin/sh
+# Runs IOzone once, as the factors say, and nothing else: whoever calls it measures this window.
+trap 'echo $? >"$HOME/test-exit-status"' EXIT
+# shellcheck source=factors.sh
+. "$HOME/factors.sh"
+
+iozone=$(sed -n 's/^path=//p' "$HOME/tool.conf")
+mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
+# Relative names keep the machine's paths out of IOzone's report.
+cd "$scratch" 2>/dev/null || refuse "$scratch: not there; run pre.sh with these factors first"
+[ "$test" = 0 ] || is_ready || refuse "$scratch: no prefilled file for these factors; run pre.sh with them first"
+
+# -+n: no second pass; -w: keep the files; -e: a write ends when its data are flushed.
+set -- -i "$test" -+n -w -e -s $((share_bytes / 1024))k -r $((request_bytes / 1024))k
+[ "$buffer" = on ] || set -- "$@" -I
+[ "$test" != 5 ] || set -- "$@" -j "$stride"
+if [ "$processes" = 1 ]; then
+	set -- "$@" -f eeio-iozone.0
+else
+	# -x: every process moves its whole file, so the bytes are known.
+	# shellcheck disable=SC2086
+	set -- "$@" -t "$processes" -x -F $files
+fi
+if [ -z "${LOG_FILE:-}" ]; then
+	"$iozone" "$@"
+	exit
+fi
+"$iozone" "$@" >"$output/stdout.txt" 2>"$output/stderr.txt"
+status=$?
+# One row with a column a test (found by where it ends), or a block a test with -t.
+{
+	cat "$output/stdout.txt" "$output/stderr.txt"
+	awk 'function say(what, rate) { if (rate > 0) printf "EEIO %s bandwidth: %.3f MB/s\n", what, rate * 1.024e-3 }
+	function column(end) { return substr($0, end - 8, 9) + 0 }
+	row && NF > 2 { say("write", column(33)); say("read", column(51)); say("random read", column(69))
+		say("random write", column(78)); say("strided read", column(107)) }
+	{ row = /^ +kB +reclen / }
+	/Parent sees throughput/ { what = /random readers/ ? "random read" : /random writers/ ? "random write" : \
+		/stride readers/ ? "strided read" : /readers/ ? "read" : "write"
+		sub(/.*= */, ""); say(what, $1) }' "$output/stdout.txt"
+} >>"$LOG_FILE"
+exit $status

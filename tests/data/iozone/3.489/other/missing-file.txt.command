@@ -1,0 +1,1 @@
+iozone -i 1 -+n -w -s 8m -r 4k -f nothing

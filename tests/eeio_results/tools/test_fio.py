@@ -1,0 +1,254 @@
+"""fio: what the parser says against what stands in fio's own output."""
+
+import csv
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eeio_results.errors import ToolOutputError
+from eeio_results.tools import fio, parse
+from eeio_results.tools.capture import Capture
+
+DATA = Path(__file__).parents[2] / "data" / "fio" / "3.33"
+OTHER = DATA / "other"
+
+
+def kept(case: str) -> Capture:
+    return Capture.load(DATA / case)
+
+
+def with_file(case: str, folder: Path, name: str, content: str | None) -> Capture:
+    """The invocation with one of its files replaced, or left out."""
+    shutil.copytree(DATA / case, folder / case)
+    if content is None:
+        (folder / case / name).unlink()
+    else:
+        (folder / case / name).write_text(content)
+    return Capture.load(folder / case)
+
+
+def test_sequential_read() -> None:
+    capture = kept("read")
+    (phase,) = parse("fio", capture).phases
+    job = json.loads((DATA / "read" / "fio.json").read_text())["jobs"][0]
+    assert (phase.operation, phase.spatiality) == ("read", "sequential")
+    assert phase.request_size_bytes == 128 << 10
+    assert phase.bytes_moved == job["read"]["io_bytes"] == 64 << 20
+    assert phase.bandwidth_bytes_per_s == pytest.approx(job["read"]["bw_bytes"], rel=1e-6)
+    assert phase.metrics["iops"] == pytest.approx(job["read"]["iops"], rel=1e-6)
+    assert phase.metrics["runtime_s"] == job["read"]["runtime"] / 1000
+    percentiles = job["read"]["lat_ns"]["percentile"]
+    assert phase.metrics["latency_p50_s"] == percentiles["50.000000"] / 1e9
+    assert phase.metrics["latency_p95_s"] == percentiles["95.000000"] / 1e9
+    assert phase.metrics["latency_p99_s"] == percentiles["99.000000"] / 1e9
+    assert phase.metrics["latency_p999_s"] == percentiles["99.900000"] / 1e9
+    assert phase.metrics["latency_mean_s"] == job["read"]["lat_ns"]["mean"] / 1e9
+    assert phase.metrics["latency_max_s"] == job["read"]["lat_ns"]["max"] / 1e9
+    assert phase.metrics["cpu_system_fraction"] == job["sys_cpu"] / 100
+    assert phase.invalid == ()
+
+
+@pytest.mark.parametrize("case", ["read", "random-write", "mixed", "strided", "two-processes"])
+def test_window_is_fio_s_own_run_time_inside_the_invocation(case: str) -> None:
+    capture = kept(case)
+    (phase,) = parse("fio", capture).phases
+    assert phase.start_s is not None and phase.end_s is not None
+    assert 0 < phase.start_s < phase.end_s
+    assert phase.end_s < capture.ended_monotonic_s - capture.started_monotonic_s
+    # fio counts ms, and date(1) takes a few to start.
+    assert phase.end_s - phase.start_s == pytest.approx(phase.metrics["runtime_s"], abs=0.03)
+    assert phase.window_source == "fio exec_prerun and exec_postrun"
+
+
+def test_one_phase_for_reads_and_writes_at_once() -> None:
+    (phase,) = parse("fio", kept("mixed")).phases
+    job = json.loads((DATA / "mixed" / "fio.json").read_text())["jobs"][0]
+    assert (phase.operation, phase.spatiality) == ("mixed", "random")
+    assert phase.bytes_moved == 16 << 20
+    assert phase.metrics["bytes_read"] == job["read"]["io_bytes"]
+    assert phase.metrics["bytes_written"] == job["write"]["io_bytes"]
+    assert phase.metrics["read_latency_mean_s"] == job["read"]["lat_ns"]["mean"] / 1e9
+    assert "latency_mean_s" not in phase.metrics
+
+
+def test_strides_touch_each_block_once() -> None:
+    (phase,) = parse("fio", kept("strided")).phases
+    assert phase.spatiality == "strided"
+    assert phase.bytes_moved == (64 << 20) // (17 * 65536) * 65536
+
+
+def test_without_stamps_the_end_of_the_process_serves(tmp_path: Path) -> None:
+    capture = with_file("read", tmp_path, fio.START_FILE, None)
+    (phase,) = parse("fio", capture).phases
+    assert phase.end_s == capture.ended_monotonic_s - capture.started_monotonic_s
+    assert phase.window_source == "end of process minus fio's run time"
+
+
+def test_a_clock_that_was_set_is_noticed(tmp_path: Path) -> None:
+    capture = with_file("read", tmp_path, fio.START_FILE, "1500000000.000000000\n")
+    (phase,) = parse("fio", capture).phases
+    assert "the clock was set" in phase.window_source
+    assert phase.end_s == capture.ended_monotonic_s - capture.started_monotonic_s
+
+
+def test_warnings_around_the_json_do_not_matter(tmp_path: Path) -> None:
+    text = (DATA / "read" / fio.OUTPUT_FILE).read_text()
+    noisy = "fio: file hash not empty on exit {\nnote: both iodepth >= 1\n" + text + "fio: end\n"
+    capture = with_file("read", tmp_path, fio.OUTPUT_FILE, noisy)
+    assert parse("fio", capture) == parse("fio", kept("read"))
+
+
+def test_an_error_of_fio_is_an_error(tmp_path: Path) -> None:
+    text = (OTHER / "no-space.json").read_text()
+    capture = with_file("read", tmp_path, fio.OUTPUT_FILE, text)
+    with pytest.raises(ToolOutputError, match=r"fio.json: fio stopped with error 28"):
+        parse("fio", capture)
+
+
+def test_jobs_that_were_not_grouped_are_refused(tmp_path: Path) -> None:
+    text = (OTHER / "two-jobs.json").read_text()
+    capture = with_file("read", tmp_path, fio.OUTPUT_FILE, text)
+    with pytest.raises(ToolOutputError, match="--group_reporting"):
+        parse("fio", capture)
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ("", "empty"),
+        ("hello", "no JSON"),
+        ('{"a": 1}', "not fio's"),
+        ('{"fio version": "fio-3.33", "jobs": [{}]}', "KeyError"),
+        ('{"fio version": "fio-3.33", "jobs": 7}', "TypeError"),
+    ],
+)
+def test_foreign_output_is_named(tmp_path: Path, content: str, found: str) -> None:
+    capture = with_file("read", tmp_path, fio.OUTPUT_FILE, content)
+    with pytest.raises(ToolOutputError, match=rf"fio\.json: .*{found}"):
+        parse("fio", capture)
+
+
+@pytest.mark.parametrize("name", [fio.OUTPUT_FILE, fio.START_FILE, fio.END_FILE])
+@given(cut=st.floats(0, 1))
+def test_truncated_output_never_gives_a_wrong_number(
+    tmp_path_factory: pytest.TempPathFactory, name: str, cut: float
+) -> None:
+    text = (DATA / "two-processes" / name).read_text()
+    folder = tmp_path_factory.mktemp("cut")
+    capture = with_file("two-processes", folder, name, text[: int(cut * len(text))])
+    try:
+        result = parse("fio", capture)
+    except ToolOutputError:
+        return
+    assert result == parse("fio", kept("two-processes"))
+
+
+# The text report
+
+
+def test_text_of_3_33() -> None:
+    (phase,) = fio.parse_text((OTHER / "normal.txt").read_text()).phases
+    text = (OTHER / "normal.txt").read_text()
+    (runtime_ms,) = re.findall(r"run=\d+-(\d+)msec", text)
+    assert phase.bytes_moved == 8 << 20
+    assert (phase.operation, phase.spatiality, phase.request_size_bytes) == ("read", "random", 4096)
+    assert phase.metrics["runtime_s"] == int(runtime_ms) / 1000
+    (mean,) = re.findall(r"^ +lat \(usec\):.*avg=([\d.]+)", text, re.M)
+    assert phase.metrics["latency_mean_s"] == pytest.approx(float(mean) * 1e-6)
+    (p999,) = re.findall(r"99\.90th=\[ *(\d+)\]", text)
+    assert phase.metrics["latency_p999_s"] == pytest.approx(int(p999) * 1e-6)
+    assert phase.start_s is None and "no times" in phase.window_source
+
+
+def test_text_of_two_jobs_that_read_and_write() -> None:
+    text = (OTHER / "normal-two-jobs.txt").read_text()
+    phases = fio.parse_text(text).phases
+    issued = re.findall(r"issued rwts: total=(\d+),(\d+),", text)
+    assert [p.operation for p in phases] == ["mixed", "mixed"]
+    assert [(p.metrics["bytes_read"], p.metrics["bytes_written"]) for p in phases] == [
+        (int(r) * 4096, int(w) * 4096) for r, w in issued
+    ]
+
+
+@pytest.mark.parametrize("name", ["normal.txt", "normal-two-jobs.txt"])
+def test_text_truncated_anywhere(name: str) -> None:
+    text = (OTHER / name).read_text()
+    whole = fio.parse_text(text)
+    for end in range(len(text)):
+        try:
+            assert fio.parse_text(text[:end]) == whole
+        except ToolOutputError:
+            continue
+
+
+def test_text_of_something_else() -> None:
+    with pytest.raises(ToolOutputError, match="somewhere: not fio's report"):
+        fio.parse_text("Iozone: Performance Test of File I/O", "somewhere")
+
+
+# fio 2.2.10, from the published data of Pavan et al. 2018. It has no licence: it is read where it
+# lies, and never copied here.
+
+PAVAN = Path(
+    os.environ.get("EEIO_SHARED_DATA", Path(__file__).parents[4] / "shared" / "data"),
+    "ccpe2017",
+)
+needs_pavan = pytest.mark.skipif(
+    not PAVAN.is_dir(), reason=f"the data of Pavan et al. 2018 is not in {PAVAN}"
+)
+
+
+@needs_pavan
+def test_text_of_2_2_10() -> None:
+    """Hand-checked: 55774 requests of 32 KiB in 60.009 s; latencies as printed."""
+    path = PAVAN / "experiment0_aug2017" / "PC+HDD1" / "write_pc+hdd1_32kreq_semcache_1.out"
+    (phase,) = fio.parse_text(path.read_text(), str(path)).phases
+    assert (phase.operation, phase.spatiality) == ("write", "sequential")
+    assert phase.bytes_moved == 55774 * 32768
+    assert phase.bandwidth_bytes_per_s == pytest.approx(55774 * 32768 / 60.009)
+    assert phase.metrics["latency_mean_s"] == pytest.approx(1075.22e-6)
+    assert phase.metrics["latency_p99_s"] == pytest.approx(2096e-6)
+    assert phase.metrics["cpu_system_fraction"] == pytest.approx(0.0049)
+
+
+@needs_pavan
+@pytest.mark.parametrize(
+    ("folder", "table"),
+    [
+        ("experiment0_aug2017/PC+HDD1", "experiment0_aug2017/tempo_PC+HDD1.csv"),
+        ("experiment0_aug2017/PC+SSD2", "experiment0_aug2017/tempo_PC+SSD2.csv"),
+        ("experiment5_aug2017/draco1+ssd", "experiment5_aug2017/tempo_draco1+ssd.csv"),
+        (
+            "experiment5_aug2017/draco1-powersave+ssd",
+            "experiment5_aug2017/tempo_draco1-powersave+ssd.csv",
+        ),
+    ],
+)
+def test_the_authors_own_table(folder: str, table: str) -> None:
+    """Their table holds fio's rounded figures, ours the exact ones: 0.05 % apart at most."""
+    with (PAVAN / table).open() as file:
+        rows = {
+            (r["operation"], r["reqsize"], r["cache"], r["repetition"]): r
+            for r in csv.DictReader(file, delimiter=";")
+        }
+    compared = 0
+    for path in sorted((PAVAN / folder).glob("*cache_*.out")):
+        name = re.search(r"^([a-z]+)_.*?_+(\d+)[km]req_(sem|com)cache_(\d+)", path.name)
+        assert name is not None, path
+        size = {"32": "32", "4": "4096"}[name[2]]
+        row = rows.get((name[1], size, "0" if name[3] == "sem" else "1", name[4])) or rows.get(
+            (name[1], name[2], "0" if name[3] == "sem" else "1", name[4])
+        )
+        if row is None:
+            continue
+        (phase,) = fio.parse_text(path.read_text(), str(path)).phases
+        assert phase.bytes_moved == pytest.approx(float(row["dataamount"]), rel=5e-4)
+        assert phase.bandwidth_bytes_per_s == pytest.approx(float(row["bandwidth"]), rel=5e-4)
+        compared += 1
+    assert compared >= 20

@@ -1,0 +1,90 @@
+"""eeio.json: the format of profiles without a parser of their own."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eeio_results.errors import ToolOutputError
+from eeio_results.tools import parse
+from eeio_results.tools.capture import Capture, ContextValue, ToolResult
+
+PHASE: dict[str, Any] = {
+    "name": "dump",
+    "operation": "write",
+    "spatiality": "strided",
+    "request_size_bytes": 131072,
+    "bytes_moved": 10485760,
+    "start_monotonic_s": 100.5,
+    "end_monotonic_s": 100.75,
+    "bandwidth_bytes_per_s": 41943040.0,
+    "metrics": {"iops": 320},
+}
+
+
+def of(folder: Path, body: Any) -> ToolResult:
+    text = body if isinstance(body, str) else json.dumps(body)
+    (folder / "eeio.json").write_text(text)
+    # A tool without a parser module of its own.
+    return parse("somebody-s-workload", Capture(folder, {}, 0, 100.0, 102.0, 1.7e9))
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    return {"schema_version": 1, "phases": [{**PHASE, **changes}]}
+
+
+def test_a_phase_and_a_context_value(tmp_path: Path) -> None:
+    body = {**document(), "context": [{"name": "ranks", "value": 4, "unit": "1"}]}
+    result = of(tmp_path, body)
+    (phase,) = result.phases
+    assert (phase.start_s, phase.end_s) == (0.5, 0.75)
+    assert phase.bytes_moved == 10485760
+    assert phase.metrics == {"iops": 320.0}
+    assert phase.window_source == "the workload's own clock"
+    assert result.context == (ContextValue("ranks", 4.0, "1"),)
+
+
+def test_what_may_be_missing(tmp_path: Path) -> None:
+    body = document(
+        start_monotonic_s=None, bandwidth_bytes_per_s=None, request_size_bytes=None, metrics={}
+    )
+    (phase,) = of(tmp_path, body).phases
+    assert (phase.start_s, phase.end_s, phase.bandwidth_bytes_per_s) == (None, None, None)
+    assert "tells no times" in phase.window_source
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("", "empty"),
+        ('{"schema_version": 1, "phases": [', "not a result"),
+        ("[]", "not a result"),
+        ({"schema_version": 2, "phases": []}, "schema_version 2, this program reads 1"),
+        ({"schema_version": 1, "phases": []}, "neither phases nor context"),
+        (document(operation="erase"), "erase"),
+        (document(bytes_moved=-1), "negative"),
+        (document(bytes_moved="many"), "not a number"),
+        (document(bandwidth_bytes_per_s=float("nan")), "not a number"),
+        (document(end_monotonic_s=100.25), "from 0.5 to 0.25 s"),
+        (document(end_monotonic_s=200.0), "of 2.0 s"),
+    ],
+)
+def test_bad_documents_are_named(tmp_path: Path, body: Any, found: str) -> None:
+    with pytest.raises(ToolOutputError, match=rf"eeio\.json: .*{found}"):
+        of(tmp_path, body)
+
+
+@given(cut=st.integers(0, 400))
+def test_truncated_output_never_gives_a_wrong_number(
+    tmp_path_factory: pytest.TempPathFactory, cut: int
+) -> None:
+    text = json.dumps(document())
+    folder = tmp_path_factory.mktemp("cut")
+    try:
+        result = of(folder, text[:cut])
+    except ToolOutputError:
+        return
+    assert result == of(folder, text)

@@ -1,0 +1,32 @@
+"""Installed profiles, skipped with the reason where their tool is not on the machine."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.profiles.harness import Installed
+
+
+def is_present(tool: str) -> bool:
+    if tool == "lmbench":
+        return any(Path("/usr/lib/lmbench/bin").glob("*/lat_fs"))
+    path = os.environ.get("PATH", os.defpath) + ":/usr/sbin"
+    return shutil.which("bonnie++" if tool == "bonnie" else tool, path=path) is not None
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Callable[[str], Installed]:
+    """The profile of a tool, installed by its own install.sh."""
+
+    def install(tool: str) -> Installed:
+        if not is_present(tool):
+            pytest.skip(f"{tool} is not installed")
+        profile = Installed(tool, tmp_path / "home", tmp_path / "disk")
+        done = profile.install()
+        assert done.returncode == 0, done.stderr
+        return profile
+
+    return install

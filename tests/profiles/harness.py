@@ -1,0 +1,103 @@
+"""Installs and runs a test profile as the Phoronix Test Suite and the runner do."""
+
+import os
+import selectors
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from eeio_results.tools.capture import Capture, Stamp
+
+PROFILES = Path(__file__).parents[2] / "test-profiles"
+
+
+@dataclass
+class Installed:
+    """A profile, an install folder for it, and a directory for its test files."""
+
+    name: str
+    home: Path
+    directory: Path
+    profile: Path = field(init=False)
+    environment: dict[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.profile = PROFILES / f"eeio-{self.name}-1.0.0"
+        self.home.mkdir(parents=True, exist_ok=True)
+        self.directory.mkdir(parents=True, exist_ok=True)
+        kept = {
+            k: v for k, v in os.environ.items() if not k.startswith("EEIO_") and k != "LOG_FILE"
+        }
+        self.environment = {
+            **kept,
+            "HOME": str(self.home),
+            "EEIO_DIRECTORY": str(self.directory),
+            "EEIO_PRESET": "quick",
+        }
+
+    def script(self, name: str, *words: str, **settings: str) -> "subprocess.CompletedProcess[str]":
+        """One of the profile's scripts, with settings such as EEIO_KEEP_FILES."""
+        return self.command("bash", str(self.profile / name), *words, **settings)
+
+    def run(self, *words: str, **settings: str) -> "subprocess.CompletedProcess[str]":
+        """The executable that install.sh made."""
+        return self.command(str(self.home / f"eeio-{self.name}"), *words, **settings)
+
+    def command(self, *words: str, **settings: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            words,
+            cwd=self.home,
+            env={**self.environment, **settings},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    def install(self, **settings: str) -> "subprocess.CompletedProcess[str]":
+        return self.script("install.sh", f"{self.home}/", **settings)
+
+    def capture(self, output: Path, factors: Mapping[str, str]) -> Capture:
+        """One measured invocation, every piece of output stamped as it arrives."""
+        output.mkdir(parents=True)
+        words = [f"{key}={value}" for key, value in factors.items()]
+        started_utc_s, started_s = time.time(), time.monotonic()
+        process = subprocess.Popen(
+            [str(self.home / f"eeio-{self.name}"), *words],
+            cwd=self.home,
+            env={**self.environment, "EEIO_OUTPUT_DIR": str(output)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert process.stdout is not None and process.stderr is not None
+        stamps: list[Stamp] = []
+        kept = {"stdout": b"", "stderr": b""}
+        with selectors.DefaultSelector() as selector, process.stdout, process.stderr:
+            selector.register(process.stdout, selectors.EVENT_READ, "stdout")
+            selector.register(process.stderr, selectors.EVENT_READ, "stderr")
+            while selector.get_map():
+                for key, _ in selector.select(timeout=120):
+                    chunk = os.read(key.fd, 65536)
+                    if not chunk:
+                        selector.unregister(key.fileobj)
+                        continue
+                    kept[key.data] += chunk
+                    stamps.append(Stamp(key.data, len(kept[key.data]), time.monotonic()))
+        exit_code = process.wait(timeout=120)
+        for stream, content in kept.items():
+            (output / f"{stream}.txt").write_bytes(content)
+        capture = Capture(
+            directory=output,
+            factors=dict(factors),
+            exit_code=exit_code,
+            started_monotonic_s=started_s,
+            ended_monotonic_s=time.monotonic(),
+            started_utc_s=started_utc_s,
+            stamps=tuple(stamps),
+        )
+        capture.save()
+        return capture

@@ -1,0 +1,306 @@
+"""Whole cycles with the real tools: install, prefill, measure, parse, clean up."""
+
+import os
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from eeio_results import tools
+from tests.profiles.harness import Installed
+
+pytestmark = pytest.mark.tools
+
+Installer = Callable[[str], Installed]
+
+CYCLES = [
+    ("fio", "operation=read request_size=64k file_size=16m", [("read", 16 << 20)]),
+    (
+        "fio",
+        "operation=write spatiality=random request_size=4k file_size=4m buffer=on",
+        [("write", 4 << 20)],
+    ),
+    (
+        "fio",
+        "operation=mixed spatiality=random request_size=8k processes=2 file_size=4m",
+        [("mixed", 4 << 20)],
+    ),
+    (
+        "fio",
+        "level=device operation=read spatiality=strided request_size=64k stride=4 file_size=16m",
+        [("read", 4 << 20)],
+    ),
+    ("iozone", "operation=read request_size=64k file_size=16m", [("read", 16 << 20)]),
+    ("iozone", "operation=write request_size=1m file_size=16m buffer=on", [("write", 16 << 20)]),
+    (
+        "iozone",
+        "operation=mixed spatiality=random request_size=64k file_size=16m",
+        [("random read", 16 << 20), ("random write", 16 << 20)],
+    ),
+    (
+        "iozone",
+        "operation=read spatiality=strided stride=5 request_size=64k file_size=16m",
+        [("strided read", 16 << 20)],
+    ),
+    (
+        "iozone",
+        "operation=read request_size=64k file_size=16m processes=2",
+        [("read", 16 << 20)],
+    ),
+    (
+        "bonnie",
+        "request_size=64k file_size=64m",
+        [("write", 64 << 20), ("rewrite", 64 << 20), ("read", 64 << 20), ("seeks", 512 << 20)],
+    ),
+]
+
+
+@pytest.mark.parametrize(("tool", "words", "phases"), CYCLES)
+def test_cycle(
+    installed: Installer, tmp_path: Path, tool: str, words: str, phases: list[tuple[str, int]]
+) -> None:
+    profile = installed(tool)
+    prepared = profile.script("pre.sh", *words.split())
+    assert prepared.returncode == 0, prepared.stderr
+    capture = profile.capture(tmp_path / "out", dict(w.split("=") for w in words.split()))
+    assert capture.exit_code == 0, capture.text("stderr.txt")
+    assert (profile.home / "test-exit-status").read_text() == "0\n"
+    result = tools.parse(tool, capture)
+    assert [(p.name, p.bytes_moved) for p in result.phases] == phases
+    duration_s = capture.ended_monotonic_s - capture.started_monotonic_s
+    for phase in result.phases:
+        assert phase.start_s is not None and phase.end_s is not None
+        assert 0 <= phase.start_s < phase.end_s <= duration_s + 0.01
+        assert phase.window_source
+        if phase.bandwidth_bytes_per_s is not None:
+            assert 1e5 < phase.bandwidth_bytes_per_s < 1e12
+        else:
+            assert phase.invalid
+    assert profile.script("post.sh", *words.split(), EEIO_KEEP_FILES="1").returncode == 0
+    assert list(profile.directory.iterdir())
+    assert profile.script("post.sh", *words.split()).returncode == 0
+    assert list(profile.directory.iterdir()) == []
+
+
+def test_lmbench_cycle(installed: Installer, tmp_path: Path) -> None:
+    profile = installed("lmbench")
+    assert profile.script("pre.sh", "tests=syscall").returncode == 0
+    capture = profile.capture(tmp_path / "out", {"tests": "syscall", "repetitions": "1"})
+    values = {c.name: c.value for c in tools.parse("lmbench", capture).context}
+    assert set(values) == {f"syscall_{w}_latency" for w in ("null", "read", "write")}
+    assert all(1e-9 < value < 1e-3 for value in values.values())
+
+
+@pytest.mark.parametrize("tool", ["fio", "iozone"])
+def test_prefill_is_real_and_done_once(installed: Installer, tool: str) -> None:
+    profile = installed(tool)
+    words = ("operation=read", "request_size=64k", "file_size=8m", "processes=2")
+    scratch = profile.directory / "eeio-scratch"
+    assert profile.script("pre.sh", *words).returncode == 0
+    files = [p for p in scratch.iterdir() if p.stat().st_size == 4 << 20]
+    assert len(files) == 2
+    for file in files:
+        # Blocks on the disk behind every byte, or reads would not reach it.
+        assert file.stat().st_blocks * 512 >= 4 << 20
+    before = {file: file.stat().st_mtime_ns for file in files}
+    assert profile.script("pre.sh", *words).returncode == 0
+    assert {file: file.stat().st_mtime_ns for file in files} == before
+    # A file that was cut short is written again.
+    os.truncate(files[0], 100)
+    assert profile.run(*words).returncode == (0 if tool == "fio" else 2)
+    assert profile.script("pre.sh", *words).returncode == 0
+    assert files[0].stat().st_size == 4 << 20
+    # Another request size finds the same files.
+    assert profile.script("pre.sh", *words[:1], "request_size=4k", *words[2:]).returncode == 0
+    after = {file: file.stat().st_mtime_ns for file in files}
+    assert profile.script("pre.sh", *words).returncode == 0
+    assert {file: file.stat().st_mtime_ns for file in files} == after
+
+
+def test_iozone_s_write_keeps_the_files_of_its_reads(installed: Installer) -> None:
+    profile = installed("iozone")
+    sizes = ("request_size=64k", "file_size=4m")
+    assert profile.script("pre.sh", "operation=read", *sizes).returncode == 0
+    assert profile.script("pre.sh", "operation=write", *sizes).returncode == 0
+    assert profile.run("operation=write", *sizes).returncode == 0
+    assert profile.run("operation=read", *sizes).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("tool", "words", "said"),
+    [
+        ("fio", "speed=high", "unknown factor 'speed=high'"),
+        ("fio", "operation", "unknown factor 'operation'"),
+        ("fio", "operation=erase", "operation=erase: give one of: read write mixed"),
+        ("fio", "request_size=2k", "request_size=2k"),
+        ("fio", "request_size=16m", "request_size=16m"),
+        ("fio", "request_size=4.5k", "request_size=4.5k"),
+        ("fio", "processes=0", "processes=0"),
+        ("fio", "runtime_s=-1", "runtime_s=-1"),
+        ("fio", "file_size=99999999999g", "file_size=99999999999g"),
+        ("fio", "level=device buffer=on", "buffer=on"),
+        ("fio", "file_size=4k", "file_size=4k"),
+        ("iozone", "operation=read spatiality=random", "operation=mixed"),
+        ("iozone", "operation=mixed spatiality=sequential", "operation=mixed"),
+        ("iozone", "level=device", "level=device"),
+        ("iozone", "file_size=6m request_size=4m", "file_size=6m"),
+        ("iozone", "operation=read spatiality=strided file_size=8m", "stride=17"),
+        ("bonnie", "request_size=2m", "request_size=2m"),
+        ("bonnie", "operation=read", "operation=read"),
+        ("lmbench", "tests=network", "tests=network"),
+    ],
+)
+@pytest.mark.parametrize("script", ["run", "pre"])
+def test_refused_factors(
+    installed: Installer, tool: str, words: str, said: str, script: str
+) -> None:
+    profile = installed(tool)
+    done = (
+        profile.run(*words.split()) if script == "run" else profile.script("pre.sh", *words.split())
+    )
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"eeio-{tool}: ") and said in line
+    assert list(profile.directory.iterdir()) == []
+
+
+@pytest.mark.parametrize("tool", ["fio", "iozone", "bonnie", "lmbench"])
+def test_unknown_preset_and_unprepared_directory(installed: Installer, tool: str) -> None:
+    profile = installed(tool)
+    done = profile.run(EEIO_PRESET="fast")
+    assert done.returncode == 2 and "EEIO_PRESET=fast" in done.stderr
+    done = profile.run()
+    assert done.returncode == 2 and "run pre.sh" in done.stderr
+    assert (profile.home / "test-exit-status").read_text() == "2\n"
+
+
+@pytest.mark.parametrize("tool", ["fio", "iozone", "bonnie"])
+def test_too_little_room(installed: Installer, tool: str) -> None:
+    profile = installed(tool)
+    done = profile.script("pre.sh", "file_size=900000g")
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert re.search(rf"{profile.directory}.*needs 966367641600000 bytes, \d+ are free", line)
+
+
+def test_a_failing_tool_fails_the_wrapper(installed: Installer) -> None:
+    profile = installed("fio")
+    words = ("operation=read", "request_size=4k", "file_size=1m")
+    assert profile.script("pre.sh", *words).returncode == 0
+    conf = (profile.home / "tool.conf").read_text()
+    (profile.home / "tool.conf").write_text(conf.replace("path=/", "path=/nowhere/"))
+    done = profile.run(*words)
+    assert done.returncode not in (0, 2)
+    assert (profile.home / "test-exit-status").read_text() == f"{done.returncode}\n"
+
+
+@pytest.mark.parametrize(
+    ("tool", "words", "labels"),
+    [
+        ("fio", "operation=mixed spatiality=random request_size=4k file_size=4m",
+         {"read bandwidth", "read rate", "read latency",
+          "write bandwidth", "write rate", "write latency"}),
+        ("iozone", "operation=mixed spatiality=random request_size=64k file_size=8m",
+         {"random read bandwidth", "random write bandwidth"}),
+        ("bonnie", "request_size=64k file_size=64m", set()),
+        ("lmbench", "tests=syscall repetitions=1",
+         {"system call null latency", "system call read latency", "system call write latency"}),
+    ],
+)  # fmt: skip
+def test_result_lines_for_pts(
+    installed: Installer, tmp_path: Path, tool: str, words: str, labels: set[str]
+) -> None:
+    """With LOG_FILE set the raw output and the lines of results-definition.xml are in it."""
+    profile = installed(tool)
+    log = tmp_path / "pts.log"
+    assert profile.script("pre.sh", *words.split()).returncode == 0
+    done = profile.run(*words.split(), LOG_FILE=str(log))
+    assert done.returncode == 0, done.stderr
+    lines = re.findall(r"^EEIO ([^:]+): ([\d.]+) \S+$", log.read_text(), re.M)
+    assert all(float(value) > 0 for _, value in lines)
+    assert labels <= {label for label, _ in lines}
+    assert len(log.read_text().splitlines()) > len(lines)
+
+
+# Devices
+
+
+def test_what_is_no_block_device_is_refused(installed: Installer, tmp_path: Path) -> None:
+    profile = installed("fio")
+    (tmp_path / "file").write_bytes(bytes(1 << 20))
+    for node in (tmp_path / "file", Path("/dev/null"), tmp_path / "nothing"):
+        settings = {"EEIO_DEVICE": str(node), "EEIO_ERASE": str(node)}
+        for script in (profile.run, lambda *w, **s: profile.script("pre.sh", *w, **s)):
+            done = script(
+                "level=device", "operation=write", "file_size=1m", "request_size=4k", **settings
+            )
+            assert done.returncode == 2
+            assert f"EEIO_DEVICE={node}: not a block device" in done.stderr
+    assert (tmp_path / "file").read_bytes() == bytes(1 << 20)
+
+
+@pytest.fixture
+def loop(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
+    """A loop device of 8 MiB of zeros, and the file behind it."""
+    image = tmp_path / "image"
+    image.write_bytes(bytes(8 << 20))
+    done = subprocess.run(
+        ["losetup", "--find", "--show", image], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        pytest.skip(f"no loop device: {done.stderr.strip()}")
+    yield Path(done.stdout.strip()), image
+    subprocess.run(["losetup", "--detach", done.stdout.strip()], check=True)
+
+
+@pytest.mark.root
+def test_a_device_is_written_only_when_named_twice(
+    installed: Installer, tmp_path: Path, loop: tuple[Path, Path]
+) -> None:
+    profile = installed("fio")
+    device, image = loop
+    sizes = ("level=device", "request_size=64k", "file_size=4m")
+    named = {"EEIO_DEVICE": str(device), "EEIO_OUTPUT_DIR": str(tmp_path / "out")}
+    for operation in ("write", "mixed"):
+        for erase in ("", "/dev/sda", f"{device}1", " "):
+            done = profile.run(f"operation={operation}", *sizes, **named, EEIO_ERASE=erase)
+            assert done.returncode == 2
+            assert f"would erase {device}" in done.stderr
+    # Reading needs no leave, and prepares nothing.
+    assert profile.script("pre.sh", "operation=read", *sizes, **named).returncode == 0
+    assert profile.run("operation=read", *sizes, **named).returncode == 0
+    assert image.read_bytes() == bytes(8 << 20)
+    done = profile.run("operation=read", "level=device", "file_size=9m", **named)
+    assert done.returncode == 2 and f"{device} has only {8 << 20} bytes" in done.stderr
+
+    twice = {**named, "EEIO_ERASE": str(device)}
+    assert profile.script("pre.sh", "operation=write", *sizes, **twice).returncode == 0
+    subprocess.run(["sync"], check=True)
+    prefilled = image.read_bytes()
+    assert prefilled[: 4 << 20].count(0) < 1 << 20 and prefilled[4 << 20 :] == bytes(4 << 20)
+    done = profile.run("operation=write", "processes=2", *sizes, **twice)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.root
+def test_a_mounted_device_is_not_written(
+    installed: Installer, tmp_path: Path, loop: tuple[Path, Path]
+) -> None:
+    profile = installed("fio")
+    device, _ = loop
+    subprocess.run(["mkfs.ext4", "-q", device], check=True)
+    (tmp_path / "mnt").mkdir()
+    done = subprocess.run(["mount", device, tmp_path / "mnt"], check=False)
+    if done.returncode != 0:
+        pytest.skip("cannot mount")
+    try:
+        settings = {"EEIO_DEVICE": str(device), "EEIO_ERASE": str(device)}
+        for call in (profile.run, lambda *w, **s: profile.script("pre.sh", *w, **s)):
+            refused = call(
+                "level=device", "operation=write", "request_size=4k", "file_size=1m", **settings
+            )
+            assert refused.returncode == 2 and "mounted" in refused.stderr
+    finally:
+        subprocess.run(["umount", device], check=True)

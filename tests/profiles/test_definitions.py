@@ -1,0 +1,113 @@
+"""What can be said of the profiles without running them: shell, XML, presets."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.profiles.harness import PROFILES
+
+FOLDERS = sorted(p for p in PROFILES.iterdir() if p.is_dir())
+SCHEMAS = {
+    "test-definition.xml": "test-profile.xsd",
+    "results-definition.xml": "results-parser.xsd",
+    "downloads.xml": "test-profile-downloads.xsd",
+}
+
+
+def schema_folder() -> Path:
+    """PTS's schemas; PTS_DIR names a checkout or an installation of it."""
+    roots = [Path(os.environ["PTS_DIR"])] if os.environ.get("PTS_DIR") else []
+    if shutil.which("phoronix-test-suite"):
+        roots.append(Path("/usr/share/phoronix-test-suite"))
+    for root in roots:
+        folder = root / "pts-core" / "openbenchmarking.org" / "schemas"
+        if folder.is_dir():
+            return folder
+    pytest.skip("PTS is not here; set PTS_DIR to a checkout of it")
+
+
+def parsed(path: Path) -> ElementTree.Element:
+    return ElementTree.parse(path).getroot()  # noqa: S314 - the project's own file
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: p.name)
+def test_shell(folder: Path) -> None:
+    if not shutil.which("shellcheck"):
+        pytest.skip("shellcheck is not installed")
+    scripts = sorted(folder.glob("*.sh"))
+    done = subprocess.run(
+        ["shellcheck", *map(str, scripts)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stdout
+    for script in scripts:
+        assert len(script.read_text().splitlines()) <= 70, f"{script} is longer than a page"
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: p.name)
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_xml_against_pts_s_schemas(folder: Path, name: str) -> None:
+    if not shutil.which("xmllint"):
+        pytest.skip("xmllint is not installed")
+    done = subprocess.run(
+        ["xmllint", "--noout", "--schema", schema_folder() / SCHEMAS[name], folder / name],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: p.name)
+def test_profile_is_whole(folder: Path) -> None:
+    name = folder.name.rpartition("-")[0]
+    for file in ("install.sh", "pre.sh", "post.sh", "presets.conf", f"{name}.sh"):
+        assert (folder / file).is_file(), f"{folder.name} has no {file}"
+    definition = parsed(folder / "test-definition.xml")
+    assert definition.findtext("TestProfile/Version") == folder.name.rpartition("-")[2]
+    assert int(definition.findtext("TestInformation/TimesToRun") or 0) == 3
+    # PTS disables a test whose description names a graphics interface.
+    assert not re.search(
+        r"vulkan|opencl|opengl", (folder / "test-definition.xml").read_text(), re.I
+    )
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: p.name)
+def test_no_download_keeps_pts_from_installing_offline(folder: Path) -> None:
+    root = parsed(folder / "downloads.xml")
+    for package in root.findall("Downloads/Package"):
+        assert package.find("URL") is None
+        assert package.findtext("Optional") == "TRUE"
+        assert (package.findtext("SHA256") or "") in (folder / "install.sh").read_text()
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: p.name)
+def test_presets(folder: Path) -> None:
+    lines = (folder / "presets.conf").read_text().splitlines()
+    presets = [line.split() for line in lines if not line.startswith("#")]
+    assert [words[0] for words in presets] == ["quick", "standard", "paper"]
+    for words in presets:
+        assert all(re.fullmatch(r"\w+=[\w.]+", word) for word in words[1:])
+
+
+def test_shared_words_are_the_same_everywhere() -> None:
+    copies = {path.read_text() for path in PROFILES.glob("*/words.sh")}
+    assert len(copies) == 1
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: p.name)
+def test_every_parsed_line_is_printed(folder: Path) -> None:
+    """results-definition.xml waits for lines that the wrapper's awk can print."""
+    name = folder.name.rpartition("-")[0]
+    wrapper = (folder / f"{name}.sh").read_text()
+    formats = re.findall(r'printf "(EEIO [^"]*?): %', wrapper)
+    printed = [re.escape(text).replace("%s", "[a-z0-9 ]+") for text in formats]
+    root = parsed(folder / "results-definition.xml")
+    for template in root.findall("ResultsParser/OutputTemplate"):
+        line = (template.text or "").partition(":")[0]
+        assert any(re.fullmatch(pattern, line) for pattern in printed), line
