@@ -49,9 +49,10 @@ CYCLES = [
         "operation=read request_size=64k file_size=16m processes=2",
         [("read", 16 << 20)],
     ),
+    ("bonnie", "request_size=64k file_size=64m", [("write", 64 << 20)]),
     (
         "bonnie",
-        "request_size=64k file_size=64m",
+        "request_size=64k file_size=64m buffer=on",
         [("write", 64 << 20), ("rewrite", 64 << 20), ("read", 64 << 20), ("seeks", 512 << 20)],
     ),
 ]
