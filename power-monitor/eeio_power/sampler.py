@@ -14,16 +14,18 @@ import threading
 import time
 import zlib
 from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from io import FileIO
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from eeio_power.errors import PowerError
-from eeio_power.meters import Meter
+from eeio_power.meters import Channel, LoggedMeter, Meter
 from eeio_power.reading import EnergyReading
 from eeio_power.samples import (
     GZIP_WBITS,
@@ -45,6 +47,15 @@ LAST_WRITE_S = 30.0
 # periods of the slowest meter and a little for the scheduler.
 WAIT_PERIODS = 1.5
 WAIT_FLOOR_S = 0.25
+
+# How much more than `keep_s` is kept, before the old samples are dropped in one go.
+KEEP_SLACK = 1.25
+
+# More than this no single machine draws, W: such a reading is noise, or in another unit.
+ABSURD_POWER_W = 100e3
+
+# An idle sensor may fall this many quanta below zero before its reading is called negative.
+NEGATIVE_QUANTA = 10.0
 
 Clock = Callable[[], float]
 
@@ -75,11 +86,30 @@ def next_deadline(deadline_s: float, now_s: float, period_s: float) -> float:
     return deadline_s + (missed + 1) * period_s
 
 
+def absurdity(channel: Channel, value: float) -> str | None:
+    """Why the value cannot be true, None if it can (or is missing).
+
+    Counters are judged by their steps: see `eeio_power.energy`.
+    """
+    if math.isnan(value):
+        return None
+    if channel.quantity == "energy_j":
+        return None if math.isfinite(value) else f"{channel.name}: {value} J is no energy"
+    if value < -NEGATIVE_QUANTA * channel.resolution:
+        return f"{channel.name}: {value:g} W is negative: is its clamp or shunt turned round?"
+    most_w = channel.max_power_w or ABSURD_POWER_W
+    if value > most_w:
+        return f"{channel.name}: {value:g} W is more than the {most_w:g} W it can draw"
+    return None
+
+
 class Sampler:
     """Reads each meter at min(`rate_hz`, its native rate); streams all samples to `path`.
 
     A stalled meter holds up nothing but its own samples. Raises PowerError for a rate that is not
     positive; `start` raises it if the file cannot be written or if it was started before.
+    With `keep_s` only that many seconds stay in memory, for a sampler that never ends; the file
+    holds everything.
     """
 
     def __init__(
@@ -89,12 +119,18 @@ class Sampler:
         rate_hz: float = 10.0,
         *,
         clock: Clock = time.monotonic,
+        keep_s: float = math.inf,
     ) -> None:
         if not 0.0 < rate_hz < math.inf:
             raise PowerError(f"a sampling rate of {rate_hz} Hz cannot be; give a positive number")
         self.path = path
         self._clock = clock
-        self._loops = [_MeterLoop(meter, meter_info(meter, rate_hz), clock) for meter in meters]
+        self._loops: list[_MeterLoop | _LoggedLoop] = [
+            _LoggedLoop(meter, meter_info(meter, rate_hz), clock)
+            if isinstance(meter, LoggedMeter)
+            else _MeterLoop(meter, meter_info(meter, rate_hz), clock, keep_s)
+            for meter in meters
+        ]
         self._stream: _Stream | None = None
         self._stopped = False
 
@@ -146,7 +182,12 @@ class Sampler:
         if self._stream is not None and not self._stopped and end_s <= self._clock():
             waiting = [loop for loop in self._loops if loop.request_sample(end_s)]
             self._wait([loop.has_sampled(end_s) for loop in waiting])
-        return self.samples().energy(start_s, end_s)
+        samples = self.samples()
+        errors = {rate.meter: rate.last_error for rate in self.rates()}
+        return [
+            _with_last_error(reading, errors[reading.meter])
+            for reading in samples.energy(start_s, end_s)
+        ]
 
     def samples(self) -> Samples:
         """A copy of all samples so far."""
@@ -176,6 +217,13 @@ class Sampler:
             awaited.wait(begun_s)
 
 
+def _with_last_error(reading: EnergyReading, error: str | None) -> EnergyReading:
+    """An invalid reading says what the meter complained about last."""
+    if reading.valid or error is None:
+        return reading
+    return replace(reading, reasons=(*reading.reasons, f"{reading.meter}: {error}"))
+
+
 @dataclass(frozen=True)
 class _Awaited:
     """Something a meter's thread will bring about, and how long to wait for it."""
@@ -193,10 +241,15 @@ class _Awaited:
 class _MeterLoop:
     """One meter's thread and samples. `_changed` guards everything that changes."""
 
-    def __init__(self, meter: Meter, info: MeterInfo, clock: Clock) -> None:
+    def __init__(
+        self, meter: Meter, info: MeterInfo, clock: Clock, keep_s: float = math.inf
+    ) -> None:
         self._meter = meter
         self.info = info
         self._clock = clock
+        self._keep_s = keep_s
+        self._forgotten = 0
+        self._paces_itself = bool(getattr(meter, "paces_itself", False))
         self._changed = threading.Condition()
         self._thread = threading.Thread(
             target=self._run, name=f"eeio-power-{info.name}", daemon=True
@@ -254,7 +307,7 @@ class _MeterLoop:
         with self._changed:
             return [
                 (self._times_s[i], tuple(column[i] for column in self._values))
-                for i in range(first, len(self._times_s))
+                for i in range(max(0, first - self._forgotten), len(self._times_s))
             ]
 
     def snapshot(self) -> MeterSamples:
@@ -295,9 +348,15 @@ class _MeterLoop:
         deadline_s = self._clock()
         extra = last_one = False
         while True:
-            self._read_once()
+            answered = self._read_once()
             if last_one:
                 break
+            if self._paces_itself and answered:
+                # It waited for its reading; the next one is on its way.
+                with self._changed:
+                    self._sample_wanted = False
+                    last_one = self._stop_wanted
+                continue
             if not extra:  # an extra read must not swallow the beat it comes before
                 deadline_s = next_deadline(deadline_s, self._clock(), self.info.period_s)
             with self._changed:
@@ -311,7 +370,8 @@ class _MeterLoop:
             self._ended = True
             self._changed.notify_all()
 
-    def _read_once(self) -> None:
+    def _read_once(self) -> bool:
+        """Whether any channel gave a value."""
         begun_s = self._clock()
         with self._changed:
             self._reading_since_s = begun_s
@@ -319,6 +379,8 @@ class _MeterLoop:
         values: tuple[float, ...] = (MISSING,) * len(self._values)
         try:
             values = tuple(MISSING if v is None else float(v) for v in self._meter.read())
+            if any(map(math.isnan, values)):
+                error = getattr(self._meter, "complaint", None)
         # A meter is a plug-in: whatever it raises is a failed read, told through rates().
         except Exception as failure:
             error = f"{type(failure).__name__}: {failure}"
@@ -331,8 +393,13 @@ class _MeterLoop:
             # Nobody knows when in that time the counter was taken.
             error = f"the read took {done_s - begun_s:.2f} s, longer than the period"
             values = (MISSING,) * len(self._values)
+        for k, problem in enumerate(map(absurdity, self.info.channels, values)):
+            if problem is not None:
+                error = problem
+                values = (*values[:k], MISSING, *values[k + 1 :])
         time_s = (begun_s + done_s) / 2.0 if self._counters_only else done_s
         self._store(begun_s, time_s, values, error)
+        return not all(map(math.isnan, values))
 
     def _store(
         self, begun_s: float, time_s: float, values: tuple[float, ...], error: str | None
@@ -353,7 +420,16 @@ class _MeterLoop:
                 self._last_error = error or f"no value from {', '.join(missing)}"
             if len(missing) < len(values):
                 self._note_answer(time_s, values)
+            self._forget(time_s)
             self._changed.notify_all()
+
+    def _forget(self, now_s: float) -> None:
+        if now_s - self._times_s[0] <= KEEP_SLACK * self._keep_s:
+            return
+        old = bisect_left(self._times_s, now_s - self._keep_s)
+        for column in (self._times_s, *self._values):
+            del column[:old]
+        self._forgotten += old
 
     def _note_answer(self, time_s: float, values: tuple[float, ...]) -> None:
         self._answered += 1
@@ -365,6 +441,112 @@ class _MeterLoop:
         self._last_values = values
 
 
+class _LoggedLoop:
+    """A meter whose log somebody else writes: no thread; the log is read when it is needed.
+
+    Its readings reach the samples file when a window is asked for and at the end.
+    """
+
+    def __init__(self, meter: LoggedMeter, info: MeterInfo, clock: Clock) -> None:
+        self._meter = meter
+        self.info = info
+        self._clock = clock
+        self._changed = threading.Condition()
+        self._started_s = math.inf
+        self._times_s = array("d")
+        self._values = tuple(array("d") for _ in info.channels)
+        self._last_error: str | None = None
+
+    def start(self) -> None:
+        self._started_s = self._clock()
+
+    def request_stop(self) -> None:
+        self._refresh()
+
+    def request_sample(self, time_s: float) -> bool:
+        return False
+
+    def has_sampled(self, time_s: float) -> _Awaited:
+        return self._ready()
+
+    @property
+    def has_answered(self) -> _Awaited:
+        return self._ready()
+
+    @property
+    def has_ended(self) -> _Awaited:
+        return self._ready()
+
+    def samples_from(self, first: int) -> list[tuple[float, tuple[float, ...]]]:
+        with self._changed:
+            return [
+                (self._times_s[i], tuple(column[i] for column in self._values))
+                for i in range(first, len(self._times_s))
+            ]
+
+    def snapshot(self) -> MeterSamples:
+        self._refresh()
+        with self._changed:
+            return MeterSamples(
+                self.info, self._times_s[:], tuple(column[:] for column in self._values)
+            )
+
+    def rates(self) -> MeterRates:
+        with self._changed:
+            times_s, columns = self._times_s, self._values
+            rows = list(zip(*columns, strict=True))
+            elapsed_s = times_s[-1] - times_s[0] if times_s else 0.0
+            distinct = sum(1 for a, b in pairwise(rows) if a != b)
+            failed = sum(1 for row in rows if any(map(math.isnan, row)))
+            return MeterRates(
+                meter=self.info.name,
+                native_hz=1.0 / self.info.native_period_s,
+                requested_hz=1.0 / self.info.native_period_s,
+                achieved_hz=(len(rows) - 1) / elapsed_s if elapsed_s > 0.0 else None,
+                distinct_hz=distinct / elapsed_s if elapsed_s > 0.0 else None,
+                reads=len(rows),
+                failed_reads=failed,
+                last_error=self._last_error,
+            )
+
+    def _ready(self) -> _Awaited:
+        return _Awaited(self._changed, lambda: True, 0.0)
+
+    def _misfit(self, times_s: Sequence[float]) -> str | None:
+        """What is wrong with a log that has nothing about the time since the start."""
+        if not times_s or self._started_s == math.inf:
+            return None
+        early_s, late_s = self._started_s - times_s[-1], times_s[0] - self._clock()
+        off_s = max(early_s, late_s)
+        if off_s <= 0.0:
+            return None
+        where = "ends before the run began" if off_s == early_s else "begins after now"
+        return f"its log {where}, by {off_s:.1f} s ({off_s / 3600:.2f} h): check tz= and offset_s="
+
+    def _refresh(self) -> None:
+        """Append what the log has that we have not; two readings before the start are enough."""
+        try:
+            times_s, columns = self._meter.logged()
+        except PowerError as error:
+            with self._changed:
+                self._last_error = str(error)
+            return
+        with self._changed:
+            self._last_error = self._misfit(times_s)
+            if self._times_s:
+                low = bisect_right(times_s, self._times_s[-1])
+            else:
+                low = max(0, bisect_left(times_s, self._started_s) - 2)
+            self._times_s.extend(times_s[low:])
+            for channel, mine, theirs in zip(
+                self.info.channels, self._values, columns, strict=True
+            ):
+                for value in theirs[low:]:
+                    problem = absurdity(channel, value)
+                    self._last_error = problem or self._last_error
+                    mine.append(MISSING if problem else value)
+
+
 class _Stream:
     """Writes the samples to a gzip file, in a thread of its own: a slow disk delays no meter.
 
@@ -373,7 +555,7 @@ class _Stream:
     measured; a killed process loses a second at most, a power cut what the page cache held.
     """
 
-    def __init__(self, path: Path, loops: Sequence[_MeterLoop], clock: Clock) -> None:
+    def __init__(self, path: Path, loops: Sequence[_MeterLoop | _LoggedLoop], clock: Clock) -> None:
         self._path = path
         self._loops = loops
         self._written = [0] * len(loops)

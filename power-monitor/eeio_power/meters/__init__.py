@@ -6,8 +6,15 @@ A meter's module offers three things:
 - `open_meter(spec, options, root) -> Meter`: raises PowerError with the remedy;
 - `find(root) -> Finding`: whether this machine has it, and if not, why and what to do.
 
+It may offer `ARGUMENT`, the option that stands after a colon: `wattsup:/dev/ttyUSB0` is
+`wattsup,port=/dev/ttyUSB0`.
+
 `root` stands for `/`, so that a fake tree can stand in for sysfs and procfs. Every meter also
 takes `name=LABEL`, which tells two meters of one kind apart.
+
+A meter that pushes its readings says `paces_itself = True`: its `read` waits for the next one, and
+the sampler calls it again at once. A meter that is logged elsewhere has `logged()` and is not read
+(`LoggedMeter`).
 """
 
 import importlib
@@ -16,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from eeio_power.errors import PowerError
 from eeio_power.reading import Domain, Kind
@@ -83,6 +90,17 @@ class Meter(Protocol):
         """Give devices and processes back. May be called twice."""
 
 
+@runtime_checkable
+class LoggedMeter(Protocol):
+    """A meter whose log is written by somebody else: it gives all its readings at once."""
+
+    def logged(self) -> tuple[Sequence[float], tuple[Sequence[float], ...]]:
+        """Times (monotonic s, rising) and a column of values a channel, NaN where one is missing.
+
+        Raises PowerError if the log is not there or cannot be used.
+        """
+
+
 @dataclass(frozen=True)
 class Finding:
     """Whether a meter is there, for `eeio doctor`."""
@@ -95,6 +113,8 @@ class Finding:
     """Why it is not available, or what to know about it."""
     remedy: str | None = None
     """What to do about it."""
+    in_auto: bool = True
+    """False if another meter reads the same counters: `auto` must not open both."""
 
 
 class MeterModule(Protocol):
@@ -113,9 +133,13 @@ def meter_names() -> list[str]:
 
 
 def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
-    """`rapl,root=/x` -> ("rapl", {"root": "/x"}). Raises PowerError on anything else."""
-    name, *words = spec.split(",")
-    options: dict[str, str] = {}
+    """`rapl,root=/x` -> ("rapl", {"root": "/x"}). Raises PowerError on anything else.
+
+    What stands after a colon, as in `wattsup:/dev/ttyUSB0`, has the empty key.
+    """
+    head, *words = spec.split(",")
+    name, colon, argument = head.partition(":")
+    options: dict[str, str] = {"": argument.strip()} if colon else {}
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or not key.strip() or not value.strip():
@@ -191,7 +215,7 @@ def _expand_auto(specs: Sequence[str], root: Path) -> list[str]:
         for name in meter_names():
             if name not in named:
                 finding = _find(name, root)
-                if finding.available and finding.kind == "measured":
+                if finding.available and finding.in_auto and finding.kind == "measured":
                     expanded.append(finding.spec)
     return expanded
 
@@ -203,6 +227,7 @@ def _open(spec: str, root: Path) -> Meter:
         raise PowerError(f"meter '{spec}': there is no meter '{name}'; there are: {known}")
     module = _module(name)
     known_options = {**module.OPTIONS, **COMMON_OPTIONS}
+    options = _named_argument(spec, name, options, getattr(module, "ARGUMENT", None))
     for key in options:
         if key not in known_options:
             raise PowerError(
@@ -210,6 +235,21 @@ def _open(spec: str, root: Path) -> Meter:
                 + "; ".join(f"{option} ({text})" for option, text in known_options.items())
             )
     return module.open_meter(spec, options, root)
+
+
+def _named_argument(
+    spec: str, name: str, options: Mapping[str, str], argument: str | None
+) -> dict[str, str]:
+    """The options with what stood after the colon under its own name."""
+    if "" not in options:
+        return dict(options)
+    if argument is None:
+        raise PowerError(f"meter '{spec}': {name} takes nothing after a colon; use key=value")
+    if not options[""]:
+        raise PowerError(f"meter '{spec}': nothing stands after the colon; give its {argument}")
+    if argument in options:
+        raise PowerError(f"meter '{spec}': {argument} is given twice; give it once")
+    return {argument: options[""], **{k: v for k, v in options.items() if k}}
 
 
 def _find(name: str, root: Path) -> Finding:

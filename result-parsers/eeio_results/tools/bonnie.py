@@ -21,7 +21,8 @@ PROGRESS_FILE = "stderr.txt"
 _FIELDS = 50
 # Fields counted from 0: file size, chunk size, number of seeks.
 _SIZE, _CHUNK, _SEEKS = 5, 6, 7
-_DEFAULT_CHUNK_BYTES = 8192
+# 2.00a leaves the field empty whatever -s says: the factor counts, or the wrapper's default.
+_DEFAULT_CHUNK_BYTES = 64 << 10
 _ONLY_WRITES_ARE_DIRECT = (
     "Bonnie++ uses direct I/O only for its block write; its rewrite, read and seeks went through "
     "the page cache and are left out"
