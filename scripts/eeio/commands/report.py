@@ -27,12 +27,17 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--format", choices=tuple(_FORMATS), default="table", help="(default: table)"
     )
     parser.add_argument("-o", "--output", metavar="PATH", type=Path, help="(default: stdout)")
+    parser.add_argument(
+        "--plots", metavar="DIR", type=Path, help="also write the plots as SVG files into DIR"
+    )
     parser.set_defaults(action=report)
 
 
 def report(arguments: argparse.Namespace) -> int:
     folders = [_folder(name) for name in arguments.campaigns]
     built = build([store.load(folder) for folder in folders])
+    if arguments.plots is not None:
+        _write_plots(built, arguments.plots)
     content = _FORMATS[arguments.format](built)
     if arguments.output is None:
         sys.stdout.write(content)
@@ -83,6 +88,20 @@ def _render_html(built: Report) -> str:
             "has it and give its path to `eeio report --format html`"
         ) from error
     return html.render(built)
+
+
+def _write_plots(built: Report, folder: Path) -> None:
+    try:
+        from eeio_results.report import plots
+    except ImportError as error:
+        raise EeioError(f"{error.name} is not installed here, so no plot can be drawn") from error
+    drawn = {"bandwidth.svg": plots.bandwidth(built)}
+    efficiency = plots.efficiency(built)
+    if efficiency is not None:
+        drawn["efficiency.svg"] = efficiency[1]
+    for name, svg in drawn.items():
+        _write(folder / name, svg)
+        print(f"plot: {folder / name}", file=sys.stderr)
 
 
 def _render_json(built: Report) -> str:
