@@ -13,7 +13,8 @@ from eeio.profiles import profile as profiles
 from eeio.profiles.profile import Profile
 from eeio.profiles.suite import Entry, Protocol, Suite, experiment_of
 from eeio.target import device as devices
-from eeio.target.filesystem import check_directory
+from eeio.target import write_cache
+from eeio.target.filesystem import backing_device, block_device, check_directory
 from eeio.target.image import MKFS, OVERHEAD_BYTES
 from eeio_results.record import Experiment
 from eeio_results.units import parse_size
@@ -181,6 +182,8 @@ def make(options: Options, suite: Suite) -> Plan:
         settle_s=protocol.settle_s if options.settle_s is None else options.settle_s,
         idle_s=protocol.idle_s if options.idle_s is None else options.idle_s,
     )
+    if options.directory is not None and not Path(options.directory).is_dir():
+        raise RefusedError(f"{options.directory}: no such directory; create it or name another")
     used = {entry.profile: profiles.find(entry.profile) for entry in suite.entries}
     check_targets(options)
     experiments: list[PlannedExperiment] = []
@@ -340,12 +343,31 @@ def _disk_settings(options: Options, factors: Mapping[str, str]) -> list[str | N
     return ["on", "off"] if options.disk_cache == "both" else [options.disk_cache]
 
 
+def _why_cache_stays(options: Options, experiment: Experiment) -> str | None:
+    """Why the drive's write cache cannot be brought into the experiment's state, or None."""
+    assert experiment.cache.disk is not None
+    on_device = experiment.target == "device" or (options.filesystems and options.device)
+    if on_device and options.device:
+        device = block_device(Path(options.device))
+    elif options.filesystems:
+        return "a loop image has no write cache of its own: name a device for --disk-cache"
+    else:
+        device = backing_device(Path(options.directory))[0] if options.directory else None
+    if device is None:
+        return "no block device lies behind the target, so it has no write cache to switch"
+    return write_cache.cannot_switch(device, experiment.cache.disk)
+
+
 def _why_not(
     options: Options, protocol: Protocol, entry: Entry, experiment: Experiment
 ) -> str | None:
     for left_out in protocol.leave_out:
         if left_out.matches(entry):
             return left_out.reason
+    if experiment.cache.disk is not None:
+        reason = _why_cache_stays(options, experiment)
+        if reason is not None:
+            return reason
     if experiment.target == "device" and experiment.operation != "read" and not options.erase:
         return (
             f"{options.device} is only read: to measure writes name it a second time with "

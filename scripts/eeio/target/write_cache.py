@@ -1,6 +1,14 @@
-"""The drive's own write cache: read, switched where the drive allows it, read back, put back."""
+"""The drive's own write cache: read, switched where the drive allows it, read back, put back.
+
+The drive itself is asked: SCSI and ATA through the kernel's `cache_type`, other ATA drives with
+hdparm, NVMe with feature 6, virtio with its `cache_type`. `queue/write_cache` is only read: writing
+to it changes whether the kernel sends flushes, not what the drive does, so data would be at risk
+and the measurement wrong.
+"""
 
 import json
+import os
+import re
 from pathlib import Path
 
 from eeio.target.filesystem import BlockDevice
@@ -8,57 +16,83 @@ from eeio.target.undo import Entry, UndoJournal, run_command
 from eeio_results.errors import EeioError
 from eeio_results.record import Switch
 
+_WORDS: dict[Switch, str] = {"on": "write back", "off": "write through"}
 _NVME_VOLATILE_WRITE_CACHE = "6"  # feature identifier in the NVMe base specification
 
 
 def found(device: BlockDevice) -> Switch | None:
-    """What the kernel believes of the drive: `write back` is on, `write through` is off."""
+    """What is known of the drive: `write back` is on, `write through` is off."""
+    if device.disk_sysfs.name.startswith("nvme"):
+        state = _nvme_state(f"/dev/{device.disk_sysfs.name}")
+        if state is not None:
+            return state
     try:
         text = (device.disk_sysfs / "queue/write_cache").read_text(encoding="ascii").strip()
     except OSError:
         return None
-    return {"write back": "on", "write through": "off"}.get(text)  # type: ignore[return-value]
+    return next((state for state, words in _WORDS.items() if words == text), None)
+
+
+def cannot_switch(device: BlockDevice, wanted: Switch) -> str | None:
+    """Why the cache cannot be brought into that state; None when it can, or already is."""
+    if found(device) == wanted:
+        return None
+    disk = device.disk_sysfs
+    if _cache_type(disk) is not None or disk.name.startswith(("nvme", "sd", "hd")):
+        if os.geteuid() == 0:
+            return None
+        return f"the write cache of /dev/{disk.name} can only be switched as root"
+    state = found(device) or "unknown"
+    return f"/dev/{disk.name} offers no way to switch its write cache, which is {state}"
 
 
 def switch(device: BlockDevice, wanted: Switch, journal: UndoJournal) -> None:
-    """Sets the cache and proves it by reading back; EeioError when the drive does not follow.
-
-    The kernel's `queue/write_cache` alone only tells the kernel whether to send flushes, so the
-    drive itself is asked (SCSI `cache_type`, ATA `hdparm -W`, NVMe feature 6).
-    """
+    """Sets the cache and proves it by reading back; EeioError when the drive does not follow."""
     before = found(device)
     if before == wanted:
         return
+    reason = cannot_switch(device, wanted)
+    if reason is not None:
+        raise EeioError(reason)
     disk = device.disk_sysfs
     node = f"/dev/{disk.name}"
-    scsi = sorted((disk / "device/scsi_disk").glob("*/cache_type"))
-    if scsi:
-        _switch_scsi(scsi[0], wanted, journal)
-    elif disk.name.startswith("nvme"):
-        _switch_command(
-            ["nvme", "set-feature", node, "-f", _NVME_VOLATILE_WRITE_CACHE, "-v"],
-            node, wanted, journal,
-        )  # fmt: skip
-    elif disk.name.startswith(("sd", "hd")):
-        _switch_command(["hdparm", "-q", "-W"], node, wanted, journal)
+    cache_type = _cache_type(disk)
+    if cache_type is not None:
+        old = cache_type.read_text(encoding="ascii").strip()
+        journal.add(Entry("setting", str(cache_type), old))
+        cache_type.write_text(_WORDS[wanted], encoding="ascii")
     else:
-        raise EeioError(f"{node} offers no way to switch its write cache (it is {before})")
+        opposite: Switch = "off" if wanted == "on" else "on"
+        journal.add(Entry("command", node, json.dumps(_command(node, before or opposite))))
+        run_command(_command(node, wanted))
     now = found(device)
     if now != wanted:
-        raise EeioError(f"{node}: write cache asked to be {wanted}, but reads back {now}")
+        raise EeioError(f"{node}: write cache asked to be {wanted}, but it reads back {now}")
 
 
-def _switch_scsi(path: Path, wanted: Switch, journal: UndoJournal) -> None:
-    journal.add(Entry("setting", str(path), path.read_text(encoding="ascii").strip()))
-    path.write_text({"on": "write back", "off": "write through"}[wanted], encoding="ascii")
+def _nvme_state(node: str) -> Switch | None:
+    """The drive's own answer: the kernel does not notice that feature 6 was set."""
+    try:
+        text = run_command(["nvme", "get-feature", node, "-f", _NVME_VOLATILE_WRITE_CACHE])
+    except EeioError:
+        return None  # no volatile cache, no privilege or no nvme-cli: the kernel's word stands
+    match = re.search(r"value:\s*(?:0x)?([0-9a-f]+)", text, re.IGNORECASE)
+    if match is None:
+        return None
+    return "on" if int(match[1], 16) & 1 else "off"
 
 
-def _switch_command(command: list[str], node: str, wanted: Switch, journal: UndoJournal) -> None:
-    def words(value: Switch) -> list[str]:
-        number = "1" if value == "on" else "0"
-        if command[0] == "hdparm":
-            return [*command[:-1], f"-W{number}", node]
-        return [*command, number]
+def _cache_type(disk: Path) -> Path | None:
+    """The kernel's switch for SCSI, libata and virtio disks, where it can be written."""
+    candidates = [*sorted((disk / "device/scsi_disk").glob("*/cache_type")), disk / "cache_type"]
+    # As root access(2) says yes to everything, so the file's own mode decides.
+    return next(
+        (path for path in candidates if path.exists() and path.stat().st_mode & 0o200), None
+    )
 
-    journal.add(Entry("command", node, json.dumps(words("off" if wanted == "on" else "on"))))
-    run_command(words(wanted))
+
+def _command(node: str, state: Switch) -> list[str]:
+    number = "1" if state == "on" else "0"
+    if Path(node).name.startswith("nvme"):
+        return ["nvme", "set-feature", node, "-f", _NVME_VOLATILE_WRITE_CACHE, "-v", number]
+    return ["hdparm", "-q", f"-W{number}", node]
