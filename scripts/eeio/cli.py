@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from eeio import __version__
-from eeio.commands import completion, doctor, install, listing, plan, report, restore, run
+from eeio.commands import completion, doctor, install, listing, plan, power, report, restore, run
 from eeio.errors import (
     EXIT_FAILED,
     EXIT_REFUSED,
@@ -33,7 +33,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"eeio {__version__}")
     subparsers = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in (run, plan, report, listing, install, restore, doctor, completion):
+    for command in (run, plan, report, listing, install, restore, doctor, power, completion):
         command.add_parser(subparsers)
     return top
 

@@ -8,7 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tests.conftest import Eeio
+
+from eeio.target.filesystem import mounts
 
 RUNS = 6 * 3
 
@@ -60,6 +63,45 @@ def test_twenty_kills_lose_and_double_nothing(home: Path, eeio: Eeio) -> None:
     assert len(pairs) == RUNS
 
 
+@pytest.mark.root
+def test_file_systems_of_a_killed_campaign_are_taken_away(home: Path, eeio: Eeio) -> None:
+    target = home / "target"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "eeio", "run", "dummy-suite", "--name", "killed", "--meter", "none",
+         "--directory", str(target), "--filesystem", "ext4,xfs", "--repetitions", "50"],
+        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("[9/"):
+            break
+    else:
+        pytest.fail("the campaign ended before it could be killed")
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert any(mount.mount_point.parent == target for mount in mounts())
+    done = eeio("restore")
+    assert done.returncode == 0, done.stderr
+    assert not any(mount.mount_point.parent == target for mount in mounts())
+    assert list(target.iterdir()) == []
+    attached = subprocess.run(["losetup", "--list"], capture_output=True, text=True, check=True)
+    assert str(target) not in attached.stdout
+    # And the campaign goes on with file systems made anew.
+    process = subprocess.Popen(
+        [sys.executable, "-m", "eeio", "resume", "killed"],
+        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("[20/"):
+            break
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert list(target.iterdir()) == []
+    assert _stored(home) == list(range(len(_stored(home))))
+
+
 def _drop_last_runs(home: Path, count: int) -> None:
     path = home / "data/eeio/results/killed/runs.jsonl"
     lines = path.read_text().splitlines(keepends=True)
@@ -80,7 +122,8 @@ def test_a_line_cut_off_by_a_crash_is_run_again(home: Path, eeio: Eeio) -> None:
     assert _stored(home) == list(range(6))
 
 
-def test_ctrl_c_stops_between_runs_and_says_how_to_go_on(home: Path, eeio: Eeio) -> None:
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_the_campaign_and_says_how_to_go_on(home: Path, signum: int) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "eeio", "run", "dummy-suite", "--name", "killed", "--meter", "none",
          "--directory", str(home / "target"), "--repetitions", "50"],
@@ -90,9 +133,9 @@ def test_ctrl_c_stops_between_runs_and_says_how_to_go_on(home: Path, eeio: Eeio)
     for line in process.stderr:
         if line.startswith("[2/"):
             break
-    process.send_signal(signal.SIGINT)
+    process.send_signal(signum)
     _, errors = process.communicate(timeout=30)
-    assert process.returncode == 128 + signal.SIGINT
+    assert process.returncode == 128 + signum
     assert "eeio resume killed" in errors
     assert not list((home / "state/eeio/undo").glob("*"))
     assert _stored(home) == list(range(len(_stored(home))))

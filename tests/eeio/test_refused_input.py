@@ -98,3 +98,4 @@ def test_two_campaigns_on_one_disk(home: Path, eeio: Eeio) -> None:
         done = eeio("run", "dummy-suite", "--directory", str(target), "--meter", "none")
     assert done.returncode == 2
     assert device.disk_sysfs.name in done.stderr and str(os.getpid()) in done.stderr
+    assert not list((home / "data/eeio/results").glob("*"))

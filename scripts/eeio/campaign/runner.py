@@ -56,7 +56,7 @@ class _Prepared:
 
 
 def execute(plan: Plan, store: Store) -> Outcome:
-    """Runs what is left of `plan` into `store`.
+    """Runs what is left of `plan` into `store`; the caller holds the target's lock.
 
     Settings, mounts and processes are put back however this ends. A signal becomes an
     InterruptedCampaignError between two consistent states; an error of one run is recorded with
@@ -66,7 +66,7 @@ def execute(plan: Plan, store: Store) -> Outcome:
     done = store.done_indices()
     left = [run for run in plan.runs if run.order_index not in done]
     journal = UndoJournal()
-    with _signals_raise(store.folder.name), TargetLock(_disk_name(plan)):
+    with _signals_raise(store.folder.name):
         places = Places(plan, store.folder, journal)
         try:
             _Campaign(plan, store, journal, places).run(left)
@@ -111,8 +111,8 @@ def _signals_raise(name: str) -> Iterator[None]:
             signal.signal(signum, old)
 
 
-def _disk_name(plan: Plan) -> str:
-    """The disk that no second campaign may use meanwhile."""
+def target_lock(plan: Plan) -> TargetLock:
+    """The lock of the disk that no second campaign may use meanwhile."""
     options = plan.options
     device: BlockDevice | None = None
     if options.device is not None:
@@ -120,8 +120,8 @@ def _disk_name(plan: Plan) -> str:
     elif options.directory is not None:
         device, _ = backing_device(Path(options.directory))
     if device is None:
-        return str(options.directory or options.device).strip("/")
-    return device.disk_sysfs.name
+        return TargetLock(str(options.directory or options.device).strip("/"))
+    return TargetLock(device.disk_sysfs.name)
 
 
 class _Campaign:
