@@ -22,11 +22,9 @@ class TargetLock:
 
     def __enter__(self) -> "TargetLock":
         try:
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            descriptor = self._open()
         except OSError as error:
-            raise RefusedError(
-                f"{self._path}: {error.strerror}; another user's campaign may hold it"
-            ) from error
+            raise RefusedError(f"{self._path}: {error.strerror}; it guards the disk") from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -36,10 +34,22 @@ class TargetLock:
                 f"another campaign is running on {self._disk} (process {holder or 'unknown'}); "
                 "two at once would measure each other"
             ) from None
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"{os.getpid()}\n".encode())
+        if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_RDWR:
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"{os.getpid()}\n".encode())
         self._descriptor = descriptor
         return self
+
+    def _open(self) -> int:
+        """The file stays for good, whoever made it: any user can lock it, and no two at once."""
+        try:
+            return os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
+        except PermissionError:
+            return os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            os.fchmod(descriptor, 0o666)  # whatever the umask says
+            return descriptor
 
     def __exit__(
         self,
