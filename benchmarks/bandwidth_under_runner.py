@@ -43,6 +43,7 @@ def bare(target: Path, arguments: argparse.Namespace) -> float:
     done = subprocess.run(
         ["fio", "--name=bare", "--rw=read", f"--bs={arguments.request}", "--ioengine=psync",
          f"--size={arguments.size}", "--runtime=10", "--direct=1", "--invalidate=1",
+         "--iodepth=1", "--numjobs=1", "--group_reporting", "--overwrite=1", "--eta=never",
          f"--filename={target}/eeio-scratch/eeio-fio.0.0", "--output-format=json"],
         check=True, capture_output=True, text=True, timeout=300,
     )  # fmt: skip

@@ -138,8 +138,8 @@ class Phase:
 
 
 @dataclass(frozen=True)
-class ContextFigure:
-    """A figure that describes the machine rather than an I/O level."""
+class ContextValue:
+    """A figure that describes the machine rather than an I/O level (lmbench)."""
 
     name: str
     value: float
@@ -169,7 +169,7 @@ class Run:
     exit_code: int
     phases: tuple[Phase, ...]
     raw: str
-    context: tuple[ContextFigure, ...] = ()
+    context: tuple[ContextValue, ...] = ()
     device: str | None = None
     device_reason: str | None = None
     device_before: DeviceCounters | None = None
@@ -203,7 +203,7 @@ class Run:
                 fields[key] = DeviceCounters(**fields[key])
         fields["experiment"] = Experiment.from_json(body["experiment"])
         fields["phases"] = tuple(Phase.from_json(p) for p in body["phases"])
-        fields["context"] = tuple(ContextFigure(**c) for c in body["context"])
+        fields["context"] = tuple(ContextValue(**c) for c in body["context"])
         for key in ("validity", "notes"):
             fields[key] = tuple(body[key])
         return cls(**fields)

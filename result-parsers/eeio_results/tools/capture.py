@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from eeio_results.errors import ToolOutputError
+from eeio_results.record import ContextValue
 
 CAPTURE_FILE = "capture.json"
 
@@ -106,15 +107,6 @@ class PhaseResult:
     window_source: str
     metrics: Mapping[str, float] = field(default_factory=dict)
     invalid: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class ContextValue:
-    """A figure that describes the machine rather than an I/O level (lmbench)."""
-
-    name: str
-    value: float
-    unit: str
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ import re
 from collections.abc import Callable
 
 from eeio_results.errors import ToolOutputError
-from eeio_results.tools.capture import Capture, ContextValue, ToolResult
+from eeio_results.record import ContextValue
+from eeio_results.tools.capture import Capture, ToolResult
 
 OUTPUT_FILE = "stderr.txt"
 _END = "end"

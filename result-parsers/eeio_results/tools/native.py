@@ -17,7 +17,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from eeio_results.errors import ToolOutputError
-from eeio_results.tools.capture import Capture, ContextValue, PhaseResult, ToolResult
+from eeio_results.record import ContextValue
+from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
 
 OUTPUT_FILE = "eeio.json"
 SCHEMA_VERSION = 1

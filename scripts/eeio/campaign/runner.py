@@ -28,7 +28,7 @@ from eeio.target.undo import UndoJournal
 from eeio_power.errors import PowerError
 from eeio_results import tools
 from eeio_results.errors import EeioError, ToolOutputError
-from eeio_results.record import ContextFigure, EnergyReading, Phase, Run
+from eeio_results.record import EnergyReading, Phase, Run
 from eeio_results.store import Store, load
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
 
@@ -360,7 +360,7 @@ class _Campaign:
             phases=tuple(
                 _phase(phase, run, prepared, place, reasons, power) for phase in result.phases
             ),
-            context=tuple(ContextFigure(c.name, c.value, c.unit) for c in result.context),
+            context=result.context,
             notes=tuple(notes),
         )
 

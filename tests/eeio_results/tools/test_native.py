@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eeio_results.errors import ToolOutputError
+from eeio_results.record import ContextValue
 from eeio_results.tools import parse
-from eeio_results.tools.capture import Capture, ContextValue, ToolResult
+from eeio_results.tools.capture import Capture, ToolResult
 
 PHASE: dict[str, Any] = {
     "name": "dump",
