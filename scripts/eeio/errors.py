@@ -13,8 +13,12 @@ class RefusedError(EeioError):
     """The input cannot be used: nothing was touched (exit code 2)."""
 
 
-class InterruptedCampaignError(EeioError):
-    """A signal ended the campaign between two well-defined states (exit code 128 + signal)."""
+class InterruptedCampaignError(BaseException):
+    """A signal ended the campaign between two well-defined states (exit code 128 + signal).
+
+    Like KeyboardInterrupt no Exception, so that nothing which handles a run's errors takes it
+    for one of them.
+    """
 
     def __init__(self, signum: int, message: str) -> None:
         super().__init__(message)

@@ -4,9 +4,10 @@ import errno
 import os
 import shutil
 import signal
+import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +23,7 @@ from eeio.power import PowerMonitor, PowerSource, open_source
 from eeio.profiles import profile as profiles
 from eeio.target import caches, counters, write_cache
 from eeio.target import device as devices
-from eeio.target.filesystem import BlockDevice, backing_device
+from eeio.target.filesystem import backing_device
 from eeio.target.lock import TargetLock
 from eeio.target.undo import UndoJournal
 from eeio_power.errors import PowerError
@@ -80,7 +81,8 @@ def execute(plan: Plan, store: Store) -> Outcome:
         finally:
             failures = places.close()
             for failure in failures:
-                print(f"eeio: could not put back: {failure}; `eeio restore` tries again")
+                words = f"eeio: could not put back: {failure}; `eeio restore` tries again"
+                print(words, file=sys.stderr)
     return _outcome(store)
 
 
@@ -111,17 +113,21 @@ def _signals_raise(name: str) -> Iterator[None]:
             signal.signal(signum, old)
 
 
-def target_lock(plan: Plan) -> TargetLock:
-    """The lock of the disk that no second campaign may use meanwhile."""
+@contextmanager
+def target_locks(plan: Plan) -> Iterator[None]:
+    """Holds every disk of the plan, so that no second campaign uses one meanwhile."""
     options = plan.options
-    device: BlockDevice | None = None
+    names: set[str] = set()
     if options.device is not None:
         device = raw_device(options.device)
-    elif options.directory is not None:
+        names.add(device.disk_sysfs.name if device else options.device.strip("/"))
+    if options.directory is not None:
         device, _ = backing_device(Path(options.directory))
-    if device is None:
-        return TargetLock(str(options.directory or options.device).strip("/"))
-    return TargetLock(device.disk_sysfs.name)
+        names.add(device.disk_sysfs.name if device else options.directory.strip("/"))
+    with ExitStack() as held:
+        for name in sorted(names):
+            held.enter_context(TargetLock(name))
+        yield
 
 
 class _Campaign:
@@ -229,8 +235,6 @@ class _Campaign:
         try:
             return self._measure(planned, begun, raw, power)
         except (EeioError, PowerError) as error:
-            if isinstance(error, InterruptedCampaignError):
-                raise
             return replace(
                 begun,
                 duration_s=time.monotonic() - begun.started_monotonic_s,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from eeio import __version__, paths
 from eeio.campaign import plan as plans
-from eeio.campaign.runner import Outcome, execute, target_lock
+from eeio.campaign.runner import Outcome, execute, target_locks
 from eeio.commands import campaign_options, report
 from eeio.commands.restore import restore_orphans
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RefusedError
@@ -55,7 +55,7 @@ def run_suite(arguments: argparse.Namespace) -> int:
             "--name gives this campaign another name"
         )
     body = plans.to_body(plan, name, now.isoformat(timespec="seconds"))
-    with target_lock(plan):
+    with target_locks(plan):
         store.create({"eeio_version": __version__, **body})
         print(f"campaign {name}: {len(plan.runs)} runs, results in {store.folder}", file=sys.stderr)
         outcome = execute(plan, store)
@@ -71,7 +71,7 @@ def resume_campaign(arguments: argparse.Namespace) -> int:
     restore_orphans()
     plans.check_targets(plan.options)
     plans.check_room(plan)
-    with target_lock(plan):
+    with target_locks(plan):
         outcome = execute(plan, store)
     return _finish(store, outcome)
 
