@@ -24,6 +24,7 @@ from eeio.profiles import profile as profiles
 from eeio.target import caches, counters, write_cache
 from eeio.target import device as devices
 from eeio.target.filesystem import backing_device
+from eeio.target.image import MKFS
 from eeio.target.lock import TargetLock
 from eeio.target.undo import UndoJournal
 from eeio_power.errors import PowerError
@@ -188,14 +189,17 @@ class _Campaign:
         first = self._plan.runs[0].experiment if self._plan.runs else None
         place = self._places.get(first.place if first else "")
         found = [profiles.installed_tool(profile) for profile in self._plan.profiles.values()]
-        self._store.write_machine(
-            environment.capture(
-                place.directory if self._plan.options.directory or place.mkfs else None,
-                self._raw_device or place.device,
-                [tool for tool in found if tool is not None],
-                place.mkfs,
-            )
+        machine = environment.capture(
+            place.directory if self._plan.options.directory or place.mkfs else None,
+            self._raw_device or place.device,
+            [tool for tool in found if tool is not None],
+            place.mkfs,
         )
+        made = self._plan.options.filesystems
+        if made:
+            commands = (" ".join(MKFS[filesystem]) for filesystem in made)
+            machine = replace(machine, filesystem=", ".join(made), mkfs_options="; ".join(commands))
+        self._store.write_machine(machine)
 
     def _idle_baseline(self, power: PowerMonitor, source: PowerSource, progress: Progress) -> None:
         """What the machine takes when nothing runs, before anything does."""
@@ -255,6 +259,9 @@ class _Campaign:
             prepared = self._prepare(planned, place, raw)
             before = counters.read_counters(device) if device else None
             capture = self._invoke(planned, place, raw, "run")
+            # Only after the sync has the device seen all that a buffered run wrote.
+            sync_s = _sync()
+            after = counters.read_counters(device) if device else None
             run = replace(
                 begun,
                 started_utc=_iso(capture.started_utc_s),
@@ -266,9 +273,9 @@ class _Campaign:
                 disk_cache_found=write_cache.found(device) if device else None,
                 cache_dropped=prepared.cache_dropped,
                 prepare_s=prepared.prepare_s,
-                sync_s=_sync(),
+                sync_s=sync_s,
                 device_before=before,
-                device_after=counters.read_counters(device) if device else None,
+                device_after=after,
             )
             if capture.exit_code != 0:
                 return replace(run, validity=(_failure(capture),))
