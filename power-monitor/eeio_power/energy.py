@@ -32,7 +32,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from operator import mul, sub, truediv
 
 from eeio_power.meters import Channel
 from eeio_power.reading import Domain, EnergyReading, Kind
@@ -97,27 +97,39 @@ class ChannelEnergy:
 
 
 @dataclass(frozen=True)
-class _Stretch:
-    """The time between two neighbouring readings, or before the first or after the last one."""
+class _Stretches:
+    """The times between neighbouring readings, and before the first and after the last one.
 
-    start_s: float
-    end_s: float
-    power_w: float
-    """Mean power held over it, W."""
-    last_power_w: float
-    """Power of the stretch before it: how far the power moved, W."""
-    inner: bool
-    """Between two readings."""
-    closed: bool
-    """A reading stands at its end."""
+    They stand in columns, and only the first and the last touching one are clipped, because days
+    of samples have to be integrated quickly.
+    """
+
+    starts_s: Sequence[float]
+    ends_s: Sequence[float]
+    powers_w: Sequence[float]
+    """Mean power held over each, W."""
+    last_powers_w: Sequence[float]
+    """Power of the one before: how far the power moved, W."""
+    head: bool
+    """The first one lies before the first reading."""
+    tail: bool
+    """The last one lies after the last reading: no reading stands at its end."""
 
     @property
-    def length_s(self) -> float:
-        return self.end_s - self.start_s
+    def inner(self) -> range:
+        """Those between two readings."""
+        return range(int(self.head), len(self.starts_s) - int(self.tail))
 
-    def inside_s(self, start_s: float, end_s: float) -> float:
-        """How much of it lies in the window, s."""
-        return max(0.0, min(self.end_s, end_s) - max(self.start_s, start_s))
+    def length_s(self, k: int) -> float:
+        return self.ends_s[k] - self.starts_s[k]
+
+    def inside_s(self, k: int, start_s: float, end_s: float) -> float:
+        """How much of one lies in the window, s."""
+        return max(0.0, min(self.ends_s[k], end_s) - max(self.starts_s[k], start_s))
+
+    def touching(self, start_s: float, end_s: float) -> range:
+        """Those of which a part lies in the window."""
+        return range(bisect_right(self.ends_s, start_s), bisect_left(self.starts_s, end_s))
 
 
 def channel_energy(
@@ -137,7 +149,7 @@ def channel_energy(
     if not start_s < end_s or not math.isfinite(end_s - start_s):
         return _invalid(channel, 0, f"the window from {start_s} s to {end_s} s has no length")
     low, high = bisect_right(times_s, start_s), bisect_right(times_s, end_s)
-    samples = sum(1 for i in range(low, high) if not math.isnan(values[i]))
+    samples = high - low - sum(map(math.isnan, values[low:high]))
     if samples == 0:
         failed = f": {high - low} reads failed" if high > low else ""
         return _invalid(
@@ -147,22 +159,36 @@ def channel_energy(
             lost=high - low,
         )
     readings = _readings_around(times_s, values, start_s, end_s)
-    stretches, broken = _stretches(channel, readings, native_period_s, start_s, end_s)
-    if not stretches:
+    stretches, broken = _stretches(channel, *readings, native_period_s, start_s, end_s)
+    if stretches is None:
         return _invalid(channel, samples, *broken)
-    touching = [s for s in stretches if s.inside_s(start_s, end_s) > 0.0]
-    energy_j = math.fsum(s.power_w * s.inside_s(start_s, end_s) for s in touching)
     window_s = end_s - start_s
+    touching = stretches.touching(start_s, end_s)
+    first, last = touching[0], touching[-1]
+    lengths_s = list(
+        map(sub, stretches.ends_s[first : last + 1], stretches.starts_s[first : last + 1])
+    )
+    inside_s = lengths_s.copy()
+    for k in (first, last):
+        inside_s[k - first] = stretches.inside_s(k, start_s, end_s)
+    energy_j = math.fsum(map(mul, stretches.powers_w[first : last + 1], inside_s))
+    longest_s = max(lengths_s)
+    late = [first + k for k, s in enumerate(lengths_s) if s > LATE_PERIODS * period_s]
     reasons = (
         *broken,
-        *_gap_reasons(channel, touching, period_s, start_s, end_s),
+        *_gap_reasons(channel, stretches, late, period_s, start_s, end_s),
         *_still_reasons(channel, energy_j, native_period_s, window_s),
     )
     if channel.quantity == "energy_j":
         quantisation_j, gaps_j = channel.resolution, 0.0
     else:
         quantisation_j = channel.resolution / 2.0 * window_s
-        gaps_j = _gaps_j(stretches, touching, period_s, native_period_s, start_s, end_s)
+        around_w = (
+            [*stretches.powers_w, *_readings_w(times_s, values, start_s, end_s)] if late else []
+        )
+        spread_w = max(around_w, default=0.0) - min(around_w, default=0.0)
+        gaps_j = _gaps_j(stretches, touching, late, spread_w, native_period_s, start_s, end_s)
+    seen_s = math.fsum(inside_s) - _unseen_s(channel, stretches, late, period_s, start_s, end_s)
     return ChannelEnergy(
         channel=channel.name,
         energy_j=None if reasons else energy_j,
@@ -170,10 +196,10 @@ def channel_energy(
         quantisation_j=quantisation_j,
         edges_j=sum(_edge_j(stretches, edge_s, native_period_s) for edge_s in (start_s, end_s)),
         gaps_j=gaps_j,
-        coverage=min(1.0, _seen_s(channel, touching, period_s, start_s, end_s) / window_s),
-        largest_gap_s=max(s.length_s for s in touching),
+        coverage=min(1.0, max(0.0, seen_s) / window_s),
+        largest_gap_s=longest_s,
         samples=samples,
-        lost=sum(_lost(s, period_s, start_s, end_s) for s in touching),
+        lost=sum(_lost(stretches, k, period_s, start_s, end_s) for k in {*late, last}),
         reasons=reasons,
     )
 
@@ -257,60 +283,81 @@ def _invalid(channel: Channel, samples: int, *reasons: str, lost: int = 0) -> Ch
 
 def _readings_around(
     times_s: Sequence[float], values: Sequence[float], start_s: float, end_s: float
-) -> list[tuple[float, float]]:
-    """The readings that did not fail, from one window length before to one after the window.
+) -> tuple[list[float], list[float]]:
+    """Times and values of the readings that did not fail, and some on either side.
 
-    Reaches farther where needed to hold one reading (and the one before it, whose distance says
-    how the first is held) at or outside either end of the window.
+    Three at or before the window (one to hold, the one before it, whose distance says how, and one
+    more for the highest power near the edge), two at or after it, as far away as they are.
     """
-    length_s = end_s - start_s
-    low, high = bisect_left(times_s, start_s - length_s), bisect_right(times_s, end_s + length_s)
-    count = len(times_s)
-    before = [i for i in range(low, bisect_right(times_s, start_s)) if not math.isnan(values[i])]
-    wanted = 2 - len(before)
+    low, high = bisect_right(times_s, start_s), bisect_left(times_s, end_s)
+    count, wanted = len(times_s), 3
     while low > 0 and wanted > 0:
         low -= 1
         wanted -= 0 if math.isnan(values[low]) else 1
-    after_end = any(not math.isnan(values[i]) for i in range(bisect_left(times_s, end_s), high))
-    while high < count and not after_end:
-        after_end = not math.isnan(values[high])
+    wanted = 2
+    while high < count and wanted > 0:
+        wanted -= 0 if math.isnan(values[high]) else 1
         high += 1
-    return [(times_s[i], values[i]) for i in range(low, high) if not math.isnan(values[i])]
+    found_s, found = list(times_s[low:high]), list(values[low:high])
+    if any(map(math.isnan, found)):
+        kept = [(t, v) for t, v in zip(found_s, found, strict=True) if not math.isnan(v)]
+        found_s, found = [t for t, _ in kept], [v for _, v in kept]
+    return found_s, found
 
 
 def _stretches(
     channel: Channel,
-    readings: Sequence[tuple[float, float]],
+    times_s: list[float],
+    values: list[float],
     native_period_s: float,
     start_s: float,
     end_s: float,
-) -> tuple[list[_Stretch], tuple[str, ...]]:
+) -> tuple[_Stretches | None, tuple[str, ...]]:
     """Stretches that cover the window, in order, and what is wrong with those that touch it."""
-    stretches: list[_Stretch] = []
+    starts_s, ends_s = times_s[:-1], times_s[1:]
     broken: list[str] = []
-    for (a_s, a), (b_s, b) in pairwise(readings):
-        if channel.quantity == "power_w":
-            power_w, last_w, problem = b, a, None
-        else:
-            step_j = counter_step_j(a, b, channel.range_j)
-            problem = _step_problem(channel, step_j, b_s - a_s, native_period_s)
-            power_w = (step_j or 0.0) / (b_s - a_s)
-            last_w = stretches[-1].power_w if stretches else power_w
-        stretch = _Stretch(a_s, b_s, power_w, last_w, inner=True, closed=True)
-        if problem and stretch.inside_s(start_s, end_s) > 0.0:
-            broken.append(problem)
-        stretches.append(stretch)
-    if channel.quantity == "energy_j" and not stretches:
-        return [], (f"{channel.name}: one counter reading only; energy needs two",)
-    first_s, first = readings[0]
-    last_s, last = readings[-1]
-    if channel.quantity == "energy_j":
-        first, last = stretches[0].power_w, stretches[-1].power_w
-    if start_s < first_s:
-        stretches.insert(0, _Stretch(start_s, first_s, first, first, inner=False, closed=True))
-    if last_s < end_s:
-        stretches.append(_Stretch(last_s, end_s, last, last, inner=False, closed=False))
+    if channel.quantity == "power_w":
+        powers_w, last_powers_w = values[1:], values[:-1]
+        first_w, last_w = values[0], values[-1]
+    elif not starts_s:
+        return None, (f"{channel.name}: one counter reading only; energy needs two",)
+    else:
+        lengths_s = list(map(sub, ends_s, starts_s))
+        steps_j = list(map(sub, values[1:], values[:-1]))
+        for k in _doubtful_steps(channel, steps_j, lengths_s, native_period_s):
+            step_j = counter_step_j(values[k], values[k + 1], channel.range_j)
+            problem = _step_problem(channel, step_j, lengths_s[k], native_period_s)
+            steps_j[k] = step_j or 0.0
+            if problem and min(ends_s[k], end_s) > max(starts_s[k], start_s):
+                broken.append(problem)
+        powers_w = list(map(truediv, steps_j, lengths_s))
+        last_powers_w = [powers_w[0], *powers_w[:-1]]
+        first_w, last_w = powers_w[0], powers_w[-1]
+    head, tail = start_s < times_s[0], times_s[-1] < end_s
+    if head:
+        starts_s, ends_s = [start_s, *starts_s], [times_s[0], *ends_s]
+        powers_w, last_powers_w = [first_w, *powers_w], [first_w, *last_powers_w]
+    if tail:
+        starts_s, ends_s = [*starts_s, times_s[-1]], [*ends_s, end_s]
+        powers_w, last_powers_w = [*powers_w, last_w], [*last_powers_w, last_w]
+    stretches = _Stretches(starts_s, ends_s, powers_w, last_powers_w, head, tail)
     return stretches, tuple(broken)
+
+
+def _doubtful_steps(
+    channel: Channel,
+    steps_j: Sequence[float],
+    lengths_s: Sequence[float],
+    native_period_s: float,
+) -> list[int]:
+    """Steps of a counter that wrapped, or that `_step_problem` has to look at."""
+    limit_s = wrap_limit_s(channel)
+    most_w = math.inf if channel.max_power_w is None else JUMP_FACTOR * channel.max_power_w
+    return [
+        k
+        for k, (step_j, length_s) in enumerate(zip(steps_j, lengths_s, strict=True))
+        if step_j < 0.0 or length_s > limit_s or step_j > most_w * (length_s + native_period_s)
+    ]
 
 
 def _step_problem(
@@ -335,15 +382,22 @@ def _step_problem(
 
 
 def _gap_reasons(
-    channel: Channel, touching: Sequence[_Stretch], period_s: float, start_s: float, end_s: float
+    channel: Channel,
+    stretches: _Stretches,
+    late: Sequence[int],
+    period_s: float,
+    start_s: float,
+    end_s: float,
 ) -> list[str]:
     limit_s = gap_limit_s(period_s)
     reasons = []
-    for s in touching:
-        whole = s.inner and start_s <= s.start_s and s.end_s <= end_s
-        if s.length_s > limit_s and not (channel.quantity == "energy_j" and whole):
+    for k in late:
+        length_s = stretches.length_s(k)
+        inside = start_s <= stretches.starts_s[k] and stretches.ends_s[k] <= end_s
+        whole = k in stretches.inner and inside
+        if length_s > limit_s and not (channel.quantity == "energy_j" and whole):
             reasons.append(
-                f"{channel.name}: {s.length_s:.1f} s without a reading, more than the limit of "
+                f"{channel.name}: {length_s:.1f} s without a reading, more than the limit of "
                 f"{limit_s:.1f} s"
             )
     return reasons
@@ -362,64 +416,84 @@ def _still_reasons(
     return []
 
 
-def _edge_j(stretches: Sequence[_Stretch], edge_s: float, native_period_s: float) -> float:
+def _edge_j(stretches: _Stretches, edge_s: float, native_period_s: float) -> float:
     """Limit of the error of cutting a stretch at `edge_s`, J."""
-    cut = min(
-        bisect_left([s.end_s for s in stretches], edge_s),
-        len(stretches) - 1,
-    )
-    near_w = max(abs(s.power_w) for s in stretches[max(0, cut - 1) : cut + 2])
-    stretch = stretches[cut]
-    if stretch.inner:
-        unsure_s = min(edge_s - stretch.start_s, stretch.end_s - edge_s)
+    cut = min(bisect_left(stretches.ends_s, edge_s), len(stretches.ends_s) - 1)
+    near_w = max(abs(power_w) for power_w in stretches.powers_w[max(0, cut - 1) : cut + 2])
+    if cut in stretches.inner:
+        unsure_s = min(edge_s - stretches.starts_s[cut], stretches.ends_s[cut] - edge_s)
     else:
-        unsure_s = stretch.length_s
+        unsure_s = stretches.length_s(cut)
     return near_w * max(native_period_s / 2.0, unsure_s)
 
 
+def _readings_w(
+    times_s: Sequence[float], values: Sequence[float], start_s: float, end_s: float
+) -> list[float]:
+    """The power readings from one window length before the window to one after it, W."""
+    length_s = end_s - start_s
+    low, high = bisect_left(times_s, start_s - length_s), bisect_right(times_s, end_s + length_s)
+    return [value for value in values[low:high] if not math.isnan(value)]
+
+
 def _gaps_j(
-    stretches: Sequence[_Stretch],
-    touching: Sequence[_Stretch],
-    period_s: float,
+    stretches: _Stretches,
+    touching: range,
+    late: Sequence[int],
+    spread_w: float,
     native_period_s: float,
     start_s: float,
     end_s: float,
 ) -> float:
     """Limit of the error of holding power over time that no reading averages, J."""
-    powers = [s.power_w for s in stretches]
-    spread_w = max(powers) - min(powers)
-    lost_j = 0.0
-    slow_j2 = 0.0
-    for s in touching:
-        if not s.inner:
-            continue  # before the first or after the last reading: the edge's error holds it
-        # The reading at the end averages one native period: the rest of the stretch is unseen.
-        unseen_s = s.inside_s(start_s, min(end_s, s.end_s - native_period_s))
-        if s.length_s > LATE_PERIODS * period_s:
-            lost_j += spread_w * unseen_s
+    # The reading at the end averages one native period: the rest of the stretch is unseen. Before
+    # the first or after the last reading, the edge's error holds it.
+    unseen = [
+        (k, unseen_s)
+        for k in range(max(touching.start, stretches.inner.start),
+                       min(touching.stop, stretches.inner.stop))
+        if (unseen_s := stretches.ends_s[k] - native_period_s - stretches.starts_s[k]) > 0.0
+    ]  # fmt: skip
+    is_late = set(late)
+    lost_j = slow_j2 = 0.0
+    for k, _ in unseen:
+        inside_s = stretches.inside_s(k, start_s, min(end_s, stretches.ends_s[k] - native_period_s))
+        if k in is_late:
+            lost_j += spread_w * inside_s
         else:
-            slow_j2 += ((s.power_w - s.last_power_w) * unseen_s) ** 2
+            moved_w = stretches.powers_w[k] - stretches.last_powers_w[k]
+            slow_j2 += (moved_w * inside_s) ** 2
     return math.sqrt(lost_j**2 + slow_j2)
 
 
-def _seen_s(
-    channel: Channel, touching: Sequence[_Stretch], period_s: float, start_s: float, end_s: float
+def _unseen_s(
+    channel: Channel,
+    stretches: _Stretches,
+    late: Sequence[int],
+    period_s: float,
+    start_s: float,
+    end_s: float,
 ) -> float:
-    """Time of the window that readings account for, s."""
-    seen_s = 0.0
-    for s in touching:
-        if not s.closed or (channel.quantity == "energy_j" and not s.inner):
-            continue
-        if channel.quantity == "energy_j" or s.length_s <= LATE_PERIODS * period_s:
-            seen_s += s.inside_s(start_s, end_s)
-        else:
-            seen_s += s.inside_s(max(start_s, s.end_s - period_s), end_s)
-    return seen_s
+    """Time of the window that no reading accounts for, s."""
+    counter = channel.quantity == "energy_j"
+    unseen_s = 0.0
+    ends = [0] if stretches.head and counter else []
+    ends += [len(stretches.starts_s) - 1] if stretches.tail else []
+    for k in {*late, *ends}:
+        inside_s = stretches.inside_s(k, start_s, end_s)
+        if k in ends:
+            unseen_s += inside_s
+        elif not counter:
+            # The reading at its end speaks for one period.
+            since_s = max(start_s, stretches.ends_s[k] - period_s)
+            unseen_s += inside_s - stretches.inside_s(k, since_s, end_s)
+    return unseen_s
 
 
-def _lost(s: _Stretch, period_s: float, start_s: float, end_s: float) -> int:
+def _lost(stretches: _Stretches, k: int, period_s: float, start_s: float, end_s: float) -> int:
     """Readings that should have come inside the stretch and the window."""
-    if not s.closed:
-        return int(s.length_s / period_s)
-    steps = round(s.length_s / period_s)
-    return sum(1 for k in range(1, steps) if start_s < s.start_s + s.length_s * k / steps <= end_s)
+    begin_s, length_s = stretches.starts_s[k], stretches.length_s(k)
+    if stretches.tail and k == len(stretches.starts_s) - 1:
+        return int(length_s / period_s)
+    steps = round(length_s / period_s)
+    return sum(1 for j in range(1, steps) if start_s < begin_s + length_s * j / steps <= end_s)

@@ -249,6 +249,7 @@ class _MeterLoop:
         self._clock = clock
         self._keep_s = keep_s
         self._forgotten = 0
+        self._taken = 0
         self._paces_itself = bool(getattr(meter, "paces_itself", False))
         self._changed = threading.Condition()
         self._thread = threading.Thread(
@@ -305,9 +306,10 @@ class _MeterLoop:
     def samples_from(self, first: int) -> list[tuple[float, tuple[float, ...]]]:
         """The reads from the `first` one on, as (monotonic s, values)."""
         with self._changed:
+            self._taken = self._forgotten + len(self._times_s)
             return [
                 (self._times_s[i], tuple(column[i] for column in self._values))
-                for i in range(max(0, first - self._forgotten), len(self._times_s))
+                for i in range(first - self._forgotten, len(self._times_s))
             ]
 
     def snapshot(self) -> MeterSamples:
@@ -426,7 +428,9 @@ class _MeterLoop:
     def _forget(self, now_s: float) -> None:
         if now_s - self._times_s[0] <= KEEP_SLACK * self._keep_s:
             return
-        old = bisect_left(self._times_s, now_s - self._keep_s)
+        # What the file does not have yet stays.
+        written = self._taken - self._forgotten
+        old = min(bisect_left(self._times_s, now_s - self._keep_s), written)
         for column in (self._times_s, *self._values):
             del column[:old]
         self._forgotten += old

@@ -1,12 +1,24 @@
 """Reading numbers out of sysfs and procfs."""
 
+import os
 import re
 from pathlib import Path
+
+# sysfs gives a page at most; /proc/stat of a large machine is longer.
+_CHUNK = 1 << 16
 
 
 def read_text(path: Path) -> str:
     """The file's text without surrounding white space. Raises OSError as the kernel gave it."""
-    return path.read_text(encoding="ascii", errors="replace").strip()
+    # Several times as fast as a text file of Python's, and this is read ten times a second.
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        data = b""
+        while more := os.read(fd, _CHUNK):
+            data += more
+    finally:
+        os.close(fd)
+    return data.decode("ascii", errors="replace").strip()
 
 
 def read_int(path: Path) -> int:

@@ -1,0 +1,91 @@
+"""What sampling costs: CPU time and memory of the sampler at 10 Hz, alone in a process.
+
+    python benchmarks/power_cost.py [SECONDS] [--peer PYTHON]
+
+RAPL with 6 zones (three packages with DRAM, counters of a simulated tree in memory), and IPMI at
+10 Hz by a stand-in of `ipmitool shell` whose own time is not counted; ipmitool's would be. With
+--peer, a Python that has codecarbon is measured beside it, reading every second.
+
+Goals: 0.1 % of one core for RAPL, 0.5 % for IPMI, 40 MB.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from eeio_power.simulators import FakeRapl
+from eeio_power.simulators.ipmitool import install_fake_ipmitool
+from eeio_power.simulators.powercap import default_zones
+from eeio_power.simulators.tree import write_tree
+
+CHILD = """
+import os, resource, sys, time
+from pathlib import Path
+from eeio_power.meters import open_meters
+from eeio_power.sampler import Sampler
+spec, root, samples, seconds = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), float(sys.argv[4])
+meters = open_meters([spec], root)
+with Sampler(meters, samples, 10.0) as sampler:
+    time.sleep(2.0)
+    before, begun_s = time.process_time(), time.monotonic()
+    time.sleep(seconds)
+    used_s, took_s = time.process_time() - before, time.monotonic() - begun_s
+    rate = sampler.rates()[0]
+for meter in meters:
+    meter.close()
+peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(f"{100 * used_s / took_s:.3f} % of a core, {peak_mb:.1f} MB, {rate.achieved_hz:.2f} Hz, "
+      f"{rate.failed_reads} failed")
+"""
+
+PEER = """
+import logging, resource, sys, time
+logging.disable(logging.CRITICAL)
+from codecarbon import OfflineEmissionsTracker
+tracker = OfflineEmissionsTracker(country_iso_code="ESP", measure_power_secs=1, save_to_file=False,
+                                  allow_multiple_runs=True)
+tracker.start()
+time.sleep(3.0)
+before, begun_s = time.process_time(), time.monotonic()
+time.sleep(float(sys.argv[1]))
+used_s, took_s = time.process_time() - before, time.monotonic() - begun_s
+tracker.stop()
+peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(f"{100 * used_s / took_s:.3f} % of a core, {peak_mb:.1f} MB, 1 Hz")
+"""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("seconds", nargs="?", type=float, default=30.0)
+    parser.add_argument("--peer", help="a Python that has codecarbon")
+    arguments = parser.parse_args()
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        root = Path(folder)
+        FakeRapl(root / "sys/class/powercap", default_zones(packages=3))
+        write_tree(root, {"dev/ipmi0": "", "watts": "301"})
+        install_fake_ipmitool(root / "bin", root / "watts")
+        for name, spec in (("rapl, 6 zones", "rapl"), ("ipmi", "ipmi,period_s=0.1")):
+            words = [spec, str(root), str(root / "samples.gz"), str(arguments.seconds)]
+            print(f"{name:15}{_run([sys.executable, '-c', CHILD, *words], root / 'bin')}")
+        if arguments.peer:
+            words = [arguments.peer, "-c", PEER, str(arguments.seconds)]
+            print(f"{'codecarbon':15}{_run(words, root / 'bin')}")
+    return 0
+
+
+def _run(command: list[str], folder: Path) -> str:
+    environment = {"PATH": f"{folder}:/usr/bin:/bin:/usr/sbin", "PYTHONPATH": ":".join(sys.path)}
+    if command[1] == "-c" and command[0] != sys.executable:
+        environment.pop("PYTHONPATH")
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=600, check=False
+    )
+    return done.stdout.strip() or f"failed: {done.stderr.strip()[-300:]}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,161 @@
+"""Load pulses that find how far a logged meter's clock is ahead of this machine's.
+
+The machine is loaded and left idle in turn, for times that follow no rhythm, so that the pattern
+fits its log at one place only. The offset is where the mean power of the loaded times exceeds that
+of the idle ones most.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+from eeio_power.errors import PowerError
+
+PULSES = 10
+SHORTEST_S = 2.0
+LONGEST_S = 5.0
+SEARCH_S = 60.0
+# The best place must beat this share of the log's own range, or the pulses are not in it.
+MIN_CONTRAST = 0.3
+COARSE_S = 0.1
+FINE_S = 0.01
+
+_SPIN = "while True: pass"
+
+
+@dataclass(frozen=True)
+class Pulse:
+    """A time in which the machine was loaded, s on some clock."""
+
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True)
+class Offset:
+    """How far the log's clock is ahead, s, with its limit of error."""
+
+    offset_s: float
+    uncertainty_s: float
+    contrast_w: float
+    """Mean power loaded minus idle, where the pulses fit best."""
+
+
+def pulse_lengths_s(count: int, seed: int = 1) -> list[tuple[float, float]]:
+    """(loaded, idle) seconds of each pulse: irregular, and the same every time."""
+    draw = random.Random(seed)
+    return [
+        (draw.uniform(SHORTEST_S, LONGEST_S), draw.uniform(SHORTEST_S, LONGEST_S))
+        for _ in range(count)
+    ]
+
+
+def make_pulses(
+    count: int = PULSES, clock: Callable[[], float] = time.time, workers: int | None = None
+) -> list[Pulse]:
+    """Load every CPU in pulses; returns when they were, on `clock`."""
+    pulses = []
+    with _workers(workers or os.cpu_count() or 1) as processes:
+        for loaded_s, idle_s in pulse_lengths_s(count):
+            time.sleep(idle_s)
+            start_s = clock()
+            _send(processes, signal.SIGCONT)
+            time.sleep(loaded_s)
+            _send(processes, signal.SIGSTOP)
+            pulses.append(Pulse(start_s, clock()))
+        time.sleep(SHORTEST_S)
+    return pulses
+
+
+def find_offset(
+    times_s: Sequence[float],
+    power_w: Sequence[float],
+    pulses: Sequence[Pulse],
+    search_s: float = SEARCH_S,
+) -> Offset:
+    """Where the pulses fit the log best, within `search_s` either way.
+
+    Each value is the mean of the time up to it. Raises PowerError if the pulses are not in the log.
+    """
+    if len(times_s) < 3 or len(pulses) < 2:
+        raise PowerError("three readings and two pulses are needed at least")
+    energy = _Energy(times_s, power_w)
+    coarse = [
+        k * COARSE_S for k in range(-round(search_s / COARSE_S), round(search_s / COARSE_S) + 1)
+    ]
+    rough_s = max(coarse, key=lambda d: energy.contrast_w(pulses, d))
+    fine = [rough_s + k * FINE_S for k in range(-20, 21)]
+    best_s = max(fine, key=lambda d: energy.contrast_w(pulses, d))
+    contrast_w = energy.contrast_w(pulses, best_s)
+    ordered = sorted(power_w)
+    spread_w = ordered[int(0.95 * (len(ordered) - 1))] - ordered[int(0.05 * (len(ordered) - 1))]
+    if contrast_w <= 0.0 or contrast_w < MIN_CONTRAST * spread_w:
+        raise PowerError(
+            f"the load pulses are not to be seen in the log within {search_s:g} s; does it cover "
+            "them, is its time zone right, and does it measure this machine? (--search)"
+        )
+    gaps = sorted(b - a for a, b in pairwise(times_s))
+    # Within one of the log's periods nobody knows where an edge was; the pulses' 2 n edges fall
+    # at different places in theirs, but a limit of error does not shrink with that.
+    return Offset(best_s, max(FINE_S, gaps[len(gaps) // 2] / 2.0), contrast_w)
+
+
+class _Energy:
+    """The integral of a log, held from each reading back to the one before."""
+
+    def __init__(self, times_s: Sequence[float], power_w: Sequence[float]) -> None:
+        self._times_s = times_s
+        self._power_w = power_w
+        steps = [
+            power_w[k] * (times_s[k] - times_s[k - 1]) if k else 0.0 for k in range(len(times_s))
+        ]
+        self._sum_j = list(accumulate(steps))
+
+    def until_j(self, time_s: float) -> float:
+        k = bisect_left(self._times_s, time_s)
+        if k == 0:
+            return self._power_w[0] * (time_s - self._times_s[0])
+        if k == len(self._times_s):
+            return self._sum_j[-1] + self._power_w[-1] * (time_s - self._times_s[-1])
+        return self._sum_j[k] - self._power_w[k] * (self._times_s[k] - time_s)
+
+    def contrast_w(self, pulses: Sequence[Pulse], ahead_s: float) -> float:
+        """Mean power of the pulses minus that of the times between them, the log `ahead_s`."""
+        on_j = off_j = on_s = off_s = 0.0
+        for pulse in pulses:
+            on_j += self.until_j(pulse.end_s + ahead_s) - self.until_j(pulse.start_s + ahead_s)
+            on_s += pulse.end_s - pulse.start_s
+        for before, after in pairwise(pulses):
+            off_j += self.until_j(after.start_s + ahead_s) - self.until_j(before.end_s + ahead_s)
+            off_s += after.start_s - before.end_s
+        return on_j / on_s - off_j / off_s
+
+
+@contextmanager
+def _workers(count: int) -> Iterator[list["subprocess.Popen[bytes]"]]:
+    """Processes that spin, stopped for now; gone afterwards, whatever happens."""
+    processes: list[subprocess.Popen[bytes]] = []
+    try:
+        for _ in range(count):
+            processes.append(subprocess.Popen([sys.executable, "-S", "-E", "-c", _SPIN]))
+        _send(processes, signal.SIGSTOP)
+        yield processes
+    finally:
+        for process in processes:
+            process.kill()
+        for process in processes:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(5.0)
+
+
+def _send(processes: Sequence["subprocess.Popen[bytes]"], signum: int) -> None:
+    for process in processes:
+        process.send_signal(signum)

@@ -1,0 +1,94 @@
+"""Where the power goes: system, package, dram, device, and the rest.
+
+    rest = system - package - dram - device
+
+with what is not in any of the parts: boards, fans, and, where the system is measured at the wall,
+the losses of the power supply. A part that was not measured stays in the rest, which says so.
+
+Idle power is stored as it was measured. What a load costs above idle is a view of two breakdowns
+(`above_idle`), made where a table wants it.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from eeio_power.reading import Domain, EnergyReading, Kind
+
+Part = Literal["system", "package", "dram", "device", "rest"]
+PARTS: tuple[Domain, ...] = ("package", "dram", "device")
+ALL: tuple[Part, ...] = ("system", "package", "dram", "device", "rest")
+
+_WORST_LAST: tuple[Kind, ...] = ("measured", "device-reported", "modelled")
+
+
+@dataclass(frozen=True)
+class Share:
+    """One part's mean power over a window. None where it is not known, with the reason."""
+
+    part: Part
+    power_w: float | None
+    uncertainty_w: float | None
+    """Limit of error of `power_w`, W."""
+    kind: Kind | None
+    meter: str | None
+    reason: str | None = None
+
+
+def breakdown(readings: Sequence[EnergyReading], window_s: float) -> tuple[Share, ...]:
+    """One share a part, in the order of `ALL`, from the readings of one window of `window_s`.
+
+    Where several meters read one domain, the better kind and then the smaller limit of error wins;
+    modelled values are never subtracted from measured ones.
+    """
+    shares = {domain: _share(domain, readings, window_s) for domain in ("system", *PARTS)}
+    return (*shares.values(), _rest(shares["system"], [shares[part] for part in PARTS]))
+
+
+def above_idle(busy: Sequence[Share], idle: Sequence[Share]) -> tuple[Share, ...]:
+    """What the load costs above idle, part by part (figure 6's view; never stored)."""
+    return tuple(_difference(b, i) for b, i in zip(busy, idle, strict=True))
+
+
+def _share(domain: Domain, readings: Sequence[EnergyReading], window_s: float) -> Share:
+    found = [r for r in readings if r.domain == domain]
+    valid = [r for r in found if r.valid and r.power_w is not None]
+    if not valid:
+        reason = "; ".join(found[0].reasons) if found else f"no meter reads {domain}"
+        return Share(domain, None, None, None, None, reason)
+    best = min(valid, key=lambda r: (_WORST_LAST.index(r.kind), r.uncertainty_j or 0.0))
+    uncertainty_w = (best.uncertainty_j or 0.0) / window_s
+    return Share(domain, best.power_w, uncertainty_w, best.kind, best.meter)
+
+
+def _rest(system: Share, parts: Sequence[Share]) -> Share:
+    if system.power_w is None or system.uncertainty_w is None:
+        return Share("rest", None, None, None, None, f"the system is not known: {system.reason}")
+    if system.kind == "modelled":
+        return Share("rest", None, None, None, None, "the system is an estimate")
+    known = [p for p in parts if p.power_w is not None and p.kind != "modelled"]
+    unknown = [p.part for p in parts if p not in known]
+    power_w = system.power_w - sum(p.power_w or 0.0 for p in known)
+    uncertainty_w = math.hypot(system.uncertainty_w, *(p.uncertainty_w or 0.0 for p in known))
+    if power_w < -uncertainty_w:
+        return Share(
+            "rest", None, None, None, None,
+            f"the parts say {-power_w:.1f} W more than the system: they are not parts of it",
+        )  # fmt: skip
+    kinds = [system.kind, *(p.kind for p in known)]
+    kind: Kind = "device-reported" if "device-reported" in kinds else "measured"
+    reason = f"holds {', '.join(unknown)} too: not measured" if unknown else None
+    return Share("rest", power_w, uncertainty_w, kind, None, reason)
+
+
+def _difference(busy: Share, idle: Share) -> Share:
+    for share, state in ((busy, "busy"), (idle, "idle")):
+        if share.power_w is None:
+            return Share(busy.part, None, None, None, None, f"{state}: {share.reason}")
+    if busy.meter != idle.meter or busy.kind != idle.kind:
+        reason = f"busy by {busy.meter}, idle by {idle.meter}: two meters are not compared"
+        return Share(busy.part, None, None, None, None, reason)
+    power_w = (busy.power_w or 0.0) - (idle.power_w or 0.0)
+    uncertainty_w = math.hypot(busy.uncertainty_w or 0.0, idle.uncertainty_w or 0.0)
+    return Share(busy.part, power_w, uncertainty_w, busy.kind, busy.meter, busy.reason)

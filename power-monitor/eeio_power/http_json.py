@@ -1,0 +1,174 @@
+"""JSON over HTTP from meters on the network: a time limit, a size limit, no redirects."""
+
+import base64
+import http.client
+import json
+import os
+import ssl
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from eeio_power.errors import PowerError
+
+LONGEST_ANSWER = 1 << 20
+CHUNK = 1 << 14
+TIMEOUT_S = 2.0
+
+OPTIONS = {
+    "user": "user name",
+    "password_file": "file whose first line is the password; default: $EEIO_METER_PASSWORD",
+    "cafile": "certificate to trust, for https",
+    "insecure": "yes: do not check the certificate of https",
+}
+PASSWORD_VARIABLE = "EEIO_METER_PASSWORD"
+
+
+class JsonClient:
+    """GETs of one server. Passwords are not part of its text representation, nor of any error."""
+
+    def __init__(
+        self,
+        url: str,
+        authorization: str | None = None,
+        context: ssl.SSLContext | None = None,
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise PowerError(f"{url}: not an address; give HOST or http://HOST[:PORT]")
+        if parts.username or parts.password:
+            raise PowerError(
+                f"{parts.hostname}: no passwords in addresses, which are stored with the results; "
+                "give user= and password_file="
+            )
+        self.host = parts.hostname
+        self.base = parts.path.rstrip("/")
+        self._secure = parts.scheme == "https"
+        self._port = parts.port
+        self._headers = {"Accept": "application/json", "Connection": "keep-alive"}
+        if authorization is not None:
+            self._headers["Authorization"] = authorization
+        self._context = context
+        self._timeout_s = timeout_s
+        self._connection: http.client.HTTPConnection | None = None
+
+    def get(self, path: str) -> Any:
+        """The decoded answer. Raises PowerError if there is none in time, or it is not JSON."""
+        kept = self._connection is not None
+        try:
+            return self._get(path)
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            # A server may drop a connection it has kept: once more, on a new one.
+            if not kept or isinstance(error, TimeoutError):
+                raise PowerError(
+                    f"{self.host}{_shown(path)}: {error or type(error).__name__}"
+                ) from error
+        try:
+            return self._get(path)
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            raise PowerError(
+                f"{self.host}{_shown(path)}: {error or type(error).__name__}"
+            ) from error
+
+    def close(self) -> None:
+        """Drop the connection; the next `get` makes a new one."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _get(self, path: str) -> Any:
+        deadline_s = time.monotonic() + self._timeout_s
+        connection = self._connected()
+        connection.request("GET", f"{self.base}{path}", headers=self._headers)
+        response = connection.getresponse()
+        data = bytearray()
+        while chunk := response.read1(CHUNK):
+            data += chunk
+            if len(data) > LONGEST_ANSWER:
+                raise http.client.HTTPException("an answer without end")
+            if time.monotonic() > deadline_s:
+                raise TimeoutError(f"no whole answer in {self._timeout_s:g} s")
+        # Read to its end, but the connection takes no request before it is closed.
+        response.close()
+        if response.status != 200:
+            self.close()
+            raise PowerError(
+                f"{self.host}{_shown(path)}: HTTP {response.status} {response.reason}"
+                + (": check user= and the password" if response.status in (401, 403) else "")
+            )
+        try:
+            return json.loads(data)
+        except ValueError as error:
+            raise PowerError(f"{self.host}{_shown(path)}: the answer is not JSON") from error
+
+    def _connected(self) -> http.client.HTTPConnection:
+        if self._connection is None:
+            if self._secure:
+                self._connection = http.client.HTTPSConnection(
+                    self.host, self._port, timeout=self._timeout_s, context=self._context
+                )
+            else:
+                self._connection = http.client.HTTPConnection(
+                    self.host, self._port, timeout=self._timeout_s
+                )
+        return self._connection
+
+
+def _shown(path: str) -> str:
+    """The path without its query, which may hold a password."""
+    return path.partition("?")[0]
+
+
+def client(spec: str, options: Mapping[str, str], url: str) -> JsonClient:
+    """A client as the options want it. Raises PowerError if they do not fit."""
+    authorization = None
+    if "user" in options:
+        text = f"{options['user']}:{password(spec, options)}"
+        authorization = f"Basic {base64.b64encode(text.encode()).decode('ascii')}"
+    context = None
+    try:
+        if url.startswith("https:"):
+            context = ssl.create_default_context(cafile=options.get("cafile"))
+            if options.get("insecure") == "yes":
+                context.check_hostname = False
+                context.verify_mode = ssl.CERT_NONE
+    except OSError as error:
+        raise PowerError(f"meter '{spec}': cafile={options['cafile']}: {error}") from error
+    try:
+        return JsonClient(url, authorization, context)
+    except (PowerError, ValueError) as error:
+        raise PowerError(f"meter '{spec}': {error}") from error
+
+
+def password(spec: str, options: Mapping[str, str]) -> str:
+    """From the file or the environment. Raises PowerError if neither has one."""
+    if "password_file" in options:
+        file = Path(options["password_file"])
+        try:
+            return file.read_text(encoding="utf-8").split("\n")[0]
+        except OSError as error:
+            raise PowerError(f"meter '{spec}': {file}: {error.strerror}") from error
+    found = os.environ.get(PASSWORD_VARIABLE)
+    if found is None:
+        raise PowerError(
+            f"meter '{spec}': no password; give password_file=FILE or set {PASSWORD_VARIABLE}"
+        )
+    return found
+
+
+def number_at(answer: Any, *keys: str | int) -> float | None:
+    """The finite number at `answer[key][key]...`; None if it is not there, null, or no number."""
+    for key in keys:
+        try:
+            answer = answer[key]
+        except (KeyError, IndexError, TypeError):
+            return None
+    # A bool is an int to Python; JSON's NaN and Infinity are no measurements.
+    if isinstance(answer, bool) or not isinstance(answer, int | float):
+        return None
+    return float(answer) if abs(answer) < float("inf") else None

@@ -1,0 +1,532 @@
+"""A log that another program or a person wrote: oscilloscope, BenchVue, a meter read by hand.
+
+    csv:scope.csv,map=time:Timestamp+power_w:Power (W),tz=Europe/Madrid,offset_s=0.8
+
+`map` says which column is what, as `KEY:COLUMN` joined by `+`; COLUMN is its name in the header
+line, or `#3` for the third one. Keys:
+
+- the time: `time` (date and time, or Unix seconds), or `date` and `time` in two columns, or
+  `seconds` since `start=`;
+- what was logged: `power_w` (also `power_mw`, `power_kw`; several of them are added), or
+  `voltage_v` and `current_a` (also `_mv`, `_ma`), or a counter: `energy_wh` (also `energy_j`,
+  `energy_kwh`).
+
+Times without a zone need `tz=` (a name such as Europe/Madrid, `utc`, or +01:00). `offset_s` is how
+far the log's clock is ahead of this machine's: `eeio power calibrate` finds it.
+
+The log's encoding, delimiter and decimal sign are found out, or named by `encoding=`, `delimiter=`
+and `decimal=`. What instruments write for no value (9.91E+37, OL, ---, an empty cell) is a missing
+reading. A log whose clock runs backwards is refused, and so is one when this machine's clock was
+set after the meter was opened: nobody can say then what belongs together.
+"""
+
+import csv
+import math
+import re
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from itertools import pairwise
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from eeio_power.errors import PowerError
+from eeio_power.meters import Channel, Finding, Quantity, number_option
+from eeio_power.reading import DOMAINS, Kind
+
+OPTIONS = {
+    "file": "the log",
+    "map": "which column is what: time:NAME+power_w:NAME (see docs/meters.md)",
+    "tz": "time zone of times without one: Europe/Madrid, utc, +01:00",
+    "format": "how times are written, in strptime's letters (default: ISO 8601)",
+    "start": "time of second 0 (ISO 8601 with its zone), for 'seconds'",
+    "offset_s": "seconds that the log's clock is ahead of this machine's (may be negative)",
+    "delimiter": "comma, semicolon, tab, space or bar",
+    "decimal": "point or comma",
+    "encoding": "such as utf-8 or cp1252",
+    "domain": f"{', '.join(DOMAINS)} (default system)",
+    "accuracy": "limit of error as a share of the value (default 0.05)",
+    "resolution": "step of the values, W or J (default 0)",
+    "max_w": "highest power that can be true, W",
+    "period_s": "time between readings, s (default: what the log shows when it is opened, else 1)",
+}
+ARGUMENT = "file"
+
+KIND: Kind = "measured"
+NATIVE_PERIOD_S = 1.0
+ACCURACY = 0.05
+# SCPI instruments write 9.9E37 for overload and 9.91E37 for no number.
+SENTINEL = 9.8e37
+SENTINELS = frozenset(
+    (
+        "",
+        "-",
+        "--",
+        "---",
+        "ol",
+        "o.l.",
+        "ovld",
+        "overload",
+        "nan",
+        "n/a",
+        "na",
+        "null",
+        "inf",
+        "****",
+    )
+)
+# A log with more cells than this that are no numbers is read wrongly.
+MOST_DAMAGED = 0.05
+# Clocks are compared to this; a step is larger.
+CLOCK_SLACK_S = 0.05
+
+DELIMITERS = {"semicolon": ";", "tab": "\t", "comma": ",", "bar": "|", "space": " "}
+UNITS: Mapping[str, float] = {
+    "power_w": 1.0, "power_mw": 1e-3, "power_kw": 1e3,
+    "energy_j": 1.0, "energy_wh": 3600.0, "energy_kwh": 3.6e6,
+    "voltage_v": 1.0, "voltage_mv": 1e-3, "current_a": 1.0, "current_ma": 1e-3,
+}  # fmt: skip
+TIME_KEYS = ("time", "date", "seconds")
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_COMMA_NUMBER = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+_HEADER_UNIT = re.compile(r"[(\[/]\s*([mk]?(?:wh|w|v|a|j))\s*[)\]]?\s*$", re.I)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How to read a log; None where it is found out from the log itself."""
+
+    columns: tuple[tuple[str, str], ...]
+    """(key, column)."""
+    zone: tzinfo | None = None
+    time_format: str | None = None
+    start: float | None = None
+    """Unix s of second 0."""
+    delimiter: str | None = None
+    decimal_comma: bool | None = None
+    encoding: str | None = None
+
+
+@dataclass(frozen=True)
+class Log:
+    """A log as it was read: Unix seconds, rising, and W or J, NaN where a value is missing."""
+
+    times_s: list[float]
+    values: list[float]
+    damaged: int
+    """Cells that were no numbers."""
+
+
+def parse_map(text: str) -> tuple[tuple[str, str], ...]:
+    """`time:Time+power_w:Watts` -> (("time", "Time"), ("power_w", "Watts")). Raises PowerError."""
+    columns = []
+    for word in text.split("+"):
+        key, colon, column = word.partition(":")
+        key = key.strip()
+        if not colon or not column.strip():
+            raise PowerError(f"map: '{word}' is not KEY:COLUMN")
+        if key not in UNITS and key not in TIME_KEYS:
+            raise PowerError(
+                f"map: there is no key '{key}'; there are: {', '.join([*TIME_KEYS, *UNITS])}"
+            )
+        columns.append((key, column.strip()))
+    keys = [key for key, _ in columns]
+    if ("time" in keys) == ("seconds" in keys):
+        raise PowerError("map: name one time column, as time:NAME or seconds:NAME")
+    kinds = {key.partition("_")[0] for key in keys if key in UNITS}
+    if kinds not in ({"power"}, {"energy"}, {"voltage", "current"}):
+        raise PowerError("map: name power, or voltage and current, or an energy counter")
+    if len(keys) != len(set(keys)) and kinds != {"power"}:
+        raise PowerError("map: a key is named twice; only power columns are added up")
+    return tuple(columns)
+
+
+def quantity_of(columns: Sequence[tuple[str, str]]) -> Quantity:
+    """Whether the mapped columns give power or a counter."""
+    return "energy_j" if any(key.startswith("energy") for key, _ in columns) else "power_w"
+
+
+def decode(data: bytes, encoding: str | None) -> str:
+    """The log's text. Raises PowerError if it is not in the named encoding."""
+    if encoding is None:
+        if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+            encoding = "utf-16"
+        elif b"\0" in data[1:200:2] and b"\0" not in data[0:200:2]:
+            encoding = "utf-16-le"
+        else:
+            try:
+                return data.decode("utf-8-sig")
+            except UnicodeDecodeError:
+                encoding = "cp1252"
+    try:
+        return data.decode(encoding, errors="strict").removeprefix("\ufeff")
+    except (UnicodeDecodeError, LookupError) as error:
+        raise PowerError(f"the log is not in {encoding} ({error}); say encoding=") from error
+
+
+def parse_log(data: bytes, layout: Layout) -> Log:
+    """Read a log. Raises PowerError, with the line, if it does not fit the layout.
+
+    A last line without an end is being written, and is left out.
+    """
+    text = decode(data, layout.encoding)
+    lines = text.splitlines()
+    if text and not text.endswith(("\n", "\r")):
+        lines.pop()
+    delimiter, header, places = _find_columns(lines, layout)
+    rows = [
+        (number, _split(line, delimiter))
+        for number, line in enumerate(lines[header:], start=header + 1)
+        if line.strip()
+    ]
+    if not rows:
+        raise PowerError("the log holds no reading yet")
+    decimal_comma = layout.decimal_comma
+    if decimal_comma is None:
+        decimal_comma = delimiter != "," and _has_decimal_comma(rows, places)
+    reader = _RowReader(layout, places, decimal_comma)
+    for number, cells in rows:
+        reader.take(number, cells)
+    if reader.damaged > MOST_DAMAGED * reader.cells:
+        raise PowerError(
+            f"{reader.damaged} of {reader.cells} cells are no numbers, such as "
+            f"{reader.damaged_example}; check map=, delimiter= and decimal="
+        )
+    return Log(reader.times_s, reader.values, reader.damaged)
+
+
+class _RowReader:
+    """Collects rows; a class because each row is judged by the one before."""
+
+    def __init__(
+        self, layout: Layout, places: Sequence[tuple[str, int]], decimal_comma: bool
+    ) -> None:
+        self._layout = layout
+        self._places = places
+        self._decimal_comma = decimal_comma
+        self._counter = quantity_of([(key, "") for key, _ in places]) == "energy_j"
+        self._same = 1
+        self.times_s: list[float] = []
+        self.values: list[float] = []
+        self.cells = self.damaged = 0
+        self.damaged_example = ""
+
+    def take(self, number: int, cells: Sequence[str]) -> None:
+        """Add a row. Raises PowerError if its time is not one, or runs backwards."""
+        found = {key: cells[k].strip() if k < len(cells) else "" for key, k in self._places}
+        time_text = " ".join(found[key] for key in ("date", "time", "seconds") if key in found)
+        before_s = self.times_s[-1] if self.times_s else -math.inf
+        try:
+            time_s = self._time(time_text, before_s)
+        except ValueError as error:
+            raise PowerError(f"line {number}: '{time_text}' is no time ({error})") from error
+        if time_s < before_s:
+            raise PowerError(
+                f"line {number}: the log's clock runs backwards by {before_s - time_s:.3f} s: it "
+                "was set while logging; cut the log there"
+            )
+        value = self._value(number, cells)
+        if time_s > before_s:
+            self._same = 1
+            self.times_s.append(time_s)
+            self.values.append(value)
+        elif not math.isnan(value):
+            # A clock that shows whole seconds: the mean of the rows of one second.
+            self._same += 1
+            mean = self.values[-1] + (value - self.values[-1]) / self._same
+            self.values[-1] = value if self._counter or math.isnan(mean) else mean
+
+    def _value(self, number: int, cells: Sequence[str]) -> float:
+        """W or J of a row, NaN if a cell of it is missing."""
+        total, product = 0.0, 1.0
+        is_product = False
+        for key, k in self._places:
+            if key not in UNITS:
+                continue
+            part = self._number(number, cells[k].strip() if k < len(cells) else "") * UNITS[key]
+            if key.startswith(("voltage", "current")):
+                is_product = True
+                product *= part
+            else:
+                total += part
+        return product if is_product else total
+
+    def _number(self, number: int, text: str) -> float:
+        self.cells += 1
+        if text.lower() in SENTINELS:
+            return math.nan
+        plain = text.replace(",", ".") if self._decimal_comma else text
+        if not _NUMBER.fullmatch(plain):
+            self.damaged += 1
+            self.damaged_example = self.damaged_example or f"'{text}' in line {number}"
+            return math.nan
+        value = float(plain)
+        return math.nan if abs(value) >= SENTINEL else value
+
+    def _time(self, text: str, before_s: float) -> float:
+        """Unix s. Raises ValueError."""
+        plain = text.replace(",", ".") if self._decimal_comma else text
+        if any(key == "seconds" for key, _ in self._places):
+            return (self._layout.start or 0.0) + float(plain)
+        if self._layout.time_format is None and _NUMBER.fullmatch(plain):
+            seconds = float(plain)
+            if seconds < 1e9:
+                raise ValueError("a small number: map it as seconds:, with start=")
+            return seconds / 1e3 if seconds > 1e11 else seconds
+        if self._layout.time_format is None:
+            moment = datetime.fromisoformat(plain.replace("/", "-"))
+        else:
+            moment = datetime.strptime(text, self._layout.time_format)
+        if moment.tzinfo is not None:
+            return moment.timestamp()
+        if self._layout.zone is None:
+            raise ValueError("it has no zone: say tz=")
+        first_s = moment.replace(tzinfo=self._layout.zone).timestamp()
+        if first_s >= before_s:
+            return first_s
+        # The hour that comes twice in autumn: the second time.
+        second_s = moment.replace(tzinfo=self._layout.zone, fold=1).timestamp()
+        return second_s if second_s >= before_s else first_s
+
+
+class CsvMeter:
+    """A log, read when a window is asked for."""
+
+    kind: Kind = KIND
+
+    def __init__(
+        self,
+        spec: str,
+        name: str,
+        file: Path,
+        layout: Layout,
+        channel: Channel,
+        period_s: float,
+        offset_s: float,
+        clock_offset_s: Callable[[], float],
+    ) -> None:
+        self.spec = spec
+        self.name = name
+        self.native_period_s = period_s
+        self.channels: Sequence[Channel] = (channel,)
+        self._file = file
+        self._layout = layout
+        self._offset_s = offset_s
+        self._clock_offset_s = clock_offset_s
+        self._opened_offset_s = clock_offset_s()
+        self._seen: tuple[int, int] | None = None
+        self._log = Log([], [], 0)
+
+    def logged(self) -> tuple[Sequence[float], tuple[Sequence[float], ...]]:
+        """All readings, on this machine's monotonic clock. Raises PowerError."""
+        step_s = self._opened_offset_s - self._clock_offset_s()
+        if abs(step_s) > CLOCK_SLACK_S:
+            raise PowerError(
+                f"{self._file}: this machine's clock was set by {step_s:+.3f} s while measuring: "
+                "the log cannot be aligned"
+            )
+        try:
+            status = self._file.stat()
+            if self._seen != (status.st_mtime_ns, status.st_size):
+                self._log = parse_log(self._file.read_bytes(), self._layout)
+                self._seen = (status.st_mtime_ns, status.st_size)
+        except OSError as error:
+            raise PowerError(f"{self._file}: {error.strerror}") from error
+        except PowerError as error:
+            raise PowerError(f"{self._file}: {error}") from error
+        shift_s = self._opened_offset_s - self._offset_s
+        return [t + shift_s for t in self._log.times_s], (self._log.values,)
+
+    def read(self) -> Sequence[float | None]:
+        """The newest value of the log, for a look at it. Raises PowerError without one."""
+        _, (values,) = self.logged()
+        return [None if math.isnan(values[-1]) else values[-1]]
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+def open_meter(
+    spec: str,
+    options: Mapping[str, str],
+    root: Path,
+    clock_offset_s: Callable[[], float] = lambda: time.monotonic() - time.time(),
+) -> CsvMeter:
+    """Open a log; it need not be there yet. Raises PowerError for options that do not fit it."""
+    try:
+        return _open(spec, options, clock_offset_s)
+    except PowerError as error:
+        prefix = f"meter '{spec}': "
+        raise PowerError(prefix + str(error).removeprefix(prefix)) from error
+
+
+def find(root: Path) -> Finding:
+    """A log has to be named."""
+    return Finding(
+        "csv", KIND, ("system",), False, "logs are not searched for",
+        "name it: --meter csv:FILE,map=time:NAME+power_w:NAME",
+    )  # fmt: skip
+
+
+def _open(spec: str, options: Mapping[str, str], clock_offset_s: Callable[[], float]) -> CsvMeter:
+    if "file" not in options or "map" not in options:
+        raise PowerError("name the log and its columns: csv:FILE,map=time:NAME+power_w:NAME")
+    file, layout = Path(options["file"]), _layout(options)
+    domain = next((d for d in DOMAINS if d == options.get("domain", "system")), None)
+    if domain is None:
+        raise PowerError(f"domain={options['domain']}: it is one of {', '.join(DOMAINS)}")
+    accuracy = number_option(spec, options, "accuracy")
+    quantity = quantity_of(layout.columns)
+    channel = Channel(
+        name=f"csv:{file.name}",
+        domain=domain,
+        quantity=quantity,
+        accuracy_relative=ACCURACY if accuracy is None else accuracy,
+        resolution=number_option(spec, options, "resolution") or 0.0,
+        max_power_w=number_option(spec, options, "max_w"),
+    )
+    period_s = number_option(spec, options, "period_s") or _period_s(file, layout)
+    try:
+        offset_s = float(options.get("offset_s", "0"))
+    except ValueError as error:
+        raise PowerError(f"offset_s={options['offset_s']} is no number") from error
+    name = options.get("name", "csv")
+    return CsvMeter(spec, name, file, layout, channel, period_s, offset_s, clock_offset_s)
+
+
+def _layout(options: Mapping[str, str]) -> Layout:
+    columns = parse_map(options["map"])
+    start = options.get("start")
+    if any(key == "seconds" for key, _ in columns) and start is None:
+        raise PowerError("seconds: say when second 0 was, as start=2026-01-31T12:00:00+01:00")
+    try:
+        moment = None if start is None else datetime.fromisoformat(start)
+    except ValueError as error:
+        raise PowerError(f"start={start}: {error}") from error
+    zone = None if "tz" not in options else _zone(options["tz"])
+    if moment is not None and moment.tzinfo is None:
+        if zone is None:
+            raise PowerError(f"start={start} has no zone: say tz=")
+        moment = moment.replace(tzinfo=zone)
+    delimiter = options.get("delimiter")
+    if delimiter is not None and delimiter not in DELIMITERS:
+        raise PowerError(f"delimiter={delimiter}: it is one of {', '.join(DELIMITERS)}")
+    decimal = options.get("decimal")
+    if decimal not in (None, "point", "comma"):
+        raise PowerError(f"decimal={decimal}: it is point or comma")
+    return Layout(
+        columns=columns,
+        zone=zone,
+        time_format=options.get("format"),
+        start=None if moment is None else moment.timestamp(),
+        delimiter=None if delimiter is None else DELIMITERS[delimiter],
+        decimal_comma=None if decimal is None else decimal == "comma",
+        encoding=options.get("encoding"),
+    )
+
+
+def _zone(text: str) -> tzinfo:
+    if text.lower() in ("utc", "z"):
+        return UTC
+    match = re.fullmatch(r"([+-])(\d\d):?(\d\d)", text)
+    if match:
+        minutes = int(match[2]) * 60 + int(match[3])
+        return timezone(timedelta(minutes=minutes if match[1] == "+" else -minutes))
+    try:
+        return ZoneInfo(text)
+    except (OSError, ValueError, KeyError) as error:
+        raise PowerError(f"tz={text}: no such zone; such as Europe/Madrid, utc, +01:00") from error
+
+
+def _period_s(file: Path, layout: Layout) -> float:
+    """The usual time between readings, if the log is there already."""
+    if not file.exists():
+        return NATIVE_PERIOD_S
+    try:
+        times_s = parse_log(file.read_bytes(), layout).times_s
+    except OSError as error:
+        raise PowerError(f"{file}: {error.strerror}") from error
+    except PowerError as error:
+        raise PowerError(f"{file}: {error}") from error
+    return statistics.median(b - a for a, b in pairwise(times_s)) if len(times_s) > 2 else 1.0
+
+
+def _split(line: str, delimiter: str) -> list[str]:
+    return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
+
+
+def _find_columns(lines: Sequence[str], layout: Layout) -> tuple[str, int, list[tuple[str, int]]]:
+    """(delimiter, number of the first data line, place of each key). Raises PowerError.
+
+    Instruments write a preamble; the header is the first line that has all columns.
+    """
+    delimiters = [layout.delimiter] if layout.delimiter else list(DELIMITERS.values())
+    for delimiter in delimiters:
+        for number, line in enumerate(lines):
+            cells = [cell.strip() for cell in _split(line, delimiter)]
+            places = _places(cells, layout.columns)
+            if places is None:
+                continue
+            named = any(not column.startswith("#") for _, column in layout.columns)
+            if named:
+                _check_units(cells, places)
+                return delimiter, number + 1, places
+            if _looks_like_data(cells, places):
+                return delimiter, number, places
+    names = ", ".join(column for _, column in layout.columns)
+    widest = max((_split(line, d) for line in lines[:50] for d in delimiters), key=len, default=[])
+    there = ", ".join(cell.strip() for cell in widest)[:200] or "nothing"
+    raise PowerError(
+        f"no line has the columns {names}; the widest of the first lines has: {there}; check map= "
+        "and delimiter="
+    )
+
+
+def _places(
+    cells: Sequence[str], columns: Sequence[tuple[str, str]]
+) -> list[tuple[str, int]] | None:
+    names = [cell.casefold() for cell in cells]
+    places = []
+    for key, column in columns:
+        if re.fullmatch(r"#\d+", column):
+            place = int(column[1:]) - 1
+            if not 0 <= place < len(cells):
+                return None
+        elif column.casefold() in names:
+            place = names.index(column.casefold())
+        else:
+            return None
+        places.append((key, place))
+    return places
+
+
+def _looks_like_data(cells: Sequence[str], places: Sequence[tuple[str, int]]) -> bool:
+    return all(
+        _NUMBER.fullmatch(cells[k].replace(",", ".")) or cells[k].lower() in SENTINELS
+        for key, k in places
+        if key in UNITS
+    ) and all(any(c.isdigit() for c in cells[k]) for key, k in places if key in TIME_KEYS)
+
+
+def _check_units(cells: Sequence[str], places: Sequence[tuple[str, int]]) -> None:
+    for key, k in places:
+        match = _HEADER_UNIT.search(cells[k])
+        if key in UNITS and match and match[1].lower() != key.partition("_")[2]:
+            raise PowerError(
+                f"column '{cells[k]}' is in {match[1]} and is mapped as {key}; check map="
+            )
+
+
+def _has_decimal_comma(
+    rows: Sequence[tuple[int, Sequence[str]]], places: Sequence[tuple[str, int]]
+) -> bool:
+    cells = [
+        row[k].strip()
+        for _, row in rows[:200]
+        for key, k in places
+        if key in UNITS and k < len(row)
+    ]
+    return any(_COMMA_NUMBER.fullmatch(c) for c in cells) and not any("." in c for c in cells)

@@ -1,0 +1,157 @@
+"""Power sensors of the kernel's Industrial I/O class: INA2xx, PAC193x and other monitors on boards.
+
+`iio[,root=DIR][,only=DEVICE/CHANNEL[+...]]`, where DIR is the folder that holds `iio:device0`.
+
+A channel is `in_powerN_input` (mW), or `in_powerN_raw` x `in_powerN_scale` (mW), as the kernel's
+Documentation/ABI/testing/sysfs-bus-iio has it. Nothing tells what a channel is wired to, so only a
+single one is taken for the whole system; several must be named.
+
+Reading does one conversion, or gives the last one: the averaging time of an INA2xx
+(`in_..._integration_time`, some milliseconds) is far shorter than the sampling period. Energy then
+has the limit of error of spot readings, which grows with how much they differ.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from eeio_power.errors import PowerError
+from eeio_power.meters import Channel, Finding
+from eeio_power.reading import Kind
+from eeio_power.sysfs import by_number, read_int, read_optional_text, read_text
+
+OPTIONS = {
+    "root": "the folder of IIO devices, instead of /sys/bus/iio/devices",
+    "only": "the channels that add up to the system, joined by +, such as ina226/power2",
+}
+
+DEVICES = Path("sys/bus/iio/devices")
+KIND: Kind = "measured"
+# One conversion of voltage and of current, 1.1 ms each on an INA2xx: between readings it is blind.
+NATIVE_PERIOD_S = 0.002
+ACCURACY = 0.02
+MAX_POWER_W = 5000.0
+
+_CHANNEL = re.compile(r"in_power(\d*)_(input|raw)")
+
+
+@dataclass(frozen=True)
+class _Sensor:
+    name: str
+    file: Path
+    scale_mw: float
+    """mW a count; 1 for `_input`."""
+
+    def read(self) -> float | None:
+        """W; None if the kernel gives no value."""
+        try:
+            return read_int(self.file) * self.scale_mw / 1e3
+        except (OSError, ValueError):
+            return None
+
+    @property
+    def channel(self) -> Channel:
+        return Channel(
+            name=f"iio:{self.name}",
+            domain="system",
+            quantity="power_w",
+            accuracy_relative=ACCURACY,
+            resolution=self.scale_mw / 1e3,
+            max_power_w=MAX_POWER_W,
+        )
+
+
+@dataclass(frozen=True)
+class IioMeter:
+    """The channels that add up to the system."""
+
+    spec: str
+    name: str
+    sensors: tuple[_Sensor, ...]
+    kind: Kind = KIND
+    native_period_s: float = NATIVE_PERIOD_S
+
+    @property
+    def channels(self) -> Sequence[Channel]:
+        return [sensor.channel for sensor in self.sensors]
+
+    def read(self) -> Sequence[float | None]:
+        """W of each channel; None for one the kernel does not answer for."""
+        return [sensor.read() for sensor in self.sensors]
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+def open_meter(spec: str, options: Mapping[str, str], root: Path) -> IioMeter:
+    """Open the channels. Raises PowerError if there is none, or if they cannot be told apart."""
+    folder = Path(options["root"]) if "root" in options else root / DEVICES
+    chosen, problem = _choose(folder, options.get("only"))
+    if problem is not None:
+        reason, remedy = problem
+        raise PowerError(f"meter '{spec}': {reason}; {remedy}")
+    return IioMeter(spec=spec, name=options.get("name", "iio"), sensors=chosen)
+
+
+def find(root: Path) -> Finding:
+    """Whether there is one power channel."""
+    _, problem = _choose(root / DEVICES, None)
+    reason, remedy = problem or (None, None)
+    return Finding("iio", KIND, ("system",), problem is None, reason, remedy)
+
+
+def _choose(folder: Path, only: str | None) -> tuple[tuple[_Sensor, ...], tuple[str, str] | None]:
+    try:
+        sensors = _sensors(folder)
+    except (OSError, ValueError) as error:
+        return (), (f"{folder}: a channel is damaged ({error})", "check the sensor's driver")
+    names = [sensor.name for sensor in sensors]
+    if not sensors:
+        return (), (
+            f"{folder} has no power channel",
+            "load the sensor's driver (ina2xx_adc, pac1934), or use another meter",
+        )
+    if only is not None:
+        wanted = only.split("+")
+        unknown = [name for name in wanted if name not in names]
+        if unknown:
+            return (), (f"no channel {', '.join(unknown)}", f"there are: {', '.join(names)}")
+        sensors = tuple(sensor for sensor in sensors if sensor.name in wanted)
+    elif len(sensors) > 1:
+        return (), (
+            f"several channels, whose wiring is not known: {', '.join(names)}",
+            f"name those that add up to the system, such as iio,only={'+'.join(names[:2])}",
+        )
+    for sensor in sensors:
+        if sensor.read() is None:
+            return (), (f"{sensor.file} cannot be read", "check its rights and the driver")
+    return sensors, None
+
+
+def _sensors(folder: Path) -> tuple[_Sensor, ...]:
+    if not folder.is_dir():
+        return ()
+    sensors: dict[str, _Sensor] = {}
+    for device in sorted(folder.glob("iio:device*"), key=by_number):
+        chip = read_optional_text(device / "name") or device.name
+        if any(name.startswith(f"{chip}/") for name in sensors):
+            chip = f"{chip}@{device.name}"
+        for file in sorted(device.iterdir(), key=by_number):
+            match = _CHANNEL.fullmatch(file.name)
+            if match is None:
+                continue
+            name = f"{chip}/power{match[1]}"
+            if match[2] == "input":
+                sensors[name] = _Sensor(name, file, 1.0)
+            elif name not in sensors:
+                sensors[name] = _Sensor(name, file, _scale_mw(device, match[1]))
+    return tuple(sensors.values())
+
+
+def _scale_mw(device: Path, number: str) -> float:
+    """mW a count; some drivers have one scale for all power channels."""
+    for name in (f"in_power{number}_scale", "in_power_scale"):
+        if (device / name).exists():
+            return float(read_text(device / name))
+    raise ValueError(f"{device} has raw power without a scale")

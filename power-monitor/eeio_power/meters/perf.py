@@ -1,0 +1,182 @@
+"""RAPL's counters by perf events, where powercap is not there: `perf[,root=DIR][,max_w=500]`.
+
+The kernel's `power` unit (/sys/bus/event_source/devices/power): `events/energy-pkg` and
+`energy-ram`, each opened with perf_event_open(2) on one CPU of every package (`cpumask`), as counts
+of `energy-*.scale` joules. The kernel widens the counters to 64 bits, so that they do not wrap.
+`energy-cores`, `-gpu` and `-psys` are left out, for the reasons in `rapl`.
+
+Both read the same counters: `auto` takes `rapl` where that can be read. perf needs CAP_PERFMON or
+root, or kernel.perf_event_paranoid of at most 0.
+"""
+
+import ctypes
+import os
+import platform
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from eeio_power.errors import PowerError
+from eeio_power.meters import Channel, Finding, number_option, rapl
+from eeio_power.reading import Domain, Kind
+from eeio_power.sysfs import read_int, read_text
+
+OPTIONS = {
+    "root": "the unit's folder, instead of /sys/bus/event_source/devices/power",
+    "max_w": "highest power of one counter, W (default 500): more is a jump",
+}
+
+UNIT = Path("sys/bus/event_source/devices/power")
+KIND: Kind = "measured"
+EVENTS: Mapping[str, Domain] = {"energy-pkg": "package", "energy-ram": "dram"}
+
+# perf_event_open's number: linux' asm/unistd.h. RAPL is there on x86 only.
+SYSCALL_NUMBERS = {"x86_64": 298, "i686": 336, "i386": 336}
+# struct perf_event_attr, PERF_ATTR_SIZE_VER0 (64 bytes): type size config sample_period sample_type
+# read_format flags wakeup_events bp_type bp_addr
+ATTR = struct.Struct("=IIQQQQQIIQ")
+
+Opener = Callable[[int, int, int], int]
+"""(type, config, cpu) -> file descriptor; raises OSError."""
+
+
+@dataclass(frozen=True)
+class _Event:
+    channel: Channel
+    config: int
+    cpu: int
+    scale_j: float
+
+
+def open_event(event_type: int, config: int, cpu: int) -> int:
+    """A counting event of everything on one CPU. Raises OSError as the kernel gave it."""
+    number = SYSCALL_NUMBERS.get(platform.machine())
+    if number is None:
+        raise OSError(38, f"perf energy events are not known on {platform.machine()}")
+    attr = ctypes.create_string_buffer(
+        ATTR.pack(event_type, ATTR.size, config, 0, 0, 0, 0, 0, 0, 0), ATTR.size
+    )
+    libc = ctypes.CDLL(None, use_errno=True)
+    close_on_exec = 8
+    fd = libc.syscall(
+        ctypes.c_long(number), attr, ctypes.c_int(-1), ctypes.c_int(cpu), ctypes.c_int(-1),
+        ctypes.c_ulong(close_on_exec),
+    )  # fmt: skip
+    if fd < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return int(fd)
+
+
+class PerfMeter:
+    """The package and DRAM counters of every package."""
+
+    kind: Kind = KIND
+    native_period_s = rapl.NATIVE_PERIOD_S
+
+    def __init__(
+        self, spec: str, name: str, events: Sequence[_Event], event_type: int, opener: Opener
+    ) -> None:
+        self.spec = spec
+        self.name = name
+        self.channels: Sequence[Channel] = [event.channel for event in events]
+        self._scales_j = [event.scale_j for event in events]
+        self._fds: list[int] = []
+        try:
+            for event in events:
+                self._fds.append(opener(event_type, event.config, event.cpu))
+        except OSError:
+            self.close()
+            raise
+
+    def read(self) -> Sequence[float | None]:
+        """J since the meter was opened. Raises OSError if a counter cannot be read."""
+        return [
+            int.from_bytes(os.read(fd, 8), "little") * scale_j
+            for fd, scale_j in zip(self._fds, self._scales_j, strict=True)
+        ]
+
+    def close(self) -> None:
+        """Close the events."""
+        while self._fds:
+            os.close(self._fds.pop())
+
+
+def open_meter(
+    spec: str, options: Mapping[str, str], root: Path, opener: Opener = open_event
+) -> PerfMeter:
+    """Open the events. Raises PowerError if there is none, or they may not be read."""
+    unit = Path(options["root"]) if "root" in options else root / UNIT
+    max_power_w = number_option(spec, options, "max_w") or rapl.MAX_POWER_W
+    try:
+        events, event_type = _events(unit, max_power_w)
+    except (OSError, ValueError) as error:
+        raise PowerError(f"meter '{spec}': {unit}: {error}; {_ABSENT_REMEDY}") from error
+    try:
+        return PerfMeter(spec, options.get("name", "perf"), events, event_type, opener)
+    except OSError as error:
+        raise PowerError(f"meter '{spec}': {error.strerror}; {_PERMISSION_REMEDY}") from error
+
+
+def find(root: Path) -> Finding:
+    """Whether the events are there and may be read; `rapl` goes first in `auto`."""
+    try:
+        open_meter("perf", {}, root).close()
+    except PowerError as error:
+        reason, _, remedy = str(error).removeprefix("meter 'perf': ").rpartition("; ")
+        return Finding("perf", KIND, ("package", "dram"), False, reason, remedy)
+    events, _ = _events(root / UNIT, rapl.MAX_POWER_W)
+    domains = tuple(dict.fromkeys(event.channel.domain for event in events))
+    in_auto = not rapl.find(root).available
+    return Finding("perf", KIND, domains, True, in_auto=in_auto)
+
+
+_ABSENT_REMEDY = "RAPL's perf events are there on x86 alone ('modprobe rapl'), not in most guests"
+_PERMISSION_REMEDY = "run as root, or give CAP_PERFMON, or set kernel.perf_event_paranoid=0"
+
+
+def _events(unit: Path, max_power_w: float) -> tuple[list[_Event], int]:
+    """Raises OSError or ValueError if the unit is not there, or is damaged."""
+    event_type = read_int(unit / "type")
+    cpus = _cpu_list(read_text(unit / "cpumask"))
+    events = []
+    for k, cpu in enumerate(cpus):
+        for label, domain in EVENTS.items():
+            file = unit / "events" / label
+            if not file.exists():
+                continue
+            unit_name = read_text(file.with_name(f"{label}.unit"))
+            if unit_name != "Joules":
+                raise ValueError(f"{label} is in {unit_name!r}, not in Joules")
+            scale_j = float(read_text(file.with_name(f"{label}.scale")))
+            name = f"perf:package-{k}" + ("/dram" if domain == "dram" else "")
+            channel = Channel(
+                name=name,
+                domain=domain,
+                quantity="energy_j",
+                accuracy_relative=rapl.ACCURACY[domain],
+                resolution=rapl.RESOLUTION_J,
+                max_power_w=max_power_w,
+            )
+            events.append(_Event(channel, _config(read_text(file)), cpu, scale_j))
+    if not events:
+        raise ValueError("no energy-pkg and no energy-ram")
+    return events, event_type
+
+
+def _config(text: str) -> int:
+    """`event=0x02` -> 2. Raises ValueError."""
+    key, _, value = text.partition("=")
+    if key != "event":
+        raise ValueError(f"an event described as {text!r}")
+    return int(value, 0)
+
+
+def _cpu_list(text: str) -> list[int]:
+    """`0,36` or `0-1` -> CPU numbers. Raises ValueError."""
+    cpus: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        cpus += range(int(first), int(last if dash else first) + 1)
+    return cpus

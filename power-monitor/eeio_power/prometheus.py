@@ -1,0 +1,148 @@
+"""Power and energy for Prometheus, in its text format 0.0.4, on loopback only."""
+
+import ipaddress
+import math
+import threading
+import time
+from collections.abc import Callable, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from eeio_power.errors import PowerError
+from eeio_power.reading import EnergyReading
+from eeio_power.sampler import MeterRates, Sampler
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+# What nobody answered for within this time is told as unseen, and counted no further.
+GIVE_UP_S = 60.0
+# Kept in memory for windows that are asked for late.
+KEEP_S = 2 * GIVE_UP_S
+
+
+class Totals:
+    """Energy since the start, added up window by window, so that memory does not grow.
+
+    A window ends with each `collect`; one without a valid reading is joined to the next.
+    """
+
+    def __init__(self, sampler: Sampler, clock: Callable[[], float] = time.monotonic) -> None:
+        self._sampler = sampler
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._since_s: dict[tuple[str, str], float] = {}
+        self._begun_s = clock()
+        self._energy_j: dict[tuple[str, str], float] = {}
+        self._power_w: dict[tuple[str, str], float] = {}
+        self._kinds: dict[tuple[str, str], str] = {}
+        self._unseen_s: dict[tuple[str, str], float] = {}
+
+    def collect(self) -> str:
+        """The page, up to now."""
+        with self._lock:
+            now_s = self._clock()
+            # Meters differ in how far they were read: each starts where it ended.
+            starts = sorted({self._begun_s, *self._since_s.values()})
+            for start_s in starts:
+                if start_s < now_s:
+                    for reading in self._sampler.energy(start_s, now_s):
+                        self._add(reading, start_s, now_s)
+            return self._render(self._sampler.rates())
+
+    def _add(self, reading: EnergyReading, start_s: float, now_s: float) -> None:
+        key = (reading.meter, reading.domain)
+        if self._since_s.get(key, self._begun_s) != start_s:
+            return
+        self._kinds[key] = reading.kind
+        self._energy_j.setdefault(key, 0.0)
+        self._unseen_s.setdefault(key, 0.0)
+        self._since_s.setdefault(key, start_s)
+        if reading.energy_j is not None and reading.power_w is not None:
+            self._energy_j[key] += reading.energy_j
+            self._power_w[key] = reading.power_w
+            self._since_s[key] = now_s
+        elif now_s - start_s > GIVE_UP_S:
+            self._power_w.pop(key, None)
+            self._unseen_s[key] += now_s - start_s
+            self._since_s[key] = now_s
+
+    def _render(self, rates: Sequence[MeterRates]) -> str:
+        lines: list[str] = []
+
+        def family(name: str, kind: str, text: str, rows: list[tuple[str, float]]) -> None:
+            lines.append(f"# HELP {name} {text}")
+            lines.append(f"# TYPE {name} {kind}")
+            lines.extend(f"{name}{{{labels}}} {_number(value)}" for labels, value in rows)
+
+        def rows_of(values: dict[tuple[str, str], float]) -> list[tuple[str, float]]:
+            return [
+                (_labels(meter=key[0], domain=key[1], kind=self._kinds[key]), value)
+                for key, value in sorted(values.items())
+            ]
+
+        family(
+            "eeio_power_watts", "gauge", "Mean power since the page before.", rows_of(self._power_w)
+        )
+        family("eeio_energy_joules_total", "counter", "Energy.", rows_of(self._energy_j))
+        family(
+            "eeio_unseen_seconds_total", "counter", "Time without a valid reading.",
+            rows_of(self._unseen_s),
+        )  # fmt: skip
+        family(
+            "eeio_meter_reads_total", "counter", "Reads.",
+            [(_labels(meter=rate.meter), rate.reads) for rate in rates],
+        )  # fmt: skip
+        family(
+            "eeio_meter_failed_reads_total", "counter", "Reads that gave no value.",
+            [(_labels(meter=rate.meter), rate.failed_reads) for rate in rates],
+        )  # fmt: skip
+        return "\n".join(lines) + "\n"
+
+
+def server(totals: Totals, address: str = "127.0.0.1", port: int = 9797) -> ThreadingHTTPServer:
+    """A server of `/metrics`; the caller serves and closes it.
+
+    Raises PowerError for an address that is not loopback, and if the port cannot be had.
+    """
+    try:
+        loopback = ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        loopback = False
+    if not loopback or ":" in address:
+        raise PowerError(
+            f"{address}: this page is served on loopback only, such as 127.0.0.1; put a proxy with "
+            "a password before it to show it to others"
+        )
+    try:
+        return ThreadingHTTPServer((address, port), _handler(totals))
+    except OSError as error:
+        raise PowerError(f"{address}:{port}: {error.strerror}; choose another --port") from error
+
+
+def _handler(totals: Totals) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        timeout = 10.0
+
+        def do_GET(self) -> None:
+            found = self.path.partition("?")[0] == "/metrics"
+            body = (totals.collect() if found else "see /metrics\n").encode("utf-8")
+            self.send_response(200 if found else 404)
+            self.send_header("Content-Type", CONTENT_TYPE if found else "text/plain")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """A scrape every few seconds is no news."""
+
+    return Handler
+
+
+def _labels(**labels: str) -> str:
+    def escaped(text: str) -> str:
+        return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+    return ",".join(f'{key}="{escaped(value)}"' for key, value in labels.items())
+
+
+def _number(value: float) -> str:
+    return "NaN" if math.isnan(value) else repr(float(value))

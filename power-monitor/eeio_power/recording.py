@@ -1,0 +1,133 @@
+"""The energy of one command: what `eeio power record` does and prints."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from eeio_power.errors import PowerError
+from eeio_power.meters import Meter
+from eeio_power.reading import EnergyReading
+from eeio_power.sampler import MeterRates, Sampler
+from eeio_power.samples import MeterInfo
+
+SCHEMA_VERSION = 1
+
+# As a shell has it: a command that signal N ended.
+SIGNAL_BASE = 128
+
+# How long a command that ran out of time has to end by itself.
+GRACE_S = 5.0
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One command and what it cost."""
+
+    duration_s: float
+    exit_code: int
+    """The command's; 128 + N if signal N ended it."""
+    timed_out: bool
+    interrupted: bool
+    readings: tuple[EnergyReading, ...]
+    idle: tuple[EnergyReading, ...]
+    """The time before the command; empty if none was asked for."""
+    idle_s: float
+    infos: tuple[MeterInfo, ...]
+    rates: tuple[MeterRates, ...]
+    write_error: str | None
+
+
+def record(
+    command: Sequence[str],
+    meters: Sequence[Meter],
+    samples: Path,
+    *,
+    rate_hz: float = 10.0,
+    idle_s: float = 0.0,
+    timeout_s: float | None = None,
+    stdout: IO[Any] | None = None,
+) -> Recording:
+    """Run the command without a shell, and integrate from its start to its end.
+
+    Raises PowerError if it cannot be started; whatever it does afterwards is a result.
+    """
+    with Sampler(meters, samples, rate_hz) as sampler:
+        idle_start_s = time.monotonic()
+        if idle_s > 0.0:
+            time.sleep(idle_s)
+        start_s = time.monotonic()
+        try:
+            process = subprocess.Popen(list(command), stdout=stdout)
+        except OSError as error:
+            raise PowerError(f"{command[0]}: {error.strerror}; nothing was measured") from error
+        timed_out, interrupted = _wait(process, timeout_s)
+        end_s = time.monotonic()
+        readings = tuple(sampler.energy(start_s, end_s))
+        idle = tuple(sampler.energy(idle_start_s, start_s)) if idle_s > 0.0 else ()
+        infos = tuple(part.info for part in sampler.samples().meters)
+        rates = tuple(sampler.rates())
+    code = process.returncode
+    return Recording(
+        duration_s=end_s - start_s,
+        exit_code=code if code >= 0 else SIGNAL_BASE - code,
+        timed_out=timed_out,
+        interrupted=interrupted,
+        readings=readings,
+        idle=idle,
+        idle_s=start_s - idle_start_s,
+        infos=infos,
+        rates=rates,
+        write_error=sampler.write_error,
+    )
+
+
+def to_json(recording: Recording) -> dict[str, Any]:
+    """The contract; a field is only ever added, with a new `schema_version` if one changes."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "duration_s": recording.duration_s,
+        "exit_code": recording.exit_code,
+        "readings": [reading_json(reading) for reading in recording.readings],
+    }
+
+
+def reading_json(reading: EnergyReading) -> dict[str, Any]:
+    """The fields of the contract, in its order."""
+    fields = reading.to_json()
+    return {key: fields[key] for key in READING_FIELDS}
+
+
+READING_FIELDS = (
+    "meter", "domain", "kind", "power_w", "energy_j", "uncertainty_j", "coverage",
+    "largest_gap_s", "samples", "lost", "valid", "reasons",
+)  # fmt: skip
+
+
+def _wait(process: "subprocess.Popen[Any]", timeout_s: float | None) -> tuple[bool, bool]:
+    """(ran out of time, was interrupted from the keyboard)."""
+    interrupted = False
+    deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+    while True:
+        try:
+            left_s = None if deadline_s is None else max(0.0, deadline_s - time.monotonic())
+            process.wait(left_s)
+            return False, interrupted
+        except subprocess.TimeoutExpired:
+            break
+        except KeyboardInterrupt:
+            # The terminal has told the command too: its end is the end of the measurement.
+            interrupted = True
+    process.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(GRACE_S)
+    if process.poll() is None:
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    return True, interrupted

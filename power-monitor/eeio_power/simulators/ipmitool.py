@@ -1,0 +1,71 @@
+"""What `ipmitool ... shell` says on its pipes, without a BMC: run as the tool itself.
+
+    install_fake_ipmitool(folder, "watts.txt")   # folder goes on PATH
+
+The answers are read from a file at each question, so that a test can change them:
+
+- `301`           a DCMI reading of 301 W, measurement active
+- `off 301`       the same with the measurement switched off
+- `no`            DCMI is refused with completion code 0xc1; sensors answer
+- `garbage TEXT`  TEXT
+- `hang`          nothing, for ever
+- `die`           the process ends
+"""
+
+import struct
+import sys
+import threading
+from pathlib import Path
+
+SENSORS = "CPU1 Power,40.0,Watts,ok\nPwr Consumption,88.0,Watts,ok\nFan1,3000,RPM,ok"
+
+
+def install_fake_ipmitool(folder: Path, answers: Path) -> None:
+    """Put an executable `ipmitool` into the folder that reads its answers from a file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    script = folder / "ipmitool"
+    paths = repr([p for p in sys.path if p])
+    script.write_text(
+        f"#!{sys.executable}\n"
+        "import sys\n"
+        f"sys.path[:0] = {paths}\n"
+        "from pathlib import Path\n"
+        "from eeio_power.simulators.ipmitool import shell\n"
+        f"shell(Path({str(answers)!r}))\n",
+        encoding="utf-8",
+    )
+    script.chmod(0o755)
+
+
+def dcmi_line(power_w: int, active: bool = True) -> str:
+    """The bytes of a power reading as `raw` prints them, 16 a line."""
+    state = 0x40 if active else 0
+    data = b"\xdc" + struct.pack("<HHHHIIB", power_w, 1, 999, power_w, 1, 1000, state)
+    words = [f"{byte:02x}" for byte in data]
+    return f" {' '.join(words[:16])}\n {' '.join(words[16:])}"
+
+
+def shell(answers: Path) -> None:
+    """Answer lines on stdin until it ends."""
+    for raw in sys.stdin:
+        line = raw.strip()
+        print(f"ipmitool> {line}")
+        if line.startswith("echo "):
+            print(f"{line[5:]} ", flush=True)
+            continue
+        word, _, rest = answers.read_text(encoding="utf-8").strip().partition(" ")
+        if word == "hang":
+            threading.Event().wait()
+        elif word == "die":
+            sys.exit("Get Device ID command failed")
+        elif word == "garbage":
+            print(rest, flush=True)
+        elif word == "no" and line.startswith("raw"):
+            print("Unable to send RAW command (channel=0x0 netfn=0x2c lun=0x0 cmd=0x2 rsp=0xc1)")
+        elif word == "no" and line.startswith("sdr elist"):
+            print(SENSORS)
+        elif line.startswith("sdr get"):
+            name = line.partition('"')[2].rstrip('"')
+            print("\n".join(s for s in SENSORS.splitlines() if s.startswith(name + ",")))
+        else:
+            print(dcmi_line(int(rest or word), active=word != "off"))

@@ -1,0 +1,254 @@
+"""Logs that somebody else wrote: what instruments and people really export."""
+
+import math
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eeio_power.errors import PowerError
+from eeio_power.meters import csv, open_meters
+from eeio_power.meters.csv import CsvMeter, Layout, parse_log, parse_map
+from eeio_power.sampler import Sampler
+from eeio_power.samples import load
+
+NOON = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC).timestamp()
+
+
+def layout(columns: str = "time:Time+power_w:Watts", **options: str) -> Layout:
+    return csv._layout({"map": columns, **options})
+
+
+def test_plain() -> None:
+    log = parse_log(
+        b"Time,Volts,Watts\n2026-01-31T12:00:00Z,230,100\n2026-01-31T12:00:01Z,230,300.5\n",
+        layout(),
+    )
+    assert log.times_s == [NOON, NOON + 1]
+    assert log.values == [100.0, 300.5]
+
+
+BENCHVUE = (
+    "BenchVue Export;;\r\nInstrument: 34465A;;\r\n\r\n"
+    "Nr;Zeit;Leistung (W)\r\n"
+    '1;31.01.2026 13:00:00,000;"120,5"\r\n'
+    "2;31.01.2026 13:00:00,500;9,91E+37\r\n"
+    "3;31.01.2026 13:00:01,000;OL\r\n"
+    "4;31.01.2026 13:00:01,500;1,2E+2\r\n"
+)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "cp1252"])
+def test_preamble_semicolons_decimal_commas_sentinels_in_any_encoding(encoding: str) -> None:
+    log = parse_log(
+        BENCHVUE.replace("Instrument", "Meßgerät").encode(encoding),
+        layout("time:Zeit+power_w:Leistung (W)", tz="Europe/Madrid", format="%d.%m.%Y %H:%M:%S,%f"),
+    )
+    assert log.times_s == [NOON, NOON + 0.5, NOON + 1.0, NOON + 1.5]
+    assert log.values[0] == 120.5 and log.values[3] == 120.0
+    assert math.isnan(log.values[1]) and math.isnan(log.values[2]), "a sentinel is no reading"
+    assert log.damaged == 0
+
+
+def test_oscilloscope_voltage_times_current_in_seconds_since_the_trigger() -> None:
+    log = parse_log(
+        b"Model,DSO\nsecond,Volt,Ampere\n-1.0,5.0,0.5\n0.0,5.0,1.0\n+1.0E+00,5.0,2000.0E-03\n",
+        layout("seconds:second+voltage_v:Volt+current_a:Ampere", start="2026-01-31T12:00:00+00:00"),
+    )
+    assert log.times_s == [NOON - 1, NOON, NOON + 1]
+    assert log.values == [2.5, 5.0, 10.0]
+
+
+def test_a_meter_read_by_hand() -> None:
+    log = parse_log(
+        b"Date\tTime\tkWh\n2026-01-31\t12:00\t1.20\n2026-01-31\t12:10\t1.22\n",
+        layout("date:Date+time:Time+energy_kwh:kWh", tz="utc"),
+    )
+    assert log.times_s == [NOON, NOON + 600]
+    assert log.values[1] - log.values[0] == pytest.approx(72_000.0)
+
+
+def test_columns_by_number_and_two_supplies_added_up() -> None:
+    log = parse_log(
+        b"1769860800;100;50,5\n1769860801;110;60,5\n", layout("time:#1+power_w:#2+power_w:#3")
+    )
+    assert log.times_s == [NOON, NOON + 1]
+    assert log.values == [150.5, 170.5]
+
+
+def test_the_hour_that_comes_twice() -> None:
+    rows = "".join(
+        f"2026-10-25 {clock},100\n" for clock in ("02:30:00", "02:59:59", "02:00:00", "02:30:00")
+    )
+    log = parse_log(f"Time,Watts\n{rows}".encode(), layout(tz="Europe/Madrid"))
+    first = datetime(2026, 10, 25, 0, 30, tzinfo=UTC).timestamp()
+    assert [t - first for t in log.times_s] == [0.0, 1799.0, 1800.0, 3600.0]
+
+
+def test_a_coarse_clock_gives_the_mean_of_each_second() -> None:
+    log = parse_log(
+        b"Time,Watts\n1769860800,100\n1769860800,200\n1769860800,300\n1769860801,100\n", layout()
+    )
+    assert log.values == [200.0, 100.0]
+
+
+def test_a_last_line_that_is_being_written_is_left_out() -> None:
+    log = parse_log(b"Time,Watts\n1769860800,100\n1769860801,1", layout())
+    assert log.values == [100.0]
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "words"),
+    [
+        (b"Time;Watts\n1769860800;100\n", {"delimiter": "comma"}, "no line has the columns Time"),
+        (b"Zeit,Watts\n1769860800,100\n", {}, "the widest of the first lines has: Zeit, Watts"),
+        (b"Time,Power (kW)\n1769860800,1\n", {"map": "time:Time+power_w:Power (kW)"},
+         r"is in kW and is mapped as power_w"),
+        (b"Time,Watts\n1769860800,1.000.5\n", {}, r"cells are no numbers, such as '1.000.5' in li"),
+        (b"Time;Watts\n1769860800;1,5\n", {"decimal": "point"}, "no numbers, such as '1,5'"),
+        (b"Time,Watts\n2026-01-31 12:00:00,1\n", {}, "it has no zone: say tz="),
+        (b"Time,Watts\n31/01/2026 12:00:00,1\n", {"tz": "utc"}, "line 2: '31/01/2026 12:00:00' is"),
+        (b"Time,Watts\n12.5,1\n", {}, "map it as seconds:, with start="),
+        (b"Time,Watts\n1769860801,1\n1769860800,1\n", {}, "line 3: the log's clock runs backwards"),
+        (b"Time,Watts\n\xe9\n", {"encoding": "utf-8"}, "is not in utf-8"),
+        (b"", {}, "no line has the columns"),
+        (b"Time,Watts\n", {}, "no reading yet"),
+    ],
+)  # fmt: skip
+def test_logs_that_do_not_fit_say_what_and_where(
+    data: bytes, options: dict[str, str], words: str
+) -> None:
+    with pytest.raises(PowerError, match=words):
+        parse_log(data, csv._layout({"map": "time:Time+power_w:Watts", **options}))
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("csv:x.csv", "name the log and its columns"),
+        ("csv:x.csv,map=time", "'time' is not KEY:COLUMN"),
+        ("csv:x.csv,map=time:T+watts:W", "there is no key 'watts'"),
+        ("csv:x.csv,map=power_w:W", "name one time column"),
+        ("csv:x.csv,map=time:T", "name power, or voltage and current"),
+        ("csv:x.csv,map=time:T+voltage_v:V", "name power, or voltage and current"),
+        ("csv:x.csv,map=time:T+energy_j:A+energy_j:B", "named twice"),
+        ("csv:x.csv,map=seconds:T+power_w:W", "say when second 0 was"),
+        ("csv:x.csv,map=time:T+power_w:W,tz=Mars/Olympus", "no such zone"),
+        ("csv:x.csv,map=time:T+power_w:W,delimiter=slash", "it is one of semicolon"),
+        ("csv:x.csv,map=time:T+power_w:W,decimal=dot", "it is point or comma"),
+        ("csv:x.csv,map=time:T+power_w:W,domain=room", "it is one of system"),
+        ("csv:x.csv,map=time:T+power_w:W,offset_s=soon", "is no number"),
+    ],
+)
+def test_options_that_do_not_fit(spec: str, words: str) -> None:
+    with pytest.raises(PowerError, match=words):
+        open_meters([spec])
+
+
+def test_maps_are_parsed() -> None:
+    assert parse_map("time:Time+power_w:Power (W)") == (("time", "Time"), ("power_w", "Power (W)"))
+
+
+@given(st.lists(st.tuples(st.floats(0.01, 100), st.floats(0, 1e5)), min_size=1, max_size=30))
+def test_what_is_written_is_read(rows: list[tuple[float, float]]) -> None:
+    times_s, now_s = [], NOON
+    for step_s, _ in rows:
+        now_s = round(now_s + step_s, 6)
+        times_s.append(now_s)
+    text = "Time;Watts\n" + "".join(
+        f"{t!r};{value!r}\n".replace(".", ",") for t, (_, value) in zip(times_s, rows, strict=True)
+    )
+    log = parse_log(text.encode(), layout(delimiter="semicolon", decimal="comma"))
+    assert log.times_s == times_s
+    assert log.values == [value for _, value in rows]
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_a_log_or_an_error(data: bytes) -> None:
+    try:
+        log = parse_log(b"Time,Watts\n" + data, layout(tz="utc"))
+    except PowerError:
+        return
+    assert all(a < b for a, b in zip(log.times_s, log.times_s[1:], strict=False))
+
+
+# --- in a sampler ------------------------------------------------------------------------------
+
+
+def write_log(path: Path, begin_s: float, seconds: int, power_w: float, shift_s: float = 0) -> None:
+    """A reading a second from `begin_s` (this machine's Unix time) on; the log's clock is ahead."""
+    rows = "".join(
+        f"{datetime.fromtimestamp(begin_s + k + shift_s, UTC).isoformat()},{power_w}\n"
+        for k in range(seconds)
+    )
+    path.write_text(f"Time,Watts\n{rows}")
+
+
+def test_a_log_is_aligned_and_kept_with_the_samples(tmp_path: Path) -> None:
+    path, now_s = tmp_path / "log.csv", time.time()
+    write_log(path, now_s - 5, 60, 42.0, shift_s=7.25)
+    (meter,) = open_meters([f"csv:{path},map=time:Time+power_w:Watts,offset_s=7.25"])
+    assert meter.native_period_s == pytest.approx(1.0)
+    with Sampler([meter], tmp_path / "s.gz") as sampler:
+        start_s = time.monotonic() + 0.5
+        (reading,) = sampler.energy(start_s, start_s + 20.0)
+    assert reading.valid
+    assert reading.power_w == pytest.approx(42.0)
+    assert reading.samples == 20
+    assert load(sampler.path).energy(start_s, start_s + 20.0) == [reading]
+
+
+def test_a_log_that_comes_later_is_read_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    (meter,) = open_meters([f"csv:{path},map=time:Time+power_w:Watts"])
+    with Sampler([meter], tmp_path / "s.gz") as sampler:
+        start_s = time.monotonic()
+        (before,) = sampler.energy(start_s, start_s + 5.0)
+        write_log(path, time.time() - 5, 30, 42.0)
+        (after,) = sampler.energy(start_s, start_s + 5.0)
+    assert not before.valid
+    assert any("No such file" in reason for reason in before.reasons)
+    assert after.power_w == pytest.approx(42.0)
+
+
+def test_a_wrong_zone_shows_in_the_reading(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    write_log(path, time.time() - 5, 60, 42.0, shift_s=3600.0)
+    (meter,) = open_meters([f"csv:{path},map=time:Time+power_w:Watts"])
+    with Sampler([meter], tmp_path / "s.gz") as sampler:
+        start_s = time.monotonic()
+        (reading,) = sampler.energy(start_s, start_s + 5.0)
+    assert not reading.valid and reading.energy_j is None
+    assert any("begins after now" in r and "(1.00 h): check tz=" in r for r in reading.reasons)
+
+
+def test_a_step_of_this_machines_clock_refuses_the_log(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    write_log(path, time.time() - 5, 60, 42.0)
+    offset_s = [time.monotonic() - time.time()]
+    options = {"file": str(path), "map": "time:Time+power_w:Watts"}
+    meter = csv.open_meter("csv", options, Path("/"), lambda: offset_s[0])
+    assert isinstance(meter, CsvMeter)
+    with Sampler([meter], tmp_path / "s.gz") as sampler:
+        start_s = time.monotonic()
+        assert sampler.energy(start_s, start_s + 5.0)[0].valid
+        offset_s[0] -= 1.5
+        assert "clock was set by +1.500 s" in (
+            (sampler.energy(start_s, start_s + 5.0) and sampler.rates()[0].last_error) or ""
+        )
+
+
+def test_absurd_values_of_a_log_are_left_out(tmp_path: Path) -> None:
+    path, now_s = tmp_path / "log.csv", time.time()
+    rows = [(now_s - 5 + k, -500.0 if k == 8 else 42.0) for k in range(30)]
+    path.write_text("Time,Watts\n" + "".join(f"{t},{w}\n" for t, w in rows))
+    (meter,) = open_meters([f"csv:{path},map=time:Time+power_w:Watts"])
+    with Sampler([meter], tmp_path / "s.gz") as sampler:
+        start_s = time.monotonic()
+        (reading,) = sampler.energy(start_s, start_s + 10.0)
+        assert "-500 W is negative" in (sampler.rates()[0].last_error or "")
+    assert reading.power_w == pytest.approx(42.0)
+    assert reading.lost == 1

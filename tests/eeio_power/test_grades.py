@@ -1,0 +1,175 @@
+"""PASS and WARN against the profiles, and the breakdown of a window."""
+
+from dataclasses import replace
+
+import pytest
+
+from eeio_power.breakdown import ALL, Share, above_idle, breakdown
+from eeio_power.errors import PowerError
+from eeio_power.grades import PROFILES, grade, profile_named
+from eeio_power.meters import Channel
+from eeio_power.reading import Domain, EnergyReading, Kind
+from eeio_power.samples import MeterInfo, with_remarks
+
+
+def reading(
+    power_w: float | None = 200.0,
+    domain: Domain = "system",
+    *,
+    meter: str = "plug",
+    kind: Kind = "measured",
+    window_s: float = 1000.0,
+    uncertainty: float = 0.005,
+    rate_hz: float = 10.0,
+) -> EnergyReading:
+    energy_j = None if power_w is None else power_w * window_s
+    return EnergyReading(
+        domain=domain,
+        meter=meter,
+        kind=kind,
+        power_w=power_w,
+        energy_j=energy_j,
+        uncertainty_j=None if energy_j is None else uncertainty * energy_j,
+        coverage=1.0,
+        largest_gap_s=1.0 / rate_hz,
+        samples=int(window_s * rate_hz),
+        lost=0,
+        valid=power_w is not None,
+        reasons=() if power_w is not None else ("no reading in the window",),
+    )
+
+
+def info(native_period_s: float = 0.1, resolution_w: float = 0.01) -> MeterInfo:
+    channel = Channel("plug:system", "system", "power_w", resolution=resolution_w)
+    return MeterInfo("plug", "plug", "measured", native_period_s, native_period_s, (channel,))
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_good_reading_passes_every_profile(name: str) -> None:
+    found = grade(reading(), info(), PROFILES[name], 1000.0, settled_s=60.0)
+    assert (found.verdict, found.reasons) == ("PASS", ())
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "words"),
+    [
+        ("spec", {"uncertainty_j": 4000.0}, "limit of error 2.0%; spec: 1%"),
+        ("spec", {"samples": 500}, "0.50 readings a second; spec wants 1"),
+        ("spec", {"coverage": 0.9}, "coverage 90.0%; spec: 99%"),
+        ("spec", {"largest_gap_s": 6.0}, "a gap of 6.00 s"),
+        ("spec", {"kind": "device-reported"}, "wants a meter"),
+        ("spec", {"domain": "package"}, "package is a part"),
+        ("lab", {"kind": "modelled"}, "an estimate: no profile takes one"),
+        ("green500-l1", {"valid": False, "reasons": ("it wrapped",)}, "it wrapped"),
+    ],
+)
+def test_each_missed_limit_is_told(name: str, changes: dict[str, object], words: str) -> None:
+    worse = replace(reading(), **changes)  # type: ignore[arg-type]
+    found = grade(worse, info(), PROFILES[name], 1000.0, settled_s=60.0)
+    assert found.verdict == "WARN"
+    assert any(words in reason for reason in found.reasons)
+
+
+def test_windows_meters_and_settling_are_judged() -> None:
+    short = grade(reading(window_s=5.0), info(), PROFILES["spec"], 5.0, settled_s=60.0)
+    assert any("a window of 5.0 s; spec: 60 s" in r for r in short.reasons)
+    slow = grade(reading(rate_hz=1.0), info(1.0), PROFILES["lab"], 20.0, settled_s=60.0)
+    assert any("20 of the meter's periods; lab wants 60" in r for r in slow.reasons)
+    assert any("a value every 1 s; lab wants 10" in r for r in slow.reasons)
+    for settled_s, words in ((None, "nobody says"), (3.0, "settled for 3.0 s; spec: 30 s")):
+        found = grade(reading(), info(), PROFILES["spec"], 1000.0, settled_s)
+        assert any(words in r for r in found.reasons)
+
+
+@pytest.mark.parametrize(
+    ("power_w", "resolution_w", "verdict"),
+    [(5, 0.01, "PASS"), (5, 0.1, "WARN"), (50, 0.1, "PASS"), (50, 1.0, "WARN"), (500, 1.0, "PASS")],
+)
+def test_emerald_wants_finer_steps_for_less_power(
+    power_w: float, resolution_w: float, verdict: str
+) -> None:
+    found = grade(reading(power_w), info(0.1, resolution_w), PROFILES["emerald"], 1000.0)
+    assert found.verdict == verdict
+
+
+def test_profiles_are_named() -> None:
+    assert profile_named("lab").name == "lab"
+    with pytest.raises(PowerError, match="there are: spec, emerald, green500-l1, lab"):
+        profile_named("iso")
+
+
+# --- breakdown ---------------------------------------------------------------------------------
+
+
+def shares(*readings: EnergyReading) -> dict[str, Share]:
+    found = breakdown(readings, 1000.0)
+    assert tuple(share.part for share in found) == ALL
+    return {share.part: share for share in found}
+
+
+def test_the_rest_is_what_no_part_has() -> None:
+    found = shares(
+        reading(200.0, uncertainty=0.01),
+        reading(80.0, "package", meter="rapl", uncertainty=0.05),
+        reading(10.0, "dram", meter="rapl", uncertainty=0.2),
+        reading(8.0, "device", meter="nvme0", kind="device-reported", uncertainty=0.1),
+    )
+    assert found["rest"].power_w == pytest.approx(102.0)
+    assert found["rest"].uncertainty_w == pytest.approx((4 + 16 + 4 + 0.64) ** 0.5)
+    assert found["rest"].kind == "device-reported", "no better than its worst part"
+    assert found["rest"].reason is None
+
+
+def test_what_was_not_measured_is_none_with_the_reason() -> None:
+    found = shares(reading(200.0), reading(80.0, "package", meter="rapl"))
+    assert found["dram"].power_w is None
+    assert found["dram"].reason == "no meter reads dram"
+    assert found["rest"].power_w == pytest.approx(120.0)
+    assert found["rest"].reason == "holds dram, device too: not measured"
+    found = shares(reading(None))
+    assert found["rest"].power_w is None
+    assert found["rest"].reason == "the system is not known: no reading in the window"
+
+
+def test_estimates_and_contradictions_give_no_rest() -> None:
+    assert shares(reading(kind="modelled"))["rest"].reason == "the system is an estimate"
+    found = shares(reading(200.0), reading(80.0, "package", kind="modelled", meter="model"))
+    assert found["rest"].power_w == pytest.approx(200.0), "nothing modelled is subtracted"
+    found = shares(reading(50.0), reading(80.0, "package", meter="rapl"))
+    assert found["rest"].power_w is None
+    assert "30.0 W more than the system" in (found["rest"].reason or "")
+
+
+def test_the_better_of_two_meters_is_taken() -> None:
+    found = shares(
+        reading(300.0, meter="model", kind="modelled", uncertainty=0.0),
+        reading(210.0, meter="bmc", uncertainty=0.05),
+        reading(200.0, meter="plug", uncertainty=0.01),
+    )
+    assert (found["system"].meter, found["system"].power_w) == ("plug", pytest.approx(200.0))
+
+
+def test_above_idle_is_a_view() -> None:
+    busy = breakdown([reading(200.0), reading(80.0, "package", meter="rapl")], 1000.0)
+    idle = breakdown([reading(150.0), reading(40.0, "package", meter="rapl")], 1000.0)
+    found = {share.part: share for share in above_idle(busy, idle)}
+    assert found["system"].power_w == pytest.approx(50.0)
+    assert found["package"].power_w == pytest.approx(40.0)
+    assert found["rest"].power_w == pytest.approx(10.0)
+    assert found["dram"].reason == "busy: no meter reads dram"
+    assert busy[0].power_w == pytest.approx(200.0)
+    other = breakdown([reading(150.0, meter="bmc")], 1000.0)
+    assert "two meters are not compared" in (above_idle(busy, other)[0].reason or "")
+
+
+# --- two meters of one domain ------------------------------------------------------------------
+
+
+def test_meters_that_contradict_each_other_both_say_so() -> None:
+    plug, bmc = reading(200.0), reading(150.0, meter="bmc", uncertainty=0.05)
+    for found in with_remarks([plug, bmc]):
+        assert found.valid, "a remark, not a verdict"
+        assert any("more apart than both limits of error" in reason for reason in found.reasons)
+    assert with_remarks([plug, replace(bmc, power_w=199.0, energy_j=199e3)])[0].reasons == ()
+    assert with_remarks([plug, replace(bmc, domain="package")])[0].reasons == ()
+    assert with_remarks([plug, replace(bmc, kind="modelled")])[0].reasons == ()

@@ -1,0 +1,190 @@
+"""Redfish, Shelly and Tasmota against HTTP doubles on loopback."""
+
+import base64
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eeio_power import http_json
+from eeio_power.errors import PowerError
+from eeio_power.meters import Meter, discover, open_meters
+from eeio_power.sampler import Sampler
+from eeio_power.simulators import http as doubles
+from eeio_power.simulators.http import FakeHttp
+
+
+def watts(value: Any = 87.5) -> Any:
+    return lambda: value
+
+
+def opened(name: str, fake: FakeHttp, options: str = "") -> Meter:
+    (meter,) = open_meters([f"{name}:{fake.address}{options}"])
+    return meter
+
+
+CASES = [
+    ("redfish", doubles.redfish),
+    ("shelly", doubles.shelly),
+    ("shelly", doubles.shelly_first_generation),
+    ("tasmota", doubles.tasmota),
+]
+
+
+@pytest.mark.parametrize(("name", "paths"), CASES)
+def test_each_reads_power_and_only_gets(name: str, paths: Any) -> None:
+    with FakeHttp(paths(watts())) as fake:
+        meter = opened(name, fake)
+        assert meter.read()[0] == 87.5
+        connection = meter.client._connection  # type: ignore[attr-defined]
+        assert meter.kind == "measured"
+        assert [c.domain for c in meter.channels if c.in_domain_total] == ["system"]
+        assert all(request.startswith("GET ") for request in fake.requests)
+        before = len(fake.requests)
+        meter.read()
+        assert meter.client._connection is connection, "and one connection"  # type: ignore[attr-defined]
+        assert len(fake.requests) == before + 1, "one request a reading"
+        meter.close()
+
+
+def test_redfish_prefers_the_newer_place() -> None:
+    with FakeHttp(doubles.redfish(watts(301), environment_metrics=True)) as fake:
+        meter = opened("redfish", fake)
+        assert meter.read() == [301.0]
+        assert fake.requests[-1].endswith("/Self/EnvironmentMetrics")
+        meter.close()
+
+
+def test_shelly_records_its_counter_without_adding_it() -> None:
+    with FakeHttp(doubles.shelly(watts(), lambda: 2.0)) as fake:
+        meter = opened("shelly", fake)
+        assert meter.read() == [87.5, 7200.0]
+        assert [c.in_domain_total for c in meter.channels] == [True, False]
+        meter.close()
+
+
+@pytest.mark.parametrize(("name", "paths"), CASES)
+@pytest.mark.parametrize("power", [None, "87", True, [], {}])
+def test_what_is_no_number_is_never_zero(name: str, paths: Any, power: Any) -> None:
+    value = [87.5]
+    with FakeHttp(paths(lambda: value[0])) as fake:
+        meter = opened(name, fake)
+        value[0] = power
+        with pytest.raises(PowerError):
+            meter.read()
+        value[0] = 90
+        assert meter.read()[0] == 90.0
+        meter.close()
+
+
+@pytest.mark.parametrize(("name", "paths"), CASES)
+def test_garbage_and_an_error_page_are_failed_reads(name: str, paths: Any) -> None:
+    with FakeHttp(paths(watts())) as fake:
+        meter = opened(name, fake)
+        (path,) = {r.removeprefix("GET ") for r in fake.requests[-1:]}
+        for answer in (b"<html>busy</html>", b"\xff\xfe", b"NaN", b"[]", b"x" * (2 << 20)):
+            fake.answers[path] = answer
+            with pytest.raises(PowerError):
+                meter.read()
+        del fake.answers[path]
+        with pytest.raises(PowerError, match="HTTP 404"):
+            meter.read()
+        meter.close()
+
+
+@pytest.mark.parametrize(("name", "paths"), CASES)
+def test_a_server_that_hangs_is_given_up(
+    name: str, paths: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with FakeHttp(paths(watts())) as fake:
+        meter = opened(name, fake)
+        meter.client._timeout_s = 0.05  # type: ignore[attr-defined]
+        meter.client.close()  # type: ignore[attr-defined]
+        fake.flowing.clear()
+        with pytest.raises(PowerError, match="timed out"):
+            meter.read()
+        fake.flowing.set()
+        meter.client._timeout_s = 2.0  # type: ignore[attr-defined]
+        meter.client.close()  # type: ignore[attr-defined]
+        assert meter.read()[0] == 87.5
+        meter.close()
+
+
+def test_a_dropped_connection_is_made_again() -> None:
+    with FakeHttp(doubles.shelly(watts())) as fake:
+        meter = opened("shelly", fake)
+        meter.client._connection.sock.close()  # type: ignore[attr-defined]
+        assert meter.read()[0] == 87.5
+        meter.close()
+
+
+def test_passwords_come_from_a_file_or_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "correct horse"
+    (tmp_path / "password").write_text(f"{secret}\n")
+    token = base64.b64encode(f"me:{secret}".encode()).decode()
+    monkeypatch.delenv(http_json.PASSWORD_VARIABLE, raising=False)
+    with FakeHttp(doubles.redfish(watts()), authorization=f"Basic {token}") as fake:
+        with pytest.raises(PowerError, match="check user= and the password"):
+            opened("redfish", fake)
+        with pytest.raises(PowerError, match="no password; give password_file"):
+            opened("redfish", fake, ",user=me")
+        meter = opened("redfish", fake, f",user=me,password_file={tmp_path / 'password'}")
+        assert meter.read() == [87.5]
+        assert secret not in repr(meter) and secret not in meter.spec
+        meter.close()
+        monkeypatch.setenv(http_json.PASSWORD_VARIABLE, secret)
+        opened("redfish", fake, ",user=me").close()
+    with pytest.raises(PowerError, match="no passwords in addresses") as refused:
+        open_meters([f"redfish:http://me:{secret.replace(' ', '')}@host"])
+    assert "no passwords" in str(refused.value)
+
+
+def test_tasmotas_password_is_in_no_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(http_json.PASSWORD_VARIABLE, "hunter2")
+    path = "/cm?user=admin&password=hunter2&cmnd=Status%208"
+    with FakeHttp(doubles.tasmota(watts(), path)) as fake:
+        meter = opened("tasmota", fake, ",user=admin")
+        assert meter.read() == [87.5]
+        fake.answers.clear()
+        with pytest.raises(PowerError) as failed:
+            meter.read()
+        assert "hunter2" not in str(failed.value)
+        with pytest.raises(PowerError) as refused:
+            opened("tasmota", fake, ",user=admin")
+        assert "hunter2" not in str(refused.value)
+        assert "hunter2" not in repr(meter)
+        meter.close()
+
+
+@pytest.mark.parametrize("name", ["redfish", "shelly", "tasmota"])
+def test_the_network_is_not_searched(name: str, tmp_path: Path) -> None:
+    (finding,) = [f for f in discover(tmp_path) if f.spec == name]
+    assert not finding.available
+    assert f"--meter {name}:" in (finding.remedy or "")
+    with pytest.raises(PowerError, match="which"):
+        open_meters([name])
+    with pytest.raises(PowerError, match=name):
+        open_meters([f"{name}:127.0.0.1:1"])
+
+
+def test_an_absurd_reading_is_left_out_and_told(tmp_path: Path) -> None:
+    values = iter([100.0, 100.0, -60.0, 9e9, 100.0])
+    with FakeHttp(doubles.tasmota(lambda: next(values, 100.0))) as fake:
+        meter = opened("tasmota", fake)
+        errors = []
+        with Sampler([meter], tmp_path / "s.gz", rate_hz=1e-3) as sampler:
+            for _ in range(4):
+                now_s = time.monotonic()
+                sampler.energy(now_s - 1e-3, now_s)
+                errors.append(sampler.rates()[0].last_error or "")
+            (reading,) = sampler.energy(sampler.samples().meters[0].times_s[0] - 0.1, now_s)
+        meter.close()
+    assert any("-60 W is negative" in error for error in errors)
+    assert any("9e+09 W is more than the 4000 W" in error for error in errors)
+    assert reading.valid
+    assert reading.power_w == pytest.approx(100.0)

@@ -1,0 +1,299 @@
+"""IPMI: the long-lived ipmitool against a stand-in on its pipes, and against two other BMCs."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from eeio_power.errors import PowerError
+from eeio_power.meters import Meter, discover, ipmi, open_meters
+from eeio_power.meters.ipmi import parse_dcmi, watt_sensors, whole_system
+from eeio_power.sampler import Sampler
+from eeio_power.simulators.ipmitool import dcmi_line, install_fake_ipmitool
+
+PATIENCE_S = 20.0
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A root with /dev/ipmi0; the BMC's answers are in `watts`."""
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/ipmi0").write_text("")
+    (tmp_path / "watts").write_text("301")
+    install_fake_ipmitool(tmp_path / "bin", tmp_path / "watts")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    return tmp_path
+
+
+def opened(machine: Path, spec: str = "ipmi") -> Meter:
+    (meter,) = open_meters([spec], machine)
+    return meter
+
+
+def test_one_process_serves_all_readings(machine: Path) -> None:
+    meter = opened(machine)
+    process = meter._shell._process.pid  # type: ignore[attr-defined]
+    assert [meter.read() for _ in range(3)] == [[301.0]] * 3
+    (machine / "watts").write_text("87")
+    assert meter.read() == [87.0]
+    assert meter._shell._process.pid == process  # type: ignore[attr-defined]
+    meter.close()
+    meter.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+
+
+def test_without_dcmi_a_sensor_in_watts_is_read(machine: Path) -> None:
+    (machine / "watts").write_text("no")
+    meter = opened(machine)
+    assert meter.channels[0].name == "ipmi:Pwr Consumption"
+    assert meter.read() == [88.0]
+    meter.close()
+    meter = opened(machine, "ipmi,sensor=CPU1 Power")
+    assert meter.read() == [40.0]
+    meter.close()
+
+
+@pytest.mark.parametrize("answer", ["garbage rubbish", "garbage  dc 2d", "off 301"])
+def test_garbage_and_a_switched_off_measurement_are_failed_reads(
+    machine: Path, answer: str
+) -> None:
+    meter = opened(machine)
+    (machine / "watts").write_text(answer)
+    with pytest.raises(PowerError, match=r"makes no sense|switched off"):
+        meter.read()
+    (machine / "watts").write_text("302")
+    assert meter.read() == [302.0], "the answer to the old question must not be taken"
+    meter.close()
+
+
+@pytest.mark.parametrize("answer", ["hang", "die"])
+def test_a_bmc_that_hangs_or_dies_is_asked_again(
+    machine: Path, answer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meter = opened(machine)
+    meter._timeout_s = 0.3  # type: ignore[attr-defined]
+    (machine / "watts").write_text(answer)
+    with pytest.raises(PowerError, match=r"did not answer|ipmitool ended: Get Device ID"):
+        meter.read()
+    (machine / "watts").write_text("303")
+    meter._timeout_s = PATIENCE_S  # type: ignore[attr-defined]
+    assert meter.read() == [303.0]
+    meter.close()
+
+
+def test_a_hanging_bmc_shows_in_the_reading(machine: Path, tmp_path: Path) -> None:
+    meter = opened(machine)
+    meter._timeout_s = 0.2  # type: ignore[attr-defined]
+    (machine / "watts").write_text("hang")
+    with Sampler([meter], tmp_path / "s.gz") as sampler:
+        deadline_s = time.monotonic() + PATIENCE_S
+        while not sampler.rates()[0].failed_reads and time.monotonic() < deadline_s:
+            threading.Event().wait(0.01)
+        now_s = time.monotonic()
+        (reading,) = sampler.energy(now_s - 0.1, now_s)
+    meter.close()
+    assert not reading.valid and reading.energy_j is None
+    assert any("the BMC did not answer in 0.2 s" in reason for reason in reading.reasons)
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("ipmi:lanplus", "give the BMC's address"),
+        ("ipmi:lanplus,host=-oProxy", "give the BMC's address"),
+        ("ipmi:lanplus,host=bmc", "no password; give password_file=FILE or set IPMI_PASSWORD"),
+        ("ipmi:serial", "it is open, lanplus or lan"),
+        ("ipmi:open,host=bmc", "a host needs ipmi:lanplus"),
+        ("ipmi,mode=fast", "it is dcmi or sdr"),
+        ("ipmi,sensor=a\"b", "no sensor's name"),
+    ],
+)  # fmt: skip
+def test_options_that_do_not_fit(
+    machine: Path, spec: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("IPMI_PASSWORD", raising=False)
+    with pytest.raises(PowerError, match=words):
+        open_meters([spec], machine)
+
+
+def test_finding(machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def finding(root: Path) -> object:
+        (found,) = [f for f in discover(root) if f.spec == "ipmi"]
+        return found
+
+    assert finding(machine).available  # type: ignore[attr-defined]
+    (machine / "watts").write_text("off 1")
+    assert "switched off" in finding(machine).reason  # type: ignore[attr-defined]
+    assert "ipmi_devintf" in finding(tmp_path / "x").remedy  # type: ignore[attr-defined]
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    assert "apt-get install ipmitool" in finding(machine).reason  # type: ignore[attr-defined]
+
+
+def test_dcmi_is_parsed() -> None:
+    reading = parse_dcmi(dcmi_line(301).split("\n"))
+    assert (reading.current_w, reading.period_ms, reading.active) == (301, 1000, True)
+    for nonsense in ([], [" 00 2d 01"], ["Fan1,3000,RPM,ok"]):
+        with pytest.raises(PowerError, match="makes no sense"):
+            parse_dcmi(nonsense)
+
+
+def test_sensors_are_chosen_or_refused() -> None:
+    lines = ["PS1 Input,88,Watts,ok", "PS2 Input,,Watts,ns", "Fan1,3000,RPM,ok", "rubbish"]
+    assert watt_sensors(lines) == {"PS1 Input": 88.0}
+    assert whole_system(["PS1 Input"]) == "PS1 Input"
+    assert whole_system(["CPU Power", "Sys Power"]) == "Sys Power"
+    assert whole_system(["PS1 Input", "PS2 Input"]) is None
+
+
+# --- peers that somebody else wrote ------------------------------------------------------------
+
+needs_ipmitool = pytest.mark.skipif(
+    shutil.which("ipmitool") is None, reason="ipmitool is not installed"
+)
+
+PYGHMI_BMC = """
+import struct, sys
+from pyghmi.ipmi import bmc
+
+class Bmc(bmc.Bmc):
+    def handle_raw_request(self, request, session):
+        data = bytearray(request["data"])
+        if (request["netfn"], request["command"], data[:1]) == (0x2C, 2, b"\\xdc"):
+            reading = struct.pack("<HHHHIIB", 301, 10, 400, 200, 123456, 1000, 0x40)
+            session.send_ipmi_response(data=[0xDC, *reading])
+        else:
+            super().handle_raw_request(request, session)
+
+Bmc({"admin": "password"}, port=int(sys.argv[1])).listen()
+"""
+
+
+def free_port() -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def bmc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """pyghmi's BMC with DCMI, on a loopback port."""
+    pytest.importorskip("pyghmi", reason="pyghmi is not installed")
+    monkeypatch.setenv("IPMI_PASSWORD", "password")
+    port = free_port()
+    process = subprocess.Popen(
+        [sys.executable, "-c", PYGHMI_BMC, str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    yield port
+    process.kill()
+    process.wait(PATIENCE_S)
+
+
+def open_when_up(spec: str) -> Meter:
+    """Open a BMC that may be starting still."""
+    deadline_s = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            (meter,) = open_meters([spec])
+        except PowerError:
+            if time.monotonic() > deadline_s:
+                raise
+        else:
+            return meter
+
+
+@needs_ipmitool
+def test_dcmi_over_the_network_against_pyghmi(bmc: int) -> None:
+    meter = open_when_up(f"ipmi:lanplus,host=127.0.0.1,port={bmc},user=admin")
+    assert meter.channels[0].name == "ipmi:dcmi"
+    assert [meter.read() for _ in range(5)] == [[301.0]] * 5
+    meter.close()
+
+
+@needs_ipmitool
+def test_a_wrong_password_is_refused(bmc: int, tmp_path: Path) -> None:
+    open_when_up(f"ipmi:lanplus,host=127.0.0.1,port={bmc},user=admin").close()
+    (tmp_path / "password").write_text("opensesame\n")
+    spec = f"ipmi:lanplus,host=127.0.0.1,port={bmc},user=admin,password_file={tmp_path}/password"
+    with pytest.raises(PowerError, match=r"Unable to establish|ipmitool ended") as refused:
+        open_meters([spec])
+    assert "opensesame" not in str(refused.value)
+
+
+LAN_CONF = """
+name "eeio"
+set_working_mc 0x20
+  startlan 1
+    addr 127.0.0.1 {port}
+    priv_limit admin
+    allowed_auths_admin none md2 md5 straight
+    guid a123456789abcdefa123456789abcdef
+  endlan
+  user 2 true "admin" "password" admin 10 none md2 md5 straight
+"""
+
+EMULATION = """
+mc_setbmc 0x20
+mc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr
+sel_enable 0x20 1000 0x0a
+main_sdr_add 0x20 {record}
+sensor_add 0x20 0 1 0x03 0x01 poll 100 file "{watts}" div=4
+mc_enable 0x20
+"""
+
+
+def full_sensor_record(name: str) -> str:
+    """A full sensor record (IPMI 2.0, table 43-1): sensor 1, current, watts, value = 4 x raw."""
+    watts = 6
+    body = bytes(
+        [0x20, 0, 1, 3, 1, 0x7F, 0x68, 3, 1, 0, 0, 0, 0, 0, 0, 0, watts, 0, 0, 4]
+        + [0] * 9 + [0xFF] + [0] * 12 + [0xC0 | len(name)]
+    ) + name.encode("ascii")  # fmt: skip
+    return " ".join(f"0x{byte:02x}" for byte in bytes([1, 0, 0x51, 1, len(body)]) + body)
+
+
+@needs_ipmitool
+@pytest.mark.skipif(shutil.which("ipmi_sim") is None, reason="openipmi (ipmi_sim) is not installed")
+def test_a_sensor_over_the_network_against_openipmi(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OpenIPMI's simulator refuses DCMI, and polls its sensor's value from a file."""
+    monkeypatch.setenv("IPMI_PASSWORD", "password")
+    port, watts = free_port(), tmp_path / "watts"
+    watts.write_text("352\n")
+    (tmp_path / "state").mkdir()
+    (tmp_path / "lan.conf").write_text(textwrap.dedent(LAN_CONF.format(port=port)))
+    record = full_sensor_record("Pwr Consumption")
+    (tmp_path / "sim.emu").write_text(EMULATION.format(record=record, watts=watts))
+    command = ["ipmi_sim", "-c", "lan.conf", "-f", "sim.emu", "-s", "state", "-n"]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    )
+    try:
+        meter = open_when_up(f"ipmi:lanplus,host=127.0.0.1,port={port},user=admin")
+        assert meter.channels[0].name == "ipmi:Pwr Consumption"
+        deadline_s = time.monotonic() + PATIENCE_S
+        for expected in (352, 120):
+            watts.write_text(f"{expected}\n")
+            while meter.read() != [expected] and time.monotonic() < deadline_s:
+                threading.Event().wait(0.02)
+            assert meter.read() == [expected]
+        meter.close()
+    finally:
+        process.kill()
+        process.wait(PATIENCE_S)
+
+
+def test_the_reading_command_is_the_only_raw_one() -> None:
+    source = Path(ipmi.__file__).read_text(encoding="utf-8")
+    assert source.count('"raw ') == 1

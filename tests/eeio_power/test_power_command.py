@@ -1,0 +1,363 @@
+"""`eeio power`, as a user types it, and the parts under it."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eeio_power.alignment import Pulse, find_offset, make_pulses, pulse_lengths_s
+from eeio_power.errors import PowerError
+from eeio_power.meters import Channel, meter_names
+from eeio_power.prometheus import GIVE_UP_S, Totals, server
+from eeio_power.recording import READING_FIELDS, record
+from eeio_power.sampler import Sampler
+from eeio_power.samples import load
+from eeio_power.simulators import FakeRapl, ScriptedMeter
+
+PATIENCE_S = 20.0
+COUNTER = Channel("test:counter", "package", "energy_j")
+
+
+@pytest.fixture
+def rapl(tmp_path: Path) -> Iterator[str]:
+    """The spec of a simulated RAPL that runs at 150 W."""
+    with FakeRapl(tmp_path / "powercap", power_w=lambda _: 150.0) as fake:
+        yield f"rapl,root={fake.root}"
+
+
+# --- record ------------------------------------------------------------------------------------
+
+
+def test_the_json_is_a_contract(eeio: Any, rapl: str, tmp_path: Path) -> None:
+    samples = tmp_path / "kept.csv.gz"
+    script = "import time; print('said'); time.sleep(0.6)"
+    done = eeio(
+        "power", "record", "--meter", rapl, "--json", "--samples", str(samples), "--",
+        sys.executable, "-c", script,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    body = json.loads(done.stdout)
+    assert list(body) == ["schema_version", "duration_s", "exit_code", "readings"]
+    assert body["schema_version"] == 1
+    assert body["exit_code"] == 0
+    assert body["duration_s"] > 0.6
+    assert "said" in done.stderr, "stdout is JSON alone"
+    assert [r["domain"] for r in body["readings"]] == ["package", "dram"]
+    for reading in body["readings"]:
+        assert tuple(reading) == READING_FIELDS
+        assert reading["valid"] and reading["reasons"] == []
+    total_w = sum(r["power_w"] for r in body["readings"])
+    assert total_w == pytest.approx(150.0, rel=0.3)
+    assert len(load(samples).meters[0].times_s) >= 5
+
+
+@pytest.mark.parametrize(
+    ("command", "exit_code", "code"),
+    [("exit 3", 3, 1), ("kill -TERM $$", 143, 1), ("exit 0", 0, 0)],
+)
+def test_the_commands_exit_code_is_kept(
+    eeio: Any, rapl: str, command: str, exit_code: int, code: int
+) -> None:
+    done = eeio(
+        "power", "record", "--meter", rapl, "--json", "--", "sh", "-c", f"sleep 0.3; {command}"
+    )
+    assert json.loads(done.stdout)["exit_code"] == exit_code
+    assert done.returncode == code
+
+
+def test_a_command_out_of_time_is_ended_and_measured(eeio: Any, rapl: str) -> None:
+    done = eeio("power", "record", "--meter", rapl, "--timeout", "0.5", "--", "sleep", "60")
+    assert done.returncode == 1
+    assert "ran out of time" in done.stdout
+    assert "rapl        package" in done.stdout
+
+
+def test_an_invalid_reading_is_null_with_the_reason_and_exit_code_3(
+    eeio: Any, tmp_path: Path
+) -> None:
+    fake = FakeRapl(tmp_path / "powercap", power_w=lambda _: 150.0)  # stands still
+    done = eeio("power", "record", "--meter", f"rapl,root={fake.root}", "--json", "--", "true")
+    assert done.returncode in (0, 3)
+    done = eeio(
+        "power", "record", "--meter", f"rapl,root={fake.root}", "--json", "--", "sleep", "0.5"
+    )
+    body = json.loads(done.stdout)
+    assert done.returncode == 3
+    for reading in body["readings"]:
+        assert reading["energy_j"] is None and reading["power_w"] is None
+        assert any("stands still" in reason for reason in reading["reasons"])
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--meter", "rapl,root=/nowhere", "--", "true"], "no RAPL package"),
+        (["--meter", "nosuch", "--", "true"], "there is no meter 'nosuch'"),
+        (["--meter", "none", "--", "true"], "--meter none was given"),
+        (["--meter", "modelled"], "which command?"),
+        (["--meter", "modelled", "--", "no-such-command"], "no-such-command: No such file"),
+        (["--rate", "0", "--", "true"], "readings a second above 0"),
+    ],
+)
+def test_refused_input_has_exit_code_2(eeio: Any, words: list[str], says: str) -> None:
+    done = eeio("power", "record", *words)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_idle_against_busy_and_a_profile(eeio: Any, rapl: str) -> None:
+    done = eeio(
+        "power", "record", "--meter", rapl, "--idle", "0.4", "--profile", "lab", "--", "sleep",
+        "0.4",
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert "above idle" in done.stdout
+    assert "WARN lab: rapl package" in done.stdout
+    assert "a window of 0.4 s; lab: 6 s" in done.stdout
+
+
+def test_ctrl_c_ends_the_command_and_keeps_the_measurement(rapl: str) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-m", "eeio", "power", "record", "--meter", rapl, "--json", "--",
+         sys.executable, "-c", "import time; print('up', flush=True); time.sleep(60)"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    try:
+        assert child.stderr is not None
+        assert child.stderr.readline() == "up\n"
+        threading.Event().wait(0.3)
+        os.killpg(child.pid, signal.SIGINT)
+        output, _ = child.communicate(timeout=PATIENCE_S)
+    finally:
+        child.kill()
+    assert child.returncode == 130
+    assert json.loads(output)["exit_code"] != 0
+    assert json.loads(output)["readings"][0]["valid"]
+
+
+def test_recording_needs_no_shell(tmp_path: Path) -> None:
+    meter = ScriptedMeter([COUNTER], lambda: [100.0 * time.monotonic()])
+    marker = tmp_path / "made"
+    found = record(["sleep", "0.2", ";", "touch", str(marker)], [meter], tmp_path / "s.gz")
+    assert found.exit_code == 1, "sleep takes no such word"
+    assert not marker.exists()
+    found = record(["sleep", "0.2"], [meter], tmp_path / "s.gz")
+    assert found.exit_code == 0
+    assert found.readings[0].power_w == pytest.approx(100.0, rel=1e-3)
+    with pytest.raises(PowerError, match="nothing was measured"):
+        record([str(tmp_path / "none")], [meter], tmp_path / "s2.gz")
+
+
+# --- list, watch -------------------------------------------------------------------------------
+
+
+def test_list(eeio: Any) -> None:
+    done = eeio("power", "list", "--json")
+    assert done.returncode == 0
+    body = json.loads(done.stdout)
+    assert body["schema_version"] == 1
+    assert {m["spec"].partition(":")[0] for m in body["meters"]} == set(meter_names())
+    for meter in body["meters"]:
+        assert meter["available"] or (meter["reason"] and meter["remedy"])
+    done = eeio("power", "list")
+    assert all(name in done.stdout for name in meter_names())
+
+
+def test_watch_shows_power(eeio: Any, rapl: str) -> None:
+    done = eeio("power", "watch", "--meter", rapl, "--interval", "0.3", "--count", "2")
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert len(lines) == 4
+    assert all(" W" in line and "rapl" in line for line in lines)
+
+
+# --- calibrate ---------------------------------------------------------------------------------
+
+
+def pulses_from(start_s: float) -> list[Pulse]:
+    pulses, now_s = [], start_s
+    for loaded_s, idle_s in pulse_lengths_s(10):
+        now_s += idle_s
+        pulses.append(Pulse(now_s, now_s + loaded_s))
+        now_s += loaded_s
+    return pulses
+
+
+def log_of(
+    pulses: Sequence[Pulse], period_s: float, ahead_s: float
+) -> tuple[list[float], list[float]]:
+    """What an averaging meter whose clock is ahead logs around the pulses."""
+
+    def loaded_s(start_s: float, end_s: float) -> float:
+        return sum(max(0.0, min(p.end_s, end_s) - max(p.start_s, start_s)) for p in pulses)
+
+    first_s = pulses[0].start_s - 100.0
+    count = int((pulses[-1].end_s + 100.0 - first_s) / period_s)
+    ends = [first_s + k * period_s for k in range(1, count)]
+    power_w = [60.0 + 40.0 * loaded_s(t - period_s, t) / period_s for t in ends]
+    return [t + ahead_s for t in ends], power_w
+
+
+@pytest.mark.parametrize("period_s", [0.1, 1.0, 2.0])
+@pytest.mark.parametrize("ahead_s", [-41.3, 0.0, 7.77, 55.5])
+def test_the_offset_of_a_log_is_found_within_what_is_stated(
+    period_s: float, ahead_s: float
+) -> None:
+    pulses = pulses_from(1000.0)
+    times_s, power_w = log_of(pulses, period_s, ahead_s)
+    found = find_offset(times_s, power_w, pulses)
+    assert abs(found.offset_s - ahead_s) <= found.uncertainty_s + 1e-9
+    assert 20.0 < found.contrast_w <= 40.0 + 1e-6, "a slow meter smears the pulses"
+
+
+def test_pulses_that_are_not_in_the_log_are_told() -> None:
+    pulses = pulses_from(1000.0)
+    times_s, power_w = log_of(pulses, 1.0, 3600.0)
+    with pytest.raises(PowerError, match="not to be seen in the log within 60 s"):
+        find_offset(times_s, power_w, pulses)
+    with pytest.raises(PowerError, match="three readings"):
+        find_offset([1.0], [1.0], pulses)
+
+
+def test_pulses_load_the_machine_and_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("eeio_power.alignment.pulse_lengths_s", lambda count: [(0.2, 0.1)] * count)
+    monkeypatch.setattr("eeio_power.alignment.SHORTEST_S", 0.01)
+    before = os.times()
+    pulses = make_pulses(2, time.monotonic, workers=1)
+    after = os.times()
+    assert [round(p.end_s - p.start_s, 1) >= 0.2 for p in pulses] == [True, True]
+    assert pulses[1].start_s > pulses[0].end_s
+    assert after.children_user > before.children_user, "the workers worked, and were waited for"
+
+
+def test_calibrate_from_saved_pulses(eeio: Any, tmp_path: Path) -> None:
+    pulses = pulses_from(time.time() - 200.0)
+    (tmp_path / "pulses.json").write_text(
+        json.dumps({"schema_version": 1, "pulses_unix_s": [[p.start_s, p.end_s] for p in pulses]})
+    )
+    times_s, power_w = log_of(pulses, 0.5, 12.34)
+    rows = "".join(
+        f"{datetime.fromtimestamp(t, UTC).isoformat()};{w:.2f}\n".replace(".", ",")
+        for t, w in zip(times_s, power_w, strict=True)
+    )
+    (tmp_path / "log.csv").write_text(f"Zeit;Leistung\n{rows}")
+    done = eeio(
+        "power", "calibrate", "--pulses", str(tmp_path / "pulses.json"), "--meter",
+        f"csv:{tmp_path / 'log.csv'},map=time:Zeit+power_w:Leistung",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = float(done.stdout.splitlines()[-1].removeprefix("offset_s="))
+    assert found == pytest.approx(12.34, abs=0.25)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ([], "name the log"),
+        (["--meter", "modelled"], "needs no calibration"),
+        (["--pulses", "/nowhere", "--meter", "csv:x,map=time:T+power_w:W"], "no pulses"),
+    ],
+)
+def test_calibrate_refuses(eeio: Any, words: list[str], says: str) -> None:
+    done = eeio("power", "calibrate", *words)
+    assert done.returncode == 2
+    assert says in done.stderr
+
+
+# --- serve -------------------------------------------------------------------------------------
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def test_energy_adds_up_over_pages_and_what_was_not_seen_is_told(tmp_path: Path) -> None:
+    clock = Clock()
+    answers = [True]
+
+    def answer() -> list[float | None]:
+        return [50.0 * clock.now_s] if answers[0] else [None]
+
+    meter = ScriptedMeter([COUNTER], answer, native_period_s=0.001)
+    with Sampler([meter], tmp_path / "s.gz", rate_hz=1e-3, clock=clock) as sampler:
+        totals = Totals(sampler, clock)
+        for _ in range(3):
+            clock.now_s += 2.0
+            page = totals.collect()
+        labels = '{meter="scripted",domain="package",kind="measured"}'
+        assert f"eeio_power_watts{labels} 50.0" in page
+        assert energy_of(page) == pytest.approx(300.0)
+        answers[0] = False
+        clock.now_s += 2.0
+        assert energy_of(totals.collect()) == pytest.approx(300.0)
+        clock.now_s += GIVE_UP_S
+        page = totals.collect()
+    assert f"eeio_power_watts{labels}" not in page, "no value is no value"
+    assert f"eeio_unseen_seconds_total{labels} {GIVE_UP_S + 2.0}" in page
+    assert 'eeio_meter_failed_reads_total{meter="scripted"} 2.0' in page
+
+
+def energy_of(page: str) -> float:
+    (line,) = [line for line in page.splitlines() if line.startswith("eeio_energy_joules_total{")]
+    return float(line.rpartition(" ")[2])
+
+
+def test_the_page_is_served_on_loopback_alone(tmp_path: Path) -> None:
+    meter = ScriptedMeter([COUNTER], lambda: [100.0 * time.monotonic()])
+    with Sampler([meter], tmp_path / "s.gz") as sampler:
+        totals = Totals(sampler)
+        for address in ("0.0.0.0", "192.0.2.1", "localhost", "::", ""):
+            with pytest.raises(PowerError, match="loopback only"):
+                server(totals, address, 0)
+        with server(totals, port=0) as http:
+            threading.Thread(target=http.serve_forever, daemon=True).start()
+            url = f"http://127.0.0.1:{http.server_address[1]}"
+            with urllib.request.urlopen(f"{url}/metrics", timeout=PATIENCE_S) as page:
+                text = page.read().decode()
+                assert page.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+            assert "# TYPE eeio_energy_joules_total counter" in text
+            with pytest.raises(urllib.error.HTTPError, match="404"):
+                urllib.request.urlopen(f"{url}/", timeout=PATIENCE_S)
+            with pytest.raises(PowerError, match="choose another --port"):
+                server(totals, port=http.server_address[1])
+            http.shutdown()
+
+
+def test_a_sampler_that_never_ends_keeps_a_bounded_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eeio_power.sampler.FLUSH_PERIOD_S", 0.005)
+    clock = Clock()
+    meter = ScriptedMeter([COUNTER], lambda: [50.0 * clock.now_s], native_period_s=0.001)
+    with Sampler([meter], tmp_path / "s.gz", rate_hz=1e-3, clock=clock, keep_s=10.0) as sampler:
+        deadline_s = time.monotonic() + PATIENCE_S
+        kept = steps = 0
+        # The stream takes what is new in its own time; only what it has taken is forgotten.
+        while (steps < 100 or kept > 14) and time.monotonic() < deadline_s:
+            steps += 1
+            clock.now_s += 1.0
+            (reading,) = sampler.energy(clock.now_s - 5.0, clock.now_s)
+            kept = len(sampler.samples().meters[0].times_s)
+            threading.Event().wait(0.002)
+        assert reading.power_w == pytest.approx(50.0)
+        assert kept <= 14
+    times_s = load(tmp_path / "s.gz").meters[0].times_s
+    assert len(times_s) >= steps, "the file has everything"
+    assert all(math.isfinite(t) for t in times_s)

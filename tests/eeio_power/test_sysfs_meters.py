@@ -1,0 +1,230 @@
+"""Industrial I/O, power supplies, perf events and NVMe against files and an ioctl double."""
+
+import errno
+import math
+import os
+import struct
+from pathlib import Path
+
+import pytest
+
+from eeio_power.errors import PowerError
+from eeio_power.meters import discover, nvme, open_meters, perf
+from eeio_power.meters.nvme import interval_power_w
+from eeio_power.sampler import Sampler
+from eeio_power.simulators import FakeRapl
+from eeio_power.simulators.nvme import FakeNvme
+from eeio_power.simulators.tree import cubietruck, perf_unit, write_tree
+
+# --- iio ---------------------------------------------------------------------------------------
+
+
+def test_iio_reads_a_processed_and_a_scaled_channel(tmp_path: Path) -> None:
+    devices = write_tree(
+        tmp_path / "sys/bus/iio/devices",
+        {"iio:device0/name": "ina226", "iio:device0/in_power2_raw": 480,
+         "iio:device0/in_power2_scale": "12.5"},
+    )  # fmt: skip
+    (meter,) = open_meters(["iio"], tmp_path)
+    assert meter.read() == [pytest.approx(6.0)]
+    assert meter.channels[0].name == "iio:ina226/power2"
+    write_tree(devices, {"iio:device0/in_power2_input": 6100})
+    (meter,) = open_meters(["iio"], tmp_path)
+    assert meter.read() == [pytest.approx(6.1)]
+    write_tree(devices, {"iio:device0/in_power2_input": "broken"})
+    assert meter.read() == [None]
+
+
+def test_iio_channels_of_unknown_wiring_are_refused_until_named(tmp_path: Path) -> None:
+    write_tree(
+        tmp_path,
+        {"iio:device0/name": "pac1934", "iio:device0/in_power0_input": 1000,
+         "iio:device0/in_power1_input": 2000, "iio:device1/name": "pac1934",
+         "iio:device1/in_power0_input": 3000},
+    )  # fmt: skip
+    with pytest.raises(PowerError, match=r"wiring is not known.*pac1934/power0, pac1934/power1"):
+        open_meters([f"iio,root={tmp_path}"])
+    only = "pac1934/power1+pac1934@iio:device1/power0"
+    (meter,) = open_meters([f"iio,root={tmp_path},only={only}"])
+    assert meter.read() == [2.0, 3.0]
+    with pytest.raises(PowerError, match="no channel nothing; there are"):
+        open_meters([f"iio,root={tmp_path},only=nothing"])
+
+
+def test_iio_absent_or_damaged(tmp_path: Path) -> None:
+    with pytest.raises(PowerError, match="has no power channel"):
+        open_meters(["iio"], tmp_path)
+    write_tree(tmp_path, {"iio:device0/name": "x", "iio:device0/in_power0_raw": 1})
+    with pytest.raises(PowerError, match="without a scale"):
+        open_meters([f"iio,root={tmp_path}"])
+
+
+# --- power_supply ------------------------------------------------------------------------------
+
+
+def test_a_cubietrucks_mains_input(tmp_path: Path) -> None:
+    folder = cubietruck(tmp_path / "sys/class/power_supply")
+    (meter,) = open_meters(["power_supply"], tmp_path)
+    assert meter.read() == [pytest.approx(5.012 * 0.640)]
+    assert [c.domain for c in meter.channels] == ["system"]
+    write_tree(folder, {"axp20x-usb/online": 1, "axp20x-usb/voltage_now": 5_000_000,
+                        "axp20x-usb/current_now": 100_000})  # fmt: skip
+    assert meter.read() == [pytest.approx(5.012 * 0.640 + 0.5)]
+    write_tree(folder, {"axp20x-ac/current_now": "?"})
+    assert meter.read() == [None], "half of the input is not the input"
+    write_tree(folder, {"axp20x-ac/online": 0, "axp20x-usb/online": 0})
+    (finding,) = [f for f in discover(tmp_path) if f.spec == "power_supply"]
+    assert not finding.available
+    assert "no supply with a sensor is in use" in (finding.reason or "")
+
+
+def test_a_battery_counts_only_while_it_feeds_the_machine(tmp_path: Path) -> None:
+    folder = write_tree(
+        tmp_path / "sys/class/power_supply",
+        {"AC/type": "Mains", "AC/online": 1, "BAT0/type": "Battery", "BAT0/status": "Discharging",
+         "BAT0/voltage_now": 12_000_000, "BAT0/current_now": -1_000_000,
+         "mouse/type": "Battery", "mouse/scope": "Device", "mouse/power_now": 1},
+    )  # fmt: skip
+    (meter,) = open_meters(["power_supply"], tmp_path)
+    assert meter.read() == [pytest.approx(12.0)]
+    write_tree(folder, {"BAT0/status": "Charging"})
+    assert meter.read() == [None]
+    with Sampler([meter], tmp_path / "s.gz", rate_hz=1.0) as sampler:
+        assert "the mains feeds the system, unseen" in (sampler.rates()[0].last_error or "")
+    (finding,) = [f for f in discover(tmp_path) if f.spec == "power_supply"]
+    assert not finding.available
+    assert "unseen" in (finding.reason or "")
+
+
+def test_supplies_without_sensors(tmp_path: Path) -> None:
+    write_tree(tmp_path, {"AC/type": "Mains", "AC/online": 1})
+    with pytest.raises(PowerError, match="no supply with a sensor"):
+        open_meters([f"power_supply,root={tmp_path}"])
+
+
+# --- nvme --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [1, 2])
+def test_a_drives_interval_power(tmp_path: Path, scale: int) -> None:
+    write_tree(tmp_path, {"dev/nvme0": ""})
+    drive = FakeNvme(lambda: 6.25, scale)
+    options = {"device": "/dev/nvme0"}
+    meter = nvme.open_meter("nvme:/dev/nvme0", options, tmp_path, drive.ioctl)
+    assert meter.read() == [pytest.approx(6.25)]
+    assert meter.kind == "device-reported"
+    assert meter.channels[0].domain == "device"
+    assert set(drive.opcodes) == {0x02}, "Get Log Page and nothing else"
+    drive.gone = True
+    with pytest.raises(OSError, match="No such device"):
+        meter.read()
+    meter.close()
+    meter.close()
+
+
+def test_a_drive_that_reports_no_power_is_refused(tmp_path: Path) -> None:
+    write_tree(tmp_path, {"dev/nvme0": ""})
+    drive = FakeNvme(lambda: 0.0, scale=0)
+    with pytest.raises(PowerError, match=r"does not report its power.*NVMe 2\.3"):
+        nvme.open_meter("nvme", {"device": "/dev/nvme0"}, tmp_path, drive.ioctl)
+    assert interval_power_w(struct.pack("<240xI268x", 625 | 3 << 16)) is None
+    assert interval_power_w(bytes(512)) is None
+
+
+def test_drives_are_named_by_their_controller(tmp_path: Path) -> None:
+    with pytest.raises(PowerError, match="which drive"):
+        open_meters(["nvme"])
+    with pytest.raises(PowerError, match="no NVMe controller"):
+        open_meters(["nvme:/dev/nvme0n1"])
+    with pytest.raises(PowerError, match="No such file"):
+        open_meters(["nvme:/dev/nvme0"], tmp_path)
+    write_tree(tmp_path, {"dev/nvme0": ""})
+    (finding,) = [f for f in discover(tmp_path) if f.spec.startswith("nvme")]
+    assert not finding.available
+    assert "ioctl" in (finding.reason or "")
+
+
+# --- perf --------------------------------------------------------------------------------------
+
+
+class Counters:
+    """Pipes that hold one 8-byte count for each read."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, int, int]] = []
+        self.ends: list[int] = []
+
+    def open(self, event_type: int, config: int, cpu: int) -> int:
+        self.asked.append((event_type, config, cpu))
+        read_end, write_end = os.pipe()
+        self.ends.append(write_end)
+        return read_end
+
+    def count(self, joules: float) -> None:
+        for end in self.ends:
+            os.write(end, round(joules * 2**32).to_bytes(8, "little"))
+
+
+def test_perf_opens_each_packages_counters_on_its_cpu(tmp_path: Path) -> None:
+    unit = perf_unit(tmp_path / "sys/bus/event_source/devices/power")
+    counters = Counters()
+    meter = perf.open_meter("perf", {"root": str(unit)}, tmp_path, counters.open)
+    assert counters.asked == [(9, 2, 0), (9, 3, 0), (9, 2, 18), (9, 3, 18)], "no energy-cores"
+    assert [c.name for c in meter.channels] == [
+        "perf:package-0", "perf:package-0/dram", "perf:package-1", "perf:package-1/dram",
+    ]  # fmt: skip
+    assert [c.domain for c in meter.channels] == ["package", "dram"] * 2
+    counters.count(12.5)
+    assert meter.read() == [12.5] * 4
+    meter.close()
+    for end in counters.ends:
+        os.close(end)
+
+
+def test_perf_without_the_unit_or_the_right(tmp_path: Path) -> None:
+    with pytest.raises(PowerError, match="modprobe rapl"):
+        open_meters(["perf"], tmp_path)
+    unit = perf_unit(tmp_path / "sys/bus/event_source/devices/power")
+
+    def refuse(event_type: int, config: int, cpu: int) -> int:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    with pytest.raises(PowerError, match="perf_event_paranoid"):
+        perf.open_meter("perf", {}, tmp_path, refuse)
+    write_tree(unit, {"events/energy-pkg.unit": "Bananas"})
+    with pytest.raises(PowerError, match="in 'Bananas', not in Joules"):
+        open_meters(["perf"], tmp_path)
+
+
+def test_auto_takes_one_of_the_two_ways_to_rapl(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    perf_unit(tmp_path / "sys/bus/event_source/devices/power")
+    monkeypatch.setattr(perf.open_meter, "__defaults__", (Counters().open,))
+    assert [m.name for m in open_meters(["auto"], tmp_path)] == ["perf"]
+    FakeRapl(tmp_path / "sys/class/powercap")
+    assert [m.name for m in open_meters(["auto"], tmp_path)] == ["rapl"]
+
+
+def test_the_kernels_perf_events_count(tmp_path: Path) -> None:
+    """A software event, which every kernel has, through the same system call."""
+    software, cpu_clock = 1, 0
+    try:
+        fd = perf.open_event(software, cpu_clock, 0)
+    except OSError as error:
+        pytest.skip(f"perf events are not allowed here: {error.strerror}")
+    try:
+        first = int.from_bytes(os.read(fd, 8), "little")
+        assert sum(math.sqrt(k) for k in range(100_000)) > 0
+        assert int.from_bytes(os.read(fd, 8), "little") > first
+    finally:
+        os.close(fd)
+
+
+def test_the_machines_own_rapl_events(tmp_path: Path) -> None:
+    try:
+        (meter,) = open_meters(["perf"])
+    except PowerError as error:
+        pytest.skip(f"no RAPL events here: {error}")
+    assert all(value is not None and value >= 0.0 for value in meter.read())
+    meter.close()
