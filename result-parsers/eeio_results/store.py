@@ -159,6 +159,10 @@ def load(folder: Path) -> Campaign:
     over; any other line that cannot be read is an error that names it.
     """
     body = read_body(folder)
+    if not (folder / _MACHINE).exists():
+        raise EeioError(
+            f"{folder}: the campaign ended before its first run; `eeio resume {folder.name}` goes on"
+        )
     idle_path = folder / _IDLE
     idle: dict[str, Any] = (
         _read_json(idle_path)

@@ -99,6 +99,13 @@ def test_a_doubled_run_is_named(tmp_path: Path) -> None:
         store.load(made.folder)
 
 
+def test_a_campaign_that_ended_before_its_first_run(tmp_path: Path) -> None:
+    made = store.Store(tmp_path / "c")
+    made.create(body("c", 3))
+    with pytest.raises(EeioError, match="eeio resume c"):
+        store.load(made.folder)
+
+
 def test_a_folder_that_is_no_campaign(tmp_path: Path) -> None:
     with pytest.raises(EeioError, match="is this the folder of a campaign"):
         store.load(tmp_path)
