@@ -161,7 +161,7 @@ def load(folder: Path) -> Campaign:
     body = read_body(folder)
     if not (folder / _MACHINE).exists():
         raise EeioError(
-            f"{folder}: the campaign ended before its first run; `eeio resume {folder.name}` goes on"
+            f"{folder}: ended before its first run; `eeio resume {folder.name}` goes on"
         )
     idle_path = folder / _IDLE
     idle: dict[str, Any] = (
