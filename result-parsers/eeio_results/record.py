@@ -110,6 +110,7 @@ class Phase:
     """A stretch of a run in which the tool did one kind of I/O.
 
     `start_s` and `end_s` count from the start of the run; None when the tool does not tell.
+    `bytes_moved` is what the tool claims; None where nothing kept it (results of plain PTS).
     `validity` lists why the phase must not be used; empty means valid.
     """
 
@@ -117,7 +118,7 @@ class Phase:
     operation: str
     spatiality: str
     request_size_bytes: int | None
-    bytes_moved: int
+    bytes_moved: int | None
     bandwidth_bytes_per_s: float | None
     start_s: float | None
     end_s: float | None

@@ -7,7 +7,19 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from eeio import __version__
-from eeio.commands import completion, doctor, install, listing, plan, power, report, restore, run
+from eeio.commands import (
+    completion,
+    doctor,
+    exporting,
+    importing,
+    install,
+    listing,
+    plan,
+    power,
+    report,
+    restore,
+    run,
+)
 from eeio.errors import (
     EXIT_FAILED,
     EXIT_REFUSED,
@@ -33,7 +45,8 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"eeio {__version__}")
     subparsers = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in (run, plan, report, listing, install, restore, doctor, power, completion):
+    commands = (run, plan, report, exporting, importing, listing, install, restore, doctor, power)
+    for command in (*commands, completion):
         command.add_parser(subparsers)
     return top
 

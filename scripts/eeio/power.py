@@ -1,6 +1,7 @@
 """Power during a campaign: which meters, and what a window cost."""
 
 import json
+import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from eeio_power.sampler import Sampler
 from eeio_results.record import EnergyReading
 
 SAMPLE_RATE_HZ = 10.0
+_SHORT_S = 0.01
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,14 @@ class PowerMonitor:
             self._samples.with_suffix("").with_suffix(".json").write_text(
                 json.dumps(summary, indent=1) + "\n", encoding="utf-8"
             )
+
+    def mark(self) -> None:
+        """Samples every meter at once: at both edges of a run, so that a short window need not be
+        interpolated between two beats of the sampler."""
+        if self._sampler is not None:
+            now_s = time.monotonic()
+            # The sampler takes a sample for the end of any window, however short.
+            self._sampler.energy(now_s - _SHORT_S, now_s)
 
     def energy(self, start_s: float, end_s: float) -> tuple[EnergyReading, ...]:
         """One reading a meter and domain, for a window in CLOCK_MONOTONIC seconds."""

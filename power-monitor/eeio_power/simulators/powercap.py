@@ -84,6 +84,8 @@ class FakeRapl:
         self._power_w = power_w
         self._step_s = step_s
         self._failing: set[str] = set()
+        # fail() and recover() come from a test's thread while the counters run in another.
+        self._lock = threading.RLock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         root.mkdir(parents=True, exist_ok=True)
@@ -105,17 +107,19 @@ class FakeRapl:
 
     def fail(self, folder: str) -> None:
         """Make reads of the zone's counter fail until `recover`."""
-        self._failing.add(folder)
-        counter = self.root / folder / "energy_uj"
-        counter.unlink(missing_ok=True)
-        # Reading a folder fails for root too, which a file without permissions does not.
-        counter.mkdir()
+        with self._lock:
+            self._failing.add(folder)
+            counter = self.root / folder / "energy_uj"
+            counter.unlink(missing_ok=True)
+            # Reading a folder fails for root too, which a file without permissions does not.
+            counter.mkdir()
 
     def recover(self, folder: str) -> None:
         """Let the zone's counter be read again."""
-        self._failing.discard(folder)
-        shutil.rmtree(self.root / folder / "energy_uj")
-        self._write()
+        with self._lock:
+            self._failing.discard(folder)
+            shutil.rmtree(self.root / folder / "energy_uj")
+            self._write()
 
     def __enter__(self) -> Self:
         if self._thread is not None:
@@ -140,8 +144,9 @@ class FakeRapl:
             self.step(time.monotonic() - begun_s - self.now_s)
 
     def _write(self) -> None:
-        for zone in self.zones:
-            if zone.folder not in self._failing:
-                total_uj = zone.start_uj + round(self.energy_j * zone.share * 1e6)
-                counter = self.root / zone.folder / "energy_uj"
-                write_atomically(counter, str(total_uj % zone.range_uj))
+        with self._lock:
+            for zone in self.zones:
+                if zone.folder not in self._failing:
+                    total_uj = zone.start_uj + round(self.energy_j * zone.share * 1e6)
+                    counter = self.root / zone.folder / "energy_uj"
+                    write_atomically(counter, str(total_uj % zone.range_uj))

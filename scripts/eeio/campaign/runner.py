@@ -258,7 +258,9 @@ class _Campaign:
                 write_cache.switch(device, experiment.experiment.cache.disk, self._journal)
             prepared = self._prepare(planned, place, raw)
             before = counters.read_counters(device) if device else None
+            power.mark()
             capture = self._invoke(planned, place, raw, "run")
+            power.mark()
             # Only after the sync has the device seen all that a buffered run wrote.
             sync_s = _sync()
             after = counters.read_counters(device) if device else None

@@ -1,0 +1,252 @@
+"""A process that samples power for another program, which talks to it in lines of JSON.
+
+    python3 -m eeio_power.session --meter rapl --samples power.csv.gz
+
+It opens the meters, samples them without a pause, and answers one line a request:
+
+    {"do": "idle", "seconds": 5}                       energy of the next seconds, nothing running
+    {"do": "begin"}                                    a tool is about to start: sample at once
+    {"do": "watch", "pid": 4711, "start_s": 812.25}    it began: note when it ends
+    {"do": "end"}                                      energy from that start to that end
+    {"do": "sync"}                                     write everything back, so that no trial pays
+                                                       for the one before it
+    {"do": "quit"}                                     no answer: the session ends
+
+`start_s` is CLOCK_MONOTONIC in seconds, the clock of the caller too (PHP's hrtime). Each answer is
+an object; one with `error` says in a line what is wrong. The first line, before any request, tells
+which meters are open. The process also ends with its input: whoever started it and was killed
+leaves nothing behind.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import select
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TextIO
+
+from eeio_power.errors import PowerError
+from eeio_power.meters import Meter, close_meters, open_meters
+from eeio_power.sampler import Sampler
+
+SAMPLE_RATE_HZ = 10.0
+
+EXIT_REFUSED = 2
+
+# Old kernels have no pidfd: there /proc is read this often. Finer would take power itself.
+POLL_PERIOD_S = 0.005
+
+# A tool whose end nobody saw (its watcher cannot hang, but its caller may be wrong about it).
+END_LIMIT_S = 60.0
+
+Answer = dict[str, Any]
+
+# A child that the caller forked holds our input open: closing it does not always end us.
+QUIT = {"do": "quit"}
+
+
+def process_state(pid: int) -> str | None:
+    """The state letter in /proc/PID/stat; None when there is no such process."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    # The command's name stands in brackets and may hold brackets and blanks itself.
+    return text.rpartition(")")[2].split()[0]
+
+
+def wait_for_end(pid: int) -> float:
+    """Waits until the process has ended, reaped or not; monotonic seconds of that moment."""
+    with contextlib.suppress(OSError, AttributeError):
+        descriptor = os.pidfd_open(pid)
+        try:
+            poll = select.poll()
+            poll.register(descriptor, select.POLLIN)
+            poll.poll()
+            return time.monotonic()
+        finally:
+            os.close(descriptor)
+    while process_state(pid) not in (None, "Z", "X"):
+        time.sleep(POLL_PERIOD_S)
+    return time.monotonic()
+
+
+class Trial:
+    """One invocation of a tool, from its start to the end of its process."""
+
+    def __init__(self, pid: int, start_s: float, sample_now: Callable[[], None]) -> None:
+        self.start_s = start_s
+        self._sample_now = sample_now
+        self.started_utc = datetime.fromtimestamp(
+            time.time() - (time.monotonic() - start_s), UTC
+        ).isoformat(timespec="milliseconds")
+        self._pid = pid
+        self._end_s: float | None = None
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
+        self._watcher.start()
+
+    def end_s(self) -> float:
+        """Monotonic seconds of the end; raises PowerError if it does not come."""
+        self._watcher.join(END_LIMIT_S)
+        if self._end_s is None:
+            raise PowerError(f"process {self._pid} has not ended: no window to take energy from")
+        return self._end_s
+
+    def _watch(self) -> None:
+        self._end_s = wait_for_end(self._pid)
+        self._sample_now()
+
+
+class Session:
+    """The open meters, their sampler, and the trial that is running."""
+
+    def __init__(self, meters: Sequence[Meter], samples: Path) -> None:
+        self._meters = list(meters)
+        self._sampler = Sampler(self._meters, samples, SAMPLE_RATE_HZ) if meters else None
+        self._trial: Trial | None = None
+
+    def start(self) -> Answer:
+        """Starts sampling; says which meters there are."""
+        if self._sampler is not None:
+            self._sampler.start()
+        return {
+            "meters": [
+                {
+                    "name": meter.name,
+                    "spec": meter.spec,
+                    "kind": meter.kind,
+                    "domains": sorted({c.domain for c in meter.channels if c.in_domain_total}),
+                    "period_s": meter.native_period_s,
+                }
+                for meter in self._meters
+            ]
+        }
+
+    def close(self) -> Answer:
+        """Stops sampling; rates and errors of the whole session."""
+        if self._sampler is None:
+            return {}
+        self._sampler.stop()
+        close_meters(self._meters)
+        return {
+            "rates": [asdict(rates) for rates in self._sampler.rates()],
+            "errors": self._sampler.errors,
+            "write_error": self._sampler.write_error,
+        }
+
+    def answer(self, request: Answer) -> Answer:
+        """Does what one request asks; raises PowerError, KeyError, TypeError or ValueError."""
+        match request["do"]:
+            case "idle":
+                seconds = float(request["seconds"])
+                start_s = time.monotonic()
+                time.sleep(seconds)
+                return self._window(start_s, start_s + seconds)
+            case "begin":
+                # The caller's tool must not wait for a slow meter.
+                threading.Thread(target=self._sample_now, daemon=True).start()
+                return {}
+            case "watch":
+                self._trial = Trial(
+                    int(request["pid"]), float(request["start_s"]), self._sample_now
+                )
+                return {}
+            case "end":
+                return self._end()
+            case "sync":
+                start_s = time.monotonic()
+                os.sync()
+                return {"sync_s": time.monotonic() - start_s}
+        raise ValueError(f"{request['do']!r} is not one of idle, begin, watch, end, sync")
+
+    def _end(self) -> Answer:
+        trial, self._trial = self._trial, None
+        if trial is None:
+            raise PowerError("no trial was watched")
+        end_s = trial.end_s()
+        return {"started_utc": trial.started_utc, **self._window(trial.start_s, end_s)}
+
+    def _sample_now(self) -> None:
+        """Asks every meter for a sample at once, at either edge of a trial: interpolating between
+        beats would cost accuracy.
+
+        The sampler does it for the end of any window, be it ever so short.
+        """
+        if self._sampler is not None:
+            now_s = time.monotonic()
+            self._sampler.energy(now_s - POLL_PERIOD_S, now_s)
+
+    def _window(self, start_s: float, end_s: float) -> Answer:
+        readings = self._sampler.energy(start_s, end_s) if self._sampler else []
+        return {
+            "start_s": round(start_s, 6),
+            "duration_s": round(end_s - start_s, 6),
+            "readings": [reading.to_json() for reading in readings],
+        }
+
+
+def serve(session: Session, requests: Iterable[str], answers: TextIO) -> None:
+    """One answer a request, until the requests end or one asks to quit."""
+    for line in requests:
+        try:
+            request = json.loads(line)
+            if request == QUIT:
+                return
+            answer = session.answer(request)
+        except (PowerError, OSError) as error:
+            answer = {"error": str(error)}
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            answer = {"error": f"not a request: {line.strip()[:100]} ({error})"}
+        say(answer, answers)
+
+
+def say(answer: Answer, answers: TextIO) -> None:
+    answers.write(json.dumps(answer, separators=(",", ":")) + "\n")
+    answers.flush()
+
+
+def open_wanted(specs: Sequence[str], estimates_allowed: bool) -> list[Meter]:
+    """The meters that `specs` name; with none found by `auto`, the model if estimates will do."""
+    meters = open_meters(specs or ("auto",))
+    if not meters and tuple(specs) in ((), ("auto",)) and estimates_allowed:
+        return open_meters(("modelled",))
+    return meters
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Serves stdin until it ends."""
+    parser = argparse.ArgumentParser(prog="python3 -m eeio_power.session", description=__doc__)
+    parser.add_argument("--meter", action="append", default=[], metavar="SPEC")
+    parser.add_argument("--samples", type=Path, required=True, help="gzip file for all samples")
+    parser.add_argument("--allow-estimates", action="store_true")
+    arguments = parser.parse_args(argv)
+    # Ctrl-C is for the caller, who ends this process by closing its input.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        session = Session(
+            open_wanted(arguments.meter, arguments.allow_estimates), arguments.samples
+        )
+        greeting = session.start()
+    except (PowerError, OSError) as error:
+        say({"error": str(error)}, sys.stdout)
+        return EXIT_REFUSED
+    with contextlib.suppress(BrokenPipeError):
+        say(greeting, sys.stdout)
+        serve(session, sys.stdin, sys.stdout)
+    if summary := session.close():
+        with contextlib.suppress(OSError):
+            path = arguments.samples.with_suffix("").with_suffix(".json")
+            path.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,381 @@
+"""Result files of the Phoronix Test Suite (composite.xml), read and written.
+
+The files come from others too, so nothing in them is trusted: a document type, an entity, a file
+of more than MAX_BYTES or deeper than MAX_DEPTH is refused before it is looked at.
+
+Beside the elements of PTS's schema, entries may carry our own words in their JSON, under `eeio`:
+
+- a value of a tool: `trial-of-value`, the number of the trial (from 0) that each value of
+  RawString came from, `trials`, how many there were, and `phase`, which of the tool's it is;
+- an energy: `quantity`, `meter`, `domain`, `kind`, and `trials`, a list of `order`, `started_utc`,
+  `duration_s`, `failed` and `reading` (an EnergyReading, null where there is none); `phase` where
+  it is the energy of one phase and not of the whole trial.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from xml.parsers import expat
+from xml.sax.saxutils import escape
+
+from eeio_results.errors import EeioError, SchemaError
+
+MAX_BYTES = 64 << 20
+MAX_DEPTH = 16
+
+# What XML 1.0 cannot hold, however it is written.
+_NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+# Titles, descriptions and identifiers as PTS's schema allows them.
+_PLAIN_TITLE = re.compile(r"[^\w /\-.,:'()+\"@#*!%&=]")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What one system reached in one result: the mean, and each trial's value."""
+
+    identifier: str
+    value: str
+    raw: str = ""
+    json: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """The trials' values; the mean alone where PTS kept no others; none if it failed."""
+        words = (self.raw or self.value).split(":")
+        try:
+            return tuple(float(word) for word in words if word.strip())
+        except ValueError:
+            return ()
+
+    @property
+    def run_times_s(self) -> tuple[float, ...]:
+        """Seconds that each trial took, as PTS (to 0.01 s) or our module saw it."""
+        try:
+            return tuple(float(t) for t in str(self.json.get("test-run-times", "")).split(":") if t)
+        except ValueError:
+            return ()
+
+    @property
+    def own(self) -> Mapping[str, Any]:
+        """Our own words; empty in a file of plain PTS."""
+        own = self.json.get("eeio")
+        return own if isinstance(own, dict) else {}
+
+
+@dataclass(frozen=True)
+class Result:
+    """One graph: a test with its arguments, in one unit, over one or several systems."""
+
+    identifier: str
+    title: str
+    app_version: str
+    arguments: str
+    description: str
+    scale: str
+    proportion: str
+    entries: tuple[Entry, ...]
+    display_format: str = "BAR_GRAPH"
+    annotation: str = ""
+    parent: str = ""
+
+    @property
+    def comparison_hash(self) -> str:
+        """What PTS matches results by, and what `parent` of another result names.
+
+        The last part of a profile's version does not count.
+        """
+        name = self.identifier.rpartition(".")[0] if "." in self.identifier else self.identifier
+        words = (name or self.title, self.arguments, self.description, self.app_version, self.scale)
+        return hashlib.sha1(
+            ",".join(word.strip() for word in words).encode(), usedforsecurity=False
+        ).hexdigest()
+
+
+@dataclass(frozen=True)
+class System:
+    """A machine as PTS saw it; hardware and software are `Name: value, Name: value`."""
+
+    identifier: str
+    hardware: str
+    software: str
+    user: str
+    timestamp: str
+    client_version: str
+    notes: str = ""
+    json: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ResultFile:
+    """A composite.xml. `environment` is what its modules stored: `EEIO_PRESET` and the like."""
+
+    title: str
+    last_modified: str
+    test_client: str
+    description: str
+    environment: Mapping[str, str]
+    systems: tuple[System, ...]
+    results: tuple[Result, ...]
+
+
+@dataclass
+class _Node:
+    name: str
+    text: list[str] = field(default_factory=list)
+    children: list["_Node"] = field(default_factory=list)
+
+    def find(self, name: str) -> list["_Node"]:
+        return [child for child in self.children if child.name == name]
+
+    def of(self, name: str) -> str:
+        """The text of the first child of that name; empty if there is none."""
+        found = self.find(name)
+        return "".join(found[0].text).strip() if found else ""
+
+
+def read(path: Path) -> ResultFile:
+    """Raises EeioError if the file cannot be read, SchemaError if it is no result file."""
+    try:
+        if not path.is_file():
+            raise EeioError(f"{path}: no such file; PTS keeps them in test-results/NAME/")
+        if path.stat().st_size > MAX_BYTES:
+            raise SchemaError(f"{path}: more than {MAX_BYTES >> 20} MiB: not a result file of PTS")
+        content = path.read_bytes()
+    except OSError as error:
+        raise EeioError(f"{path}: {error.strerror}") from error
+    return parse(content, str(path))
+
+
+def parse(content: bytes, source: str = "composite.xml") -> ResultFile:
+    """The result file in `content`; SchemaError names `source` and what is wrong with it."""
+    if len(content) > MAX_BYTES:
+        raise SchemaError(f"{source}: more than {MAX_BYTES >> 20} MiB: not a result file of PTS")
+    root = _tree(content, source)
+    generated = root.find("Generated")
+    if root.name != "PhoronixTestSuite" or not generated or not root.find("System"):
+        raise SchemaError(f"{source}: not a result file of PTS (no Generated and System in it)")
+    about = generated[0]
+    return ResultFile(
+        title=about.of("Title"),
+        last_modified=about.of("LastModified"),
+        test_client=about.of("TestClient"),
+        description=about.of("Description"),
+        environment=_pairs(about.of("PreSetEnvironmentVariables")),
+        systems=tuple(_system(node, source) for node in root.find("System")),
+        results=tuple(_result(node, source) for node in root.find("Result")),
+    )
+
+
+def _tree(content: bytes, source: str) -> _Node:
+    stack: list[_Node] = [_Node("")]
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+
+    def start(name: str, _: Mapping[str, str]) -> None:
+        if len(stack) > MAX_DEPTH:
+            raise SchemaError(f"{source}: elements nested deeper than {MAX_DEPTH}")
+        node = _Node(name)
+        stack[-1].children.append(node)
+        stack.append(node)
+
+    def end(_: str) -> None:
+        stack.pop()
+
+    def text(data: str) -> None:
+        stack[-1].text.append(data)
+
+    # Entities are declared in a document type, and nowhere else: without one there are no bombs,
+    # no files of this machine and no requests to others. PTS writes none.
+    def refuse(*_: object) -> int:
+        raise SchemaError(f"{source}: has a document type or entities, which no result file needs")
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.CharacterDataHandler = text
+    parser.StartDoctypeDeclHandler = refuse
+    parser.EntityDeclHandler = refuse
+    parser.ExternalEntityRefHandler = refuse
+    parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
+    try:
+        parser.Parse(content, True)
+    except expat.ExpatError as error:
+        raise SchemaError(f"{source}: not whole XML: {error}") from error
+    return stack[0].children[0]
+
+
+def _system(node: _Node, source: str) -> System:
+    return System(
+        identifier=node.of("Identifier"),
+        hardware=node.of("Hardware"),
+        software=node.of("Software"),
+        user=node.of("User"),
+        timestamp=node.of("TimeStamp"),
+        client_version=node.of("TestClientVersion"),
+        notes=node.of("Notes"),
+        json=_json(node.of("JSON"), source),
+    )
+
+
+def _result(node: _Node, source: str) -> Result:
+    entries = [entry for data in node.find("Data") for entry in data.find("Entry")]
+    return Result(
+        identifier=node.of("Identifier"),
+        title=node.of("Title"),
+        app_version=node.of("AppVersion"),
+        arguments=node.of("Arguments"),
+        description=node.of("Description"),
+        scale=node.of("Scale"),
+        proportion=node.of("Proportion"),
+        display_format=node.of("DisplayFormat"),
+        annotation=node.of("Annotation"),
+        parent=node.of("Parent"),
+        entries=tuple(
+            Entry(
+                identifier=entry.of("Identifier"),
+                value=entry.of("Value"),
+                raw=entry.of("RawString"),
+                json=_json(entry.of("JSON"), source),
+            )
+            for entry in entries
+        ),
+    )
+
+
+def _json(text: str, source: str) -> Mapping[str, Any]:
+    if not text:
+        return {}
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SchemaError(f"{source}: a JSON element does not hold JSON: {error}") from error
+    return body if isinstance(body, dict) else {}
+
+
+def _pairs(text: str) -> dict[str, str]:
+    pairs = (word.partition("=") for word in text.split(";"))
+    return {key.strip(): value for key, separator, value in pairs if separator}
+
+
+def pts_words(profile: Path) -> dict[str, str]:
+    """Phase -> what PTS appends to the description of its bandwidth, from a profile's folder.
+
+    `EEIO random read bandwidth: ...` is the bandwidth of the phase `random read`.
+    """
+    path = profile / "results-definition.xml"
+    try:
+        root = _tree(path.read_bytes(), str(path))
+    except OSError as error:
+        raise EeioError(f"{path}: {error.strerror}") from error
+    words = {}
+    for parser in root.find("ResultsParser"):
+        match = re.fullmatch(r"EEIO (.+) bandwidth: #_RESULT_# MB/s", parser.of("OutputTemplate"))
+        if match:
+            words[match[1]] = parser.of("AppendToArgumentsDescription")
+    return words
+
+
+def pts_app_version(profile: Path) -> str:
+    """What PTS shows as the version of the tool; it tells results of two versions apart."""
+    path = profile / "test-definition.xml"
+    try:
+        root = _tree(path.read_bytes(), str(path))
+    except OSError as error:
+        raise EeioError(f"{path}: {error.strerror}") from error
+    return next((node.of("AppVersion") for node in root.find("TestInformation")), "")
+
+
+def number(value: float) -> str:
+    """Six significant digits without an exponent, as our module writes them."""
+    if value == 0:
+        return "0"
+    digits = 5 - int(f"{value:e}".partition("e")[2])
+    return f"{value:.{min(12, max(0, digits))}f}"
+
+
+def entry_of(identifier: str, values: Sequence[float], body: Mapping[str, Any]) -> Entry:
+    """The entry of several trials: their mean, and all of them."""
+    words = [number(value) for value in values]
+    mean = number(sum(values) / len(values))
+    return Entry(identifier, mean, ":".join(words), body)
+
+
+def render(file: ResultFile) -> str:
+    """The file as PTS writes it, in the order of its schema."""
+    lines = ['<?xml version="1.0"?>', "<PhoronixTestSuite>"]
+    environment = ";".join(f"{key}={value}" for key, value in file.environment.items())
+    lines += _element(
+        "Generated",
+        ("Title", _plain(file.title)),
+        ("LastModified", file.last_modified),
+        ("TestClient", file.test_client),
+        ("Description", file.description),
+        ("PreSetEnvironmentVariables", environment or None),
+    )
+    for system in file.systems:
+        lines += _element(
+            "System",
+            ("Identifier", system.identifier),
+            ("Hardware", system.hardware),
+            ("Software", system.software),
+            ("User", system.user),
+            ("TimeStamp", system.timestamp),
+            ("TestClientVersion", system.client_version),
+            ("Notes", system.notes),
+            ("JSON", _compact(system.json)),
+        )
+    for result in file.results:
+        lines += _render_result(result)
+    return "\n".join([*lines, "</PhoronixTestSuite>"]) + "\n"
+
+
+def _render_result(result: Result) -> list[str]:
+    head = _element(
+        "Result",
+        ("Identifier", result.identifier),
+        ("Title", _plain(result.title)),
+        ("AppVersion", result.app_version),
+        ("Arguments", result.arguments),
+        ("Description", result.description),
+        ("Scale", result.scale),
+        ("Proportion", result.proportion),
+        ("DisplayFormat", result.display_format),
+        ("Annotation", result.annotation or None),
+        ("Parent", result.parent or None),
+    )
+    lines = [*head[:-1], "    <Data>"]
+    for entry in result.entries:
+        lines += [
+            "    " + line
+            for line in _element(
+                "Entry",
+                ("Identifier", entry.identifier),
+                ("Value", entry.value),
+                ("RawString", entry.raw or None),
+                ("JSON", _compact(entry.json)),
+            )
+        ]
+    return [*lines, "    </Data>", head[-1]]
+
+
+def _element(name: str, *children: tuple[str, str | None]) -> list[str]:
+    return [
+        f"  <{name}>",
+        *(
+            f"    <{key}>{escape(_NO_XML.sub('', text))}</{key}>"
+            for key, text in children
+            if text is not None
+        ),
+        f"  </{name}>",
+    ]
+
+
+def _compact(body: Mapping[str, Any]) -> str | None:
+    return json.dumps(body, separators=(",", ":")) if body else None
+
+
+def _plain(text: str) -> str:
+    return _PLAIN_TITLE.sub(" ", text)

@@ -1,0 +1,222 @@
+"""PTS result files: what PTS wrote is read, what we write reads back, attacks are refused."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eeio.cli import main
+from eeio_results import composite, store
+from eeio_results.characterization import characterize
+from eeio_results.composite import Entry, Result, ResultFile, System
+from eeio_results.errors import SchemaError
+
+DATA = Path(__file__).parents[1] / "data" / "pts" / "10.8.6"
+PROFILES = Path(__file__).parents[2] / "test-profiles"
+
+
+@pytest.fixture(autouse=True)
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "xdg"))
+    return tmp_path / "xdg" / "eeio" / "results"
+
+
+@pytest.mark.parametrize("name", ["native.xml", "random.xml"])
+def test_what_pts_wrote_is_read_whole(name: str) -> None:
+    file = composite.read(DATA / name)
+    assert file.test_client == "Phoronix Test Suite v10.8.6"
+    assert file.environment["EEIO_PRESET"] == "quick"
+    assert [system.identifier for system in file.systems] == ["eeio quick"]
+    scales = {result.scale for result in file.results}
+    assert {"MB/s", "W", "J", "MB/J", "IOPS", "us"} == scales
+    hashes = {result.comparison_hash for result in file.results}
+    for result in file.results:
+        if result.scale in ("J", "MB/J"):
+            assert result.parent in hashes, "our hash is the one that PTS's module stored"
+
+
+@pytest.mark.parametrize("name", ["native.xml", "random.xml"])
+def test_what_we_write_reads_back(name: str) -> None:
+    file = composite.read(DATA / name)
+    assert composite.parse(composite.render(file).encode()) == file
+
+
+def test_values_of_the_trials_in_their_order() -> None:
+    file = composite.read(DATA / "random.xml")
+    bandwidth = next(r for r in file.results if r.scale == "MB/s")
+    entry = bandwidth.entries[0]
+    assert len(entry.values) == len(entry.run_times_s) == 3
+    assert float(entry.value) == pytest.approx(sum(entry.values) / 3, rel=1e-4)
+    assert Entry("x", "12.5").values == (12.5,)
+    assert Entry("x", "", "").values == ()
+    assert Entry("x", "a", "1:b").values == ()
+
+
+BOMB = b"""<?xml version="1.0"?>
+<!DOCTYPE lolz [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;">]>
+<PhoronixTestSuite>&c;</PhoronixTestSuite>"""
+OUTSIDE = b"""<?xml version="1.0"?>
+<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><PhoronixTestSuite>&e;</PhoronixTestSuite>"""
+REMOTE = b'<!DOCTYPE x SYSTEM "http://127.0.0.1/x.dtd"><PhoronixTestSuite/>'
+
+
+@pytest.mark.parametrize("attack", [BOMB, OUTSIDE, REMOTE])
+def test_entities_and_document_types_are_refused(attack: bytes) -> None:
+    with pytest.raises(SchemaError, match="document type"):
+        composite.parse(attack, "evil.xml")
+
+
+def test_an_oversized_file_is_refused_unread(tmp_path: Path) -> None:
+    path = tmp_path / "composite.xml"
+    with path.open("wb") as file:
+        file.truncate(composite.MAX_BYTES + 1)
+    with pytest.raises(SchemaError, match="64 MiB"):
+        composite.read(path)
+
+
+def test_a_deep_file_is_refused() -> None:
+    content = b"<PhoronixTestSuite>" + b"<a>" * 100_000
+    with pytest.raises(SchemaError, match="deeper"):
+        composite.parse(content)
+
+
+@pytest.mark.parametrize("content", [b"", b"not xml", b"<html><body/></html>", b"\x00\x01"])
+def test_other_files_are_refused_by_name(content: bytes) -> None:
+    with pytest.raises(SchemaError, match=r"^other\.xml: not"):
+        composite.parse(content, "other.xml")
+
+
+def test_json_that_is_none_is_refused() -> None:
+    content = (DATA / "native.xml").read_bytes().replace(b'{"test-run', b'{{"test-run', 1)
+    with pytest.raises(SchemaError, match="JSON"):
+        composite.parse(content)
+
+
+@given(st.binary(max_size=200), st.integers(0, 5000))
+def test_a_damaged_file_is_read_or_refused(noise: bytes, place: int) -> None:
+    content = (DATA / "native.xml").read_bytes()[:6000]
+    with pytest.raises(SchemaError):
+        composite.parse(content[:place] + noise)
+
+
+@given(st.text(max_size=40), st.floats(1e-9, 1e12), st.text(max_size=40))
+def test_any_text_survives_as_far_as_xml_can_hold_it(text: str, value: float, more: str) -> None:
+    entry = composite.entry_of("system", [value, value], {"eeio": {"words": more}})
+    result = Result("local/eeio-fio-1.0.0", "t", "1", text, text, "MB/s", "HIB", (entry,))
+    system = System("system", text, "", "", "2026-01-01 00:00:00", "10.8.6")
+    file = ResultFile("t", "2026-01-01 00:00:00", "c", text, {}, (system,), (result,))
+    back = composite.parse(composite.render(file).encode())
+    assert back.results[0].entries[0].own["words"] == more
+    assert back.results[0].entries[0].values[0] == pytest.approx(value, rel=1e-5)
+    kept = re.sub("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "", text)
+    assert back.results[0].description == kept.replace("\r\n", "\n").replace("\r", "\n").strip()
+
+
+def test_the_words_that_pts_appends_name_the_phases() -> None:
+    assert composite.pts_words(PROFILES / "eeio-fio-1.0.0") == {
+        "read": "Read Bandwidth",
+        "write": "Write Bandwidth",
+    }
+    assert composite.pts_words(PROFILES / "eeio-iozone-1.0.0")["strided read"] == "Strided Read"
+
+
+def rows(folder: Path) -> list[dict[str, object]]:
+    """The characterization, without the campaign's name, floats to five digits."""
+    body = [row.to_json() | {"campaign": ""} for row in characterize(store.load(folder))]
+    text = json.dumps(body)
+    return list(json.loads(text, parse_float=lambda word: float(f"{float(word):.4g}")))
+
+
+def test_import_and_export_give_the_same_tables(results: Path, tmp_path: Path) -> None:
+    assert main(["import", str(DATA / "random.xml"), "--name", "first"]) == 0
+    assert main(["export", "first", "--pts", "-o", str(tmp_path / "out")]) == 0
+    assert main(["import", str(tmp_path / "out" / "composite.xml"), "--name", "second"]) == 0
+    first, second = rows(results / "first"), rows(results / "second")
+    assert first == second
+    measured = [row for row in first if row["n"]]
+    assert len(measured) == 2
+    assert all(row["power_domain"] == "package" and row["n"] == 3 for row in measured)
+
+
+def test_an_imported_campaign_keeps_order_and_idle_baseline(results: Path) -> None:
+    assert main(["import", str(DATA / "random.xml"), "--name", "x"]) == 0
+    campaign = store.load(results / "x")
+    assert [run.order_index for run in campaign.runs] == list(range(6))
+    starts = [run.started_monotonic_s for run in campaign.runs]
+    assert starts == sorted(starts)
+    assert {reading.domain for reading in campaign.idle} == {"package", "dram"}
+
+
+def test_experiments_of_pts_and_of_our_runner_have_the_same_ids(results: Path) -> None:
+    """The ids hold the preset's sizes: what `eeio run` would give the same experiment."""
+    from eeio.profiles.suite import experiment_of
+
+    assert main(["import", str(DATA / "native.xml"), "--name", "x"]) == 0
+    factors = {
+        "level": "filesystem", "operation": "read", "spatiality": "sequential",
+        "request_size": "4m", "buffer": "off", "file_size": "256m", "runtime_s": "2",
+    }  # fmt: skip
+    ids = {run.experiment.id for run in store.load(results / "x").runs}
+    assert experiment_of("fio", factors, "file", None).id in ids
+
+
+def upstream(identifier: str, description: str, value: str) -> bytes:
+    """A result file as plain PTS writes one, for upstream's own profiles."""
+    hardware = "Processor: X (8 Cores / 16 Threads), Memory: 32GB"
+    software = "OS: Debian 12, Kernel: 6.1 (x86_64)"
+    system = System("pc", hardware, software, "", "2026-01-01 00:00:00", "10.8.6")
+    entry = Entry("pc", value, f"{value}:{value}", {"test-run-times": "60.1:60.2"})
+    result = Result(identifier, "t", "3", "args", description, "MB/s", "HIB", (entry,))
+    file = ResultFile("plain", "2026-01-01 00:00:00", "c", "", {}, (system,), (result,))
+    return composite.render(file).encode()
+
+
+def test_upstreams_fio_is_in_mib(results: Path, tmp_path: Path) -> None:
+    words = (
+        "Type: Random Read - Engine: Linux AIO - Direct: Yes - Block Size: 4KB - Job Count: 1 - "
+        "Disk Target: Default Test Directory"
+    )
+    path = tmp_path / "composite.xml"
+    path.write_bytes(upstream("pts/fio-2.1.0", words, "100"))
+    assert main(["import", str(path)]) == 0
+    campaign = store.load(results / "plain")
+    run = campaign.runs[0]
+    assert (run.experiment.tool, run.experiment.operation) == ("fio", "read")
+    assert run.experiment.spatiality == "random"
+    assert run.experiment.request_size_bytes == 4096
+    assert run.experiment.cache.buffer == "off"
+    assert run.phases[0].bandwidth_bytes_per_s == 100 * 2**20
+    assert run.phases[0].energy == ()
+    row = next(row for row in characterize(campaign) if row.n)
+    assert row.measured is None
+    assert "power_w" in row.reasons
+    assert campaign.machine.logical_cpus == 16
+
+
+def test_upstreams_iozone(results: Path, tmp_path: Path) -> None:
+    path = tmp_path / "composite.xml"
+    words = "Record Size: 1MB - File Size: 8GB - Disk Test: Write Performance"
+    path.write_bytes(upstream("pts/iozone-1.9.6", words, "50"))
+    assert main(["import", str(path)]) == 0
+    run = store.load(results / "plain").runs[1]
+    assert (run.experiment.tool, run.experiment.operation) == ("iozone", "write")
+    assert dict(run.experiment.arguments)["file_size"] == "8g"
+
+
+def test_files_without_our_results_and_names_that_exist_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "composite.xml"
+    path.write_bytes(upstream("pts/compress-7zip-1.0.0", "", "1"))
+    assert main(["import", str(path)]) == 2
+    assert "pts/fio" in capsys.readouterr().err
+    assert main(["import", str(DATA / "native.xml"), "--name", "x"]) == 0
+    assert main(["import", str(DATA / "native.xml"), "--name", "x"]) == 2
+    assert "--name" in capsys.readouterr().err
+    assert main(["import", str(tmp_path / "none.xml")]) == 1
+    assert main(["export", "x", "--pts", "-o", str(tmp_path / "o")]) == 0
+    assert main(["export", "x", "--pts", "-o", str(tmp_path / "o")]) == 2
+    assert main(["export", "nobody", "--pts"]) == 2

@@ -1,0 +1,108 @@
+"""scripts/pts-link: what it makes, and that it takes away no more than that."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.pts.harness import ROOT
+
+SCRIPT = ROOT / "scripts" / "pts-link"
+
+# For root the script writes to /etc as PTS does; in a namespace where it may not, it takes the
+# user's folders.
+_USER = 'mount --bind /var/lib /var/lib && mount -o remount,ro,bind /var/lib || exit 77; exec "$@"'
+
+pytestmark = pytest.mark.skipif(shutil.which("php") is None, reason="no php")
+
+
+@pytest.fixture
+def pts(tmp_path: Path) -> Path:
+    """What the script takes for PTS."""
+    folder = tmp_path / "pts"
+    (folder / "pts-core").mkdir(parents=True)
+    (folder / "phoronix-test-suite").write_text("#!/bin/sh\n")
+    (folder / "phoronix-test-suite").chmod(0o755)
+    return folder
+
+
+def link(home: Path, pts: Path | None, *arguments: str, **more: str) -> tuple[int, str]:
+    data = home / ".phoronix-test-suite"
+    data.mkdir(parents=True, exist_ok=True)
+    environment = {"PATH": os.environ["PATH"], "PTS_USER_PATH_OVERRIDE": f"{data}/", **more}
+    if pts is not None:
+        environment["PTS_DIR"] = str(pts)
+    wrapper = ["unshare", "-m", "sh", "-c", _USER, "sh"] if os.geteuid() == 0 else []
+    done = subprocess.run(
+        [*wrapper, str(SCRIPT), *arguments],
+        env=environment, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    if done.returncode == 77:
+        pytest.skip("root without the right to make namespaces")
+    return done.returncode, done.stdout + done.stderr
+
+
+def tree(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+def test_it_links_everything_and_takes_it_away_again(tmp_path: Path, pts: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    for _ in range(2):
+        assert link(home, pts)[0] == 0
+        data = home / ".phoronix-test-suite"
+        profiles = {path.name for path in (data / "test-profiles/local").iterdir()}
+        definitions = (ROOT / "test-profiles").glob("*/test-definition.xml")
+        assert profiles == {path.parent.name for path in definitions}
+        assert (data / "test-suites/local/eeio-suite/suite-definition.xml").is_file()
+        assert (data / "modules/eeio_power.php").resolve() == ROOT / "power-monitor/eeio_power.php"
+        assert "TRUE</NoInternetCommunication>" in (data / "user-config.xml").read_text()
+    assert link(home, None, "--remove")[0] == 0
+    assert tree(home) == {".phoronix-test-suite"}
+
+
+def test_what_was_there_stays(tmp_path: Path, pts: Path) -> None:
+    data = tmp_path / "data"
+    (data / "modules").mkdir(parents=True)
+    (data / "user-config.xml").write_text("mine")
+    (data / "modules" / "other.php").write_text("mine")
+    before = tree(data)
+    override = {"PTS_USER_PATH_OVERRIDE": f"{data}/"}
+    code, output = link(tmp_path, pts, **override)
+    assert code == 0
+    assert "stays as it is" in output
+    assert (data / "user-config.xml").read_text() == "mine"
+    assert link(tmp_path, pts, "--remove", **override)[0] == 0
+    assert tree(data) == before
+    assert link(tmp_path, pts, "--remove", **override)[0] == 0
+
+
+def test_a_name_that_is_taken_is_refused(tmp_path: Path, pts: Path) -> None:
+    taken = tmp_path / ".phoronix-test-suite/test-suites/local/eeio-suite"
+    taken.mkdir(parents=True)
+    code, output = link(tmp_path, pts)
+    assert code == 1
+    assert str(taken) in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "more", "words"),
+    [
+        ((), {"PTS_DIR": "/nowhere"}, "PTS_DIR=/nowhere"),
+        ((), {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin"}, "was not found"),
+        ((), {"PTS_USER_PATH_OVERRIDE": "/nowhere"}, "PTS_USER_PATH_OVERRIDE=/nowhere"),
+        (("--dance",), {}, "usage"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(
+    tmp_path: Path, arguments: tuple[str, ...], more: dict[str, str], words: str
+) -> None:
+    if "was not found" in words and shutil.which("phoronix-test-suite"):
+        pytest.skip("PTS is in PATH")
+    code, output = link(tmp_path, None, *arguments, **more)
+    assert code != 0
+    assert words in output
+    assert tree(tmp_path) == {".phoronix-test-suite"}
