@@ -31,7 +31,14 @@ def pts(tmp_path: Path) -> Path:
 def link(home: Path, pts: Path | None, *arguments: str, **more: str) -> tuple[int, str]:
     data = home / ".phoronix-test-suite"
     data.mkdir(parents=True, exist_ok=True)
-    environment = {"PATH": os.environ["PATH"], "PTS_USER_PATH_OVERRIDE": f"{data}/", **more}
+    # No network for the tests: what would fetch PTS fails at once, unless a test says otherwise.
+    path = f"{_programs(home, 'exit 1')}:{os.environ['PATH']}"
+    environment = {
+        "PATH": path,
+        "PTS_USER_PATH_OVERRIDE": f"{data}/",
+        "XDG_DATA_HOME": str(home / "data"),
+        **more,
+    }
     if pts is not None:
         environment["PTS_DIR"] = str(pts)
     wrapper = ["unshare", "-m", "sh", "-c", _USER, "sh"] if os.geteuid() == 0 else []
@@ -44,8 +51,31 @@ def link(home: Path, pts: Path | None, *arguments: str, **more: str) -> tuple[in
     return done.returncode, done.stdout + done.stderr
 
 
+def _programs(home: Path, script: str) -> Path:
+    """A folder with a curl and a wget that do what `script` says."""
+    folder = home.parent / f"{home.name}-programs"
+    folder.mkdir(exist_ok=True)
+    for name in ("curl", "wget"):
+        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+        (folder / name).chmod(0o755)
+    return folder
+
+
 def tree(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+def test_a_release_with_another_hash_is_refused_and_not_kept(tmp_path: Path) -> None:
+    if shutil.which("phoronix-test-suite"):
+        pytest.skip("PTS is in PATH")
+    forged = 'while [ "$1" != -o ]; do shift; done; echo forged >"$2"'
+    folder = _programs(tmp_path / "forged", forged)
+    code, output = link(tmp_path, None, PATH=f"{folder}:{os.environ['PATH']}")
+    assert code == 1
+    assert "wrong SHA-256" in output
+    assert tree(tmp_path) == {".phoronix-test-suite", "forged-programs"} | {
+        f"forged-programs/{name}" for name in ("curl", "wget")
+    }
 
 
 def test_it_links_everything_and_takes_it_away_again(tmp_path: Path, pts: Path) -> None:
@@ -92,7 +122,7 @@ def test_a_name_that_is_taken_is_refused(tmp_path: Path, pts: Path) -> None:
     ("arguments", "more", "words"),
     [
         ((), {"PTS_DIR": "/nowhere"}, "PTS_DIR=/nowhere"),
-        ((), {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin"}, "was not found"),
+        ((), {}, "was not found"),
         ((), {"PTS_USER_PATH_OVERRIDE": "/nowhere"}, "PTS_USER_PATH_OVERRIDE=/nowhere"),
         (("--dance",), {}, "usage"),
     ],
