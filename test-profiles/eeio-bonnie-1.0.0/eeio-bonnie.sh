@@ -24,11 +24,13 @@ fi
 "$bonnie" "$@" >"$output/stdout.txt" 2>"$output/stderr.txt"
 status=$?
 # The CSV line: KiB/s of block writes, rewrites and reads, and seeks a second; `+++++` (too fast
-# to measure) counts as 0 and is left out.
+# to measure) counts as 0 and is left out. With -D only the block write is direct (2.00a opens the
+# file again without O_DIRECT), so nothing else of such a run may stand under `buffer=off`.
 {
 	cat "$output/stderr.txt" "$output/stdout.txt"
-	awk -F, 'function say(what, rate) { if (rate > 0) printf "EEIO %s bandwidth: %.3f MB/s\n", what, rate * 1.024e-3 }
-	NF == 50 { say("write", $12); say("rewrite", $14); say("read", $18)
+	awk -F, -v buffer="$buffer" 'function say(what, rate) { if (rate > 0) printf "EEIO %s bandwidth: %.3f MB/s\n", what, rate * 1.024e-3 }
+	NF == 50 { say("write", $12) }
+	NF == 50 && buffer == "on" { say("rewrite", $14); say("read", $18)
 		if ($20 > 0) printf "EEIO seek rate: %.3f 1/s\n", $20 }' "$output/stdout.txt"
 } >>"$LOG_FILE"
 exit $status
