@@ -6,6 +6,7 @@ import statistics
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -206,7 +207,13 @@ def _of_log(body: Mapping[str, Any], folder: Path, spans: Mapping[Key, Span]) ->
     remarks = [f"{path}: no sample during {spans[key].name}" for key in spans if not found[key]]
     if total := sum(lost.values()):
         remarks.append(f"{path}: {total} samples of {body['domain']} power without a value")
-    idle = []
+    idle: list[float] = []
+    if "idle_until" in body:
+        moment = datetime.fromisoformat(body["idle_until"])
+        if moment.tzinfo is None and "tz" in body:
+            moment = moment.replace(tzinfo=ZoneInfo(body["tz"]))
+        last = bisect_right(times_s, moment.timestamp())
+        idle = [v for v in values[:last] if v == v]
     if "idle_csv" in body:
         layout = _layout(body, body.get("idle_map", body["map"]))
         idle = [v for v in _read_log(folder / body["idle_csv"], layout)[1] if v == v]
