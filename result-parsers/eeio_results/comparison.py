@@ -56,14 +56,19 @@ class Cell:
         """Raises KeyError for a metric that was not measured."""
         return self._medians[metric]
 
-    def words(self, without: Iterable[str] = ()) -> str:
-        """The cell in one line: `PC HDD1: sequential write, 32 KiB, buffer off`."""
-        left = {k: v for k, v in self.factors.items() if k not in set(without)}
+    def words(self, without: Iterable[str] = (), tool: bool = False) -> str:
+        """The cell in one line: `PC HDD1: sequential write, 32 KiB, buffer off`; with its level,
+        tool and target when `tool` is true. What was left as found is not told."""
+        left = {
+            name: level
+            for name, level in self.factors.items()
+            if name not in set(without) and level != "as found"
+        }
         place = " ".join(left[k] for k in ("machine", "device") if k in left)
         kind = " ".join(left[k] for k in ("spatiality", "operation") if k in left)
         rest = [left["size"]] if "size" in left else []
         rest += [f"{k} {left[k]}" for k in ("buffer", "disk") if k in left]
-        rest += [left[k] for k in ("level", "tool", "target") if k in left]
+        rest += [left[k] for k in ("level", "tool", "target") if tool and k in left]
         return f"{place}: " * bool(place) + ", ".join(([kind] if kind else []) + rest)
 
 
@@ -320,7 +325,7 @@ def unmatched(cells: Sequence[Cell]) -> list[str]:
     place = ("machine", "device", "type")
     of_machine: dict[str, set[str]] = {}
     for cell in cells:
-        of_machine.setdefault(cell.factors["machine"], set()).add(cell.words(without=place))
+        of_machine.setdefault(cell.factors["machine"], set()).add(cell.words(place, tool=True))
     everything = set().union(*of_machine.values()) if of_machine else set()
     return [
         f"{machine} has no {words}"

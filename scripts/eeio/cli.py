@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from eeio import __version__
 from eeio.commands import (
+    compare,
     completion,
     doctor,
     exporting,
@@ -16,6 +17,7 @@ from eeio.commands import (
     listing,
     plan,
     power,
+    replicate,
     report,
     restore,
     run,
@@ -45,7 +47,10 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"eeio {__version__}")
     subparsers = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    commands = (run, plan, report, exporting, importing, listing, install, restore, doctor, power)
+    commands = (
+        run, plan, report, compare, replicate, exporting, importing, listing, install, restore,
+        doctor, power,
+    )  # fmt: skip
     for command in (*commands, completion):
         command.add_parser(subparsers)
     return top

@@ -1,17 +1,18 @@
 """A study's claims against its data, as text, Markdown and JSON."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable
 
-from eeio_results.report.text import table
-from eeio_results.studies.pavan2018 import Answer, Replication
+from eeio_results.report import markdown, text
+from eeio_results.report.tables import Table
+from eeio_results.studies.pavan2018 import Answer, Replication, Verdict
 
-_VERDICTS = ("match", "truncated", "partial", "no")
-_MEANING = (
-    "match: within half a unit of the printed figure; truncated: cut off instead of rounded;\n"
-    "partial: the figure is there, but the test does not confirm it, or another one is larger;\n"
-    "no: the data does not give it. p: Mann-Whitney, two-sided, of the two experiments named."
-)
+_VERDICTS: tuple[Verdict, ...] = ("match", "truncated", "partial", "no")
+_MEANING = """\
+match: within half a unit of the printed figure; truncated: cut off instead of rounded
+partial: the figure is there, but the test does not confirm it, or a larger one is there too
+no: the data does not give it
+p: Mann-Whitney, two-sided, of the two experiments that gave the figure"""
 
 
 def to_json(replication: Replication) -> str:
@@ -20,23 +21,18 @@ def to_json(replication: Replication) -> str:
 
 
 def to_text(replication: Replication) -> str:
-    """The claims as a table, then what gave each that does not match."""
-    lines = [table(_HEADER, [_row(answer) for answer in replication.answers]), _MEANING, ""]
-    lines += [f"{a.claim.id}: {a.verdict}: {_why(a)}" for a in _odd(replication.answers)]
-    return "\n".join([*lines, "", summary(replication), ""])
+    """The claims, then what gave those that do not match, then the counts."""
+    return _document(replication, text.render_table)
 
 
 def to_markdown(replication: Replication) -> str:
-    """As the text, for a paper's repository."""
-    rows = ["| " + " | ".join(_HEADER) + " |", "|" + "---|" * len(_HEADER)]
-    rows += ["| " + " | ".join(_row(answer)) + " |" for answer in replication.answers]
-    odd = [f"- `{a.claim.id}` ({a.verdict}): {_why(a)}" for a in _odd(replication.answers)]
-    return "\n".join([*rows, "", _MEANING, "", *odd, "", summary(replication), ""])
+    """As the text, for a repository."""
+    return _document(replication, markdown.render_table)
 
 
 def summary(replication: Replication) -> str:
     """How many claims came out how."""
-    counts = ", ".join(f"{replication.count(v)} {v}" for v in _VERDICTS)  # type: ignore[arg-type]
+    counts = ", ".join(f"{replication.count(verdict)} {verdict}" for verdict in _VERDICTS)
     missing = f"; not in the data: {', '.join(replication.missing)}" if replication.missing else ""
     return (
         f"{len(replication.answers)} claims: {counts}; "
@@ -44,22 +40,38 @@ def summary(replication: Replication) -> str:
     )
 
 
-_HEADER = ("Claim", "Section", "Of", "Printed", "Recomputed", "p", "Verdict")
+def _document(replication: Replication, render: Callable[[Table], str]) -> str:
+    tables = [
+        Table(
+            title="Claims of the paper, recomputed",
+            header=("Claim", "Of", "Printed", "Recomputed", "p", "Verdict"),
+            rows=tuple(_row(answer) for answer in replication.answers),
+            numeric=frozenset((2, 3, 4)),
+            note=_MEANING,
+        ),
+        Table(
+            title="What gave the figures that do not match",
+            header=("Claim", "Verdict", "Why", "From"),
+            rows=tuple(
+                (a.claim.id, a.verdict, a.reason or "", " over ".join(a.cells))
+                for a in replication.answers
+                if a.verdict in ("partial", "no")
+            ),
+        ),
+    ]
+    return "\n\n".join([*(render(table) for table in tables), summary(replication)]) + "\n"
 
 
 def _row(answer: Answer) -> tuple[str, ...]:
     claim = answer.claim
-    unit = "" if claim.unit == "%" else f" {claim.unit}"
+    unit = claim.unit if claim.unit.startswith("%") else f" {claim.unit}"
     value = "-" if answer.recomputed is None else f"{answer.recomputed:.{claim.decimals + 2}f}"
-    printed = f"{claim.printed:.{claim.decimals}f}{' %' if claim.unit == '%' else unit}"
     p = "-" if answer.p is None else f"{answer.p:.2g}"
-    return claim.id, claim.section, claim.text, printed, value, p, answer.verdict
-
-
-def _odd(answers: Sequence[Answer]) -> list[Answer]:
-    return [answer for answer in answers if answer.verdict in ("partial", "no")]
-
-
-def _why(answer: Answer) -> str:
-    between = " over ".join(answer.cells)
-    return "; ".join(part for part in (answer.reason, between) if part)
+    return (
+        claim.id,
+        claim.text,
+        f"{claim.printed:.{claim.decimals}f}{unit}",
+        value,
+        p,
+        answer.verdict,
+    )

@@ -223,11 +223,7 @@ def _agreement(claim: Claim, value: float) -> Literal["match", "truncated"] | No
 
 
 def _names(difference: comparison.Difference) -> tuple[str, str]:
-    return _name(difference.higher), _name(difference.lower)
-
-
-def _name(cell: Cell) -> str:
-    return cell.words(without=("level", "tool", "target", "disk"))
+    return difference.higher.words(), difference.lower.words()
 
 
 @dataclass(frozen=True)
@@ -277,9 +273,7 @@ class Data:
     def cells(self) -> list[Cell]:
         """The 96 experiments."""
         return [
-            cell
-            for source in self.main.values()
-            for cell in comparison.cells_of(source.campaign)
+            cell for source in self.main.values() for cell in comparison.cells_of(source.campaign)
         ]
 
     def missing(self) -> list[str]:
@@ -424,7 +418,7 @@ def _busiest_device(data: Data) -> _Value:
         percent = 100 * (high.median(_DEVICE) / low.median(_DEVICE) - 1)
         test = mann_whitney(high.values[_DEVICE], low.values[_DEVICE])
         if test.significant and (best.value is None or percent > best.value):
-            best = _Value(percent, (_name(high), _name(low)), p=test.p)
+            best = _Value(percent, (high.words(), low.words()), p=test.p)
     return best
 
 
@@ -545,7 +539,7 @@ def _servers(kind: str) -> Callable[[Data], _Value]:
     def servers(data: Data) -> _Value:
         ts, lp, ratio = _replacement(data, kind)
         reason = f"B_ts / B_lp = {ratio:.4f}"
-        return _Value(ratio, (_name(ts), _name(lp)), reason)
+        return _Value(ratio, (ts.words(), lp.words()), reason)
 
     return servers
 
@@ -559,7 +553,7 @@ def _power_saved(kind: str, printed_servers: float | None) -> Callable[[Data], _
         reason = f"{servers:.4g} servers of {new_w:.2f} W for {old_w:.2f} W"
         if printed_servers is None:
             reason = f"{_UNNAMED}these are the ones that give the number of servers: {reason}"
-        return _Value(percent, (_name(ts), _name(lp)), reason)
+        return _Value(percent, (ts.words(), lp.words()), reason)
 
     return saved
 
@@ -582,7 +576,7 @@ def _read_gain(kind: str, spatiality: str) -> Callable[[Data], _Value]:
             percent = 100 * (servers * share - 1)
             if best.value is None or percent > best.value:
                 words = f"{servers:g} servers" + ("" if test.significant else ", no difference")
-                best = _Value(percent, (_name(lp), _name(ts)), words, test.p)
+                best = _Value(percent, (lp.words(), ts.words()), words, test.p)
         if kind == "SSD":
             best = _Value(best.value, best.cells, f"{_UNNAMED}{best.reason}", best.p)
         return best

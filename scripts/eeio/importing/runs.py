@@ -83,7 +83,10 @@ def read(mapping: Map, folder: Path) -> list[Imported]:
         if not any(folder.glob(source)):
             absent.append(f"{body['name']}: {folder / source} is missing")
             continue
-        found.append(_campaign(mapping, body, folder))
+        campaign = _campaign(mapping, body, folder)
+        # Named within the folder, wherever that lies.
+        remarks = tuple(remark.replace(f"{folder}/", "") for remark in campaign.remarks)
+        found.append(replace(campaign, remarks=remarks))
     if not found:
         raise RefusedError(f"{folder} holds none of the files of {mapping.path.name}: {absent[0]}")
     if absent:
