@@ -1,0 +1,298 @@
+"""A replacement guideline as text, Markdown and JSON; the tables once, for every format."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from eeio_results.guidelines import (
+    CHOICES,
+    Change,
+    Deployment,
+    Guideline,
+    Money,
+    SystemFigures,
+    Workload,
+)
+from eeio_results.record import SCHEMA_VERSION
+from eeio_results.report.markdown import _table as markdown_table
+from eeio_results.report.tables import Table, number
+from eeio_results.report.text import _table as text_table
+from eeio_results.statistics import Estimate
+from eeio_results.units import MB
+
+_NONE = "-"
+_OUTCOMES = {
+    "pays-back": "dearer to buy, cheaper to run",
+    "at-once": "cheaper to buy, no dearer to run",
+    "until": "cheaper to buy, dearer to run: pays only until the break-even",
+    "never": "never pays back",
+    None: _NONE,
+}
+
+
+def render_text(guideline: Guideline) -> str:
+    """For a terminal."""
+    parts = [f"*** {message}" for message in _warnings(guideline)]
+    parts += [verdict(guideline)]
+    parts += [text_table(table) for table in tables(guideline)]
+    return "\n\n".join(parts) + "\n"
+
+
+def render_markdown(guideline: Guideline) -> str:
+    """For a repository or an issue."""
+    parts = [f"# eeio guideline: {_title(guideline)}"]
+    parts += [f"> **{message}**" for message in _warnings(guideline)]
+    parts += [verdict(guideline)]
+    parts += [markdown_table(table) for table in tables(guideline)]
+    return "\n\n".join(parts) + "\n"
+
+
+def to_json(guideline: Guideline) -> dict[str, Any]:
+    """SI units; a missing figure is null with its reason beside it; changes are ratios (0.25)."""
+    return {"schema_version": SCHEMA_VERSION, "guideline": asdict(guideline)}
+
+
+def render_json(guideline: Guideline) -> str:
+    return json.dumps(to_json(guideline), indent=2, allow_nan=False) + "\n"
+
+
+def verdict(guideline: Guideline) -> str:
+    """The rule applied, in a sentence."""
+    if guideline.reason:
+        return guideline.reason
+    ts, lp = guideline.traditional.name, guideline.low_power.name
+    fractional = guideline.deployments[0]
+    words = {
+        True: "saves power",
+        False: "costs more power",
+        None: "may save power or cost it: the interval holds both"
+        if fractional.power_change.interval
+        else "is judged by the medians alone: there is no interval",
+    }[guideline.saves]
+    return (
+        f"Replacing one {ts} by {estimate(guideline.ratio)} {lp} (the same bandwidth) changes "
+        f"power by {_percent(fractional.power_change)}: it {words}."
+    )
+
+
+def tables(guideline: Guideline) -> list[Table]:
+    """Everything a reader sees, in order."""
+    found = [_workload_table(guideline.workload), _systems_table(guideline)]
+    if guideline.deployments:
+        found.append(_deployment_table(guideline))
+        if guideline.costs:
+            found.append(_money_table(guideline))
+        found.append(_changes_table(guideline))
+    found.append(_experiments_table(guideline))
+    return found
+
+
+def estimate(figure: Estimate, unit: float = 1.0, show: Callable[[float], str] = number) -> str:
+    """`value [low - high]`; `-` without a value."""
+    if figure.value is None:
+        return _NONE
+    # A figure that no resample changes (a purchase) needs no brackets.
+    if figure.interval is None or figure.interval.low == figure.interval.high:
+        return show(figure.value / unit)
+    low, high = show(figure.interval.low / unit), show(figure.interval.high / unit)
+    return f"{show(figure.value / unit)} [{low} - {high}]"
+
+
+def _percent(figure: Estimate) -> str:
+    if figure.value is None:
+        return _NONE
+    value = f"{_signed(figure.value)} %"
+    # Rounding alone makes an interval of what no resample changes (the bandwidth that is kept).
+    if figure.interval is None or figure.interval.high - figure.interval.low < 1e-9:
+        return value
+    return f"{value} [{_signed(figure.interval.low)} - {_signed(figure.interval.high)}]"
+
+
+def _signed(ratio: float) -> str:
+    """Per cent with its sign; what rounds to 0 is +0.0, never -0.0."""
+    return f"{round(100 * ratio, 1) + 0.0:+.1f}"
+
+
+def _title(guideline: Guideline) -> str:
+    names = f"{guideline.traditional.name} by {guideline.low_power.name}"
+    return f"{names}, workload {guideline.workload.name}"
+
+
+def _warnings(guideline: Guideline) -> list[str]:
+    found = list(guideline.messages)
+    reasons = dict.fromkeys(
+        figure.reason
+        for figure in (
+            guideline.ratio,
+            *(row.bandwidth_ratio for row in guideline.experiments if not row.reason),
+        )
+        if figure.value is not None and figure.interval is None and figure.reason
+    )
+    return found + [reason for reason in reasons if reason]
+
+
+def _workload_table(workload: Workload) -> Table:
+    return Table(
+        title=f"Workload {workload.name}, shares of {workload.share_of}",
+        header=("Experiment", "Share"),
+        rows=tuple((entry.key.label, f"{100 * entry.share:.4g} %") for entry in workload.entries),
+        numeric=frozenset({1}),
+    )
+
+
+def _systems_table(guideline: Guideline) -> Table:
+    def cells(role: str, system: SystemFigures) -> tuple[str, ...]:
+        return (
+            role,
+            system.name,
+            estimate(system.bandwidth_bytes_per_s, MB),
+            estimate(system.power_w),
+            estimate(system.energy_j_per_byte, 1 / MB),
+            _NONE if system.idle_power_w is None else number(system.idle_power_w),
+            _NONE if system.price is None else number(system.price),
+        )
+
+    return Table(
+        title="One server of each under the workload",
+        header=("Role", "System", "MB/s", "Power (W)", "J/MB", "Idle (W)", "Price"),
+        rows=(
+            cells("traditional", guideline.traditional),
+            cells("low-power", guideline.low_power),
+        ),
+        numeric=frozenset({2, 3, 4, 5, 6}),
+        note=f"values: {CHOICES[guideline.choice]}\n"
+        f"mix: {guideline.combination}\n"
+        f"[ ]: {100 * guideline.confidence:g} % intervals, bootstrap, {guideline.resamples} "
+        f"resamples, seed {guideline.seed}",
+    )
+
+
+def _deployment_table(guideline: Guideline) -> Table:
+    operations = [change.label for change in guideline.deployments[0].operations]
+    return Table(
+        title="Low-power servers in place of one traditional server",
+        header=(
+            "Servers",
+            "Number",
+            "Power",
+            "Bandwidth",
+            *(f"of {operation}s" for operation in operations),
+        ),
+        rows=tuple(
+            (
+                plan.kind,
+                estimate(plan.servers),
+                _percent(plan.power_change),
+                _percent(plan.bandwidth_change),
+                *(_percent(change.change) for change in plan.operations),
+            )
+            for plan in guideline.deployments
+        ),
+        numeric=frozenset(range(1, 4 + len(operations))),
+        note="power: all servers busy; (B_ts / B_lp) x P_lp < P_ts saves power",
+    )
+
+
+def _money_table(guideline: Guideline) -> Table:
+    costs = guideline.costs
+    assert costs is not None
+    load = (
+        "all servers always busy"
+        if costs.busy_share is None
+        else f"traditional server busy {100 * costs.busy_share:.4g} % of the time, the same bytes"
+    )
+    rows = []
+    notes: dict[str, None] = {}
+    for plan in guideline.deployments:
+        if plan.money is None:
+            continue
+        rows.append(_money_cells(plan, plan.money))
+        for name in ("running_saving_per_year", "purchase_difference", "break_even_years"):
+            figure: Estimate = getattr(plan.money, name)
+            if figure.reason and figure.interval is None:
+                notes.setdefault(f"{plan.kind} {_servers(plan)}: {figure.reason}")
+    return Table(
+        title=f"Money{f' ({costs.currency})' if costs.currency else ''}: "
+        f"{number(costs.price_per_kwh)} per kWh, {number(costs.years)} years, "
+        f"PUE {number(costs.pue)}, {load}",
+        header=(
+            "Servers",
+            "Number",
+            "Purchase",
+            "kWh saved a year",
+            "Saved a year",
+            "Saved in all",
+            "Break-even (years)",
+            "Break-even per kWh",
+            "Break-even server price",
+            "Outcome",
+        ),
+        rows=tuple(rows),
+        numeric=frozenset(range(1, 9)),
+        note="\n".join(notes),
+    )
+
+
+def _servers(plan: Deployment) -> str:
+    return _NONE if plan.servers.value is None else number(plan.servers.value)
+
+
+def _money_cells(plan: Deployment, money: Money) -> tuple[str, ...]:
+    return (
+        plan.kind,
+        _servers(plan),
+        estimate(money.purchase_difference),
+        estimate(money.energy_saving_kwh_per_year),
+        estimate(money.running_saving_per_year),
+        estimate(money.saving_after_years),
+        estimate(money.break_even_years),
+        estimate(money.break_even_price_per_kwh),
+        estimate(money.break_even_server_price),
+        _OUTCOMES[money.outcome],
+    )
+
+
+def _changes_table(guideline: Guideline) -> Table:
+    plans = guideline.deployments
+    first: tuple[Change, ...] = plans[0].experiments
+    return Table(
+        title="Bandwidth change of every experiment",
+        header=("Experiment", "In the mix", *(f"{p.kind}: {_servers(p)}" for p in plans)),
+        rows=tuple(
+            (
+                change.label,
+                "yes" if change.in_mix else "no",
+                *(_percent(plan.experiments[index].change) for plan in plans),
+            )
+            for index, change in enumerate(first)
+        ),
+        numeric=frozenset(range(2, 2 + len(plans))),
+    )
+
+
+def _experiments_table(guideline: Guideline) -> Table:
+    words = {True: "saves", False: "costs more", None: "not decided"}
+    rows = []
+    for row in guideline.experiments:
+        variants = f"{row.traditional_variant or _NONE} / {row.low_power_variant or _NONE}"
+        rows.append(
+            (
+                row.label,
+                _NONE if row.share is None else f"{100 * row.share:.4g} %",
+                variants,
+                estimate(row.bandwidth_ratio),
+                estimate(row.power_ratio),
+                _percent(row.energy_per_byte_change),
+                row.reason or words[row.saves],
+            )
+        )
+    return Table(
+        title="Experiment by experiment",
+        header=(
+            "Experiment", "Share", "Variants", "B_ts / B_lp", "P_lp / P_ts", "Energy per byte",
+            "At the same bandwidth",
+        ),
+        rows=tuple(rows),
+        numeric=frozenset({1, 3, 4, 5}),
+    )  # fmt: skip

@@ -1,0 +1,181 @@
+"""The replacement rule as a map: every experiment by B_ts / B_lp and P_lp / P_ts, as SVG.
+
+Below the line (B_ts / B_lp) x P_lp = P_ts replacing saves power (Pavan et al. 2018, section 7).
+"""
+
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter, LogLocator
+
+from eeio_results.guidelines import Guideline
+from eeio_results.statistics import Estimate
+
+# Okabe and Ito's palette.
+_COLOURS = {"read": "#0072B2", "write": "#D55E00", "mix": "#000000"}
+_REGION = "#009E73"
+_MARKERS = {"sequential": "o", "random": "s", "strided": "^", "mix": "*"}
+# Room around the outermost point on the logarithmic axes.
+_MARGIN = 1.4
+
+
+@dataclass(frozen=True)
+class _Point:
+    number: str
+    label: str
+    operation: str
+    spatiality: str
+    in_mix: bool
+    x: Estimate
+    y: Estimate
+
+
+def draw(guideline: Guideline) -> str | None:
+    """SVG of the map, or None when no experiment can be compared.
+
+    Filled points belong to the mix, hollow ones do not; the star is the mix itself. Bars are the
+    confidence intervals of both ratios.
+    """
+    points = _points(guideline)
+    if not points:
+        return None
+    figure = Figure(figsize=(9.5, max(5.0, 2.0 + 0.22 * len(points))), layout="constrained")
+    axis = figure.subplots()
+    left, right = _span([point.x for point in points])
+    # The line's height at every point is in the picture as well as the point.
+    heights = [1.0 / point.x.value for point in points if point.x.value]
+    bottom, top = _span([point.y for point in points], heights)
+    across = np.geomspace(left, right, 200)
+    axis.fill_between(across, bottom, 1.0 / across, color=_REGION, alpha=0.15, lw=0)
+    axis.plot(across, 1.0 / across, "-", color=_REGION, lw=1.5)
+    for index, point in enumerate(points):
+        # Numbers stand around their points in turn, so that those of neighbours stay apart.
+        angle = math.radians(45 + 80 * index)
+        _draw_point(axis, point, (16 * math.cos(angle), 16 * math.sin(angle)))
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    axis.set_xlim(left, right)
+    axis.set_ylim(bottom, top)
+    plain = FuncFormatter(lambda value, _: f"{value:g}")
+    for side in (axis.xaxis, axis.yaxis):
+        side.set_major_formatter(plain)
+        side.set_minor_locator(LogLocator(subs=(1.5, 2, 3, 5, 7)))
+        side.set_minor_formatter(plain)
+    axis.tick_params(labelsize=7, which="both")
+    axis.grid(alpha=0.3, which="both")
+    ts, lp = guideline.traditional.name, guideline.low_power.name
+    axis.set_xlabel(f"B_ts / B_lp: number of {lp} for the bandwidth of one {ts}", fontsize=8)
+    axis.set_ylabel(f"P_lp / P_ts: power of one {lp} over one {ts}", fontsize=8)
+    axis.set_title(f"Replacing {ts} by {lp}, workload {guideline.workload.name}", fontsize=10)
+    interval = f"{100 * guideline.confidence:g} % intervals"
+    figure.legend(
+        handles=_handles(points),
+        loc="outside right upper",
+        fontsize=7,
+        frameon=False,
+        title=f"numbers as in the map; {interval}",
+        title_fontsize=7,
+    )
+    out = io.StringIO()
+    # Fixed identifiers and no date: the same data gives the same file.
+    with matplotlib.rc_context({"svg.hashsalt": "eeio", "svg.fonttype": "none"}):
+        figure.savefig(out, format="svg", metadata={"Date": None})
+    text = out.getvalue()
+    return text[text.index("<svg") :]
+
+
+def _points(guideline: Guideline) -> list[_Point]:
+    found = [
+        _Point(
+            str(index),
+            row.label,
+            row.key.operation,
+            row.key.spatiality,
+            row.share is not None,
+            row.bandwidth_ratio,
+            row.power_ratio,
+        )
+        for index, row in enumerate((r for r in guideline.experiments if not r.reason), start=1)
+    ]
+    if guideline.reason is None:
+        ratios = guideline.ratio, guideline.power_ratio
+        found.append(_Point("mix", "the whole mix", "mix", "mix", True, *ratios))
+    return [point for point in found if point.x.value and point.y.value]
+
+
+def _span(figures: list[Estimate], others: Sequence[float] = ()) -> tuple[float, float]:
+    """Ends of an axis: all points and intervals, with room around them."""
+    values = list(others)
+    for figure in figures:
+        assert figure.value is not None
+        values.append(figure.value)
+        if figure.interval:
+            values += [figure.interval.low, figure.interval.high]
+    return min(values) / _MARGIN, max(values) * _MARGIN
+
+
+def _bars(figure: Estimate) -> list[list[float]] | None:
+    """Lengths of an error bar below and above; a bootstrap interval may miss its own median."""
+    if figure.interval is None or figure.value is None:
+        return None
+    low, high = figure.value - figure.interval.low, figure.interval.high - figure.value
+    return [[max(0.0, low)], [max(0.0, high)]]
+
+
+def _draw_point(axis: Axes, point: _Point, offset: tuple[float, float]) -> None:
+    x, y = point.x.value, point.y.value
+    assert x is not None and y is not None
+    colour = _COLOURS.get(point.operation, "#555555")
+    axis.errorbar(
+        x,
+        y,
+        xerr=_bars(point.x),
+        yerr=_bars(point.y),
+        fmt=_MARKERS.get(point.spatiality, "D"),
+        ms=11 if point.operation == "mix" else 6,
+        color=colour,
+        mfc=colour if point.in_mix else "white",
+        lw=1,
+        capsize=2,
+    )
+    axis.annotate(
+        point.number,
+        (x, y),
+        xytext=offset,
+        textcoords="offset points",
+        ha="center",
+        va="center",
+        fontsize=7,
+        color=colour,
+        arrowprops={"arrowstyle": "-", "lw": 0.5, "color": colour, "shrinkA": 4, "shrinkB": 3},
+    )
+
+
+def _handles(points: list[_Point]) -> list[Line2D | Patch]:
+    handles: list[Line2D | Patch] = [
+        Patch(color=_REGION, alpha=0.15, label="replacing saves power"),
+        Line2D([], [], color=_REGION, label="(B_ts / B_lp) x P_lp = P_ts"),
+    ]
+    for point in points:
+        colour = _COLOURS.get(point.operation, "#555555")
+        words = point.label if point.in_mix else f"{point.label} (not in the mix)"
+        handles.append(
+            Line2D(
+                [],
+                [],
+                ls="",
+                marker=_MARKERS.get(point.spatiality, "D"),
+                color=colour,
+                mfc=colour if point.in_mix else "white",
+                label=words if point.operation == "mix" else f"{point.number}: {words}",
+            )
+        )
+    return handles
