@@ -12,6 +12,7 @@ from eeio.commands import (
     completion,
     doctor,
     exporting,
+    figures,
     guideline,
     importing,
     install,
@@ -49,7 +50,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"eeio {__version__}")
     subparsers = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     commands = (
-        run, plan, report, compare, guideline, replicate, exporting, importing, listing, install,
+        run, plan, report, compare, figures, guideline, replicate, exporting, importing, listing, install,
         restore, doctor, power,
     )  # fmt: skip
     for command in (*commands, completion):

@@ -5,12 +5,22 @@ import sys
 from pathlib import Path
 
 from eeio.commands.analysis import analysis
+from eeio.commands.figures import draw_into
 from eeio.commands.output import add_output, write_output
 from eeio.errors import EXIT_DONE
 from eeio.importing import mapping, runs
 
 _DATA_SETS = {"pavan2018": "ccpe2017"}
 """Study -> the published data that it rests on."""
+
+_DRAWN = (
+    *(
+        f"{machine}-{drive}"
+        for machine in ("pc", "mpsoc")
+        for drive in ("hdd1", "hdd2", "ssd1", "ssd2")
+    ),
+)
+"""Campaigns that the paper's figures show."""
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -43,6 +53,11 @@ def replicate(arguments: argparse.Namespace) -> int:
     for campaign in campaigns:
         for remark in campaign.remarks:
             print(f"{campaign.name}: {remark}", file=sys.stderr)
+    if arguments.figures is not None:
+        draw_into(
+            [campaign.campaign() for campaign in campaigns if campaign.name in _DRAWN],
+            arguments.figures,
+        )
     replication = pavan2018.replicate(
         [pavan2018.Source(campaign.campaign(), campaign.idle_watts) for campaign in campaigns]
     )
