@@ -167,9 +167,13 @@ def header_line(infos: Sequence[MeterInfo], monotonic_s: float, utc: str) -> str
     return json.dumps(header) + "\n"
 
 
-def sample_line(time_s: float, channel_index: int, value: float) -> str:
-    """One value as a line; numbers are written so that they read back exactly."""
-    return f"{time_s!r},{channel_index},{'' if math.isnan(value) else repr(value)}\n"
+def sample_lines(time_s: float, first_index: int, values: Sequence[float]) -> str:
+    """One read as lines; numbers are written so that they read back exactly."""
+    time = repr(time_s)
+    return "".join(
+        f"{time},{index},{value!r}\n" if value == value else f"{time},{index},\n"
+        for index, value in enumerate(values, start=first_index)
+    )
 
 
 def load(path: Path) -> Samples:

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 import eeio_power.sampler as sampler_module
 from eeio_power.errors import PowerError
+from eeio_power.loops import next_deadline
 from eeio_power.meters import Channel, open_meters
-from eeio_power.sampler import Sampler, next_deadline
+from eeio_power.sampler import Sampler
 from eeio_power.samples import load
 from eeio_power.simulators import FakeRapl, ScriptedMeter
 
@@ -300,7 +301,7 @@ sys.stdin.read()
 """
 
 
-def test_a_killed_sampler_leaves_a_file_good_up_to_the_last_second(tmp_path: Path) -> None:
+def test_a_killed_sampler_leaves_a_file_good_up_to_the_last_two_seconds(tmp_path: Path) -> None:
     path = tmp_path / "s.gz"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     child = subprocess.Popen(
@@ -320,6 +321,6 @@ def test_a_killed_sampler_leaves_a_file_good_up_to_the_last_second(tmp_path: Pat
     assert samples.truncated
     times_s = samples.meters[0].times_s
     assert len(times_s) > 20
-    assert killed_s - times_s[-1] < 2.5, "a second, and some for a busy machine"
+    assert killed_s - times_s[-1] < 4.0, "two seconds, and some for a busy machine"
     (reading,) = samples.energy(times_s[2], times_s[-2])
     assert reading.power_w == pytest.approx(100.0, rel=1e-3)

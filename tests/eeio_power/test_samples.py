@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel
-from eeio_power.samples import MeterInfo, header_line, load, sample_line
+from eeio_power.samples import MeterInfo, header_line, load, sample_lines
 
 INFOS = (
     MeterInfo(
@@ -34,11 +34,9 @@ def lines(count: int) -> str:
     text = ""
     for k in range(count):
         time_s = round(7.0 + 0.1 * k, 6)
-        text += sample_line(time_s, 0, 3.3 * k) + sample_line(
-            time_s, 1, math.nan if k == 4 else 1.0 * k
-        )
+        text += sample_lines(time_s, 0, [3.3 * k, math.nan if k == 4 else 1.0 * k])
         if k % 10 == 0:
-            text += sample_line(time_s + 0.01, 2, 120.0)
+            text += sample_lines(time_s + 0.01, 2, [120.0])
     return text
 
 
@@ -66,7 +64,7 @@ def test_what_was_written_is_read_back(tmp_path: Path) -> None:
 
 @given(value=st.floats(allow_nan=False, allow_infinity=False), time_s=st.floats(0, 1e9))
 def test_numbers_survive_exactly(value: float, time_s: float) -> None:
-    time_text, index, value_text = sample_line(time_s, 3, value).strip().split(",")
+    time_text, index, value_text = sample_lines(time_s, 3, [value]).strip().split(",")
     assert (float(time_text), index, float(value_text)) == (time_s, "3", value)
 
 
@@ -134,6 +132,6 @@ def test_files_that_cannot_be_judged(tmp_path: Path) -> None:
     "line", ["7.5,0", "7.5,0,x", "x,0,1", "7.5,9,1", "7.5,0,1,2", "7.5,-1,2", ""]
 )
 def test_a_damaged_line_is_named(tmp_path: Path, line: str) -> None:
-    write(tmp_path / "s.gz", sample_line(7.0, 0, 1.0) + line + "\n")
+    write(tmp_path / "s.gz", sample_lines(7.0, 0, [1.0]) + line + "\n")
     with pytest.raises(PowerError, match="line 3"):
         load(tmp_path / "s.gz")

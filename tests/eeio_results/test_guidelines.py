@@ -348,6 +348,13 @@ def test_bandwidth_and_power_of_one_run_are_drawn_together() -> None:
     assert any("11 bandwidth and 10 power values" in message for message in found.messages)
 
 
+def test_the_two_systems_are_drawn_independently() -> None:
+    # Drawn alike, a system against itself would be 1 in every resample.
+    fast, _ = _systems()
+    same = guideline(MIX, fast, fast).ratio.interval
+    assert same is not None and same.low < 0.999 < 1.001 < same.high
+
+
 def test_the_answer_is_reproducible() -> None:
     fast, slow = _systems()
     assert guideline(MIX, fast, slow) == guideline(MIX, fast, slow)

@@ -14,7 +14,7 @@ takes `name=LABEL`, which tells two meters of one kind apart.
 
 A meter that pushes its readings says `paces_itself = True`: its `read` waits for the next one, and
 the sampler calls it again at once. A meter that is logged elsewhere has `logged()` and is not read
-(`LoggedMeter`).
+(`LoggedMeter`). A meter that another process may read for us has `batches()` (`BatchedMeter`).
 """
 
 import importlib
@@ -99,6 +99,52 @@ class LoggedMeter(Protocol):
 
         Raises PowerError if the log is not there or cannot be used.
         """
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Readings in the order they were taken."""
+
+    begun_s: Sequence[float]
+    """Monotonic s before each read."""
+    done_s: Sequence[float]
+    """After it."""
+    columns: tuple[Sequence[float], ...]
+    """The values of each channel; NaN where one could not be read."""
+
+
+class Batches(Protocol):
+    """A process that reads a meter and keeps the readings until they are fetched.
+
+    The sampler starts it, fetches now and then, asks for a reading where it needs one at once,
+    and finishes it.
+    """
+
+    def start(self) -> None: ...
+
+    def fetch(self) -> Batch:
+        """What came since the last call, without waiting. Raises PowerError if it cannot be had."""
+
+    def wait(self, limit_s: float) -> None:
+        """Until there may be something to fetch."""
+
+    def sample_now(self) -> None: ...
+
+    def finish(self) -> None:
+        """Ask for a last reading; `ended` once that was fetched."""
+
+    @property
+    def ended(self) -> bool: ...
+
+    def kill(self) -> None: ...
+
+
+@runtime_checkable
+class BatchedMeter(Protocol):
+    """A meter that another process can read more cheaply than a thread of ours."""
+
+    def batches(self, period_s: float) -> Batches | None:
+        """That process, not yet started; None if there is none: then the meter is read."""
 
 
 @dataclass(frozen=True)

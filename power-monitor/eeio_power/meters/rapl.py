@@ -20,11 +20,13 @@ from pathlib import Path
 
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Finding, number_option
+from eeio_power.reader import EnergyReader, find_reader, try_reader
 from eeio_power.reading import Domain, Kind
 from eeio_power.sysfs import by_number, read_int, read_text
 
 OPTIONS = {
     "root": "the powercap folder, instead of /sys/class/powercap",
+    "reader": "the program that reads the counters, or no: by ourselves",
     "max_w": "highest power of one zone, W (default 500): tells how long a gap may hide a wrap",
 }
 
@@ -62,6 +64,8 @@ class RaplMeter:
     spec: str
     name: str
     zones: tuple[_Zone, ...]
+    reader: Path | None = None
+    """The program that reads them for us, if there is one."""
     kind: Kind = KIND
     native_period_s: float = NATIVE_PERIOD_S
 
@@ -86,6 +90,12 @@ class RaplMeter:
             raise failure
         return values
 
+    def batches(self, period_s: float) -> EnergyReader | None:
+        """The helper's process, not yet started; None where there is no helper."""
+        if self.reader is None:
+            return None
+        return EnergyReader(self.reader, _given(self.zones), _names(self.zones), period_s)
+
     def close(self) -> None:
         """Nothing is held open."""
 
@@ -97,31 +107,66 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> RaplMeter:
     if given_w == 0.0:
         raise PowerError(f"meter '{spec}': max_w=0 would make every window invalid; give watts")
     max_power_w = MAX_POWER_W if given_w is None else given_w
-    problem = _problem(folder)
-    if problem is not None:
-        reason, remedy = problem
+    wanted = options.get("reader")
+    reader = find_reader(root) if wanted is None else None if wanted == "no" else Path(wanted)
+    found = _look(folder, max_power_w, reader)
+    if wanted not in (None, "no") and found.reader_problem is not None:
+        raise PowerError(f"meter '{spec}': {found.reader_problem}; leave reader= out, or mend it")
+    if found.problem is not None:
+        reason, remedy = found.problem
         raise PowerError(f"meter '{spec}': {reason}; {remedy}")
-    return RaplMeter(spec=spec, name=options.get("name", "rapl"), zones=_zones(folder, max_power_w))
+    usable = None if found.reader_problem is not None else reader
+    return RaplMeter(spec, options.get("name", "rapl"), found.zones, usable)
 
 
 def find(root: Path) -> Finding:
     """Whether RAPL is there and may be read."""
-    folder = root / POWERCAP
-    problem = _problem(folder)
-    if problem is not None:
-        return Finding("rapl", KIND, ("package", "dram"), False, *problem)
-    zones = _zones(folder, MAX_POWER_W)
-    return Finding("rapl", KIND, tuple(dict.fromkeys(z.channel.domain for z in zones)), True)
+    found = _look(root / POWERCAP, MAX_POWER_W, find_reader(root))
+    if found.problem is not None:
+        return Finding("rapl", KIND, ("package", "dram"), False, *found.problem)
+    return Finding("rapl", KIND, tuple(dict.fromkeys(z.channel.domain for z in found.zones)), True)
 
 
-def _problem(folder: Path) -> tuple[str, str] | None:
-    """(reason, remedy) if RAPL cannot be read below `folder`."""
+@dataclass(frozen=True)
+class _Found:
+    """What a powercap folder has, and why it cannot be read."""
+
+    zones: tuple[_Zone, ...]
+    problem: tuple[str, str] | None
+    """(reason, remedy) if nobody can read it."""
+    reader_problem: str | None = None
+    """Why the helper cannot."""
+
+
+def _look(folder: Path, max_power_w: float, reader: Path | None) -> _Found:
     try:
-        zones = _zones(folder, MAX_POWER_W)
+        zones = _zones(folder, max_power_w)
     except (OSError, ValueError) as error:
-        return f"{folder}: a RAPL zone is damaged ({error})", "check the powercap driver's log"
+        reason = f"{folder}: a RAPL zone is damaged ({error})"
+        return _Found((), (reason, "check the powercap driver's log"))
     if not zones:
-        return f"{folder} has no RAPL package or DRAM zone", _ABSENT_REMEDY
+        return _Found((), (f"{folder} has no RAPL package or DRAM zone", _ABSENT_REMEDY))
+    helped = "there is none" if reader is None else _try_reader(reader, zones)
+    # A helper may have the right that we do not have.
+    return _Found(zones, _problem(folder, zones) if helped else None, helped)
+
+
+def _try_reader(reader: Path, zones: Sequence[_Zone]) -> str | None:
+    return try_reader(reader, _given(zones), _names(zones))
+
+
+def _given(zones: Sequence[_Zone]) -> Path | None:
+    """The powercap folder as the helper is told it: not at all if it is the kernel's own."""
+    folder = zones[0].energy_file.parent.parent
+    return None if folder == Path("/") / POWERCAP else folder.absolute()
+
+
+def _names(zones: Sequence[_Zone]) -> list[str]:
+    return [zone.energy_file.parent.name for zone in zones]
+
+
+def _problem(folder: Path, zones: Sequence[_Zone]) -> tuple[str, str] | None:
+    """(reason, remedy) if we cannot read a zone ourselves."""
     for zone in zones:
         try:
             read_int(zone.energy_file)

@@ -11,7 +11,7 @@ or running in real time:
         open_meters([f"rapl,root={tmp_path}"])
 """
 
-import shutil
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Self
 
 from eeio_power.errors import PowerError
-from eeio_power.simulators.files import write_atomically
+from eeio_power.simulators.files import write_atomically, write_in_place
 
 Power = Callable[[float], float]
 """W at a time, s, since the simulator's start."""
@@ -109,16 +109,13 @@ class FakeRapl:
         """Make reads of the zone's counter fail until `recover`."""
         with self._lock:
             self._failing.add(folder)
-            counter = self.root / folder / "energy_uj"
-            counter.unlink(missing_ok=True)
-            # Reading a folder fails for root too, which a file without permissions does not.
-            counter.mkdir()
+            # A file without permissions would not fail for root; an empty one does for everybody.
+            os.truncate(self.root / folder / "energy_uj", 0)
 
     def recover(self, folder: str) -> None:
         """Let the zone's counter be read again."""
         with self._lock:
             self._failing.discard(folder)
-            shutil.rmtree(self.root / folder / "energy_uj")
             self._write()
 
     def __enter__(self) -> Self:
@@ -149,4 +146,4 @@ class FakeRapl:
                 if zone.folder not in self._failing:
                     total_uj = zone.start_uj + round(self.energy_j * zone.share * 1e6)
                     counter = self.root / zone.folder / "energy_uj"
-                    write_atomically(counter, str(total_uj % zone.range_uj))
+                    write_in_place(counter, str(total_uj % zone.range_uj))

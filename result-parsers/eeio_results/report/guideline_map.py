@@ -76,9 +76,11 @@ def draw(guideline: Guideline) -> str | None:
     axis.set_ylabel(f"P_lp / P_ts: power of one {lp} over one {ts}", fontsize=8)
     axis.set_title(f"Replacing {ts} by {lp}, workload {guideline.workload.name}", fontsize=10)
     interval = f"{100 * guideline.confidence:g} % intervals"
-    figure.legend(
+    # Beside the axes; figure.legend(loc="outside ...") would need matplotlib 3.7.
+    axis.legend(
         handles=_handles(points),
-        loc="outside right upper",
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1.0),
         fontsize=7,
         frameon=False,
         title=f"numbers as in the map; {interval}",

@@ -1,0 +1,203 @@
+"""The helper that reads RAPL's counters (`helper/eeio-energy-reader.c`): finding and running it.
+
+Waking a Python thread ten times a second costs several times what the reading costs. The helper
+wakes instead, and its readings wait in a pipe until the sampler fetches them, every two seconds.
+`scripts/setup` compiles it where there is a C compiler; without it the meter reads by itself.
+"""
+
+import math
+import os
+import select
+import subprocess
+import sys
+import time
+from array import array
+from collections.abc import Sequence
+from contextlib import suppress
+from fcntl import fcntl
+from pathlib import Path
+
+from eeio_power.errors import PowerError
+from eeio_power.meters import Batch
+
+NAME = "eeio-energy-reader"
+# The first place is for a copy that may read what its user may not: only root can put it there.
+INSTALLED = Path("usr/local/libexec") / NAME
+
+# Room for the readings of more than ten minutes, should nobody fetch them (a disk that hangs).
+PIPE_BYTES = 1 << 20
+_F_SETPIPE_SZ = 1031
+# Two seconds' readings are less; a larger buffer would come from the system at every call.
+FETCH_BYTES = 1 << 14
+
+FIRST_READING_S = 2.0
+LAST_WORDS_S = 0.5
+# Somebody's helper that dies at every start must not be started all the time.
+RESTART_PAUSE_S = 5.0
+
+_MISSING = math.nan
+
+
+def find_reader(root: Path) -> Path | None:
+    """The helper, if it was installed or compiled and may be run."""
+    places = [root / INSTALLED, Path(sys.prefix) / "libexec" / NAME]
+    return next((place for place in places if os.access(place, os.X_OK)), None)
+
+
+class EnergyReader:
+    """The helper's process; `folder` is None for the kernel's own powercap folder."""
+
+    def __init__(
+        self, helper: Path, folder: Path | None, zones: Sequence[str], period_s: float
+    ) -> None:
+        where = () if folder is None else ("-r", str(folder))
+        self._command = [str(helper), *where, str(max(1000, round(period_s * 1e6))), *zones]
+        self._record_bytes = 8 * (2 + len(zones))
+        self._process: subprocess.Popen[bytes] | None = None
+        self._rest = b""
+        self._started_s = 0.0
+        self._finished = False
+
+    def start(self) -> None:
+        """Start reading. Raises OSError if the helper cannot be run."""
+        self._rest = b""
+        self._started_s = time.monotonic()
+        self._process = process = subprocess.Popen(
+            self._command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            cwd="/",
+            env={},
+            # Ctrl-C is for the command that is measured; our end of its input ends it.
+            start_new_session=True,
+        )
+        assert process.stdout is not None
+        os.set_blocking(process.stdout.fileno(), False)
+        with suppress(OSError):  # more than an ordinary user may have: then the kernel's size
+            fcntl(process.stdout.fileno(), _F_SETPIPE_SZ, PIPE_BYTES)
+
+    @property
+    def ended(self) -> bool:
+        """It was told to finish, and everything it had to say was fetched."""
+        return self._finished and self._process is None
+
+    def fetch(self) -> Batch:
+        """The readings since the last call, without waiting.
+
+        Raises PowerError if the helper died; it is started again by a later call.
+        """
+        if self._process is None:
+            if self._finished:
+                return self._batch()
+            self._start_again()
+        process = self._process
+        assert process is not None and process.stdout is not None
+        while True:
+            try:
+                data = os.read(process.stdout.fileno(), FETCH_BYTES)
+            except BlockingIOError:
+                return self._batch()
+            self._rest += data
+            if len(data) == FETCH_BYTES:
+                continue
+            if data:
+                return self._batch()
+            batch = self._batch()
+            words = self._reap()
+            if batch.begun_s or self._finished:
+                return batch  # of a helper that died the next call tells
+            raise PowerError(f"{NAME} ended: {words}")
+
+    def wait(self, limit_s: float) -> None:
+        """Wait until there may be something to fetch, `limit_s` at most."""
+        if self._process is None or self._process.stdout is None:
+            time.sleep(limit_s)
+            return
+        select.select([self._process.stdout], [], [], limit_s)
+
+    def sample_now(self) -> None:
+        """Ask for a reading outside the beat."""
+        process = self._process
+        if process is not None and process.stdin is not None and not process.stdin.closed:
+            with suppress(BrokenPipeError):  # it died: the next fetch says so
+                os.write(process.stdin.fileno(), b".")
+
+    def finish(self) -> None:
+        """Ask for a last reading; the helper ends then. `fetch` until `ended`."""
+        self._finished = True
+        process = self._process
+        if process is not None and process.stdin is not None:
+            process.stdin.close()
+
+    def kill(self) -> None:
+        """End a helper that does not end by itself."""
+        self._finished = True
+        if self._process is not None:
+            with suppress(PermissionError, ProcessLookupError):
+                self._process.kill()
+            self._reap()
+
+    def _start_again(self) -> None:
+        pause_s = self._started_s + RESTART_PAUSE_S - time.monotonic()
+        if pause_s > 0.0:
+            raise PowerError(f"{NAME} ended; it is started again in {pause_s:.0f} s")
+        try:
+            self.start()
+        except OSError as error:
+            raise PowerError(f"{self._command[0]} cannot be started: {error.strerror}") from error
+
+    def _batch(self) -> Batch:
+        """The whole records of what was read; the rest of one waits for its end."""
+        size = self._record_bytes // 8
+        whole = len(self._rest) // self._record_bytes * self._record_bytes
+        numbers = array("q")
+        numbers.frombytes(self._rest[:whole])
+        self._rest = self._rest[whole:]
+        return Batch(
+            begun_s=[n / 1e9 for n in numbers[0::size]],
+            done_s=[n / 1e9 for n in numbers[1::size]],
+            columns=tuple(
+                [n / 1e6 if n >= 0 else _MISSING for n in numbers[c::size]] for c in range(2, size)
+            ),
+        )
+
+    def _reap(self) -> str:
+        """Close everything; what the helper said last."""
+        process, self._process = self._process, None
+        if process is None:
+            return ""
+        assert process.stdin and process.stdout and process.stderr
+        words = b""
+        if select.select([process.stderr], [], [], LAST_WORDS_S)[0]:
+            words = os.read(process.stderr.fileno(), 1000)
+        for stream in (process.stdin, process.stdout, process.stderr):
+            with suppress(OSError):
+                stream.close()
+        try:
+            code = process.wait(LAST_WORDS_S)
+        except subprocess.TimeoutExpired:
+            return "it does not end"
+        return words.decode("utf-8", "replace").strip() or f"exit code {code}"
+
+
+def try_reader(helper: Path, folder: Path | None, zones: Sequence[str]) -> str | None:
+    """Why the helper gives no reading of all zones, None if it does."""
+    reader = EnergyReader(helper, folder, zones, 1.0)
+    try:
+        reader.start()
+        deadline_s = time.monotonic() + FIRST_READING_S
+        while not (batch := reader.fetch()).begun_s:
+            left_s = deadline_s - time.monotonic()
+            if left_s <= 0.0:
+                return f"{helper} gave no reading in {FIRST_READING_S:g} s"
+            reader.wait(left_s)
+    except OSError as error:
+        return f"{helper} cannot be run: {error.strerror}"
+    except PowerError as error:
+        return str(error)
+    finally:
+        reader.kill()
+    silent = [z for z, column in zip(zones, batch.columns, strict=True) if math.isnan(column[0])]
+    return f"{helper} cannot read {', '.join(silent)}" if silent else None
