@@ -1,13 +1,12 @@
 """The figures of a study of machines and drives (after Pavan et al. 2018), from any campaigns.
 
-Every repetition is a dot, the median a bar with its 95 % interval; one panel a machine and drive;
+Every repetition is a dot, the median a line across them, its 95 % interval a
+band; one panel a machine and drive;
 a logarithmic axis where the values span decades; Okabe and Ito's colours.
 """
 
-import io
 from collections.abc import Mapping, Sequence
 
-import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -15,6 +14,7 @@ from matplotlib.lines import Line2D
 from eeio_results import comparison, statistics
 from eeio_results.comparison import BANDWIDTH, EFFICIENCY, POWER, Cell, IdleBusy
 from eeio_results.record import ProcessorSeries, Run
+from eeio_results.report.plots import sheet, svg_of
 from eeio_results.store import Campaign
 from eeio_results.units import MB, parse_size
 
@@ -83,11 +83,7 @@ def _grid(
     machines = list(dict.fromkeys(machine for machine, _ in places))
     drives = {m: [drive for machine, drive in places if machine == m] for m in machines}
     columns = max(len(of_machine) for of_machine in drives.values())
-    matplotlib.rcParams["svg.hashsalt"] = "eeio"  # the same data give the same file
-    figure = Figure(
-        figsize=(_PANEL_INCHES[0] * columns + 0.4, height * len(machines) + 0.7),
-        layout="constrained",
-    )
+    figure = sheet(_PANEL_INCHES[0] * columns + 0.4, height * len(machines) + 0.7)
     axes = figure.subplots(len(machines), columns, squeeze=False, sharey=True)
     found = {}
     for row, machine in enumerate(machines):
@@ -102,12 +98,6 @@ def _grid(
     return figure, found
 
 
-def _svg(figure: Figure) -> str:
-    out = io.StringIO()
-    figure.savefig(out, format="svg", metadata={"Date": None})
-    return out.getvalue()
-
-
 def _repetitions(cells: Sequence[Cell], metric: str, unit: float, label: str, title: str) -> str:
     """Figures 1, 2, 4, 5, 10 and 11: bars of medians, dots of repetitions."""
     places = sorted({_place(cell) for cell in cells}, key=lambda place: (place[0] != "PC", place))
@@ -116,13 +106,13 @@ def _repetitions(cells: Sequence[Cell], metric: str, unit: float, label: str, ti
     values = [value / unit for cell in cells for value in cell.values[metric]]
     logarithmic = min(values) > 0 and max(values) / min(values) > _LOG_SCALE_RATIO
     figure, panels = _grid(places)
-    width = 0.8 / len(buffers)
+    width = 0.7 / len(buffers)
     for cell in cells:
         panel = panels[_place(cell)]
         shift = (buffers.index(cell.factors["buffer"]) - (len(buffers) - 1) / 2) * width
         at = kinds.index(_kind(cell)) + shift
-        _bar(panel, at, width * 0.9, [v / unit for v in cell.values[metric]],
-             _COLOURS[cell.factors["buffer"]])  # fmt: skip
+        of_cell = [value / unit for value in cell.values[metric]]
+        _dots(panel, at, width * 0.85, of_cell, _COLOURS[cell.factors["buffer"]])
     for panel in panels.values():
         panel.set_xticks(range(len(kinds)), [f"{s[:4]}.\n{size}" for s, size in kinds], fontsize=7)
         panel.set_xlim(-0.6, len(kinds) - 0.4)
@@ -130,13 +120,15 @@ def _repetitions(cells: Sequence[Cell], metric: str, unit: float, label: str, ti
         panel.tick_params(axis="y", labelsize=8)
         if logarithmic:
             panel.set_yscale("log")
+        else:
+            panel.set_ylim(bottom=0)
     figure.supylabel(label + (", logarithmic" if logarithmic else ""), fontsize=9)
     figure.suptitle(title, fontsize=11)
     handles = [Line2D([], [], marker="s", linestyle="", color=_COLOURS[b]) for b in buffers]
     handles.append(Line2D([], [], marker=".", linestyle="", color="black"))
-    words = [f"buffer cache {b}" for b in buffers] + ["each repetition; bar: median and 95 %"]
-    figure.legend(handles, words, loc="outside lower center", ncols=len(words), fontsize=8)
-    return _svg(figure)
+    words = [f"buffer cache {b}" for b in buffers]
+    _legend(figure, handles, [*words, "a repetition; line: median, band: its 95 % interval"])
+    return svg_of(figure)
 
 
 def _kind(cell: Cell) -> tuple[str, str]:
@@ -149,20 +141,31 @@ def _kind_order(kind: tuple[str, str]) -> tuple[int, int]:
     return order.index(spatiality), 0 if size == "any" else parse_size(size.replace(" ", ""))
 
 
-def _bar(panel: Axes, at: float, width: float, values: Sequence[float], colour: str) -> None:
+def _legend(figure: Figure, handles: Sequence[Line2D], words: Sequence[str]) -> None:
+    """In the room that `sheet` leaves below the panels."""
+    figure.legend(
+        list(handles), list(words), loc="lower center", ncols=len(words), fontsize=8, frameon=False
+    )
+
+
+def _dots(panel: Axes, at: float, width: float, values: Sequence[float], colour: str) -> None:
+    """Repetitions in their order, their median across them, its interval behind."""
     estimate = statistics.median_interval(values, resamples=2000)
     if estimate.value is None:
         return
-    panel.bar(at, estimate.value, width, color=colour, alpha=0.45, zorder=2)
+    left, right = at - width / 2, at + width / 2
     if estimate.interval is not None:
-        low, high = estimate.interval.low, estimate.interval.high
-        panel.vlines(at, low, high, color="black", linewidth=1.2, zorder=4)
+        panel.fill_between(
+            [left, right], estimate.interval.low, estimate.interval.high, color=colour, alpha=0.35,
+            linewidth=0, zorder=2,
+        )  # fmt: skip
+    panel.hlines(estimate.value, left, right, color=colour, linewidth=1.8, zorder=3)
     # Side by side, so that equal values stay apart.
-    spread = width * 0.7 / max(1, len(values) - 1)
+    spread = width * 0.8 / max(1, len(values) - 1)
     first = at - spread * (len(values) - 1) / 2
     panel.plot(
-        [first + spread * n for n in range(len(values))], values, ".", markersize=3, color=colour,
-        markeredgecolor="black", markeredgewidth=0.2, zorder=3,
+        [first + spread * n for n in range(len(values))], values, ".", markersize=3.5, color=colour,
+        markeredgecolor="black", markeredgewidth=0.3, zorder=4,
     )  # fmt: skip
 
 
@@ -178,11 +181,8 @@ def _busy_values(cells: Sequence[Cell], item: IdleBusy) -> Sequence[float]:
 def _idle_busy(items: Sequence[tuple[IdleBusy, Sequence[float]]]) -> str:
     """Figure 6: a panel a domain, a pair of bars a machine and drive."""
     domains = list(dict.fromkeys(item.domain for item, _ in items))
-    matplotlib.rcParams["svg.hashsalt"] = "eeio"
     widest = max(sum(item.domain == domain for item, _ in items) for domain in domains)
-    figure = Figure(
-        figsize=(max(4.0, 1.0 + widest), 2.9 * len(domains) + 0.6), layout="constrained"
-    )
+    figure = sheet(max(4.0, 1.0 + widest), 2.9 * len(domains) + 0.6)
     axes = figure.subplots(len(domains), 1, squeeze=False)
     for (panel,), domain in zip(axes, domains, strict=True):
         mine = [(item, values) for item, values in items if item.domain == domain]
@@ -190,7 +190,7 @@ def _idle_busy(items: Sequence[tuple[IdleBusy, Sequence[float]]]) -> str:
             assert item.idle_w is not None
             panel.bar(at - 0.2, item.idle_w, 0.36, color="#009E73", alpha=0.6)
             if values:
-                _bar(panel, at + 0.2, 0.36, values, "#D55E00")
+                _dots(panel, at + 0.2, 0.36, values, "#D55E00")
         panel.set_xticks(
             range(len(mine)), [f"{item.machine}\n{item.device}" for item, _ in mine], fontsize=8
         )
@@ -198,8 +198,8 @@ def _idle_busy(items: Sequence[tuple[IdleBusy, Sequence[float]]]) -> str:
         panel.grid(axis="y", linewidth=0.3)
     figure.suptitle("Power when idle and in the busiest experiment", fontsize=11)
     handles = [Line2D([], [], marker="s", linestyle="", color=c) for c in ("#009E73", "#D55E00")]
-    figure.legend(handles, ["idle", "busy"], loc="outside lower center", ncols=2, fontsize=8)
-    return _svg(figure)
+    _legend(figure, handles, ["idle", "busy: repetitions, median and its 95 % interval"])
+    return svg_of(figure)
 
 
 def _processors(campaigns: Sequence[Campaign]) -> dict[str, str]:
@@ -258,4 +258,4 @@ def _lines(
         panel.set_ylim(bottom=0)
     figure.supylabel(label, fontsize=9)
     figure.suptitle("Processors during the runs; one line a repetition", fontsize=11)
-    return _svg(figure)
+    return svg_of(figure)
