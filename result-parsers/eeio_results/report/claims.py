@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 
 from eeio_results.report import markdown, text
+from eeio_results.report.comparison import normality_table
 from eeio_results.report.tables import Table
 from eeio_results.studies.pavan2018 import Answer, Replication, Verdict
 
@@ -59,6 +60,8 @@ def _document(replication: Replication, render: Callable[[Table], str]) -> str:
             ),
         ),
     ]
+    if replication.normality:
+        tables.append(normality_table(replication.normality))
     return "\n\n".join([*(render(table) for table in tables), summary(replication)]) + "\n"
 
 

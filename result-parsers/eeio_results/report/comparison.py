@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from eeio_results.comparison import (
@@ -12,6 +12,7 @@ from eeio_results.comparison import (
     Difference,
     Finding,
     IdleBusy,
+    NormalityCount,
 )
 from eeio_results.record import SCHEMA_VERSION
 from eeio_results.report import markdown, text
@@ -42,6 +43,7 @@ class Comparison:
     groups: tuple[Group, ...]
     idle_busy: tuple[IdleBusy, ...]
     warnings: tuple[str, ...]
+    normality: tuple[NormalityCount, ...] = ()
 
 
 def sentence(finding: Finding) -> str:
@@ -123,10 +125,12 @@ def _document(comparison: Comparison, render: Callable[[Table], str], mark: str)
             parts.append(render(Table(heading, ("",), rows)))
     if comparison.idle_busy:
         parts.append(render(_idle_table(comparison.idle_busy)))
+    if comparison.normality:
+        parts.append(render(normality_table(comparison.normality)))
     parts.append(
         f"p: Mann-Whitney, two-sided, adjusted ({comparison.adjustment}) over the pairs of each "
-        f"factor; confirmed: p < {comparison.alpha:g}. Intervals: bootstrap of the ratio of the "
-        "medians."
+        "factor; Dunn's test where a factor has more than two levels; confirmed: "
+        f"p < {comparison.alpha:g}. Intervals: bootstrap of the ratio of the medians."
     )
     return "\n\n".join(parts) + "\n"
 
@@ -166,6 +170,23 @@ def _idle_table(items: Sequence[IdleBusy]) -> Table:
     )
 
 
+def normality_table(counts: Sequence[NormalityCount]) -> Table:
+    """Where repetitions are not normal; medians and rank tests do not ask that of them."""
+    return Table(
+        title="Experiments whose repetitions are not normally distributed (p < 0.05)",
+        header=("Metric", "Experiments", "Kolmogorov-Smirnov", "Lilliefors", "Shapiro-Wilk"),
+        rows=tuple(
+            (
+                _quantity(count.metric), str(count.experiments), str(count.kolmogorov_smirnov),
+                str(count.lilliefors), str(count.shapiro_wilk),
+            )
+            for count in counts
+        ),
+        numeric=frozenset((1, 2, 3, 4)),
+        note="Kolmogorov-Smirnov with fitted mean and deviation is too lenient; the others decide.",
+    )  # fmt: skip
+
+
 def _watts(value: float | None) -> str:
     return "-" if value is None else number(value)
 
@@ -185,6 +206,7 @@ def to_json(comparison: Comparison) -> str:
             }
             for group in comparison.groups
         ],
+        "normality": [asdict(count) for count in comparison.normality],
         "idle_busy": [
             {
                 "machine": item.machine,

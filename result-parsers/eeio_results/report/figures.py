@@ -29,7 +29,9 @@ _METRICS = {BANDWIDTH: ("bandwidth", "Bandwidth (MB/s)", MB),
 
 def draw(campaigns: Sequence[Campaign]) -> dict[str, str]:
     """File name -> SVG of every figure that these campaigns have the data for."""
-    cells = [cell for campaign in campaigns for cell in comparison.cells_of(campaign)]
+    names = comparison.machine_names(campaigns)
+    named = list(zip(campaigns, names, strict=True))
+    cells = [cell for campaign, name in named for cell in comparison.cells_of(campaign, name)]
     found: dict[str, str] = {}
     for source in dict.fromkeys(_source(cell) for cell in cells):
         mine = [cell for cell in cells if _source(cell) == source]
@@ -44,13 +46,13 @@ def draw(campaigns: Sequence[Campaign]) -> dict[str, str]:
                     found[f"{name}-{operation}{suffix}.svg"] = svg
     idle = [
         (item, _busy_values(cells, item))
-        for campaign in campaigns
-        for item in comparison.idle_and_busy(campaign, comparison.cells_of(campaign))
+        for campaign, name in named
+        for item in comparison.idle_and_busy(campaign, comparison.cells_of(campaign, name))
         if item.domain != "rest" and item.idle_w is not None
     ]
     if idle:
         found["idle-busy.svg"] = _idle_busy(idle)
-    found |= _processors(campaigns)
+    found |= _processors(named)
     return found
 
 
@@ -202,7 +204,7 @@ def _idle_busy(items: Sequence[tuple[IdleBusy, Sequence[float]]]) -> str:
     return svg_of(figure)
 
 
-def _processors(campaigns: Sequence[Campaign]) -> dict[str, str]:
+def _processors(campaigns: Sequence[tuple[Campaign, str]]) -> dict[str, str]:
     """Figures 7 and 8: use and frequency of the processors while each repetition ran."""
     found = {}
     for name, label, scale in (
@@ -210,12 +212,12 @@ def _processors(campaigns: Sequence[Campaign]) -> dict[str, str]:
         ("frequency_hz", "Mean CPU frequency (GHz)", 1e-9),
     ):
         series: dict[tuple[str, str], list[tuple[str, ProcessorSeries]]] = {}
-        for campaign in campaigns:
+        for campaign, machine in campaigns:
             for run in campaign.runs:
                 taken = run.processor
                 if taken is None or name in taken.missing or run.validity:
                     continue
-                place = (campaign.machine.hostname, campaign.machine.device or "unknown")
+                place = (machine, campaign.machine.device or "unknown")
                 series.setdefault(place, []).append((_run_words(run), taken))
         if series:
             file = "cpu-use.svg" if name == "use" else "cpu-frequency.svg"
@@ -236,26 +238,28 @@ def _lines(
     label: str,
     scale: float,
 ) -> str:
-    figure, panels = _grid(list(series), height=3.2)
-    for place, taken in series.items():
-        panel = panels[place]
-        kinds = list(dict.fromkeys(words for words, _ in taken))
-        for words, one in taken:
-            values = one.use if name == "use" else one.frequency_hz
-            points = [
-                (t, v * scale) for t, v in zip(one.times_s, values, strict=True) if v is not None
-            ]
-            panel.plot(
-                [t for t, _ in points], [v for _, v in points], linewidth=0.7, alpha=0.7,
-                color=_LINES[kinds.index(words) % len(_LINES)],
-            )  # fmt: skip
-        handles = [
-            Line2D([], [], color=_LINES[place_ % len(_LINES)]) for place_ in range(len(kinds))
-        ]
-        panel.legend(handles, kinds, fontsize=6)
-        panel.set_xlabel("Time since the run began (s)", fontsize=8)
-        panel.grid(linewidth=0.3)
-        panel.set_ylim(bottom=0)
+    """A row of panels a machine and drive, a panel an experiment, a line a repetition."""
+    kinds = list(dict.fromkeys(words for taken in series.values() for words, _ in taken))
+    figure = sheet(max(5.0, 0.8 + 2.4 * len(kinds)), 0.9 + 2.3 * len(series))
+    axes = figure.subplots(len(series), len(kinds), squeeze=False, sharex=True, sharey=True)
+    for row, (place, taken) in zip(axes, series.items(), strict=True):
+        for panel, kind in zip(row, kinds, strict=True):
+            mine = [one for words, one in taken if words == kind]
+            panel.set_title(f"{' '.join(place)}: {len(mine)} runs\n{kind}", fontsize=7)
+            panel.grid(linewidth=0.3)
+            panel.tick_params(labelsize=7)
+            for number, one in enumerate(mine):
+                values = one.use if name == "use" else one.frequency_hz
+                points = [
+                    (t, v * scale)
+                    for t, v in zip(one.times_s, values, strict=True)
+                    if v is not None
+                ]
+                panel.plot(
+                    [t for t, _ in points], [v for _, v in points], linewidth=0.6, alpha=0.8,
+                    color=_LINES[number % len(_LINES)],
+                )  # fmt: skip
+    axes[0][0].set_ylim(bottom=0)
     figure.supylabel(label, fontsize=9)
-    figure.suptitle("Processors during the runs; one line a repetition", fontsize=11)
+    figure.supxlabel("Time since the run began (s)", fontsize=9)
     return svg_of(figure)

@@ -10,7 +10,7 @@ the data does not support is `no`, with the reason.
 import math
 import statistics as descriptive
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +18,7 @@ from typing import Any, Literal
 import yaml
 
 from eeio_results import comparison
-from eeio_results.comparison import BANDWIDTH, EFFICIENCY, POWER, Cell
+from eeio_results.comparison import BANDWIDTH, EFFICIENCY, POWER, Cell, NormalityCount
 from eeio_results.errors import EeioError
 from eeio_results.statistics import mann_whitney
 from eeio_results.store import Campaign
@@ -95,6 +95,7 @@ class Replication:
 
     answers: tuple[Answer, ...]
     cells: tuple[Cell, ...]
+    normality: tuple[NormalityCount, ...] = ()
     missing: tuple[str, ...] = ()
 
     def count(self, verdict: Verdict) -> int:
@@ -106,6 +107,7 @@ class Replication:
             "study": "pavan2018",
             "claims": [answer.to_json() for answer in self.answers],
             "experiments": [_experiment_json(cell) for cell in self.cells],
+            "normality": [asdict(count) for count in self.normality],
             "missing": list(self.missing),
         }
 
@@ -171,7 +173,8 @@ def replicate(sources: Sequence[Source]) -> Replication:
     reason."""
     data = Data(sources)
     answers = tuple(_answer(claim, data) for claim in claims())
-    return Replication(answers, tuple(data.cells), tuple(data.missing()))
+    normality = tuple(comparison.normality_counts(data.cells))
+    return Replication(answers, tuple(data.cells), normality, tuple(data.missing()))
 
 
 def _answer(claim: Claim, data: "Data") -> Answer:

@@ -42,6 +42,10 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--alpha", type=float, default=0.05, help="confirmed below this p (default: %(default)s)"
     )
     parser.add_argument(
+        "--normality", action="store_true",
+        help="also test whether the repetitions of each experiment are normally distributed",
+    )  # fmt: skip
+    parser.add_argument(
         "--format", choices=("table", "json", "markdown"), default="table", help="(default: table)"
     )
     add_output(parser)
@@ -55,7 +59,10 @@ def compare(arguments: argparse.Namespace) -> int:
     if not 0 < arguments.alpha < 1:
         raise RefusedError(f"--alpha {arguments.alpha}: it is between 0 and 1")
     campaigns = load_campaigns(arguments.campaigns)
-    of_campaign = [comparison.cells_of(campaign) for campaign in campaigns]
+    of_campaign = [
+        comparison.cells_of(campaign, name)
+        for campaign, name in zip(campaigns, comparison.machine_names(campaigns), strict=True)
+    ]
     everything = [cell for cells in of_campaign for cell in cells]
     where = _where(arguments.where, everything)
     chosen = [cell for cell in everything if comparison.fits(cell, where)]
@@ -75,6 +82,9 @@ def compare(arguments: argparse.Namespace) -> int:
             item
             for campaign, cells in zip(campaigns, of_campaign, strict=True)
             for item in comparison.idle_and_busy(campaign, cells)
+        ),
+        normality=tuple(
+            comparison.normality_counts(chosen, arguments.alpha) if arguments.normality else ()
         ),
         warnings=(*_warnings(campaigns, chosen), *comparison.unmatched(chosen)),
     )
