@@ -173,7 +173,8 @@ def _layout(body: Mapping[str, Any], columns: str) -> Layout:
 
 def _read_log(path: Path, layout: Layout) -> tuple[list[float], list[float]]:
     try:
-        log = parse_log(path.read_bytes(), layout)
+        # Nobody writes this log any more, so a last line without its end is whole.
+        log = parse_log(path.read_bytes() + b"\n", layout)
     except OSError as error:
         raise EeioError(f"{path}: {error.strerror}") from error
     except PowerError as error:

@@ -81,7 +81,7 @@ def read(mapping: Map, folder: Path) -> list[Imported]:
     for body in mapping.campaigns:
         source = next(body["runs"][k] for k in ("table", "outputs", "spans") if k in body["runs"])
         if not any(folder.glob(source)):
-            absent.append(f"{body['name']}: {folder / source} is missing")
+            absent.append(f"{body['name']}: {source} is missing")
             continue
         campaign = _campaign(mapping, body, folder)
         # Named within the folder, wherever that lies.
