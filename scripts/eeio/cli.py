@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         import argcomplete
 
         argcomplete.autocomplete(top)
-    arguments = top.parse_args(argv)
+    arguments = top.parse_args(importing.with_source(sys.argv[1:] if argv is None else argv))
     try:
         return int(arguments.action(arguments))
     except InterruptedCampaignError as error:

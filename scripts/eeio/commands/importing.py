@@ -1,13 +1,13 @@
 """`eeio import`: campaigns made of results that others have: PTS files, folders with a map."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
-from eeio.errors import EXIT_DONE, RefusedError
+from eeio.errors import EXIT_DONE
 from eeio.importing import imported, mapping, pts, runs
-from eeio.importing.imported import Imported
 
-_RUNS = "runs"
+_PTS, _RUNS = "pts", "runs"
 # More remarks than this of one campaign are in its campaign.json, not on the screen.
 _SHOWN = 8
 
@@ -16,52 +16,65 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser = subparsers.add_parser(
         "import",
         help="make campaigns of a PTS result file, or of a folder of results",
-        description="Stores results as campaigns: those of a composite.xml (of our module, or of "
-        "plain PTS with pts/fio or pts/iozone); those of a published data set "
-        f"({', '.join(mapping.shipped())}); or those of any folder whose files a map describes "
-        "(docs/importing.md).",
+        description="Stores results that others have as campaigns. `eeio import composite.xml` is "
+        "short for `eeio import pts composite.xml`.",
     )
-    parser.add_argument(
-        "source", metavar="composite.xml|DATA-SET|runs", help="a file, a data set, or `runs`"
+    sources = parser.add_subparsers(dest="source", metavar="SOURCE", required=True)
+    from_pts = sources.add_parser(
+        _PTS,
+        help="a result file of the Phoronix Test Suite",
+        description="A composite.xml of our module, or of plain PTS with pts/fio or pts/iozone: "
+        "one campaign a system in the file.",
     )
-    parser.add_argument("folder", metavar="DIR", type=Path, nargs="?", help="where the files lie")
-    parser.add_argument("--map", metavar="MAP.yaml", type=Path, help="for `runs`: what they mean")
-    parser.add_argument("--name", metavar="NAME", help="of the campaign, or what names begin with")
-    parser.add_argument("--preset", help="that a PTS file ran with (default: what the file says)")
-    parser.set_defaults(action=import_results)
+    from_pts.add_argument("file", metavar="composite.xml", type=Path)
+    from_pts.add_argument("--name", metavar="NAME", help="of the campaign (default: the file's)")
+    from_pts.add_argument("--preset", help="that it ran with (default: what the file says)")
+    from_pts.set_defaults(action=import_pts)
+    from_runs = sources.add_parser(
+        _RUNS,
+        help="a folder of results whose files a map describes",
+        description="Any folder of tables, logs and tools' outputs; docs/importing.md tells how to "
+        "write its map.",
+    )
+    from_runs.add_argument("--map", metavar="MAP.yaml", type=Path, required=True)
+    _add_folder(from_runs)
+    for name, path in mapping.shipped().items():
+        data_set = sources.add_parser(name, help="a published data set; its map is known")
+        _add_folder(data_set)
+        data_set.set_defaults(map=path)
 
 
-def import_results(arguments: argparse.Namespace) -> int:
-    if arguments.source == _RUNS or arguments.source in mapping.shipped():
-        stored = imported.store(folder_of_runs(arguments), arguments.name or _prefix(arguments))
-    else:
-        if arguments.folder is not None or arguments.map is not None:
-            raise RefusedError(
-                f"{arguments.source} is neither `{_RUNS}` nor a data set that eeio knows "
-                f"({', '.join(mapping.shipped())}), so it is a PTS result file: give it alone"
-            )
-        stored = pts.import_file(Path(arguments.source), arguments.name, arguments.preset)
-    for name, folder, count in stored:
-        print(f"campaign {name}: {count} runs, in {folder}")
+def _add_folder(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="DIR", type=Path, help="where the files lie")
+    parser.add_argument("--name", metavar="NAME", help="that the campaigns' names begin with")
+    parser.set_defaults(action=import_runs)
+
+
+def with_source(argv: Sequence[str]) -> list[str]:
+    """`import composite.xml` -> `import pts composite.xml`; anything else as it is."""
+    known = (_PTS, _RUNS, *mapping.shipped(), "-h", "--help")
+    if len(argv) > 1 and argv[0] == "import" and argv[1] not in known:
+        return ["import", _PTS, *argv[1:]]
+    return list(argv)
+
+
+def import_pts(arguments: argparse.Namespace) -> int:
+    _tell(pts.import_file(arguments.file, arguments.name, arguments.preset))
     return EXIT_DONE
 
 
-def folder_of_runs(arguments: argparse.Namespace) -> list[Imported]:
-    """The campaigns of DIR, their remarks printed."""
-    if arguments.folder is None:
-        raise RefusedError(f"eeio import {arguments.source}: name the folder of the files")
-    if arguments.source == _RUNS and arguments.map is None:
-        raise RefusedError("eeio import runs: --map MAP.yaml says what the files mean")
-    path = arguments.map or mapping.shipped()[arguments.source]
-    campaigns = runs.read(mapping.load(path), arguments.folder)
+def import_runs(arguments: argparse.Namespace) -> int:
+    campaigns = runs.read(mapping.load(arguments.map), arguments.folder)
     for campaign in campaigns:
         for remark in campaign.remarks[:_SHOWN]:
             print(f"{campaign.name}: {remark}")
         if len(campaign.remarks) > _SHOWN:
             more = len(campaign.remarks) - _SHOWN
             print(f"{campaign.name}: {more} more remarks, in its campaign.json")
-    return campaigns
+    _tell(imported.store(campaigns, arguments.name or arguments.map.stem))
+    return EXIT_DONE
 
 
-def _prefix(arguments: argparse.Namespace) -> str:
-    return str(arguments.source if arguments.source != _RUNS else arguments.map.stem)
+def _tell(stored: Sequence[tuple[str, Path, int]]) -> None:
+    for name, folder, count in stored:
+        print(f"campaign {name}: {count} runs, in {folder}")

@@ -74,6 +74,7 @@ class Map:
         return Labels({**self.words, **campaign.get("words", {})}, campaign.get("factors", {}))
 
 
+@cache
 def shipped() -> dict[str, Path]:
     """Published data sets that eeio brings a map for, by name."""
     return {path.stem: path for path in sorted(_FOLDER.glob("*.yaml"))}
