@@ -49,6 +49,18 @@ CYCLES = [
         "operation=read request_size=64k file_size=16m processes=2",
         [("read", 16 << 20)],
     ),
+    ("dataserver", "request_size=64k file_size=16m", [("read", 16 << 20)]),
+    (
+        "dataserver",
+        "operation=write spatiality=strided request_size=1m stripe=64k processes=3 clients=5 "
+        "file_size=20m fsync=on",
+        [("write", 20 << 20)],
+    ),
+    (
+        "dataserver",
+        "api=mpiio buffer=on spatiality=strided request_size=256k processes=2 file_size=16m",
+        [("read", 16 << 20)],
+    ),
     ("bonnie", "request_size=64k file_size=64m", [("write", 64 << 20)]),
     (
         "bonnie",
