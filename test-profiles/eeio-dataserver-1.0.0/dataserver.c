@@ -90,6 +90,21 @@ __attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *for
 	exit(1);
 }
 
+/* What is wrong with the options is wrong on every rank alike: one says so, and all leave. */
+__attribute__((noreturn, format(printf, 1, 2))) static void refuse(const char *format, ...)
+{
+	va_list words;
+	va_start(words, format);
+	if (my_rank == 0) {
+		fprintf(stderr, "eeio-dataserver: ");
+		vfprintf(stderr, format, words);
+		fputc('\n', stderr);
+	}
+	va_end(words);
+	MPI_Finalize();
+	exit(2);
+}
+
 static int64_t now_ns(clockid_t clock)
 {
 	struct timespec t;
@@ -105,14 +120,14 @@ static int64_t number(const char *key, const char *text, int64_t least, int64_t 
 	errno = 0;
 	long long value = strtoll(text, &end, 10);
 	if (errno || end == text || *end || value < least || value > most)
-		fail("%s=%s: give a whole number from %" PRId64 " to %" PRId64, key, text, least, most);
+		refuse("%s=%s: give a whole number from %" PRId64 " to %" PRId64, key, text, least, most);
 	return value;
 }
 
 static bool choice(const char *key, const char *value, const char *no, const char *yes)
 {
 	if (strcmp(value, no) && strcmp(value, yes))
-		fail("%s=%s: give %s or %s", key, value, no, yes);
+		refuse("%s=%s: give %s or %s", key, value, no, yes);
 	return !strcmp(value, yes);
 }
 
@@ -124,7 +139,7 @@ static struct options parse_options(int count, char **words)
 	for (int i = 1; i < count; i++) {
 		char *value = strchr(words[i], '=');
 		if (!value)
-			fail("%s: give KEY=VALUE", words[i]);
+			refuse("%s: give KEY=VALUE", words[i]);
 		*value++ = 0;
 		const char *key = words[i];
 		if (!strcmp(key, "operation"))
@@ -160,14 +175,14 @@ static struct options parse_options(int count, char **words)
 		else if (!strcmp(key, "eeio"))
 			o.eeio = value;
 		else
-			fail("unknown option %s", key);
+			refuse("unknown option %s", key);
 	}
 	if (o.stripe % PAGE || o.request % PAGE || o.client_bytes % o.request)
-		fail("stripe and request must be multiples of %d, client_bytes one of request", PAGE);
+		refuse("stripe and request must be multiples of %d, client_bytes one of request", PAGE);
 	if (o.api == MPIIO && o.direct)
-		fail("MPI-IO has no direct I/O here: api=mpiio goes with direct=off");
+		refuse("MPI-IO has no direct I/O here: api=mpiio goes with direct=off");
 	if (o.timed && !o.replay)
-		fail("timed=on keeps the times of a trace: give replay=FILE");
+		refuse("timed=on keeps the times of a trace: give replay=FILE");
 	return o;
 }
 
@@ -181,13 +196,13 @@ static struct request parse_event(const char *path, int64_t line, const char *te
 	char operation[8], rest;
 	if (sscanf(text, "%lf,%lld,%7[a-z],%lld,%lld %c", &time_s, &client, operation, &offset,
 		   &length, &rest) != 5)
-		fail("%s:%" PRId64 ": not time,client,op,offset,length", path, line);
+		refuse("%s:%" PRId64 ": not time,client,op,offset,length", path, line);
 	bool write = !strcmp(operation, "write");
 	if (!write && strcmp(operation, "read"))
-		fail("%s:%" PRId64 ": the operation is '%s', not read or write", path, line, operation);
+		refuse("%s:%" PRId64 ": the operation is '%s', not read or write", path, line, operation);
 	if (time_s < 0 || client < 0 || client > INT_MAX || offset < 0 || length < 1 ||
 	    length > (1 << 30))
-		fail("%s:%" PRId64 ": a value is negative, empty or too large", path, line);
+		refuse("%s:%" PRId64 ": a value is negative, empty or too large", path, line);
 	return (struct request){.time_ns = (int64_t)(time_s * 1e9), .offset = offset, .length = length,
 				.client = (int)client, .operation = write ? WRITE : READ};
 }
@@ -196,7 +211,7 @@ static struct request *read_trace(const struct options *o, int64_t *count)
 {
 	FILE *file = fopen(o->replay, "r");
 	if (!file)
-		fail("%s: %s", o->replay, strerror(errno));
+		refuse("%s: %s", o->replay, strerror(errno));
 	int64_t room = 1024, line = 0;
 	struct request *events = malloc(sizeof *events * (size_t)room);
 	char *text = NULL;
@@ -209,16 +224,16 @@ static struct request *read_trace(const struct options *o, int64_t *count)
 		if (*count == room)
 			events = realloc(events, sizeof *events * (size_t)(room *= 2));
 		if (!events)
-			fail("%s: no memory for its events", o->replay);
+			refuse("%s: no memory for its events", o->replay);
 		struct request event = parse_event(o->replay, line, text);
 		if (*count && event.time_ns < events[*count - 1].time_ns)
-			fail("%s:%" PRId64 ": the time runs backwards; sort the trace", o->replay, line);
+			refuse("%s:%" PRId64 ": the time runs backwards; sort the trace", o->replay, line);
 		events[(*count)++] = event;
 	}
 	free(text);
 	fclose(file);
 	if (!*count)
-		fail("%s: no event in it", o->replay);
+		refuse("%s: no event in it", o->replay);
 	int64_t first_ns = events[0].time_ns;
 	for (int64_t i = 0; i < *count; i++)
 		events[i].time_ns -= first_ns;
@@ -442,7 +457,7 @@ static void prepare(const struct options *o, struct server *s, const struct requ
 				end = piece.local + piece.length;
 		}
 		if (o->direct && (r.offset % 512 || r.length % 512))
-			fail("direct=on needs offsets and lengths that are multiples of 512");
+			refuse("direct=on needs offsets and lengths that are multiples of 512");
 		writes = writes || r.operation == WRITE;
 	}
 	s->buffer_bytes = largest > PAGE ? largest : PAGE;

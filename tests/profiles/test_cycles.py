@@ -61,6 +61,13 @@ CYCLES = [
         "api=mpiio buffer=on spatiality=strided request_size=256k processes=2 file_size=16m",
         [("read", 16 << 20)],
     ),
+    ("btio", "class=S processes=4", [("write", 829_440), ("read", 829_440)]),
+    ("btio", "class=S processes=9 subtype=simple", [("write", 829_440), ("read", 829_440)]),
+    (
+        "btio",
+        "class=W processes=4 collective_buffer=128k fsync=on",
+        [("write", 22_118_400), ("read", 22_118_400)],
+    ),
     ("bonnie", "request_size=64k file_size=64m", [("write", 64 << 20)]),
     (
         "bonnie",
