@@ -68,6 +68,17 @@ CYCLES = [
         "class=W processes=4 collective_buffer=128k fsync=on",
         [("write", 22_118_400), ("read", 22_118_400)],
     ),
+    ("ior", "operation=write request_size=64k processes=2 file_size=16m", [("write", 16 << 20)]),
+    (
+        "ior",
+        "spatiality=strided request_size=256k processes=2 collective=on file_size=16m",
+        [("read", 16 << 20)],
+    ),
+    (
+        "ior",
+        "api=posix buffer=off spatiality=random request_size=64k file_per_process=on file_size=8m",
+        [("read", 8 << 20)],
+    ),
     ("bonnie", "request_size=64k file_size=64m", [("write", 64 << 20)]),
     (
         "bonnie",
