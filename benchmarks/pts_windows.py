@@ -4,15 +4,17 @@ monitoring; and what PTS takes for itself per trial, against `eeio run`.
     python -m benchmarks.pts_windows windows --trials 50
     python -m benchmarks.pts_windows truth --trials 10
     python -m benchmarks.pts_windows harness --trials 10
+    python -m benchmarks.pts_windows cost --trials 2
 
-Needs PTS (PTS_DIR or PATH) and, for `truth`, root: the simulated meter is mounted over /sys/class
-in a mount namespace, where PTS's sys.power sensor and our hwmon meter both find
-it: the same ACPI power meter, which gives a mean power and an energy counter.
-docs/performance.md keeps the figures.
+Needs PTS (PTS_DIR or PATH) and, for `truth` and `cost`, root: the simulated meter is mounted over
+/sys/class in a mount namespace, where PTS's sys.power sensor and our hwmon meter both find it: the
+same ACPI power meter, which gives a mean power and an energy counter. docs/performance.md keeps the
+figures.
 """
 
 import argparse
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -196,13 +198,42 @@ sleep_s=0.5</Arguments><Description>Trivial</Description></Execute>"
           f"{(wall_s - spent_s) / len(runs):.2f} s of eeio a trial, report included")  # fmt: skip
 
 
+def cost(folder: Path, trials: int) -> None:
+    """CPU time of all of PTS, its monitoring and ours, through trials that only sleep 60 s."""
+    (folder / "class").mkdir()
+    meter = Meter(folder / "class" / "hwmon")
+    meter.start()
+    mount = f'mount --bind {folder}/class /sys/class && exec "$@"'
+    profile = make_trivial_profile(folder)
+    base_s = 0.0
+    for name, settings in (
+        ("without power", {"EEIO_METER": "none"}),
+        ("system_monitor", {"EEIO_METER": "none", "MONITOR": "sys.power",
+                            "PTS_MODULES": "eeio_power,system_monitor"}),
+        ("eeio_power, 10 Hz", {"EEIO_METER": "hwmon"}),
+    ):  # fmt: skip
+        home = PtsHome(folder / name.replace(" ", "-"))
+        home.add_profile(profile)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        file, _ = benchmark(home, trials, 60.0, settings, before=("sh", "-c", mount, "sh"))
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        asleep_s = 60.0 * trials
+        print(f"{name}: {used_s:.2f} s of CPU, {100 * (used_s - base_s) / asleep_s:.2f} % of a "
+              f"core more than the one before all, {len(file.results)} results")  # fmt: skip
+        base_s = base_s or used_s
+    meter.stop()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("figure", choices=("windows", "truth", "harness"))
+    parser.add_argument("figure", choices=("windows", "truth", "harness", "cost"))
     parser.add_argument("--trials", type=int, default=10)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir="/var/tmp", ignore_cleanup_errors=True) as folder:
-        figure = {"windows": windows, "truth": truth, "harness": harness}[arguments.figure]
+        figure = {"windows": windows, "truth": truth, "harness": harness, "cost": cost}[
+            arguments.figure
+        ]
         figure(Path(folder), arguments.trials)
 
 
