@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -39,7 +40,7 @@ static const struct problem problems[] = {
 
 struct options {
 	struct problem problem;
-	bool full, fsync, keep;
+	bool full, fsync, keep, cold;
 	int64_t compute_ms, collective_buffer;
 	const char *directory, *eeio;
 };
@@ -150,6 +151,8 @@ static struct options parse_options(int count, char **words)
 			o.fsync = !strcmp(value, "on");
 		else if (!strcmp(key, "keep"))
 			o.keep = !strcmp(value, "on");
+		else if (!strcmp(key, "cold"))
+			o.cold = !strcmp(value, "on");
 		else if (!strcmp(key, "compute_ms"))
 			o.compute_ms = number(key, value, 3600000);
 		else if (!strcmp(key, "collective_buffer"))
@@ -385,6 +388,16 @@ static struct phase transfer(const struct grid *g, const struct options *o, bool
 	return phase;
 }
 
+/* Leaves nothing of the file in this machine's memory, so that reading it back is reading. */
+static void forget(const struct grid *g)
+{
+	int file = open(g->path, O_RDONLY | O_CLOEXEC);
+	if (file < 0 || fdatasync(file) || posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED))
+		fail("%s: it cannot be flushed and dropped: %s", g->path, strerror(errno));
+	close(file);
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
 /* --- results -------------------------------------------------------------------------------- */
 
 static void write_phase(FILE *f, const struct options *o, const struct grid *g, const char *name,
@@ -457,6 +470,8 @@ int main(int count, char **words)
 
 	int64_t wrong = 0, all_wrong = 0;
 	struct phase written = transfer(&g, &o, true, &wrong);
+	if (o.cold)
+		forget(&g);
 	struct phase read = transfer(&g, &o, false, &wrong);
 	MPI_Reduce(&wrong, &all_wrong, 1, MPI_INT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
 	if (!g.rank) {

@@ -29,7 +29,7 @@ original() { # the user's own NPB; it does not tell when its phases began
 
 own() {
 	(launch "$processes" "$HOME/btio" class="$class" subtype="$subtype" fsync="$fsync" \
-		compute_ms="$compute_ms" collective_buffer="$collective_buffer" \
+		compute_ms="$compute_ms" cold="$cold" collective_buffer="$collective_buffer" \
 		directory="$scratch" eeio="$output/eeio.json")
 }
 

@@ -4,7 +4,7 @@ tool=eeio-btio preset=${EEIO_PRESET:-standard}
 # shellcheck source=words.sh
 . "$HOME/words.sh"
 
-level=application class='' subtype=full buffer=on processes=4 api=mpiio fsync=off compute_ms=0
+level=application cold=off class='' subtype=full buffer=on processes=4 api=mpiio fsync=off compute_ms=0
 collective_buffer=0
 for word; do
 	value=${word#*=}
@@ -16,10 +16,11 @@ for word; do
 	processes=*) number processes "$value" 1 256 && processes=$value ;;
 	api=*) one_of api "$value" "mpiio" ;;
 	fsync=*) one_of fsync "$value" "on off" && fsync=$value ;;
+	cold=*) one_of cold "$value" "on off" && cold=$value ;;
 	compute_ms=*) number compute_ms "$value" 0 3600000 && compute_ms=$value ;;
 	collective_buffer=*) collective_buffer=$value ;;
 	*) refuse "unknown factor '$word': known are level class subtype buffer processes api fsync" \
-		"compute_ms collective_buffer" ;;
+		"compute_ms collective_buffer cold" ;;
 	esac
 done
 class=${class:-$(preset_value class)}

@@ -21,7 +21,7 @@ from eeio_results.store import Store
 
 MIB = 1 << 20
 # presets.conf speaks with these to `eeio plan`, not to the profile.
-_FORECAST_KEYS = ("passes_written", "memory_multiple")
+_FORECAST_KEYS = ("passes_written", "memory_multiple", "footprint")
 
 _WHOLE_TRIAL = "the whole trial, from the start of the profile's executable to its end (PTS)"
 _NO_WINDOW = "PTS tells only when the whole trial began and ended, not its phases"
