@@ -24,6 +24,7 @@ from eeio.commands import (
     report,
     restore,
     run,
+    trace,
 )
 from eeio.errors import (
     EXIT_FAILED,
@@ -52,7 +53,7 @@ def parser() -> argparse.ArgumentParser:
     subparsers = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     commands = (
         run, plan, report, compare, figures, guideline, reference, replicate, exporting, importing,
-        listing, install, restore, doctor, power,
+        listing, trace, install, restore, doctor, power,
     )  # fmt: skip
     for command in (*commands, completion):
         command.add_parser(subparsers)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -219,6 +220,16 @@ def _table(traced: _Traced, phases: Sequence[TracePhase]) -> str:
     )
 
 
+def _watts_of_counter(samples: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Mean power between samples of an energy counter, at their later time; a step backwards (the
+    counter wrapped, or a value is missing) is left out of the picture."""
+    return [
+        (now_s, (now_j - before_j) / (now_s - before_s))
+        for (before_s, before_j), (now_s, now_j) in pairwise(samples)
+        if now_s > before_s and now_j >= before_j
+    ]
+
+
 def _draw(traced: _Traced, phases: Sequence[TracePhase], folder: Path) -> None:
     """The time axis; a board without matplotlib keeps what it has measured all the same."""
     if not phases:
@@ -231,9 +242,12 @@ def _draw(traced: _Traced, phases: Sequence[TracePhase], folder: Path) -> None:
         return
     power: dict[str, list[tuple[float, float]]] = {}
     if traced.samples is not None:
-        for series in load_samples(traced.samples).series:
-            name = f"{series.channel.domain} ({series.channel.name})"
-            power[name] = series.watts()
+        for meter in load_samples(traced.samples).meters:
+            for channel, values in zip(meter.info.channels, meter.values, strict=True):
+                found = list(zip(meter.times_s, values, strict=True))
+                if channel.quantity == "energy_j":
+                    found = _watts_of_counter(found)
+                power[f"{channel.domain} ({channel.name})"] = [(t, v) for t, v in found if v == v]
     (folder / "timeline.svg").write_text(
         timeline.draw(traced.events, phases, power), encoding="utf-8"
     )
