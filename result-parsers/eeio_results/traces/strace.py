@@ -12,7 +12,7 @@ from eeio_results.errors import ToolOutputError
 from eeio_results.traces.events import Event
 
 CALLS = (
-    "openat,open,creat,close,dup2,read,write,pread64,pwrite64,readv,writev,preadv,pwritev,preadv2,"
+    "openat,open,creat,dup,dup2,dup3,read,write,pread64,pwrite64,readv,writev,preadv,pwritev,preadv2,"
     "pwritev2,lseek,ftruncate"
 )
 
@@ -87,6 +87,11 @@ def _event(match: re.Match[str], process: str, places: dict[str, int]) -> Event 
     if call in ("openat", "open", "creat"):
         if result >= 0:
             places[str(result)] = 0
+        return None
+    if call in ("dup", "dup2", "dup3"):
+        # Both share one place from then on; programs go on with the new one.
+        if result >= 0 and descriptor in places:
+            places[str(result)] = places[descriptor]
         return None
     if call == "lseek":
         if result >= 0:

@@ -21,7 +21,7 @@ from eeio.power import PowerMonitor, check_meters, open_source
 from eeio_power.samples import load as load_samples
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.record import EnergyReading
-from eeio_results.report.tables import Table, number
+from eeio_results.report.tables import ESTIMATE, Table, number
 from eeio_results.report.text import render_table
 from eeio_results.traces import logs, strace
 from eeio_results.traces.events import GAP_S, Event, TracePhase, find_phases
@@ -183,6 +183,10 @@ def _to_json(traced: _Traced, phases: Sequence[TracePhase]) -> dict[str, Any]:
     }
 
 
+def _estimate(kind: str) -> str:
+    return f"{ESTIMATE} " if kind == "modelled" else ""
+
+
 def _table(traced: _Traced, phases: Sequence[TracePhase]) -> str:
     if not phases:
         return "no read and no write of a file was seen (pipes, devices and system files apart)"
@@ -190,7 +194,7 @@ def _table(traced: _Traced, phases: Sequence[TracePhase]) -> str:
     rows = []
     for place, phase in enumerate(phases):
         watts = ", ".join(
-            f"{r.domain} {number(r.power_w)}"
+            f"{_estimate(r.kind)}{r.domain} {number(r.power_w)}"
             for r in traced.energy.get(place, ())
             if r.power_w is not None
         )
@@ -247,7 +251,8 @@ def _draw(traced: _Traced, phases: Sequence[TracePhase], folder: Path) -> None:
                 found = list(zip(meter.times_s, values, strict=True))
                 if channel.quantity == "energy_j":
                     found = _watts_of_counter(found)
-                power[f"{channel.domain} ({channel.name})"] = [(t, v) for t, v in found if v == v]
+                name = f"{_estimate(meter.info.kind)}{channel.domain} ({channel.name})"
+                power[name] = [(t, v) for t, v in found if v == v]
     (folder / "timeline.svg").write_text(
         timeline.draw(traced.events, phases, power), encoding="utf-8"
     )
