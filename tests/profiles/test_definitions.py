@@ -48,8 +48,12 @@ def test_shell(folder: Path) -> None:
         assert len(script.read_text().splitlines()) <= 70, f"{script} is longer than a page"
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: p.name)
-@pytest.mark.parametrize("name", SCHEMAS)
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    # A workload of our own has no downloads.xml.
+    [(folder, name) for folder in FOLDERS for name in SCHEMAS if (folder / name).exists()],
+    ids=lambda part: part.name if isinstance(part, Path) else part,
+)
 def test_xml_against_pts_s_schemas(folder: Path, name: str) -> None:
     if not shutil.which("xmllint"):
         pytest.skip("xmllint is not installed")
