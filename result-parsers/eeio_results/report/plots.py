@@ -96,7 +96,11 @@ def _draw(report: Report, title: str, values_of: Callable[[Row], Sequence[float]
         for s in ("on", "off", None)
         if s in states
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=7, frameon=False)
+    # Beside the first title; figure.legend(loc="outside ...") would need matplotlib 3.7.
+    axes[0].legend(
+        handles=handles, loc="lower right", bbox_to_anchor=(1, 1), ncols=3, fontsize=7,
+        frameon=False, borderaxespad=0,
+    )  # fmt: skip
     out = io.StringIO()
     # Fixed identifiers and no date: the same data gives the same file.
     with matplotlib.rc_context({"svg.hashsalt": "eeio", "svg.fonttype": "none"}):

@@ -8,14 +8,15 @@ import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from eeio.errors import EXIT_DONE
+from eeio.errors import EXIT_DONE, EXIT_FAILED
 from eeio.profiles import profile as profiles
-from eeio.target import image, write_cache
+from eeio.target import caches, image, write_cache
 from eeio.target.filesystem import block_device
 from eeio_power.meters import discover
 from eeio_results.record import SCHEMA_VERSION
 
 _SETUP = "scripts/setup"
+KINDS = ("tool", "meter", "privilege", "device", "file system", "program", "library")
 
 
 @dataclass(frozen=True)
@@ -37,18 +38,29 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         description="Looks for tools, meters, devices, privileges and file systems.",
     )
     parser.add_argument("--json", action="store_true", help="for programs")
+    parser.add_argument(
+        "--require",
+        metavar="KIND",
+        action="append",
+        default=[],
+        choices=KINDS,
+        help=f"end with code 1 when anything of this kind is missing ({', '.join(KINDS)}); "
+        "may be repeated",
+    )
     parser.set_defaults(action=show)
 
 
 def show(arguments: argparse.Namespace) -> int:
     findings = examine()
+    missing = any(f.kind in arguments.require and not f.found for f in findings)
+    code = EXIT_FAILED if missing else EXIT_DONE
     if arguments.json:
         body = {
             "schema_version": SCHEMA_VERSION,
             "findings": [asdict(finding) for finding in findings],
         }
         print(json.dumps(body, indent=1))
-        return EXIT_DONE
+        return code
     kind = ""
     for finding in findings:
         if finding.kind != kind:
@@ -58,7 +70,7 @@ def show(arguments: argparse.Namespace) -> int:
         if not finding.found:
             print(f"           costs: {finding.cost}")
             print(f"           get it: {finding.remedy}")
-    return EXIT_DONE
+    return code
 
 
 def examine() -> list[Finding]:
@@ -106,7 +118,8 @@ def _meters() -> list[Finding]:
 
 def _privileges() -> list[Finding]:
     root = os.geteuid() == 0
-    drop = os.access("/proc/sys/vm/drop_caches", os.W_OK)
+    drop_file = caches.drop_file()
+    drop = os.access(drop_file, os.W_OK)
     loop = root and Path("/dev/loop-control").exists()
     return [
         Finding(
@@ -114,8 +127,8 @@ def _privileges() -> list[Finding]:
             "raw devices, new file systems, the drive's write cache, most RAPL counters", "sudo",
         ),
         Finding(
-            "privilege", "drop caches", drop, "/proc/sys/vm/drop_caches is " +
-            ("writable" if drop else "not writable"),
+            "privilege", "drop caches", drop,
+            f"{drop_file} is {'writable' if drop else 'not writable'}",
             "only the test files' own pages can be dropped, not those of metadata",
             "run as root, or mount the file writable into the container",
         ),
