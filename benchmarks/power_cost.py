@@ -2,14 +2,17 @@
 
     python benchmarks/power_cost.py [SECONDS] [--peer PYTHON]
 
-RAPL with 6 zones (three packages with DRAM, counters of a simulated tree in memory), and IPMI at
-10 Hz by a stand-in of `ipmitool shell` whose own time is not counted; ipmitool's would be. With
---peer, a Python that has codecarbon is measured beside it, reading every second.
+RAPL with 6 zones (three packages with DRAM, counters of a simulated tree in memory), by the helper
+and without it, and IPMI at 10 Hz by a stand-in of `ipmitool shell`. The time of child processes
+(helper, ipmitool) counts. --meter SPEC measures another one, such as a BMC's simulator on the
+network with the real ipmitool. With --peer, a Python that has codecarbon is measured beside it,
+reading every second.
 
 Goals: 0.1 % of one core for RAPL, 0.5 % for IPMI, 40 MB.
 """
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -75,7 +78,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("seconds", nargs="?", type=float, default=30.0)
     parser.add_argument("--peer", help="a Python that has codecarbon")
+    parser.add_argument("--meter", help="only this meter, such as a BMC with the real ipmitool")
     arguments = parser.parse_args()
+    if arguments.meter:
+        with tempfile.TemporaryDirectory() as folder:
+            words = [arguments.meter, "/", f"{folder}/samples.gz", str(arguments.seconds)]
+            print(_run([sys.executable, "-c", CHILD, *words], Path(folder)))
+        return 0
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         root = Path(folder)
@@ -97,6 +106,8 @@ def main() -> int:
 
 def _run(command: list[str], folder: Path) -> str:
     environment = {"PATH": f"{folder}:/usr/bin:/bin:/usr/sbin", "PYTHONPATH": ":".join(sys.path)}
+    if "IPMI_PASSWORD" in os.environ:
+        environment["IPMI_PASSWORD"] = os.environ["IPMI_PASSWORD"]
     if command[1] == "-c" and command[0] != sys.executable:
         environment.pop("PYTHONPATH")
     done = subprocess.run(

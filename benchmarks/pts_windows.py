@@ -4,15 +4,18 @@ monitoring; and what PTS takes for itself per trial, against `eeio run`.
     python -m benchmarks.pts_windows windows --trials 50
     python -m benchmarks.pts_windows truth --trials 10
     python -m benchmarks.pts_windows harness --trials 10
+    python -m benchmarks.pts_windows cost --trials 2
 
-Needs PTS (PTS_DIR or PATH) and, for `truth`, root: the simulated meter is mounted over /sys/class
-in a mount namespace, where PTS's sys.power sensor and our hwmon meter both find
-it: the same ACPI power meter, which gives a mean power and an energy counter.
-docs/performance.md keeps the figures.
+Needs PTS (PTS_DIR or PATH) and, for `truth` and `cost`, root: the simulated meter is mounted over
+/sys/class in a mount namespace, where PTS's sys.power sensor and our hwmon meter both find it: the
+same ACPI power meter, which gives a mean power and an energy counter. docs/performance.md keeps the
+figures.
 """
 
 import argparse
+import contextlib
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -196,13 +199,85 @@ sleep_s=0.5</Arguments><Description>Trivial</Description></Execute>"
           f"{(wall_s - spent_s) / len(runs):.2f} s of eeio a trial, report included")  # fmt: skip
 
 
+class Usage(threading.Thread):
+    """CPU time of all processes below this one, every 5 s; the median tells of the sleep."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self._shares: list[float] = []
+        self._ended = threading.Event()
+
+    def __enter__(self) -> "Usage":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self.join()
+
+    def run(self) -> None:
+        before, before_s = _used_ns(), time.monotonic()
+        while not self._ended.wait(5.0):
+            now, now_s = _used_ns(), time.monotonic()
+            used_ns = sum(now[pid] - before[pid] for pid in now.keys() & before.keys())
+            self._shares.append(used_ns / 1e9 / (now_s - before_s))
+            before, before_s = now, now_s
+
+    def percent(self) -> float:
+        return 100 * statistics.median(self._shares)
+
+
+def _used_ns() -> dict[int, int]:
+    """Of every process below this one, as the scheduler counts it."""
+    parents, used = {}, {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            pid = int(folder.name)
+            parents[pid] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            tasks = [task.read_text() for task in folder.glob("task/*/schedstat")]
+            used[pid] = sum(int(text.split()[0]) for text in tasks)
+
+    def is_below(pid: int) -> bool:
+        while pid in parents:
+            pid = parents[pid]
+            if pid == os.getpid():
+                return True
+        return False
+
+    return {pid: used_ns for pid, used_ns in used.items() if is_below(pid)}
+
+
+def cost(folder: Path, trials: int) -> None:
+    """CPU time of PTS, its monitoring and ours, while a test only sleeps for 60 s."""
+    (folder / "class").mkdir()
+    meter = Meter(folder / "class" / "hwmon")
+    meter.start()
+    mount = f'mount --bind {folder}/class /sys/class && exec "$@"'
+    profile = make_trivial_profile(folder)
+    for name, settings in (
+        ("without power", {"EEIO_METER": "none"}),
+        ("system_monitor", {"EEIO_METER": "none", "MONITOR": "sys.power",
+                            "PTS_MODULES": "eeio_power,system_monitor"}),
+        ("eeio_power, 10 Hz", {"EEIO_METER": "hwmon"}),
+    ):  # fmt: skip
+        home = PtsHome(folder / name.replace(" ", "-"))
+        home.add_profile(profile)
+        with Usage() as usage:
+            file, _ = benchmark(home, trials, 60.0, settings, before=("sh", "-c", mount, "sh"))
+        print(f"{name}: {usage.percent():.3f} % of a core while the test sleeps; "
+              f"{len(file.results)} results", flush=True)  # fmt: skip
+    meter.stop()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("figure", choices=("windows", "truth", "harness"))
+    parser.add_argument("figure", choices=("windows", "truth", "harness", "cost"))
     parser.add_argument("--trials", type=int, default=10)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir="/var/tmp", ignore_cleanup_errors=True) as folder:
-        figure = {"windows": windows, "truth": truth, "harness": harness}[arguments.figure]
+        figure = {"windows": windows, "truth": truth, "harness": harness, "cost": cost}[
+            arguments.figure
+        ]
         figure(Path(folder), arguments.trials)
 
 

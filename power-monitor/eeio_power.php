@@ -49,6 +49,8 @@ class eeio_power extends pts_module_interface
 	private static $trials = array();
 	private static $counts = array();
 	private static $results = array();
+	/** Where each trial's output goes; null where the user wants it elsewhere. */
+	private static $output = null;
 	/** Of the trial that runs: when it began (monotonic s), and its process. */
 	private static $start_s = null;
 	private static $pid = null;
@@ -206,15 +208,10 @@ class eeio_power extends pts_module_interface
 	private static function start_session($folder)
 	{
 		$specs = preg_split('/\s+/', self::setting('EEIO_METER', ''), -1, PREG_SPLIT_NO_EMPTY);
-		if($specs === array('none'))
-		{
-			self::$no_power = 'EEIO_METER=none';
-			return;
-		}
 		if(!is_file(__DIR__ . '/eeio_power/session.py'))
 		{
 			$why = 'the Python package eeio_power does not lie beside ' . __FILE__;
-			$specs ? self::refuse('EEIO_METER=' . getenv('EEIO_METER') . ': ' . $why) : self::go_without($why);
+			$specs && $specs !== array('none') ? self::refuse('EEIO_METER=' . getenv('EEIO_METER') . ': ' . $why) : self::go_without($why);
 			return;
 		}
 		$samples = $folder . '/eeio-power-' . gmdate('Ymd-His') . '.csv.gz';
@@ -227,13 +224,21 @@ class eeio_power extends pts_module_interface
 			self::drop_empty($folder);
 			self::refuse($error->getMessage());
 		}
-		if(empty($session->meters))
-		{
-			$session->close();
-			self::go_without('no measured power source was found; EEIO_METER names one, or EEIO_METER=modelled for an estimate');
-			return;
-		}
+		// Without a meter it still says which phases a trial had, and what state the drive is in.
 		self::$session = $session;
+		if(getenv('EEIO_OUTPUT_DIR') === false)
+		{
+			self::$output = $folder . '/eeio-trials/now';
+			self::export('EEIO_OUTPUT_DIR', self::$output);
+		}
+		if($specs === array('none'))
+		{
+			self::$no_power = 'EEIO_METER=none';
+		}
+		else if(empty($session->meters))
+		{
+			self::go_without('no measured power source was found; EEIO_METER names one, or EEIO_METER=modelled for an estimate');
+		}
 		foreach($session->meters as $meter)
 		{
 			echo 'eeio_power: ' . $meter['name'] . ' (' . self::kind_words($meter['kind']) . ')' . PHP_EOL;
@@ -251,7 +256,7 @@ class eeio_power extends pts_module_interface
 	{
 		$preset = self::setting('EEIO_PRESET', 'standard');
 		$seconds = self::seconds('EEIO_IDLE_S', self::PROTOCOLS[$preset]['idle_s']);
-		if(self::$session === null || $seconds == 0 || $manager->get_test_count() == 0)
+		if(self::$session === null || empty(self::$session->meters) || $seconds == 0 || $manager->get_test_count() == 0)
 		{
 			return;
 		}
@@ -347,7 +352,12 @@ class eeio_power extends pts_module_interface
 		self::end_trial();
 		if(self::$session !== null)
 		{
-			self::ask(array('do' => 'begin'), 0);
+			$what = array('do' => 'begin');
+			if(self::$output !== null && self::is_ours($request))
+			{
+				$what += array('output' => self::$output, 'arguments' => (string)$request->get_arguments());
+			}
+			self::ask($what, 0);
 		}
 		self::$start_s = hrtime(true) / 1e9;
 	}
@@ -384,7 +394,14 @@ class eeio_power extends pts_module_interface
 		$trial = array('order' => self::$trials_done++, 'start_s' => self::$start_s);
 		if(self::$session !== null && self::$pid !== null)
 		{
-			$trial = array_merge($trial, self::ask(array('do' => 'end'), self::ANSWER_LIMIT_S));
+			$what = array('do' => 'end');
+			if(self::$output !== null && self::is_ours(self::$request))
+			{
+				$profile = self::$request->test_profile;
+				$what['keep'] = sprintf('%05d', $trial['order']);
+				$what['tell'] = array_merge(self::$session->tell_command(), array($profile->get_identifier(), self::setting('EEIO_PRESET', 'standard'), $profile->get_install_dir()));
+			}
+			$trial = array_merge($trial, self::ask($what, self::ANSWER_LIMIT_S));
 		}
 		self::$trials[] = $trial;
 		self::$start_s = self::$pid = null;
@@ -524,9 +541,10 @@ class eeio_power extends pts_module_interface
 	private static function publish($result_file, $experiment)
 	{
 		$bandwidths = array();
+		$first_hash = key($experiment['results']);
 		foreach($experiment['results'] as $hash => $entry)
 		{
-			self::publish_values($result_file, $hash, $entry, $experiment['trials']);
+			self::publish_values($result_file, $hash, $entry, $experiment['trials'], $hash === $first_hash);
 			if($entry['result']->test_profile->get_result_scale() === 'MB/s')
 			{
 				$bandwidths[$hash] = $entry;
@@ -599,7 +617,7 @@ class eeio_power extends pts_module_interface
 	}
 
 	/** The tool's own values again: one entry for all trials of the random order, and their numbers. */
-	private static function publish_values($result_file, $hash, $entry, $trials)
+	private static function publish_values($result_file, $hash, $entry, $trials, $is_first)
 	{
 		$object = $result_file->get_result_object_by_hash($hash) ?: $result_file->get_result($hash);
 		if(!$object || empty($entry['values']))
@@ -628,6 +646,11 @@ class eeio_power extends pts_module_interface
 			$json['test-run-times'] = implode(':', $times);
 		}
 		$json['eeio'] = array('trial-of-value' => array_keys($entry['values']), 'trials' => count($trials));
+		$told = array_map(function($trial) { return isset($trial['told']) ? $trial['told'] : null; }, $trials);
+		if($is_first && array_filter($told))
+		{
+			$json['eeio']['told'] = $told;
+		}
 		self::set_values($object, $identifier, array_values($entry['values']), $json);
 	}
 
@@ -717,16 +740,21 @@ class eeio_power extends pts_module_interface
 		$out = array();
 		foreach($trials as $k => $trial)
 		{
-			unset($trial['readings']);
+			unset($trial['readings'], $trial['told']);
 			$out[] = $trial + array('reading' => isset($readings[$k]) ? $readings[$k] : null);
 		}
 		return $out;
 	}
 
+	private static function is_ours($request)
+	{
+		return strpos($request->test_profile->get_identifier(), 'local/eeio-') === 0;
+	}
+
 	/** Profiles of ours that name no level describe the machine (lmbench), not its I/O. */
 	private static function describes_machine($request)
 	{
-		return strpos($request->test_profile->get_identifier(), 'local/eeio-') === 0 && strpos(' ' . $request->get_arguments(), ' level=') === false;
+		return self::is_ours($request) && strpos(' ' . $request->get_arguments(), ' level=') === false;
 	}
 
 	private static function title($title, $source)
@@ -1035,7 +1063,8 @@ class eeio_power_session
 		{
 			$command[] = '--allow-estimates';
 		}
-		$environment = array('PYTHONPATH' => __DIR__) + getenv();
+		$packages = array(__DIR__, dirname(__DIR__) . '/result-parsers', dirname(__DIR__) . '/scripts');
+		$environment = array('PYTHONPATH' => implode(':', array_filter($packages, 'is_dir'))) + getenv();
 		$wiring = array(array('pipe', 'r'), array('pipe', 'w'), array('file', '/dev/null', 'w'));
 		$this->process = @proc_open($command, $wiring, $this->pipes, dirname($samples), $environment);
 		if(!is_resource($this->process))
@@ -1059,6 +1088,12 @@ class eeio_power_session
 			throw new RuntimeException('the power session has ended');
 		}
 		return $this->receive(self::START_LIMIT_S + $extra_s);
+	}
+
+	/** Reads a trial's output: the package `eeio`, where it is there (a checkout, or installed). */
+	public function tell_command()
+	{
+		return array(self::python(), '-m', 'eeio.importing_pts');
 	}
 
 	public function close()

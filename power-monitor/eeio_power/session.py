@@ -5,9 +5,14 @@
 It opens the meters, samples them without a pause, and answers one line a request:
 
     {"do": "idle", "seconds": 5}                       energy of the next seconds, nothing running
-    {"do": "begin"}                                    a tool is about to start: sample at once
+    {"do": "begin"}                                    a tool is about to start: sample at once;
+                                                       with "output" and "arguments": what it writes
+                                                       into that folder is kept, and when
     {"do": "watch", "pid": 4711, "start_s": 812.25}    it began: note when it ends
-    {"do": "end"}                                      energy from that start to that end
+    {"do": "end"}                                      energy from that start to that end; with
+                                                       "keep" and "tell": the output goes into the
+                                                       folder `keep`, and the command `tell` says
+                                                       which phases are in it: energy of each
     {"do": "sync"}                                     write everything back, so that no trial pays
                                                        for the one before it
     {"do": "quit"}                                     no answer: the session ends
@@ -23,6 +28,7 @@ import contextlib
 import json
 import os
 import select
+import shlex
 import signal
 import sys
 import threading
@@ -36,6 +42,7 @@ from typing import Any, TextIO
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, close_meters, open_meters
 from eeio_power.sampler import Sampler
+from eeio_power.trial import OutputFolder, told
 
 SAMPLE_RATE_HZ = 10.0
 
@@ -112,6 +119,8 @@ class Session:
         self._meters = list(meters)
         self._sampler = Sampler(self._meters, samples, SAMPLE_RATE_HZ) if meters else None
         self._trial: Trial | None = None
+        self._output: OutputFolder | None = None
+        self._factors: dict[str, str] = {}
 
     def start(self) -> Answer:
         """Starts sampling; says which meters there are."""
@@ -153,6 +162,7 @@ class Session:
             case "begin":
                 # The caller's tool must not wait for a slow meter.
                 threading.Thread(target=self._sample_now, daemon=True).start()
+                self._watch_output(request)
                 return {}
             case "watch":
                 self._trial = Trial(
@@ -160,19 +170,49 @@ class Session:
                 )
                 return {}
             case "end":
-                return self._end()
+                return self._end(request)
             case "sync":
                 start_s = time.monotonic()
                 os.sync()
                 return {"sync_s": time.monotonic() - start_s}
         raise ValueError(f"{request['do']!r} is not one of idle, begin, watch, end, sync")
 
-    def _end(self) -> Answer:
+    def _watch_output(self, request: Answer) -> None:
+        self._output, self._factors = None, {}
+        if "output" in request:
+            words = (word.partition("=") for word in shlex.split(request["arguments"]))
+            self._factors = {key: value for key, separator, value in words if separator}
+            output = OutputFolder(Path(request["output"]))
+            output.begin()
+            self._output = output
+
+    def _end(self, request: Answer) -> Answer:
         trial, self._trial = self._trial, None
+        output, self._output = self._output, None
         if trial is None:
             raise PowerError("no trial was watched")
         end_s = trial.end_s()
-        return {"started_utc": trial.started_utc, **self._window(trial.start_s, end_s)}
+        answer = {"started_utc": trial.started_utc, **self._window(trial.start_s, end_s)}
+        if output is not None and "keep" in request:
+            utc_s = time.time() - (time.monotonic() - trial.start_s)
+            kept = output.keep(str(request["keep"]), self._factors, trial.start_s, end_s, utc_s)
+            try:
+                answer["told"] = self._with_energy(
+                    told([str(word) for word in request["tell"]], kept), trial.start_s
+                )
+            except PowerError as error:
+                answer["not_told"] = str(error)
+        return answer
+
+    def _with_energy(self, body: Answer, start_s: float) -> Answer:
+        """Every phase that has a window gets the energy of that window."""
+        for phase in body.get("phases", []):
+            window = phase.get("start_s"), phase.get("end_s")
+            readings = []
+            if self._sampler is not None and None not in window:
+                readings = self._sampler.energy(start_s + window[0], start_s + window[1])
+            phase["energy"] = [reading.to_json() for reading in readings]
+        return body
 
     def _sample_now(self) -> None:
         """Asks every meter for a sample at once, at either edge of a trial: interpolating between

@@ -181,6 +181,18 @@ def context(campaign: Campaign) -> list[ContextRow]:
     return rows
 
 
+def power_during(campaign: Campaign) -> dict[tuple[str, str, str], float]:
+    """(domain, meter, kind) -> mean power of the valid runs, W (table 3 of Pavan et al. 2017)."""
+    found: dict[tuple[str, str, str], list[float]] = {}
+    for run in campaign.runs:
+        for phase in () if run.validity else run.phases:
+            for reading in () if phase.validity else phase.energy:
+                if reading.valid and reading.power_w is not None:
+                    key = (reading.domain, reading.meter, reading.kind)
+                    found.setdefault(key, []).append(reading.power_w)
+    return {key: statistics.fmean(values) for key, values in found.items()}
+
+
 def _sort_key(row: Row) -> tuple[Any, ...]:
     experiment = row.experiment
     return (

@@ -6,7 +6,9 @@ of more than MAX_BYTES or deeper than MAX_DEPTH is refused before it is looked a
 Beside the elements of PTS's schema, entries may carry our own words in their JSON, under `eeio`:
 
 - a value of a tool: `trial-of-value`, the number of the trial (from 0) that each value of
-  RawString came from, `trials`, how many there were, and `phase`, which of the tool's it is;
+  RawString came from, `trials`, how many there were, and `phase`, which of the tool's it is; the
+  first result of a test also has `told`: of each trial its phases with their windows and energies,
+  and the state of the drive (null where the trial failed);
 - an energy: `quantity`, `meter`, `domain`, `kind`, and `trials`, a list of `order`, `started_utc`,
   `duration_s`, `failed` and `reading` (an EnergyReading, null where there is none); `phase` where
   it is the energy of one phase and not of the whole trial.

@@ -148,6 +148,27 @@ class ContextValue:
 
 
 @dataclass(frozen=True)
+class ProcessorSeries:
+    """What the processors did while a run went on, sampled; all tuples are of one length.
+
+    `times_s` count from the start of the run. `use` is the share of all logical CPUs that was busy
+    since the sample before, 0 to 1; `frequency_hz` is their mean. A value that could not be read is
+    None; where a whole quantity is missing, `missing` names it with the reason.
+    """
+
+    source: str
+    times_s: tuple[float, ...]
+    use: tuple[float | None, ...]
+    frequency_hz: tuple[float | None, ...]
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> "ProcessorSeries":
+        series = {key: tuple(body[key]) for key in ("times_s", "use", "frequency_hz")}
+        return cls(**{**body, **series})
+
+
+@dataclass(frozen=True)
 class Run:
     """One repetition of one experiment: one invocation of a profile.
 
@@ -179,6 +200,7 @@ class Run:
     cache_dropped: str | None = None
     prepare_s: float | None = None
     sync_s: float | None = None
+    processor: ProcessorSeries | None = None
     validity: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -202,6 +224,8 @@ class Run:
         for key in ("device_before", "device_after"):
             if fields[key] is not None:
                 fields[key] = DeviceCounters(**fields[key])
+        if fields.get("processor") is not None:
+            fields["processor"] = ProcessorSeries.from_json(fields["processor"])
         fields["experiment"] = Experiment.from_json(body["experiment"])
         fields["phases"] = tuple(Phase.from_json(p) for p in body["phases"])
         fields["context"] = tuple(ContextValue(**c) for c in body["context"])

@@ -114,15 +114,14 @@ class Store:
 
     def append(self, run: Run) -> None:
         """Adds one run; it is on the disk when this returns."""
-        body = run.to_json()
-        line = json.dumps(body, separators=(",", ":")) + "\n"
-        # Checked as it will be read: JSON knows lists where the types have tuples.
-        problem = next(iter(_validator().iter_errors(json.loads(line))), None)
-        if problem is not None:
-            raise SchemaError(f"run {run.order_index} breaks the run schema: {problem.message}")
+        self.append_all([run])
+
+    def append_all(self, runs: Sequence[Run]) -> None:
+        """Adds runs in their order; all are on the disk when this returns."""
+        lines = "".join(_line(run) for run in runs)
         new = not self.runs_path.exists()
         with self.runs_path.open("a", encoding="utf-8") as file:
-            file.write(line)
+            file.write(lines)
             file.flush()
             os.fsync(file.fileno())
         if new:
@@ -145,6 +144,15 @@ class Store:
             return set()
         lines = self.runs_path.read_text(encoding="utf-8").splitlines()
         return {int(json.loads(line)["order_index"]) for line in lines}
+
+
+def _line(run: Run) -> str:
+    line = json.dumps(run.to_json(), separators=(",", ":")) + "\n"
+    # Checked as it will be read: JSON knows lists where the types have tuples.
+    problem = next(iter(_validator().iter_errors(json.loads(line))), None)
+    if problem is not None:
+        raise SchemaError(f"run {run.order_index} breaks the run schema: {problem.message}")
+    return line
 
 
 def read_body(folder: Path) -> dict[str, Any]:

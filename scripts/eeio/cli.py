@@ -8,14 +8,18 @@ from contextlib import suppress
 
 from eeio import __version__
 from eeio.commands import (
+    compare,
     completion,
     doctor,
     exporting,
+    figures,
+    guideline,
     importing,
     install,
     listing,
     plan,
     power,
+    replicate,
     report,
     restore,
     run,
@@ -45,7 +49,10 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"eeio {__version__}")
     subparsers = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    commands = (run, plan, report, exporting, importing, listing, install, restore, doctor, power)
+    commands = (
+        run, plan, report, compare, figures, guideline, replicate, exporting, importing, listing,
+        install, restore, doctor, power,
+    )  # fmt: skip
     for command in (*commands, completion):
         command.add_parser(subparsers)
     return top
@@ -58,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         import argcomplete
 
         argcomplete.autocomplete(top)
-    arguments = top.parse_args(argv)
+    arguments = top.parse_args(importing.with_source(sys.argv[1:] if argv is None else argv))
     try:
         return int(arguments.action(arguments))
     except InterruptedCampaignError as error:

@@ -138,6 +138,17 @@ def test_finding(machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert "apt-get install ipmitool" in finding(machine).reason  # type: ignore[attr-defined]
 
 
+def test_a_dead_bmc_does_not_hold_auto_up(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ipmi, "FIND_ANSWER_S", 0.2)
+    (machine / "watts").write_text("hang")
+    begun_s = time.monotonic()
+    assert open_meters(["auto"], machine) == []
+    assert time.monotonic() - begun_s < ipmi.FIRST_ANSWER_S / 2
+    (finding,) = [f for f in discover(machine) if f.spec == "ipmi"]
+    assert "did not answer in 0.2 s" in (finding.reason or "")
+    assert "name it" in (finding.remedy or "")
+
+
 def test_dcmi_is_parsed() -> None:
     reading = parse_dcmi(dcmi_line(301).split("\n"))
     assert (reading.current_w, reading.period_ms, reading.active) == (301, 1000, True)

@@ -45,6 +45,7 @@ class pts_test_profile
 	public $identifier, $title = 'stub', $scale = 'MB/s', $version = '1';
 	public function __construct($identifier) { $this->identifier = $identifier; }
 	public function get_identifier() { return $this->identifier; }
+	public function get_install_dir() { return sys_get_temp_dir(); }
 	public function get_title() { return $this->title; }
 	public function get_result_scale() { return $this->scale; }
 	public function set_identifier($value) { $this->identifier = $value; }

@@ -149,7 +149,7 @@ static bool requested(const sigset_t *input, int64_t deadline_ns, bool *ended)
 {
 	const int64_t left_ns = deadline_ns - now_ns();
 	if (left_ns > 0) {
-		const struct timespec left = {left_ns / NS_PER_S, left_ns % NS_PER_S};
+		const struct timespec left = {(time_t)(left_ns / NS_PER_S), (long)(left_ns % NS_PER_S)};
 		sigtimedwait(input, NULL, &left);
 	}
 	char bytes[64];

@@ -24,8 +24,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Finding, Quantity
+from eeio_power.meters._choice import Choice, Problem, named, unreadable
 from eeio_power.reading import Domain, Kind
 from eeio_power.sysfs import by_number, read_int, read_optional_int, read_optional_text
 
@@ -120,52 +120,43 @@ class HwmonMeter:
 def open_meter(spec: str, options: Mapping[str, str], root: Path) -> HwmonMeter:
     """Open the sensors. Raises PowerError if there is none, or if totals cannot be told."""
     folder = Path(options["root"]) if "root" in options else root / HWMON
-    sensors, problem = _choose(folder, options.get("only"))
-    if problem is not None:
-        reason, remedy = problem
-        raise PowerError(f"meter '{spec}': {reason}; {remedy}")
+    sensors = _choose(folder, options.get("only")).usable(spec)
     return HwmonMeter(spec=spec, name=options.get("name", "hwmon"), sensors=sensors)
 
 
 def find(root: Path) -> Finding:
     """Whether a known power sensor is there and its place is clear."""
-    sensors, problem = _choose(root / HWMON, None)
-    domains = tuple(dict.fromkeys(s.channel.domain for s in sensors if s.channel.in_domain_total))
-    if problem is not None:
-        return Finding("hwmon", KIND, domains, False, *problem)
-    return Finding("hwmon", KIND, domains, True)
+    choice = _choose(root / HWMON, None)
+    counted = [s.channel.domain for s in choice.sensors if s.channel.in_domain_total]
+    return choice.finding("hwmon", KIND, tuple(dict.fromkeys(counted)))
 
 
-def _choose(folder: Path, only: str | None) -> tuple[tuple[_Sensor, ...], tuple[str, str] | None]:
-    """The sensors with their totals marked, and (reason, remedy) if they cannot be used."""
+def _choose(folder: Path, only: str | None) -> Choice[_Sensor]:
+    """The sensors with their totals marked."""
     found = _sensors(folder)
     sensors = tuple(s for s in found if not s.left_out)
     names = [_short_name(s) for s in found]
     if not found:
-        return (), (
+        return Choice((), (
             f"{folder} has no ACPI power meter or INA2xx sensor",
             "load its driver (acpi_power_meter, ina2xx, ina3221), or use another meter",
-        )
+        ))  # fmt: skip
     if only is not None:
-        wanted = only.split("+")
-        unknown = [name for name in wanted if name not in names]
-        if unknown:
-            return (), (f"no sensor {', '.join(unknown)}", f"there are: {', '.join(names)}")
-        chosen = [s for s in found if _short_name(s) in wanted]
-        return tuple(_of_system(s) for s in chosen), _unreadable(chosen)
+        choice = named(found, only, _short_name, "sensor")
+        problem = choice.problem or _unreadable(choice.sensors)
+        return Choice(tuple(_of_system(s) for s in choice.sensors), problem)
     total = _system_total(sensors)
     if total is None:
-        return sensors, (
+        return Choice(sensors, (
             f"{folder} has several sensors that may contain each other: {', '.join(names)}",
             f"name those that add up to the system, such as hwmon,only={'+'.join(names[:2])}",
-        )
+        ))  # fmt: skip
     if not total:
-        return sensors, (
+        return Choice(sensors, (
             f"{folder} has sensors of parts only: {', '.join(names)}",
             "if some of them add up to the system, name them with hwmon,only=CHIP/SENSOR+...",
-        )
-    marked = tuple(_in_total(s, s in total) for s in sensors)
-    return marked, _unreadable(total)
+        ))  # fmt: skip
+    return Choice(tuple(_in_total(s, s in total) for s in sensors), _unreadable(total))
 
 
 def _system_total(sensors: Sequence[_Sensor]) -> list[_Sensor] | None:
@@ -195,16 +186,8 @@ def _in_total(sensor: _Sensor, is_in: bool) -> _Sensor:
     return replace(sensor, channel=replace(sensor.channel, in_domain_total=is_in))
 
 
-def _unreadable(sensors: Sequence[_Sensor]) -> tuple[str, str] | None:
-    for sensor in sensors:
-        for file in sensor.files:
-            try:
-                read_int(file)
-            except PermissionError:
-                return f"{file}: permission denied", f"run as root, or 'chmod o+r {file}'"
-            except (OSError, ValueError) as error:
-                return f"{file}: cannot be read ({error})", "check the sensor's driver and wiring"
-    return None
+def _unreadable(sensors: Sequence[_Sensor]) -> Problem | None:
+    return unreadable(file for sensor in sensors for file in sensor.files)
 
 
 def _sensors(folder: Path) -> tuple[_Sensor, ...]:

@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Finding
+from eeio_power.meters._choice import Choice, named, unreadable
 from eeio_power.reading import Kind
 from eeio_power.sysfs import by_number, read_int, read_optional_text, read_text
 
@@ -87,46 +87,39 @@ class IioMeter:
 def open_meter(spec: str, options: Mapping[str, str], root: Path) -> IioMeter:
     """Open the channels. Raises PowerError if there is none, or if they cannot be told apart."""
     folder = Path(options["root"]) if "root" in options else root / DEVICES
-    chosen, problem = _choose(folder, options.get("only"))
-    if problem is not None:
-        reason, remedy = problem
-        raise PowerError(f"meter '{spec}': {reason}; {remedy}")
-    return IioMeter(spec=spec, name=options.get("name", "iio"), sensors=chosen)
+    sensors = _choose(folder, options.get("only")).usable(spec)
+    return IioMeter(spec=spec, name=options.get("name", "iio"), sensors=sensors)
 
 
 def find(root: Path) -> Finding:
     """Whether there is one power channel."""
-    _, problem = _choose(root / DEVICES, None)
-    reason, remedy = problem or (None, None)
-    return Finding("iio", KIND, ("system",), problem is None, reason, remedy)
+    return _choose(root / DEVICES, None).finding("iio", KIND, ("system",))
 
 
-def _choose(folder: Path, only: str | None) -> tuple[tuple[_Sensor, ...], tuple[str, str] | None]:
+def _choose(folder: Path, only: str | None) -> Choice[_Sensor]:
     try:
         sensors = _sensors(folder)
     except (OSError, ValueError) as error:
-        return (), (f"{folder}: a channel is damaged ({error})", "check the sensor's driver")
+        return Choice(
+            (), (f"{folder}: a channel is damaged ({error})", "check the sensor's driver")
+        )
     names = [sensor.name for sensor in sensors]
     if not sensors:
-        return (), (
+        return Choice((), (
             f"{folder} has no power channel",
             "load the sensor's driver (ina2xx_adc, pac1934), or use another meter",
-        )
+        ))  # fmt: skip
     if only is not None:
-        wanted = only.split("+")
-        unknown = [name for name in wanted if name not in names]
-        if unknown:
-            return (), (f"no channel {', '.join(unknown)}", f"there are: {', '.join(names)}")
-        sensors = tuple(sensor for sensor in sensors if sensor.name in wanted)
+        choice = named(sensors, only, lambda sensor: sensor.name, "channel")
     elif len(sensors) > 1:
-        return (), (
+        choice = Choice((), (
             f"several channels, whose wiring is not known: {', '.join(names)}",
             f"name those that add up to the system, such as iio,only={'+'.join(names[:2])}",
-        )
-    for sensor in sensors:
-        if sensor.read() is None:
-            return (), (f"{sensor.file} cannot be read", "check its rights and the driver")
-    return sensors, None
+        ))  # fmt: skip
+    else:
+        choice = Choice(sensors)
+    problem = choice.problem or unreadable(sensor.file for sensor in choice.sensors)
+    return Choice(choice.sensors, problem)
 
 
 def _sensors(folder: Path) -> tuple[_Sensor, ...]:

@@ -9,11 +9,12 @@ def render(report: Report) -> str:
     title = ", ".join(campaign.name for campaign in report.campaigns)
     parts = [f"# eeio report: {title}"]
     parts += [f"> **{warning}**" for warning in report.warnings]
-    parts += [_table(table) for table in tables(report)]
+    parts += [render_table(table) for table in tables(report)]
     return "\n\n".join(parts) + "\n"
 
 
-def _table(table: Table) -> str:
+def render_table(table: Table) -> str:
+    """One table with its title and note."""
     lines = [f"## {table.title}", ""]
     if table.rows:
         rule = ("---:" if column in table.numeric else "---" for column in range(len(table.header)))

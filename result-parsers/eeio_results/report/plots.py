@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import matplotlib
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from eeio_results.characterization import Row
 from eeio_results.record import LEVELS
@@ -17,6 +18,7 @@ from eeio_results.units import MB, format_size
 _COLOURS = {"on": "#E69F00", "off": "#0072B2", None: "#555555"}
 # A panel spans decades where the slowest and the fastest differ by more than this.
 _LOG_SCALE_RATIO = 20.0
+_LEGEND_INCHES = 0.35
 
 
 def bandwidth(report: Report) -> str:
@@ -66,7 +68,7 @@ def _draw(report: Report, title: str, values_of: Callable[[Row], Sequence[float]
         for level, rows in panels
     }
     heights = [len(labels[level]) + 1.6 for level, _ in panels]
-    figure = Figure(figsize=(9.5, 0.24 * sum(heights) + 0.9), layout="constrained")
+    figure = sheet(9.5, 0.24 * sum(heights) + 0.9)
     axes = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)[:, 0]
     for axis, (level, rows) in zip(axes, panels, strict=True):
         places = {label: index for index, label in enumerate(reversed(labels[level]))}
@@ -96,13 +98,24 @@ def _draw(report: Report, title: str, values_of: Callable[[Row], Sequence[float]
         for s in ("on", "off", None)
         if s in states
     ]
-    # Beside the first title; figure.legend(loc="outside ...") would need matplotlib 3.7.
-    axes[0].legend(
-        handles=handles, loc="lower right", bbox_to_anchor=(1, 1), ncols=3, fontsize=7,
-        frameon=False, borderaxespad=0,
-    )  # fmt: skip
+    figure.legend(handles=handles, loc="lower center", ncols=3, fontsize=7, frameon=False)
+    return svg_of(figure)
+
+
+def sheet(width: float, height: float) -> Figure:
+    """A figure of that size in inches, with room for a legend below the axes.
+
+    loc="outside lower center" would make that room itself, but needs matplotlib 3.7.
+    """
+    room = _LEGEND_INCHES / height
+    return Figure(
+        figsize=(width, height), layout=ConstrainedLayoutEngine(rect=(0, room, 1, 1 - room))
+    )
+
+
+def svg_of(figure: Figure) -> str:
+    """The `<svg>` element. Fixed identifiers and no date: the same data gives the same file."""
     out = io.StringIO()
-    # Fixed identifiers and no date: the same data gives the same file.
     with matplotlib.rc_context({"svg.hashsalt": "eeio", "svg.fonttype": "none"}):
         figure.savefig(out, format="svg", metadata={"Date": None})
     text = out.getvalue()

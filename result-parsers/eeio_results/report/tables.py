@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from eeio_results.characterization import DomainFigures, Quartiles, Row
+from eeio_results.characterization import DomainFigures, Quartiles, Row, power_during
 from eeio_results.record import LEVELS, EnergyReading, Machine
 from eeio_results.report.model import Report
 from eeio_results.units import KIB, MB, MIB, format_size
@@ -224,22 +224,47 @@ def _idle_table(report: Report) -> Table:
     rows = []
     notes = []
     for campaign in report.campaigns:
-        rows += [_idle_cells(campaign.name, reading) for reading in campaign.idle]
+        busy = power_during(campaign)
+        idle = {(r.domain, r.meter, r.kind): r for r in campaign.idle}
+        rows += [
+            _idle_cells(campaign.name, key, idle.get(key), busy.get(key))
+            for key in {**idle, **busy}
+        ]
         if campaign.idle_reason:
             notes.append(f"{campaign.name}: not measured: {campaign.idle_reason}")
     return Table(
-        title="Idle baseline",
-        header=("Campaign", "Domain", "Meter", "Kind", "Power (W)", "Coverage"),
+        title="Power when idle and during the experiments",
+        header=(
+            "Campaign",
+            "Domain",
+            "Meter",
+            "Kind",
+            "Idle (W)",
+            "Coverage",
+            "Experiments (W)",
+            "Rise",
+        ),
         rows=tuple(rows),
-        numeric=frozenset({4, 5}),
+        numeric=frozenset({4, 5, 6, 7}),
         note="\n".join(notes),
     )
 
 
-def _idle_cells(campaign: str, reading: EnergyReading) -> tuple[str, ...]:
-    kind = f"modelled, {ESTIMATE}" if reading.kind == "modelled" else reading.kind
-    power = _NONE if reading.power_w is None else number(reading.power_w)
-    return (campaign, reading.domain, reading.meter, kind, power, f"{reading.coverage:.0%}")
+def _idle_cells(
+    campaign: str, key: tuple[str, str, str], idle: EnergyReading | None, busy_w: float | None
+) -> tuple[str, ...]:
+    domain, meter, kind = key
+    idle_w = None if idle is None else idle.power_w
+    return (
+        campaign,
+        domain,
+        meter,
+        f"modelled, {ESTIMATE}" if kind == "modelled" else kind,
+        _NONE if idle_w is None else number(idle_w),
+        _NONE if idle is None else f"{idle.coverage:.0%}",
+        _NONE if busy_w is None else number(busy_w),
+        f"{100 * (busy_w / idle_w - 1):+.1f} %" if idle_w and busy_w else _NONE,
+    )
 
 
 def _context_table(report: Report, several: bool) -> Table:

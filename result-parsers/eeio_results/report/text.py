@@ -7,11 +7,12 @@ from eeio_results.report.tables import Table, tables
 def render(report: Report) -> str:
     """The whole report as text."""
     parts = [f"*** {warning}" for warning in report.warnings]
-    parts += [_table(table) for table in tables(report)]
+    parts += [render_table(table) for table in tables(report)]
     return "\n\n".join(parts) + "\n"
 
 
-def _table(table: Table) -> str:
+def render_table(table: Table) -> str:
+    """One table with its title and note."""
     lines = [table.title, "=" * len(table.title)]
     if table.rows:
         widths = [

@@ -42,6 +42,43 @@ def parse(capture: Capture) -> ToolResult:
     return ToolResult(context=tuple(context), notes=tuple(notes))
 
 
+# What lmbench's own summary calls a system call -> the last word of `lat_syscall`.
+_SIMPLE = {
+    "syscall": "null", "read": "read", "write": "write", "stat": "stat", "fstat": "fstat",
+    "open/close": "open",
+}  # fmt: skip
+
+
+def parse_results(text: str, source: str = "lmbench's results") -> ToolResult:
+    """The context values of a results file that lmbench's own `make results` wrote.
+
+    Memory read and write bandwidth of every block, under names that end in the block's bytes, and
+    of the largest one under the names that the profile's runs have; latencies of system calls.
+    Raises ToolOutputError when the file is not lmbench's, or is cut off before these.
+    """
+    if not text.startswith("[lmbench"):
+        raise ToolOutputError(f"{source}: not lmbench's results, it begins {text[:60]!r}")
+    context = [
+        ContextValue(f"syscall_{_SIMPLE[name]}_latency", float(value) * 1e-6, "s")
+        for name, value in re.findall(rf"^Simple (\S+): {_NUMBER} microseconds$", text, re.M)
+        if name in _SIMPLE
+    ]
+    for operation in ("read", "write"):
+        section = re.search(
+            rf"^Memory {operation} bandwidth\n((?:{_NUMBER} {_NUMBER}\n)+)", text, re.M
+        )
+        if section is None:
+            raise ToolOutputError(f"{source}: cut off: no `Memory {operation} bandwidth`")
+        rows = [line.split() for line in section[1].splitlines()]
+        name = f"memory_{operation}_bandwidth"
+        for megabytes, rate in rows:
+            block = round(float(megabytes) * 1e6)
+            context.append(ContextValue(f"{name}_{block}_bytes", float(rate) * 1e6, "B/s"))
+        context.append(ContextValue(name, float(rows[-1][1]) * 1e6, "B/s"))
+        context.append(ContextValue(f"{name}_working_set", float(rows[-1][0]) * 1e6, "B"))
+    return ToolResult(context=tuple(context))
+
+
 def _bw_mem(output: str, arguments: list[str]) -> list[ContextValue]:
     match = re.fullmatch(rf"{_NUMBER} {_NUMBER}\n", output)
     if match is None:

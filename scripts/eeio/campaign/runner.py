@@ -26,6 +26,7 @@ from eeio.target import device as devices
 from eeio.target.filesystem import backing_device
 from eeio.target.image import MKFS
 from eeio.target.lock import TargetLock
+from eeio.target.processor import ProcessorSampler
 from eeio.target.undo import UndoJournal
 from eeio_power.errors import PowerError
 from eeio_results import tools
@@ -259,7 +260,8 @@ class _Campaign:
             prepared = self._prepare(planned, place, raw)
             before = counters.read_counters(device) if device else None
             power.mark()
-            capture = self._invoke(planned, place, raw, "run")
+            with ProcessorSampler() as processor:
+                capture = self._invoke(planned, place, raw, "run")
             power.mark()
             # Only after the sync has the device seen all that a buffered run wrote.
             sync_s = _sync()
@@ -276,6 +278,7 @@ class _Campaign:
                 cache_dropped=prepared.cache_dropped,
                 prepare_s=prepared.prepare_s,
                 sync_s=sync_s,
+                processor=processor.series(),
                 device_before=before,
                 device_after=after,
             )

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from eeio import paths
+from eeio import importing_pts, paths
 from eeio.errors import EXIT_DONE, RefusedError
 from eeio.profiles import profile as profiles
 from eeio.profiles import suite as suites
@@ -118,10 +118,11 @@ def _experiment(
         words_of = words.get(name) or f"{name.title()} Bandwidth"
         described = f"{item['description']} - {words_of}"
         values = [p.bandwidth_bytes_per_s / 1e6 for p in good.values() if p.bandwidth_bytes_per_s]
-        body = {
-            "test-run-times": ":".join(f"{runs[k].duration_s:.3f}" for k in good),
-            "eeio": {"phase": name, "trial-of-value": list(good), "trials": len(runs)},
-        }
+        own = {"phase": name, "trial-of-value": list(good), "trials": len(runs)}
+        if not results:
+            own["told"] = [importing_pts.telling(run) for run in runs]
+        times = ":".join(f"{runs[k].duration_s:.3f}" for k in good)
+        body = {"test-run-times": times, "eeio": own}
         bandwidth = Result(
             **head, description=described, scale="MB/s", proportion="HIB",
             entries=(composite.entry_of(identifier, values, body),),

@@ -6,8 +6,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from eeio import paths
-from eeio.errors import EXIT_DONE, RefusedError
+from eeio.commands.analysis import analysis, load_campaigns
+from eeio.commands.output import add_output, write_output
+from eeio.errors import EXIT_DONE
 from eeio_results import store
 from eeio_results.errors import EeioError
 from eeio_results.report import csv, markdown, text
@@ -26,7 +27,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument(
         "--format", choices=tuple(_FORMATS), default="table", help="(default: table)"
     )
-    parser.add_argument("-o", "--output", metavar="PATH", type=Path, help="(default: stdout)")
+    add_output(parser)
     parser.add_argument(
         "--plots", metavar="DIR", type=Path, help="also write the plots as SVG files into DIR"
     )
@@ -34,16 +35,10 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def report(arguments: argparse.Namespace) -> int:
-    folders = [_folder(name) for name in arguments.campaigns]
-    built = build([store.load(folder) for folder in folders])
+    built = build(load_campaigns(arguments.campaigns))
     if arguments.plots is not None:
         _write_plots(built, arguments.plots)
-    content = _FORMATS[arguments.format](built)
-    if arguments.output is None:
-        sys.stdout.write(content)
-    else:
-        _write(arguments.output, content)
-        print(arguments.output)
+    write_output(arguments, _FORMATS[arguments.format](built))
     return EXIT_DONE
 
 
@@ -56,51 +51,26 @@ def print_campaign(folder: Path) -> None:
     except EeioError as error:
         print(f"HTML report not written: {error}", file=sys.stderr)
         return
-    _write(folder / _PAGE, content)
+    (folder / _PAGE).write_text(content, encoding="utf-8")
     print(f"\nHTML report: {folder / _PAGE}")
 
 
-def _folder(name: str) -> Path:
-    if "/" in name or Path(name).is_dir():
-        return Path(name)
-    folder = paths.results_root() / name
-    if not folder.is_dir():
-        raise RefusedError(
-            f"no campaign {name!r} in {paths.results_root()}; `eeio list` shows them"
-        )
-    return folder
-
-
-def _write(path: Path, content: str) -> None:
-    try:
-        path.write_text(content, encoding="utf-8")
-    except OSError as error:
-        raise EeioError(f"{path}: {error.strerror}") from error
-
-
 def _render_html(built: Report) -> str:
-    # Boards that only measure have neither Jinja2 nor matplotlib.
-    try:
+    with analysis():
         from eeio_results.report import html
-    except ImportError as error:
-        raise EeioError(
-            f"{error.name} is not installed here; copy the campaign's folder to a machine that "
-            "has it and give its path to `eeio report --format html`"
-        ) from error
     return html.render(built)
 
 
 def _write_plots(built: Report, folder: Path) -> None:
-    try:
+    with analysis():
         from eeio_results.report import plots
-    except ImportError as error:
-        raise EeioError(f"{error.name} is not installed here, so no plot can be drawn") from error
     drawn = {"bandwidth.svg": plots.bandwidth(built)}
     efficiency = plots.efficiency(built)
     if efficiency is not None:
         drawn["efficiency.svg"] = efficiency[1]
     for name, svg in drawn.items():
-        _write(folder / name, svg)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(svg, encoding="utf-8")
         print(f"plot: {folder / name}", file=sys.stderr)
 
 

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 import re
 import shutil
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.published import PAVAN, needs_pavan
 
 from eeio_results.errors import ToolOutputError
 from eeio_results.tools import fio, parse
@@ -192,16 +192,7 @@ def test_text_of_something_else() -> None:
         fio.parse_text("Iozone: Performance Test of File I/O", "somewhere")
 
 
-# fio 2.2.10, from the published data of Pavan et al. 2018. It has no licence: it is read where it
-# lies, and never copied here.
-
-PAVAN = Path(
-    os.environ.get("EEIO_SHARED_DATA", Path(__file__).parents[4] / "shared" / "data"),
-    "ccpe2017",
-)
-needs_pavan = pytest.mark.skipif(
-    not PAVAN.is_dir(), reason=f"the data of Pavan et al. 2018 is not in {PAVAN}"
-)
+# fio 2.2.10, from the published data of Pavan et al. 2018.
 
 
 @needs_pavan

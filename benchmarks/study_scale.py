@@ -1,0 +1,116 @@
+"""What the analysis of a study costs: the published data, and synthetic campaigns that grow.
+
+Usage: study_scale.py [--data DIR]
+
+With --data (a copy of the published data of Pavan et al. 2018): seconds and peak memory of import
+and all claims. Then campaigns of 25 000, 50 000 and 100 000 runs in memory: characterization and
+all pairwise tests of one factor on three metrics; the growth is the ratio of the times.
+"""
+
+import argparse
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from eeio_results import comparison
+from eeio_results.characterization import characterize
+from eeio_results.record import CacheLayers, EnergyReading, Experiment, Machine, Phase, Run
+from eeio_results.store import Campaign
+
+REPETITIONS = 10
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path)
+    arguments = parser.parse_args()
+    if arguments.data is not None:
+        claims(arguments.data)
+    before_s = None
+    for count in (25_000, 50_000, 100_000):
+        campaign = synthetic(count)
+        start_s = time.perf_counter()
+        rows = characterize(campaign)
+        middle_s = time.perf_counter()
+        cells = comparison.cells_of(campaign)
+        metrics = (comparison.BANDWIDTH, comparison.POWER["system"], comparison.EFFICIENCY)
+        findings = comparison.findings(cells, factors=("buffer",), metrics=metrics)
+        end_s = time.perf_counter()
+        tests = sum(f.pairs for f in findings) // 2
+        took_s = end_s - start_s
+        growth = f", x {took_s / before_s:.2f}" if before_s else ""
+        before_s = took_s
+        print(
+            f"{count} runs: {len(rows)} rows in {middle_s - start_s:.2f} s, {tests} tests in "
+            f"{end_s - middle_s:.2f} s; together {took_s:.2f} s{growth}"
+        )
+
+
+def claims(data: Path) -> None:
+    """A fresh process, so that its peak memory is its own."""
+    script = (
+        "import sys; from eeio.cli import main; "
+        "sys.exit(main(['replicate', 'pavan2018', sys.argv[1], '-o', sys.argv[2]]))"
+    )
+    start_s = time.perf_counter()
+    subprocess.run(
+        [sys.executable, "-c", script, str(data), "/dev/null"],
+        check=True, timeout=120, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    took_s = time.perf_counter() - start_s
+    peak_mb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 / 1e6
+    print(f"import and all claims: {took_s:.1f} s, peak memory {peak_mb:.0f} MB")
+
+
+def synthetic(count: int) -> Campaign:
+    """`count` runs: experiments with the cache on and off, ten repetitions each."""
+    runs = []
+    for number in range(count // REPETITIONS):
+        buffer = "on" if number % 2 else "off"
+        experiment = Experiment(
+            level="filesystem", tool="fio", operation="write", spatiality="sequential",
+            request_size_bytes=4096 * (1 + number // 2), cache=CacheLayers(buffer, None),
+        )  # fmt: skip
+        for repetition in range(REPETITIONS):
+            # Distinct, spread by some percent, without a generator's cost.
+            wobble = 1 + ((number * 7919 + repetition * 104_729) % 9973) / 99_730
+            bandwidth = (1.05 if buffer == "on" else 1.0) * 1e8 * wobble
+            runs.append(_run(experiment, repetition + 1, len(runs), bandwidth, 40.0 * wobble**0.3))
+    machine = Machine(
+        hostname="synthetic", architecture="x86_64", cpu_model=None, logical_cpus=2, governor=None,
+        frequency_min_hz=None, frequency_max_hz=None, memory_bytes=None, kernel="none",
+        distribution=None, virtualization=None, device="none", device_model=None,
+        device_firmware=None, device_size_bytes=None, device_rotational=None,
+        device_write_cache=None, scheduler=None, filesystem=None, mount_options=None,
+        mkfs_options=None,
+    )  # fmt: skip
+    experiments = {run.experiment.id: run.experiment for run in runs[::REPETITIONS]}
+    body = {
+        "name": "synthetic", "suite": "synthetic",
+        "options": {"preset": "standard"}, "protocol": {"is_measurement": True},
+        "experiments": [{"experiment": e.to_json()} for e in experiments.values()],
+        "not_measured": [], "order": [],
+    }  # fmt: skip
+    return Campaign(Path("synthetic"), body, machine, (), "synthetic", tuple(runs))
+
+
+def _run(
+    experiment: Experiment, repetition: int, order: int, bandwidth: float, power_w: float
+) -> Run:
+    energy = EnergyReading(
+        "system", "synthetic", "measured", power_w, 60 * power_w, 1.0, 1.0, 0.1, 600, 0, True
+    )
+    phase = Phase(
+        "write", "write", "sequential", experiment.request_size_bytes, int(60 * bandwidth),
+        bandwidth, 0.0, 60.0, "synthetic", {}, (energy,),
+    )  # fmt: skip
+    return Run(
+        experiment, repetition, order, "standard", "2026-01-01T00:00:00+00:00", 0.0, 60.0, 0,
+        (phase,), "",
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

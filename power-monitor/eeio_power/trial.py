@@ -1,0 +1,136 @@
+"""What a tool wrote during a trial under another program's control, and when.
+
+The tool's wrapper writes into a folder that is watched (Linux' inotify): each time `stdout.txt` or
+`stderr.txt` has grown, their new size is stamped with the monotonic clock. This is what `eeio run`
+notes when it reads a tool's pipes itself, in the same form (`capture.json`), so that one parser
+serves both.
+"""
+
+import ctypes
+import json
+import os
+import select
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from eeio_power.errors import PowerError
+
+STREAMS = ("stdout", "stderr")
+TELL_LIMIT_S = 30.0
+
+_IN_MODIFY = 0x2
+_IN_CREATE = 0x100
+
+
+class OutputFolder:
+    """The folder that every trial's output goes to, and the one of its own it is kept in."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._stamps: list[tuple[str, int, float]] = []
+        self._sizes = dict.fromkeys(STREAMS, 0)
+        self._watcher: threading.Thread | None = None
+        self._watch: int | None = None
+        self._stop_pipe: tuple[int, int] | None = None
+
+    def begin(self) -> None:
+        """Empty the folder and watch it. Raises OSError if it cannot be made."""
+        self.end()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        self._stamps = []
+        self._sizes = dict.fromkeys(STREAMS, 0)
+        self._watch = _inotify(self.folder)
+        self._stop_pipe = os.pipe()
+        self._watcher = threading.Thread(target=self._run, daemon=True)
+        self._watcher.start()
+
+    def end(self) -> None:
+        """Stop watching."""
+        if self._watcher is None or self._stop_pipe is None or self._watch is None:
+            return
+        os.close(self._stop_pipe[1])
+        self._watcher.join()
+        os.close(self._stop_pipe[0])
+        os.close(self._watch)
+        self._watcher = None
+
+    def keep(
+        self, name: str, factors: Mapping[str, str], start_s: float, end_s: float, utc_s: float
+    ) -> Path:
+        """Puts the trial's output into `NAME` beside the folder, with its capture.json."""
+        self.end()
+        body = {
+            "factors": dict(factors),
+            "exit_code": 0,
+            "started_monotonic_s": start_s,
+            "ended_monotonic_s": end_s,
+            "started_utc_s": utc_s,
+            "stamps": [list(stamp) for stamp in self._stamps],
+        }
+        (self.folder / "capture.json").write_text(json.dumps(body) + "\n", encoding="utf-8")
+        kept = self.folder.with_name(name)
+        shutil.rmtree(kept, ignore_errors=True)
+        self.folder.rename(kept)
+        return kept
+
+    def _run(self) -> None:
+        assert self._watch is not None and self._stop_pipe is not None
+        ends = [self._watch, self._stop_pipe[0]]
+        while True:
+            ready = select.select(ends, [], [])[0]
+            now_s = time.monotonic()
+            if self._watch in ready:
+                with suppress(OSError):
+                    os.read(self._watch, 65536)
+            self._stamp(now_s)
+            if self._stop_pipe[0] in ready:
+                return
+
+    def _stamp(self, now_s: float) -> None:
+        for stream in STREAMS:
+            with suppress(OSError):
+                size = (self.folder / f"{stream}.txt").stat().st_size
+                if size > self._sizes[stream]:
+                    self._sizes[stream] = size
+                    self._stamps.append((stream, size, now_s))
+
+
+def told(command: Sequence[str], folder: Path) -> dict[str, Any]:
+    """What `command FOLDER` prints of a trial's output, an object in JSON.
+
+    Raises PowerError with its last words if it fails.
+    """
+    try:
+        done = subprocess.run(
+            [*command, str(folder)],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TELL_LIMIT_S,
+            check=False,
+        )  # fmt: skip
+        body = json.loads(done.stdout) if done.returncode == 0 else None
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        raise PowerError(f"{' '.join(command)}: {error}") from error
+    if not isinstance(body, dict):
+        words = done.stderr.strip().splitlines()
+        raise PowerError(words[-1][:300] if words else f"exit code {done.returncode}")
+    return body
+
+
+def _inotify(folder: Path) -> int:
+    """A descriptor that is readable when something in the folder has changed."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    descriptor = int(libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK))
+    if descriptor < 0:
+        raise OSError(ctypes.get_errno(), "inotify_init1")
+    mask = _IN_MODIFY | _IN_CREATE
+    if libc.inotify_add_watch(descriptor, os.fsencode(folder), mask) < 0:
+        number = ctypes.get_errno()
+        os.close(descriptor)
+        raise OSError(number, "inotify_add_watch", str(folder))
+    return descriptor

@@ -1,0 +1,255 @@
+"""What `eeio compare` says: sentences, tables and JSON of confirmed differences."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from eeio_results.comparison import (
+    BANDWIDTH,
+    EFFICIENCY,
+    Cell,
+    Difference,
+    Finding,
+    IdleBusy,
+    NormalityCount,
+)
+from eeio_results.record import SCHEMA_VERSION
+from eeio_results.report import markdown, text
+from eeio_results.report.tables import Table, number
+from eeio_results.units import MB
+
+_UNITS = {BANDWIDTH: ("MB/s", MB), EFFICIENCY: ("MB/J", MB)}
+_SWITCHES = {"buffer": "the buffer cache", "disk": "the drive's write cache"}
+_DOMAINS = {"system": "of the system", "package": "of the processor", "dram": "of the memory",
+            "device": "of the device"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Group:
+    """The findings of one part of the cells; `levels` are what they have in common."""
+
+    levels: tuple[tuple[str, str], ...]
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All that was found between some campaigns."""
+
+    campaigns: tuple[str, ...]
+    adjustment: str
+    alpha: float
+    groups: tuple[Group, ...]
+    idle_busy: tuple[IdleBusy, ...]
+    warnings: tuple[str, ...]
+    normality: tuple[NormalityCount, ...] = ()
+
+
+def sentence(finding: Finding) -> str:
+    """One finding in the form of Pavan et al. 2018, with what it rests on."""
+    change = _change(finding)
+    if finding.largest is None:
+        few = f", {finding.too_few} of them too small to tell" if finding.too_few else ""
+        return (
+            f"{change}: {_quantity(finding.metric)} not confirmed higher in any of "
+            f"{finding.pairs} pairs{few}."
+        )
+    best = finding.largest
+    unit, factor = _UNITS.get(finding.metric, ("W", 1.0))
+    high, low = (cell.median(finding.metric) / factor for cell in (best.higher, best.lower))
+    interval = _interval(best)
+    between = ""
+    if interval is not None:
+        between = f", 95 % interval {number(interval[0])} to {number(interval[1])} %"
+    where = best.higher.words(without=_without(finding, best))
+    return (
+        f"{change}: {_quantity(finding.metric)} up to {number(best.percent)} % higher "
+        f"(p = {best.p:.2g}{between}): {where}, {number(high)} against {number(low)} {unit}; "
+        f"confirmed in {finding.confirmed} of {finding.pairs} pairs."
+    )
+
+
+def _without(finding: Finding, best: Difference) -> list[str]:
+    """Factors in which the two differ, so that only what they share is named."""
+    apart = best.higher.factors["device"] != best.lower.factors["device"]
+    return [finding.factor, *(["device"] if apart else [])]
+
+
+def _change(finding: Finding) -> str:
+    if finding.factor in _SWITCHES:
+        verb = "Using" if finding.higher == "on" else "Not using"
+        return f"{verb} {_SWITCHES[finding.factor]}"
+    words = {
+        "size": f"Requests of {finding.higher} instead of {finding.lower}",
+        "spatiality": f"{finding.higher.capitalize()} instead of {finding.lower} access",
+        "operation": f"Operation {finding.higher} instead of {finding.lower}",
+    }
+    return words.get(finding.factor, f"{finding.higher} instead of {finding.lower}")
+
+
+def _quantity(metric: str) -> str:
+    if metric == BANDWIDTH:
+        return "bandwidth"
+    if metric == EFFICIENCY:
+        return "energy efficiency"
+    return f"power {_DOMAINS[metric.removeprefix('power_').removesuffix('_w')]}"
+
+
+def _interval(difference: Difference) -> tuple[float, float] | None:
+    """95 % interval of the percentage, from that of the ratio of the medians."""
+    estimate = difference.interval_percent()
+    if estimate.interval is None:
+        return None
+    return 100 * (estimate.interval.low - 1), 100 * (estimate.interval.high - 1)
+
+
+def to_text(comparison: Comparison) -> str:
+    """For a terminal."""
+    return _document(comparison, text.render_table, "*** ")
+
+
+def to_markdown(comparison: Comparison) -> str:
+    """For a repository or a mail."""
+    return _document(comparison, markdown.render_table, "> ")
+
+
+def _document(comparison: Comparison, render: Callable[[Table], str], mark: str) -> str:
+    parts = [mark + warning for warning in comparison.warnings]
+    for group in comparison.groups:
+        title = ", ".join(f"{name} {level}" for name, level in group.levels)
+        for metric in dict.fromkeys(finding.metric for finding in group.findings):
+            sentences = [sentence(f) for f in group.findings if f.metric == metric]
+            heading = _quantity(metric).capitalize() + (f" ({title})" if title else "")
+            rows = tuple((line,) for line in sentences)
+            parts.append(render(Table(heading, ("",), rows)))
+    if comparison.idle_busy:
+        parts.append(render(_idle_table(comparison.idle_busy)))
+    if comparison.normality:
+        parts.append(render(normality_table(comparison.normality)))
+    parts.append(
+        f"p: Mann-Whitney, two-sided, adjusted ({comparison.adjustment}) over the pairs of each "
+        "factor; Dunn's test where a factor has more than two levels; confirmed: "
+        f"p < {comparison.alpha:g}. Intervals: bootstrap of the ratio of the medians."
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def _idle_table(items: Sequence[IdleBusy]) -> Table:
+    rows = []
+    for item in items:
+        extra = item.extra_w
+        whole = next(
+            (
+                other.extra_w
+                for other in items
+                if other.domain == "system"
+                and (other.machine, other.device) == (item.machine, item.device)
+            ),
+            None,
+        )
+        share = f"{100 * extra / whole:.1f} %" if extra is not None and whole else "-"
+        rows.append(
+            (
+                f"{item.machine} {item.device}",
+                item.domain,
+                _watts(item.idle_w),
+                _watts(item.busy_w),
+                _watts(extra),
+                share,
+                item.reason or "",
+            )
+        )
+    busiest = dict.fromkeys(f"{i.machine} {i.device}: {i.busiest}" for i in items)
+    return Table(
+        title="Idle against busy: where the extra power goes",
+        header=("System", "Domain", "Idle (W)", "Busy (W)", "Extra (W)", "Share", "Note"),
+        rows=tuple(rows),
+        numeric=frozenset((2, 3, 4, 5)),
+        note="Busy is the experiment with the highest power: " + "; ".join(busiest),
+    )
+
+
+def normality_table(counts: Sequence[NormalityCount]) -> Table:
+    """Where repetitions are not normal; medians and rank tests do not ask that of them."""
+    return Table(
+        title="Experiments whose repetitions are not normally distributed (p < 0.05)",
+        header=("Metric", "Experiments", "Kolmogorov-Smirnov", "Lilliefors", "Shapiro-Wilk"),
+        rows=tuple(
+            (
+                _quantity(count.metric), str(count.experiments), str(count.kolmogorov_smirnov),
+                str(count.lilliefors), str(count.shapiro_wilk),
+            )
+            for count in counts
+        ),
+        numeric=frozenset((1, 2, 3, 4)),
+        note="Kolmogorov-Smirnov with fitted mean and deviation is too lenient; the others decide.",
+    )  # fmt: skip
+
+
+def _watts(value: float | None) -> str:
+    return "-" if value is None else number(value)
+
+
+def to_json(comparison: Comparison) -> str:
+    """The contract of `eeio compare --format json`."""
+    body = {
+        "schema_version": SCHEMA_VERSION,
+        "campaigns": list(comparison.campaigns),
+        "adjustment": comparison.adjustment,
+        "alpha": comparison.alpha,
+        "warnings": list(comparison.warnings),
+        "groups": [
+            {
+                "levels": dict(group.levels),
+                "findings": [_finding_json(finding) for finding in group.findings],
+            }
+            for group in comparison.groups
+        ],
+        "normality": [asdict(count) for count in comparison.normality],
+        "idle_busy": [
+            {
+                "machine": item.machine,
+                "device": item.device,
+                "domain": item.domain,
+                "idle_w": item.idle_w,
+                "busy_w": item.busy_w,
+                "extra_w": item.extra_w,
+                "busiest": item.busiest,
+                "reason": item.reason,
+            }
+            for item in comparison.idle_busy
+        ],
+    }
+    return json.dumps(body, indent=1) + "\n"
+
+
+def _finding_json(finding: Finding) -> dict[str, Any]:
+    best = finding.largest
+    return {
+        "metric": finding.metric,
+        "factor": finding.factor,
+        "higher": finding.higher,
+        "lower": finding.lower,
+        "pairs": finding.pairs,
+        "confirmed": finding.confirmed,
+        "too_small": finding.too_few,
+        "sentence": sentence(finding),
+        "largest": None if best is None else _difference_json(best),
+    }
+
+
+def _difference_json(best: Difference) -> dict[str, Any]:
+    interval = _interval(best)
+    return {
+        "percent": best.percent,
+        "interval_percent": list(interval) if interval else None,
+        "p_value": best.p,
+        "cliffs_delta": None if best.test.delta is None else abs(best.test.delta),
+        "higher": _cell_json(best.higher, best.metric),
+        "lower": _cell_json(best.lower, best.metric),
+    }
+
+
+def _cell_json(cell: Cell, metric: str) -> dict[str, Any]:
+    return {"factors": dict(cell.factors), "n": cell.n(metric), "median": cell.median(metric)}

@@ -1,0 +1,43 @@
+"""The analyst's side of the command line: campaigns by name, and libraries that a board lacks."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from eeio import paths
+from eeio.errors import RefusedError
+from eeio_results.errors import EeioError
+from eeio_results.store import Campaign, load
+
+
+@contextmanager
+def analysis() -> Iterator[None]:
+    """Around imports of scientific Python, which boards that only measure do not have."""
+    try:
+        yield
+    except ImportError as error:
+        raise EeioError(
+            f"{error.name} is not installed here; copy the campaign's folder to a machine that "
+            "has it, and give its path to the command there"
+        ) from error
+
+
+def campaign_folder(name: str) -> Path:
+    """The folder of a campaign that was named, or whose path was given."""
+    if "/" in name or Path(name).is_dir():
+        return Path(name)
+    folder = paths.results_root() / name
+    if not folder.is_dir():
+        raise RefusedError(
+            f"no campaign {name!r} in {paths.results_root()}; `eeio list` shows them"
+        )
+    return folder
+
+
+def load_campaigns(names: Sequence[str]) -> list[Campaign]:
+    """The campaigns, in their order. Raises RefusedError for one named twice."""
+    folders = [campaign_folder(name) for name in names]
+    for folder in folders:
+        if folders.count(folder) > 1:
+            raise RefusedError(f"{folder} is named twice")
+    return [load(folder) for folder in folders]

@@ -1,0 +1,196 @@
+"""`eeio guideline`: when low-power servers in place of a traditional one pay."""
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from eeio.commands.analysis import analysis, load_campaigns
+from eeio.commands.output import add_output, write_output
+from eeio.errors import EXIT_DONE, RefusedError
+
+if TYPE_CHECKING:
+    from eeio_results.guidelines import CellValues, Costs, System
+    from eeio_results.record import Switch
+    from eeio_results.store import Campaign
+
+_DOMAINS = ("system", "package", "dram", "device")
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "guideline",
+        help="how many low-power servers replace one traditional server, and what that costs",
+        description="For a workload mix and the campaigns of two kinds of server: B_ts / B_lp, "
+        "the change of power and bandwidth, and the break-even against price and electricity, "
+        "each with its interval (docs/method.md). Several campaigns of a side are variants of it, "
+        "such as its drives.",
+    )
+    for side, words in (("traditional", "the server to replace"), ("low-power", "its replacement")):
+        parser.add_argument(
+            f"--{side}", metavar="NAME|PATH", nargs="+", required=True, help=f"campaigns of {words}"
+        )
+        parser.add_argument(f"--{side}-price", metavar="N", type=float, help="of one such server")
+        parser.add_argument(
+            f"--{side}-device-price", metavar="N", type=float, help="of one drive in it"
+        )
+        parser.add_argument(
+            f"--{side}-devices", metavar="N", type=int, default=1, help="drives in it (default: 1)"
+        )
+    parser.add_argument("--workload", metavar="MIX.yaml", type=Path, required=True)
+    parser.add_argument(
+        "--choice", choices=("medians", "best-worst"), default="medians",
+        help="best-worst: best variant of the traditional against the worst of the low-power one",
+    )  # fmt: skip
+    parser.add_argument(
+        "--servers", metavar="N", type=float, action="append", default=[],
+        help="judge this number of low-power servers too; may be given again",
+    )  # fmt: skip
+    parser.add_argument("--price-per-kwh", metavar="N", type=float, help="with --years")
+    parser.add_argument("--years", metavar="N", type=float, help="that the servers run")
+    parser.add_argument("--pue", metavar="N", type=float, default=1.0, help="(default: 1)")
+    parser.add_argument(
+        "--busy-share", metavar="N", type=float, help="of the time, 0 to 1 (default: always busy)"
+    )
+    parser.add_argument("--currency", metavar="WORD", default="")
+    parser.add_argument(
+        "--tool", default="fio", help="whose experiments count (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--level", choices=("device", "filesystem", "library", "application"), default="filesystem",
+        help="whose experiments count (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--domain", choices=_DOMAINS, default="system",
+        help="whose power counts (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--map", metavar="FILE.svg", type=Path, help="also draw the map")
+    parser.add_argument(
+        "--format", choices=("table", "json", "markdown"), default="table", help="(default: table)"
+    )
+    add_output(parser)
+    parser.set_defaults(action=guide)
+
+
+def guide(arguments: argparse.Namespace) -> int:
+    with analysis():
+        from eeio_results import guidelines
+        from eeio_results.report import guideline as report
+    traditional = _system(arguments, "traditional")
+    low_power = _system(arguments, "low_power")
+    if traditional.name == low_power.name:
+        # One machine before and after a change: told apart by what its campaigns are called.
+        traditional = replace(traditional, name=", ".join(arguments.traditional))
+        low_power = replace(low_power, name=", ".join(arguments.low_power))
+    made = guidelines.guideline(
+        guidelines.load_workload(arguments.workload),
+        traditional,
+        low_power,
+        _costs(arguments),
+        choice=arguments.choice,
+        counts=arguments.servers,
+    )
+    if arguments.map is not None:
+        with analysis():
+            from eeio_results.report import guideline_map
+        drawn = guideline_map.draw(made)
+        if drawn is None:
+            print("no map: no experiment can be compared", file=sys.stderr)
+        else:
+            arguments.map.parent.mkdir(parents=True, exist_ok=True)
+            arguments.map.write_text(drawn, encoding="utf-8")
+            print(f"map: {arguments.map}", file=sys.stderr)
+    render = {
+        "table": report.render_text, "json": report.render_json,
+        "markdown": report.render_markdown,
+    }  # fmt: skip
+    write_output(arguments, render[arguments.format](made))
+    return EXIT_DONE
+
+
+def _costs(arguments: argparse.Namespace) -> "Costs | None":
+    from eeio_results.guidelines import Costs
+
+    if (arguments.price_per_kwh is None) != (arguments.years is None):
+        raise RefusedError("electricity needs both --price-per-kwh and --years")
+    if arguments.price_per_kwh is None:
+        return None
+    return Costs(
+        price_per_kwh=arguments.price_per_kwh,
+        years=arguments.years,
+        pue=arguments.pue,
+        busy_share=arguments.busy_share,
+        currency=arguments.currency,
+    )
+
+
+def _system(arguments: argparse.Namespace, side: str) -> "System":
+    """One side's campaigns as one system, each campaign's drive a variant."""
+    from eeio_results.guidelines import CellValues, System
+
+    campaigns = load_campaigns(getattr(arguments, side))
+    machines = {campaign.machine.hostname for campaign in campaigns}
+    if len(machines) > 1:
+        raise RefusedError(
+            f"--{side.replace('_', '-')}: campaigns of several machines: "
+            f"{', '.join(sorted(machines))}; each side is one kind of server"
+        )
+    cells: list[CellValues] = []
+    for campaign in campaigns:
+        cells += _cells(campaign, arguments)
+    if not cells:
+        raise RefusedError(
+            f"--{side.replace('_', '-')}: no experiment of {arguments.tool} at the level "
+            f"{arguments.level} has both bandwidth and power of the {arguments.domain}"
+        )
+    return System(
+        name=machines.pop(),
+        cells=tuple(cells),
+        idle_power_w=_idle(campaigns[0], arguments.domain) if len(campaigns) == 1 else None,
+        server_price=getattr(arguments, f"{side}_price"),
+        device_price=getattr(arguments, f"{side}_device_price"),
+        devices=getattr(arguments, f"{side}_devices"),
+    )
+
+
+def _cells(campaign: "Campaign", arguments: argparse.Namespace) -> "list[CellValues]":
+    from eeio_results import comparison
+    from eeio_results.guidelines import CellKey, CellValues
+    from eeio_results.units import parse_size
+
+    power = comparison.POWER[arguments.domain]
+    found = []
+    for cell in comparison.cells_of(campaign):
+        factors = cell.factors
+        wanted = factors["tool"] == arguments.tool and factors["level"] == arguments.level
+        if not wanted or factors["size"] == "any" or factors["operation"] == "mixed":
+            continue
+        if not cell.n(comparison.BANDWIDTH) or not cell.n(power):
+            why = cell.reasons.get(power) or cell.reasons.get(comparison.BANDWIDTH)
+            print(f"{campaign.name}: {cell.words()}: left out: {why}", file=sys.stderr)
+            continue
+        key = CellKey(
+            operation=factors["operation"],
+            spatiality=factors["spatiality"],
+            request_size_bytes=parse_size(factors["size"].replace(" ", "")),
+            buffer=_switch(factors["buffer"]),
+            disk=_switch(factors["disk"]),
+        )
+        variant = factors["device"] + _target(factors["target"])
+        values = cell.values
+        found.append(CellValues(key, values[comparison.BANDWIDTH], values[power], variant))
+    return found
+
+
+def _switch(level: str) -> "Switch | None":
+    return "on" if level == "on" else "off" if level == "off" else None
+
+
+def _target(target: str) -> str:
+    return "" if target == "file" else f" {target.removeprefix('file on ')}"
+
+
+def _idle(campaign: "Campaign", domain: str) -> float | None:
+    readings = [r for r in campaign.idle if r.domain == domain and r.valid and r.kind != "modelled"]
+    return readings[0].power_w if readings else None

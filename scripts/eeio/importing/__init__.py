@@ -1,0 +1,1 @@
+"""Results that others wrote, as campaigns: PTS result files, and whatever a map describes."""

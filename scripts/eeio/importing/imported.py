@@ -1,0 +1,110 @@
+"""An imported campaign: in memory for analyses, or stored as one of the user's own."""
+
+import csv
+import gzip
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from eeio import __version__, paths
+from eeio.errors import RefusedError
+from eeio_results.record import EnergyReading, Machine, Run
+from eeio_results.store import Campaign, Store
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What a map made of one campaign's files.
+
+    `idle_watts` holds the samples of the idle baseline, by power domain. `remarks` names all that
+    was passed over, changed or found odd; nothing is dropped without one.
+    """
+
+    name: str
+    title: str
+    machine: Machine
+    runs: tuple[Run, ...]
+    idle: tuple[EnergyReading, ...]
+    idle_watts: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def idle_reason(self) -> str | None:
+        return None if self.idle else "the files hold no idle baseline"
+
+    def body(self) -> dict[str, Any]:
+        """campaign.json, as a campaign of ours has it."""
+        experiments = {run.experiment.id: run.experiment for run in self.runs}
+        repetitions = max((run.repetition for run in self.runs), default=0)
+        return {
+            "eeio_version": __version__,
+            "name": self.name,
+            "suite": "imported",
+            "suite_title": self.title,
+            "created_utc": min((run.started_utc for run in self.runs), default=""),
+            "options": {
+                "suite": "imported", "preset": "imported", "directory": None, "device": None,
+                "erase": None, "meters": [], "repetitions": repetitions, "seed": 0,
+                "filesystems": [], "disk_cache": "leave", "allow_estimates": False,
+                "allow_memory_filesystem": False, "settle_s": None, "idle_s": None,
+            },
+            "protocol": {
+                "repetitions": repetitions, "settle_s": 0.0, "idle_s": 0.0,
+                "is_measurement": True, "leave_out": [],
+            },
+            "experiments": [
+                {
+                    "experiment_id": identity,
+                    "experiment": experiment.to_json(),
+                    "profile": experiment.tool,
+                    "factors": {},
+                    "description": "",
+                    "place": "",
+                    "file_bytes": 0,
+                }
+                for identity, experiment in experiments.items()
+            ],
+            "not_measured": [],
+            "order": [[r.experiment.id, r.repetition, 0] for r in self.runs],
+            "remarks": list(self.remarks),
+        }  # fmt: skip
+
+    def campaign(self) -> Campaign:
+        """As if it had been stored and loaded again."""
+        return Campaign(
+            folder=Path(self.name),
+            body=self.body(),
+            machine=self.machine,
+            idle=self.idle,
+            idle_reason=self.idle_reason,
+            runs=self.runs,
+        )
+
+
+def store(campaigns: Sequence[Imported], prefix: str) -> list[tuple[str, Path, int]]:
+    """Stores each campaign as PREFIX-NAME; (name, folder, runs) of each.
+
+    Raises RefusedError, before anything is written, when one of the names is taken.
+    """
+    stores = [(item, Store(paths.results_root() / f"{prefix}-{item.name}")) for item in campaigns]
+    for _, place in stores:
+        if place.folder.exists():
+            raise RefusedError(f"{place.folder} is there already: give another --name")
+    stored = []
+    for item, place in stores:
+        place.create({**item.body(), "name": place.folder.name})
+        place.write_machine(item.machine)
+        place.write_idle(item.idle, item.idle_reason)
+        place.append_all(item.runs)
+        for domain, watts in item.idle_watts.items():
+            _write_samples(place.folder / "samples" / f"idle-{domain}.csv.gz", watts)
+        stored.append((place.folder.name, place.folder, len(item.runs)))
+    return stored
+
+
+def _write_samples(path: Path, watts: Sequence[float]) -> None:
+    with gzip.open(path, "wt", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["power_w"])
+        writer.writerows([value] for value in watts)

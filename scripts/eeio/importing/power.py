@@ -1,0 +1,252 @@
+"""Power of imported runs: samples that a table splits by run, or a log with times."""
+
+import itertools
+import math
+import statistics
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from eeio.importing.mapping import Key, Labels
+from eeio.importing.tables import Watts, read_table
+from eeio.importing.testlog import Span
+from eeio_power.errors import PowerError
+from eeio_power.meters.csv import DELIMITERS, Layout, parse_log, parse_map
+from eeio_results.errors import EeioError
+from eeio_results.record import EnergyReading
+
+_NO_ACCURACY = "the accuracy of this meter is not stated, so no uncertainty is given"
+
+
+@dataclass(frozen=True)
+class PowerSource:
+    """One meter's samples, by run; `idle_watts` those of the idle baseline."""
+
+    body: Mapping[str, Any]
+    watts: Mapping[Key, Sequence[float]]
+    period_s: float
+    lost: Mapping[Key, int]
+    means_w: Mapping[Key, float] = field(default_factory=dict)
+    """Means over time where the map asks for them; else the mean of the samples counts."""
+    gaps_s: Mapping[Key, float] = field(default_factory=dict)
+    idle_watts: Sequence[float] = ()
+    remarks: Sequence[str] = ()
+
+    def reading(self, key: Key, duration_s: float) -> EnergyReading:
+        """Mean power of a run's samples, and the energy of its duration."""
+        samples, lost = self.watts.get(key, ()), self.lost.get(key, 0)
+        if not samples:
+            return self._invalid(f"no sample of this run in {self._where()}", lost)
+        mean_w = self.means_w.get(key, statistics.fmean(samples))
+        if mean_w <= 0:
+            return self._invalid(f"{mean_w:g} W: no machine runs on that; see its scale", lost)
+        return self._reading(mean_w, duration_s, len(samples), lost, self.gaps_s.get(key))
+
+    def idle(self) -> EnergyReading | None:
+        """The idle baseline, if the files hold one."""
+        if not self.idle_watts:
+            return None
+        count = len(self.idle_watts)
+        return self._reading(
+            statistics.fmean(self.idle_watts), count * self.period_s, count, 0, None
+        )
+
+    def _where(self) -> str:
+        return str(next(self.body[k] for k in ("table", "csv", "csv_of_run") if k in self.body))
+
+    def _reading(
+        self, mean_w: float, duration_s: float, samples: int, lost: int, gap_s: float | None
+    ) -> EnergyReading:
+        accuracy = self.body.get("accuracy")
+        energy_j = mean_w * duration_s
+        return EnergyReading(
+            domain=self.body["domain"],
+            meter=self.body["meter"],
+            kind=self.body.get("kind", "measured"),
+            power_w=mean_w,
+            energy_j=energy_j,
+            uncertainty_j=None if accuracy is None else accuracy * energy_j,
+            coverage=min(1.0, samples * self.period_s / duration_s) if duration_s > 0 else 0.0,
+            largest_gap_s=gap_s,
+            samples=samples,
+            lost=lost,
+            valid=True,
+            reasons=() if accuracy is not None else (_NO_ACCURACY,),
+        )
+
+    def _invalid(self, reason: str, lost: int) -> EnergyReading:
+        return EnergyReading(
+            domain=self.body["domain"],
+            meter=self.body["meter"],
+            kind=self.body.get("kind", "measured"),
+            power_w=None,
+            energy_j=None,
+            uncertainty_j=None,
+            coverage=0.0,
+            largest_gap_s=None,
+            samples=0,
+            lost=lost,
+            valid=False,
+            reasons=(reason,),
+        )
+
+
+def read_power(
+    body: Mapping[str, Any],
+    folder: Path,
+    labels: Labels,
+    columns: Mapping[str, str],
+    spans: Mapping[Key, Span],
+    names: Mapping[Key, str],
+) -> PowerSource:
+    """The source that one entry of a campaign's `power` describes.
+
+    `columns` is the run table's, used where the entry gives none; `spans` says when each run went
+    on, `names` what its output file is called. Raises EeioError.
+    """
+    try:
+        if "table" in body:
+            return _of_table(body, folder, labels, body.get("columns", columns))
+        if "csv_of_run" in body:
+            return _of_runs(body, folder, names)
+        return _of_log(body, folder, spans)
+    except PowerError as error:
+        raise EeioError(str(error)) from error
+
+
+def _of_table(
+    body: Mapping[str, Any], folder: Path, labels: Labels, columns: Mapping[str, str]
+) -> PowerSource:
+    table = read_table(folder / body["table"])
+    places = {group: table.place(column) for group, column in columns.items()}
+    idle_words = {table.place(columns[group]): word for group, word in body.get("idle", {}).items()}
+    found: dict[Key, list[float]] = {}
+    lost: dict[Key, int] = {}
+    idle: list[float] = []
+    unknown: dict[str, int] = {}
+    keys: dict[tuple[str, ...], Key] = {}
+    missing = 0
+    for line, cells, watts in Watts.of(body["watts"], folder).of_rows(table):
+        if idle_words and all(cells[place] == word for place, word in idle_words.items()):
+            if not math.isnan(watts):
+                idle.append(watts)
+            continue
+        words = tuple(cells[place] for place in places.values())
+        key = keys.get(words)
+        if key is None:
+            try:
+                key = labels.key(dict(zip(places, words, strict=True)))
+            except ValueError as error:
+                unknown.setdefault(f"{error} (first in line {line})", 0)
+                unknown[next(reversed(unknown))] += 1
+                continue
+            keys[words] = key
+        if math.isnan(watts):
+            missing += 1
+            lost[key] = lost.get(key, 0) + 1
+        else:
+            found.setdefault(key, []).append(watts)
+    remarks = [f"{table.path}: {count} rows: {why}" for why, count in unknown.items()]
+    if missing:
+        remarks.append(
+            f"{table.path}: {missing} samples of {body['domain']} power without a value left out"
+        )
+    return PowerSource(
+        body, found, body.get("period_s", 1.0), lost, idle_watts=idle, remarks=remarks
+    )
+
+
+def _layout(body: Mapping[str, Any], columns: str) -> Layout:
+    return Layout(
+        columns=parse_map(columns),
+        zone=ZoneInfo(body["tz"]) if "tz" in body else None,
+        time_format=body.get("format"),
+        delimiter=DELIMITERS[body["delimiter"]] if "delimiter" in body else None,
+        decimal_comma=None if "decimal" not in body else body["decimal"] == "comma",
+        encoding=body.get("encoding"),
+    )
+
+
+def _read_log(path: Path, layout: Layout) -> tuple[list[float], list[float]]:
+    try:
+        # Nobody writes this log any more, so a last line without its end is whole.
+        log = parse_log(path.read_bytes() + b"\n", layout)
+    except OSError as error:
+        raise EeioError(f"{path}: {error.strerror}") from error
+    except PowerError as error:
+        raise EeioError(f"{path}: {error}") from error
+    return log.times_s, log.values
+
+
+def _usual_s(times_s: Sequence[float]) -> float:
+    gaps = [b - a for a, b in itertools.pairwise(times_s)]
+    return statistics.median(gaps) if gaps else 1.0
+
+
+def _of_log(body: Mapping[str, Any], folder: Path, spans: Mapping[Key, Span]) -> PowerSource:
+    """One log of all runs; `spans` cut it. Its clock may be ahead by `offset_s`."""
+    path = folder / body["csv"]
+    times_s, values = _read_log(path, _layout(body, body["map"]))
+    offset_s = float(body.get("offset_s", 0.0))
+    times_s = [t - offset_s for t in times_s]
+    found, lost, means, gaps = {}, {}, {}, {}
+    for key, span in spans.items():
+        first, last = bisect_left(times_s, span.start_s), bisect_right(times_s, span.end_s)
+        window = values[first:last]
+        good = [(t, v) for t, v in zip(times_s[first:last], window, strict=True) if v == v]
+        found[key] = [v for _, v in good]
+        lost[key] = len(window) - len(good)
+        if good:
+            moments = [span.start_s, *(t for t, _ in good), span.end_s]
+            gaps[key] = max(b - a for a, b in itertools.pairwise(moments))
+            if body.get("mean") == "time":
+                means[key] = _held_mean(good, span)
+    remarks = [f"{path}: no sample during {spans[key].name}" for key in spans if not found[key]]
+    if total := sum(lost.values()):
+        remarks.append(f"{path}: {total} samples of {body['domain']} power without a value")
+    idle: list[float] = []
+    if "idle_until" in body:
+        moment = datetime.fromisoformat(body["idle_until"])
+        if moment.tzinfo is None and "tz" in body:
+            moment = moment.replace(tzinfo=ZoneInfo(body["tz"]))
+        last = bisect_right(times_s, moment.timestamp())
+        idle = [v for v in values[:last] if v == v]
+    if "idle_csv" in body:
+        layout = _layout(body, body.get("idle_map", body["map"]))
+        idle = [v for v in _read_log(folder / body["idle_csv"], layout)[1] if v == v]
+    return PowerSource(body, found, _usual_s(times_s), lost, means, gaps, idle, remarks)
+
+
+def _held_mean(samples: Sequence[tuple[float, float]], span: Span) -> float:
+    """Each value holds from its own time to the next; the first one from the span's start."""
+    times = [span.start_s, *(t for t, _ in samples[1:]), span.end_s]
+    energy_j = sum(
+        watts * (end - start)
+        for (_, watts), start, end in zip(samples, times, times[1:], strict=False)
+    )
+    return energy_j / (span.end_s - span.start_s)
+
+
+def _of_runs(body: Mapping[str, Any], folder: Path, names: Mapping[Key, str]) -> PowerSource:
+    """A log of its own for each run: every sample in it is the run's."""
+    found, lost, periods, remarks = {}, {}, [], []
+    for key, name in names.items():
+        path = folder / body["csv_of_run"].replace("{run}", name)
+        try:
+            times_s, values = _read_log(path, _layout(body, body["map"]))
+        except EeioError as error:
+            remarks.append(str(error))
+            continue
+        found[key] = [v for v in values if v == v]
+        lost[key] = len(values) - len(found[key])
+        periods.append(_usual_s(times_s))
+    idle: list[float] = []
+    if "idle_csv" in body:
+        layout = _layout(body, body.get("idle_map", body["map"]))
+        idle = [v for v in _read_log(folder / body["idle_csv"], layout)[1] if v == v]
+    period_s = statistics.median(periods) if periods else 1.0
+    return PowerSource(body, found, period_s, lost, idle_watts=idle, remarks=remarks)

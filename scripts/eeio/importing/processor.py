@@ -1,0 +1,151 @@
+"""CPU use and frequency that was sampled during imported runs."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from eeio.importing.mapping import Key, Labels
+from eeio.importing.tables import Table, read_table
+from eeio.importing.testlog import Span
+from eeio_results.errors import EeioError
+from eeio_results.record import ProcessorSeries
+
+Found = dict[Key, ProcessorSeries]
+
+
+def read_processor(
+    body: Mapping[str, Any],
+    folder: Path,
+    labels: Labels,
+    columns: Mapping[str, str],
+    spans: Mapping[Key, Span],
+) -> tuple[Found, list[str]]:
+    """The series of each run, and remarks. Raises EeioError."""
+    if "table" in body:
+        return _of_table(body, folder, labels, body.get("columns", columns))
+    if "csv" in body:
+        return _of_log(body, folder, spans)
+    return _of_blocks(body, folder, spans)
+
+
+def _series(
+    source: str, times_s: Sequence[float], body: Mapping[str, Any], rows: Sequence[Sequence[float]]
+) -> ProcessorSeries:
+    """`rows` are the values of each sample: use in percent, then frequencies in MHz."""
+    has_use = "use_percent" in body
+    use, frequency = [], []
+    for row in rows:
+        clocks = [value for value in row[int(has_use) :] if not math.isnan(value)]
+        use.append(row[0] / 100 if has_use and not math.isnan(row[0]) else None)
+        frequency.append(sum(clocks) / len(clocks) * 1e6 if clocks else None)
+    missing = {} if has_use else {"use": f"{source} holds no CPU use"}
+    if not any(value is not None for value in frequency):
+        missing["frequency_hz"] = f"{source} holds no frequency"
+    return ProcessorSeries(source, tuple(times_s), tuple(use), tuple(frequency), missing)
+
+
+def _value_columns(body: Mapping[str, Any]) -> list[str]:
+    return [
+        *([body["use_percent"]] if "use_percent" in body else []),
+        *body.get("frequency_mhz", []),
+    ]
+
+
+def _of_table(
+    body: Mapping[str, Any], folder: Path, labels: Labels, columns: Mapping[str, str]
+) -> tuple[Found, list[str]]:
+    table = read_table(folder / body["table"])
+    places = {group: table.place(column) for group, column in columns.items()}
+    rows: dict[Key, list[list[float]]] = {}
+    remarks = []
+    for line, cells in table.rows:
+        try:
+            key = labels.key({group: cells[place] for group, place in places.items()})
+        except ValueError as error:
+            remarks.append(f"{table.path}:{line}: {error}")
+            continue
+        rows.setdefault(key, []).append(_row(table, cells, _value_columns(body)))
+    period_s = body.get("period_s", 1.0)
+    return {
+        key: _series(body["table"], [period_s * n for n in range(len(found))], body, found)
+        for key, found in rows.items()
+    }, remarks
+
+
+def _row(table: Table, cells: Sequence[str], columns: Sequence[str]) -> list[float]:
+    return [table.number(cells[table.place(column)]) for column in columns]
+
+
+def _of_log(
+    body: Mapping[str, Any], folder: Path, spans: Mapping[Key, Span]
+) -> tuple[Found, list[str]]:
+    table = read_table(folder / body["csv"])
+    zone = ZoneInfo(body["tz"]) if "tz" in body else None
+    place = table.place(body["time"])
+    samples = []
+    for line, cells in table.rows:
+        try:
+            moment = datetime.strptime(cells[place], body["format"])
+        except ValueError as error:
+            raise EeioError(f"{table.path}:{line}: {error}") from error
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=zone)
+        samples.append((moment.timestamp(), _row(table, cells, _value_columns(body))))
+    return _cut(samples, spans, table.path, body)
+
+
+def _of_blocks(
+    body: Mapping[str, Any], folder: Path, spans: Mapping[Key, Span]
+) -> tuple[Found, list[str]]:
+    """Samples at a steady period between a start and an end time (Unix s), many runs long."""
+    path = folder / body["blocks"]
+    samples = []
+    for start_s, end_s, rows in parse_blocks(path, body["values_per_sample"]):
+        period_s = (end_s - start_s) / len(rows)
+        samples += [(start_s + period_s * n, row) for n, row in enumerate(rows)]
+    return _cut(samples, spans, path, body)
+
+
+def _cut(
+    samples: Sequence[tuple[float, Sequence[float]]],
+    spans: Mapping[Key, Span],
+    path: Path,
+    body: Mapping[str, Any],
+) -> tuple[Found, list[str]]:
+    """The samples that lie in each run's span."""
+    found: Found = {}
+    remarks = []
+    for key, span in spans.items():
+        inside = [(t, row) for t, row in samples if span.start_s <= t <= span.end_s]
+        if not inside:
+            remarks.append(f"{path}: no sample during {span.name}")
+            continue
+        times_s = [t - span.start_s for t, _ in inside]
+        found[key] = _series(path.name, times_s, body, [row for _, row in inside])
+    return found, remarks
+
+
+def parse_blocks(path: Path, width: int) -> list[tuple[int, int, list[list[float]]]]:
+    """(start, end, samples of `width` values) of each block. Raises EeioError for a torn one."""
+    try:
+        numbers = [int(word) for word in re.findall(r"\d+", path.read_text(encoding="utf-8"))]
+    except OSError as error:
+        raise EeioError(f"{path}: {error.strerror}") from error
+    # No processor runs at 10^9 MHz, and no clock of these years shows less.
+    stamps = [place for place, number in enumerate(numbers) if number >= 10**9]
+    if not stamps or len(stamps) % 2 or stamps[0] != 0 or stamps[-1] != len(numbers) - 1:
+        raise EeioError(f"{path}: not blocks of start time, values, end time")
+    blocks = []
+    for first, last in zip(stamps[::2], stamps[1::2], strict=True):
+        values = numbers[first + 1 : last]
+        if not values or len(values) % width:
+            raise EeioError(
+                f"{path}: {len(values)} values after {numbers[first]} are no samples of {width}"
+            )
+        rows = [[float(v) for v in values[n : n + width]] for n in range(0, len(values), width)]
+        blocks.append((numbers[first], numbers[last], rows))
+    return blocks

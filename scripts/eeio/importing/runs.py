@@ -1,0 +1,399 @@
+"""Run records of a folder, by its map."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from eeio.errors import RefusedError
+from eeio.importing.imported import Imported
+from eeio.importing.mapping import Key, Labels, Map
+from eeio.importing.power import PowerSource, read_power
+from eeio.importing.processor import read_processor
+from eeio.importing.tables import read_table
+from eeio.importing.testlog import Span
+from eeio.importing.testlog import read as read_log
+from eeio.profiles.suite import experiment_of
+from eeio_results.errors import EeioError
+from eeio_results.record import (
+    ContextValue,
+    EnergyReading,
+    Experiment,
+    Machine,
+    Phase,
+    ProcessorSeries,
+    Run,
+)
+from eeio_results.tools import fio, lmbench
+from eeio_results.tools.capture import PhaseResult
+
+_NO_DEVICE = "imported: nothing was counted at the device"
+# Fewer repetitions than this cannot be told apart at the 95 % level whatever they show.
+_FEW = 5
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What a source of runs tells of one of them."""
+
+    phases: tuple[Phase, ...]
+    duration_s: float
+    source: str
+    context: tuple[ContextValue, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class _Collected:
+    """Runs of one campaign as they are read; a key that comes twice is kept as a clash."""
+
+    runs: dict[Key, _Found] = field(default_factory=dict)
+    failed: dict[Key, str] = field(default_factory=dict)
+    names: dict[Key, str] = field(default_factory=dict)
+    spans: dict[Key, Span] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+
+    def add(self, key: Key, found: _Found, where: str) -> None:
+        before = self.runs.get(key)
+        if before is None:
+            self.runs[key] = found
+        elif before.phases == found.phases:
+            self.remarks.append(f"{where}: the same run with the same values twice; counted once")
+        else:
+            self.failed[key] = f"there are two of this run, with different values ({where})"
+            self.remarks.append(f"{where}: {_words(key)}: {self.failed[key]}; neither is used")
+
+
+def read(mapping: Map, folder: Path) -> list[Imported]:
+    """The campaigns of a folder; one whose files are not there is left out with a remark.
+
+    Raises RefusedError when none is there, EeioError for files that are not what the map says.
+    """
+    if not folder.is_dir():
+        raise RefusedError(f"{folder}: no such folder")
+    found: list[Imported] = []
+    absent = []
+    for body in mapping.campaigns:
+        source = next(body["runs"][k] for k in ("table", "outputs", "spans") if k in body["runs"])
+        if not any(folder.glob(source)):
+            absent.append(f"{body['name']}: {source} is missing")
+            continue
+        campaign = _campaign(mapping, body, folder)
+        # Named within the folder, wherever that lies.
+        remarks = tuple(remark.replace(f"{folder}/", "") for remark in campaign.remarks)
+        found.append(replace(campaign, remarks=remarks))
+    if not found:
+        raise RefusedError(f"{folder} holds none of the files of {mapping.path.name}: {absent[0]}")
+    if absent:
+        found[0] = replace(found[0], remarks=(*found[0].remarks, *absent))
+    return found
+
+
+def _campaign(mapping: Map, body: Mapping[str, Any], folder: Path) -> Imported:
+    labels = mapping.labels(body)
+    collected = _read_runs(body, folder, labels)
+    if not collected.runs and not collected.failed:
+        words = "; ".join(collected.remarks) or "no row of it is a run"
+        raise EeioError(f"{body['name']}: no run in it: {words}")
+    if "log" in body:
+        _read_spans(body["log"], folder, labels, collected)
+    columns = body["runs"].get("columns", {})
+    sources = []
+    for item in body.get("power", ()):
+        source = read_power(item, folder, labels, columns, collected.spans, collected.names)
+        collected.remarks += source.remarks
+        sources.append(source)
+    series: Mapping[Key, ProcessorSeries] = {}
+    if "processor" in body:
+        series, remarks = read_processor(
+            body["processor"], folder, labels, columns, collected.spans
+        )
+        collected.remarks += remarks
+    keys = _left(body, collected)
+    shift = 1 if any(repetition == 0 for _, repetition in keys) else 0
+    if shift:
+        collected.remarks.append("repetitions are counted from 0 in the files, from 1 here")
+    keys.sort(key=lambda key: collected.spans[key].start_s if key in collected.spans else math.inf)
+    experiments = {
+        factors: experiment_of(body.get("tool", "unknown"), dict(factors), "file", None)
+        for factors, _ in keys
+    }
+    runs = tuple(
+        _run(key, order, shift, experiments[key[0]], collected, sources, series.get(key))
+        for order, key in enumerate(keys)
+    )
+    _judge_repetitions(runs, collected.remarks)
+    return Imported(
+        name=body["name"],
+        title=body.get("title", mapping.title),
+        machine=_machine(body["machine"], mapping),
+        runs=runs,
+        idle=tuple(reading for source in sources if (reading := source.idle()) is not None),
+        idle_watts={s.body["domain"]: s.idle_watts for s in sources if s.idle_watts},
+        remarks=tuple(collected.remarks),
+    )
+
+
+def _left(body: Mapping[str, Any], collected: _Collected) -> list[Key]:
+    """Runs without those that the map leaves out; how many those are is a remark."""
+    keys = list(dict.fromkeys([*collected.runs, *collected.failed]))
+    for item in body.get("leave_out", ()):
+        wanted = item["factors"].items()
+        out = [key for key in keys if wanted <= dict(key[0]).items()]
+        if out:
+            words = " ".join(f"{k}={v}" for k, v in item["factors"].items())
+            collected.remarks.append(f"{len(out)} runs with {words} left out: {item['reason']}")
+            keys = [key for key in keys if key not in set(out)]
+    return keys
+
+
+def _words(key: Key) -> str:
+    return " ".join(f"{name}={value}" for name, value in key[0]) + f" #{key[1]}"
+
+
+def _read_runs(body: Mapping[str, Any], folder: Path, labels: Labels) -> _Collected:
+    source = body["runs"]
+    if "table" in source:
+        return _from_table(source, folder, labels)
+    if "outputs" in source:
+        return _from_outputs(source, folder, labels)
+    return _from_spans(source, folder, labels)
+
+
+def _from_table(source: Mapping[str, Any], folder: Path, labels: Labels) -> _Collected:
+    """A table with one row a run."""
+    collected = _Collected()
+    table = read_table(folder / source["table"])
+    places = {group: table.place(column) for group, column in source["columns"].items()}
+    values = {name: table.place(column) for name, column in source["values"].items()}
+    for line, cells in table.rows:
+        where = f"{table.path}:{line}"
+        try:
+            key = labels.key({group: cells[place] for group, place in places.items()})
+        except ValueError as error:
+            collected.remarks.append(f"{where}: left out: {error}")
+            continue
+        numbers = {name: table.number(cells[place]) for name, place in values.items()}
+        bandwidth = numbers["bandwidth_bytes_per_s"]
+        if not bandwidth > 0:
+            collected.failed[key] = f"{where}: a bandwidth of {bandwidth:g}"
+            collected.remarks.append(f"{collected.failed[key]}: the run is invalid")
+            continue
+        duration_s = numbers.get("duration_s", math.nan)
+        moved = numbers.get("bytes_moved", math.nan)
+        phase = _told(
+            key,
+            "the run as a whole: a table tells its duration",
+            None if math.isnan(duration_s) else duration_s,
+            bandwidth,
+            None if math.isnan(moved) else round(moved),
+        )
+        found = _Found((phase,), 0.0 if math.isnan(duration_s) else duration_s, where)
+        collected.add(key, found, where)
+    return collected
+
+
+def _from_outputs(source: Mapping[str, Any], folder: Path, labels: Labels) -> _Collected:
+    """The tool's own output, one file a run."""
+    collected = _Collected()
+    pattern, form = source.get("name", r".*?(?P<repetition>\d+)"), source.get("format", "fio")
+    for path in sorted(folder.glob(source["outputs"])):
+        name = path.stem if form == "fio" else path.name
+        try:
+            key = labels.key_of_name(pattern, name)
+        except ValueError as error:
+            collected.remarks.append(f"{path}: left out: {error}")
+            continue
+        collected.names[key] = name
+        try:
+            text = path.read_text(encoding="utf-8", errors="replace")
+            if not text.strip():
+                raise EeioError(f"{path}: empty")
+            if form == "lmbench":
+                result = lmbench.parse_results(text, str(path))
+            else:
+                result = fio.parse_text(text, str(path))
+        except EeioError as error:
+            collected.failed[key] = str(error)
+            collected.remarks.append(f"{error}: the run is invalid")
+            continue
+        times = [phase.metrics["runtime_s"] for phase in result.phases]
+        duration_s = max(times, default=0.0)
+        phases = tuple(_of_result(phase) for phase in result.phases)
+        found = _Found(phases, duration_s, str(path), result.context, result.notes)
+        collected.add(key, found, str(path))
+    return collected
+
+
+def _from_spans(source: Mapping[str, Any], folder: Path, labels: Labels) -> _Collected:
+    """A log of samples with the name of the run that each belongs to; no tool's output."""
+    collected = _Collected()
+    table = read_table(folder / source["spans"])
+    zone = ZoneInfo(source["tz"]) if "tz" in source else None
+    run, time = table.place(source["run"]), table.place(source["time"])
+    for line, cells in table.rows:
+        try:
+            key = labels.key_of_name(source["name"], cells[run])
+            moment = datetime.fromisoformat(cells[time])
+        except ValueError as error:
+            collected.remarks.append(f"{table.path}:{line}: left out: {error}")
+            continue
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=zone)
+        at_s = moment.timestamp()
+        span = collected.spans.get(key, Span(cells[run], at_s, at_s))
+        span = Span(span.name, min(span.start_s, at_s), max(span.end_s, at_s))
+        collected.spans[key] = span
+        source_words = "from the first to the last sample that bears the run's name"
+        phase = _told(key, source_words, span.end_s - span.start_s)
+        collected.runs[key] = _Found((phase,), span.end_s - span.start_s, str(table.path))
+    return collected
+
+
+def _read_spans(
+    source: Mapping[str, Any], folder: Path, labels: Labels, collected: _Collected
+) -> None:
+    path = folder / source["file"]
+    offset_s = source.get("offset_s", 0.0)
+    for span in read_log(path):
+        try:
+            key = labels.key_of_name(source["name"], span.name)
+        except ValueError as error:
+            collected.remarks.append(f"{path}: left out: {error}")
+            continue
+        if key in collected.spans:
+            collected.remarks.append(f"{path}: {span.name} is there twice; the last one counts")
+        collected.spans[key] = Span(span.name, span.start_s + offset_s, span.end_s + offset_s)
+        if key not in collected.runs and key not in collected.failed:
+            collected.failed[key] = f"{path} names {span.name}, but there is no result of it"
+            collected.remarks.append(collected.failed[key])
+
+
+def _run(
+    key: Key,
+    order: int,
+    shift: int,
+    experiment: Experiment,
+    collected: _Collected,
+    sources: list[PowerSource],
+    series: ProcessorSeries | None,
+) -> Run:
+    found = collected.runs.get(key)
+    failed = collected.failed.get(key)
+    span = collected.spans.get(key)
+    duration_s = span.end_s - span.start_s if span else (found.duration_s if found else 0.0)
+    phases: tuple[Phase, ...] = ()
+    if found is not None and failed is None:
+        phases = tuple(
+            _phase(phase, experiment, span, tuple(s.reading(key, duration_s) for s in sources))
+            for phase in found.phases
+        )
+    return Run(
+        experiment=experiment,
+        repetition=key[1] + shift,
+        order_index=order,
+        preset="imported",
+        started_utc=_utc(span.start_s if span else 0.0),
+        started_monotonic_s=span.start_s if span else 0.0,
+        duration_s=duration_s,
+        exit_code=0 if failed is None else 1,
+        phases=phases,
+        raw="",
+        context=found.context if found else (),
+        device_reason=_NO_DEVICE,
+        processor=series,
+        validity=() if failed is None else (failed,),
+        notes=(f"imported from {found.source}", *found.notes) if found else (),
+    )
+
+
+def _told(
+    key: Key,
+    window_source: str,
+    duration_s: float | None,
+    bandwidth_bytes_per_s: float | None = None,
+    bytes_moved: int | None = None,
+) -> Phase:
+    """The one phase of a run that no tool's output describes."""
+    factors = dict(key[0])
+    operation = factors.get("operation", "mixed")
+    return Phase(
+        name=operation,
+        operation=operation,
+        spatiality=factors.get("spatiality", "mixed"),
+        request_size_bytes=None,
+        bytes_moved=bytes_moved,
+        bandwidth_bytes_per_s=bandwidth_bytes_per_s,
+        start_s=None if duration_s is None else 0.0,
+        end_s=duration_s,
+        window_source=window_source,
+    )
+
+
+def _of_result(phase: PhaseResult) -> Phase:
+    return Phase(
+        name=phase.operation,
+        operation=phase.operation,
+        spatiality=phase.spatiality,
+        request_size_bytes=phase.request_size_bytes,
+        bytes_moved=phase.bytes_moved,
+        bandwidth_bytes_per_s=phase.bandwidth_bytes_per_s,
+        start_s=phase.start_s,
+        end_s=phase.end_s,
+        window_source=phase.window_source,
+        metrics=dict(phase.metrics),
+        validity=phase.invalid,
+    )
+
+
+def _phase(
+    phase: Phase, experiment: Experiment, span: Span | None, energy: tuple[EnergyReading, ...]
+) -> Phase:
+    """With its energy, and the window of the log where there is one."""
+    phase = replace(
+        phase,
+        request_size_bytes=phase.request_size_bytes or experiment.request_size_bytes,
+        energy=energy,
+    )
+    if span is None:
+        return phase
+    source = "the log's start and end of the run"
+    return replace(phase, start_s=0.0, end_s=span.end_s - span.start_s, window_source=source)
+
+
+def _judge_repetitions(runs: tuple[Run, ...], remarks: list[str]) -> None:
+    """Names experiments with few or unequal repetitions."""
+    counts = Counter(run.experiment for run in runs if not run.validity)
+    usual = max(counts.values(), default=0)
+    for experiment, count in counts.items():
+        words = f"{experiment.tool} {experiment.spatiality or ''} {experiment.operation or ''}"
+        if experiment.request_size_bytes:
+            words += f" {experiment.request_size_bytes} B, buffer {experiment.cache.buffer}"
+        words = re.sub(r" +", " ", words)
+        if count != usual:
+            remarks.append(f"{words}: {count} repetitions where others have {usual}")
+        elif count < _FEW:
+            remarks.append(f"{words}: only {count} repetitions; no test can be sure with so few")
+
+
+def _machine(body: Mapping[str, Any], mapping: Map) -> Machine:
+    """A machine from what the map tells of it; the rest is missing, with that reason."""
+    known = {item.name for item in fields(Machine)} - {"tools", "missing"}
+    if unknown := set(body) - known:
+        raise RefusedError(
+            f"{mapping.path}: machine: {', '.join(sorted(unknown))}: not known; there are "
+            f"{', '.join(sorted(known))}"
+        )
+    values: dict[str, Any] = {name: body.get(name) for name in known}
+    missing = {name: "the map does not tell" for name, value in values.items() if value is None}
+    values["logical_cpus"] = values["logical_cpus"] or 1
+    return Machine(**values, missing=missing)
+
+
+def _utc(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

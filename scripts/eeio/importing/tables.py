@@ -1,0 +1,123 @@
+"""Tables and logs of other people's results: delimiters, decimal commas, numbers that are none."""
+
+import csv
+import math
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from eeio_results.errors import EeioError
+
+# SCPI instruments write 9.9E37 for overload and 9.91E37 for no number.
+SENTINEL = 9.8e37
+
+
+@dataclass(frozen=True)
+class Table:
+    """A delimited file with a header line; rows are cells, with their line numbers."""
+
+    path: Path
+    columns: tuple[str, ...]
+    rows: list[tuple[int, list[str]]]
+    decimal_comma: bool
+
+    def place(self, column: str) -> int:
+        """Where a column stands. Raises EeioError when there is none of that name."""
+        try:
+            return self.columns.index(column)
+        except ValueError:
+            raise EeioError(
+                f"{self.path}: no column {column!r}; it has {', '.join(self.columns)}"
+            ) from None
+
+    def number(self, cell: str) -> float:
+        """NaN for a cell that is empty, no number, or an instrument's sign of none."""
+        try:
+            value = float(cell.replace(",", ".") if self.decimal_comma else cell)
+        except ValueError:
+            return math.nan
+        return value if abs(value) < SENTINEL else math.nan
+
+    def numbers(self, column: str) -> list[float]:
+        """A whole column; NaN where a value is missing."""
+        place = self.place(column)
+        return [self.number(cells[place]) for _, cells in self.rows]
+
+
+def read_table(path: Path) -> Table:
+    """Raises EeioError for a file that is missing, empty, or has a row of another width."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise EeioError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise EeioError(f"{path}: not UTF-8: {error}") from error
+    lines = text.splitlines()
+    if not lines or not lines[0].strip():
+        raise EeioError(f"{path}: empty")
+    delimiter = max(";\t,", key=lines[0].count)
+    reader = csv.reader(lines, delimiter=delimiter)
+    columns = tuple(cell.strip() for cell in next(reader))
+    rows = []
+    for cells in reader:
+        if not cells:
+            continue
+        if len(cells) != len(columns):
+            raise EeioError(
+                f"{path}:{reader.line_num}: {len(cells)} cells, but the header has {len(columns)}"
+            )
+        rows.append((reader.line_num, cells))
+    if not rows:
+        raise EeioError(f"{path}: a header and no row")
+    return Table(path, columns, rows, decimal_comma=delimiter != "," and _decimal_comma(rows))
+
+
+def _decimal_comma(rows: Sequence[tuple[int, Sequence[str]]]) -> bool:
+    cells = [cell for _, row in rows[:200] for cell in row]
+    return any("," in cell for cell in cells) and not any(
+        cell.replace(".", "", 1).isdigit() and "." in cell for cell in cells
+    )
+
+
+@dataclass(frozen=True)
+class Term:
+    """scale x (column - minus) / divide."""
+
+    column: str
+    minus: float = 0.0
+    scale: float = 1.0
+    divide: float = 1.0
+
+
+@dataclass(frozen=True)
+class Watts:
+    """How columns become watts: the product of its terms, such as volts and amperes."""
+
+    terms: tuple[Term, ...]
+
+    @classmethod
+    def of(cls, body: Sequence[Mapping[str, object]], folder: Path) -> "Watts":
+        """From a map; `minus_median_of: FILE` takes the median of that column in that file."""
+        terms = []
+        for item in body:
+            column = str(item["column"])
+            minus = float(str(item.get("minus", 0.0)))
+            if "minus_median_of" in item:
+                table = read_table(folder / str(item["minus_median_of"]))
+                values = [v for v in table.numbers(column) if not math.isnan(v)]
+                if not values:
+                    raise EeioError(f"{table.path}: column {column!r} has no number")
+                minus = statistics.median(values)
+            scale = float(str(item.get("scale", 1.0)))
+            terms.append(Term(column, minus, scale, float(str(item.get("divide", 1.0)))))
+        return cls(tuple(terms))
+
+    def of_rows(self, table: Table) -> Iterator[tuple[int, list[str], float]]:
+        """(line, cells, W) of each row; NaN where a term is missing."""
+        places = [(term, table.place(term.column)) for term in self.terms]
+        for line, cells in table.rows:
+            watts = 1.0
+            for term, place in places:
+                watts *= term.scale * (table.number(cells[place]) - term.minus) / term.divide
+            yield line, cells, watts

@@ -1,0 +1,123 @@
+"""What a PTS result file tells of a trial beside its bandwidth: its phases, the drive's state.
+
+`python -m eeio.importing_pts PROFILE PRESET HOME FOLDER` is called by the power session when a
+trial has ended; HOME is PTS's install folder of the profile, FOLDER holds the tool's output and its
+capture.json. It prints an object:
+
+    {"phases": [...], "context": [...], "notes": [...], "device", "device_reason",
+     "disk_cache_found"}
+
+which goes, with the energy of each phase, into the result file (`told` of a trial), where `told_of`
+and `phases` find it again. So the record of a trial has what `eeio run` would have recorded.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from eeio.profiles import profile as profiles
+from eeio.target import write_cache
+from eeio.target.filesystem import BlockDevice, backing_device, block_device
+from eeio_results import tools
+from eeio_results.composite import Entry
+from eeio_results.errors import EeioError, SchemaError
+from eeio_results.record import ContextValue, Phase, Run
+from eeio_results.tools.capture import Capture
+
+# presets.conf speaks with these to `eeio plan`, not to the profile.
+FORECAST_KEYS = ("passes_written", "memory_multiple")
+
+
+def tell(identifier: str, preset: str, home: Path, folder: Path) -> dict[str, Any]:
+    """What the trial whose output is in `folder` tells. Raises EeioError if it tells nothing."""
+    profile = profiles.find(identifier.rpartition("/")[2])
+    sizes = {k: v for k, v in profile.preset(preset).items() if k not in FORECAST_KEYS}
+    capture = Capture.load(folder)
+    capture = replace(capture, factors={**sizes, **capture.factors})
+    result = tools.parse(profile.tool, capture)
+    device, reason = _device(capture.factors, home)
+    return {
+        "phases": [asdict(phase) for phase in result.phases],
+        "context": [asdict(value) for value in result.context],
+        "notes": list(result.notes),
+        "device": device.name if device else None,
+        "device_reason": reason,
+        "disk_cache_found": write_cache.found(device) if device else None,
+    }
+
+
+def _device(factors: Mapping[str, str], home: Path) -> tuple[BlockDevice | None, str | None]:
+    """The block device that the trial's files lie on, or that it read and wrote itself."""
+    node = os.environ.get("EEIO_DEVICE")
+    if factors.get("level") == "device" and node:
+        return block_device(Path(node)), None
+    directory = os.environ.get("EEIO_DIRECTORY")
+    return backing_device(Path(directory) if directory else home)
+
+
+def telling(run: Run) -> dict[str, Any] | None:
+    """What a trial would have told to leave this record; nothing of one that failed."""
+    if run.validity:
+        return None
+    phases = [asdict(phase) for phase in run.phases]
+    for phase in phases:
+        phase["invalid"] = phase.pop("validity")
+    return {
+        "phases": phases,
+        "context": [asdict(value) for value in run.context],
+        "notes": list(run.notes),
+        "device": run.device,
+        "device_reason": run.device_reason,
+        "disk_cache_found": run.disk_cache_found,
+    }
+
+
+def told_of(entries: Sequence[Entry], trial: int) -> Mapping[str, Any]:
+    """What our module wrote of a trial; nothing in a file of plain PTS."""
+    for entry in entries:
+        runs = entry.own.get("told")
+        if isinstance(runs, list) and trial < len(runs) and isinstance(runs[trial], dict):
+            return dict(runs[trial])
+    return {}
+
+
+def with_told(run: Run, told: Mapping[str, Any]) -> Run:
+    """The run with the phases and the drive's state that were told of it, if they were."""
+    if not told or run.validity:
+        return run
+    try:
+        return replace(
+            run,
+            phases=tuple(_phase(body) for body in told["phases"]),
+            context=tuple(ContextValue(**body) for body in told["context"]),
+            notes=(*run.notes, *told["notes"]),
+            device=told["device"],
+            device_reason=told["device_reason"] or run.device_reason,
+            disk_cache_found=told["disk_cache_found"],
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise SchemaError(f"what the result file tells of a trial is damaged: {error}") from error
+
+
+def _phase(body: Mapping[str, Any]) -> Phase:
+    fields = {key: value for key, value in body.items() if key != "invalid"}
+    return Phase.from_json({**fields, "validity": body["invalid"]})
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Prints what a trial tells, as one line of JSON."""
+    try:
+        identifier, preset, home, folder = arguments
+        print(json.dumps(tell(identifier, preset, Path(home), Path(folder))))
+    except (EeioError, OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

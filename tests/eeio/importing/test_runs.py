@@ -1,0 +1,280 @@
+"""Campaigns made of other people's files: what is computed, and what is named."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.eeio.importing import made
+
+from eeio.errors import RefusedError
+from eeio.importing import mapping, runs
+from eeio.importing.imported import Imported
+from eeio_results.errors import EeioError
+
+
+def read(folder: Path, body: dict[str, Any] = made.MAP, **files: str) -> Imported:
+    (campaign,) = runs.read(mapping.load(made.write(folder, body, **files)), folder)
+    return campaign
+
+
+def changed(**campaign: Any) -> dict[str, Any]:
+    body = copy.deepcopy(made.MAP)
+    body["campaigns"][0] |= campaign
+    return body
+
+
+def test_power_is_the_mean_of_the_samples_scaled_as_the_map_says(tmp_path: Path) -> None:
+    campaign = read(tmp_path)
+    first, second = campaign.runs
+    (phase,) = first.phases
+    system, device = phase.energy
+    assert phase.bandwidth_bytes_per_s == 1e6
+    assert (first.experiment.operation, first.experiment.request_size_bytes) == ("write", 32768)
+    assert first.experiment.cache.buffer == "off"
+    # 10 x 1.0 x 2.0 / 2 and 10 x 1.0 x 3.0 / 2
+    assert system.power_w == 12.5
+    assert system.energy_j == 25.0
+    assert system.coverage == 0.5
+    # 5 x (2.7 - 2.5) and 5 x 0
+    assert device.power_w == pytest.approx(0.5)
+    assert device.uncertainty_j == pytest.approx(0.1)
+    assert second.phases[0].energy[0].power_w == 20.0
+    assert [reading.power_w for reading in campaign.idle] == [2.5]
+    assert campaign.idle_watts == {"system": [2.5]}
+
+
+def test_no_accuracy_no_uncertainty(tmp_path: Path) -> None:
+    system = read(tmp_path).runs[0].phases[0].energy[0]
+    assert system.uncertainty_j is None
+    assert "accuracy" in system.reasons[0]
+
+
+def test_a_sentinel_is_a_missing_sample_and_is_named(tmp_path: Path) -> None:
+    campaign = read(tmp_path)
+    device = campaign.runs[1].phases[0].energy[1]
+    assert not device.valid
+    assert (device.power_w, device.lost) == (None, 1)
+    assert any("1 samples of device power without a value" in r for r in campaign.remarks)
+
+
+def test_zero_power_is_invalid_with_its_reason(tmp_path: Path) -> None:
+    campaign = read(tmp_path, power=made.POWER.replace("write;32;0;2;2,0;2,0", "write;32;0;2;0;0"))
+    system = campaign.runs[1].phases[0].energy[0]
+    assert not system.valid
+    assert "0 W" in system.reasons[0]
+
+
+def test_an_unknown_word_is_named_with_its_line(tmp_path: Path) -> None:
+    campaign = read(tmp_path, runs=made.RUNS + "erase;32;0;1;1;1;1\n")
+    assert len(campaign.runs) == 2
+    assert any("runs.csv:4" in r and "'erase'" in r for r in campaign.remarks)
+
+
+def test_the_same_run_twice_counts_once_when_it_is_the_same(tmp_path: Path) -> None:
+    campaign = read(tmp_path, runs=made.RUNS + "write;32;0;2;1200000;2400000;2.0\n")
+    assert [run.validity for run in campaign.runs] == [(), ()]
+    assert any("twice" in remark for remark in campaign.remarks)
+
+
+def test_the_same_run_with_two_values_is_not_used(tmp_path: Path) -> None:
+    campaign = read(tmp_path, runs=made.RUNS + "write;32;0;2;99;99;2.0\n")
+    assert campaign.runs[0].valid
+    assert "different values" in campaign.runs[1].validity[0]
+    assert campaign.runs[1].phases == ()
+
+
+@pytest.mark.parametrize("rate", ["0", "-1", "", "fast"])
+def test_a_bandwidth_that_is_none_makes_the_run_invalid(tmp_path: Path, rate: str) -> None:
+    campaign = read(tmp_path, runs=made.RUNS + f"read;32;0;1;{rate};5;2.0\n")
+    bad = next(run for run in campaign.runs if run.experiment.operation == "read")
+    assert "bandwidth" in bad.validity[0]
+
+
+def test_unequal_and_few_repetitions_are_named(tmp_path: Path) -> None:
+    campaign = read(tmp_path, runs=made.RUNS + "read;32;0;1;5;5;2.0\n")
+    words = " ".join(campaign.remarks)
+    assert "sequential read 32768 B, buffer off: 1 repetitions where others have 2" in words
+    assert "only 2 repetitions" in words
+
+
+def test_what_the_map_leaves_out_is_counted(tmp_path: Path) -> None:
+    body = changed(leave_out=[{"factors": {"operation": "read"}, "reason": "not wanted"}])
+    campaign = read(tmp_path, body, runs=made.RUNS + "read;32;1;1;5;5;2.0\n")
+    assert len(campaign.runs) == 2
+    assert "1 runs with operation=read left out: not wanted" in campaign.remarks
+
+
+def test_remarks_name_files_within_the_folder(tmp_path: Path) -> None:
+    campaign = read(tmp_path, runs=made.RUNS + "erase;32;0;1;1;1;1\n")
+    assert not any(str(tmp_path) in remark for remark in campaign.remarks)
+
+
+def test_a_machine_says_what_the_map_does_not_tell(tmp_path: Path) -> None:
+    machine = read(tmp_path).machine
+    assert (machine.hostname, machine.device) == ("board", "sda")
+    assert machine.missing["cpu_model"] == "the map does not tell"
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({"runs": ""}, "runs.csv: empty"),
+        ({"runs": "op;kb;cache;rep;rate;bytes;s\n"}, "a header and no row"),
+        ({"runs": made.RUNS + "write;32\n"}, "runs.csv:4: 2 cells"),
+        ({"runs": made.RUNS.replace("rate", "speed")}, "no column 'rate'"),
+        ({"power": made.POWER.replace(";v;", ";x;")}, "no column 'v'"),
+        ({"zero": "d\nOL\n"}, "has no number"),
+        ({"runs": made.FACTORS + ";rate;bytes;s\nerase;32;0;1;1;1;1\n"}, "no run in it"),
+    ],
+)
+def test_files_that_are_not_what_the_map_says(
+    tmp_path: Path, files: dict[str, str], words: str
+) -> None:
+    with pytest.raises(EeioError, match=words):
+        read(tmp_path, **files)
+
+
+def test_a_folder_without_the_files_is_refused(tmp_path: Path) -> None:
+    path = made.write(tmp_path)
+    (tmp_path / "runs.csv").unlink()
+    with pytest.raises(RefusedError, match="holds none of the files"):
+        runs.read(mapping.load(path), tmp_path)
+    with pytest.raises(RefusedError, match="no such folder"):
+        runs.read(mapping.load(path), tmp_path / "nowhere")
+
+
+def test_one_missing_campaign_of_two_is_a_remark(tmp_path: Path) -> None:
+    body = copy.deepcopy(made.MAP)
+    other = copy.deepcopy(body["campaigns"][0])
+    other["name"], other["runs"]["table"] = "other", "other.csv"
+    body["campaigns"].append(other)
+    campaign = read(tmp_path, body)
+    assert "other: other.csv is missing" in campaign.remarks[-1]
+
+
+LOG = """\
+write_32_0_1
+start
+Qui Ago 17 21:43:09 BRT 2017
+end
+Qui Ago 17 21:43:11 BRT 2017
+write_32_0_2
+start
+Qui Ago 17 21:44:09 BRT 2017
+end
+Qui Ago 17 21:44:11 BRT 2017
+"""
+SCOPE = (
+    "Model;DSO;\r\n;;\r\nTime (s);Watt;\r\n"
+    + "".join(
+        f"2017-08-17 21:{minute}:{second:02}.{half}00;{watt},0;\r\n"
+        for minute, watt in ((43, 10), (44, 20))
+        for second in range(8, 14)
+        for half in (0, 5)
+    )
+)  # fmt: skip
+NAME = r"(?P<operation>[a-z]+)_(?P<size>\d+)_(?P<cache>\d)_(?P<repetition>\d+)"
+
+
+def _logged(**power: Any) -> dict[str, Any]:
+    source = {
+        "domain": "system", "meter": "scope", "csv": "scope.csv",
+        "map": "time:Time (s)+power_w:Watt", "tz": "America/Sao_Paulo", **power,
+    }  # fmt: skip
+    return changed(log={"file": "log.csv", "name": NAME}, power=[source])
+
+
+def test_a_log_with_times_is_cut_by_the_runs_of_another_log(tmp_path: Path) -> None:
+    campaign = read(tmp_path, _logged(mean="samples"), log=LOG, scope=SCOPE)
+    readings = [run.phases[0].energy[0] for run in campaign.runs]
+    assert [reading.power_w for reading in readings] == [10.0, 20.0]
+    # 2 s with both ends: 09.0, 09.5, 10.0, 10.5, 11.0
+    assert [reading.samples for reading in readings] == [5, 5]
+    assert [run.duration_s for run in campaign.runs] == [2.0, 2.0]
+    assert campaign.runs[0].started_utc == "2017-08-18T00:43:09+00:00"
+
+
+def test_the_clock_of_the_log_may_be_ahead(tmp_path: Path) -> None:
+    campaign = read(tmp_path, _logged(mean="samples", offset_s=60.0), log=LOG, scope=SCOPE)
+    first, second = campaign.runs
+    assert first.phases[0].energy[0].power_w == 20.0
+    assert second.phases[0].energy[0].reasons == ("no sample of this run in scope.csv",)
+    assert "scope.csv: no sample during write_32_0_2" in campaign.remarks
+
+
+def test_a_mean_over_time_holds_each_value_until_the_next(tmp_path: Path) -> None:
+    uneven = (
+        "Time (s);Watt\r\n2017-08-17 21:43:09.000;10\r\n2017-08-17 21:43:10.500;30\r\n"
+        "2017-08-17 21:44:10.000;5\r\n"
+    )
+    campaign = read(tmp_path, _logged(mean="time"), log=LOG, scope=uneven)
+    # 1.5 s of 10 W and 0.5 s of 30 W; then the only value for the whole run.
+    assert [r.phases[0].energy[0].power_w for r in campaign.runs] == [15.0, 5.0]
+    assert campaign.runs[0].phases[0].energy[0].largest_gap_s == 1.5
+
+
+def test_idle_samples_before_the_first_run(tmp_path: Path) -> None:
+    body = _logged(mean="samples", idle_until="2017-08-17 21:43:08.5")
+    campaign = read(tmp_path, body, log=LOG, scope=SCOPE)
+    assert campaign.idle_watts["system"] == [10.0, 10.0]
+
+
+def test_a_run_of_the_log_without_a_result_is_named(tmp_path: Path) -> None:
+    extra = LOG + "read_32_0_1\nstart\nThu Aug 17 21:45:09 BRT 2017\nend\n" \
+        "Thu Aug 17 21:45:11 BRT 2017\n"  # fmt: skip
+    campaign = read(tmp_path, _logged(mean="samples"), log=extra, scope=SCOPE)
+    bad = next(run for run in campaign.runs if run.experiment.operation == "read")
+    assert "there is no result of it" in bad.validity[0]
+
+
+def test_spans_without_a_tool(tmp_path: Path) -> None:
+    spans = (
+        "when;test;w\n2026-01-31 12:00:00;t1;5\n2026-01-31 12:00:10;t1;6\n"
+        "2026-01-31 12:01:00;t2;7\n2026-01-31 12:01:08;t2;9\n"
+    )
+    body = changed(
+        factors={"level": "filesystem", "operation": "write", "spatiality": "sequential"},
+        runs={"spans": "spans.csv", "run": "test", "time": "when", "tz": "UTC",
+              "name": r"t(?P<repetition>\d)"},
+        power=[{"domain": "system", "meter": "m", "csv": "spans.csv", "mean": "samples",
+                "map": "time:when+power_w:w", "tz": "UTC"}],
+    )  # fmt: skip
+    campaign = read(tmp_path, body, spans=spans)
+    assert [run.phases[0].bandwidth_bytes_per_s for run in campaign.runs] == [None, None]
+    assert [run.phases[0].energy[0].power_w for run in campaign.runs] == [5.5, 8.0]
+    assert [run.duration_s for run in campaign.runs] == [10.0, 8.0]
+
+
+def test_processor_columns_of_a_table(tmp_path: Path) -> None:
+    cpu = made.FACTORS + ";cpu;f0;f1\nwrite;32;0;1;50;1000;3000\nwrite;32;0;1;x;2000;\n"
+    body = changed(
+        processor={"table": "cpu.csv", "use_percent": "cpu", "frequency_mhz": ["f0", "f1"]}
+    )
+    first, second = read(tmp_path, body, cpu=cpu).runs
+    assert first.processor is not None
+    assert first.processor.times_s == (0.0, 1.0)
+    assert first.processor.use == (0.5, None)
+    assert first.processor.frequency_hz == (2e9, 2e9)
+    assert second.processor is None
+
+
+def test_blocks_of_frequencies(tmp_path: Path) -> None:
+    start = 1503016989  # the log's first run, 00:43:09 UTC
+    blocks = f"{start}\n" + "1000\n3000\n" * 2 + f"2000\n2000\n2000\n2000\n{start + 4}\n"
+    body = _logged(mean="samples") | {}
+    body["campaigns"][0]["processor"] = {"blocks": "blocks.csv", "values_per_sample": 2}
+    campaign = read(tmp_path, body, log=LOG, scope=SCOPE, blocks=blocks)
+    series = campaign.runs[0].processor
+    assert series is not None
+    assert series.times_s == (0.0, 1.0, 2.0)
+    assert series.frequency_hz == (2e9, 2e9, 2e9)
+    assert "use" in series.missing
+
+
+@pytest.mark.parametrize("text", ["1 2 3", "1503016989 5 6", "1503016989 1 2 3 1503016990", ""])
+def test_torn_blocks_are_refused(tmp_path: Path, text: str) -> None:
+    body = _logged(mean="samples")
+    body["campaigns"][0]["processor"] = {"blocks": "blocks.csv", "values_per_sample": 2}
+    with pytest.raises(EeioError, match=r"blocks\.csv"):
+        read(tmp_path, body, log=LOG, scope=SCOPE, blocks=text)

@@ -1,0 +1,199 @@
+"""Import, compare, figures, guideline and replicate as a user types them."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.conftest import Eeio
+from tests.eeio.importing import made
+from tests.published import PAVAN, needs_pavan
+
+
+def _fast_and_slow(folder: Path) -> Path:
+    """Two machines, reads and writes, eight repetitions each, made by rule."""
+    body = json.loads(json.dumps(made.MAP))
+    first = body["campaigns"][0]
+    second = json.loads(json.dumps(first))
+    for campaign, host, scale, watts in ((first, "big", 8.0, 40), (second, "small", 1.0, 4)):
+        campaign["name"] = host
+        campaign["machine"]["hostname"] = host
+        campaign["machine"]["device"] = f"disk-of-{host}"
+        campaign["runs"]["table"] = f"{host}.csv"
+        campaign["power"] = [
+            {
+                "domain": "system", "meter": "scope", "table": f"{host}-power.csv",
+                "watts": [{"column": "w"}], "idle": {"operation": "idle"},
+            }
+        ]  # fmt: skip
+        rows, samples = [], ["idle;0;0;1;" + str(watts / 2)]
+        for operation, factor in (("read", 2.0), ("randread", 1.0)):
+            for repetition in range(1, 9):
+                key = f"{operation};32;0;{repetition}"
+                rate = scale * factor * (1e6 + 1e3 * repetition)
+                rows.append(f"{key};{rate};{rate};1.0")
+                samples.append(f"{key};{watts + 0.1 * repetition}")
+        (folder / f"{host}.csv").write_text(
+            "\n".join([f"{made.FACTORS};rate;bytes;s", *rows]) + "\n"
+        )
+        (folder / f"{host}-power.csv").write_text("\n".join([f"{made.FACTORS};w", *samples]) + "\n")
+    body["campaigns"] = [first, second]
+    path = folder / "two.yaml"
+    path.write_text(yaml.safe_dump(body))
+    return path
+
+
+MIX = """\
+workload:
+- {operation: read, spatiality: sequential, request_size_bytes: 32k, cache: {buffer: off}, share: 1}
+"""
+
+
+@pytest.fixture
+def imported(home: Path, eeio: Eeio) -> Path:
+    done = eeio("import", "runs", "--map", str(_fast_and_slow(home)), str(home))
+    assert done.returncode == 0, done.stderr
+    assert "campaign two-big: 16 runs" in done.stdout
+    return home
+
+
+def test_compare(imported: Path, eeio: Eeio) -> None:
+    done = eeio("compare", "two-big", "two-small")
+    assert done.returncode == 0, done.stderr
+    assert "big instead of small: bandwidth up to 700 % higher" in done.stdout
+    assert "small instead of big: energy efficiency up to" in done.stdout
+    assert "Sequential instead of random access: bandwidth up to 100 % higher" in done.stdout
+    assert re.search(r"big disk-of-big +system +20 +40\.45 +20\.45", done.stdout)
+
+
+def test_compare_as_json(imported: Path, eeio: Eeio) -> None:
+    done = eeio("compare", "two-big", "two-small", "--format", "json", "--by", "spatiality",
+                "--normality")  # fmt: skip
+    body = json.loads(done.stdout)
+    assert [group["levels"] for group in body["groups"]] == [
+        {"spatiality": "sequential"}, {"spatiality": "random"},
+    ]  # fmt: skip
+    finding = next(
+        f for f in body["groups"][0]["findings"]
+        if (f["metric"], f["higher"]) == ("bandwidth_bytes_per_s", "big")
+    )  # fmt: skip
+    assert finding["largest"]["percent"] == pytest.approx(700)
+    low, high = finding["largest"]["interval_percent"]
+    assert low < 700 < high
+    assert finding["largest"]["lower"]["n"] == 8
+    assert body["normality"][0]["experiments"] == 4
+    assert body["idle_busy"][0]["idle_w"] == 20
+
+
+def test_guideline(imported: Path, eeio: Eeio) -> None:
+    (imported / "mix.yaml").write_text(MIX)
+    done = eeio(
+        "guideline", "--traditional", "two-big", "--low-power", "two-small",
+        "--workload", str(imported / "mix.yaml"), "--price-per-kwh", "0.3", "--years", "4",
+        "--traditional-price", "900", "--low-power-price", "80",
+        "--traditional-device-price", "0", "--low-power-device-price", "0",
+        "--format", "json", "--map", str(imported / "map.svg"),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    body = json.loads(done.stdout)["guideline"]
+    assert body["ratio"]["value"] == pytest.approx(8.0)
+    # 8 x 4.45 W for 40.45 W
+    assert body["deployments"][0]["power_change"]["value"] == pytest.approx(8 * 4.45 / 40.45 - 1)
+    assert body["traditional"]["idle_power_w"] == 20
+    assert body["deployments"][0]["money"] is not None
+    assert (imported / "map.svg").read_text().startswith("<")
+
+
+def test_figures(imported: Path, eeio: Eeio) -> None:
+    done = eeio("figures", "two-big", "two-small", "-o", str(imported / "out"))
+    assert done.returncode == 0, done.stderr
+    names = {path.name for path in (imported / "out").iterdir()}
+    assert names == {
+        "bandwidth-read.svg", "efficiency-read.svg", "power-system-read.svg", "idle-busy.svg",
+    }  # fmt: skip
+    assert "disk-of-small" in (imported / "out" / "bandwidth-read.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("compare", "two-big", "two-big"), 2, "named twice"),
+        (("compare", "nothing"), 2, "no campaign 'nothing'"),
+        (("compare", "two-big", "--where", "colour=red"), 2, "FACTOR=LEVEL"),
+        (("compare", "two-big", "--where", "size=9 MiB"), 2, "there is 32 KiB"),
+        (("compare", "two-big", "--alpha", "2"), 2, "between 0 and 1"),
+        (("import", "runs", "--map", "x.yaml"), 2, "DIR"),
+        (("import", "runs", "."), 2, "--map"),
+        (("import", "ccpe2017", "/nowhere"), 2, "no such folder"),
+        (("import", "nothing.xml", "."), 2, "unrecognized arguments: ."),
+        (("replicate", "pavan2018", "/nowhere"), 2, "no such folder"),
+    ],
+)
+def test_refused(imported: Path, eeio: Eeio, words: tuple[str, ...], code: int, said: str) -> None:
+    done = eeio(*words)
+    assert (done.returncode, said in done.stderr) == (code, True), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--years", "3"), "needs both"),
+        (("--domain", "dram"), "no experiment of fio"),
+        (("--tool", "iozone"), "no experiment of iozone"),
+    ],
+)
+def test_a_guideline_that_cannot_be_had(
+    imported: Path, eeio: Eeio, options: tuple[str, ...], said: str
+) -> None:
+    (imported / "mix.yaml").write_text(MIX)
+    done = eeio(
+        "guideline", "--traditional", "two-big", "--low-power", "two-small",
+        "--workload", str(imported / "mix.yaml"), *options,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_a_name_that_is_taken_is_refused_before_anything_is_written(
+    imported: Path, eeio: Eeio
+) -> None:
+    results = imported / "data" / "eeio" / "results"
+    shutil.rmtree(results / "two-big")
+    done = eeio("import", "runs", "--map", str(imported / "two.yaml"), str(imported))
+    assert done.returncode == 2
+    assert not (results / "two-big").exists()
+    again = eeio(
+        "import", "runs", "--map", str(imported / "two.yaml"), str(imported), "--name", "x"
+    )
+    assert again.returncode == 0
+    assert "campaign x-small" in again.stdout
+
+
+@needs_pavan
+def test_replicate(home: Path, eeio: Eeio) -> None:
+    done = eeio("replicate", "pavan2018", str(PAVAN), "--format", "json")
+    assert done.returncode == 0, done.stderr
+    body = json.loads(done.stdout)
+    verdicts = [claim["verdict"] for claim in body["claims"]]
+    assert len(verdicts) >= 160
+    assert verdicts.count("match") + verdicts.count("truncated") >= 140
+    assert "left out" in done.stderr
+
+
+@needs_pavan
+def test_a_machine_of_the_paper_against_another(home: Path, eeio: Eeio) -> None:
+    done = eeio("import", "ccpe2017", str(PAVAN))
+    assert done.returncode == 0, done.stderr
+    (home / "mix.yaml").write_text(MIX)
+    done = eeio(
+        "guideline", "--traditional", "ccpe2017-pc-hdd1", "ccpe2017-pc-hdd2",
+        "--low-power", "ccpe2017-mpsoc-ssd1", "ccpe2017-mpsoc-ssd2",
+        "--workload", str(home / "mix.yaml"), "--choice", "best-worst", "--format", "json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    # The 1.4 servers of section 7.
+    assert json.loads(done.stdout)["guideline"]["ratio"]["value"] == pytest.approx(1.4298, abs=1e-4)
+    done = eeio("report", "ccpe2017-pc-ssd1")
+    assert "Agilent DSO6014A" in done.stdout

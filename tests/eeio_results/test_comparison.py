@@ -1,0 +1,202 @@
+"""Differences between experiments: which pairs, how large, how sure; on values made by hand."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from eeio_results import comparison
+from eeio_results.comparison import BANDWIDTH, EFFICIENCY, POWER, Cell
+from eeio_results.record import CacheLayers, Machine, Phase, Run
+from eeio_results.report import comparison as report
+from eeio_results.store import Campaign
+from tests.eeio_results.made import EXPERIMENT, MACHINE, body, energy, phase, run
+
+SYSTEM = POWER["system"]
+
+
+def cell(values: Sequence[float], **levels: str) -> Cell:
+    factors = {
+        "machine": "A", "device": "sda", "type": "SSD", "level": "filesystem", "tool": "fio",
+        "target": "file", "operation": "read", "spatiality": "sequential", "size": "4 KiB",
+        "buffer": "off", "disk": "as found", "api": "posix", "processes": "1", "phase": "read",
+        "arguments": "",
+    }  # fmt: skip
+    return Cell({**factors, **levels}, {BANDWIDTH: tuple(values)})
+
+
+def spread(middle: float, n: int = 10) -> list[float]:
+    """Distinct values around a median."""
+    return [middle * (1 + 0.001 * (place - (n - 1) / 2)) for place in range(n)]
+
+
+def campaign(
+    name: str = "c", machine: Machine = MACHINE, runs: Sequence[Run] = (), idle_w: float = 10.0
+) -> Campaign:
+    from pathlib import Path
+
+    experiments = list({r.experiment.id: r.experiment for r in runs}.values())
+    return Campaign(
+        Path(name), body(name, len(runs), *experiments), machine, (energy(idle_w),), None,
+        tuple(runs),
+    )  # fmt: skip
+
+
+def test_a_cell_holds_the_valid_repetitions() -> None:
+    runs = [
+        run(0, (phase(10.0, (energy(2.0),)),)),
+        run(1, (phase(20.0, (energy(None, reasons=("broken",)),)),)),
+        run(2, (phase(99.0, validity=("clock",)),)),
+        run(3, (phase(99.0),), validity=("failed",)),
+    ]
+    (found,) = comparison.cells_of(campaign(runs=runs))
+    assert found.values[BANDWIDTH] == (10.0, 20.0)
+    assert found.values[SYSTEM] == (2.0,)
+    assert found.values[EFFICIENCY] == (5.0,)
+    assert found.invalid_runs == 2
+    assert found.factors["type"] == "SSD"
+    assert found.factors["size"] == "4 KiB"
+
+
+def test_a_modelled_power_is_never_compared() -> None:
+    (found,) = comparison.cells_of(
+        campaign(runs=[run(0, (phase(1.0, (energy(5.0, "modelled"),)),))])
+    )
+    assert SYSTEM not in found.values
+    assert "modelled" in found.reasons[SYSTEM]
+    assert EFFICIENCY not in found.values
+
+
+def test_a_pair_differs_in_the_named_factor_alone() -> None:
+    cells = [
+        cell([1], buffer="off"), cell([2], buffer="on"),
+        cell([3], buffer="off", size="4 MiB"), cell([4], buffer="on", size="4 MiB"),
+        cell([5], buffer="on", size="4 MiB", spatiality="random"),
+    ]  # fmt: skip
+    found = comparison.pairs(cells, {"buffer": "on"}, {"buffer": "off"})
+    assert [(a.values[BANDWIDTH], b.values[BANDWIDTH]) for a, b in found] == [
+        ((2,), (1,)), ((4,), (3,)),
+    ]  # fmt: skip
+
+
+def test_another_kind_of_drive_is_another_drive() -> None:
+    cells = [cell([1], device="hdd1", type="HDD"), cell([2], device="hdd2", type="HDD"),
+             cell([3], device="ssd1"), cell([4], device="ssd2")]  # fmt: skip
+    assert len(list(comparison.pairs(cells, {"type": "SSD"}, {"type": "HDD"}))) == 4
+
+
+def test_machines_with_drives_of_their_own_are_compared_with_them() -> None:
+    cells = [cell([1], machine="A", device="sda"), cell([2], machine="B", device="nvme0n1")]
+    assert len(list(comparison.pairs(cells, {"machine": "A"}, {"machine": "B"}))) == 1
+
+
+def test_machines_that_share_drives_are_compared_drive_by_drive() -> None:
+    cells = [
+        cell([1], machine=machine, device=device)
+        for machine in ("A", "B")
+        for device in ("d1", "d2")
+    ]
+    found = list(comparison.pairs(cells, {"machine": "A"}, {"machine": "B"}))
+    assert [(a.factors["device"], b.factors["device"]) for a, b in found] == [
+        ("d1", "d1"), ("d2", "d2"),
+    ]  # fmt: skip
+
+
+def test_the_largest_confirmed_difference() -> None:
+    cells = [
+        cell(spread(100), buffer="off"), cell(spread(150), buffer="on"),
+        cell(spread(100), buffer="off", size="4 MiB"), cell(spread(300), buffer="on", size="4 MiB"),
+        # The largest of all, but with values that overlap: not confirmed.
+        cell([100, 1, 2, 3], buffer="off", size="8 KiB"),
+        cell([1000, 0.5, 1.5, 2000], buffer="on", size="8 KiB"),
+    ]  # fmt: skip
+    found = comparison.findings(cells, factors=("buffer",), metrics=(BANDWIDTH,))
+    up = next(f for f in found if f.higher == "on")
+    assert (up.pairs, up.confirmed) == (3, 2)
+    assert up.largest is not None
+    assert up.largest.percent == pytest.approx(200.0)
+    assert up.largest.higher.factors["size"] == "4 MiB"
+    down = next(f for f in found if f.higher == "off")
+    assert (down.confirmed, down.largest) == (0, None)
+
+
+def test_three_repetitions_confirm_nothing_and_it_is_said() -> None:
+    cells = [cell([1, 2, 3], buffer="off"), cell([10, 20, 30], buffer="on")]
+    (up, _) = sorted(
+        comparison.findings(cells, factors=("buffer",), metrics=(BANDWIDTH,)),
+        key=lambda f: f.higher != "on",
+    )
+    assert (up.confirmed, up.too_few) == (0, 1)
+    assert "too small to tell" in report.sentence(up)
+
+
+def test_more_than_two_levels_are_compared_by_dunn() -> None:
+    cells = [cell(spread(v), size=size) for v, size in ((1, "1 KiB"), (2, "2 KiB"), (9, "4 KiB"))]
+    found = comparison.findings(cells, "none", factors=("size",), metrics=(BANDWIDTH,))
+    p = {(f.higher, f.lower): f.largest.p for f in found if f.largest is not None}
+    # Mean ranks of three separate groups of ten: 5.5, 15.5, 25.5; neighbours have z = 2.54.
+    assert p["2 KiB", "1 KiB"] == pytest.approx(0.0111, abs=1e-4)
+    assert p["4 KiB", "1 KiB"] == pytest.approx(3.8e-7, rel=0.05)
+
+
+def test_a_factor_in_the_papers_sentence() -> None:
+    cells = [cell(spread(100e6), buffer="off"), cell(spread(150e6), buffer="on")]
+    (up,) = [f for f in comparison.findings(cells, metrics=(BANDWIDTH,)) if f.higher == "on"]
+    words = report.sentence(up)
+    assert words.startswith("Using the buffer cache: bandwidth up to 50 % higher (p = ")
+    assert "A sda: sequential read, 4 KiB, 150 against 100 MB/s" in words
+    assert words.endswith("confirmed in 1 of 1 pairs.")
+
+
+def test_what_one_machine_lacks_is_named() -> None:
+    cells = [cell([1]), cell([1], size="4 MiB"), cell([1], machine="B", device="sdb")]
+    assert comparison.unmatched(cells) == [
+        "B has no sequential read, 4 MiB, buffer off, filesystem, fio, file"
+    ]
+
+
+def _powers(system: float, package: float, device: float) -> tuple[Phase, ...]:
+    readings = (
+        energy(system), energy(package, domain="package"), energy(device, domain="device"),
+    )  # fmt: skip
+    return (phase(1e6, readings),)
+
+
+def test_where_the_extra_power_goes() -> None:
+    small = replace(EXPERIMENT, request_size_bytes=512)
+    runs = [
+        run(0, _powers(50, 30, 1)),
+        replace(run(1, _powers(60, 35, 2), experiment=small), repetition=1),
+    ]
+    made = replace(
+        campaign(runs=runs),
+        idle=(energy(20), energy(5, domain="package"), energy(0.5, domain="device")),
+    )
+    found = {i.domain: i for i in comparison.idle_and_busy(made, comparison.cells_of(made))}
+    assert (found["system"].idle_w, found["system"].busy_w) == (20, 60)
+    assert found["package"].extra_w == 30
+    assert found["device"].extra_w == 1.5
+    # 60 - 35 - 2 over 20 - 5 - 0.5
+    assert found["rest"].extra_w == pytest.approx(23 - 14.5)
+
+
+def test_without_idle_there_is_no_extra_and_it_says_why() -> None:
+    made = replace(campaign(runs=[run(0, _powers(50, 30, 1))]), idle=(), idle_reason="no meter")
+    found = comparison.idle_and_busy(made, comparison.cells_of(made))
+    assert [item.extra_w for item in found] == [None] * 4
+    assert found[0].reason == "no meter"
+
+
+def test_two_campaigns_of_one_machine_are_called_by_their_names() -> None:
+    other = replace(MACHINE, hostname="other")
+    campaigns = [campaign("before"), campaign("after"), campaign("c", other)]
+    assert comparison.machine_names(campaigns) == ["before", "after", "other"]
+
+
+def test_a_write_cache_that_was_only_found_keeps_no_experiments_apart() -> None:
+    found = [replace(run(0, (phase(1.0),)), disk_cache_found=state) for state in ("on", "off")]
+    cells = [comparison.cells_of(campaign(runs=[r]))[0] for r in found]
+    assert cells[0].factors == cells[1].factors
+    asked = replace(EXPERIMENT, cache=CacheLayers("off", "on"))
+    (switched,) = comparison.cells_of(campaign(runs=[run(0, (phase(1.0),), asked)]))
+    assert switched.factors["disk"] == "on"

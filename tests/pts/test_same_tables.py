@@ -1,0 +1,94 @@
+"""A campaign run by PTS and the same one run by `eeio run` give the same tables."""
+
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eeio import paths
+from eeio.cli import main
+from eeio_results import characterization, store
+from tests.pts.harness import ROOT, PtsHome, running
+
+FS = "level=filesystem"
+DIRECT = "request_size=4m buffer=off file_size=512m"
+TESTS = (
+    ("fio", "eeio-fio-1.0.0", f"{FS} operation=read spatiality=sequential {DIRECT}"),
+    ("fio", "eeio-fio-1.0.0",
+     f"{FS} operation=mixed spatiality=random request_size=32k buffer=on file_size=64m"),
+    ("iozone", "eeio-iozone-1.0.0", f"{FS} operation=write spatiality=sequential {DIRECT}"),
+    ("iozone", "eeio-iozone-1.0.0", f"{FS} operation=mixed spatiality=random {DIRECT}"),
+    ("bonnie++", "eeio-bonnie-1.0.0",  # the preset's 1 GiB: less is too fast for it
+     f"{FS} operation=mixed spatiality=sequential request_size=64k buffer=off"),
+)  # fmt: skip
+HERE = [test for test in TESTS if shutil.which(test[0])]
+
+pytestmark = [
+    pytest.mark.pts,
+    pytest.mark.tools,
+    pytest.mark.skipif(not HERE, reason="no fio, iozone or bonnie++: scripts/setup installs them"),
+]
+
+
+def rows(name: str) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """The characterization of a campaign, by what tells its rows apart."""
+    campaign = store.load(paths.results_root() / name)
+    found = {}
+    for row in characterization.characterize(campaign):
+        if row.experiment is not None:
+            body = row.to_json()
+            cache = (body["cache"]["buffer"], body["cache"]["disk"])
+            found[(row.experiment.id, row.phase, row.operation, row.spatiality, *cache)] = body
+    return found
+
+
+@pytest.fixture
+def both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
+    """The same small suite on the same meter, by PTS and by ourselves."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "xdg"))
+    home = PtsHome(tmp_path / "home")
+    for profile in sorted({test[1] for test in HERE}):
+        home.add_profile(ROOT / "test-profiles" / profile)
+    executes = [(test, words, f"Test {k}") for k, (_, test, words) in enumerate(HERE)]
+    suite = home.add_suite("eeio-two", executes)
+    shutil.copy(ROOT / "suites/eeio-suite/protocol.yaml", suite)
+    (tmp_path / "files").mkdir()
+    meter = f"rapl,root={tmp_path}/rapl"
+    with running(sys.executable, "-m", "tests.pts.meter", str(tmp_path / "rapl")):
+        deadline = time.monotonic() + 20
+        while not (tmp_path / "rapl/intel-rapl:0/energy_uj").exists():
+            assert time.monotonic() < deadline, "the simulated meter did not start"
+            time.sleep(0.02)
+        done = home.run(
+            "benchmark", "eeio-two", timeout_s=300,
+            environment={
+                "EEIO_PRESET": "quick", "EEIO_IDLE_S": "0.5", "TEST_RESULTS_NAME": "t",
+                "TEST_RESULTS_IDENTIFIER": "here", "EEIO_METER": meter, "FORCE_TIMES_TO_RUN": "2",
+                "EEIO_DIRECTORY": str(tmp_path / "files"),
+            },
+        )  # fmt: skip
+        assert done.returncode == 0, done.output[-3000:]
+        code = main(
+            ["run", str(suite), "--preset", "quick", "--directory", str(tmp_path / "files"),
+             "--meter", meter, "--repetitions", "2", "--idle", "0.5", "--name", "ours"]
+        )  # fmt: skip
+        assert code in (0, 3)
+    assert main(["import", str(home.result("t")), "--name", "theirs"]) == 0
+    return "ours", "theirs"
+
+
+def test_both_ways_give_the_same_tables(both: tuple[str, str]) -> None:
+    ours, theirs = (rows(name) for name in both)
+    assert set(ours) == set(theirs)
+    for key, row in ours.items():
+        other = theirs[key]
+        for column in ("level", "tool", "target", "processes", "request_size_bytes", "cache", "n"):
+            assert row[column] == other[column], (key, column, other["reasons"])
+        assert row["energy_kind"] == other["energy_kind"] == "measured"
+        domains = [[d["power_domain"] for d in body["domains"]] for body in (row, other)]
+        assert domains[0] == domains[1]
+        for body in (row, other):
+            assert body["power_w"]["median"] == pytest.approx(80, rel=0.2)

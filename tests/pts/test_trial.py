@@ -1,0 +1,192 @@
+"""What a trial's output tells: kept with the times it came, read, and taken from result files."""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eeio import importing_pts
+from eeio_power.errors import PowerError
+from eeio_power.simulators.powercap import FakeRapl
+from eeio_power.trial import OutputFolder, told
+from eeio_results.composite import Entry
+from eeio_results.errors import EeioError, SchemaError
+from eeio_results.record import CacheLayers, Experiment, Run
+from eeio_results.tools.capture import Capture
+
+# As a tool writes: a piece, a pause, another piece; then the file of its own that says it all.
+TOOL = """
+import sys, time
+from pathlib import Path
+folder = Path(sys.argv[1])
+with (folder / "stderr.txt").open("w") as words:
+    for word in ("Writing intelligently...", "done\\n"):
+        words.write(word)
+        words.flush()
+        time.sleep(0.3)
+"""
+
+
+def test_output_is_stamped_as_it_comes(tmp_path: Path) -> None:
+    output = OutputFolder(tmp_path / "now")
+    output.begin()
+    start_s = time.monotonic()
+    subprocess.run([sys.executable, "-c", TOOL, str(tmp_path / "now")], check=True, timeout=30)
+    end_s = time.monotonic()
+    kept = output.keep("00003", {"buffer": "off"}, start_s, end_s, time.time() - 1)
+    capture = Capture.load(kept)
+    assert kept == tmp_path / "00003" and not (tmp_path / "now").exists()
+    assert capture.factors == {"buffer": "off"}
+    assert [(s.stream, s.end_offset) for s in capture.stamps] == [("stderr", 24), ("stderr", 29)]
+    first_s, second_s = (stamp.monotonic_s for stamp in capture.stamps)
+    assert start_s < first_s < second_s < end_s
+    assert second_s - first_s == pytest.approx(0.3, abs=0.1)
+    output.begin()
+    assert list((tmp_path / "now").iterdir()) == []
+    output.end()
+    output.end()
+
+
+def test_a_command_that_fails_is_told_with_its_last_words(tmp_path: Path) -> None:
+    say = [sys.executable, "-c"]
+    assert told([*say, "print('{\"phases\": []}')"], tmp_path) == {"phases": []}
+    with pytest.raises(PowerError, match="no such thing"):
+        told([*say, "raise SystemExit('no such thing')"], tmp_path)
+    with pytest.raises(PowerError, match="exit code 0"):
+        told([*say, "print('[]')"], tmp_path)
+    with pytest.raises(PowerError, match="Expecting value"):
+        told([*say, "print('rubbish')"], tmp_path)
+    with pytest.raises(PowerError, match="nowhere"):
+        told(["/nowhere/python"], tmp_path)
+
+
+TELL = """
+import json, sys
+from pathlib import Path
+capture = json.loads((Path(sys.argv[1]) / "capture.json").read_text())
+print(json.dumps({"phases": [{"name": "x", "start_s": 0.1, "end_s": 0.4},
+                             {"name": "y", "start_s": None, "end_s": None}],
+                  "factors": capture["factors"]}))
+"""
+
+
+def test_the_session_gives_each_phase_its_energy(tmp_path: Path) -> None:
+    with (
+        FakeRapl(tmp_path / "rapl", power_w=lambda _: 50.0),
+        subprocess.Popen(
+            [sys.executable, "-m", "eeio_power.session", "--samples", str(tmp_path / "s.gz"),
+             "--meter", f"rapl,root={tmp_path}/rapl"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        ) as process,
+    ):  # fmt: skip
+        assert process.stdin is not None and process.stdout is not None
+
+        def ask(request: object) -> dict[str, Any]:
+            assert process.stdin is not None and process.stdout is not None
+            process.stdin.write(json.dumps(request) + "\n")
+            process.stdin.flush()
+            return dict(json.loads(process.stdout.readline()))
+
+        process.stdout.readline()
+        now = str(tmp_path / "now")
+        answers = []
+        for tell in ([sys.executable, "-c", TELL], ["/nowhere/eeio"]):
+            assert ask({"do": "begin", "output": now, "arguments": "a=1 'b=2 3' c"}) == {}
+            start_s = time.monotonic()
+            with subprocess.Popen(["sleep", "0.6"]) as tool:
+                ask({"do": "watch", "pid": tool.pid, "start_s": start_s})
+            answers.append(ask({"do": "end", "keep": "00000", "tell": tell}))
+        process.stdin.close()
+        assert process.wait(20) == 0
+    good, bad = answers
+    x, y = good["told"]["phases"]
+    assert good["told"]["factors"] == {"a": "1", "b": "2 3"}
+    assert sum(reading["energy_j"] for reading in x["energy"]) == pytest.approx(15, rel=0.2)
+    assert y["energy"] == []
+    assert "told" not in bad and "/nowhere/eeio" in bad["not_told"]
+    assert bad["readings"], "the energy of the whole trial is there all the same"
+
+
+def test_a_real_output_tells_its_phases_and_the_drive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """IOzone's own report (its numbers are made up; the form is that of 3.489)."""
+    monkeypatch.delenv("EEIO_DIRECTORY", raising=False)
+    row = "  " + "131072".rjust(14) + "4096".rjust(8) + "1310720".rjust(9)
+    (tmp_path / "stdout.txt").write_text(
+        "\tIozone: Performance Test of File I/O\n\tOutput is in kBytes/sec\n"
+        "              kB  reclen    write  rewrite    read    reread\n"
+        f"{row}\n\niozone test complete.\n"
+    )
+    Capture(tmp_path, {"level": "filesystem", "operation": "write"}, 0, 10.0, 12.0, 0.0).save()
+    words = ["local/eeio-iozone-1.0.0", "quick", str(tmp_path), str(tmp_path)]
+    assert importing_pts.main(words) == 0
+    body = json.loads(capsys.readouterr().out)
+    (phase,) = body["phases"]
+    assert (phase["name"], phase["bytes_moved"]) == ("write", 131072 * 1024)
+    assert phase["end_s"] - phase["start_s"] == pytest.approx(0.1)
+    assert body["disk_cache_found"] in ("on", "off", None)
+    assert body["device"] or body["device_reason"]
+    (tmp_path / "stdout.txt").write_text("")
+    assert importing_pts.main(words) == 1
+    assert "empty" in capsys.readouterr().err
+    with pytest.raises(EeioError, match="no test profile"):
+        importing_pts.tell("local/nobody-1.0.0", "quick", tmp_path, tmp_path)
+
+
+def run_of(**changes: Any) -> Run:
+    experiment = Experiment("filesystem", "fio", "read", "random", 4096, CacheLayers("off"))
+    whole: dict[str, Any] = {
+        "experiment": experiment, "repetition": 1, "order_index": 0, "preset": "quick",
+        "started_utc": "2024-01-01T00:00:00+00:00", "started_monotonic_s": 1.0, "duration_s": 2.0,
+        "exit_code": 0, "phases": (), "raw": "",
+    }  # fmt: skip
+    return Run(**{**whole, **changes})
+
+
+READING = {"domain": "package", "meter": "rapl", "kind": "measured", "power_w": 80.0,
+           "energy_j": 80.0, "uncertainty_j": 4.0, "coverage": 1.0, "largest_gap_s": 0.1,
+           "samples": 10, "lost": 0, "valid": True, "reasons": []}  # fmt: skip
+PHASE = {"name": "read", "operation": "read", "spatiality": "random", "request_size_bytes": 4096,
+         "bytes_moved": 4096, "bandwidth_bytes_per_s": 1e6, "start_s": 0.5, "end_s": 1.5,
+         "window_source": "told", "metrics": {}, "invalid": [], "energy": [READING]}  # fmt: skip
+TOLD = {"phases": [PHASE], "context": [{"name": "x", "value": 1.0, "unit": "us"}], "notes": ["n"],
+        "device": "vda", "device_reason": None, "disk_cache_found": "on"}  # fmt: skip
+
+
+def test_a_record_takes_what_was_told_and_tells_it_again() -> None:
+    entry = Entry("here", "1", json={"eeio": {"told": [None, TOLD]}})
+    assert importing_pts.told_of([Entry("here", "1"), entry], 0) == {}
+    assert importing_pts.told_of([entry], 5) == {}
+    told_body = importing_pts.told_of([Entry("here", "1"), entry], 1)
+    run = importing_pts.with_told(run_of(), told_body)
+    assert (run.device, run.disk_cache_found, run.notes) == ("vda", "on", ("n",))
+    assert run.phases[0].energy[0].energy_j == 80.0
+    assert json.loads(json.dumps(importing_pts.telling(run))) == TOLD
+    failed = run_of(validity=("the trial failed under PTS",))
+    assert importing_pts.with_told(failed, told_body) == failed
+    assert importing_pts.telling(failed) is None
+    assert importing_pts.with_told(run_of(), {}) == run_of()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{"phases": None}, {"phases": [{}]}, {"phases": ["x"]}, {"context": [{"name": "x"}]},
+     {"phases": [{**PHASE, "energy": [{"domain": "package"}]}]}, {"notes": None}],
+)  # fmt: skip
+def test_damaged_words_are_refused(damage: dict[str, Any]) -> None:
+    with pytest.raises(SchemaError, match="damaged"):
+        importing_pts.with_told(run_of(), {**TOLD, **damage})
+
+
+def test_no_thread_is_left(tmp_path: Path) -> None:
+    before = threading.active_count()
+    output = OutputFolder(tmp_path / "now")
+    output.begin()
+    output.end()
+    assert threading.active_count() == before

@@ -1,0 +1,14 @@
+"""Data that others published: read where it lies, never copied here (it has no licence)."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+PAVAN = Path(
+    os.environ.get("EEIO_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"),
+    "ccpe2017",
+)
+needs_pavan = pytest.mark.skipif(
+    not PAVAN.is_dir(), reason=f"the data of Pavan et al. 2018 is not in {PAVAN}"
+)
