@@ -1093,7 +1093,7 @@ class eeio_power_session
 	/** Reads a trial's output: the package `eeio`, where it is there (a checkout, or installed). */
 	public function tell_command()
 	{
-		return array(self::python(), '-m', 'eeio.importing_pts');
+		return array(self::python(), '-m', 'eeio.importing.pts_trial');
 	}
 
 	public function close()

@@ -19,10 +19,12 @@ from eeio.commands import (
     listing,
     plan,
     power,
+    reference,
     replicate,
     report,
     restore,
     run,
+    trace,
 )
 from eeio.errors import (
     EXIT_FAILED,
@@ -50,8 +52,8 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"eeio {__version__}")
     subparsers = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     commands = (
-        run, plan, report, compare, figures, guideline, replicate, exporting, importing, listing,
-        install, restore, doctor, power,
+        run, plan, report, compare, figures, guideline, reference, replicate, exporting, importing,
+        listing, trace, install, restore, doctor, power,
     )  # fmt: skip
     for command in (*commands, completion):
         command.add_parser(subparsers)

@@ -268,3 +268,31 @@ def test_completion_and_help_come_from_the_parser(eeio: Eeio) -> None:
     for command in ("run", "plan", "resume", "restore", "report", "list", "doctor"):
         assert command in text
     assert "exit codes" in text
+
+
+def test_experiments_of_a_tool_that_is_not_here_are_named(home: Path, eeio: Eeio) -> None:
+    suite = Path(_suite(home, "level=filesystem operation=read spatiality=sequential"))
+    protocol = suite / "protocol.yaml"
+    protocol.write_text(
+        protocol.read_text()
+        + """
+optional:
+  - command: no-such-tool
+    variable: EEIO_MADE_UP_TOOL
+    otherwise: the tool is not here, name it by EEIO_MADE_UP_TOOL
+    experiments:
+      - profile: eeio-dummy-1.0.0
+        factors: {level: library, operation: write, spatiality: sequential, api: mpiio}
+        description: with the tool
+"""
+    )
+    report = _run(home, eeio, str(suite), "--meter", "none")
+    rows = {row["level"]: row for row in _rows(report)}
+    assert rows["filesystem"]["n"] > 0
+    assert (rows["library"]["n"], rows["library"]["api"]) == (0, "mpiio")
+    assert "name it by EEIO_MADE_UP_TOOL" in rows["library"]["reason"]
+    found = eeio(
+        "plan", str(suite), "--directory", str(home / "target"),
+        environment={"EEIO_MADE_UP_TOOL": "sh"},
+    )  # fmt: skip
+    assert "2 experiments" in found.stdout

@@ -49,6 +49,36 @@ CYCLES = [
         "operation=read request_size=64k file_size=16m processes=2",
         [("read", 16 << 20)],
     ),
+    ("dataserver", "request_size=64k file_size=16m", [("read", 16 << 20)]),
+    (
+        "dataserver",
+        "operation=write spatiality=strided request_size=1m stripe=64k processes=3 clients=5 "
+        "file_size=20m fsync=on",
+        [("write", 20 << 20)],
+    ),
+    (
+        "dataserver",
+        "api=mpiio buffer=on spatiality=strided request_size=256k processes=2 file_size=16m",
+        [("read", 16 << 20)],
+    ),
+    ("btio", "class=S processes=4", [("write", 829_440), ("read", 829_440)]),
+    ("btio", "class=S processes=9 subtype=simple", [("write", 829_440), ("read", 829_440)]),
+    (
+        "btio",
+        "class=W processes=4 collective_buffer=128k fsync=on",
+        [("write", 22_118_400), ("read", 22_118_400)],
+    ),
+    ("ior", "operation=write request_size=64k processes=2 file_size=16m", [("write", 16 << 20)]),
+    (
+        "ior",
+        "spatiality=strided request_size=256k processes=2 collective=on file_size=16m",
+        [("read", 16 << 20)],
+    ),
+    (
+        "ior",
+        "api=posix buffer=off spatiality=random request_size=64k file_per_process=on file_size=8m",
+        [("read", 8 << 20)],
+    ),
     ("bonnie", "request_size=64k file_size=64m", [("write", 64 << 20)]),
     (
         "bonnie",

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from eeio import importing_pts
+from eeio.importing import pts_trial
 from eeio_power.errors import PowerError
 from eeio_power.simulators.powercap import FakeRapl
 from eeio_power.trial import OutputFolder, told
@@ -125,7 +125,7 @@ def test_a_real_output_tells_its_phases_and_the_drive(
     )
     Capture(tmp_path, {"level": "filesystem", "operation": "write"}, 0, 10.0, 12.0, 0.0).save()
     words = ["local/eeio-iozone-1.0.0", "quick", str(tmp_path), str(tmp_path)]
-    assert importing_pts.main(words) == 0
+    assert pts_trial.main(words) == 0
     body = json.loads(capsys.readouterr().out)
     (phase,) = body["phases"]
     assert (phase["name"], phase["bytes_moved"]) == ("write", 131072 * 1024)
@@ -133,10 +133,10 @@ def test_a_real_output_tells_its_phases_and_the_drive(
     assert body["disk_cache_found"] in ("on", "off", None)
     assert body["device"] or body["device_reason"]
     (tmp_path / "stdout.txt").write_text("")
-    assert importing_pts.main(words) == 1
+    assert pts_trial.main(words) == 1
     assert "empty" in capsys.readouterr().err
     with pytest.raises(EeioError, match="no test profile"):
-        importing_pts.tell("local/nobody-1.0.0", "quick", tmp_path, tmp_path)
+        pts_trial.tell("local/nobody-1.0.0", "quick", tmp_path, tmp_path)
 
 
 def run_of(**changes: Any) -> Run:
@@ -161,17 +161,17 @@ TOLD = {"phases": [PHASE], "context": [{"name": "x", "value": 1.0, "unit": "us"}
 
 def test_a_record_takes_what_was_told_and_tells_it_again() -> None:
     entry = Entry("here", "1", json={"eeio": {"told": [None, TOLD]}})
-    assert importing_pts.told_of([Entry("here", "1"), entry], 0) == {}
-    assert importing_pts.told_of([entry], 5) == {}
-    told_body = importing_pts.told_of([Entry("here", "1"), entry], 1)
-    run = importing_pts.with_told(run_of(), told_body)
+    assert pts_trial.told_of([Entry("here", "1"), entry], 0) == {}
+    assert pts_trial.told_of([entry], 5) == {}
+    told_body = pts_trial.told_of([Entry("here", "1"), entry], 1)
+    run = pts_trial.with_told(run_of(), told_body)
     assert (run.device, run.disk_cache_found, run.notes) == ("vda", "on", ("n",))
     assert run.phases[0].energy[0].energy_j == 80.0
-    assert json.loads(json.dumps(importing_pts.telling(run))) == TOLD
+    assert json.loads(json.dumps(pts_trial.telling(run))) == TOLD
     failed = run_of(validity=("the trial failed under PTS",))
-    assert importing_pts.with_told(failed, told_body) == failed
-    assert importing_pts.telling(failed) is None
-    assert importing_pts.with_told(run_of(), {}) == run_of()
+    assert pts_trial.with_told(failed, told_body) == failed
+    assert pts_trial.telling(failed) is None
+    assert pts_trial.with_told(run_of(), {}) == run_of()
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_a_record_takes_what_was_told_and_tells_it_again() -> None:
 )  # fmt: skip
 def test_damaged_words_are_refused(damage: dict[str, Any]) -> None:
     with pytest.raises(SchemaError, match="damaged"):
-        importing_pts.with_told(run_of(), {**TOLD, **damage})
+        pts_trial.with_told(run_of(), {**TOLD, **damage})
 
 
 def test_no_thread_is_left(tmp_path: Path) -> None:

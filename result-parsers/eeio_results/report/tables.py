@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from eeio_results.characterization import DomainFigures, Quartiles, Row, power_during
-from eeio_results.record import LEVELS, EnergyReading, Machine
+from eeio_results.record import LEVELS, EnergyReading, Experiment, Machine
 from eeio_results.report.model import Report
 from eeio_results.units import KIB, MB, MIB, format_size
 
@@ -62,6 +62,24 @@ def middle(figures: Quartiles | None, unit: float = 1.0) -> str:
 _FACTORS = ("Operation", "Spatiality", "Request", "Buffer", "Disk cache", "Tool", "Target")
 
 
+# Arguments that tell one experiment from another, in a word.
+_TELLING = {"collective": "collective", "file_per_process": "file per process", "fsync": "fsync"}
+
+
+def tool_words(experiment: Experiment) -> str:
+    """`ior mpiio x4 collective`: the tool, and what else its experiments differ in."""
+    words = [experiment.tool]
+    if experiment.api != "posix":
+        words.append(experiment.api)
+    if experiment.processes > 1:
+        words.append(f"x{experiment.processes}")
+    arguments = dict(experiment.arguments)
+    words += [word for name, word in _TELLING.items() if arguments.get(name) == "on"]
+    if "subtype" in arguments:
+        words.append(arguments["subtype"])
+    return " ".join(words)
+
+
 def _factor_cells(row: Row, several: bool) -> tuple[str, ...]:
     experiment = row.experiment
     phase = row.phase or ""
@@ -74,7 +92,7 @@ def _factor_cells(row: Row, several: bool) -> tuple[str, ...]:
         _NONE if row.request_size_bytes is None else format_size(row.request_size_bytes),
         row.cache.buffer or _NONE,
         row.cache.disk or _NONE,
-        experiment.tool if experiment else _NONE,
+        tool_words(experiment) if experiment else _NONE,
         experiment.target if experiment else _NONE,
     )
     return (row.campaign, *cells) if several else cells

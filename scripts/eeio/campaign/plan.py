@@ -21,7 +21,7 @@ from eeio_results.units import parse_size
 
 DEFAULT_RUNTIME_S = 5.0
 # Keys of presets.conf that speak to the plan, not to the profile's executable.
-_FORECAST_KEYS = ("passes_written", "memory_multiple")
+_FORECAST_KEYS = ("passes_written", "memory_multiple", "footprint")
 # A tool's start and end, the drop of the caches, the device's own write-back: about this much.
 _PER_RUN_OVERHEAD_S = 0.7
 # For a forecast only: a device nobody knows yet moves at least about this many bytes per second.
@@ -184,11 +184,12 @@ def make(options: Options, suite: Suite) -> Plan:
     )
     if options.directory is not None and not Path(options.directory).is_dir():
         raise RefusedError(f"{options.directory}: no such directory; create it or name another")
-    used = {entry.profile: profiles.find(entry.profile) for entry in suite.entries}
+    entries, absent = _with_optional(suite)
+    used = {entry.profile: profiles.find(entry.profile) for entry in (*entries, *absent)}
     check_targets(options)
     experiments: list[PlannedExperiment] = []
     not_measured: list[NotMeasured] = []
-    for entry in suite.entries:
+    for entry in (*entries, *absent):
         profile = used[entry.profile]
         preset = profile.preset(options.preset)
         sizes = {key: value for key, value in preset.items() if key not in _FORECAST_KEYS}
@@ -197,7 +198,7 @@ def make(options: Options, suite: Suite) -> Plan:
         for target, place in _targets(options, factors):
             for disk in _disk_settings(options, factors):
                 experiment = experiment_of(profile.tool, factors, target, disk)
-                reason = _why_not(options, protocol, entry, experiment)
+                reason = absent.get(entry) or _why_not(options, protocol, entry, experiment)
                 if reason is not None:
                     not_measured.append(NotMeasured(experiment, reason))
                     continue
@@ -214,11 +215,22 @@ def make(options: Options, suite: Suite) -> Plan:
         options=options,
         suite_title=suite.title,
         protocol=protocol,
-        profiles=used,
+        profiles={e.profile: used[e.profile] for e in experiments},
         experiments=tuple(experiments),
         not_measured=tuple(not_measured),
         runs=order(experiments, protocol.repetitions, options),
     )
+
+
+def _with_optional(suite: Suite) -> tuple[list[Entry], dict[Entry, str]]:
+    """The suite's experiments with those whose tool is here, and why the others are not run."""
+    entries, absent = list(suite.entries), {}
+    for optional in suite.optional:
+        if optional.is_found():
+            entries += optional.entries
+        else:
+            absent.update(dict.fromkeys(optional.entries, optional.otherwise))
+    return entries, absent
 
 
 def to_body(plan: Plan, name: str, created_utc: str) -> dict[str, Any]:
@@ -299,8 +311,9 @@ def check_room(plan: Plan) -> None:
 
 def _file_bytes(factors: Mapping[str, str], preset: Mapping[str, str]) -> int:
     """A profile whose buffered measurement needs a file larger than memory sees to that itself
-    (`memory_multiple` in its presets.conf); the forecast has to know."""
-    size = parse_size(factors.get("file_size", "0"))
+    (`memory_multiple` in its presets.conf), and one that has no file_size tells its `footprint`;
+    the forecast has to know."""
+    size = parse_size(factors.get("file_size") or preset.get("footprint", "0"))
     if factors.get("buffer") == "on" and "memory_multiple" in preset:
         size = max(size, int(float(preset["memory_multiple"]) * memory_bytes()))
     return size

@@ -8,8 +8,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from eeio import importing_pts, paths
+from eeio import paths
 from eeio.errors import EXIT_DONE, RefusedError
+from eeio.importing import pts_trial
 from eeio.profiles import profile as profiles
 from eeio.profiles import suite as suites
 from eeio.profiles.profile import Profile
@@ -120,7 +121,7 @@ def _experiment(
         values = [p.bandwidth_bytes_per_s / 1e6 for p in good.values() if p.bandwidth_bytes_per_s]
         own = {"phase": name, "trial-of-value": list(good), "trials": len(runs)}
         if not results:
-            own["told"] = [importing_pts.telling(run) for run in runs]
+            own["told"] = [pts_trial.telling(run) for run in runs]
         times = ":".join(f"{runs[k].duration_s:.3f}" for k in good)
         body = {"test-run-times": times, "eeio": own}
         bandwidth = Result(

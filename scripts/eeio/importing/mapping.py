@@ -68,6 +68,8 @@ class Map:
     title: str
     source: str
     words: Words
+    not_imported: tuple[Mapping[str, str], ...]
+    """Files that no campaign uses, and why."""
     campaigns: tuple[Mapping[str, Any], ...]
 
     def labels(self, campaign: Mapping[str, Any]) -> Labels:
@@ -106,6 +108,7 @@ def load(path: Path) -> Map:
         title=body.get("title", path.stem),
         source=body.get("source", ""),
         words=body.get("words", {}),
+        not_imported=tuple(body.get("not_imported", ())),
         campaigns=tuple(body["campaigns"]),
     )
 

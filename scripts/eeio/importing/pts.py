@@ -10,6 +10,7 @@ from typing import Any
 
 from eeio import __version__, paths
 from eeio.errors import RefusedError
+from eeio.importing import pts_trial
 from eeio.profiles import profile as profiles
 from eeio.profiles.profile import Profile
 from eeio.profiles.suite import experiment_of
@@ -21,7 +22,7 @@ from eeio_results.store import Store
 
 MIB = 1 << 20
 # presets.conf speaks with these to `eeio plan`, not to the profile.
-_FORECAST_KEYS = ("passes_written", "memory_multiple")
+_FORECAST_KEYS = ("passes_written", "memory_multiple", "footprint")
 
 _WHOLE_TRIAL = "the whole trial, from the start of the profile's executable to its end (PTS)"
 _NO_WINDOW = "PTS tells only when the whole trial began and ended, not its phases"
@@ -326,7 +327,7 @@ def _run(test: _Test, trial: int, system: System) -> Run:
     times = [t for (_, t), _ in taken.values() if t is not None]
     duration_s = float(told.get("duration_s") or (times[0] if times else 0.0))
     failed = not taken and not figures
-    return Run(
+    run = Run(
         experiment=test.experiment,
         repetition=trial + 1,
         order_index=0,
@@ -341,6 +342,9 @@ def _run(test: _Test, trial: int, system: System) -> Run:
         device_reason="PTS keeps no counters of the device",
         validity=("the trial failed under PTS",) if failed else (),
     )
+    entries = [entry for entry, _ in test.phases.values()]
+    entries += [entry for _, _, entry in test.context]
+    return pts_trial.with_told(run, pts_trial.told_of(entries, trial))
 
 
 def _phases(

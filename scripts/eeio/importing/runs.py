@@ -89,6 +89,11 @@ def read(mapping: Map, folder: Path) -> list[Imported]:
         found.append(replace(campaign, remarks=remarks))
     if not found:
         raise RefusedError(f"{folder} holds none of the files of {mapping.path.name}: {absent[0]}")
+    absent += [
+        f"{path.relative_to(folder)}: not imported: {item['reason']}"
+        for item in mapping.not_imported
+        for path in sorted(folder.glob(item["files"]))
+    ]
     if absent:
         found[0] = replace(found[0], remarks=(*found[0].remarks, *absent))
     return found

@@ -1,6 +1,8 @@
 """One suite: which experiments, and the protocol that a preset means for them."""
 
+import os
 import shlex
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +20,7 @@ DEFINITION = "suite-definition.xml"
 _LEVELS = ("device", "filesystem", "library", "application", "context")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Entry:
     """One `<Execute>`: a profile, its factors, and the words PTS shows for them."""
 
@@ -37,6 +39,23 @@ class LeftOut:
 
     def matches(self, entry: Entry) -> bool:
         return self.profile == entry.profile and self.factors.items() <= entry.factors.items()
+
+
+@dataclass(frozen=True)
+class Optional:
+    """Experiments with a tool that few machines have; PTS runs the suite without them.
+
+    They run where `command` is in PATH, or the environment variable names a program; `otherwise`
+    is why they do not elsewhere.
+    """
+
+    command: str
+    variable: str
+    otherwise: str
+    entries: tuple[Entry, ...]
+
+    def is_found(self) -> bool:
+        return shutil.which(os.environ.get(self.variable) or self.command) is not None
 
 
 @dataclass(frozen=True)
@@ -62,6 +81,7 @@ class Suite:
     description: str
     entries: tuple[Entry, ...]
     protocols: Mapping[str, Protocol]
+    optional: tuple[Optional, ...] = ()
 
     @property
     def name(self) -> str:
@@ -107,12 +127,14 @@ def load(folder: Path) -> Suite:
     entries = tuple(_entry(node, path) for node in root.findall("Execute"))
     if not entries:
         raise RefusedError(f"{path}: no <Execute> in it, so there is nothing to run")
+    protocols, optional = _read_protocol_file(folder / "protocol.yaml")
     return Suite(
         folder=folder,
         title=root.findtext("SuiteInformation/Title") or folder.name,
         description=" ".join((root.findtext("SuiteInformation/Description") or "").split()),
         entries=entries,
-        protocols=_read_protocols(folder / "protocol.yaml"),
+        protocols=protocols,
+        optional=optional,
     )
 
 
@@ -129,9 +151,21 @@ def _entry(node: ElementTree.Element, path: Path) -> Entry:
     return Entry(test, factors, node.findtext("Description") or "")
 
 
-def _read_protocols(path: Path) -> dict[str, Protocol]:
+def _read_protocol_file(path: Path) -> tuple[dict[str, Protocol], tuple[Optional, ...]]:
     try:
         body: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+        optional = tuple(
+            Optional(
+                command=item["command"],
+                variable=item["variable"],
+                otherwise=" ".join(item["otherwise"].split()),
+                entries=tuple(
+                    Entry(entry["profile"], entry["factors"], entry["description"])
+                    for entry in item["experiments"]
+                ),
+            )
+            for item in body.get("optional", ())
+        )
         return {
             str(preset): Protocol(
                 repetitions=int(values["repetitions"]),
@@ -141,7 +175,7 @@ def _read_protocols(path: Path) -> dict[str, Protocol]:
                 leave_out=tuple(LeftOut(**item) for item in values.get("leave_out", ())),
             )
             for preset, values in body["presets"].items()
-        }
+        }, optional
     except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
         raise RefusedError(f"{path}: not a suite protocol: {error}") from error
 

@@ -1,8 +1,8 @@
 """What a PTS result file tells of a trial beside its bandwidth: its phases, the drive's state.
 
-`python -m eeio.importing_pts PROFILE PRESET HOME FOLDER` is called by the power session when a
-trial has ended; HOME is PTS's install folder of the profile, FOLDER holds the tool's output and its
-capture.json. It prints an object:
+`python -m eeio.importing.pts_trial PROFILE PRESET HOME FOLDER` is called by the power session when
+a trial has ended; HOME is PTS's install folder of the profile, FOLDER holds the tool's output and
+its capture.json. It prints an object:
 
     {"phases": [...], "context": [...], "notes": [...], "device", "device_reason",
      "disk_cache_found"}

@@ -1,0 +1,72 @@
+"""I/O and power of a traced program on one time axis (figures 10 to 13 of Panadero et al. 2012)."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from eeio_results.report.plots import sheet, svg_of
+from eeio_results.traces.events import Event, TracePhase
+from eeio_results.units import MB, format_size
+
+_COLOURS = {"read": "#0072B2", "write": "#D55E00", "mixed": "#CC79A7"}
+_POWER = ("#000000", "#009E73", "#E69F00", "#56B4E9", "#F0E442")
+_BINS = 300
+
+
+def draw(
+    events: Sequence[Event],
+    phases: Sequence[TracePhase],
+    power: Mapping[str, Sequence[tuple[float, float]]],
+) -> str:
+    """SVG: bandwidth of reads and writes over time, phases shaded and numbered, and below it the
+    samples of each meter. `power` is meter -> (time, W); times on the events' clock."""
+    begin_s = phases[0].start_s
+    end_s = max(phase.end_s for phase in phases)
+    moments = [t for samples in power.values() for t, _ in samples]
+    first_s = min([begin_s, *moments])
+    last_s = max([end_s, *moments])
+    rows = 2 if power else 1
+    figure = sheet(9.5, 2.6 * rows + 0.5)
+    axes = figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0]
+    edges = np.linspace(first_s, max(last_s, first_s + 1e-6), _BINS + 1)
+    width_s = edges[1] - edges[0]
+    for operation in ("read", "write"):
+        mine = [event for event in events if event.operation == operation]
+        if not mine:
+            continue
+        moved, _ = np.histogram(
+            [event.start_s for event in mine], edges, weights=[event.length for event in mine]
+        )
+        axes[0].stairs(
+            moved / width_s / MB, edges - first_s, color=_COLOURS[operation], fill=True,
+            alpha=0.7, label=operation,
+        )  # fmt: skip
+    for number, phase in enumerate(phases, 1):
+        axes[0].axvspan(
+            phase.start_s - first_s, phase.end_s - first_s, color=_COLOURS[phase.operation],
+            alpha=0.12, linewidth=0,
+        )  # fmt: skip
+        axes[0].annotate(
+            f"{number}: {phase.operation}, {format_size(phase.request_size_bytes)}",
+            (phase.start_s - first_s, 0.97), xycoords=("data", "axes fraction"), fontsize=7,
+            va="top",
+        )  # fmt: skip
+    axes[0].set_ylabel("I/O (MB/s)")
+    axes[0].grid(linewidth=0.3)
+    for (name, samples), colour in zip(power.items(), _POWER * 8, strict=False):
+        axes[1].step(
+            [t - first_s for t, _ in samples], [w for _, w in samples], where="pre", color=colour,
+            linewidth=0.9, label=name,
+        )  # fmt: skip
+    if power:
+        axes[1].set_ylabel("Power (W)")
+        axes[1].set_ylim(bottom=0)
+        axes[1].grid(linewidth=0.3)
+    axes[-1].set_xlabel("Time (s)")
+    handles, labels = [], []
+    for axis in axes:
+        more = axis.get_legend_handles_labels()
+        handles += more[0]
+        labels += more[1]
+    figure.legend(handles, labels, loc="lower center", ncols=4, fontsize=7, frameon=False)
+    return svg_of(figure)

@@ -1,0 +1,170 @@
+"""IOR 3.x and 4.x: its text report, which the profile takes, and its JSON for results of others.
+
+IOR does not tell when it moved its bytes, but prints the line of a result as soon as it has it: the
+window of a phase ends when that line arrived, and lasts the total time (open to close) that it
+gives. Bytes are tasks x segments x block size, which the summary prints exactly.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from eeio_results.errors import ToolOutputError
+from eeio_results.tools._arrivals import arrival_s, byte_offset
+from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
+from eeio_results.units import MIB
+
+OUTPUT_FILE = "stdout.txt"
+
+_RESULT = re.compile(r"^(write|read) +(.*)$", re.M)
+_COLUMNS = ("bw", "iops", "latency", "block", "xfer", "open", "wrrd", "close", "total", "iter")
+# Summary of all tests: its last columns are segcnt blksiz xsize aggs API RefNum.
+_SUMMARY = re.compile(
+    r"^(write|read) .* (?P<tasks>\d+) +\d+ +\d+ +\d+ +\d+ +\d+ +\d+ +\d+ +(?P<segments>\d+) +"
+    r"(?P<block>\d+) +(?P<transfer>\d+) +[\d.]+ +\S+ +\d+ *$",
+    re.M,
+)
+_ORDERING = re.compile(r"^ordering in a file +: (\w+)", re.M)
+_NO_WINDOW = "none: a stored report does not tell when its lines came"
+
+
+def parse(capture: Capture) -> ToolResult:
+    """The phases of one invocation, with their windows from the arrival of their lines."""
+    source = str(capture.directory / OUTPUT_FILE)
+    return _parse_text(capture.text(OUTPUT_FILE), source, capture)
+
+
+def parse_text(text: str, source: str = "IOR's report") -> ToolResult:
+    """The phases of a stored report, one for each operation of each iteration; no windows.
+
+    Raises ToolOutputError when it is cut off, is not IOR's, or tells of an error.
+    """
+    return _parse_text(text, source, None)
+
+
+def _parse_text(text: str, source: str, capture: Capture | None) -> ToolResult:
+    if not re.search(r"^IOR-\d", text, re.M):
+        raise ToolOutputError(f"{source}: not IOR's report, it begins {text[:60]!r}")
+    if error := re.search(r"^(?:ior |.*)?ERROR: (.*?),? *(?:errno|MPI|$)", text, re.M):
+        raise ToolOutputError(f"{source}: IOR stopped: {error[1]}")
+    head, separator, tail = text.partition("\nSummary of all tests:")
+    summaries = {match[1]: match for match in _SUMMARY.finditer(tail)}
+    results = [match for match in _RESULT.finditer(head) if _is_result(match[2])]
+    if not separator or not results or not {match[1] for match in results} <= set(summaries):
+        raise ToolOutputError(f"{source}: cut off before IOR's summary")
+    ordering = _ORDERING.search(head)
+    several = max(int(_columns(match[2], source)["iter"]) for match in results) > 0
+    phases = []
+    for match in results:
+        columns, summary = _columns(match[2], source), summaries[match[1]]
+        moved = int(summary["tasks"]) * int(summary["segments"]) * int(summary["block"])
+        total_s = columns["total"]
+        start_s = end_s = None
+        window = _NO_WINDOW
+        if capture is not None:
+            end_s = arrival_s(capture, "stdout", byte_offset(text, match.end()))
+            if end_s is not None:
+                start_s = max(0.0, end_s - total_s)
+                window = "the arrival of IOR's result less its total time"
+        name = f"{match[1]} {columns['iter']:.0f}" if several else match[1]
+        phases.append(
+            PhaseResult(
+                name=name,
+                operation=match[1],
+                spatiality=_spatiality(ordering[1] if ordering else "", summary),
+                request_size_bytes=int(summary["transfer"]),
+                bytes_moved=moved,
+                bandwidth_bytes_per_s=columns["bw"] * MIB,
+                start_s=start_s,
+                end_s=end_s,
+                window_source=window,
+                metrics=_metrics(columns),
+            )
+        )
+    return ToolResult(phases=tuple(phases), notes=_warnings(text))
+
+
+def _is_result(text: str) -> bool:
+    words = text.split()
+    return len(words) == len(_COLUMNS) and words[0] != "-"
+
+
+def _columns(text: str, source: str) -> dict[str, float]:
+    try:
+        return {
+            name: float(word)
+            for name, word in zip(_COLUMNS, text.split(), strict=True)
+            if word != "-"
+        }
+    except ValueError as error:
+        raise ToolOutputError(f"{source}: not a line of IOR's results: {text!r}") from error
+
+
+def _metrics(columns: Mapping[str, float]) -> dict[str, float]:
+    names = {
+        "iops": "iops", "latency": "latency_mean_s", "open": "open_s", "wrrd": "transfer_s",
+        "close": "close_s", "total": "total_s",
+    }  # fmt: skip
+    return {name: columns[key] for key, name in names.items() if key in columns}
+
+
+def _spatiality(ordering: str, summary: re.Match[str]) -> str:
+    if ordering == "random":
+        return "random"
+    # Segments of one transfer each: the tasks take turns through the file.
+    strided = int(summary["segments"]) > 1 and int(summary["tasks"]) > 1
+    return "strided" if strided and summary["block"] == summary["transfer"] else "sequential"
+
+
+def _warnings(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(re.findall(r"^.*(?:WARNING|warning): (.*)$", text, re.M)))
+
+
+def parse_json(text: str, source: str = "IOR's JSON") -> ToolResult:
+    """The phases of a summaryFile in JSON: a list of iterations in 3.x, a flat one in 4.x.
+
+    Its times have four decimals, so a short run's are 0; bandwidths are exact.
+    """
+    brace = text.find("{")
+    try:
+        body = json.JSONDecoder().raw_decode(text, max(brace, 0))[0]
+        phases = [phase for test in body["tests"] for phase in _json_phases(test)]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ToolOutputError(f"{source}: not IOR's JSON, or cut off: {error!r}") from error
+    if not phases:
+        raise ToolOutputError(f"{source}: no result in it; IOR stopped before one")
+    return ToolResult(phases=tuple(phases))
+
+
+def _json_phases(test: Mapping[str, Any]) -> list[PhaseResult]:
+    parameters, options = test["Parameters"], test["Options"]
+    rows = test["Results"]
+    if rows and isinstance(rows[0], list):
+        rows = [row for iteration in rows for row in iteration]
+    rows = [row for row in rows if row["access"] in ("read", "write")]
+    tasks, segments = int(options["tasks"]), int(parameters["segmentCount"])
+    block, transfer = int(parameters["blockSize"]), int(parameters["transferSize"])
+    random = bool(parameters["randomOffset"])
+    strided = segments > 1 and tasks > 1 and block == transfer
+    seen: dict[str, int] = {}
+    several = any(sum(row["access"] == other["access"] for row in rows) > 1 for other in rows)
+    phases = []
+    for row in rows:
+        number = seen.get(row["access"], 0)
+        seen[row["access"]] = number + 1
+        phases.append(
+            PhaseResult(
+                name=f"{row['access']} {number}" if several else row["access"],
+                operation=row["access"],
+                spatiality="random" if random else "strided" if strided else "sequential",
+                request_size_bytes=transfer,
+                bytes_moved=tasks * segments * block,
+                bandwidth_bytes_per_s=float(row["bwMiB"]) * MIB,
+                start_s=None,
+                end_s=None,
+                window_source=_NO_WINDOW,
+                metrics={"iops": float(row["iops"]), "latency_mean_s": float(row["latency"])},
+            )
+        )
+    return phases

@@ -1,0 +1,146 @@
+"""Reads and writes, one event each, and the phases that they make."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+GAP_S = 0.5
+"""A pause as long as this ends a phase (docs/tracing.md)."""
+
+# A stretch of one operation shorter than this between others is part of an alternation.
+_FEWEST = 8
+# This share of the steps decides the spatiality.
+_MOST = 0.8
+
+
+class Event(NamedTuple):
+    """One read or write. Times are seconds on one clock; `offset` is None where it is not told."""
+
+    start_s: float
+    duration_s: float
+    process: str
+    operation: str
+    file: str
+    offset: int | None
+    length: int
+
+
+@dataclass(frozen=True)
+class TracePhase:
+    """A stretch in which a program did one kind of I/O, without a pause.
+
+    `operation` is read, write, or mixed where the two alternate. `request_size_bytes` is the most
+    frequent size and `request_size_share` how many of the requests have it. `io_s` is the time that
+    its calls took, of all processes together.
+    """
+
+    operation: str
+    spatiality: str
+    start_s: float
+    end_s: float
+    requests: int
+    bytes_read: int
+    bytes_written: int
+    request_size_bytes: int
+    request_size_share: float
+    smallest_bytes: int
+    largest_bytes: int
+    processes: int
+    files: tuple[str, ...]
+    io_s: float
+
+    @property
+    def bytes_moved(self) -> int:
+        return self.bytes_read + self.bytes_written
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self._asdict(), "bytes_moved": self.bytes_moved}
+
+    def _asdict(self) -> dict[str, Any]:
+        return {**self.__dict__, "files": list(self.files)}
+
+
+def find_phases(events: Iterable[Event], gap_s: float = GAP_S) -> list[TracePhase]:
+    """The phases of all processes together, by time. Events need not be sorted.
+
+    A phase ends with a pause of `gap_s`, or when the operation changes; where reads and writes
+    alternate in short stretches (as in read-modify-write) the phase is mixed.
+    """
+    ordered = sorted(events)
+    phases: list[TracePhase] = []
+    begin = 0
+    end_s = 0.0
+    for place, event in enumerate(ordered):
+        if place > begin and event.start_s - end_s > gap_s:
+            phases += _split(ordered[begin:place])
+            begin, end_s = place, 0.0
+        end_s = max(end_s, event.start_s + event.duration_s)
+    if begin < len(ordered):
+        phases += _split(ordered[begin:])
+    return phases
+
+
+def _split(events: Sequence[Event]) -> list[TracePhase]:
+    """One stretch without a pause: cut where the operation changes for longer."""
+    runs: list[tuple[str, int, int]] = []
+    begin = 0
+    for place in range(1, len(events) + 1):
+        if place == len(events) or events[place].operation != events[begin].operation:
+            runs.append((events[begin].operation, begin, place))
+            begin = place
+    merged: list[tuple[str, int, int]] = []
+    for operation, first, last in runs:
+        short = last - first < _FEWEST and len(runs) > 2
+        operation = "mixed" if short else operation
+        if merged and merged[-1][0] == operation:
+            merged[-1] = (operation, merged[-1][1], last)
+        else:
+            merged.append((operation, first, last))
+    return [_phase(operation, events[first:last]) for operation, first, last in merged]
+
+
+def _phase(operation: str, events: Sequence[Event]) -> TracePhase:
+    sizes = Counter(event.length for event in events)
+    common, count = sizes.most_common(1)[0]
+    return TracePhase(
+        operation=operation,
+        spatiality=_spatiality(events),
+        start_s=events[0].start_s,
+        end_s=max(event.start_s + event.duration_s for event in events),
+        requests=len(events),
+        bytes_read=sum(e.length for e in events if e.operation == "read"),
+        bytes_written=sum(e.length for e in events if e.operation == "write"),
+        request_size_bytes=common,
+        request_size_share=count / len(events),
+        smallest_bytes=min(sizes),
+        largest_bytes=max(sizes),
+        processes=len({event.process for event in events}),
+        files=tuple(dict.fromkeys(event.file for event in events)),
+        io_s=sum(event.duration_s for event in events),
+    )
+
+
+def _spatiality(events: Sequence[Event]) -> str:
+    """By the steps from the end of a request to the next one of that process in that file."""
+    ends: dict[tuple[str, str], int] = {}
+    steps: Counter[int] = Counter()
+    for event in events:
+        if event.offset is None:
+            continue
+        key = (event.process, event.file)
+        if key in ends:
+            steps[event.offset - ends[key]] += 1
+        ends[key] = event.offset + event.length
+    total = sum(steps.values())
+    if total == 0:
+        return "sequential" if len(events) == 1 else "unknown"
+    if steps[0] >= _MOST * total:
+        return "sequential"
+    (step, count) = steps.most_common(1)[0]
+    if step > 0 and count >= _MOST * total:
+        return "strided"
+    # Patterns of several strides, as nested loops make them, go forward all the time.
+    forward = sum(number for size, number in steps.items() if size >= 0)
+    few = sum(number for _, number in steps.most_common(4))
+    return "strided" if forward >= _MOST * total and few >= _MOST * total else "random"

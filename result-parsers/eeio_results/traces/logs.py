@@ -1,0 +1,154 @@
+"""Traces of other tools -> events: fio's iolog v2 and v3, Darshan's DXT text, and our own CSV.
+
+The CSV (`time,client,op,offset,length`) is what eeio-dataserver replays.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from eeio_results.errors import ToolOutputError
+from eeio_results.traces.events import Event
+
+HEADER = ("time", "client", "op", "offset", "length")
+
+
+def read(path: Path) -> list[Event]:
+    """Events of a trace whose first line tells what it is. Raises ToolOutputError."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise ToolOutputError(f"{path}: {error.strerror}") from error
+    first = text.lstrip().partition("\n")[0]
+    readers: dict[str, Callable[[str, str], Iterator[Event]]] = {
+        "fio version": parse_iolog,
+        "# DXT": parse_dxt,
+        "# darshan log": parse_dxt,
+        "# ***": parse_dxt,
+        "time,": parse_csv,
+    }
+    for start, parse in readers.items():
+        if first.startswith(start):
+            events = list(parse(text, str(path)))
+            if not events:
+                raise ToolOutputError(f"{path}: no read and no write in it")
+            return events
+    raise ToolOutputError(
+        f"{path}: no trace that is known here: fio's iolog, Darshan's DXT text, or a CSV with "
+        f"{','.join(HEADER)}; it begins {first[:60]!r}"
+    )
+
+
+def parse_csv(text: str, source: str = "trace") -> Iterator[Event]:
+    rows = csv.reader(io.StringIO(text))
+    if tuple(next(rows, ())) != HEADER:
+        raise ToolOutputError(f"{source}: the first line is not {','.join(HEADER)}")
+    last_s = 0.0
+    for row in rows:
+        where = f"{source}:{rows.line_num}"
+        try:
+            time_s, client, operation = float(row[0]), int(row[1]), row[2]
+            offset, length = int(row[3]), int(row[4])
+        except (ValueError, IndexError) as error:
+            raise ToolOutputError(f"{where}: not {','.join(HEADER)}: {row}") from error
+        if operation not in ("read", "write") or offset < 0 or length < 1 or len(row) != 5:
+            raise ToolOutputError(f"{where}: not {','.join(HEADER)}: {row}")
+        if time_s < last_s:
+            raise ToolOutputError(f"{where}: the time runs backwards; sort the trace")
+        last_s = time_s
+        yield Event(time_s, 0.0, str(client), operation, "trace", offset, length)
+
+
+def parse_iolog(text: str, source: str = "iolog") -> Iterator[Event]:
+    """fio's --write_iolog: v3 has a time in front of each line (us); v2 has `wait` lines (ms)."""
+    lines = text.splitlines()
+    version = re.fullmatch(r"fio version (\d) iolog", lines[0].strip()) if lines else None
+    if version is None or version[1] not in "23":
+        raise ToolOutputError(f"{source}: not an iolog of version 2 or 3")
+    clock_s = 0.0
+    for number, line in enumerate(lines[1:], 2):
+        words = line.split()
+        where = f"{source}:{number}"
+        try:
+            if version[1] == "3":
+                clock_s = float(words.pop(0)) / 1e6
+            file, action, *place = words
+            if action == "wait":
+                clock_s += int(place[0]) / 1e3
+            elif action in ("read", "write"):
+                offset, length = map(int, place)
+                yield Event(clock_s, 0.0, file, action, file, offset, length)
+            elif action not in ("add", "open", "close", "sync", "datasync", "trim"):
+                raise ValueError(action)
+        except (ValueError, IndexError) as error:
+            raise ToolOutputError(f"{where}: not a line of an iolog: {line!r}") from error
+
+
+_DXT = re.compile(
+    r" *(?P<module>X_\w+) +(?P<rank>-?\d+) +(?P<operation>read|write) +(?P<segment>\d+) +"
+    r"(?P<offset>\d+) +(?P<length>\d+) +(?P<start>[\d.]+) +(?P<end>[\d.]+)"
+)
+_DXT_FILE = re.compile(r"# DXT, file_id: \d+, file_name: (?P<name>.*)")
+
+
+def parse_dxt(text: str, source: str = "DXT") -> Iterator[Event]:
+    """darshan-dxt-parser's output; POSIX segments, for MPI-IO's are the same bytes once more."""
+    file = "unknown"
+    expected = seen = 0
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("#"):
+            if match := _DXT_FILE.match(line):
+                file = match["name"].strip()
+            counts = re.findall(r"(?:write|read)_count: (\d+)", line)
+            expected += sum(map(int, counts))
+            continue
+        if not line.strip():
+            continue
+        match = _DXT.match(line)
+        if match is None:
+            raise ToolOutputError(f"{source}:{number}: not a line of DXT, or cut off: {line!r}")
+        seen += 1
+        if match["module"] != "X_POSIX":
+            continue
+        start_s, end_s = float(match["start"]), float(match["end"])
+        if end_s < start_s:
+            raise ToolOutputError(f"{source}:{number}: a request ends before it starts")
+        yield Event(
+            start_s, end_s - start_s, match["rank"], match["operation"], file,
+            int(match["offset"]), int(match["length"]),
+        )  # fmt: skip
+    if seen < expected:
+        raise ToolOutputError(f"{source}: cut off: {seen} of {expected} segments are there")
+
+
+def to_csv(events: Iterable[Event]) -> str:
+    """The requests for eeio-dataserver: clients are numbered by process, files lie one behind the
+    other. Events without an offset cannot be replayed and raise ToolOutputError."""
+    ordered = sorted(events)
+    if not ordered:
+        raise ToolOutputError("no event to replay")
+    ends: dict[str, int] = {}
+    for event in ordered:
+        if event.offset is None:
+            raise ToolOutputError(f"{event.file}: the trace does not tell offsets; no replay")
+        ends[event.file] = max(ends.get(event.file, 0), event.offset + event.length)
+    begins: dict[str, int] = {}
+    end = 0
+    for file, size in ends.items():
+        begins[file] = end
+        end += -(-size // 4096) * 4096
+    clients = {process: n for n, process in enumerate(dict.fromkeys(e.process for e in ordered))}
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(HEADER)
+    for event in ordered:
+        assert event.offset is not None
+        writer.writerow(
+            [
+                f"{event.start_s - ordered[0].start_s:.6f}", clients[event.process],
+                event.operation, begins[event.file] + event.offset, event.length,
+            ]
+        )  # fmt: skip
+    return out.getvalue()

@@ -1,0 +1,259 @@
+"""`eeio trace`: the I/O phases of an unmodified program, with the power that each took."""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from eeio.commands.analysis import analysis
+from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RefusedError
+from eeio.power import PowerMonitor, check_meters, open_source
+from eeio_power.samples import load as load_samples
+from eeio_results.errors import EeioError, ToolOutputError
+from eeio_results.record import EnergyReading
+from eeio_results.report.tables import ESTIMATE, Table, number
+from eeio_results.report.text import render_table
+from eeio_results.traces import logs, strace
+from eeio_results.traces.events import GAP_S, Event, TracePhase, find_phases
+from eeio_results.units import MB, format_size
+
+SCHEMA_VERSION = 1
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "trace",
+        help="the I/O phases of any program, with the power of each",
+        description="Runs a program under strace while the meters are read, and tells its I/O "
+        "phases: operation, spatiality, request sizes, bytes, start and end, and energy. Or reads "
+        "traces that are there: strace's files, fio's iolog, Darshan's DXT text, or "
+        "time,client,op,offset,length.",
+    )
+    parser.add_argument("--read", metavar="FILE", type=Path, nargs="+", help="traces to read")
+    parser.add_argument(
+        "--meter", metavar="SPEC", action="append", default=[], help="repeatable (default: auto)"
+    )
+    parser.add_argument(
+        "--gap", metavar="S", type=float, default=GAP_S,
+        help="a pause as long as this ends a phase (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--file", metavar="WORD", action="append", default=[],
+        help="only files whose path holds this word; repeatable",
+    )  # fmt: skip
+    parser.add_argument(
+        "--replay", metavar="TRACE.csv", type=Path, help="also write it for eeio-dataserver"
+    )
+    parser.add_argument("-o", "--output", metavar="DIR", type=Path, help="(default: trace-TIME)")
+    parser.add_argument("--json", action="store_true", help="phases as JSON on standard output")
+    parser.add_argument("words", metavar="-- COMMAND", nargs=argparse.REMAINDER)
+    parser.set_defaults(action=trace)
+
+
+@dataclass(frozen=True)
+class _Traced:
+    """Events on CLOCK_MONOTONIC where they were taken here, else as their file has them."""
+
+    events: list[Event]
+    energy: dict[int, tuple[EnergyReading, ...]]
+    exit_code: int
+    samples: Path | None
+    reason: str | None
+
+
+def trace(arguments: argparse.Namespace) -> int:
+    words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
+    if bool(words) == bool(arguments.read):
+        raise RefusedError("which program, or which trace? `eeio trace -- COMMAND`, or --read FILE")
+    folder = arguments.output
+    if arguments.read:
+        traced = _Traced(_read(arguments.read), {}, 0, None, "a stored trace has no power")
+        phases = find_phases(_wanted(traced.events, arguments.file), arguments.gap)
+    else:
+        if folder is None:
+            folder = Path(f"trace-{datetime.now(UTC):%Y%m%d-%H%M%S}")
+        traced, phases = _run(words, folder, arguments)
+    body = _to_json(traced, phases)
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "phases.json").write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
+        _draw(traced, phases, folder)
+    if arguments.replay is not None:
+        arguments.replay.write_text(
+            logs.to_csv(_wanted(traced.events, arguments.file)), encoding="utf-8"
+        )
+    print(json.dumps(body, indent=1) if arguments.json else _table(traced, phases))
+    if traced.exit_code < 0:
+        return EXIT_SIGNAL_BASE - traced.exit_code
+    return EXIT_DONE if traced.exit_code == 0 else EXIT_FAILED
+
+
+def _wanted(events: Sequence[Event], names: Sequence[str]) -> list[Event]:
+    return [e for e in events if not names or any(name in e.file for name in names)]
+
+
+def _read(paths: Sequence[Path]) -> list[Event]:
+    """Several files are one strace of several processes; one file may be any trace."""
+    if len(paths) == 1 and not _is_strace(paths[0]):
+        return logs.read(paths[0])
+    events = strace.read(paths)
+    if not events:
+        raise ToolOutputError(f"{paths[0]}: no read and no write of a file in it")
+    return events
+
+
+def _is_strace(path: Path) -> bool:
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            first = file.readline()
+    except OSError as error:
+        raise RefusedError(f"{path}: {error.strerror}") from error
+    return first[:1].isdigit() and first.partition(" ")[0].count(".") == 1 and "(" in first
+
+
+def _run(
+    words: Sequence[str], folder: Path, arguments: argparse.Namespace
+) -> tuple[_Traced, list[TracePhase]]:
+    """Traces a program while the meters are read; what it printed is the user's to see."""
+    program = shutil.which("strace")
+    if program is None:
+        raise RefusedError("strace is missing: install the package strace")
+    if shutil.which(words[0]) is None:
+        raise RefusedError(f"{words[0]}: no such program")
+    check_meters(tuple(arguments.meter))
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.glob("strace.*")):
+        raise RefusedError(f"{folder}: holds a trace already; name another with -o")
+    source = open_source(tuple(arguments.meter), False)
+    samples = folder / "power.csv.gz"
+    command = [
+        program, "-ff", "-ttt", "-T", "-y", "-s0", "-e", "signal=none", "-e",
+        f"trace={strace.CALLS}", "-o", str(folder / "strace"), *words,
+    ]  # fmt: skip
+    # strace stamps the wall clock; the meters the monotonic one.
+    ahead_s = time.time() - time.monotonic()
+    with PowerMonitor(source, samples) as power:
+        power.mark()
+        process = subprocess.Popen(
+            command, start_new_session=True, stdout=sys.stderr if arguments.json else None
+        )
+        try:
+            exit_code = process.wait()
+        except BaseException:
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait()
+            raise
+        power.mark()
+        drift_s = time.time() - time.monotonic() - ahead_s
+        events = [
+            event._replace(start_s=event.start_s - ahead_s)
+            for event in strace.read(sorted(folder.glob("strace.*")))
+        ]
+        phases = find_phases(_wanted(events, arguments.file), arguments.gap)
+        energy = {n: power.energy(p.start_s, p.end_s) for n, p in enumerate(phases)}
+    if abs(drift_s) > 0.05:
+        raise EeioError(f"the clock was set by {drift_s:+.3f} s while tracing: no power fits it")
+    reason = source.reason
+    return _Traced(events, energy, exit_code, samples if source.meters else None, reason), phases
+
+
+def _to_json(traced: _Traced, phases: Sequence[TracePhase]) -> dict[str, Any]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "exit_code": traced.exit_code,
+        "events": len(traced.events),
+        "power_reason": traced.reason,
+        "phases": [
+            {
+                **phase.to_json(),
+                "energy": [reading.__dict__ for reading in traced.energy.get(place, ())],
+            }
+            for place, phase in enumerate(phases)
+        ],
+    }
+
+
+def _estimate(kind: str) -> str:
+    return f"{ESTIMATE} " if kind == "modelled" else ""
+
+
+def _table(traced: _Traced, phases: Sequence[TracePhase]) -> str:
+    if not phases:
+        return "no read and no write of a file was seen (pipes, devices and system files apart)"
+    begin_s = phases[0].start_s
+    rows = []
+    for place, phase in enumerate(phases):
+        watts = ", ".join(
+            f"{_estimate(r.kind)}{r.domain} {number(r.power_w)}"
+            for r in traced.energy.get(place, ())
+            if r.power_w is not None
+        )
+        span_s = phase.end_s - phase.start_s
+        rows.append(
+            (
+                str(place + 1),
+                phase.operation,
+                phase.spatiality,
+                f"{phase.start_s - begin_s:.3f}",
+                f"{span_s:.3f}",
+                f"{phase.requests}",
+                f"{format_size(phase.request_size_bytes)} ({phase.request_size_share:.0%})",
+                number(phase.bytes_moved / MB),
+                number(phase.bytes_moved / MB / span_s) if span_s > 0 else "-",
+                str(phase.processes),
+                watts or "-",
+            )
+        )
+    note = f"power: {traced.reason}" if traced.reason else ""
+    header = (
+        "Phase", "Operation", "Spatiality", "Start (s)", "Length (s)", "Requests", "Size (share)",
+        "MB", "MB/s", "Processes", "Power (W)",
+    )  # fmt: skip
+    return render_table(
+        Table("I/O phases", header, tuple(rows), frozenset((0, 3, 4, 5, 6, 7, 8, 9)), note)
+    )
+
+
+def _watts_of_counter(samples: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Mean power between samples of an energy counter, at their later time; a step backwards (the
+    counter wrapped, or a value is missing) is left out of the picture."""
+    return [
+        (now_s, (now_j - before_j) / (now_s - before_s))
+        for (before_s, before_j), (now_s, now_j) in pairwise(samples)
+        if now_s > before_s and now_j >= before_j
+    ]
+
+
+def _draw(traced: _Traced, phases: Sequence[TracePhase], folder: Path) -> None:
+    """The time axis; a board without matplotlib keeps what it has measured all the same."""
+    if not phases:
+        return
+    try:
+        with analysis():
+            from eeio_results.report import timeline
+    except EeioError as error:
+        print(f"timeline not drawn: {error}", file=sys.stderr)
+        return
+    power: dict[str, list[tuple[float, float]]] = {}
+    if traced.samples is not None:
+        for meter in load_samples(traced.samples).meters:
+            for channel, values in zip(meter.info.channels, meter.values, strict=True):
+                found = list(zip(meter.times_s, values, strict=True))
+                if channel.quantity == "energy_j":
+                    found = _watts_of_counter(found)
+                name = f"{_estimate(meter.info.kind)}{channel.domain} ({channel.name})"
+                power[name] = [(t, v) for t, v in found if v == v]
+    (folder / "timeline.svg").write_text(
+        timeline.draw(traced.events, phases, power), encoding="utf-8"
+    )
+    print(f"timeline: {folder / 'timeline.svg'}", file=sys.stderr)

@@ -1,0 +1,660 @@
+/*
+ * The data servers of a parallel file system, emulated: each MPI rank is one server with one data
+ * file, and serves the requests that its clients would send. After Machado et al. 2017, Towards
+ * Energy-Efficient Storage Servers: no network and no client machines, so that what is measured is
+ * the server.
+ *
+ * The logical file is striped over the servers as parallel file systems do: offset `o` lies on
+ * server (o / T) mod S at local offset (o / (T S)) T + o mod T, with stripe T and S servers. Client
+ * c of C sends its request i at the logical offset c B + i R (contiguous) or (i C + c) R (strided),
+ * with B bytes a client in requests of R; each server serves its clients in turn. With a trace
+ * (`replay=`) the requests are those of the trace.
+ *
+ * Every page of data bears a stamp that depends on the server, the seed and where it lies, so that
+ * what is read can be proved to be what was written.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <mpi.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#define VERSION "1.0.0"
+#define PAGE 4096
+#define NS 1000000000LL
+
+/* Latencies are counted in buckets whose bounds grow by 1/32: exact to 3 %, however many. */
+#define SUB_BITS 5
+#define BUCKETS ((65 - SUB_BITS) << SUB_BITS)
+
+enum operation { READ, WRITE };
+enum api { POSIX, MPIIO };
+
+struct options {
+	enum operation operation;
+	enum api api;
+	bool strided, direct, fsync, timed;
+	int64_t clients, stripe, request, client_bytes, runtime_s, seed;
+	const char *directory, *replay, *json, *eeio;
+};
+
+struct request {
+	int64_t time_ns; /* since the trace's first event; 0 for patterns */
+	int64_t offset;  /* logical */
+	int64_t length;
+	int client;
+	enum operation operation;
+};
+
+struct server {
+	int rank, servers;
+	int file;          /* POSIX */
+	MPI_File mpi_file; /* MPI-IO */
+	char path[PATH_MAX];
+	unsigned char *buffer;
+	int64_t buffer_bytes;
+	int64_t bytes[2], requests[2]; /* by operation */
+	uint64_t written_sum, read_sum, expected_sum;
+	int64_t wrong_pages;
+	int64_t start_ns, end_ns;
+	int64_t longest_ns, latency_sum_ns;
+	uint64_t buckets[BUCKETS];
+	bool stopped_early;
+};
+
+static int my_rank = -1;
+
+/* Ends every rank: one that stayed behind would wait for the others for ever. */
+__attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *format, ...)
+{
+	va_list words;
+	va_start(words, format);
+	fprintf(stderr, "eeio-dataserver: ");
+	vfprintf(stderr, format, words);
+	fputc('\n', stderr);
+	va_end(words);
+	fflush(stderr);
+	if (my_rank >= 0)
+		MPI_Abort(MPI_COMM_WORLD, 1);
+	exit(1);
+}
+
+/* What is wrong with the options is wrong on every rank alike: one says so, and all leave. */
+__attribute__((noreturn, format(printf, 1, 2))) static void refuse(const char *format, ...)
+{
+	va_list words;
+	va_start(words, format);
+	if (my_rank == 0) {
+		fprintf(stderr, "eeio-dataserver: ");
+		vfprintf(stderr, format, words);
+		fputc('\n', stderr);
+	}
+	va_end(words);
+	MPI_Finalize();
+	exit(2);
+}
+
+static int64_t now_ns(clockid_t clock)
+{
+	struct timespec t;
+	clock_gettime(clock, &t);
+	return t.tv_sec * NS + t.tv_nsec;
+}
+
+/* --- options ------------------------------------------------------------------------------- */
+
+static int64_t number(const char *key, const char *text, int64_t least, int64_t most)
+{
+	char *end;
+	errno = 0;
+	long long value = strtoll(text, &end, 10);
+	if (errno || end == text || *end || value < least || value > most)
+		refuse("%s=%s: give a whole number from %" PRId64 " to %" PRId64, key, text, least, most);
+	return value;
+}
+
+static bool choice(const char *key, const char *value, const char *no, const char *yes)
+{
+	if (strcmp(value, no) && strcmp(value, yes))
+		refuse("%s=%s: give %s or %s", key, value, no, yes);
+	return !strcmp(value, yes);
+}
+
+static struct options parse_options(int count, char **words)
+{
+	struct options o = {.operation = READ, .clients = 4, .stripe = 65536, .request = 65536,
+			    .client_bytes = 1 << 20, .seed = 1, .directory = "."};
+	const int64_t huge = INT64_C(1) << 50;
+	for (int i = 1; i < count; i++) {
+		char *value = strchr(words[i], '=');
+		if (!value)
+			refuse("%s: give KEY=VALUE", words[i]);
+		*value++ = 0;
+		const char *key = words[i];
+		if (!strcmp(key, "operation"))
+			o.operation = choice(key, value, "read", "write") ? WRITE : READ;
+		else if (!strcmp(key, "api"))
+			o.api = choice(key, value, "posix", "mpiio") ? MPIIO : POSIX;
+		else if (!strcmp(key, "pattern"))
+			o.strided = choice(key, value, "contiguous", "strided");
+		else if (!strcmp(key, "direct"))
+			o.direct = choice(key, value, "off", "on");
+		else if (!strcmp(key, "fsync"))
+			o.fsync = choice(key, value, "off", "on");
+		else if (!strcmp(key, "timed"))
+			o.timed = choice(key, value, "off", "on");
+		else if (!strcmp(key, "clients"))
+			o.clients = number(key, value, 1, 65536);
+		else if (!strcmp(key, "stripe"))
+			o.stripe = number(key, value, PAGE, huge);
+		else if (!strcmp(key, "request"))
+			o.request = number(key, value, PAGE, 1 << 30);
+		else if (!strcmp(key, "client_bytes"))
+			o.client_bytes = number(key, value, PAGE, huge);
+		else if (!strcmp(key, "runtime_s"))
+			o.runtime_s = number(key, value, 0, 1 << 30);
+		else if (!strcmp(key, "seed"))
+			o.seed = number(key, value, 0, INT64_MAX);
+		else if (!strcmp(key, "directory"))
+			o.directory = value;
+		else if (!strcmp(key, "replay"))
+			o.replay = value;
+		else if (!strcmp(key, "json"))
+			o.json = value;
+		else if (!strcmp(key, "eeio"))
+			o.eeio = value;
+		else
+			refuse("unknown option %s", key);
+	}
+	if (o.stripe % PAGE || o.request % PAGE || o.client_bytes % o.request)
+		refuse("stripe and request must be multiples of %d, client_bytes one of request", PAGE);
+	if (o.api == MPIIO && o.direct)
+		refuse("MPI-IO has no direct I/O here: api=mpiio goes with direct=off");
+	if (o.timed && !o.replay)
+		refuse("timed=on keeps the times of a trace: give replay=FILE");
+	return o;
+}
+
+/* --- what is served ------------------------------------------------------------------------ */
+
+/* One line of a trace: time,client,op,offset,length with seconds, read or write, and bytes. */
+static struct request parse_event(const char *path, int64_t line, const char *text)
+{
+	double time_s;
+	long long client, offset, length;
+	char operation[8], rest;
+	if (sscanf(text, "%lf,%lld,%7[a-z],%lld,%lld %c", &time_s, &client, operation, &offset,
+		   &length, &rest) != 5)
+		refuse("%s:%" PRId64 ": not time,client,op,offset,length", path, line);
+	bool write = !strcmp(operation, "write");
+	if (!write && strcmp(operation, "read"))
+		refuse("%s:%" PRId64 ": the operation is '%s', not read or write", path, line, operation);
+	if (time_s < 0 || client < 0 || client > INT_MAX || offset < 0 || length < 1 ||
+	    length > (1 << 30))
+		refuse("%s:%" PRId64 ": a value is negative, empty or too large", path, line);
+	return (struct request){.time_ns = (int64_t)(time_s * 1e9), .offset = offset, .length = length,
+				.client = (int)client, .operation = write ? WRITE : READ};
+}
+
+static struct request *read_trace(const struct options *o, int64_t *count)
+{
+	FILE *file = fopen(o->replay, "r");
+	if (!file)
+		refuse("%s: %s", o->replay, strerror(errno));
+	int64_t room = 1024, line = 0;
+	struct request *events = malloc(sizeof *events * (size_t)room);
+	char *text = NULL;
+	size_t size = 0;
+	*count = 0;
+	while (getline(&text, &size, file) >= 0) {
+		line++;
+		if (text[0] == '#' || text[0] == '\n' || !strncmp(text, "time,", 5))
+			continue;
+		if (*count == room)
+			events = realloc(events, sizeof *events * (size_t)(room *= 2));
+		if (!events)
+			refuse("%s: no memory for its events", o->replay);
+		struct request event = parse_event(o->replay, line, text);
+		if (*count && event.time_ns < events[*count - 1].time_ns)
+			refuse("%s:%" PRId64 ": the time runs backwards; sort the trace", o->replay, line);
+		events[(*count)++] = event;
+	}
+	free(text);
+	fclose(file);
+	if (!*count)
+		refuse("%s: no event in it", o->replay);
+	int64_t first_ns = events[0].time_ns;
+	for (int64_t i = 0; i < *count; i++)
+		events[i].time_ns -= first_ns;
+	return events;
+}
+
+/* The n-th request of a pattern: the clients' i-th requests follow each other. */
+static struct request pattern_request(const struct options *o, int64_t n)
+{
+	int64_t client = n % o->clients, i = n / o->clients;
+	int64_t offset = o->strided ? n * o->request : client * o->client_bytes + i * o->request;
+	return (struct request){.offset = offset, .length = o->request, .client = (int)client,
+				.operation = o->operation};
+}
+
+struct piece {
+	int64_t local, length;
+};
+
+/* The part of a request that lies in its `k`-th stripe; false when there is none. */
+static bool piece_of(const struct options *o, const struct server *s, const struct request *r,
+		     int64_t k, struct piece *piece)
+{
+	int64_t stripe = r->offset / o->stripe + k;
+	int64_t from = k ? stripe * o->stripe : r->offset;
+	int64_t to = (stripe + 1) * o->stripe;
+	if (from >= r->offset + r->length)
+		return false;
+	if (to > r->offset + r->length)
+		to = r->offset + r->length;
+	piece->local = from / (o->stripe * s->servers) * o->stripe + from % o->stripe;
+	piece->length = stripe % s->servers == s->rank ? to - from : 0;
+	return true;
+}
+
+/* --- data ----------------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t x)
+{
+	x ^= x >> 30, x *= UINT64_C(0xbf58476d1ce4e5b9);
+	x ^= x >> 27, x *= UINT64_C(0x94d049bb133111eb);
+	return x ^ x >> 31;
+}
+
+static uint64_t stamp_of(const struct options *o, const struct server *s, int64_t page)
+{
+	return mix((uint64_t)o->seed * 31 + (uint64_t)s->rank + 1) ^ mix((uint64_t)page + 1);
+}
+
+/* Stamps the pages that lie wholly in [local, local + length), and sums their stamps. */
+static uint64_t stamp(const struct options *o, const struct server *s, int64_t local, int64_t length)
+{
+	uint64_t sum = 0;
+	for (int64_t page = (local + PAGE - 1) / PAGE; (page + 1) * PAGE <= local + length; page++) {
+		uint64_t value = stamp_of(o, s, page);
+		memcpy(s->buffer + page * PAGE - local, &value, sizeof value);
+		sum += value;
+	}
+	return sum;
+}
+
+static void check(const struct options *o, struct server *s, int64_t local, int64_t length)
+{
+	for (int64_t page = (local + PAGE - 1) / PAGE; (page + 1) * PAGE <= local + length; page++) {
+		uint64_t value, wanted = stamp_of(o, s, page);
+		memcpy(&value, s->buffer + page * PAGE - local, sizeof value);
+		s->read_sum += value;
+		s->expected_sum += wanted;
+		s->wrong_pages += value != wanted;
+	}
+}
+
+/* --- I/O ------------------------------------------------------------------------------------ */
+
+static void open_file(const struct options *o, struct server *s, bool writes)
+{
+	int length = snprintf(s->path, sizeof s->path, "%s/eeio-dataserver.%d", o->directory, s->rank);
+	if (length < 0 || (size_t)length >= sizeof s->path)
+		fail("%s: the path is too long", o->directory);
+	if (o->api == MPIIO) {
+		int mode = writes ? MPI_MODE_RDWR | MPI_MODE_CREATE : MPI_MODE_RDONLY;
+		if (MPI_File_open(MPI_COMM_SELF, s->path, mode, MPI_INFO_NULL, &s->mpi_file))
+			fail("%s: MPI-IO cannot open it", s->path);
+		return;
+	}
+	int flags = (writes ? O_RDWR | O_CREAT : O_RDONLY) | (o->direct ? O_DIRECT : 0);
+	s->file = open(s->path, flags | O_CLOEXEC, 0644);
+	if (s->file < 0)
+		fail("%s: %s%s", s->path, strerror(errno),
+		     o->direct && errno == EINVAL ? ": no direct I/O on this file system" : "");
+}
+
+static void transfer(const struct options *o, struct server *s, enum operation operation,
+		     int64_t local, int64_t length)
+{
+	int64_t done = 0;
+	while (done < length) {
+		ssize_t moved;
+		if (o->api == MPIIO) {
+			MPI_Status status;
+			int count = 0;
+			int error = operation == WRITE
+					    ? MPI_File_write_at(s->mpi_file, local, s->buffer, (int)length,
+								MPI_BYTE, &status)
+					    : MPI_File_read_at(s->mpi_file, local, s->buffer, (int)length,
+							       MPI_BYTE, &status);
+			if (error)
+				fail("%s: MPI-IO failed at %" PRId64, s->path, local);
+			MPI_Get_count(&status, MPI_BYTE, &count);
+			if (count != length)
+				fail("%s: %d of %" PRId64 " bytes at %" PRId64, s->path, count, length,
+				     local);
+			moved = count;
+		} else if (operation == WRITE) {
+			moved = pwrite(s->file, s->buffer + done, (size_t)(length - done), local + done);
+		} else {
+			moved = pread(s->file, s->buffer + done, (size_t)(length - done), local + done);
+		}
+		if (moved < 0 && errno == EINTR)
+			continue;
+		if (moved < 0)
+			fail("%s at %" PRId64 ": %s", s->path, local + done, strerror(errno));
+		if (moved == 0)
+			fail("%s ends at %" PRId64 ", before a read: write it first", s->path, local + done);
+		done += moved;
+	}
+}
+
+static void flush(const struct options *o, struct server *s)
+{
+	if (o->api == MPIIO ? MPI_File_sync(s->mpi_file) : fsync(s->file))
+		fail("%s: it cannot be flushed: %s", s->path, strerror(errno));
+}
+
+static void count_latency(struct server *s, int64_t ns)
+{
+	uint64_t value = ns > 0 ? (uint64_t)ns : 0;
+	int top = 63 - __builtin_clzll(value | 1);
+	int shift = top > SUB_BITS ? top - SUB_BITS : 0;
+	uint64_t bucket = ((uint64_t)shift << SUB_BITS) + (value >> shift);
+	s->buckets[bucket < BUCKETS ? bucket : BUCKETS - 1]++;
+	s->latency_sum_ns += ns;
+	if (ns > s->longest_ns)
+		s->longest_ns = ns;
+}
+
+/* The middle of the bucket in which a share of all latencies lies, s. */
+static double percentile(const uint64_t *buckets, uint64_t count, double share)
+{
+	uint64_t seen = 0, wanted = (uint64_t)(share * (double)count);
+	for (int i = 0; i < BUCKETS; i++) {
+		seen += buckets[i];
+		if (seen > wanted) {
+			int shift = i < 2 << SUB_BITS ? 0 : (i >> SUB_BITS) - 1;
+			double low = (double)((uint64_t)(i - (shift << SUB_BITS)) << shift);
+			return (low + (double)((UINT64_C(1) << shift) - 1) / 2) / 1e9;
+		}
+	}
+	return 0;
+}
+
+static void wait_until(int64_t moment_ns)
+{
+	struct timespec t = {.tv_sec = moment_ns / NS, .tv_nsec = moment_ns % NS};
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+		;
+}
+
+static void serve(const struct options *o, struct server *s, const struct request *r)
+{
+	struct piece piece;
+	for (int64_t k = 0; piece_of(o, s, r, k, &piece); k++) {
+		if (!piece.length)
+			continue;
+		if (r->operation == WRITE)
+			s->written_sum += stamp(o, s, piece.local, piece.length);
+		int64_t start_ns = now_ns(CLOCK_MONOTONIC);
+		transfer(o, s, r->operation, piece.local, piece.length);
+		count_latency(s, now_ns(CLOCK_MONOTONIC) - start_ns);
+		if (r->operation == READ)
+			check(o, s, piece.local, piece.length);
+		s->bytes[r->operation] += piece.length;
+		s->requests[r->operation]++;
+	}
+}
+
+static void run(const struct options *o, struct server *s, const struct request *events,
+		int64_t count)
+{
+	int64_t limit_ns = o->runtime_s ? o->runtime_s * NS : INT64_MAX;
+	MPI_Barrier(MPI_COMM_WORLD);
+	s->start_ns = now_ns(CLOCK_MONOTONIC);
+	for (int64_t n = 0; n < count; n++) {
+		struct request r = events ? events[n] : pattern_request(o, n);
+		if (o->timed)
+			wait_until(s->start_ns + r.time_ns);
+		if (now_ns(CLOCK_MONOTONIC) - s->start_ns >= limit_ns) {
+			s->stopped_early = true;
+			break;
+		}
+		serve(o, s, &r);
+	}
+	if (o->fsync && s->bytes[WRITE])
+		flush(o, s);
+	s->end_ns = now_ns(CLOCK_MONOTONIC);
+}
+
+/* Room and a buffer for the largest piece; what a server will hold is known beforehand. */
+static void prepare(const struct options *o, struct server *s, const struct request *events,
+		    int64_t count)
+{
+	int64_t largest = 0, end = 0;
+	bool writes = false;
+	for (int64_t n = 0; n < count; n++) {
+		struct request r = events ? events[n] : pattern_request(o, n);
+		struct piece piece;
+		for (int64_t k = 0; piece_of(o, s, &r, k, &piece); k++) {
+			if (piece.length > largest)
+				largest = piece.length;
+			if (piece.length && piece.local + piece.length > end)
+				end = piece.local + piece.length;
+		}
+		if (o->direct && (r.offset % 512 || r.length % 512))
+			refuse("direct=on needs offsets and lengths that are multiples of 512");
+		writes = writes || r.operation == WRITE;
+	}
+	s->buffer_bytes = largest > PAGE ? largest : PAGE;
+	if (posix_memalign((void **)&s->buffer, PAGE, (size_t)s->buffer_bytes))
+		fail("no memory for a request of %" PRId64 " bytes", s->buffer_bytes);
+	uint64_t noise = mix((uint64_t)o->seed + 77);
+	for (int64_t i = 0; i + 8 <= s->buffer_bytes; i += 8) {
+		noise = mix(noise + (uint64_t)i);
+		memcpy(s->buffer + i, &noise, sizeof noise);
+	}
+	struct statvfs room;
+	struct stat there = {0};
+	snprintf(s->path, sizeof s->path, "%s/eeio-dataserver.%d", o->directory, s->rank);
+	if (statvfs(o->directory, &room))
+		fail("%s: %s", o->directory, strerror(errno));
+	stat(s->path, &there);
+	/* Ranks of one machine share its disk: each needs a share of what is free. */
+	double free_bytes = (double)room.f_bavail * (double)room.f_frsize;
+	double needed = (double)(end - there.st_size) * s->servers;
+	if (writes && end > there.st_size && needed > free_bytes)
+		fail("%s: %.0f bytes are needed, %.0f are free", o->directory, needed, free_bytes);
+	open_file(o, s, writes);
+}
+
+/* --- results -------------------------------------------------------------------------------- */
+
+struct result {
+	int64_t bytes[2], requests[2];
+	uint64_t written_sum, read_sum, expected_sum;
+	int64_t wrong_pages, longest_ns, latency_sum_ns, stopped;
+	double seconds; /* of the slowest */
+};
+
+struct rank_line {
+	int64_t bytes, requests, ns;
+};
+
+static FILE *create(const char *path)
+{
+	FILE *file = fopen(path, "w");
+	if (!file)
+		fail("%s: %s", path, strerror(errno));
+	return file;
+}
+
+static void close_result(FILE *file, const char *path)
+{
+	if (ferror(file) | fclose(file))
+		fail("%s: the result was not written whole", path);
+}
+
+static void write_json(const struct options *o, const struct server *s, const struct result *all,
+		       const struct rank_line *ranks, const uint64_t *buckets)
+{
+	FILE *f = create(o->json);
+	int64_t bytes = all->bytes[READ] + all->bytes[WRITE];
+	int64_t requests = all->requests[READ] + all->requests[WRITE];
+	fprintf(f, "{\"program\": \"eeio-dataserver\", \"version\": \"%s\",\n", VERSION);
+	fprintf(f, " \"servers\": %d, \"clients\": %" PRId64 ", \"stripe_bytes\": %" PRId64 ",\n",
+		s->servers, o->clients, o->stripe);
+	fprintf(f, " \"request_bytes\": %" PRId64 ", \"client_bytes\": %" PRId64 ",\n", o->request,
+		o->client_bytes);
+	fprintf(f, " \"api\": \"%s\", \"operation\": \"%s\", \"pattern\": \"%s\",\n",
+		o->api == MPIIO ? "mpiio" : "posix",
+		o->replay	       ? "replay"
+		: o->operation == READ ? "read"
+				       : "write",
+		o->replay    ? "replay"
+		: o->strided ? "strided"
+			     : "contiguous");
+	fprintf(f, " \"direct\": %s, \"fsync\": %s, \"timed\": %s, \"stopped_early\": %s,\n",
+		o->direct ? "true" : "false", o->fsync ? "true" : "false", o->timed ? "true" : "false",
+		all->stopped ? "true" : "false");
+	fprintf(f, " \"ranks\": [");
+	for (int i = 0; i < s->servers; i++)
+		fprintf(f, "%s\n  {\"rank\": %d, \"bytes\": %" PRId64 ", \"requests\": %" PRId64
+			   ", \"seconds\": %.9f, \"bandwidth_bytes_per_s\": %.3f}",
+			i ? "," : "", i, ranks[i].bytes, ranks[i].requests, (double)ranks[i].ns / 1e9,
+			ranks[i].ns ? (double)ranks[i].bytes / ((double)ranks[i].ns / 1e9) : 0.0);
+	fprintf(f, "],\n \"aggregate\": {\"bytes_read\": %" PRId64 ", \"bytes_written\": %" PRId64
+		   ", \"requests\": %" PRId64 ", \"seconds\": %.9f, "
+		   "\"bandwidth_bytes_per_s\": %.3f},\n",
+		all->bytes[READ], all->bytes[WRITE], requests, all->seconds,
+		(double)bytes / all->seconds);
+	fprintf(f, " \"latency_s\": {\"mean\": %.9f, \"p50\": %.9f, \"p95\": %.9f, \"p99\": %.9f, "
+		   "\"p999\": %.9f, \"max\": %.9f},\n",
+		(double)all->latency_sum_ns / 1e9 / (double)requests,
+		percentile(buckets, (uint64_t)requests, 0.5), percentile(buckets, (uint64_t)requests, 0.95),
+		percentile(buckets, (uint64_t)requests, 0.99),
+		percentile(buckets, (uint64_t)requests, 0.999), (double)all->longest_ns / 1e9);
+	fprintf(f, " \"checksum\": {\"written\": \"%016" PRIx64 "\", \"read\": \"%016" PRIx64
+		   "\", \"expected\": \"%016" PRIx64 "\", \"wrong_pages\": %" PRId64 "}}\n",
+		all->written_sum, all->read_sum, all->expected_sum, all->wrong_pages);
+	close_result(f, o->json);
+}
+
+/* The form that eeio reads of every workload of its own. */
+static void write_eeio(const struct options *o, const struct server *s, const struct result *all,
+		       const uint64_t *buckets)
+{
+	FILE *f = create(o->eeio);
+	int64_t bytes = all->bytes[READ] + all->bytes[WRITE];
+	int64_t requests = all->requests[READ] + all->requests[WRITE];
+	const char *name = !all->bytes[READ] ? "write" : !all->bytes[WRITE] ? "read" : "mixed";
+	fprintf(f, "{\"schema_version\": 1,\n \"phases\": [{\"name\": \"%s\", \"operation\": \"%s\", ",
+		name, name);
+	fprintf(f, "\"spatiality\": \"%s\", ", o->strided || o->replay ? "strided" : "sequential");
+	if (o->replay)
+		fprintf(f, "\"request_size_bytes\": null, ");
+	else
+		fprintf(f, "\"request_size_bytes\": %" PRId64 ", ", o->request);
+	fprintf(f, "\"bytes_moved\": %" PRId64 ",\n", bytes);
+	fprintf(f, "  \"start_monotonic_s\": %.9f, \"end_monotonic_s\": %.9f, ",
+		(double)s->start_ns / 1e9, (double)s->start_ns / 1e9 + all->seconds);
+	fprintf(f, "\"bandwidth_bytes_per_s\": %.3f,\n", (double)bytes / all->seconds);
+	fprintf(f, "  \"metrics\": {\"iops\": %.3f, \"latency_mean_s\": %.9f, \"latency_p50_s\": %.9f, ",
+		(double)requests / all->seconds, (double)all->latency_sum_ns / 1e9 / (double)requests,
+		percentile(buckets, (uint64_t)requests, 0.5));
+	fprintf(f, "\"latency_p95_s\": %.9f, \"latency_p99_s\": %.9f, \"latency_max_s\": %.9f",
+		percentile(buckets, (uint64_t)requests, 0.95),
+		percentile(buckets, (uint64_t)requests, 0.99), (double)all->longest_ns / 1e9);
+	if (all->bytes[READ] && all->bytes[WRITE])
+		fprintf(f, ", \"bytes_read\": %" PRId64 ", \"bytes_written\": %" PRId64,
+			all->bytes[READ], all->bytes[WRITE]);
+	fprintf(f, "},\n  \"invalid\": [");
+	if (all->wrong_pages)
+		fprintf(f, "\"%" PRId64 " pages that were read are not what was written\"",
+			all->wrong_pages);
+	fprintf(f, "]}]}\n");
+	close_result(f, o->eeio);
+}
+
+static void report(const struct options *o, const struct server *s)
+{
+	struct result mine = {.bytes = {s->bytes[0], s->bytes[1]},
+			      .requests = {s->requests[0], s->requests[1]},
+			      .written_sum = s->written_sum, .read_sum = s->read_sum,
+			      .expected_sum = s->expected_sum, .wrong_pages = s->wrong_pages,
+			      .latency_sum_ns = s->latency_sum_ns, .stopped = s->stopped_early};
+	struct result all = {0};
+	struct rank_line line = {s->bytes[0] + s->bytes[1], s->requests[0] + s->requests[1],
+				 s->end_ns - s->start_ns};
+	double seconds = (double)line.ns / 1e9;
+	struct rank_line *ranks = calloc((size_t)s->servers, sizeof *ranks);
+	uint64_t *buckets = calloc(BUCKETS, sizeof *buckets);
+	if (!ranks || !buckets)
+		fail("no memory for the results");
+	MPI_Reduce(mine.bytes, all.bytes, 2, MPI_INT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+	MPI_Reduce(mine.requests, all.requests, 2, MPI_INT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+	MPI_Reduce(&mine.written_sum, &all.written_sum, 3, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+	MPI_Reduce(&mine.wrong_pages, &all.wrong_pages, 1, MPI_INT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+	MPI_Reduce(&mine.latency_sum_ns, &all.latency_sum_ns, 1, MPI_INT64_T, MPI_SUM, 0,
+		   MPI_COMM_WORLD);
+	MPI_Reduce(&mine.stopped, &all.stopped, 1, MPI_INT64_T, MPI_MAX, 0, MPI_COMM_WORLD);
+	MPI_Reduce(&s->longest_ns, &all.longest_ns, 1, MPI_INT64_T, MPI_MAX, 0, MPI_COMM_WORLD);
+	MPI_Reduce(&seconds, &all.seconds, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+	MPI_Reduce(s->buckets, buckets, BUCKETS, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+	MPI_Gather(&line, 3, MPI_INT64_T, ranks, 3, MPI_INT64_T, 0, MPI_COMM_WORLD);
+	if (!s->rank) {
+		int64_t bytes = all.bytes[READ] + all.bytes[WRITE];
+		if (!bytes)
+			fail("no byte was moved: the limit of time is too short");
+		if (o->json)
+			write_json(o, s, &all, ranks, buckets);
+		if (o->eeio)
+			write_eeio(o, s, &all, buckets);
+		printf("%d servers, %" PRId64 " bytes in %.6f s: %.3f MB/s\n", s->servers, bytes,
+		       all.seconds, (double)bytes / all.seconds / 1e6);
+	}
+	free(ranks);
+	free(buckets);
+}
+
+int main(int count, char **words)
+{
+	MPI_Init(&count, &words);
+	struct server *s = calloc(1, sizeof *s);
+	if (!s)
+		fail("no memory");
+	s->file = -1;
+	MPI_Comm_rank(MPI_COMM_WORLD, &s->rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &s->servers);
+	my_rank = s->rank;
+	struct options o = parse_options(count, words);
+	int64_t events_count = o.clients * (o.client_bytes / o.request);
+	struct request *events = o.replay ? read_trace(&o, &events_count) : NULL;
+	prepare(&o, s, events, events_count);
+	run(&o, s, events, events_count);
+	MPI_Barrier(MPI_COMM_WORLD);
+	report(&o, s);
+	if (o.api == MPIIO)
+		MPI_File_close(&s->mpi_file);
+	else
+		close(s->file);
+	free(events);
+	free(s->buffer);
+	free(s);
+	MPI_Finalize();
+	return 0;
+}

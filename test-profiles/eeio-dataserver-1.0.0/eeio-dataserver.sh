@@ -1,0 +1,34 @@
+#!/bin/sh
+# Runs the emulated data servers once, as the factors say, and nothing else: whoever calls this
+# measures this window.
+trap 'echo $? >"$HOME/test-exit-status"' EXIT
+# shellcheck source=factors.sh
+. "$HOME/factors.sh"
+# shellcheck source=mpi.sh
+. "$HOME/mpi.sh"
+
+mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
+[ "$(cat "$scratch/eeio-dataserver.ready" 2>/dev/null)" = "$marker" ] ||
+	refuse "$scratch: no prefilled files for these factors; run pre.sh with them first"
+
+# shellcheck disable=SC2086 # $geometry is words
+set -- $geometry api="$api" pattern="$pattern" direct="$direct" fsync="$fsync" \
+	runtime_s="$runtime_s" seed=1 json="$output/dataserver.json" eeio="$output/eeio.json"
+if [ -n "$replay" ]; then
+	set -- "$@" replay="$replay" timed="$timed"
+else
+	set -- "$@" operation="$operation"
+fi
+# In a shell of its own: launch replaces it, and PTS's exit status is written after it.
+if [ -z "${LOG_FILE:-}" ]; then
+	(launch "$processes" "$HOME/dataserver" "$@")
+	exit
+fi
+(launch "$processes" "$HOME/dataserver" "$@") >"$output/stdout.txt" 2>"$output/stderr.txt"
+status=$?
+{
+	cat "$output/stdout.txt" "$output/stderr.txt"
+	awk -v what="$operation" '/ MB\/s$/ { printf "EEIO %s bandwidth: %s MB/s\n", what, $(NF - 1) }' \
+		"$output/stdout.txt"
+} >>"$LOG_FILE"
+exit $status

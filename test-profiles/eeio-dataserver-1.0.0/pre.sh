@@ -1,0 +1,31 @@
+#!/bin/sh
+# Outside the measured window: the emulator itself writes the servers' files, so that reads find
+# stamped data and writes never allocate. Files that are ready are kept.
+# shellcheck disable=SC2015,SC2086 # refuse leaves; $geometry is words
+# shellcheck source=factors.sh
+. "$HOME/factors.sh"
+set --
+# shellcheck source=mpi.sh
+. "$HOME/mpi.sh"
+
+mkdir -p "$scratch" 2>/dev/null && cd "$scratch" && [ -w . ] ||
+	refuse "$scratch: cannot be written; give another directory"
+if [ "$(cat eeio-dataserver.ready 2>/dev/null)" != "$marker" ]; then
+	rm -f eeio-dataserver.*
+	if [ -n "$replay" ]; then
+		# Every byte that the trace touches is written once.
+		awk -F, '/^[0-9]/ { print "0," $2 ",write," $4 "," $5 }' "$replay" >eeio-dataserver.prefill
+		set -- replay="$scratch/eeio-dataserver.prefill"
+	fi
+	(launch "$processes" "$HOME/dataserver" operation=write $geometry fsync=on "$@" >/dev/null) || {
+		echo "eeio-dataserver: prefilling $scratch failed" >&2
+		exit 1
+	}
+	rm -f eeio-dataserver.prefill
+	echo "$marker" >eeio-dataserver.ready
+fi
+# Reads start cold; where the caller drops all caches this finds nothing to do.
+for file in eeio-dataserver.[0-9]*; do
+	dd of="$file" oflag=nocache conv=notrunc,fdatasync count=0 2>/dev/null
+done
+exit 0

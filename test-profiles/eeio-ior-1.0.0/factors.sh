@@ -1,0 +1,64 @@
+# The factors of a run: key=value words -> checked variables. Sourced by the wrapper and pre.sh.
+# shellcheck shell=sh disable=SC2015,SC2034 # refuse leaves, so `A && B || refuse` is if-then-else
+tool=eeio-ior preset=${EEIO_PRESET:-standard}
+# shellcheck source=words.sh
+. "$HOME/words.sh"
+
+level=library operation=read spatiality=sequential request_size=4m buffer=on processes=1
+api=mpiio collective=off file_per_process=off fsync=on file_size=''
+for word; do
+	value=${word#*=}
+	case $word in
+	level=*) one_of level "$value" "library filesystem" && level=$value ;;
+	operation=*) one_of operation "$value" "read write" && operation=$value ;;
+	spatiality=*) one_of spatiality "$value" "sequential random strided" && spatiality=$value ;;
+	request_size=*) request_size=$value ;;
+	buffer=*) one_of buffer "$value" "on off" && buffer=$value ;;
+	processes=*) number processes "$value" 1 65536 && processes=$value ;;
+	api=*) one_of api "$value" "posix mpiio hdf5" && api=$value ;;
+	collective=*) one_of collective "$value" "on off" && collective=$value ;;
+	file_per_process=*) one_of file_per_process "$value" "on off" && file_per_process=$value ;;
+	fsync=*) one_of fsync "$value" "on off" && fsync=$value ;;
+	file_size=*) file_size=$value ;;
+	*) refuse "unknown factor '$word': known are level operation spatiality request_size buffer" \
+		"processes api collective file_per_process fsync file_size" ;;
+	esac
+done
+
+[ "$api" = posix ] || [ "$buffer" = on ] ||
+	refuse "buffer=off: only api=posix has direct I/O; give buffer=on with api=$api"
+[ "$collective" = off ] || [ "$api" != posix ] || refuse "collective=on: POSIX has no collective calls"
+[ "$collective" = off ] || [ "$spatiality" != random ] ||
+	refuse "spatiality=random: IOR ends its random collective runs; give collective=off"
+[ "$file_per_process" = off ] || [ "$spatiality" != strided ] ||
+	refuse "spatiality=strided: processes stride through one file; give file_per_process=off"
+file_size=${file_size:-$(preset_value file_size)}
+[ -n "$file_size" ] || refuse "EEIO_PRESET=$preset: not in $HOME/presets.conf"
+bytes request_size "$request_size" && request_bytes=$bytes
+bytes file_size "$file_size"
+# file_size is the sum over the processes, in whole requests.
+requests=$((bytes / processes / request_bytes))
+[ "$requests" -gt 0 ] || refuse "file_size=$file_size: less than a request of each of $processes processes"
+share_bytes=$((requests * request_bytes))
+
+scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
+output=${EEIO_OUTPUT_DIR:-$HOME/output}
+marker="api=$api processes=$processes share_bytes=$share_bytes request_bytes=$request_bytes \
+spatiality=$spatiality file_per_process=$file_per_process"
+
+# IOR's own words for these factors, the operation apart.
+case $api in
+posix) words="-a POSIX" ;;
+mpiio) words="-a MPIIO" ;;
+hdf5) words="-a HDF5" ;;
+esac
+case $spatiality in
+strided) words="$words -b $request_bytes -t $request_bytes -s $requests" ;;
+random) words="$words -z -b $share_bytes -t $request_bytes" ;;
+*) words="$words -b $share_bytes -t $request_bytes" ;;
+esac
+[ "$collective" = off ] || words="$words -c"
+[ "$file_per_process" = off ] || words="$words -F"
+# 3.x and 4.x both take it so; -B is neither's.
+[ "$buffer" = on ] || words="$words -O useO_DIRECT=1"
+words="$words -i 1 -k -C -o $scratch/eeio-ior.data"

@@ -1,0 +1,30 @@
+#!/bin/sh
+# Outside the measured window: IOR itself writes the file or files, so that reads find data and
+# writes never allocate. Files that are ready are kept.
+# shellcheck disable=SC2015,SC2086 # refuse leaves; $words is words
+# shellcheck source=factors.sh
+. "$HOME/factors.sh"
+# shellcheck source=mpi.sh
+. "$HOME/mpi.sh"
+ior=$(sed -n 's/^path=//p' "$HOME/tool.conf")
+
+mkdir -p "$scratch" 2>/dev/null && cd "$scratch" && [ -w . ] ||
+	refuse "$scratch: cannot be written; give another directory"
+if [ "$(cat eeio-ior.ready 2>/dev/null)" != "$marker" ]; then
+	rm -f eeio-ior.*
+	needed=$((share_bytes * processes))
+	free=$(df -Pk . | awk 'NR == 2 { printf "%.0f", $4 * 1024 }')
+	[ "$free" -gt "$needed" ] || refuse "$scratch: needs $needed bytes, $free are free"
+	(launch "$processes" "$ior" $words -w -e) >eeio-ior.prefill 2>&1 || {
+		grep -m 1 -i error eeio-ior.prefill >&2
+		echo "eeio-ior: prefilling $scratch failed" >&2
+		exit 1
+	}
+	rm -f eeio-ior.prefill
+	echo "$marker" >eeio-ior.ready
+fi
+# Reads start cold; where the caller drops all caches this finds nothing to do.
+for file in eeio-ior.data*; do
+	dd of="$file" oflag=nocache conv=notrunc,fdatasync count=0 2>/dev/null
+done
+exit 0

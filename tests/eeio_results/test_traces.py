@@ -1,0 +1,248 @@
+"""Traces to phases: real ones by strace and fio, made ones for every pattern and every damage."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eeio_results.errors import ToolOutputError
+from eeio_results.traces import logs, strace
+from eeio_results.traces.events import Event, find_phases
+
+DATA = Path(__file__).parents[1] / "data"
+
+
+STEP_S = 0.01
+
+
+def stream(
+    operation: str, offsets: list[int], start_s: float = 0.0, size: int = 4096
+) -> list[Event]:
+    return [
+        Event(start_s + STEP_S * n, STEP_S / 2, "1", operation, "/data/f", offset, size)
+        for n, offset in enumerate(offsets)
+    ]
+
+
+SEQUENTIAL = [4096 * n for n in range(40)]
+
+
+def test_a_phase_ends_when_the_operation_changes() -> None:
+    events = stream("write", SEQUENTIAL) + stream("read", SEQUENTIAL, start_s=0.5)
+    write, read = find_phases(events)
+    assert (write.operation, write.requests, write.bytes_written) == ("write", 40, 40 * 4096)
+    assert (read.operation, read.bytes_read, read.bytes_written) == ("read", 40 * 4096, 0)
+    assert write.end_s == pytest.approx(0.395)
+    assert read.start_s == 0.5
+
+
+def test_a_phase_ends_with_a_pause() -> None:
+    events = stream("write", SEQUENTIAL) + stream("write", SEQUENTIAL, start_s=1.0)
+    assert len(find_phases(events)) == 2
+    assert len(find_phases(events, gap_s=1.0)) == 1
+
+
+def test_a_long_request_is_no_pause() -> None:
+    events = [Event(0.0, 5.0, "1", "write", "/f", 0, 1), Event(5.1, 0.1, "1", "write", "/f", 1, 1)]
+    assert len(find_phases(events)) == 1
+
+
+@pytest.mark.parametrize(
+    ("offsets", "spatiality"),
+    [
+        (SEQUENTIAL, "sequential"),
+        ([16384 * n for n in range(40)], "strided"),
+        # Two nested strides, as a cell's rows and planes make them.
+        ([1_000_000 * (n // 8) + 16384 * (n % 8) for n in range(64)], "strided"),
+        ([(n * 7919) % 1009 * 4096 for n in range(200)], "random"),
+        ([0], "sequential"),
+    ],
+)
+def test_spatiality(offsets: list[int], spatiality: str) -> None:
+    (phase,) = find_phases(stream("read", offsets))
+    assert phase.spatiality == spatiality
+
+
+def test_processes_are_judged_each_for_itself() -> None:
+    both = stream("write", SEQUENTIAL) + [
+        e._replace(process="2", offset=(e.offset or 0) + 10**9) for e in stream("write", SEQUENTIAL)
+    ]
+    (phase,) = find_phases(both)
+    assert (phase.processes, phase.spatiality) == (2, "sequential")
+
+
+def test_read_modify_write_is_one_mixed_phase() -> None:
+    events = []
+    for n in range(100):
+        events += stream("read", [n * 4096], start_s=0.02 * n)
+        events += stream("write", [n * 4096], start_s=0.02 * n + 0.01)
+    (phase,) = find_phases(events)
+    assert (phase.operation, phase.bytes_read, phase.bytes_written) == ("mixed", 409600, 409600)
+
+
+def test_request_sizes() -> None:
+    events = stream("write", SEQUENTIAL) + stream("write", [10**6], start_s=0.4, size=512)
+    (phase,) = find_phases(events)
+    assert (phase.request_size_bytes, phase.smallest_bytes, phase.largest_bytes) == (
+        4096,
+        512,
+        4096,
+    )
+    assert phase.request_size_share == pytest.approx(40 / 41)
+
+
+def test_without_offsets_the_spatiality_is_unknown() -> None:
+    events = [e._replace(offset=None) for e in stream("read", SEQUENTIAL)]
+    assert find_phases(events)[0].spatiality == "unknown"
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.floats(0, 10), st.floats(0, 1), st.sampled_from("ab"),
+            st.sampled_from(["read", "write"]), st.integers(0, 10**6), st.integers(1, 10**6),
+        ),
+        max_size=60,
+    )
+)  # fmt: skip
+def test_no_byte_is_lost(rows: list[tuple[float, float, str, str, int, int]]) -> None:
+    events = [Event(t, d, p, o, "/f", at, n) for t, d, p, o, at, n in rows]
+    phases = find_phases(events)
+    assert sum(p.requests for p in phases) == len(events)
+    assert sum(p.bytes_moved for p in phases) == sum(e.length for e in events)
+    assert all(p.start_s <= p.end_s for p in phases)
+
+
+# --- strace
+
+
+def parsed(text: str) -> list[Event]:
+    return list(strace.parse(text.splitlines(), "7"))
+
+
+def test_calls_of_strace() -> None:
+    events = parsed(
+        '1000.5 openat(AT_FDCWD</home>, "/home/f", O_RDWR) = 3</home/f> <0.000010>\n'
+        '1000.6 write(3</home/f>, ""..., 4096) = 4096 <0.000200>\n'
+        '1000.7 write(3</home/f>, ""..., 4096) = 100 <0.000200>\n'
+        "1000.8 lseek(3</home/f>, 65536, SEEK_SET) = 65536 <0.000002>\n"
+        '1000.9 read(3</home/f>, ""..., 512) = 512 <0.000100>\n'
+        '1001.0 pwrite64(3</home/f>, ""..., 131072, 262144) = 131072 <0.1>\n'
+        '1001.1 preadv2(3</home/f>, [{iov_base=""..., iov_len=8192}], 1, 8192, 0) = 8192 <0.1>\n'
+        '1001.2 read(3</home/f>, "", 512) = 0 <0.000100>\n'
+        '1001.3 pwrite64(3</home/f>, ""..., 10, 0) = -1 ENOSPC (No space left on device) <0.1>\n'
+        "1001.4 +++ exited with 0 +++\n"
+    )
+    assert [(e.operation, e.offset, e.length) for e in events] == [
+        ("write", 0, 4096), ("write", 4096, 100), ("read", 65536, 512),
+        ("write", 262144, 131072), ("read", 8192, 8192),
+    ]  # fmt: skip
+    assert events[0] == Event(1000.6, 0.0002, "7", "write", "/home/f", 0, 4096)
+
+
+def test_a_descriptor_keeps_its_place_when_it_is_doubled() -> None:
+    events = parsed(
+        '1.0 openat(AT_FDCWD</>, "/f", O_WRONLY) = 3</f> <0.1>\n'
+        "1.1 dup2(3</f>, 1</dev/pts/0>) = 1</f> <0.1>\n"
+        '1.2 write(1</f>, ""..., 10) = 10 <0.1>\n'
+        '1.3 write(1</f>, ""..., 10) = 10 <0.1>\n'
+    )
+    assert [e.offset for e in events] == [0, 10]
+
+
+@pytest.mark.parametrize(
+    "path", ["/dev/null", "pipe:[1]", "socket:[2]", "/proc/stat", "/usr/lib/x.so", "/etc/passwd"]
+)
+def test_what_is_no_data_is_left_out(path: str) -> None:
+    assert parsed(f'1.0 read(3<{path}>, ""..., 10) = 10 <0.1>\n') == []
+
+
+def test_a_call_that_was_interrupted_is_put_together() -> None:
+    (event,) = parsed(
+        '1.0 pwrite64(3</f>, ""..., 10, 0 <unfinished ...>\n'
+        "1.5 <... pwrite64 resumed>) = 10 <0.5>\n"
+    )
+    assert (event.start_s, event.length, event.duration_s) == (1.0, 10, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("hello\n", "not a line of strace"),
+        ('2.0 read(3</f>, ""..., 1) = 1 <0.1>\n1.0 read(3</f>, ""..., 1) = 1 <0.1>\n', "backwards"),
+        ('1.0 pwrite64(3</f>, ""..., 10', "not a line"),
+    ],
+)
+def test_a_damaged_strace(text: str, words: str) -> None:
+    with pytest.raises(ToolOutputError, match=words):
+        parsed(text)
+
+
+# --- other tools' traces
+
+
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_iologs_of_fio(version: str) -> None:
+    """64 random reads of 4 KiB by fio 3.33, which writes version 3; version 2 is cut from it."""
+    events = logs.read(DATA / "iolog" / f"v{version}.log")
+    assert len(events) == 64
+    assert {e.length for e in events} == {4096}
+    (phase,) = find_phases(events, gap_s=10)
+    assert (phase.operation, phase.spatiality) == ("read", "random")
+
+
+DXT = """\
+# DXT, file_id: 123, file_name: /scratch/out
+# DXT, rank: 0, hostname: n1
+# DXT, write_count: 2, read_count: 1
+# Module    Rank  Wt/Rd  Segment          Offset       Length    Start(s)      End(s)
+ X_POSIX       0  write        0               0       262144      0.0043      0.0051
+ X_POSIX       0  write        1          262144       262144      0.0052      0.0060
+ X_POSIX       0   read        0               0         1024      0.0070      0.0071
+"""
+
+
+def test_dxt() -> None:
+    events = list(logs.parse_dxt(DXT))
+    assert [(e.operation, e.offset, e.length, e.file) for e in events] == [
+        ("write", 0, 262144, "/scratch/out"), ("write", 262144, 262144, "/scratch/out"),
+        ("read", 0, 1024, "/scratch/out"),
+    ]  # fmt: skip
+    assert events[0].duration_s == pytest.approx(0.0008)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (DXT.rsplit("\n", 2)[0] + "\n", "cut off: 2 of 3"),
+        (DXT[:-20], "not a line of DXT"),
+        (DXT.replace("0.0071", "0.0001"), "ends before it starts"),
+        ("fio version 1 iolog\nx\n", "version 2 or 3"),
+        ("fio version 3 iolog\n12 /f read 0\n", "not a line of an iolog"),
+        ("time,client,op,offset,length\n0,0,erase,0,1\n", "not time,client"),
+        ("time,client,op,offset,length\n1,0,read,0,1\n0,0,read,0,1\n", "backwards"),
+        ("time,client,op,offset,length\n", "no read and no write"),
+        ("something else\n", "no trace that is known"),
+    ],
+)
+def test_damaged_traces(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "trace"
+    path.write_text(text)
+    with pytest.raises(ToolOutputError, match=words):
+        logs.read(path)
+
+
+def test_a_replay_puts_files_behind_each_other() -> None:
+    events = [*stream("write", [0, 4096]), Event(0.5, 0.0, "2", "read", "/other", 512, 100)]
+    text = logs.to_csv(events)
+    assert text.splitlines() == [
+        "time,client,op,offset,length",
+        "0.000000,0,write,0,4096",
+        "0.010000,0,write,4096,4096",
+        f"0.500000,1,read,{8192 + 512},100",
+    ]
+    again = list(logs.parse_csv(text))
+    assert [e.length for e in again] == [4096, 4096, 100]
+    with pytest.raises(ToolOutputError, match="does not tell offsets"):
+        logs.to_csv([events[0]._replace(offset=None)])

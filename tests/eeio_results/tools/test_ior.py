@@ -1,0 +1,96 @@
+"""IOR 3.3.0 and 4.0.0: text and JSON that they wrote (the commands stand beside the files)."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eeio_results.errors import ToolOutputError
+from eeio_results.tools import ior
+from eeio_results.tools.capture import Capture, Stamp
+
+DATA = Path(__file__).parents[2] / "data" / "ior"
+VERSIONS = ("3.3.0", "4.0.0")
+
+
+def text(version: str, name: str) -> str:
+    return (DATA / version / "other" / name).read_text()
+
+
+def printed(version: str, name: str, operation: str) -> list[list[str]]:
+    """Columns of the results as they stand in the file."""
+    rows = [line.split() for line in text(version, name).split("Summary")[0].splitlines()]
+    return [row for row in rows if row[:1] == [operation] and len(row) == 11]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_iterations_of_a_collective_run(version: str) -> None:
+    phases = ior.parse_text(text(version, "collective.txt")).phases
+    assert [p.name for p in phases] == ["write 0", "read 0", "write 1", "read 1"]
+    for phase in phases:
+        assert phase.bytes_moved == 2 * 2 * (4 << 20)
+        assert (phase.request_size_bytes, phase.spatiality) == (1 << 20, "sequential")
+        assert phase.start_s is None
+    first, second = printed(version, "collective.txt", "write")
+    assert phases[0].bandwidth_bytes_per_s == float(first[1]) * (1 << 20)
+    assert phases[2].metrics["total_s"] == float(second[9])
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_patterns(version: str) -> None:
+    strided = ior.parse_text(text(version, "strided.txt")).phases
+    assert {p.spatiality for p in strided} == {"strided"}
+    assert {p.bytes_moved for p in strided} == {2 * 32 * (128 << 10)}
+    random = ior.parse_text(text(version, "random-direct.txt")).phases
+    assert {p.spatiality for p in random} == {"random"}
+    assert {p.request_size_bytes for p in random} == {64 << 10}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_error_is_told(version: str) -> None:
+    with pytest.raises(ToolOutputError, match=r"IOR stopped: cannot open|IOR stopped: open"):
+        ior.parse_text(text(version, "no-directory.txt"))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_json(version: str) -> None:
+    phases = ior.parse_json(text(version, "two-iterations.json")).phases
+    assert [p.name for p in phases] == ["write 0", "read 0", "write 1", "read 1"]
+    assert {p.bytes_moved for p in phases} == {2 * 2 * (4 << 20)}
+    assert all((p.bandwidth_bytes_per_s or 0) > 1e8 for p in phases)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_window_ends_when_the_line_arrives(version: str, tmp_path: Path) -> None:
+    content = text(version, "strided.txt")
+    (tmp_path / "stdout.txt").write_text(content)
+    end_of_write = content.index("\nread ")
+    capture = Capture(
+        tmp_path, {}, 0, 100.0, 110.0, 0.0,
+        (Stamp("stdout", end_of_write + 1, 105.0), Stamp("stdout", len(content), 109.0)),
+    )  # fmt: skip
+    write, read = ior.parse(capture).phases
+    total_s = float(printed(version, "strided.txt", "write")[0][9])
+    assert write.end_s == 5.0
+    assert write.start_s == pytest.approx(5.0 - total_s)
+    assert read.end_s == 9.0
+
+
+@given(st.data())
+def test_a_report_that_is_cut_off_is_refused_or_whole(data: st.DataObject) -> None:
+    content = text(data.draw(st.sampled_from(VERSIONS)), "collective.txt")
+    cut = data.draw(st.integers(0, len(content)))
+    try:
+        phases = ior.parse_text(content[:cut]).phases
+    except ToolOutputError:
+        return
+    assert [p.bytes_moved for p in phases] == [16 << 20] * 4
+
+
+def test_something_else() -> None:
+    for parse in (ior.parse_text, ior.parse_json):
+        with pytest.raises(ToolOutputError):
+            parse("fio-3.33")
+        with pytest.raises(ToolOutputError):
+            parse("")
