@@ -20,8 +20,10 @@ def test_doctor_can_fail(home: Path, eeio: Eeio) -> None:
     # No profile is installed for this user.
     assert eeio("doctor", "--json").returncode == 0
     assert eeio("doctor", "--json", "--require", "tool").returncode == 1
-    assert eeio("doctor", "--require", "program").returncode in (0, 1)
-    assert eeio("doctor", "--require", "luck").returncode == 2
+    assert eeio("doctor", "--require", "csv").returncode == 1
+    assert eeio("doctor", "--require", "modelled").returncode == 0
+    refused = eeio("doctor", "--require", "modelled,luck")
+    assert refused.returncode == 2 and "luck" in refused.stderr
 
 
 @pytest.mark.parametrize("layered", ["overlay", "fuse.fuse-overlayfs", "aufs"])

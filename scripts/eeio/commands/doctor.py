@@ -8,7 +8,7 @@ import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from eeio.errors import EXIT_DONE, EXIT_FAILED
+from eeio.errors import EXIT_DONE, EXIT_FAILED, RefusedError
 from eeio.profiles import profile as profiles
 from eeio.target import caches, image, write_cache
 from eeio.target.filesystem import block_device
@@ -16,7 +16,6 @@ from eeio_power.meters import discover
 from eeio_results.record import SCHEMA_VERSION
 
 _SETUP = "scripts/setup"
-KINDS = ("tool", "meter", "privilege", "device", "file system", "program", "library")
 
 
 @dataclass(frozen=True)
@@ -40,19 +39,21 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument("--json", action="store_true", help="for programs")
     parser.add_argument(
         "--require",
-        metavar="KIND",
-        action="append",
-        default=[],
-        choices=KINDS,
-        help=f"end with code 1 when anything of this kind is missing ({', '.join(KINDS)}); "
-        "may be repeated",
+        metavar="WHAT,...",
+        default="",
+        help="end with code 1 when one of these is missing: names (fio, rapl), or kinds (tool, "
+        "meter, library) for all of a kind",
     )
     parser.set_defaults(action=show)
 
 
 def show(arguments: argparse.Namespace) -> int:
     findings = examine()
-    missing = any(f.kind in arguments.require and not f.found for f in findings)
+    required = {word for word in arguments.require.split(",") if word}
+    unknown = required - {f.kind for f in findings} - {f.name for f in findings}
+    if unknown:
+        raise RefusedError(f"--require {min(unknown)}: `eeio doctor` looks for no such thing")
+    missing = any(not required.isdisjoint({f.kind, f.name}) and not f.found for f in findings)
     code = EXIT_FAILED if missing else EXIT_DONE
     if arguments.json:
         body = {
