@@ -1,13 +1,15 @@
 """Traces to phases: real ones by strace and fio, made ones for every pattern and every damage."""
 
+import importlib.util
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eeio_results.errors import ToolOutputError
-from eeio_results.traces import logs, strace
+from eeio_results.errors import EeioError, ToolOutputError
+from eeio_results.traces import darshan, logs, strace
 from eeio_results.traces.events import Event, find_phases
 
 DATA = Path(__file__).parents[1] / "data"
@@ -231,6 +233,23 @@ def test_damaged_traces(tmp_path: Path, text: str, words: str) -> None:
     path.write_text(text)
     with pytest.raises(ToolOutputError, match=words):
         logs.read(path)
+
+
+def test_a_darshan_log_without_pydarshan_says_what_to_install(tmp_path: Path) -> None:
+    if importlib.util.find_spec("darshan") is not None:
+        pytest.skip("PyDarshan is installed here")
+    with pytest.raises(EeioError, match="pip install darshan"):
+        darshan.read(tmp_path / "x.darshan")
+
+
+def test_a_darshan_log() -> None:
+    """The log that PyDarshan brings: 1 process, 1497 writes, 6126 reads."""
+    package = pytest.importorskip("darshan", reason="PyDarshan is not installed")
+    path = Path(package.__file__).parent / "examples" / "example_logs" / "dxt.darshan"
+    events = darshan.read(path)
+    counts = Counter(event.operation for event in events)
+    assert counts == {"write": 1497, "read": 6126}
+    assert sum(p.requests for p in find_phases(events)) == 1497 + 6126
 
 
 def test_a_replay_puts_files_behind_each_other() -> None:

@@ -23,7 +23,7 @@ from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.record import EnergyReading
 from eeio_results.report.tables import ESTIMATE, Table, number
 from eeio_results.report.text import render_table
-from eeio_results.traces import logs, strace
+from eeio_results.traces import darshan, logs, strace
 from eeio_results.traces.events import GAP_S, Event, TracePhase, find_phases
 from eeio_results.units import MB, format_size
 
@@ -36,7 +36,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="the I/O phases of any program, with the power of each",
         description="Runs a program under strace while the meters are read, and tells its I/O "
         "phases: operation, spatiality, request sizes, bytes, start and end, and energy. Or reads "
-        "traces that are there: strace's files, fio's iolog, Darshan's DXT text, or "
+        "traces that are there: strace's files, fio's iolog, Darshan's logs and DXT text, or "
         "time,client,op,offset,length.",
     )
     parser.add_argument("--read", metavar="FILE", type=Path, nargs="+", help="traces to read")
@@ -104,6 +104,8 @@ def _wanted(events: Sequence[Event], names: Sequence[str]) -> list[Event]:
 
 def _read(paths: Sequence[Path]) -> list[Event]:
     """Several files are one strace of several processes; one file may be any trace."""
+    if len(paths) == 1 and paths[0].suffix == ".darshan":
+        return darshan.read(paths[0])
     if len(paths) == 1 and not _is_strace(paths[0]):
         return logs.read(paths[0])
     events = strace.read(paths)
