@@ -24,6 +24,7 @@ from eeio.commands import (
     report,
     restore,
     run,
+    states,
     trace,
 )
 from eeio.errors import (
@@ -53,7 +54,7 @@ def parser() -> argparse.ArgumentParser:
     subparsers = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     commands = (
         run, plan, report, compare, figures, guideline, reference, replicate, exporting, importing,
-        listing, trace, install, restore, doctor, power,
+        listing, trace, states, install, restore, doctor, power,
     )  # fmt: skip
     for command in (*commands, completion):
         command.add_parser(subparsers)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from eeio_results.errors import ToolOutputError
-from eeio_results.record import ContextValue
+from eeio_results.record import ContextValue, EnergyReading, Phase
 
 CAPTURE_FILE = "capture.json"
 
@@ -107,6 +107,25 @@ class PhaseResult:
     window_source: str
     metrics: Mapping[str, float] = field(default_factory=dict)
     invalid: tuple[str, ...] = ()
+
+    def recorded(
+        self, energy: tuple[EnergyReading, ...] = (), validity: tuple[str, ...] | None = None
+    ) -> Phase:
+        """The phase of a run record, with its energy; `validity` stands for `invalid`."""
+        return Phase(
+            name=self.name,
+            operation=self.operation,
+            spatiality=self.spatiality,
+            request_size_bytes=self.request_size_bytes,
+            bytes_moved=self.bytes_moved,
+            bandwidth_bytes_per_s=self.bandwidth_bytes_per_s,
+            start_s=self.start_s,
+            end_s=self.end_s,
+            window_source=self.window_source,
+            metrics=dict(self.metrics),
+            energy=energy,
+            validity=self.invalid if validity is None else validity,
+        )
 
 
 @dataclass(frozen=True)

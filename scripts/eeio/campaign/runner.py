@@ -438,20 +438,7 @@ def _phase(
     if phase.start_s is not None and phase.end_s is not None:
         began_s = run.started_monotonic_s
         energy = power.energy(began_s + phase.start_s, began_s + phase.end_s)
-    return Phase(
-        name=phase.name,
-        operation=phase.operation,
-        spatiality=phase.spatiality,
-        request_size_bytes=phase.request_size_bytes,
-        bytes_moved=phase.bytes_moved,
-        bandwidth_bytes_per_s=phase.bandwidth_bytes_per_s,
-        start_s=phase.start_s,
-        end_s=phase.end_s,
-        window_source=phase.window_source,
-        metrics=dict(phase.metrics),
-        energy=energy,
-        validity=tuple(validity),
-    )
+    return phase.recorded(energy, tuple(validity))
 
 
 def _never_written(node: Path, length_bytes: int) -> str | None:

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from eeio import paths
+from eeio.commands.analysis import campaign_folder
 from eeio.errors import EXIT_DONE, RefusedError
 from eeio.importing import pts_trial
 from eeio.profiles import profile as profiles
@@ -41,7 +41,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def export(arguments: argparse.Namespace) -> int:
-    campaign = store.load(_folder(arguments.campaign))
+    campaign = store.load(campaign_folder(arguments.campaign))
     file = result_file(campaign)
     if not file.results:
         raise RefusedError(f"campaign {campaign.name} has no valid bandwidth to export yet")
@@ -56,17 +56,6 @@ def export(arguments: argparse.Namespace) -> int:
         raise EeioError(f"{path}: {error.strerror}") from error
     print(path)
     return EXIT_DONE
-
-
-def _folder(name: str) -> Path:
-    if "/" in name or Path(name).is_dir():
-        return Path(name)
-    folder = paths.results_root() / name
-    if not folder.is_dir():
-        raise RefusedError(
-            f"no campaign {name!r} in {paths.results_root()}; `eeio list` shows them"
-        )
-    return folder
 
 
 def result_file(campaign: Campaign) -> ResultFile:

@@ -215,9 +215,7 @@ def _of_log(body: Mapping[str, Any], folder: Path, spans: Mapping[Key, Span]) ->
             moment = moment.replace(tzinfo=ZoneInfo(body["tz"]))
         last = bisect_right(times_s, moment.timestamp())
         idle = [v for v in values[:last] if v == v]
-    if "idle_csv" in body:
-        layout = _layout(body, body.get("idle_map", body["map"]))
-        idle = [v for v in _read_log(folder / body["idle_csv"], layout)[1] if v == v]
+    idle += _idle_of_csv(body, folder)
     return PowerSource(body, found, _usual_s(times_s), lost, means, gaps, idle, remarks)
 
 
@@ -229,6 +227,14 @@ def _held_mean(samples: Sequence[tuple[float, float]], span: Span) -> float:
         for (_, watts), start, end in zip(samples, times, times[1:], strict=False)
     )
     return energy_j / (span.end_s - span.start_s)
+
+
+def _idle_of_csv(body: Mapping[str, Any], folder: Path) -> list[float]:
+    """The idle baseline in a log of its own."""
+    if "idle_csv" not in body:
+        return []
+    layout = _layout(body, body.get("idle_map", body["map"]))
+    return [v for v in _read_log(folder / body["idle_csv"], layout)[1] if v == v]
 
 
 def _of_runs(body: Mapping[str, Any], folder: Path, names: Mapping[Key, str]) -> PowerSource:
@@ -244,9 +250,6 @@ def _of_runs(body: Mapping[str, Any], folder: Path, names: Mapping[Key, str]) ->
         found[key] = [v for v in values if v == v]
         lost[key] = len(values) - len(found[key])
         periods.append(_usual_s(times_s))
-    idle: list[float] = []
-    if "idle_csv" in body:
-        layout = _layout(body, body.get("idle_map", body["map"]))
-        idle = [v for v in _read_log(folder / body["idle_csv"], layout)[1] if v == v]
+    idle = _idle_of_csv(body, folder)
     period_s = statistics.median(periods) if periods else 1.0
     return PowerSource(body, found, period_s, lost, idle_watts=idle, remarks=remarks)

@@ -30,7 +30,6 @@ from eeio_results.record import (
     Run,
 )
 from eeio_results.tools import fio, lmbench
-from eeio_results.tools.capture import PhaseResult
 
 _NO_DEVICE = "imported: nothing was counted at the device"
 # Fewer repetitions than this cannot be told apart at the 95 % level whatever they show.
@@ -229,7 +228,7 @@ def _from_outputs(source: Mapping[str, Any], folder: Path, labels: Labels) -> _C
             continue
         times = [phase.metrics["runtime_s"] for phase in result.phases]
         duration_s = max(times, default=0.0)
-        phases = tuple(_of_result(phase) for phase in result.phases)
+        phases = tuple(replace(phase.recorded(), name=phase.operation) for phase in result.phases)
         found = _Found(phases, duration_s, str(path), result.context, result.notes)
         collected.add(key, found, str(path))
     return collected
@@ -337,22 +336,6 @@ def _told(
         start_s=None if duration_s is None else 0.0,
         end_s=duration_s,
         window_source=window_source,
-    )
-
-
-def _of_result(phase: PhaseResult) -> Phase:
-    return Phase(
-        name=phase.operation,
-        operation=phase.operation,
-        spatiality=phase.spatiality,
-        request_size_bytes=phase.request_size_bytes,
-        bytes_moved=phase.bytes_moved,
-        bandwidth_bytes_per_s=phase.bandwidth_bytes_per_s,
-        start_s=phase.start_s,
-        end_s=phase.end_s,
-        window_source=phase.window_source,
-        metrics=dict(phase.metrics),
-        validity=phase.invalid,
     )
 
 

@@ -26,6 +26,14 @@ def check_readable(node: Path) -> BlockDevice:
     return device
 
 
+def check_unused(node: Path) -> BlockDevice:
+    """The device at `node`, which is readable and which nothing has mounted."""
+    device = check_readable(node)
+    for member in [device, *_partitions(device)]:
+        _refuse_in_use(member)
+    return device
+
+
 def check_erasable(node: Path, erase: Path) -> BlockDevice:
     """The device at `node`, which may be written over: it is the one the user named with --erase,
     and nothing uses it. RefusedError says what does."""

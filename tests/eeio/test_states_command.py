@@ -1,0 +1,96 @@
+"""`eeio states` on a loop device, with an hdparm that keeps a drive's state in a file."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.conftest import Eeio
+
+from eeio_power.simulators.powercap import FakeRapl
+
+HDPARM = """\
+#!/bin/sh
+# Speaks as hdparm 9.65 does of a drive whose state is in a file.
+case $1 in
+-y)
+    [ -f "$STATE.stuck" ] || echo standby >"$STATE"
+    printf '\\n%s:\\n issuing standby command\\n' "$2"
+    ;;
+-C) printf '\\n%s:\\n drive state is:  %s\\n' "$2" "$(cat "$STATE")" ;;
+esac
+"""
+
+
+@pytest.fixture
+def loop(tmp_path: Path) -> Iterator[str]:
+    image = tmp_path / "drive"
+    image.write_bytes(os.urandom(4 << 20))
+    done = subprocess.run(
+        ["losetup", "--find", "--show", str(image)], capture_output=True, text=True, check=True
+    )
+    node = done.stdout.strip()
+    yield node
+    subprocess.run(["losetup", "--detach", node], check=True)
+
+
+@pytest.fixture
+def drive(home: Path) -> dict[str, str]:
+    (home / "bin").mkdir()
+    script = home / "bin" / "hdparm"
+    script.write_text(HDPARM)
+    script.chmod(0o755)
+    (home / "state").write_text("active/idle\n")
+    return {"PATH": f"{home}/bin:{os.environ['PATH']}", "STATE": str(home / "state")}
+
+
+def _states(home: Path, eeio: Eeio, node: str, drive: dict[str, str]) -> tuple[int, dict]:  # type: ignore[type-arg]
+    with FakeRapl(home / "rapl", power_w=lambda time_s: 20.0):
+        done = eeio(
+            "states", "--device", node, "--meter", f"rapl,root={home / 'rapl'}", "--json",
+            "--seconds", "0.5", "--settle", "0", environment=drive,
+        )  # fmt: skip
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout)
+
+
+@pytest.mark.root
+def test_every_state_has_its_power(
+    home: Path, eeio: Eeio, loop: str, drive: dict[str, str]
+) -> None:
+    code, body = _states(home, eeio, loop, drive)
+    found = {state["state"]: state for state in body["states"]}
+    assert list(found) == ["active", "idle", "standby", "spin-up"]
+    for name in ("active", "idle", "standby"):
+        assert found[name]["invalid"] is None
+        assert found[name]["duration_s"] == pytest.approx(0.5, abs=0.3)
+        assert any(e["power_w"] == pytest.approx(16, rel=0.3) for e in found[name]["energy"])
+    assert code in (0, 3)  # a spin-up of microseconds may be too short for a reading
+
+
+@pytest.mark.root
+def test_a_drive_that_does_not_stand_by_is_told(
+    home: Path, eeio: Eeio, loop: str, drive: dict[str, str]
+) -> None:
+    (home / "state.stuck").touch()
+    code, body = _states(home, eeio, loop, drive)
+    assert code == 3
+    assert "something uses it" in body["states"][2]["invalid"]
+    assert body["states"][0]["invalid"] is None
+
+
+@pytest.mark.root
+def test_a_drive_without_states_is_refused(
+    home: Path, eeio: Eeio, loop: str, drive: dict[str, str]
+) -> None:
+    (home / "state").write_text("unknown\n")
+    done = eeio("states", "--device", loop, environment=drive)
+    assert done.returncode == 2
+    assert "tells no power state" in done.stderr
+
+
+def test_what_is_no_device_is_refused(home: Path, eeio: Eeio) -> None:
+    done = eeio("states", "--device", str(home / "state"))
+    assert done.returncode == 2
