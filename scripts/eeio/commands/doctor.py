@@ -8,9 +8,9 @@ import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from eeio.errors import EXIT_DONE
+from eeio.errors import EXIT_DONE, EXIT_FAILED, RefusedError
 from eeio.profiles import profile as profiles
-from eeio.target import image, write_cache
+from eeio.target import caches, image, write_cache
 from eeio.target.filesystem import block_device
 from eeio_power.meters import discover
 from eeio_results.record import SCHEMA_VERSION
@@ -37,18 +37,31 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         description="Looks for tools, meters, devices, privileges and file systems.",
     )
     parser.add_argument("--json", action="store_true", help="for programs")
+    parser.add_argument(
+        "--require",
+        metavar="WHAT,...",
+        default="",
+        help="end with code 1 when one of these is missing: names (fio, rapl), or kinds (tool, "
+        "meter, library) for all of a kind",
+    )
     parser.set_defaults(action=show)
 
 
 def show(arguments: argparse.Namespace) -> int:
     findings = examine()
+    required = {word for word in arguments.require.split(",") if word}
+    unknown = required - {f.kind for f in findings} - {f.name for f in findings}
+    if unknown:
+        raise RefusedError(f"--require {min(unknown)}: `eeio doctor` looks for no such thing")
+    missing = any(not required.isdisjoint({f.kind, f.name}) and not f.found for f in findings)
+    code = EXIT_FAILED if missing else EXIT_DONE
     if arguments.json:
         body = {
             "schema_version": SCHEMA_VERSION,
             "findings": [asdict(finding) for finding in findings],
         }
         print(json.dumps(body, indent=1))
-        return EXIT_DONE
+        return code
     kind = ""
     for finding in findings:
         if finding.kind != kind:
@@ -58,7 +71,7 @@ def show(arguments: argparse.Namespace) -> int:
         if not finding.found:
             print(f"           costs: {finding.cost}")
             print(f"           get it: {finding.remedy}")
-    return EXIT_DONE
+    return code
 
 
 def examine() -> list[Finding]:
@@ -106,7 +119,8 @@ def _meters() -> list[Finding]:
 
 def _privileges() -> list[Finding]:
     root = os.geteuid() == 0
-    drop = os.access("/proc/sys/vm/drop_caches", os.W_OK)
+    drop_file = caches.drop_file()
+    drop = os.access(drop_file, os.W_OK)
     loop = root and Path("/dev/loop-control").exists()
     return [
         Finding(
@@ -114,8 +128,8 @@ def _privileges() -> list[Finding]:
             "raw devices, new file systems, the drive's write cache, most RAPL counters", "sudo",
         ),
         Finding(
-            "privilege", "drop caches", drop, "/proc/sys/vm/drop_caches is " +
-            ("writable" if drop else "not writable"),
+            "privilege", "drop caches", drop,
+            f"{drop_file} is {'writable' if drop else 'not writable'}",
             "only the test files' own pages can be dropped, not those of metadata",
             "run as root, or mount the file writable into the container",
         ),

@@ -1,6 +1,7 @@
 """The file system under a directory, and the block device under that."""
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,8 +10,8 @@ from eeio.errors import RefusedError
 # File systems that keep data in memory, or have no storage of their own: no I/O cost to measure.
 WITHOUT_STORAGE = frozenset(
     {
-        "tmpfs", "ramfs", "devtmpfs", "overlay", "squashfs", "proc", "sysfs", "devpts",
-        "cgroup", "cgroup2", "tracefs", "debugfs",
+        "tmpfs", "ramfs", "devtmpfs", "overlay", "fuse.fuse-overlayfs", "aufs", "squashfs", "proc",
+        "sysfs", "devpts", "cgroup", "cgroup2", "tracefs", "debugfs",
     }
 )  # fmt: skip
 
@@ -35,7 +36,8 @@ class BlockDevice:
 
     @property
     def sysfs(self) -> Path:
-        return Path(f"/sys/dev/block/{self.major}:{self.minor}")
+        # By name, not number: podman hides /sys/dev/block from containers.
+        return Path("/sys/class/block") / self.name
 
     @property
     def node(self) -> Path:
@@ -110,10 +112,13 @@ def backing_device(directory: Path) -> tuple[BlockDevice | None, str | None]:
 
 
 def _from_number(major: int, minor: int) -> BlockDevice | None:
-    folder = Path(f"/sys/dev/block/{major}:{minor}")
-    if major == 0 or not folder.exists():
+    if major == 0:
         return None
-    return BlockDevice(folder.resolve().name, major, minor)
+    for folder in Path("/sys/class/block").iterdir():
+        with suppress(OSError):
+            if (folder / "dev").read_text(encoding="ascii").strip() == f"{major}:{minor}":
+                return BlockDevice(folder.name, major, minor)
+    return None
 
 
 def _btrfs_members(device: BlockDevice) -> list[str]:

@@ -1,0 +1,21 @@
+# docker buildx bake -f docker/bake.hcl [x86-64 | arm32v7], from the folder above.
+group "default" {
+  targets = ["x86-64", "arm32v7"]
+}
+
+target "common" {
+  context    = "."
+  dockerfile = "docker/Dockerfile"
+}
+
+target "x86-64" {
+  inherits  = ["common"]
+  platforms = ["linux/amd64"]
+  tags      = ["eeio"]
+}
+
+target "arm32v7" {
+  inherits  = ["common"]
+  platforms = ["linux/arm/v7"]
+  tags      = ["eeio:armv7"]
+}

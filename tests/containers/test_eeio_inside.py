@@ -1,0 +1,43 @@
+"""What eeio does because it may run in a container."""
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.conftest import Eeio
+
+from eeio.target import caches
+from eeio.target.filesystem import WITHOUT_STORAGE, block_device
+
+
+def test_another_file_may_drop_the_caches(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert caches.drop_file() == Path("/proc/sys/vm/drop_caches")
+    monkeypatch.setenv("EEIO_DROP_CACHES", "/drop_caches")
+    assert caches.drop_file() == Path("/drop_caches")
+
+
+def test_doctor_can_fail(home: Path, eeio: Eeio) -> None:
+    # No profile is installed for this user.
+    assert eeio("doctor", "--json").returncode == 0
+    assert eeio("doctor", "--json", "--require", "tool").returncode == 1
+    assert eeio("doctor", "--require", "csv").returncode == 1
+    assert eeio("doctor", "--require", "modelled").returncode == 0
+    refused = eeio("doctor", "--require", "modelled,luck")
+    assert refused.returncode == 2 and "luck" in refused.stderr
+
+
+@pytest.mark.parametrize("layered", ["overlay", "fuse.fuse-overlayfs", "aufs"])
+def test_layers_of_an_image_are_no_storage(layered: str) -> None:
+    assert layered in WITHOUT_STORAGE
+
+
+def test_devices_are_found_without_sys_dev_block() -> None:
+    nodes = [Path("/dev") / folder.name for folder in Path("/sys/class/block").iterdir()]
+    found = [node for node in nodes if node.is_block_device()]
+    if not found:
+        pytest.skip("no block device here")
+    device = block_device(found[0])
+    assert device is not None
+    number = found[0].stat().st_rdev
+    assert (device.major, device.minor) == (os.major(number), os.minor(number))
+    assert (device.sysfs / "stat").is_file()
