@@ -56,7 +56,7 @@ def test_without_data_every_claim_is_no_with_a_reason() -> None:
 
 @pytest.fixture(scope="module")
 def replication() -> Replication:
-    campaigns = runs.read(mapping.load(mapping.shipped()["ccpe2017"]), PAVAN)
+    campaigns = runs.read(mapping.load(mapping.shipped()["ccpe2017"]), PAVAN).campaigns
     return pavan2018.replicate([pavan2018.Source(c.campaign(), c.idle_watts) for c in campaigns])
 
 

@@ -52,8 +52,7 @@ def draw(campaigns: Sequence[Campaign]) -> dict[str, str]:
     ]
     if idle:
         found["idle-busy.svg"] = _idle_busy(idle)
-    found |= _processors(named)
-    return found
+    return found | draw_processors(campaigns)
 
 
 def _source(cell: Cell) -> tuple[str, str]:
@@ -204,15 +203,16 @@ def _idle_busy(items: Sequence[tuple[IdleBusy, Sequence[float]]]) -> str:
     return svg_of(figure)
 
 
-def _processors(campaigns: Sequence[tuple[Campaign, str]]) -> dict[str, str]:
+def draw_processors(campaigns: Sequence[Campaign]) -> dict[str, str]:
     """Figures 7 and 8: use and frequency of the processors while each repetition ran."""
+    named = list(zip(campaigns, comparison.machine_names(campaigns), strict=True))
     found = {}
     for name, label, scale in (
         ("use", "CPU use (% of all processors)", 100.0),
         ("frequency_hz", "Mean CPU frequency (GHz)", 1e-9),
     ):
         series: dict[tuple[str, str], list[tuple[str, ProcessorSeries]]] = {}
-        for campaign, machine in campaigns:
+        for campaign, machine in named:
             for run in campaign.runs:
                 taken = run.processor
                 if taken is None or name in taken.missing or run.validity:

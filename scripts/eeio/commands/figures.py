@@ -35,10 +35,21 @@ def draw_into(campaigns: "Sequence[Campaign]", folder: Path) -> None:
     """Writes every figure that the campaigns have the data for, and names each on stderr."""
     with analysis():
         from eeio_results.report import figures as report
-    folder.mkdir(parents=True, exist_ok=True)
     drawn = report.draw(campaigns)
+    _write(drawn, folder)
+    if not drawn:
+        print("no figure: no campaign has a valid result to draw", file=sys.stderr)
+
+
+def draw_processors_into(campaigns: "Sequence[Campaign]", folder: Path) -> None:
+    """Writes the figures of use and frequency alone."""
+    with analysis():
+        from eeio_results.report import figures as report
+    _write(report.draw_processors(campaigns), folder)
+
+
+def _write(drawn: dict[str, str], folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
     for name, svg in drawn.items():
         (folder / name).write_text(svg, encoding="utf-8")
         print(f"figure: {folder / name}", file=sys.stderr)
-    if not drawn:
-        print("no figure: no campaign has a valid result to draw", file=sys.stderr)

@@ -64,14 +64,16 @@ def import_pts(arguments: argparse.Namespace) -> int:
 
 
 def import_runs(arguments: argparse.Namespace) -> int:
-    campaigns = runs.read(mapping.load(arguments.map), arguments.folder)
-    for campaign in campaigns:
+    found = runs.read(mapping.load(arguments.map), arguments.folder)
+    for remark in found.remarks:
+        print(remark)
+    for campaign in found.campaigns:
         for remark in campaign.remarks[:_SHOWN]:
             print(f"{campaign.name}: {remark}")
         if len(campaign.remarks) > _SHOWN:
             more = len(campaign.remarks) - _SHOWN
             print(f"{campaign.name}: {more} more remarks, in its campaign.json")
-    _tell(imported.store(campaigns, arguments.name or arguments.map.stem))
+    _tell(imported.store(found.campaigns, arguments.name or arguments.map.stem))
     return EXIT_DONE
 
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from eeio.commands.analysis import analysis
-from eeio.commands.figures import draw_into
+from eeio.commands.figures import draw_into, draw_processors_into
 from eeio.commands.output import add_output, write_output
 from eeio.errors import EXIT_DONE
 from eeio.importing import mapping, runs
@@ -20,7 +20,10 @@ _DRAWN = (
         for drive in ("hdd1", "hdd2", "ssd1", "ssd2")
     ),
 )
-"""Campaigns that the paper's figures show."""
+"""Campaigns that the paper's figures of bandwidth, power and efficiency show."""
+
+_WATCHED = ("experiment0-", "experiment2-")
+"""Those in which the processors were watched (figures 7 and 8)."""
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -47,17 +50,18 @@ def replicate(arguments: argparse.Namespace) -> int:
         from eeio_results.report import claims
         from eeio_results.studies import pavan2018
 
-    campaigns = runs.read(
-        mapping.load(mapping.shipped()[_DATA_SETS[arguments.study]]), arguments.folder
-    )
+    data = mapping.load(mapping.shipped()[_DATA_SETS[arguments.study]])
+    found = runs.read(data, arguments.folder)
+    campaigns = found.campaigns
+    for remark in found.remarks:
+        print(remark, file=sys.stderr)
     for campaign in campaigns:
         for remark in campaign.remarks:
             print(f"{campaign.name}: {remark}", file=sys.stderr)
     if arguments.figures is not None:
-        draw_into(
-            [campaign.campaign() for campaign in campaigns if campaign.name in _DRAWN],
-            arguments.figures,
-        )
+        draw_into([c.campaign() for c in campaigns if c.name in _DRAWN], arguments.figures)
+        watched = [c.campaign() for c in campaigns if c.name.startswith(_WATCHED)]
+        draw_processors_into(watched, arguments.figures)
     replication = pavan2018.replicate(
         [pavan2018.Source(campaign.campaign(), campaign.idle_watts) for campaign in campaigns]
     )

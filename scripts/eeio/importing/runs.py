@@ -68,7 +68,15 @@ class _Collected:
             self.remarks.append(f"{where}: {_words(key)}: {self.failed[key]}; neither is used")
 
 
-def read(mapping: Map, folder: Path) -> list[Imported]:
+@dataclass(frozen=True)
+class Folder:
+    """The campaigns of a folder of results, and what is to be said of the folder as a whole."""
+
+    campaigns: list[Imported]
+    remarks: list[str]
+
+
+def read(mapping: Map, folder: Path) -> Folder:
     """The campaigns of a folder; one whose files are not there is left out with a remark.
 
     Raises RefusedError when none is there, EeioError for files that are not what the map says.
@@ -93,9 +101,7 @@ def read(mapping: Map, folder: Path) -> list[Imported]:
         for item in mapping.not_imported
         for path in sorted(folder.glob(item["files"]))
     ]
-    if absent:
-        found[0] = replace(found[0], remarks=(*found[0].remarks, *absent))
-    return found
+    return Folder(found, absent)
 
 
 def _campaign(mapping: Map, body: Mapping[str, Any], folder: Path) -> Imported:

@@ -14,7 +14,7 @@ from eeio_results.errors import EeioError
 
 
 def read(folder: Path, body: dict[str, Any] = made.MAP, **files: str) -> Imported:
-    (campaign,) = runs.read(mapping.load(made.write(folder, body, **files)), folder)
+    (campaign,) = runs.read(mapping.load(made.write(folder, body, **files)), folder).campaigns
     return campaign
 
 
@@ -149,8 +149,12 @@ def test_one_missing_campaign_of_two_is_a_remark(tmp_path: Path) -> None:
     other = copy.deepcopy(body["campaigns"][0])
     other["name"], other["runs"]["table"] = "other", "other.csv"
     body["campaigns"].append(other)
-    campaign = read(tmp_path, body)
-    assert "other: other.csv is missing" in campaign.remarks[-1]
+    body["not_imported"] = [{"files": "zero.csv", "reason": "the sensor at rest"}]
+    found = runs.read(mapping.load(made.write(tmp_path, body)), tmp_path)
+    assert [campaign.name for campaign in found.campaigns] == ["board"]
+    assert found.remarks == [
+        "other: other.csv is missing", "zero.csv: not imported: the sensor at rest",
+    ]  # fmt: skip
 
 
 LOG = """\
