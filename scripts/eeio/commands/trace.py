@@ -127,12 +127,12 @@ def _run(
     words: Sequence[str], folder: Path, arguments: argparse.Namespace
 ) -> tuple[_Traced, list[TracePhase]]:
     """Traces a program while the meters are read; what it printed is the user's to see."""
-    program = shutil.which("strace")
-    if program is None:
-        raise RefusedError("strace is missing: install the package strace")
     if shutil.which(words[0]) is None:
         raise RefusedError(f"{words[0]}: no such program")
     check_meters(tuple(arguments.meter))
+    program = shutil.which("strace")
+    if program is None:
+        raise RefusedError("strace is missing: install the package strace")
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.glob("strace.*")):
         raise RefusedError(f"{folder}: holds a trace already; name another with -o")
