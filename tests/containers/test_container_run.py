@@ -226,6 +226,7 @@ def test_an_image_that_was_not_built(machine: Path, tmp_path: Path) -> None:
     done = _run(machine, "--engine", "docker", "doctor", environment=_path(engine))
     assert done.returncode == 2
     assert "no image eeio in docker: build it" in done.stderr.splitlines()[-1]
+    assert not (tmp_path / "results").exists()
 
 
 def test_a_foreign_platform_needs_binfmt(machine: Path, tmp_path: Path) -> None:
