@@ -68,7 +68,8 @@ class Pair:
         skip = f":{(STRIDE - 1) * request}" if strided else ""
         done = subprocess.run(
             ["fio", "--name=pair", f"--rw={self.operation}{skip}", f"--bs={request}",
-             "--ioengine=psync", f"--size={self.size}", f"--io_size={moved}", "--invalidate=0", "--fadvise_hint=0",
+             "--ioengine=psync", f"--size={self.size}", f"--io_size={moved}", "--invalidate=0",
+             "--fadvise_hint=0",
              f"--direct={int(direct)}", f"--filename={self.file}", "--overwrite=1",
              "--output-format=json"],
             check=True, capture_output=True, text=True, timeout=300,
