@@ -217,3 +217,40 @@ def test_the_program_sees_ranks_that_mpi_did_not_join(
     )  # fmt: skip
     assert done.returncode == 2
     assert "4 ranks were started and MPI has joined 1" in done.stderr
+
+
+# srun on one node, for a machine without Slurm.
+SRUN = """#!/bin/sh
+ranks=${1#--ntasks=}
+shift 2
+exec mpirun --oversubscribe --bind-to none -np "$ranks" "$@"
+"""
+
+
+def test_the_job_script(rapl: str, eeio_on_path: str, tmp_path: Path) -> None:
+    programs.need("mpirun", "mpicc")
+    srun = tmp_path / "bin/srun"
+    srun.write_text(SRUN)
+    srun.chmod(0o755)
+    target = tmp_path / "scratch"
+    target.mkdir()
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        ["bash", str(root / "docs/cluster/job.slurm"), str(target)],
+        env={
+            **programs.environment({"PATH": eeio_on_path}),
+            "SLURM_JOB_ID": "17", "SLURM_NTASKS": "2", "SLURM_NNODES": "1", "SLURM_LOCALID": "0",
+            "SLURM_SUBMIT_DIR": str(root), "EEIO_METER": rapl, "EEIO_PRESET": "quick",
+        },
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode in (0, 3), done.stdout + done.stderr
+    results = target / "eeio-17"
+    told = json.loads((results / "eeio.json").read_text())
+    (phase,) = told["phases"]
+    assert phase["operation"] == "write" and phase["invalid"] == []
+    (node,) = (results / "nodes").iterdir()
+    assert json.loads(node.read_text())["exit_code"] == 0
+    if done.returncode == 0:
+        assert json.loads((results / "power.json").read_text())["nodes"] == [node.stem]
+    assert sorted(path.name for path in target.iterdir()) == ["eeio-17"]
