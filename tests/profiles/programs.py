@@ -173,3 +173,16 @@ def running(path: Path) -> list[int]:
         except OSError:
             continue  # it ended meanwhile, or is not ours
     return found
+
+
+def at_work(path: Path, file: str) -> list[int]:
+    """Those of `running` that hold a file of this name open: beyond MPI_Init, during which the
+    death of a rank can leave Open MPI 4.1's mpirun waiting for ever."""
+    return [pid for pid in running(path) if _holds(pid, file)]
+
+
+def _holds(pid: int, file: str) -> bool:
+    try:
+        return any(file in str(fd.readlink()) for fd in Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return False

@@ -345,12 +345,16 @@ def test_nothing_stays_when_a_rank_dies(installed: Callable[[str], Installed]) -
     assert profile.script("pre.sh", *words).returncode == 0
     program = profile.home / "btio"
     wrapper = subprocess.Popen(
-        [str(profile.home / "eeio-btio"), *words], cwd=profile.home, env=profile.environment,
+        start_new_session=True,
+        args=        [str(profile.home / "eeio-btio"), *words], cwd=profile.home, env=profile.environment,
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
     )  # fmt: skip
     try:
         deadline_s = time.monotonic() + 30
-        while len(ranks := programs.running(program)) < 4 and time.monotonic() < deadline_s:
+        while (
+            len(ranks := programs.at_work(program, "eeio-btio.out")) < 4
+            and time.monotonic() < deadline_s
+        ):
             time.sleep(0.02)
         assert len(ranks) == 4
         killed_s = time.monotonic()
@@ -363,8 +367,8 @@ def test_nothing_stays_when_a_rank_dies(installed: Callable[[str], Installed]) -
         for rank in programs.running(program):
             os.kill(rank, signal.SIGKILL)
         if wrapper.poll() is None:
-            wrapper.kill()
-            wrapper.communicate()
+            os.killpg(wrapper.pid, signal.SIGKILL)
+            wrapper.communicate(timeout=20)
     assert profile.script("post.sh", *words).returncode == 0
     assert list(profile.directory.iterdir()) == []
 

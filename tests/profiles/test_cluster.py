@@ -168,7 +168,8 @@ def test_a_rank_that_dies_on_the_other_host_ends_all(
     run(profile, hosts, "pre.sh", *words)
     program = profile.home / "btio"
     wrapper = subprocess.Popen(
-        hosts.on_first([str(profile.home / "eeio-btio"), *words]),
+        start_new_session=True,
+        args=        hosts.on_first([str(profile.home / "eeio-btio"), *words]),
         cwd=profile.home, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         env={**profile.environment, **hosts.settings(), "PATH": eeio_on_path,
@@ -176,7 +177,10 @@ def test_a_rank_that_dies_on_the_other_host_ends_all(
     )  # fmt: skip
     try:
         deadline_s = time.monotonic() + 60
-        while len(ranks := programs.running(program)) < 4 and time.monotonic() < deadline_s:
+        while (
+            len(ranks := programs.at_work(program, "eeio-btio.out")) < 4
+            and time.monotonic() < deadline_s
+        ):
             time.sleep(0.02)
         assert len(ranks) == 4
         remote = [pid for pid in ranks if namespace(pid) == hosts.names[1]]
@@ -192,8 +196,8 @@ def test_a_rank_that_dies_on_the_other_host_ends_all(
         for rank in programs.running(program):
             os.kill(rank, signal.SIGKILL)
         if wrapper.poll() is None:
-            wrapper.kill()
-            wrapper.communicate()
+            os.killpg(wrapper.pid, signal.SIGKILL)
+            wrapper.communicate(timeout=20)
     assert profile.script("post.sh", *words).returncode == 0
     assert list(profile.directory.iterdir()) == []
 

@@ -376,7 +376,10 @@ def test_nothing_stays_when_a_process_dies(
     )  # fmt: skip
     try:
         deadline_s = time.monotonic() + 30
-        while len(ranks := programs.running(program)) < 2 and time.monotonic() < deadline_s:
+        while (
+            len(ranks := programs.at_work(program, "eeio-dataserver.")) < 2
+            and time.monotonic() < deadline_s
+        ):
             time.sleep(0.02)
         assert len(ranks) == 2
         dying = ranks[0] if victim == "rank" else parent(ranks[0])
@@ -394,8 +397,8 @@ def test_nothing_stays_when_a_process_dies(
         for rank in programs.running(program):
             os.kill(rank, signal.SIGKILL)
         if wrapper.poll() is None:
-            wrapper.kill()
-            wrapper.communicate()
+            os.killpg(wrapper.pid, signal.SIGKILL)
+            wrapper.communicate(timeout=20)
     assert (profile.home / "test-exit-status").read_text() != "0\n"
     assert profile.script("post.sh", *words).returncode == 0
     assert list(profile.directory.iterdir()) == []
