@@ -346,7 +346,8 @@ def test_nothing_stays_when_a_rank_dies(installed: Callable[[str], Installed]) -
     program = profile.home / "btio"
     wrapper = subprocess.Popen(
         start_new_session=True,
-        args=        [str(profile.home / "eeio-btio"), *words], cwd=profile.home, env=profile.environment,
+        args=[str(profile.home / "eeio-btio"), *words], cwd=profile.home,
+        env=profile.environment,
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
     )  # fmt: skip
     try:

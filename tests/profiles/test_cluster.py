@@ -169,7 +169,7 @@ def test_a_rank_that_dies_on_the_other_host_ends_all(
     program = profile.home / "btio"
     wrapper = subprocess.Popen(
         start_new_session=True,
-        args=        hosts.on_first([str(profile.home / "eeio-btio"), *words]),
+        args=hosts.on_first([str(profile.home / "eeio-btio"), *words]),
         cwd=profile.home, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         env={**profile.environment, **hosts.settings(), "PATH": eeio_on_path,
