@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,7 +42,7 @@ static const struct problem problems[] = {
 struct options {
 	struct problem problem;
 	bool full, fsync, keep, cold;
-	int64_t compute_ms, collective_buffer;
+	int64_t compute_ms, collective_buffer, ranks;
 	const char *directory, *eeio;
 };
 
@@ -124,6 +125,13 @@ static int64_t number(const char *key, const char *text, int64_t most)
 	return value;
 }
 
+static bool is_on(const char *key, const char *value)
+{
+	if (strcmp(value, "on") && strcmp(value, "off"))
+		refuse("%s=%s: give on or off", key, value);
+	return !strcmp(value, "on");
+}
+
 static struct problem problem_of(const char *name)
 {
 	for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
@@ -148,15 +156,17 @@ static struct options parse_options(int count, char **words)
 			if (!o.full && strcmp(value, "simple"))
 				refuse("subtype=%s: give full or simple", value);
 		} else if (!strcmp(key, "fsync"))
-			o.fsync = !strcmp(value, "on");
+			o.fsync = is_on(key, value);
 		else if (!strcmp(key, "keep"))
-			o.keep = !strcmp(value, "on");
+			o.keep = is_on(key, value);
 		else if (!strcmp(key, "cold"))
-			o.cold = !strcmp(value, "on");
+			o.cold = is_on(key, value);
 		else if (!strcmp(key, "compute_ms"))
 			o.compute_ms = number(key, value, 3600000);
 		else if (!strcmp(key, "collective_buffer"))
 			o.collective_buffer = number(key, value, 1 << 30);
+		else if (!strcmp(key, "ranks"))
+			o.ranks = number(key, value, INT_MAX);
 		else if (!strcmp(key, "directory"))
 			o.directory = value;
 		else if (!strcmp(key, "eeio"))
@@ -179,6 +189,11 @@ static void part(int n, int parts, int index, int *low, int *size)
 
 static void make_grid(struct grid *g, const struct options *o)
 {
+	/* A launcher that does not fit this MPI starts N programs of one rank each, on one file. */
+	if (o->ranks && o->ranks != g->ranks)
+		refuse("%" PRId64 " ranks were started and MPI has joined %d: start them with the mpirun "
+		       "of the MPI it was compiled with, or srun --mpi=pmix",
+		       o->ranks, g->ranks);
 	g->side = (int)lround(sqrt(g->ranks));
 	if (g->side * g->side != g->ranks)
 		refuse("%d ranks: BT-IO needs a square number (1, 4, 9, 16, ...)", g->ranks);
@@ -465,7 +480,11 @@ int main(int count, char **words)
 		fail("%s: %s", o.directory, strerror(errno));
 	double needed = pow(o.problem.n, 3) * (double)POINT * o.problem.dumps;
 	double free_bytes = (double)room.f_bavail * (double)room.f_frsize;
-	if (!g.rank && access(g.path, F_OK) && needed > free_bytes)
+	/* A file of an earlier run is deleted first, and what it holds is free then. */
+	struct stat there = {0};
+	stat(g.path, &there);
+	free_bytes += (double)there.st_blocks * 512;
+	if (!g.rank && needed > free_bytes)
 		fail("%s: %.0f bytes are needed, %.0f are free", o.directory, needed, free_bytes);
 
 	int64_t wrong = 0, all_wrong = 0;

@@ -28,7 +28,7 @@ original() { # the user's own NPB; it does not tell when its phases began
 }
 
 own() {
-	(launch "$processes" "$HOME/btio" class="$class" subtype="$subtype" fsync="$fsync" \
+	(launch "$processes" "$HOME/btio" ranks="$processes" class="$class" subtype="$subtype" fsync="$fsync" \
 		compute_ms="$compute_ms" cold="$cold" collective_buffer="$collective_buffer" \
 		directory="$scratch" eeio="$output/eeio.json")
 }

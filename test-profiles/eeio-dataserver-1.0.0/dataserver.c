@@ -33,6 +33,7 @@
 #define VERSION "1.0.0"
 #define PAGE 4096
 #define NS 1000000000LL
+#define HUGE_BYTES (INT64_C(1) << 50)
 
 /* Latencies are counted in buckets whose bounds grow by 1/32: exact to 3 %, however many. */
 #define SUB_BITS 5
@@ -45,7 +46,7 @@ struct options {
 	enum operation operation;
 	enum api api;
 	bool strided, direct, fsync, timed;
-	int64_t clients, stripe, request, client_bytes, runtime_s, seed;
+	int64_t clients, stripe, request, client_bytes, runtime_s, seed, ranks;
 	const char *directory, *replay, *json, *eeio;
 };
 
@@ -135,7 +136,6 @@ static struct options parse_options(int count, char **words)
 {
 	struct options o = {.operation = READ, .clients = 4, .stripe = 65536, .request = 65536,
 			    .client_bytes = 1 << 20, .seed = 1, .directory = "."};
-	const int64_t huge = INT64_C(1) << 50;
 	for (int i = 1; i < count; i++) {
 		char *value = strchr(words[i], '=');
 		if (!value)
@@ -157,15 +157,17 @@ static struct options parse_options(int count, char **words)
 		else if (!strcmp(key, "clients"))
 			o.clients = number(key, value, 1, 65536);
 		else if (!strcmp(key, "stripe"))
-			o.stripe = number(key, value, PAGE, huge);
+			o.stripe = number(key, value, PAGE, HUGE_BYTES);
 		else if (!strcmp(key, "request"))
 			o.request = number(key, value, PAGE, 1 << 30);
 		else if (!strcmp(key, "client_bytes"))
-			o.client_bytes = number(key, value, PAGE, huge);
+			o.client_bytes = number(key, value, PAGE, HUGE_BYTES);
 		else if (!strcmp(key, "runtime_s"))
 			o.runtime_s = number(key, value, 0, 1 << 30);
 		else if (!strcmp(key, "seed"))
 			o.seed = number(key, value, 0, INT64_MAX);
+		else if (!strcmp(key, "ranks"))
+			o.ranks = number(key, value, 1, INT_MAX);
 		else if (!strcmp(key, "directory"))
 			o.directory = value;
 		else if (!strcmp(key, "replay"))
@@ -179,6 +181,16 @@ static struct options parse_options(int count, char **words)
 	}
 	if (o.stripe % PAGE || o.request % PAGE || o.client_bytes % o.request)
 		refuse("stripe and request must be multiples of %d, client_bytes one of request", PAGE);
+	if (o.clients > HUGE_BYTES / o.client_bytes)
+		refuse("clients=%" PRId64 " with client_bytes=%" PRId64 ": too large together", o.clients,
+		       o.client_bytes);
+	/* A launcher that does not fit this MPI starts N programs of one rank each, on one file. */
+	int ranks;
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	if (o.ranks && o.ranks != ranks)
+		refuse("%" PRId64 " ranks were started and MPI has joined %d: start them with the mpirun "
+		       "of the MPI it was compiled with, or srun --mpi=pmix",
+		       o.ranks, ranks);
 	if (o.api == MPIIO && o.direct)
 		refuse("MPI-IO has no direct I/O here: api=mpiio goes with direct=off");
 	if (o.timed && !o.replay)
@@ -200,8 +212,9 @@ static struct request parse_event(const char *path, int64_t line, const char *te
 	bool write = !strcmp(operation, "write");
 	if (!write && strcmp(operation, "read"))
 		refuse("%s:%" PRId64 ": the operation is '%s', not read or write", path, line, operation);
-	if (time_s < 0 || client < 0 || client > INT_MAX || offset < 0 || length < 1 ||
-	    length > (1 << 30))
+	/* Written so that a time of `nan` is refused too. */
+	if (!(time_s >= 0 && time_s < 1e9) || client < 0 || client > INT_MAX || offset < 0 ||
+	    offset > HUGE_BYTES || length < 1 || length > (1 << 30))
 		refuse("%s:%" PRId64 ": a value is negative, empty or too large", path, line);
 	return (struct request){.time_ns = (int64_t)(time_s * 1e9), .offset = offset, .length = length,
 				.client = (int)client, .operation = write ? WRITE : READ};
@@ -356,6 +369,8 @@ static void transfer(const struct options *o, struct server *s, enum operation o
 			continue;
 		if (moved < 0)
 			fail("%s at %" PRId64 ": %s", s->path, local + done, strerror(errno));
+		if (moved == 0 && operation == WRITE)
+			fail("%s: no byte could be written at %" PRId64, s->path, local + done);
 		if (moved == 0)
 			fail("%s ends at %" PRId64 ", before a read: write it first", s->path, local + done);
 		done += moved;

@@ -4,6 +4,9 @@
 launch() { # RANKS PROGRAM ARGUMENTS...: replaces this shell
 	ranks=$1
 	shift
+	# With EEIO_NODE_POWER="[--meter SPEC] DIR" one rank of each node records the node's energy.
+	# shellcheck disable=SC2086 # words
+	[ -z "${EEIO_NODE_POWER:-}" ] || set -- eeio power node $EEIO_NODE_POWER -- "$@"
 	# Inside a Slurm job its own launcher knows the nodes.
 	if [ -n "${SLURM_JOB_ID:-}" ] && command -v srun >/dev/null; then
 		exec srun --ntasks="$ranks" --kill-on-bad-exit=1 "$@"
@@ -22,7 +25,7 @@ launch() { # RANKS PROGRAM ARGUMENTS...: replaces this shell
 		export OMPI_MCA_io="${OMPI_MCA_io:-romio321}"
 		if [ -n "${EEIO_HOSTFILE:-}" ]; then
 			exec "$mpirun" --hostfile "$EEIO_HOSTFILE" --bind-to none -np "$ranks" \
-				-x HOME -x OMPI_MCA_io "$@"
+				-x HOME -x PATH -x OMPI_MCA_io "$@"
 		fi
 		exec "$mpirun" --oversubscribe --bind-to none -np "$ranks" "$@"
 		;;

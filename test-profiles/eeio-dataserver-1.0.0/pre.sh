@@ -17,7 +17,7 @@ if [ "$(cat eeio-dataserver.ready 2>/dev/null)" != "$marker" ]; then
 		awk -F, '/^[0-9]/ { print "0," $2 ",write," $4 "," $5 }' "$replay" >eeio-dataserver.prefill
 		set -- replay="$scratch/eeio-dataserver.prefill"
 	fi
-	(launch "$processes" "$HOME/dataserver" operation=write $geometry fsync=on "$@" >/dev/null) || {
+	(launch "$processes" "$HOME/dataserver" ranks="$processes" operation=write $geometry fsync=on "$@" >/dev/null) || {
 		echo "eeio-dataserver: prefilling $scratch failed" >&2
 		exit 1
 	}

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import socket
 import sys
 import tempfile
 import time
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
+from eeio import cluster
 from eeio.errors import (
     EXIT_DONE,
     EXIT_DONE_WITH_INVALID_RUNS,
@@ -25,10 +27,11 @@ from eeio_power.errors import PowerError
 from eeio_power.grades import PROFILES, Grade, Profile, grade
 from eeio_power.meters import LoggedMeter, Meter, close_meters, discover, open_meters
 from eeio_power.reading import EnergyReading
-from eeio_power.recording import Recording, record, to_json
+from eeio_power.recording import Recording, reading_json, record, to_json
 from eeio_power.sampler import Sampler
 
 _LIST_SCHEMA = 1
+_SUM_SCHEMA = 1
 _NOWHERE = Path(os.devnull)
 
 _RECORD_EXITS = """\
@@ -48,6 +51,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     _add_record(actions)
     _add_calibrate(actions)
     _add_serve(actions)
+    _add_node(actions)
+    _add_sum(actions)
 
 
 # --- list --------------------------------------------------------------------------------------
@@ -357,6 +362,85 @@ def serve(arguments: argparse.Namespace) -> int:
             except KeyboardInterrupt:
                 return EXIT_DONE
     return EXIT_DONE
+
+
+# --- several machines ----------------------------------------------------------------------------
+
+
+def _add_node(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = actions.add_parser(
+        "node", help="a rank of an MPI program, with the energy of its node",
+        description="Put in front of the program in a call of mpirun or srun. The first rank of "
+        "each node records the node's energy from its start to its end in DIR/HOST.json; the "
+        "others just run. `eeio power sum` adds the nodes (docs/cluster.md).",
+        epilog="exit codes: the program's own; 2 wrong usage or no meter, nothing ran",
+    )  # fmt: skip
+    _add_meters(parser)
+    parser.add_argument("folder", type=Path, metavar="DIR", help="on a file system of all nodes")
+    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND")
+    parser.set_defaults(action=record_node)
+
+
+def record_node(arguments: argparse.Namespace) -> int:
+    words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
+    if not words:
+        raise RefusedError("which program? `eeio power node DIR -- PROGRAM [ARGUMENT]...`")
+    if cluster.local_rank() != 0:
+        try:
+            os.execvp(words[0], words)
+        except OSError as error:
+            raise RefusedError(f"{words[0]}: {error.strerror}") from error
+    node = socket.gethostname()
+    path = arguments.folder / f"{node}.json"
+    try:
+        arguments.folder.mkdir(parents=True, exist_ok=True)
+        # What an earlier program left must not be taken for this one's.
+        path.unlink(missing_ok=True)
+        with _opened(arguments.meter) as meters, tempfile.TemporaryDirectory() as folder:
+            recording = record(words, meters, Path(folder) / "power.csv.gz", rate_hz=arguments.rate)
+        part = path.with_suffix(".part")
+        part.write_text(json.dumps({**to_json(recording), "node": node}, indent=1) + "\n")
+        part.replace(path)
+    except (OSError, PowerError, RefusedError) as error:
+        raise RefusedError(f"{node}: {error}") from error
+    # An invalid reading stands in the file: another code would end the other nodes' ranks.
+    return recording.exit_code
+
+
+def _add_sum(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = actions.add_parser(
+        "sum", help="the energy of several nodes together",
+        description="Adds what `eeio power node` wrote, per power domain: energies add, limits of "
+        "error in quadrature; coverage is the worst node's. A node that is missing or invalid "
+        "makes a domain invalid.",
+        epilog="exit codes: 0 done; 2 a file cannot be used; 3 a sum is invalid",
+    )  # fmt: skip
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
+    parser.add_argument("--nodes", type=int, metavar="N", help="how many there have to be")
+    parser.add_argument("--json", action="store_true", help="for programs")
+    parser.set_defaults(action=show_sum)
+
+
+def show_sum(arguments: argparse.Namespace) -> int:
+    if arguments.nodes is not None and arguments.nodes != len(arguments.files):
+        raise RefusedError(f"{len(arguments.files)} files for {arguments.nodes} nodes")
+    total = cluster.add([cluster.load(path) for path in arguments.files])
+    if arguments.json:
+        body = {
+            "schema_version": _SUM_SCHEMA,
+            "nodes": list(total.nodes),
+            "duration_s": total.duration_s,
+            "readings": [reading_json(reading) for reading in total.readings],
+        }
+        print(json.dumps(body, indent=1))
+    else:
+        print(f"{len(total.nodes)} nodes, {total.duration_s:.3f} s: {', '.join(total.nodes)}")
+        for reading in total.readings:
+            print(_line(reading))
+            for reason in reading.reasons:
+                print(f"{'':12}{reason}")
+    valid = bool(total.readings) and all(reading.valid for reading in total.readings)
+    return EXIT_DONE if valid else EXIT_DONE_WITH_INVALID_RUNS
 
 
 # --- shared ------------------------------------------------------------------------------------

@@ -1,0 +1,129 @@
+"""Several machines: what nodes recorded is added, and what is missing is named."""
+
+import json
+import math
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eeio.cluster import NodeRecording, add, local_rank
+from eeio.errors import RefusedError
+from eeio_power.reading import EnergyReading
+from eeio_power.simulators import FakeRapl
+
+GOOD = EnergyReading(
+    domain="package", meter="rapl", kind="measured", power_w=100.0, energy_j=1000.0,
+    uncertainty_j=30.0, coverage=1.0, largest_gap_s=0.1, samples=100, lost=0, valid=True,
+    reasons=(),
+)  # fmt: skip
+BAD = replace(
+    GOOD, power_w=None, energy_j=None, uncertainty_j=None, coverage=0.4, valid=False,
+    reasons=("the counter stood still",),
+)  # fmt: skip
+
+
+def node(name: str, *readings: EnergyReading, duration_s: float = 10.0) -> NodeRecording:
+    return NodeRecording(name, duration_s, readings)
+
+
+def test_energies_add_and_errors_add_in_quadrature() -> None:
+    other = replace(GOOD, energy_j=500.0, uncertainty_j=40.0, coverage=0.98, largest_gap_s=0.4,
+                    lost=2)  # fmt: skip
+    (total,) = add([node("a", GOOD), node("b", other)]).readings
+    assert (total.energy_j, total.uncertainty_j, total.power_w) == (1500.0, 50.0, 150.0)
+    assert (total.coverage, total.largest_gap_s, total.samples, total.lost) == (0.98, 0.4, 200, 2)
+    assert total.valid and total.reasons == ()
+
+
+def test_an_invalid_or_missing_node_is_named() -> None:
+    dram = replace(GOOD, domain="dram")
+    package, memory = add([node("a", GOOD, dram), node("b", BAD)]).readings
+    assert not package.valid and package.energy_j is None and package.power_w is None
+    assert package.reasons == ("b: the counter stood still",)
+    assert not memory.valid and memory.energy_j is None and memory.coverage == 0.0
+    assert memory.reasons == ("b: no reading of dram",)
+
+
+def test_kinds_stay_apart_and_meters_of_one_domain_too() -> None:
+    system = replace(GOOD, domain="system", meter="ipmi")
+    wall = replace(system, meter="wattsup")
+    model = replace(system, meter="modelled", kind="modelled")
+    total = add([node("a", system, wall), node("b", system, wall), node("c", system, model)])
+    told = {(r.meter, r.kind): r for r in total.readings}
+    assert told["ipmi", "measured"].energy_j == 3000.0
+    assert told["wattsup", "measured"].reasons == ("c: no reading of system",)
+    assert not told["modelled", "modelled"].valid
+    # One meter a node, whichever: the nodes' power is that of the machine.
+    (one,) = add([node("a", system), node("b", wall)]).readings
+    assert (one.meter, one.energy_j) == ("ipmi+wattsup", 2000.0)
+
+
+def test_windows_that_differ_are_told() -> None:
+    (total,) = add([node("a", GOOD), node("b", GOOD, duration_s=8.0)]).readings
+    assert total.power_w == 200.0 and total.valid
+    assert total.reasons == ("b was recorded 2.0 s less than the longest",)
+
+
+def test_a_node_counts_once() -> None:
+    with pytest.raises(RefusedError, match="a: more than one recording"):
+        add([node("a", GOOD), node("b", GOOD), node("a", GOOD)])
+
+
+def test_mpirun_knows_better_than_the_batch_script() -> None:
+    assert local_rank({"OMPI_COMM_WORLD_LOCAL_RANK": "3", "SLURM_LOCALID": "0"}) == 3
+    assert local_rank({"SLURM_LOCALID": "1"}) == 1
+    with pytest.raises(RefusedError, match="not started by mpirun or srun"):
+        local_rank({})
+
+
+@pytest.fixture
+def rapl(tmp_path: Path) -> Iterator[str]:
+    with FakeRapl(tmp_path / "powercap", power_w=lambda _: 150.0) as fake:
+        yield f"rapl,root={fake.root}"
+
+
+def test_the_command_line(eeio: Any, rapl: str, tmp_path: Path) -> None:
+    sleep = ("--", sys.executable, "-c", "import time; time.sleep(0.5)")
+    nodes = tmp_path / "nodes"
+    refused = eeio("power", "node", "--meter", rapl, str(nodes), *sleep)
+    assert refused.returncode == 2 and "not started by mpirun or srun" in refused.stderr
+    second = {"OMPI_COMM_WORLD_LOCAL_RANK": "1"}
+    assert eeio("power", "node", str(nodes), *sleep, environment=second).returncode == 0
+    assert not nodes.exists()
+    first = {"OMPI_COMM_WORLD_LOCAL_RANK": "0"}
+    done = eeio("power", "node", "--meter", rapl, str(nodes), *sleep, environment=first)
+    assert done.returncode == 0, done.stderr
+    (path,) = nodes.iterdir()
+    one = json.loads(path.read_text())
+    assert one["node"] == path.stem
+    (nodes / "other.json").write_text(json.dumps({**one, "node": "other"}))
+    files = [str(p) for p in sorted(nodes.iterdir())]
+    done = eeio("power", "sum", "--json", "--nodes", "2", *files)
+    assert done.returncode == 0, done.stderr
+    total = json.loads(done.stdout)
+    assert sorted(total["nodes"]) == sorted(["other", path.stem])
+    for reading, alone in zip(total["readings"], one["readings"], strict=True):
+        assert math.isclose(reading["energy_j"], 2 * alone["energy_j"])
+        assert math.isclose(reading["uncertainty_j"], math.sqrt(2) * alone["uncertainty_j"])
+    done = eeio("power", "sum", "--nodes", "3", *files)
+    assert done.returncode == 2 and "2 files for 3 nodes" in done.stderr
+    one["readings"][0] |= {"valid": False, "energy_j": None, "reasons": ["it stood still"]}
+    (nodes / "other.json").write_text(json.dumps({**one, "node": "other"}))
+    done = eeio("power", "sum", *files)
+    assert done.returncode == 3 and "other: it stood still" in done.stdout
+    (nodes / "other.json").write_text("{}")
+    done = eeio("power", "sum", *files)
+    assert done.returncode == 2 and "not what `eeio power node` writes" in done.stderr
+
+
+def test_a_node_ends_as_its_program_does(eeio: Any, rapl: str, tmp_path: Path) -> None:
+    first = {"SLURM_LOCALID": "0"}
+    words = ("power", "node", "--meter", rapl, str(tmp_path / "nodes"), "--")
+    done = eeio(*words, sys.executable, "-c", "import sys; sys.exit(7)", environment=first)
+    assert done.returncode == 7
+    done = eeio(*words, "/nowhere", environment=first)
+    assert done.returncode == 2 and "/nowhere: No such file" in done.stderr

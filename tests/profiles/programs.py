@@ -1,0 +1,188 @@
+"""The two C programs over MPI, as a test runs them: plain, with sanitizers, under valgrind."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.profiles.harness import PROFILES
+
+TIMEOUT_S = 120
+
+SANITIZERS = (
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=all",
+    "-fno-omit-frame-pointer",
+)
+# Open MPI keeps tables and plug-ins to the end on purpose, and unloads the plug-ins, so that no
+# suppression can name them: leaks are looked for by valgrind, in what the program itself allocated.
+SANITIZER_SETTINGS = {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
+
+MPI_SETTINGS = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_io": "romio321",
+}
+# The package's file, and what PMIx 4.2 does beyond it: it sends bytes that it never filled.
+OPENMPI_SUPPRESSIONS = Path("/usr/share/openmpi/openmpi-valgrind.supp")
+PMIX_SUPPRESSION = """{
+   bytes that PMIx sends and never filled
+   Memcheck:Param
+   writev(vector[...])
+   ...
+   obj:*/libpmix.so*
+   ...
+}
+"""
+
+
+def need(*commands: str) -> None:
+    """Skips the test, with the reason, where a command is missing."""
+    for command in commands:
+        if shutil.which(command) is None:
+            pytest.skip(f"{command} is not installed")
+
+
+@dataclass
+class Program:
+    """One of the programs, compiled in one way."""
+
+    name: str
+    path: Path
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    def words(self, ranks: int, *options: str, before: Sequence[str] = ()) -> list[str]:
+        launcher = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(ranks)]
+        return [*launcher, *before, str(self.path), *options]
+
+    def run(
+        self, ranks: int, *options: str, before: Sequence[str] = (), timeout_s: float = TIMEOUT_S
+    ) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            self.words(ranks, *options, before=before),
+            env=environment(self.settings),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+        )
+
+    def good(self, ranks: int, *options: str, before: Sequence[str] = ()) -> str:
+        """Standard output of a run that must end well."""
+        done = self.run(ranks, *options, before=before)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def refused(self, *options: str) -> str:
+        """The one line of a rank, started without mpirun, that must be refused."""
+        done = subprocess.run(
+            [str(self.path), *options],
+            env=environment({**self.settings, "OMPI_MCA_ess_singleton_isolated": "1"}),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+        assert done.returncode == 2, done.stdout + done.stderr
+        (line,) = done.stderr.splitlines()
+        assert line.startswith(f"eeio-{self.name}: "), line
+        return line.removeprefix(f"eeio-{self.name}: ")
+
+    def all_refused(self, options: Sequence[tuple[str, str]], *common: str) -> None:
+        """Each option in turn, with the words that must be told; two at a time."""
+
+        def one(pair: tuple[str, str]) -> None:
+            message = self.refused(*common, *pair[0].split())
+            assert pair[1] in message, message
+
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(one, options))
+
+
+def environment(settings: Mapping[str, str]) -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("EEIO_", "SLURM_"))}
+    return {**kept, **MPI_SETTINGS, **settings}
+
+
+def compile_program(name: str, folder: Path, *flags: str, settings: Mapping[str, str]) -> Program:
+    """Compiled with the flags of install.sh and these. Skips where there is no MPI."""
+    need("mpicc", "mpirun")
+    source = PROFILES / f"eeio-{name}-1.0.0" / f"{name}.c"
+    built = folder / name
+    subprocess.run(
+        ["mpicc", "-std=c11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", *flags, "-o",
+         str(built), str(source), "-lm"],
+        check=True, timeout=TIMEOUT_S,
+    )  # fmt: skip
+    return Program(name, built, settings)
+
+
+def plain(name: str, folder: Path) -> Program:
+    return compile_program(name, folder, settings={})
+
+
+def sanitized(name: str, folder: Path) -> Program:
+    return compile_program(name, folder, *SANITIZERS, settings=SANITIZER_SETTINGS)
+
+
+def check_memory(program: Program, ranks: int, *options: str) -> None:
+    """Fails for an error that valgrind sees, and for memory that the program itself lost."""
+    need("valgrind")
+    # valgrind cannot parse a path with brackets, as pytest's folders have them.
+    own = Path(tempfile.mkdtemp(prefix="eeio-valgrind-"))
+    try:
+        (own / "pmix.supp").write_text(PMIX_SUPPRESSION)
+        suppressions = [own / "pmix.supp"]
+        if OPENMPI_SUPPRESSIONS.exists():
+            suppressions.append(OPENMPI_SUPPRESSIONS)
+        done = program.run(
+            ranks, *options,
+            before=[
+                "valgrind", "-q", "--error-exitcode=9", "--leak-check=full",
+                "--errors-for-leak-kinds=none",
+                *(f"--suppressions={path}" for path in suppressions),
+            ],
+        )  # fmt: skip
+    finally:
+        shutil.rmtree(own)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lost = re.findall(
+        rf"definitely lost.*\n.* at .*lloc.*\n.*\({program.name}\.c:\d+\)", done.stderr
+    )
+    assert lost == [], done.stderr
+
+
+def running(path: Path) -> list[int]:
+    """Processes that run this executable and are no zombies."""
+    found = []
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit():
+            continue
+        try:
+            if (process / "exe").readlink() == path:
+                found.append(int(process.name))
+        except OSError:
+            continue  # it ended meanwhile, or is not ours
+    return found
+
+
+def at_work(path: Path, file: str) -> list[int]:
+    """Those of `running` that hold a file of this name open: beyond MPI_Init, during which the
+    death of a rank can leave Open MPI 4.1's mpirun waiting for ever."""
+    return [pid for pid in running(path) if _holds(pid, file)]
+
+
+def _holds(pid: int, file: str) -> bool:
+    try:
+        return any(file in str(fd.readlink()) for fd in Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return False

@@ -1,0 +1,387 @@
+"""BT-IO: bytes, calls and every value of its file against the table of NAS BT-IO; bad input."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from eeio_results import tools
+from eeio_results.traces import strace
+from eeio_results.traces.events import find_phases
+from tests.profiles import programs
+from tests.profiles.harness import Installed
+from tests.profiles.programs import Program
+
+pytestmark = pytest.mark.tools
+
+# class: points a line, dumps, bytes a dump, total bytes, bytes of a row at 1, 4 and 16 ranks.
+# From NAS Parallel Benchmarks 3.3 (5 doubles a point, a dump every 5 of 60 or 200 steps).
+TABLE = {
+    "S": (12, 12, 69_120, 829_440, {1: 480, 4: 240, 16: 120}),
+    "W": (24, 40, 552_960, 22_118_400, {1: 960, 4: 480, 16: 240}),
+    "A": (64, 40, 10_485_760, 419_430_400, {1: 2560, 4: 1280, 16: 640}),
+}
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    return programs.plain("btio", tmp_path_factory.mktemp("btio"))
+
+
+@pytest.fixture(scope="module")
+def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    return programs.sanitized("btio", tmp_path_factory.mktemp("sanitized"))
+
+
+# --- the file -------------------------------------------------------------------------------------
+
+
+def check_file(path: Path, size: str) -> None:
+    """The n-th double of the file's d-th dump bears d and n, wherever its writer's cells lay."""
+    _, dumps, dump_bytes, total, _ = TABLE[size]
+    assert path.stat().st_size == total
+    with path.open("rb") as file:
+        for dump in range(dumps):
+            found = array("d")
+            found.frombytes(file.read(dump_bytes))
+            first = (dump + 1) * 1e10
+            assert found == array("d", [first + n for n in range(dump_bytes // 8)]), dump
+
+
+@pytest.mark.parametrize(
+    ("size", "ranks", "options"),
+    [
+        ("S", 1, "subtype=full"),
+        ("S", 4, "subtype=full"),
+        ("S", 9, "subtype=simple"),
+        ("S", 16, "subtype=full collective_buffer=4096"),
+        ("S", 16, "subtype=simple"),
+        ("W", 4, "subtype=full collective_buffer=131072 fsync=on cold=on"),
+        ("W", 9, "subtype=full"),
+        ("W", 16, "subtype=simple"),
+        ("A", 4, "subtype=full"),
+    ],
+)
+def test_every_value_lies_in_its_place(
+    program: Program, tmp_path: Path, size: str, ranks: int, options: str
+) -> None:
+    out = program.good(
+        ranks, f"class={size}", *options.split(), f"directory={tmp_path}", "keep=on",
+        f"eeio={tmp_path}/eeio.json",
+    )  # fmt: skip
+    check_file(tmp_path / "eeio-btio.out", size)
+    points, dumps, _, total, _ = TABLE[size]
+    assert re.search(rf"Total data written \(MB\) : {total / 1e6:.6f}\n", out)
+    assert "Verification            : SUCCESSFUL" in out
+    calls = points**2 * round(ranks**0.5) if "simple" in options else ranks
+    for phase in json.loads((tmp_path / "eeio.json").read_text())["phases"]:
+        assert phase["bytes_moved"] == total
+        assert phase["metrics"]["calls"] == calls * dumps
+        assert phase["invalid"] == []
+
+
+# --- the calls ------------------------------------------------------------------------------------
+
+_CALL = re.compile(
+    r"(?P<call>p(?:read|write)64)\(\d+<[^>]*>, .*, (?P<size>\d+), (?P<at>\d+)\) += (?P<moved>\d+)"
+)
+
+
+def traced(
+    program: Program, folder: Path, ranks: int, *options: str
+) -> dict[str, list[tuple[int, int]]]:
+    """(offset, size) of each pwrite64 and pread64 to the file, of all ranks by time."""
+    programs.need("strace")
+    before = [
+        "strace",
+        "-ff",
+        "-ttt",
+        "-T",
+        "-y",
+        "-s0",
+        "-e",
+        "trace=openat,close,pread64,pwrite64",
+    ]
+    program.good(ranks, *options, f"directory={folder}", before=[*before, "-o", f"{folder}/strace"])
+    calls: dict[str, list[tuple[str, int, int]]] = {"pread64": [], "pwrite64": []}
+    for path in folder.glob("strace.*"):
+        for line in path.read_text().splitlines():
+            match = _CALL.search(line)
+            if match and "eeio-btio.out" in line:
+                assert match["size"] == match["moved"]
+                calls[match["call"]].append((line.split()[0], int(match["at"]), int(match["size"])))
+    return {call: [found[1:] for found in sorted(all_)] for call, all_ in calls.items()}
+
+
+@pytest.mark.parametrize(("size", "ranks"), [("S", 1), ("S", 4), ("S", 16), ("W", 4)])
+def test_simple_makes_one_call_a_row(
+    program: Program, tmp_path: Path, size: str, ranks: int
+) -> None:
+    _, dumps, dump_bytes, total, rows = TABLE[size]
+    calls = traced(program, tmp_path, ranks, f"class={size}", "subtype=simple")
+    row = rows[ranks]
+    for found in calls.values():
+        assert Counter(length for _, length in found) == {row: total // row}
+        # Ranks do not wait for each other: their calls mix, and together make the file, each once.
+        assert sorted(at for at, _ in found) == list(range(0, total, row))
+    if ranks == 1:
+        assert [at // dump_bytes for at, _ in calls["pwrite64"]] == sorted(
+            list(range(dumps)) * (dump_bytes // row)
+        )
+
+
+@pytest.mark.parametrize("ranks", [1, 4])
+def test_full_reaches_the_disk_in_whole_collective_buffers(
+    program: Program, tmp_path: Path, ranks: int
+) -> None:
+    _, dumps, dump_bytes, total, _ = TABLE["W"]
+    calls = traced(program, tmp_path, ranks, "class=W", "subtype=full", "collective_buffer=131072")
+    sizes = [131_072] * (dump_bytes // 131_072) + [dump_bytes % 131_072]
+    assert sizes[-1] == 28_672
+    for found in calls.values():
+        assert len(found) == dumps * len(sizes)
+        at = 0
+        for offset, length in sorted(found):
+            assert offset == at
+            # ROMIO cuts a dump among its aggregators; where the tail lies follows from that.
+            assert length in (131_072, 28_672)
+            at += length
+        assert at == total
+        for dump in range(dumps):
+            within = [s for o, s in found if o // dump_bytes == dump]
+            assert sorted(within) == sorted(sizes)
+
+
+def test_a_trace_has_the_phases_of_writing_and_reading(program: Program, tmp_path: Path) -> None:
+    traced(program, tmp_path, 4, "class=W", "subtype=full", "collective_buffer=131072")
+    events = [
+        event for event in strace.read(sorted(tmp_path.glob("strace.*")))
+        if event.file.endswith("eeio-btio.out")
+    ]  # fmt: skip
+    assert [(phase.operation, phase.bytes_moved) for phase in find_phases(events)] == [
+        ("write", 22_118_400),
+        ("read", 22_118_400),
+    ]
+
+
+# --- wrong data -----------------------------------------------------------------------------------
+
+
+def test_a_wrong_value_is_told(program: Program, tmp_path: Path) -> None:
+    """A value is overwritten between writing and reading: rank 0 is held there by strace."""
+    programs.need("strace")
+    # The read phase opens the file read-only: all of its opens wait for a second.
+    path = tmp_path / "eeio-btio.out"
+    process = subprocess.Popen(
+        program.words(
+            1, "class=S", f"directory={tmp_path}", f"eeio={tmp_path}/eeio.json",
+            before=["strace", "-f", "-o", f"{tmp_path}/strace", "-P", str(path), "-e",
+                    "trace=openat", "-e", "inject=openat:delay_enter=1500000:when=2+"],
+        ),
+        env=programs.environment({}), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        deadline_s = time.monotonic() + 60
+        while not (path.exists() and path.stat().st_size == TABLE["S"][3]):
+            assert time.monotonic() < deadline_s and process.poll() is None
+            time.sleep(0.01)
+        with path.open("r+b") as file:
+            file.seek(69_120 * 7 + 80)
+            file.write(b"\xff")
+        told, _ = process.communicate(timeout=60)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+    assert process.returncode == 1
+    assert "Verification            : FAILED" in told
+    written, read = json.loads((tmp_path / "eeio.json").read_text())["phases"]
+    assert written["invalid"] == []
+    assert read["invalid"] == ["1 values that were read are not what was written"]
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+BAD_OPTIONS = [
+    ("class=D", "class=D: give S, W, A, B or C"),
+    ("class=", "class=: give S, W, A, B or C"),
+    ("class=SS", "class=SS: give S, W, A, B or C"),
+    ("subtype=fortran", "subtype=fortran: give full or simple"),
+    ("fsync=yes", "fsync=yes: give on or off"),
+    ("keep=1", "keep=1: give on or off"),
+    ("cold=", "cold=: give on or off"),
+    ("compute_ms=-1", "compute_ms=-1: give a whole number"),
+    ("compute_ms=9999999999", "give a whole number up to 3600000"),
+    ("collective_buffer=128k", "collective_buffer=128k: give a whole number"),
+    ("ranks=4", "4 ranks were started and MPI has joined 1"),
+    ("speed=fast", "unknown option speed"),
+    ("fast", "fast: give KEY=VALUE"),
+]
+
+
+def test_bad_options_are_refused_and_touch_nothing(sanitized: Program, tmp_path: Path) -> None:
+    sanitized.all_refused(BAD_OPTIONS, f"directory={tmp_path}")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("ranks", "told"),
+    [
+        (2, "2 ranks: BT-IO needs a square number (1, 4, 9, 16, ...)"),
+        (25, "class S has cells of less than 3 points on 25 ranks"),
+    ],
+)
+def test_ranks_that_do_not_fit(program: Program, tmp_path: Path, ranks: int, told: str) -> None:
+    done = program.run(ranks, "class=S", f"directory={tmp_path}")
+    assert done.returncode == 2
+    assert f"eeio-btio: {told}\n" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sanitizers_see_nothing(sanitized: Program, tmp_path: Path) -> None:
+    for options in ("subtype=full collective_buffer=4096 cold=on", "subtype=simple fsync=on"):
+        sanitized.good(
+            4, "class=S", *options.split(), "compute_ms=1", f"directory={tmp_path}",
+            f"eeio={tmp_path}/eeio.json",
+        )  # fmt: skip
+
+
+def test_valgrind_sees_nothing(program: Program, tmp_path: Path) -> None:
+    for options in ("subtype=full", "subtype=simple"):
+        programs.check_memory(
+            program, 1, "class=S", options, f"directory={tmp_path}", f"eeio={tmp_path}/eeio.json"
+        )
+
+
+# --- the profile ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("processes=2", "processes=2: BT-IO needs a square number"),
+        ("class=D", "class=D: give one of: S W A B C"),
+        ("subtype=fortran", "subtype=fortran: give one of: full simple"),
+        ("buffer=off", "buffer=off: give one of: on"),
+        ("collective_buffer=2g", "give at most 1g"),
+        ("speed=fast", "unknown factor 'speed=fast'"),
+    ],
+)
+def test_factors_are_refused(installed: Callable[[str], Installed], words: str, told: str) -> None:
+    profile = installed("btio")
+    for done in (profile.script("pre.sh", words), profile.run(words)):
+        assert done.returncode == 2
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("eeio-btio: ") and told in line
+    assert list(profile.directory.iterdir()) == []
+
+
+def test_machines_that_cannot_start_it(
+    installed: Callable[[str], Installed], tmp_path: Path
+) -> None:
+    profile = installed("btio")
+    words = ("class=S", "processes=4")
+    assert profile.run(*words).returncode == 2  # pre.sh has not run
+    assert profile.script("pre.sh", *words).returncode == 0
+    done = profile.run(*words, EEIO_MPIRUN="/nowhere")
+    assert done.returncode == 2 and "/nowhere is missing: install the packages" in done.stderr
+    assert (profile.home / "test-exit-status").read_text() == "2\n"
+    done = profile.run(*words, EEIO_HOSTFILE="/nowhere")
+    assert done.returncode == 2 and "EEIO_HOSTFILE=/nowhere: cannot be read" in done.stderr
+    hosts = tmp_path / "hosts"
+    hosts.write_text("localhost slots=1\n")
+    done = profile.run(*words, EEIO_HOSTFILE=str(hosts))
+    assert done.returncode != 0 and "not enough slots" in done.stderr
+    done = profile.run(*words, EEIO_NPB=str(tmp_path))
+    assert done.returncode == 2
+    assert "bt.S.4.mpi_io_full: not there; build it with NPB's" in done.stderr
+    assert profile.script("post.sh", *words).returncode == 0
+    assert list(profile.directory.iterdir()) == []
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 4 MiB."""
+    disk = tmp_path / "small"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "eeio", str(disk)],
+        capture_output=True, check=False, timeout=30,
+    )  # fmt: skip
+    if mounted.returncode:
+        pytest.skip(f"no mount here: {mounted.stderr.decode().strip()}")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True, timeout=30)
+
+
+@pytest.mark.root
+def test_a_disk_that_is_too_small(
+    installed: Callable[[str], Installed], program: Program, small_disk: Path
+) -> None:
+    profile = installed("btio")
+    done = profile.script("pre.sh", "class=W", EEIO_DIRECTORY=str(small_disk))
+    assert done.returncode == 2 and "needs 22118400 bytes, " in done.stderr
+    profile.script("post.sh", EEIO_DIRECTORY=str(small_disk))
+    assert list(small_disk.iterdir()) == []
+    # A file that an earlier run left does not hide that there is no room.
+    (small_disk / "eeio-btio.out").write_bytes(b"old")
+    done = program.run(4, "class=W", f"directory={small_disk}")
+    assert done.returncode == 1
+    assert re.search(r"22118400 bytes are needed, \d+ are free", done.stderr), done.stderr
+
+
+def test_nothing_stays_when_a_rank_dies(installed: Callable[[str], Installed]) -> None:
+    profile = installed("btio")
+    words = ("class=S", "processes=4", "compute_ms=5000")
+    assert profile.script("pre.sh", *words).returncode == 0
+    program = profile.home / "btio"
+    wrapper = subprocess.Popen(
+        start_new_session=True,
+        args=[str(profile.home / "eeio-btio"), *words], cwd=profile.home,
+        env=profile.environment,
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        deadline_s = time.monotonic() + 30
+        while (
+            len(ranks := programs.at_work(program, "eeio-btio.out")) < 4
+            and time.monotonic() < deadline_s
+        ):
+            time.sleep(0.02)
+        assert len(ranks) == 4
+        killed_s = time.monotonic()
+        os.kill(max(ranks), signal.SIGKILL)
+        _, told = wrapper.communicate(timeout=20)
+        assert wrapper.returncode != 0 and b"signal 9" in told
+        assert time.monotonic() - killed_s < 10
+        assert programs.running(program) == []
+    finally:
+        for rank in programs.running(program):
+            os.kill(rank, signal.SIGKILL)
+        if wrapper.poll() is None:
+            os.killpg(wrapper.pid, signal.SIGKILL)
+            wrapper.communicate(timeout=20)
+    assert profile.script("post.sh", *words).returncode == 0
+    assert list(profile.directory.iterdir()) == []
+
+
+def test_parsed_as_two_phases(installed: Callable[[str], Installed], tmp_path: Path) -> None:
+    profile = installed("btio")
+    words = {"class": "S", "subtype": "simple", "processes": "4", "compute_ms": "2"}
+    assert profile.script("pre.sh", *(f"{k}={v}" for k, v in words.items())).returncode == 0
+    capture = profile.capture(tmp_path / "out", words)
+    result = tools.parse("btio", capture)
+    assert [(p.name, p.bytes_moved, p.invalid) for p in result.phases] == [
+        ("write", 829_440, ()),
+        ("read", 829_440, ()),
+    ]
+    assert not (profile.directory / "eeio-scratch/eeio-btio.out").exists()

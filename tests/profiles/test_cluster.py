@@ -1,0 +1,260 @@
+"""The MPI profiles across two hosts, which are two network namespaces with names of their own."""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from eeio_power.simulators import FakeRapl
+from tests.profiles import programs
+from tests.profiles.harness import Installed
+from tests.profiles.test_btio import check_file
+
+pytestmark = [pytest.mark.tools, pytest.mark.root]
+
+ADDRESSES = ("10.231.7.1", "10.231.7.2")
+
+# What ssh is on a cluster: HOST COMMAND.
+AGENT = """#!/bin/sh
+case $1 in {first}) host={names[0]} ;; *) host={names[1]} ;; esac
+shift
+exec ip netns exec $host unshare --uts sh -c "hostname $host; $*"
+"""
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """Two hosts that reach each other by one cable, and share the file system."""
+
+    names: tuple[str, str]
+    hostfile: Path
+    agent: Path
+
+    def on_first(self, words: list[str]) -> list[str]:
+        """The command, as if it were typed on the first host."""
+        name = self.names[0]
+        line = f"hostname {name}; exec {shlex.join(words)}"
+        return ["ip", "netns", "exec", name, "unshare", "--uts", "sh", "-c", line]
+
+    def settings(self) -> dict[str, str]:
+        return {"EEIO_HOSTFILE": str(self.hostfile), "OMPI_MCA_plm_rsh_agent": str(self.agent)}
+
+
+def ip(*words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(["ip", *words], capture_output=True, text=True, check=False, timeout=30)
+
+
+@pytest.fixture
+def hosts(tmp_path: Path) -> Iterator[Hosts]:
+    programs.need("ip", "unshare", "mpirun", "mpicc")
+    names = (f"eeio-{os.getpid()}-a", f"eeio-{os.getpid()}-b")
+    try:
+        for name in names:
+            made = ip("netns", "add", name)
+            if made.returncode:
+                pytest.skip(f"no network namespaces here: {made.stderr.strip()}")
+            ip("-n", name, "link", "set", "lo", "up")
+        cable = ip("link", "add", "eeio0", "netns", names[0], "type", "veth", "peer", "name",
+                   "eeio0", "netns", names[1])  # fmt: skip
+        if cable.returncode:
+            pytest.skip(f"no virtual cable here: {cable.stderr.strip()}")
+        for name, address in zip(names, ADDRESSES, strict=True):
+            ip("-n", name, "addr", "add", f"{address}/24", "dev", "eeio0")
+            ip("-n", name, "link", "set", "eeio0", "up")
+        agent, hostfile = tmp_path / "agent", tmp_path / "hosts"
+        agent.write_text(AGENT.format(first=ADDRESSES[0], names=names))
+        agent.chmod(0o755)
+        hostfile.write_text("".join(f"{address} slots=2\n" for address in ADDRESSES))
+        yield Hosts(names, hostfile, agent)
+    finally:
+        for name in names:
+            ip("netns", "delete", name)
+
+
+@pytest.fixture
+def rapl(tmp_path: Path) -> Iterator[str]:
+    """The spec of a simulated RAPL, the same on both hosts, that runs at 150 W."""
+    with FakeRapl(tmp_path / "powercap", power_w=lambda _: 150.0) as fake:
+        yield f"rapl,root={fake.root}"
+
+
+@pytest.fixture
+def eeio_on_path(tmp_path: Path) -> str:
+    """A PATH with the command, as each node of a cluster has it."""
+    commands = tmp_path / "bin"
+    commands.mkdir()
+    command = commands / "eeio"
+    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m eeio "$@"\n')
+    command.chmod(0o755)
+    return f"{commands}:{os.environ['PATH']}"
+
+
+def run(profile: Installed, hosts: Hosts, script: str, *words: str, **settings: str) -> None:
+    """pre.sh, or the profile's executable, typed on the first host."""
+    path = profile.profile / script if script.endswith(".sh") else profile.home / script
+    command = ["bash", str(path)] if script.endswith(".sh") else [str(path)]
+    done = profile.command(*hosts.on_first([*command, *words]), **hosts.settings(), **settings)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_servers_on_two_hosts_and_the_power_of_both(
+    installed: Callable[[str], Installed], hosts: Hosts, rapl: str, eeio_on_path: str,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    profile = installed("dataserver")
+    nodes, output = tmp_path / "nodes", tmp_path / "out"
+    words = ("operation=write", "processes=4", "request_size=64k", "file_size=16m", "buffer=on",
+             "stripe=16k")  # fmt: skip
+    run(profile, hosts, "pre.sh", *words)
+    run(profile, hosts, "eeio-dataserver", *words, EEIO_OUTPUT_DIR=str(output),
+        EEIO_NODE_POWER=f"--meter {rapl} {nodes}", PATH=eeio_on_path)  # fmt: skip
+    told = json.loads((output / "dataserver.json").read_text())
+    assert [rank["bytes"] for rank in told["ranks"]] == [4 << 20] * 4
+    assert sorted(path.stem for path in nodes.iterdir()) == sorted(hosts.names)
+    files = [str(path) for path in nodes.iterdir()]
+    done = profile.command(
+        sys.executable, "-m", "eeio", "power", "sum", "--json", "--nodes", "2", *files
+    )
+    assert done.returncode in (0, 3), done.stderr  # 3: too short for the meter on a busy machine
+    total = json.loads(done.stdout)
+    assert sorted(total["nodes"]) == sorted(hosts.names)
+    each = [json.loads(Path(file).read_text()) for file in files]
+    for number, reading in enumerate(total["readings"]):
+        parts = [node["readings"][number] for node in each]
+        assert reading["domain"] == parts[0]["domain"] == parts[1]["domain"]
+        if reading["valid"]:
+            assert abs(reading["energy_j"] - sum(p["energy_j"] for p in parts)) < 1e-6
+            assert reading["coverage"] == min(p["coverage"] for p in parts)
+    assert profile.script("post.sh", *words).returncode == 0
+
+
+def test_btio_on_two_hosts_writes_the_same_file(
+    installed: Callable[[str], Installed], hosts: Hosts, tmp_path: Path
+) -> None:
+    profile = installed("btio")
+    for subtype in ("full", "simple"):
+        words = ("class=S", f"subtype={subtype}", "processes=4")
+        run(profile, hosts, "pre.sh", *words)
+        run(profile, hosts, "eeio-btio", *words, EEIO_OUTPUT_DIR=str(tmp_path / subtype))
+        told = json.loads((tmp_path / subtype / "eeio.json").read_text())
+        assert [(p["bytes_moved"], p["invalid"]) for p in told["phases"]] == [(829_440, [])] * 2
+    program = programs.Program("btio", profile.home / "btio")
+    where = profile.directory
+    done = profile.command(
+        *hosts.on_first(
+            ["mpirun", "--hostfile", str(hosts.hostfile), "-np", "4", str(program.path), "class=S",
+             f"directory={where}", "keep=on", "ranks=4"]
+        ),
+        **hosts.settings(), **programs.MPI_SETTINGS,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    check_file(where / "eeio-btio.out", "S")
+
+
+def test_a_rank_that_dies_on_the_other_host_ends_all(
+    installed: Callable[[str], Installed], hosts: Hosts, rapl: str, eeio_on_path: str,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    profile = installed("btio")
+    words = ("class=S", "processes=4", "compute_ms=5000")
+    run(profile, hosts, "pre.sh", *words)
+    program = profile.home / "btio"
+    wrapper = subprocess.Popen(
+        start_new_session=True,
+        args=hosts.on_first([str(profile.home / "eeio-btio"), *words]),
+        cwd=profile.home, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env={**profile.environment, **hosts.settings(), "PATH": eeio_on_path,
+             "EEIO_NODE_POWER": f"--meter {rapl} {tmp_path}/nodes"},
+    )  # fmt: skip
+    try:
+        deadline_s = time.monotonic() + 60
+        while (
+            len(ranks := programs.at_work(program, "eeio-btio.out")) < 4
+            and time.monotonic() < deadline_s
+        ):
+            time.sleep(0.02)
+        assert len(ranks) == 4
+        remote = [pid for pid in ranks if namespace(pid) == hosts.names[1]]
+        assert len(remote) == 2
+        killed_s = time.monotonic()
+        os.kill(remote[0], signal.SIGKILL)
+        wrapper.communicate(timeout=30)
+        assert wrapper.returncode != 0
+        while programs.running(program) and time.monotonic() < killed_s + 15:
+            time.sleep(0.02)
+        assert programs.running(program) == []
+    finally:
+        for rank in programs.running(program):
+            os.kill(rank, signal.SIGKILL)
+        if wrapper.poll() is None:
+            os.killpg(wrapper.pid, signal.SIGKILL)
+            wrapper.communicate(timeout=20)
+    assert profile.script("post.sh", *words).returncode == 0
+    assert list(profile.directory.iterdir()) == []
+
+
+def namespace(pid: int) -> str:
+    """The network namespace of a process, by name."""
+    return ip("netns", "identify", str(pid)).stdout.strip()
+
+
+def test_the_program_sees_ranks_that_mpi_did_not_join(
+    installed: Callable[[str], Installed], tmp_path: Path
+) -> None:
+    """As srun without PMIx starts them: four programs of one rank each."""
+    profile = installed("btio")
+    (tmp_path / "srun").write_text('#!/bin/sh\nshift 2\nexec "$@"\n')
+    (tmp_path / "srun").chmod(0o755)
+    assert profile.script("pre.sh", "class=S").returncode == 0
+    done = profile.run(
+        "class=S", "processes=4", SLURM_JOB_ID="1", OMPI_MCA_ess_singleton_isolated="1",
+        PATH=f"{tmp_path}:{os.environ['PATH']}",
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "4 ranks were started and MPI has joined 1" in done.stderr
+
+
+# srun on one node, for a machine without Slurm.
+SRUN = """#!/bin/sh
+ranks=${1#--ntasks=}
+shift 2
+exec mpirun --oversubscribe --bind-to none -np "$ranks" "$@"
+"""
+
+
+def test_the_job_script(rapl: str, eeio_on_path: str, tmp_path: Path) -> None:
+    programs.need("mpirun", "mpicc")
+    srun = tmp_path / "bin/srun"
+    srun.write_text(SRUN)
+    srun.chmod(0o755)
+    target = tmp_path / "scratch"
+    target.mkdir()
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        ["bash", str(root / "docs/cluster/job.slurm"), str(target)],
+        env={
+            **programs.environment({"PATH": eeio_on_path}),
+            "SLURM_JOB_ID": "17", "SLURM_NTASKS": "2", "SLURM_NNODES": "1", "SLURM_LOCALID": "0",
+            "SLURM_SUBMIT_DIR": str(root), "EEIO_METER": rapl, "EEIO_PRESET": "quick",
+        },
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode in (0, 3), done.stdout + done.stderr
+    results = target / "eeio-17"
+    told = json.loads((results / "eeio.json").read_text())
+    (phase,) = told["phases"]
+    assert phase["operation"] == "write" and phase["invalid"] == []
+    (node,) = (results / "nodes").iterdir()
+    assert json.loads(node.read_text())["exit_code"] == 0
+    if done.returncode == 0:
+        assert json.loads((results / "power.json").read_text())["nodes"] == [node.stem]
+    assert sorted(path.name for path in target.iterdir()) == ["eeio-17"]

@@ -1,0 +1,408 @@
+"""The emulated data servers: every byte against the model, damage, bad input, dying ranks."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from eeio_results import tools
+from tests.profiles import programs
+from tests.profiles.harness import Installed
+from tests.profiles.programs import Program
+
+pytestmark = pytest.mark.tools
+
+PAGE = 4096
+MASK = (1 << 64) - 1
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    return programs.plain("dataserver", tmp_path_factory.mktemp("dataserver"))
+
+
+@pytest.fixture(scope="module")
+def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    return programs.sanitized("dataserver", tmp_path_factory.mktemp("sanitized"))
+
+
+# --- the model, from its description and not from the C program -----------------------------------
+
+
+@dataclass(frozen=True)
+class Model:
+    """Where the bytes of a striped file lie: Machado et al. 2017 and how stripes go round-robin."""
+
+    servers: int
+    clients: int
+    stripe: int
+    request: int
+    client_bytes: int
+    strided: bool
+
+    def requests(self) -> Iterator[int]:
+        """Logical offsets."""
+        for i in range(self.client_bytes // self.request):
+            for client in range(self.clients):
+                if self.strided:
+                    yield (i * self.clients + client) * self.request
+                else:
+                    yield client * self.client_bytes + i * self.request
+
+    def touched(self) -> list[set[int]]:
+        """Of each server, the local pages that requests touch, stepping page by logical page."""
+        pages: list[set[int]] = [set() for _ in range(self.servers)]
+        for offset in self.requests():
+            for at in range(offset, offset + self.request, PAGE):
+                number, rest = divmod(at, self.stripe)
+                row, server = divmod(number, self.servers)
+                pages[server].add((row * self.stripe + rest) // PAGE)
+        return pages
+
+    def options(self) -> list[str]:
+        pattern = "strided" if self.strided else "contiguous"
+        return [
+            f"clients={self.clients}", f"stripe={self.stripe}", f"request={self.request}",
+            f"client_bytes={self.client_bytes}", f"pattern={pattern}",
+        ]  # fmt: skip
+
+
+def mix(x: int) -> int:
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
+    return x ^ (x >> 31)
+
+
+def stamp(seed: int, server: int, page: int) -> int:
+    return mix((seed * 31 + server + 1) & MASK) ^ mix(page + 1)
+
+
+MODELS = [
+    Model(1, 1, 16384, 16384, 65536, strided=False),
+    Model(1, 3, 4096, 12288, 36864, strided=True),  # a request of three stripes
+    Model(2, 3, 32768, 8192, 40960, strided=False),  # a stripe of four requests
+    Model(2, 1, 12288, 20480, 61440, strided=True),  # neither divides the other
+    Model(3, 2, 4096, 20480, 40960, strided=False),
+    Model(3, 4, 12288, 8192, 24576, strided=True),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize("api", ["posix", "mpiio"])
+def test_each_page_lies_where_the_model_says(
+    program: Program, tmp_path: Path, model: Model, api: str
+) -> None:
+    where = [*model.options(), f"directory={tmp_path}", "seed=7", f"api={api}"]
+    program.good(model.servers, "operation=write", *where, f"json={tmp_path}/w.json")
+    total = 0
+    for server, pages in enumerate(model.touched()):
+        path = tmp_path / f"eeio-dataserver.{server}"
+        content = path.read_bytes()
+        assert len(content) == (max(pages) + 1) * PAGE if pages else content == b""
+        borne = {
+            page
+            for page in range(len(content) // PAGE)
+            if int.from_bytes(content[page * PAGE : page * PAGE + 8], "little")
+            == stamp(7, server, page)
+        }
+        assert borne == pages
+        total += sum(stamp(7, server, page) for page in pages)
+    written = json.loads((tmp_path / "w.json").read_text())
+    moved = model.clients * model.client_bytes
+    assert written["checksum"]["written"] == f"{total & MASK:016x}"
+    assert written["aggregate"]["bytes_written"] == moved
+    assert [rank["bytes"] for rank in written["ranks"]] == [
+        len(pages) * PAGE for pages in model.touched()
+    ]
+    # Both patterns cover the same bytes, so either reads what the other wrote.
+    for pattern in ("contiguous", "strided"):
+        program.good(
+            model.servers, "operation=read", *where, f"pattern={pattern}", f"json={tmp_path}/r.json"
+        )
+        read = json.loads((tmp_path / "r.json").read_text())
+        assert read["aggregate"]["bytes_read"] == moved
+        assert read["checksum"]["read"] == written["checksum"]["written"]
+        assert read["checksum"]["expected"] == read["checksum"]["read"]
+        assert read["checksum"]["wrong_pages"] == 0
+
+
+def test_a_damaged_stamp_makes_the_run_invalid(
+    installed: Callable[[str], Installed], tmp_path: Path
+) -> None:
+    profile = installed("dataserver")
+    words = {"processes": "2", "request_size": "64k", "file_size": "1m", "buffer": "on"}
+    assert profile.script("pre.sh", *(f"{k}={v}" for k, v in words.items())).returncode == 0
+    path = profile.directory / "eeio-scratch/eeio-dataserver.1"
+    with path.open("r+b") as file:
+        for page in (3, 100):
+            file.seek(page * PAGE + 5)
+            byte = file.read(1)[0]
+            file.seek(page * PAGE + 5)
+            file.write(bytes([byte ^ 1]))
+    capture = profile.capture(tmp_path / "out", words)
+    assert capture.exit_code == 0
+    told = json.loads((tmp_path / "out/dataserver.json").read_text())["checksum"]
+    assert told["wrong_pages"] == 2 and told["read"] != told["expected"]
+    (phase,) = tools.parse("dataserver", capture).phases
+    assert any("2 pages that were read are not what was written" in x for x in phase.invalid)
+
+
+# --- traces ---------------------------------------------------------------------------------------
+
+TRACE = """time,client,op,offset,length
+# two clients, one of which reads back what the other wrote
+0.0,0,write,0,16384
+0.0,1,write,16384,8192
+0.02,1,read,0,16384
+0.1,0,read,12288,12288
+0.1,0,write,100,5000
+"""
+
+
+def test_a_trace_is_replayed_byte_for_byte(program: Program, tmp_path: Path) -> None:
+    (tmp_path / "trace.csv").write_text(TRACE)
+    where = [
+        "stripe=8192", f"directory={tmp_path}", f"replay={tmp_path}/trace.csv",
+        f"json={tmp_path}/out.json", f"eeio={tmp_path}/eeio.json",
+    ]  # fmt: skip
+    program.good(2, *where)
+    told = json.loads((tmp_path / "out.json").read_text())
+    assert told["aggregate"]["bytes_written"] == 16384 + 8192 + 5000
+    assert told["aggregate"]["bytes_read"] == 16384 + 12288
+    assert told["checksum"]["wrong_pages"] == 0
+    assert told["aggregate"]["seconds"] < 0.09
+    assert [(tmp_path / f"eeio-dataserver.{n}").stat().st_size for n in (0, 1)] == [16384, 8192]
+    program.good(2, *where, "timed=on")
+    assert json.loads((tmp_path / "out.json").read_text())["aggregate"]["seconds"] >= 0.1
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("0.5,0,read,0,4096\n0.4,0,read,0,4096", r":3: the time runs backwards; sort the trace"),
+        ("nan,0,read,0,4096", r":2: a value is negative, empty or too large"),
+        ("-1,0,read,0,4096", r":2: a value is negative, empty or too large"),
+        ("0,0,read,9223372036854775807,4096", r":2: a value is negative, empty or too large"),
+        ("0,0,read,0,0", r":2: a value is negative, empty or too large"),
+        ("0,0,trim,0,4096", r":2: the operation is 'trim', not read or write"),
+        ("0,0,read,0", r":2: not time,client,op,offset,length"),
+        ("0,0,read,0,4096,extra", r":2: not time,client,op,offset,length"),
+        ("", r": no event in it"),
+    ],
+)
+def test_a_bad_trace_is_refused_with_its_line(
+    program: Program, tmp_path: Path, line: str, told: str
+) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_text(f"time,client,op,offset,length\n{line}\n")
+    message = program.refused(f"replay={path}", f"directory={tmp_path}")
+    assert re.search(told, message), message
+    assert list(tmp_path.glob("eeio-dataserver.*")) == []
+
+
+def test_times_that_overlap_are_concurrent_clients(program: Program, tmp_path: Path) -> None:
+    """A trace has starts only: requests of one moment are served one after the other."""
+    path = tmp_path / "trace.csv"
+    path.write_text("".join(f"0.001,{n},write,{n * 4096},4096\n" for n in range(8)))
+    program.good(
+        1, f"replay={path}", "timed=on", f"directory={tmp_path}", f"json={tmp_path}/out.json"
+    )
+    told = json.loads((tmp_path / "out.json").read_text())
+    assert told["aggregate"]["requests"] == 8 and not told["stopped_early"]
+
+
+# --- options --------------------------------------------------------------------------------------
+
+BAD_OPTIONS = [
+    ("stripe=0", "stripe=0: give a whole number from 4096"),
+    ("stripe=5000", "stripe and request must be multiples of 4096"),
+    ("request=0", "request=0: give a whole number"),
+    ("request=4095", "request=4095: give a whole number"),
+    ("clients=0", "clients=0: give a whole number from 1 to 65536"),
+    ("clients=two", "clients=two: give a whole number"),
+    ("client_bytes=5000", "client_bytes one of request"),
+    ("client_bytes=99999999999999999999", "give a whole number"),
+    ("operation=append", "operation=append: give read or write"),
+    ("api=nfs", "api=nfs: give posix or mpiio"),
+    ("pattern=random", "pattern=random: give contiguous or strided"),
+    ("direct=maybe", "direct=maybe: give off or on"),
+    ("fsync=", "fsync=: give off or on"),
+    ("timed=on", "give replay=FILE"),
+    ("seed=-1", "seed=-1: give a whole number"),
+    ("runtime_s=x", "runtime_s=x: give a whole number"),
+    ("replay=/nowhere/trace", "/nowhere/trace: No such file or directory"),
+    ("ranks=3", "3 ranks were started and MPI has joined 1"),
+    ("api=mpiio direct=on", "MPI-IO has no direct I/O here"),
+    (f"clients=65536 client_bytes={1 << 49} request=4096", "too large together"),
+    ("speed=fast", "unknown option speed"),
+    ("fast", "fast: give KEY=VALUE"),
+]
+
+
+def test_bad_options_are_refused_and_touch_nothing(sanitized: Program, tmp_path: Path) -> None:
+    sanitized.all_refused(BAD_OPTIONS, f"directory={tmp_path}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_that_cannot_be_used(program: Program, tmp_path: Path) -> None:
+    done = program.run(2, "operation=read", f"directory={tmp_path}")
+    assert done.returncode == 1 and "No such file or directory" in done.stderr
+    done = program.run(2, "operation=write", "directory=/nowhere")
+    assert done.returncode == 1 and "/nowhere: No such file or directory" in done.stderr
+    program.good(1, "operation=write", f"directory={tmp_path}", "clients=1")
+    done = program.run(1, "operation=read", f"directory={tmp_path}", "clients=2")
+    assert done.returncode == 1 and "ends at 1048576, before a read" in done.stderr
+    assert programs.running(program.path) == []
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
+
+def test_sanitizers_see_nothing(sanitized: Program, tmp_path: Path) -> None:
+    for operation, api in (("write", "posix"), ("read", "mpiio")):
+        sanitized.good(
+            3, *MODELS[5].options(), f"operation={operation}", f"api={api}", "fsync=on",
+            f"directory={tmp_path}", f"json={tmp_path}/out.json", f"eeio={tmp_path}/eeio.json",
+        )  # fmt: skip
+    (tmp_path / "trace.csv").write_text(TRACE)
+    sanitized.good(2, f"replay={tmp_path}/trace.csv", f"directory={tmp_path}", "timed=on",
+                   "stripe=8192", f"json={tmp_path}/out.json")  # fmt: skip
+
+
+def test_valgrind_sees_nothing(program: Program, tmp_path: Path) -> None:
+    options = [*MODELS[3].options(), f"directory={tmp_path}", f"json={tmp_path}/out.json"]
+    programs.check_memory(program, 2, "operation=write", *options)
+    (tmp_path / "trace.csv").write_text(TRACE)
+    programs.check_memory(program, 2, f"replay={tmp_path}/trace.csv", f"directory={tmp_path}")
+
+
+# --- the profile ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("stripe=0", "stripe=0: give a size"),
+        ("request_size=5000", "give a multiple of 4k"),
+        ("operation=mixed", "give replay=TRACE with it"),
+        ("replay=/nowhere", "replay=/nowhere: cannot be read"),
+        ("api=mpiio", "MPI-IO has no direct I/O"),
+        ("processes=0", "processes=0: give a whole number"),
+        ("clients=9 file_size=64k", "less than a request of each of 9 clients"),
+        ("speed=fast", "unknown factor 'speed=fast'"),
+    ],
+)
+def test_factors_are_refused(installed: Callable[[str], Installed], words: str, told: str) -> None:
+    profile = installed("dataserver")
+    for done in (profile.script("pre.sh", *words.split()), profile.run(*words.split())):
+        assert done.returncode == 2
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("eeio-dataserver: ") and told in line
+    assert list(profile.directory.iterdir()) == []
+
+
+def test_machines_that_cannot_start_it(
+    installed: Callable[[str], Installed], tmp_path: Path
+) -> None:
+    profile = installed("dataserver")
+    words = ("processes=2", "file_size=1m", "request_size=64k", "buffer=on")
+    done = profile.script("pre.sh", *words, EEIO_MPIRUN="/nowhere")
+    assert done.returncode != 0 and "/nowhere is missing: install the packages" in done.stderr
+    assert profile.script("pre.sh", *words).returncode == 0
+    done = profile.run(*words, EEIO_MPIRUN="/nowhere")
+    assert done.returncode == 2 and "/nowhere is missing: install the packages" in done.stderr
+    assert (profile.home / "test-exit-status").read_text() == "2\n"
+    done = profile.run(*words, EEIO_HOSTFILE="/nowhere")
+    assert done.returncode == 2 and "EEIO_HOSTFILE=/nowhere: cannot be read" in done.stderr
+    hosts = tmp_path / "hosts"
+    hosts.write_text("localhost slots=1\n")
+    done = profile.run(*words, EEIO_HOSTFILE=str(hosts))
+    assert done.returncode != 0 and "not enough slots" in done.stderr
+    assert profile.script("post.sh", *words).returncode == 0
+    assert list(profile.directory.iterdir()) == []
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 1 MiB."""
+    disk = tmp_path / "small"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "eeio", str(disk)],
+        capture_output=True, check=False, timeout=30,
+    )  # fmt: skip
+    if mounted.returncode:
+        pytest.skip(f"no mount here: {mounted.stderr.decode().strip()}")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True, timeout=30)
+
+
+@pytest.mark.root
+def test_a_disk_that_is_too_small(installed: Callable[[str], Installed], small_disk: Path) -> None:
+    profile = installed("dataserver")
+    words = ("processes=2", "file_size=4m", "request_size=64k", "buffer=on")
+    done = profile.script("pre.sh", *words, EEIO_DIRECTORY=str(small_disk))
+    assert done.returncode == 1
+    assert re.search(r"\d+ bytes are needed, \d+ are free", done.stderr), done.stderr
+    assert profile.run(*words, EEIO_DIRECTORY=str(small_disk)).returncode == 2
+    profile.script("post.sh", *words, EEIO_DIRECTORY=str(small_disk))
+    assert list(small_disk.iterdir()) == []
+
+
+@pytest.mark.parametrize("victim", ["rank", "mpirun"])
+def test_nothing_stays_when_a_process_dies(
+    installed: Callable[[str], Installed], tmp_path: Path, victim: str
+) -> None:
+    profile = installed("dataserver")
+    trace = tmp_path / "trace.csv"
+    trace.write_text("0,0,write,0,65536\n60,0,write,65536,65536\n")
+    words = (
+        "operation=mixed", f"replay={trace}", "timed=on", "processes=2", "buffer=on", "stripe=4k",
+        "runtime_s=0",
+    )  # fmt: skip
+    assert profile.script("pre.sh", *words).returncode == 0
+    program = profile.home / "dataserver"
+    wrapper = subprocess.Popen(
+        [str(profile.home / "eeio-dataserver"), *words], cwd=profile.home,
+        env=profile.environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    try:
+        deadline_s = time.monotonic() + 30
+        while (
+            len(ranks := programs.at_work(program, "eeio-dataserver.")) < 2
+            and time.monotonic() < deadline_s
+        ):
+            time.sleep(0.02)
+        assert len(ranks) == 2
+        dying = ranks[0] if victim == "rank" else parent(ranks[0])
+        killed_s = time.monotonic()
+        os.kill(dying, signal.SIGKILL)
+        _, told = wrapper.communicate(timeout=20)
+        assert wrapper.returncode != 0
+        while programs.running(program) and time.monotonic() < killed_s + 10:
+            time.sleep(0.02)
+        assert programs.running(program) == []
+        assert time.monotonic() - killed_s < 10
+        if victim == "rank":
+            assert b"signal 9" in told
+    finally:
+        for rank in programs.running(program):
+            os.kill(rank, signal.SIGKILL)
+        if wrapper.poll() is None:
+            os.killpg(wrapper.pid, signal.SIGKILL)
+            wrapper.communicate(timeout=20)
+    assert (profile.home / "test-exit-status").read_text() != "0\n"
+    assert profile.script("post.sh", *words).returncode == 0
+    assert list(profile.directory.iterdir()) == []
+
+
+def parent(pid: int) -> int:
+    return int(re.findall(r"^PPid:\s+(\d+)", Path(f"/proc/{pid}/status").read_text(), re.M)[0])
