@@ -201,7 +201,7 @@ def _sort_key(row: Row) -> tuple[Any, ...]:
         experiment.target if experiment else "",
         experiment.tool if experiment else "",
         row.operation or "",
-        ("sequential", "random", "strided", "mixed", None).index(row.spatiality),
+        ("sequential", "random", "strided", "mixed", "none", None).index(row.spatiality),
         row.request_size_bytes or 0,
         row.cache.buffer or "",
         row.cache.disk or "",

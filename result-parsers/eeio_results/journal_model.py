@@ -1,0 +1,270 @@
+"""Chang et al., equations (3) to (10), on a trace: which writes a journal commit held up, which
+commit each fsync waited for, and what the benchmark's figure must then be.
+
+Where the paper's equations are identities and where the classes X, Y, Z do not suffice is said in
+docs/studies/chang2014.md: equations (5) and (6) cancel to the time of the write, so that the
+throughput of (8) is that of (3) and its agreement with the tool's own figure checks clocks and
+matching, not a model.
+"""
+
+import bisect
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from eeio_results.traces.jbd2 import SYNCS, WRITES, Call, Commit, JournalTrace
+
+BLOCKED_S = 1e-3
+"""A buffered write that takes longer while a commit goes on was held up by it."""
+
+Class = Literal["not_blocked", "fully_blocked", "partly_blocked", "ended_inside"]
+CLASSES: tuple[Class, ...] = ("not_blocked", "fully_blocked", "partly_blocked", "ended_inside")
+
+
+@dataclass(frozen=True)
+class FileTask:
+    """K_i, one thread's work on one file: opened, written, synchronized, closed."""
+
+    task: int
+    opened: Call | None
+    writes: tuple[Call, ...]
+    syncs: tuple[Call, ...]
+    closed: Call | None
+
+    @property
+    def bytes_moved(self) -> int:
+        return sum(call.result for call in self.writes)
+
+    @property
+    def begin_s(self) -> float:
+        """When its timed work begins: the first write, or the open of a file without any."""
+        return (self.writes[0] if self.writes else self.opened or self.syncs[0]).start_s
+
+    @property
+    def written_s(self) -> float:
+        """When there was nothing more to write (or, without writes, when the file was open)."""
+        if self.writes:
+            return self.writes[-1].end_s
+        return self.opened.end_s if self.opened else self.syncs[0].start_s
+
+    @property
+    def synced_s(self) -> float:
+        """When the first fsync after the writes returned: what was written can no longer be lost.
+
+        A delayed commit (`libdelayjc.so`) holds a call before it reaches the kernel, so the wait
+        for durability is counted from `written_s`, not from the system call.
+        """
+        return self.syncs[0].end_s
+
+
+def file_tasks(calls: Iterable[Call]) -> list[FileTask]:
+    """The work on each file that was synchronized on the traced device, in order of time."""
+    open_now: dict[tuple[int, int], _Session] = {}
+    done: list[FileTask] = []
+
+    def end(key: tuple[int, int], closed: Call | None) -> None:
+        session = open_now.pop(key, None)
+        if session is not None and (task := session.task(closed)) is not None:
+            done.append(task)
+
+    for call in sorted(calls, key=lambda call: call.start_s):
+        key = (call.task, call.descriptor)
+        if call.name == "openat":
+            if call.result >= 0:
+                end(key, None)
+                open_now[key] = _Session(call.task, call if call.creates else None)
+        elif call.name == "close":
+            end(key, call)
+        else:
+            # A thread may work on what another has opened.
+            session = open_now.setdefault(key, _Session(call.task, None))
+            session.add(call)
+    for key in list(open_now):
+        end(key, None)
+    return sorted(done, key=lambda task: task.begin_s)
+
+
+@dataclass
+class _Session:
+    number: int
+    opened: Call | None
+    writes: list[Call] = field(default_factory=list)
+    syncs: list[Call] = field(default_factory=list)
+
+    def add(self, call: Call) -> None:
+        if call.name in SYNCS and call.on_device and call.result == 0:
+            self.syncs.append(call)
+        elif call.name in WRITES and call.result > 0 and not self.syncs:
+            self.writes.append(call)  # what follows an fsync is other work than the timed one
+
+    def task(self, closed: Call | None) -> FileTask | None:
+        if not self.syncs:
+            return None
+        return FileTask(self.number, self.opened, tuple(self.writes), tuple(self.syncs), closed)
+
+
+def write_time_s(start_s: float, end_s: float) -> float:
+    """T_write of a write that no commit touched: equation (4), which is (1)."""
+    return end_s - start_s
+
+
+def fully_blocked_s(start_s: float, end_s: float, commit: Commit) -> float:
+    """T_write of a write that began before a commit and ended after it: equation (5)."""
+    commit_s = commit.end_s - commit.start_s
+    return (commit.start_s - start_s) + commit_s + (end_s - commit.end_s)
+
+
+def partly_blocked_s(start_s: float, end_s: float, commit: Commit) -> float:
+    """T_write of a write that began inside a commit and ended after it: equation (6)."""
+    return (commit.end_s - start_s) + (end_s - commit.end_s)
+
+
+@dataclass(frozen=True)
+class Blocking:
+    """How a thread fared: its class, its time in writes by the class's equation, and how much of
+    that time lay in writes that a commit held up, inside the commits."""
+
+    kind: Class
+    write_s: float
+    held_s: float
+    commit: Commit | None
+
+
+class Commits:
+    """The commits of a trace, found by time."""
+
+    def __init__(self, commits: Sequence[Commit]) -> None:
+        self._commits = sorted(commits, key=lambda commit: commit.start_s)
+        self._ends = [commit.end_s for commit in self._commits]
+        self.by_transaction = {commit.transaction: commit for commit in commits}
+
+    def during(self, start_s: float, end_s: float) -> list[Commit]:
+        """Those that overlap the time from `start_s` to `end_s`."""
+        first = bisect.bisect_right(self._ends, start_s)
+        found = []
+        for commit in self._commits[first:]:
+            if commit.start_s >= end_s:
+                break
+            found.append(commit)
+        return found
+
+
+def blocking_of(task: FileTask, commits: Commits, blocked_s: float = BLOCKED_S) -> Blocking:
+    """Into which of the paper's cases a thread falls, by its longest write that a commit held up.
+
+    X: not blocked. Y: begun before the commit, ended after it. Z: begun inside, ended after. The
+    fourth, ended inside the commit, is what newer kernels show: a write goes on as soon as the
+    commit has taken its copy, long before it is on the disk.
+    """
+    write_s = write_time_s(task.writes[0].start_s, task.writes[-1].end_s)
+    longest: tuple[float, Call, Commit] | None = None
+    held_s = 0.0
+    for call in task.writes:
+        if call.took_s <= blocked_s:
+            continue
+        for commit in commits.during(call.start_s, call.end_s):
+            overlap_s = min(call.end_s, commit.end_s) - max(call.start_s, commit.start_s)
+            held_s += overlap_s
+            if longest is None or overlap_s > longest[0]:
+                longest = (overlap_s, call, commit)
+    if longest is None:
+        return Blocking("not_blocked", write_s, 0.0, None)
+    _, call, commit = longest
+    first_s, last_s = task.writes[0].start_s, task.writes[-1].end_s
+    if call.end_s <= commit.end_s:
+        return Blocking("ended_inside", write_s, held_s, commit)
+    if call.start_s < commit.start_s:
+        return Blocking("fully_blocked", fully_blocked_s(first_s, last_s, commit), held_s, commit)
+    return Blocking("partly_blocked", partly_blocked_s(first_s, last_s, commit), held_s, commit)
+
+
+def metrics(
+    trace: JournalTrace, *, includes_sync: bool = True, blocked_s: float = BLOCKED_S
+) -> dict[str, float]:
+    """The figures of one run, under names with their units; those that the trace has no ground for
+    are left out. Empty when no traced thread synchronized a file on the device.
+
+    `includes_sync` says whether the tool times a thread's fsync with its writes (IOzone's -e).
+    Throughput: equation (8), the sum over the threads of bytes / T. Creation rate: equations (9),
+    (10). `unblocked_...` is the counterfactual: the same threads without the time that commits held
+    their writes up.
+    """
+    tasks = file_tasks(trace.calls)
+    if not tasks:
+        return {}
+    commits = Commits(trace.commits)
+    begin_s = min(task.begin_s for task in tasks)
+    end_s = max(task.syncs[-1].end_s for task in tasks)
+    found = {
+        "threads": float(len({task.task for task in tasks})),
+        "commits": float(len(commits.during(begin_s, end_s))),
+        "fast_commits": float(
+            sum(start < end_s and stop > begin_s for start, stop in trace.fast_commits)
+        ),
+        **_waits(tasks, commits),
+    }
+    writers = [task for task in tasks if task.writes]
+    if writers:
+        found.update(_throughput(writers, commits, includes_sync, blocked_s))
+    creators = [task for task in tasks if task.opened and task.closed and not task.writes]
+    if creators:
+        found.update(_creation(creators))
+    return found
+
+
+def _throughput(
+    writers: Sequence[FileTask], commits: Commits, includes_sync: bool, blocked_s: float
+) -> dict[str, float]:
+    cases = [blocking_of(task, commits, blocked_s) for task in writers]
+    rate = unblocked = 0.0
+    for task, case in zip(writers, cases, strict=True):
+        timed_s = case.write_s + (task.synced_s - task.written_s if includes_sync else 0.0)
+        if timed_s > 0:
+            rate += task.bytes_moved / timed_s
+        if timed_s > case.held_s:
+            unblocked += task.bytes_moved / (timed_s - case.held_s)
+    counts = {kind: sum(case.kind == kind for case in cases) for kind in CLASSES}
+    return {
+        **{f"threads_{kind}": float(count) for kind, count in counts.items()},
+        "blocked": float(len(cases) - counts["not_blocked"]),
+        "model_bandwidth_bytes_per_s": rate,
+        "unblocked_bandwidth_bytes_per_s": unblocked,
+        "write_held_mean_s": statistics.fmean(case.held_s for case in cases),
+    }
+
+
+def _creation(creators: Sequence[FileTask]) -> dict[str, float]:
+    whole_s = syncs_s = 0.0
+    for task in creators:
+        assert task.opened is not None and task.closed is not None
+        sync_s = task.synced_s - task.written_s
+        syncs_s += sync_s
+        whole_s += task.opened.took_s + sync_s + task.closed.took_s
+    count = len(creators)
+    return {"model_rate_eq9_per_s": count / whole_s, "model_rate_eq10_per_s": count / syncs_s}
+
+
+def _waits(tasks: Sequence[FileTask], commits: Commits) -> dict[str, float]:
+    """How long until what was written (or created) was safe, and how much of that an fsync spent
+    before the commit that served it even began."""
+    durable_s = sorted(task.synced_s - task.written_s for task in tasks)
+    found = {
+        "until_durable_mean_s": statistics.fmean(durable_s),
+        "until_durable_max_s": durable_s[-1],
+    }
+    queued_s = []
+    second = 0
+    for task in tasks:
+        serving = commits.by_transaction.get(task.syncs[0].commit or -1)
+        if serving is None:
+            continue
+        queued_s.append(max(0.0, serving.start_s - task.written_s))
+        before = commits.during(task.written_s, serving.start_s)
+        second += bool(before)
+    if queued_s:
+        found["commit_wait_mean_s"] = statistics.fmean(queued_s)
+        found["commit_wait_max_s"] = max(queued_s)
+        # Fig. 6, group 2: a commit was on its way, and theirs had to wait for it.
+        found["threads_behind_a_commit"] = float(second)
+    return found

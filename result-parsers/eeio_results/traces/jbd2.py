@@ -1,0 +1,237 @@
+"""The text of a journal trace (`eeio journal`) -> commits and the system calls they served.
+
+A commit has the five stamps that jbd2 gives it. Which commit served an fsync is not a matter of
+overlap in time: the journal's thread wakes everybody who waits for a transaction right after it
+ended, so the last commit whose end woke the caller is the one that it waited for.
+"""
+
+import gzip
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from eeio_results.errors import ToolOutputError
+
+HEADER = "# eeio journal trace 1"
+
+STAMPS = ("start_commit", "commit_locking", "commit_flushing", "commit_logging", "end_commit")
+WRITES = ("write", "pwrite64")
+SYNCS = ("fsync", "fdatasync")
+CALLS = ("openat", *WRITES, *SYNCS, "close")
+
+_O_CREAT = 0o100  # the same on x86 and arm
+_LINE = re.compile(
+    r"\s*.{1,40}?-(?P<task>\d+)\s+\[\d+\]\s+\S+\s+(?P<time>\d+\.\d+): (?P<event>\S+?)(?P<rest>[:( ].*)"
+)
+_ENTER = re.compile(r"\((?P<arguments>.*)\)")
+_EXIT = re.compile(r" -> (?P<result>-?(?:0x)?[0-9a-f]+)")
+_TRANSACTION = re.compile(r"transaction (\d+)")
+_WOKEN = re.compile(r"\bpid=(\d+)")
+_HEADER_WORDS = re.compile(r"# (?P<key>[\w ]+?): (?P<value>.*)")
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One transaction's way to the disk; CLOCK_MONOTONIC seconds. The journal's metadata are
+    locked from `locking_s`; `end_s` is when those who wait for it go on."""
+
+    transaction: int
+    start_s: float
+    locking_s: float
+    flushing_s: float
+    logging_s: float
+    end_s: float
+
+
+@dataclass(frozen=True)
+class Call:
+    """One system call of a traced task.
+
+    `descriptor` is the one it was given, or for openat the one it gave; -1 for neither.
+    `count` is the bytes asked for. `commit` is the transaction whose end woke it, None for none.
+    `on_device` tells whether an fsync reached ext4 on the traced device.
+    """
+
+    task: int
+    name: str
+    descriptor: int
+    count: int
+    start_s: float
+    end_s: float
+    result: int
+    creates: bool = False
+    commit: int | None = None
+    on_device: bool = False
+
+    @property
+    def took_s(self) -> float:
+        return self.end_s - self.start_s
+
+
+@dataclass(frozen=True)
+class JournalTrace:
+    """All that one trace holds, in order of time. `overruns` counts the events that were lost."""
+
+    commits: tuple[Commit, ...] = ()
+    fast_commits: tuple[tuple[float, float], ...] = ()
+    calls: tuple[Call, ...] = ()
+    overruns: int = 0
+    header: dict[str, str] = field(default_factory=dict)
+
+
+def load(path: Path) -> JournalTrace:
+    """The trace in a file, compressed or not. ToolOutputError when it is none."""
+    try:
+        opened = gzip.open(path, "rt", errors="replace") if path.suffix == ".gz" else path.open()
+        with opened as file:
+            return parse(file, str(path))
+    except (OSError, EOFError) as error:
+        raise ToolOutputError(f"{path}: not a whole journal trace: {error}") from error
+
+
+def parse(lines: Iterable[str], source: str = "trace") -> JournalTrace:
+    """The trace in `lines`, which begin with HEADER. ToolOutputError for another text."""
+    reader = _Reader(source)
+    for number, line in enumerate(lines, 1):
+        line = line.rstrip("\n")
+        if number == 1 and line != HEADER:
+            raise ToolOutputError(f"{source}: not a journal trace, it begins {line[:60]!r}")
+        if line.startswith("#"):
+            reader.note(line)
+        elif line.strip():
+            reader.event(line, number)
+    if not reader.header:
+        raise ToolOutputError(f"{source}: an empty file, not a journal trace")
+    return reader.trace()
+
+
+class _Reader:
+    """What is known of each task while the lines go by."""
+
+    def __init__(self, source: str) -> None:
+        self.header: dict[str, str] = {}
+        self._source = source
+        self._stamps: dict[int, dict[str, float]] = {}
+        self._commits: list[Commit] = []
+        self._fast: list[tuple[float, float]] = []
+        self._fast_open: dict[int, float] = {}
+        self._open: dict[int, _Entered] = {}
+        self._calls: list[Call] = []
+        self._last_end: int | None = None
+
+    def note(self, line: str) -> None:
+        if match := _HEADER_WORDS.match(line):
+            self.header[match["key"]] = match["value"]
+        elif line == HEADER:
+            self.header["format"] = "1"
+
+    def event(self, line: str, number: int) -> None:
+        if line.startswith("CPU:") and "LOST" in line:
+            return  # counted in the header
+        match = _LINE.match(line)
+        if match is None:
+            raise ToolOutputError(f"{self._source}:{number}: not an event: {line.strip()[:80]!r}")
+        task, time_s = int(match["task"]), float(match["time"])
+        event, rest = match["event"], match["rest"]
+        if event.startswith("sys_"):
+            self._call(task, time_s, event.removeprefix("sys_"), rest)
+        elif event.startswith("jbd2_"):
+            self._commit(time_s, event.removeprefix("jbd2_"), rest)
+        elif event == "sched_waking":
+            self._woken(rest)
+        elif event == "ext4_sync_file_enter":
+            if task in self._open:
+                self._open[task].on_device = True
+        elif event == "ext4_fc_commit_start":
+            self._fast_open[task] = time_s
+        elif event == "ext4_fc_commit_stop" and task in self._fast_open:
+            self._fast.append((self._fast_open.pop(task), time_s))
+
+    def _commit(self, time_s: float, stamp: str, rest: str) -> None:
+        match = _TRANSACTION.search(rest)
+        if match is None or stamp not in STAMPS:
+            return
+        transaction = int(match[1])
+        self._last_end = None
+        stamps = self._stamps.setdefault(transaction, {})
+        stamps[stamp] = time_s
+        if stamp == "end_commit":
+            self._last_end = transaction
+            del self._stamps[transaction]
+            if len(stamps) == len(STAMPS):  # else it began before the trace did
+                self._commits.append(Commit(transaction, *(stamps[name] for name in STAMPS)))
+
+    def _woken(self, rest: str) -> None:
+        """The journal woke a task. After a commit's end those are who waited for that commit."""
+        match = _WOKEN.search(rest)
+        if match is not None and self._last_end is not None and int(match[1]) in self._open:
+            self._open[int(match[1])].commit = self._last_end
+
+    def _call(self, task: int, time_s: float, name: str, rest: str) -> None:
+        if (entered := _ENTER.match(rest)) is not None:
+            self._open[task] = _Entered(name, time_s, _arguments(entered["arguments"]))
+            return
+        left = _EXIT.match(rest)
+        before = self._open.pop(task, None)
+        if left is None or before is None or before.name != name:
+            return  # entered before the trace began
+        result = _signed(int(left["result"], 16))
+        opened = name == "openat"
+        self._calls.append(
+            Call(
+                task=task,
+                name=name,
+                descriptor=result if opened else before.arguments.get("fd", -1),
+                count=before.arguments.get("count", 0),
+                start_s=before.time_s,
+                end_s=time_s,
+                result=result,
+                creates=opened and bool(before.arguments.get("flags", 0) & _O_CREAT),
+                commit=before.commit,
+                on_device=before.on_device,
+            )
+        )
+
+    def trace(self) -> JournalTrace:
+        try:
+            overruns = int(self.header.get("overruns", "0"))
+        except ValueError as error:
+            raise ToolOutputError(f"{self._source}: overruns: {error}") from error
+        return JournalTrace(
+            commits=tuple(self._commits),
+            fast_commits=tuple(self._fast),
+            calls=tuple(self._calls),
+            overruns=overruns,
+            header=self.header,
+        )
+
+
+@dataclass
+class _Entered:
+    name: str
+    time_s: float
+    arguments: dict[str, int]
+    commit: int | None = None
+    on_device: bool = False
+
+
+def _arguments(text: str) -> dict[str, int]:
+    """`fd: 3, buf: 0x7f.., count: 8000` -> numbers by name; the kernel prints them in hex."""
+    found = {}
+    for part in text.split(", "):
+        key, _, value = part.partition(": ")
+        word = value.split(" ")[0].strip('"')
+        try:
+            found[key] = int(word, 16)
+        except ValueError:
+            continue  # newer kernels add the text of a path
+    return found
+
+
+def _signed(value: int) -> int:
+    """The kernel prints a negative result as an unsigned long."""
+    for bits in (64, 32):
+        if value >= 1 << (bits - 1) and value < 1 << bits and value > (1 << bits) - 4096:
+            return value - (1 << bits)
+    return value

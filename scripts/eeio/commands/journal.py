@@ -1,0 +1,210 @@
+"""`eeio journal`: what the journal of ext4 did while a program ran, and which calls it held up."""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RefusedError
+from eeio.journal import delayjc
+from eeio.journal.trace import JournalTrace, find_ext4, read_counters
+from eeio.target.undo import UndoJournal
+from eeio_results import journal_model
+from eeio_results.errors import EeioError
+from eeio_results.report.tables import Table, number
+from eeio_results.report.text import render_table
+from eeio_results.traces import jbd2
+
+SCHEMA_VERSION = 1
+_TRACE = "journal.gz"
+# Metric -> what the table calls it, the factor to its unit.
+_WORDS: dict[str, tuple[str, float]] = {
+    "commits": ("commits while files were written", 1),
+    "fast_commits": ("fast commits", 1),
+    "threads": ("threads", 1),
+    "threads_not_blocked": ("threads not blocked (X)", 1),
+    "threads_fully_blocked": ("threads fully blocked (Y)", 1),
+    "threads_partly_blocked": ("threads partly blocked (Z)", 1),
+    "threads_ended_inside": ("threads that ended inside the commit", 1),
+    "write_held_mean_s": ("mean time a commit held a thread's writes (ms)", 1e3),
+    "model_bandwidth_bytes_per_s": ("throughput by equation (8) (MB/s)", 1e-6),
+    "unblocked_bandwidth_bytes_per_s": ("the same without commits in the way, MODEL (MB/s)", 1e-6),
+    "model_rate_eq9_per_s": ("file creation rate, equation (9) (1/s)", 1),
+    "model_rate_eq10_per_s": ("file creation rate, equation (10) (1/s)", 1),
+    "commit_wait_mean_s": ("mean wait for the serving commit to begin (ms)", 1e3),
+    "commit_wait_max_s": ("longest wait for it (ms)", 1e3),
+    "threads_behind_a_commit": ("calls that waited behind another commit", 1),
+    "until_durable_mean_s": ("mean time until durable (ms)", 1e3),
+    "until_durable_max_s": ("longest time until durable (ms)", 1e3),
+}
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "journal",
+        help="commits of the ext4 journal while a program runs, and whom they held up",
+        description="Runs a program while the journal of one ext4 file system is traced: every "
+        "commit with its five stamps, every write and fsync with the commit that served it, and "
+        "the equations of Chang et al. on them. Needs root. --delayjc holds fsync calls back so "
+        "that one commit serves many (libdelayjc.so).",
+    )
+    parser.add_argument(
+        "--directory", metavar="DIR", type=Path, default=Path(),
+        help="on the file system to trace (default: here)",
+    )  # fmt: skip
+    parser.add_argument("--read", metavar="FILE", type=Path, help="a trace that is there")
+    parser.add_argument(
+        "--without-sync", action="store_true",
+        help="the program times its writes without the fsync after them (IOzone without -e)",
+    )  # fmt: skip
+    parser.add_argument("--delayjc", action="store_true", help="hold fsync calls in a window")
+    parser.add_argument(
+        "--window", metavar="MS", type=float, default=1.0,
+        help="each arrival resets it to this (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--max-resets", metavar="N", type=int, default=64, help="(default: %(default)s)"
+    )
+    parser.add_argument(
+        "--no-flush-first", action="store_true", help="hold before the file's data are written"
+    )
+    parser.add_argument("-o", "--output", metavar="DIR", type=Path, help="(default: journal-TIME)")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("words", metavar="-- COMMAND", nargs=argparse.REMAINDER)
+    parser.set_defaults(action=journal)
+
+
+@dataclass(frozen=True)
+class _Traced:
+    trace: jbd2.JournalTrace
+    exit_code: int
+    jbd2_transactions: int | None
+    delays: Mapping[str, Any] | None
+
+
+def journal(arguments: argparse.Namespace) -> int:
+    words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
+    if bool(words) == bool(arguments.read):
+        raise RefusedError(
+            "which program, or which trace? `eeio journal -- COMMAND`, or --read FILE"
+        )
+    if arguments.read:
+        traced = _Traced(jbd2.load(arguments.read), 0, None, None)
+    else:
+        traced = _run(words, arguments)
+    body = _to_json(traced, not arguments.without_sync)
+    print(json.dumps(body, indent=1) if arguments.json else _table(traced, body))
+    if traced.exit_code < 0:
+        return EXIT_SIGNAL_BASE - traced.exit_code
+    return EXIT_DONE if traced.exit_code == 0 else EXIT_FAILED
+
+
+def _run(words: Sequence[str], arguments: argparse.Namespace) -> _Traced:
+    program = shutil.which(words[0])
+    if program is None:
+        raise RefusedError(f"{words[0]}: no such program")
+    try:
+        target = find_ext4(arguments.directory)
+    except EeioError as error:
+        raise RefusedError(f"not traced: {error}") from error
+    folder: Path = arguments.output or Path(f"journal-{datetime.now(UTC):%Y%m%d-%H%M%S}")
+    folder.mkdir(parents=True, exist_ok=True)
+    if (folder / _TRACE).exists():
+        raise RefusedError(f"{folder}: holds a trace already; name another with -o")
+    environment = dict(os.environ)
+    state = folder / "delayjc.state"
+    if arguments.delayjc:
+        reason = delayjc.cannot_preload(Path(program))
+        if reason is not None:
+            raise RefusedError(f"--delayjc: {reason}")
+        environment |= delayjc.settings(
+            state.absolute(),
+            window_us=round(arguments.window * 1e3),
+            max_resets=arguments.max_resets,
+            flush_first=not arguments.no_flush_first,
+        )
+    undo = UndoJournal()
+    before = read_counters(target)
+    with ExitStack() as stack:
+        stack.callback(undo.undo_all)
+        with JournalTrace(target, folder / _TRACE, undo) as trace:
+            # Children of this very thread are traced, and nothing that they started before.
+            trace.follow(os.getpid())
+            process = subprocess.Popen(
+                words,
+                env=environment,
+                start_new_session=True,
+                stdout=sys.stderr if arguments.json else None,
+            )
+            try:
+                exit_code = process.wait()
+            except BaseException:
+                os.killpg(process.pid, signal.SIGTERM)
+                process.wait()
+                raise
+            trace.unfollow()
+        after = read_counters(target)
+    transactions = after.transactions - before.transactions if before and after else None
+    delays = asdict(delayjc.read_counters(state)) if arguments.delayjc else None
+    return _Traced(jbd2.load(folder / _TRACE), exit_code, transactions, delays)
+
+
+def _to_json(traced: _Traced, includes_sync: bool) -> dict[str, Any]:
+    trace = traced.trace
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "exit_code": traced.exit_code,
+        "device": trace.header.get("device"),
+        "overruns": trace.overruns,
+        "jbd2_transactions": traced.jbd2_transactions,
+        # A trace with holes would name wrong commits.
+        "reason": _why_no_metrics(trace),
+        "metrics": {}
+        if _why_no_metrics(trace)
+        else journal_model.metrics(trace, includes_sync=includes_sync),
+        "delayjc": traced.delays,
+        "commits": [asdict(commit) for commit in trace.commits],
+        "fast_commits": len(trace.fast_commits),
+        "syncs": [
+            {
+                "task": call.task,
+                "start_s": call.start_s,
+                "end_s": call.end_s,
+                "commit": call.commit,
+            }
+            for call in trace.calls
+            if call.on_device
+        ],
+    }
+
+
+def _why_no_metrics(trace: jbd2.JournalTrace) -> str | None:
+    if trace.overruns:
+        return f"{trace.overruns} events were lost: trace a shorter run"
+    if not any(call.on_device for call in trace.calls):
+        return "no traced task called fsync on this file system"
+    return None
+
+
+def _table(traced: _Traced, body: Mapping[str, Any]) -> str:
+    rows = [
+        (_WORDS[key][0], number(value * _WORDS[key][1]))
+        for key, value in body["metrics"].items()
+        if key in _WORDS
+    ]
+    notes = [f"device {body['device']}, {len(traced.trace.commits)} commits in the trace"]
+    if traced.jbd2_transactions is not None:
+        notes.append(f"jbd2 itself counted {traced.jbd2_transactions}")
+    if body["reason"]:
+        notes.append(body["reason"])
+    table = Table("Journal", ("Figure", "Value"), tuple(rows), frozenset((1,)), "; ".join(notes))
+    return render_table(table)

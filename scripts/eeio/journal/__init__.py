@@ -1,0 +1,1 @@
+"""The journal of ext4: traced, and its commits delayed."""

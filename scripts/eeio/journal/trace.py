@@ -1,0 +1,255 @@
+"""Tracing the journal of an ext4 file system: an instance of tracefs of its own, read to a file.
+
+Nothing of the global trace is touched: instance, filters and the list of traced tasks belong to
+this trace alone, and the undo journal takes the instance away whatever ends the program. Events of
+the journal are filtered to one device; system calls to the tasks that `follow` names, with all
+their children.
+"""
+
+import contextlib
+import gzip
+import os
+import select
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from eeio.target.filesystem import backing_device, mount_of
+from eeio.target.undo import Entry, UndoJournal, run_command
+from eeio_results.errors import EeioError
+from eeio_results.traces.jbd2 import CALLS, HEADER, STAMPS
+
+_TRACEFS = Path("/sys/kernel/tracing")
+_BUFFER_KIB = 8192  # per processor; a run of 256 threads fills a tenth of it
+_WAKE_AT_PERCENT = 50  # the reader sleeps until so much of a buffer is full
+_CHUNK_BYTES = 1 << 20
+
+_ON_DEVICE = (
+    *(f"jbd2/jbd2_{stamp}" for stamp in STAMPS),
+    "ext4/ext4_sync_file_enter",
+)
+# Not in kernels before 5.10.
+_FAST_COMMIT = ("ext4/ext4_fc_commit_start", "ext4/ext4_fc_commit_stop")
+
+
+@dataclass(frozen=True)
+class Ext4:
+    """A mounted ext4 file system: its device number, kernel name and the journal's thread.
+
+    `journal_task` is None where it has no journal.
+    """
+
+    mount_point: Path
+    device: tuple[int, int]
+    name: str
+    journal_task: int | None
+
+
+def find_ext4(directory: Path) -> Ext4:
+    """The file system that `directory` lies on. EeioError when it is not ext4."""
+    mount = mount_of(directory)
+    if mount.filesystem != "ext4":
+        raise EeioError(
+            f"{directory} is not on ext4 but on {mount.filesystem}: only the journal of ext4 is "
+            "traced; name a directory on ext4"
+        )
+    device, reason = backing_device(directory)
+    if device is None:
+        raise EeioError(f"{directory}: {reason}")
+    try:
+        task = Path(f"/sys/fs/ext4/{device.name}/journal_task").read_text(encoding="ascii").strip()
+    except OSError as error:
+        raise EeioError(f"{directory}: the kernel does not tell its journal: {error}") from error
+    return Ext4(
+        mount_point=mount.mount_point,
+        device=(device.major, device.minor),
+        name=device.name,
+        journal_task=int(task) if task.isdigit() else None,
+    )
+
+
+@dataclass(frozen=True)
+class JournalCounters:
+    """What jbd2 itself has counted since the file system was mounted."""
+
+    transactions: int
+    requested: int
+
+
+def read_counters(target: Ext4) -> JournalCounters | None:
+    """/proc/fs/jbd2/.../info, a cross-check without tracing; None without a journal, or where it
+    lies on a device of its own (then jbd2 names it after that device)."""
+    for folder in Path("/proc/fs/jbd2").glob(f"{target.name}-*"):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            words = (folder / "info").read_text(encoding="ascii").split()
+            return JournalCounters(int(words[0]), int(words[2].strip("(")))
+    return None
+
+
+class JournalTrace:
+    """Traces from `with` to its end into `output`, a .gz file that traces/jbd2.py reads.
+
+    `follow` names the task whose system calls, and those of its children to come, are traced.
+    EeioError where tracing is not possible: no tracefs, no privilege, events that this kernel
+    does not have.
+    """
+
+    def __init__(self, target: Ext4, output: Path, journal: UndoJournal) -> None:
+        self.target = target
+        self._output = output
+        self._journal = journal
+        self._entry: Entry | None = None
+        self._instance = Path()
+        self._reader: threading.Thread | None = None
+        self._stop_r, self._stop_w = -1, -1
+        self._spool = output.with_suffix(".events")
+
+    def __enter__(self) -> "JournalTrace":
+        root = _tracefs(self._journal)
+        self._instance = root / "instances" / f"eeio-{os.getpid()}-{self.target.name}"
+        self._entry = Entry("directory", str(self._instance))
+        self._journal.add(self._entry)
+        try:
+            self._instance.mkdir()
+            self._set_up()
+        except OSError as error:
+            self._remove()
+            raise EeioError(
+                f"{error.filename or self._instance}: {error.strerror}: the journal cannot be "
+                "traced here (root and a kernel with CONFIG_FTRACE_SYSCALLS are needed)"
+            ) from error
+        self._stop_r, self._stop_w = os.pipe()
+        pipe = os.open(self._instance / "trace_pipe", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._reader = threading.Thread(target=self._read, args=(pipe,), daemon=True)
+        self._reader.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self._write("tracing_on", "0")
+            os.close(self._stop_w)
+            if self._reader is not None:
+                self._reader.join()
+            self._finish()
+        finally:
+            os.close(self._stop_r)
+            self._remove()
+
+    def follow(self, task: int) -> None:
+        """Traces the system calls of `task` and of what it starts from now on."""
+        followed = [task]
+        if self.target.journal_task is not None:
+            followed.append(self.target.journal_task)
+        self._write("set_event_pid", " ".join(map(str, followed)))
+        self._write("tracing_on", "1")
+
+    def unfollow(self) -> None:
+        """No event is taken any more; what is in the buffers stays."""
+        self._write("tracing_on", "0")
+
+    def _set_up(self) -> None:
+        major, minor = self.target.device
+        # The clock that programs read too, and children of a traced task are traced.
+        for name, value in (
+            ("tracing_on", "0"),
+            ("trace_clock", "mono"),
+            ("buffer_size_kb", str(_BUFFER_KIB)),
+            ("buffer_percent", str(_WAKE_AT_PERCENT)),
+            ("options/event-fork", "1"),
+        ):
+            self._write(name, value)
+        events = [*_ON_DEVICE, *(e for e in _FAST_COMMIT if self._has(e))]
+        for event in events:
+            self._write(f"events/{event}/filter", f"dev=={major << 20 | minor}")
+        if self.target.journal_task is not None:
+            self._write(
+                "events/sched/sched_waking/filter", f"common_pid=={self.target.journal_task}"
+            )
+            events.append("sched/sched_waking")
+        for call in CALLS:
+            events += [f"syscalls/sys_enter_{call}", f"syscalls/sys_exit_{call}"]
+        for event in events:
+            self._write(f"events/{event}/enable", "1")
+
+    def _has(self, event: str) -> bool:
+        return (self._instance / "events" / event).is_dir()
+
+    def _write(self, name: str, value: str) -> None:
+        (self._instance / name).write_text(value, encoding="ascii")
+
+    def _read(self, pipe: int) -> None:
+        """Copies events whenever a buffer is half full, and what is left at the end."""
+        with self._spool.open("wb") as spool:
+            poll = select.poll()
+            poll.register(pipe, select.POLLIN)
+            poll.register(self._stop_r, select.POLLIN | select.POLLHUP)
+            ended = False
+            while not ended:
+                ended = any(fd == self._stop_r for fd, _ in poll.poll())
+                self._drain(pipe, spool.fileno())
+        os.close(pipe)
+
+    @staticmethod
+    def _drain(pipe: int, spool: int) -> None:
+        while True:
+            try:
+                chunk = os.read(pipe, _CHUNK_BYTES)
+            except BlockingIOError:
+                return
+            if not chunk:
+                return
+            os.write(spool, chunk)
+
+    def _finish(self) -> None:
+        """The header, which tells what was lost, and then the events."""
+        words = [
+            HEADER,
+            f"# device: {self.target.device[0]}:{self.target.device[1]} ({self.target.name})",
+            f"# journal: {self.target.journal_task or 'none'}",
+            f"# overruns: {self._lost()}",
+        ]
+        with gzip.open(self._output, "wb", compresslevel=3) as output:
+            output.write("".join(f"{line}\n" for line in words).encode())
+            with self._spool.open("rb") as spool:
+                while chunk := spool.read(_CHUNK_BYTES):
+                    output.write(chunk)
+        self._spool.unlink()
+
+    def _lost(self) -> int:
+        """Events that found no room, of all processors."""
+        lost = 0
+        for path in (self._instance / "per_cpu").glob("cpu*/stats"):
+            for line in path.read_text(encoding="ascii").splitlines():
+                key, _, value = line.partition(":")
+                if key in ("overrun", "commit overrun", "dropped events"):
+                    lost += int(value)
+        return lost
+
+    def _remove(self) -> None:
+        if self._entry is not None:
+            with contextlib.suppress(OSError):
+                (self._instance / "events/enable").write_text("0", encoding="ascii")
+            self._journal.undo(self._entry)
+            self._entry = None
+
+
+def _tracefs(journal: UndoJournal) -> Path:
+    """Where tracefs is; mounted for the length of this program where it is not."""
+    if (_TRACEFS / "instances").is_dir():
+        return _TRACEFS
+    old = Path("/sys/kernel/debug/tracing")
+    if (old / "instances").is_dir():
+        return old
+    if os.geteuid() != 0:
+        raise EeioError("tracefs is not mounted: tracing the journal needs root")
+    if not _TRACEFS.is_dir():
+        raise EeioError("this kernel has no tracefs, so the journal cannot be traced")
+    journal.add(Entry("mount", str(_TRACEFS)))
+    run_command(["mount", "-t", "tracefs", "nodev", str(_TRACEFS)])
+    return _TRACEFS
