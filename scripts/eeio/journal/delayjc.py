@@ -1,0 +1,251 @@
+"""The library that batches journal commits (`libdelayjc.c`): finding, setting and reading it.
+
+It is preloaded into a program, holds fsync() and fdatasync() there, and counts what it did in a
+state file. `scripts/setup` compiles it where there is a C compiler.
+"""
+
+import os
+import shutil
+import struct
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from eeio_results.errors import EeioError
+
+NAME = "libdelayjc.so"
+INSTALLED = Path("usr/local/libexec") / NAME
+
+WINDOW_US = 1000
+MAX_RESETS = 64
+LONGEST_WINDOW_US = 10_000_000
+MOST_RESETS = 255
+
+# As in libdelayjc.c: `struct header` and `struct slot`, 128 bytes each.
+_MAGIC = 0x31434A59414C4544
+_VERSION = 1
+_SLOTS = 64
+_RECORD = struct.Struct("=16Q")
+_SIZE = _RECORD.size * (1 + _SLOTS)
+
+# elf(5)
+_ELF_MAGIC = b"\x7fELF"
+_ELF_HEADER_BYTES = 52
+_PT_INTERP = 3
+_LONGEST_HEAD_BYTES = 1 << 16
+# The kernel follows no more interpreters either.
+_MOST_INTERPRETERS = 5
+
+
+@dataclass(frozen=True)
+class DeviceCounters:
+    """What was held on one file system (`device` is its st_dev; of a total, None).
+
+    Every call is in one of `windows` (it opened one), `resets` (it moved the end of an open one)
+    and `joins_at_maximum` (it could not, and waited for the end that there was). `calls` beyond
+    `finished` still wait, or were killed.
+    """
+
+    device: int | None
+    calls: int
+    windows: int
+    resets: int
+    joins_at_maximum: int
+    finished: int
+    held_ns: int
+    held_max_ns: int
+    flush_ns: int
+    flush_errors: int
+    sync_ns: int
+    sync_max_ns: int
+
+
+@dataclass(frozen=True)
+class Counters:
+    """A state file at one moment. `processes` loaded the library and use the file: 0 means that
+    nothing was held. `passed_calls` were of no file or directory; `table_full_calls` of a file
+    system beyond the 64 that there is room for."""
+
+    window_us: int | None
+    max_resets: int | None
+    flush_first: bool | None
+    processes: int
+    passed_calls: int
+    table_full_calls: int
+    devices: tuple[DeviceCounters, ...]
+
+    @property
+    def total(self) -> DeviceCounters:
+        """Of all file systems together: sums, and maxima of maxima."""
+        found = self.devices
+        return DeviceCounters(
+            device=None,
+            calls=sum(d.calls for d in found),
+            windows=sum(d.windows for d in found),
+            resets=sum(d.resets for d in found),
+            joins_at_maximum=sum(d.joins_at_maximum for d in found),
+            finished=sum(d.finished for d in found),
+            held_ns=sum(d.held_ns for d in found),
+            held_max_ns=max((d.held_max_ns for d in found), default=0),
+            flush_ns=sum(d.flush_ns for d in found),
+            flush_errors=sum(d.flush_errors for d in found),
+            sync_ns=sum(d.sync_ns for d in found),
+            sync_max_ns=max((d.sync_max_ns for d in found), default=0),
+        )
+
+
+def find_library(root: Path = Path("/")) -> Path | None:
+    """The library, if it was installed or compiled."""
+    places = [root / INSTALLED, Path(sys.prefix) / "libexec" / NAME]
+    return next((place for place in places if os.access(place, os.R_OK)), None)
+
+
+def settings(
+    state: Path,
+    window_us: int = WINDOW_US,
+    max_resets: int = MAX_RESETS,
+    flush_first: bool = True,
+    *,
+    library: Path | None = None,
+) -> dict[str, str]:
+    """The environment variables of a program whose calls are to be held.
+
+    `state` is shared by all processes of one experiment and belongs on a tmpfs: its pages would be
+    written to the disk that is measured. What LD_PRELOAD holds already stays, after ours.
+    EeioError when the library is not there or a value cannot be used.
+    """
+    library = library or find_library()
+    if library is None:
+        raise EeioError(f"{NAME} is not there: `scripts/setup` compiles it, given a C compiler")
+    if any(letter in str(library) for letter in " :"):
+        raise EeioError(f"{library}: no path with a space or a colon can be preloaded")
+    if not 1 <= window_us <= LONGEST_WINDOW_US:
+        raise EeioError(f"a window of {window_us} us: 1 to {LONGEST_WINDOW_US} us are possible")
+    if not 0 <= max_resets <= MOST_RESETS:
+        raise EeioError(f"{max_resets} resets: 0 to {MOST_RESETS} are possible")
+    others = os.environ.get("LD_PRELOAD", "")
+    return {
+        "LD_PRELOAD": f"{library}:{others}" if others else str(library),
+        "DELAYJC_STATE": str(state.absolute()),
+        "DELAYJC_WINDOW_US": str(window_us),
+        "DELAYJC_MAX_RESETS": str(max_resets),
+        "DELAYJC_FLUSH_FIRST": "1" if flush_first else "0",
+    }
+
+
+def read_counters(state: Path) -> Counters:
+    """The counters as they are, also while programs run: each is exact, but they are read one
+    after another. EeioError for a file that is not there or not the library's."""
+    try:
+        body = state.read_bytes()
+    except OSError as error:
+        raise EeioError(f"{state}: {error.strerror}; was a program run with it?") from error
+    if len(body) != _SIZE:
+        raise EeioError(f"{state}: {len(body)} bytes, but a state file of {NAME} has {_SIZE}")
+    header, *slots = _RECORD.iter_unpack(body)
+    magic, layout, chosen, processes, passed, table_full = header[:6]
+    if magic != _MAGIC or layout != _VERSION << 32 | _SIZE:
+        raise EeioError(f"{state}: no state file of {NAME}, version {_VERSION}")
+    return Counters(
+        window_us=chosen >> 16 if chosen else None,
+        max_resets=chosen >> 8 & 0xFF if chosen else None,
+        flush_first=bool(chosen >> 1 & 1) if chosen else None,
+        processes=processes,
+        passed_calls=passed,
+        table_full_calls=table_full,
+        devices=tuple(DeviceCounters(slot[0], *slot[2:13]) for slot in slots if slot[0] != 0),
+    )
+
+
+def cannot_preload(program: Path, *, library: Path | None = None) -> str | None:
+    """Why the library would not come into a program; None when nothing is known against it.
+
+    A name without a slash is looked for in PATH; a script's interpreter is followed. A program
+    that makes its system calls by itself (Go) loads the library and is not held all the same:
+    `Counters.calls` tells.
+    """
+    return _cannot_preload(str(program), library or find_library(), _MOST_INTERPRETERS)
+
+
+def _cannot_preload(program: str, library: Path | None, left: int) -> str | None:
+    found = shutil.which(program)
+    if found is None:
+        return f"{program}: no such program"
+    path = Path(found)
+    try:
+        with path.open("rb") as file:
+            head = file.read(_LONGEST_HEAD_BYTES)
+        status = path.stat()
+        reference = library or Path("/proc/self/exe")
+        with reference.open("rb") as file:
+            ours = file.read(_LONGEST_HEAD_BYTES)
+    except OSError as error:
+        return f"{error.filename or path}: {error.strerror}"
+    if head.startswith(b"#!"):
+        if left == 0:
+            return f"{path}: too many interpreters one after another"
+        words = head[2:].partition(b"\n")[0].decode(errors="replace").split()
+        if not words:
+            return f"{path}: names no interpreter"
+        reason = _cannot_preload(words[0], library, left - 1)
+        if reason is None and Path(words[0]).name == "env":
+            return _through_env(path, words[1:], library, left - 1)
+        return reason
+    if not head.startswith(_ELF_MAGIC) or len(head) < _ELF_HEADER_BYTES:
+        return f"{path}: neither an ELF program nor a script with an interpreter"
+    # The loader drops LD_PRELOAD where the program gains rights.
+    for bit, name, owner, mine in (
+        (0o4000, "setuid", status.st_uid, os.getuid()),
+        (0o2000, "setgid", status.st_gid, os.getgid()),
+    ):
+        if status.st_mode & bit and owner != mine:
+            return f"{path}: {name}, and the loader preloads nothing into such a program"
+    if os.getuid() != 0 and _has_capabilities(path):
+        return f"{path}: has file capabilities, and the loader preloads nothing into it"
+    if _kind(head) != _kind(ours):
+        return f"{path}: of another machine ({_words(head)}) than the library ({_words(ours)})"
+    if not _has_interpreter(head):
+        return f"{path}: statically linked, so no library can be preloaded into it"
+    return None
+
+
+def _through_env(script: Path, words: list[str], library: Path | None, left: int) -> str | None:
+    """`#!/usr/bin/env python3`: the program is what env starts."""
+    for word in words:
+        if word in ("-", "-i", "--ignore-environment"):
+            return f"{script}: its interpreter line empties the environment"
+        if not word.startswith("-") and "=" not in word:
+            return _cannot_preload(word, library, left)
+    return f"{script}: names no interpreter"
+
+
+def _has_capabilities(path: Path) -> bool:
+    try:
+        return bool(os.getxattr(path, "security.capability"))
+    except OSError:
+        return False
+
+
+def _kind(head: bytes) -> tuple[int, int, bytes]:
+    """Class (32 or 64 bit), byte order and machine."""
+    return head[4], head[5], head[18:20]
+
+
+def _words(head: bytes) -> str:
+    order = "big" if head[5] == 2 else "little"
+    machine = int.from_bytes(head[18:20], "big" if head[5] == 2 else "little")
+    return f"{32 * head[4]} bit, {order}-endian, ELF machine {machine}"
+
+
+def _has_interpreter(head: bytes) -> bool:
+    """Whether there is a loader (PT_INTERP); a damaged header has none."""
+    order = ">" if head[5] == 2 else "<"
+    # e_phoff, then e_phentsize and e_phnum, in Elf64_Ehdr and Elf32_Ehdr.
+    (offset, sizes) = ((32, 54), (28, 42))[head[4] != 2]
+    try:
+        (start,) = struct.unpack_from(order + ("Q" if head[4] == 2 else "I"), head, offset)
+        size, count = struct.unpack_from(order + "HH", head, sizes)
+        kinds = [struct.unpack_from(order + "I", head, start + size * k)[0] for k in range(count)]
+    except struct.error:
+        return False
+    return _PT_INTERP in kinds
