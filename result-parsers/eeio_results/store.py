@@ -80,6 +80,10 @@ class Store:
             (self.folder / sub).mkdir()
         self.write(_CAMPAIGN, {"schema_version": SCHEMA_VERSION, **body})
 
+    def write_order(self, order: Sequence[Sequence[int]]) -> None:
+        """A longer order in campaign.json: repetitions that were not planned at the start."""
+        self.write(_CAMPAIGN, {**read_body(self.folder), "order": order})
+
     def write_machine(self, machine: Machine) -> None:
         self.write(_MACHINE, machine.to_json())
 

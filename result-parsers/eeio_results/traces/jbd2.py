@@ -22,7 +22,8 @@ CALLS = ("openat", *WRITES, *SYNCS, "close")
 
 _O_CREAT = 0o100  # the same on x86 and arm
 _LINE = re.compile(
-    r"\s*.{1,40}?-(?P<task>\d+)\s+\[\d+\]\s+\S+\s+(?P<time>\d+\.\d+): (?P<event>\S+?)(?P<rest>[:( ].*)"
+    r"\s*.{1,40}?-(?P<task>\d+)\s+\[\d+\]\s+\S+\s+(?P<time>\d+\.\d+): "
+    r"(?P<event>\S+?)(?P<rest>[:( ].*)"
 )
 _ENTER = re.compile(r"\((?P<arguments>.*)\)")
 _EXIT = re.compile(r" -> (?P<result>-?(?:0x)?[0-9a-f]+)")
@@ -83,9 +84,11 @@ class JournalTrace:
 def load(path: Path) -> JournalTrace:
     """The trace in a file, compressed or not. ToolOutputError when it is none."""
     try:
-        opened = gzip.open(path, "rt", errors="replace") if path.suffix == ".gz" else path.open()
-        with opened as file:
-            return parse(file, str(path))
+        if path.suffix == ".gz":
+            with gzip.open(path, "rt", errors="replace") as file:
+                return parse(file, str(path))
+        with path.open(errors="replace") as text:
+            return parse(text, str(path))
     except (OSError, EOFError) as error:
         raise ToolOutputError(f"{path}: not a whole journal trace: {error}") from error
 

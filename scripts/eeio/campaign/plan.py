@@ -2,11 +2,13 @@
 
 import math
 import random
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from eeio.campaign.variants import Cell, study_cells
 from eeio.environment import memory_bytes
 from eeio.errors import RefusedError
 from eeio.profiles import profile as profiles
@@ -46,21 +48,29 @@ class Options:
     allow_memory_filesystem: bool
     settle_s: float | None
     idle_s: float | None
+    variants: tuple[str, ...] = ()
+    frequencies: tuple[str, ...] = ()
+    sysfs_root: str = "/"
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Options":
-        tuples = {key: tuple(body[key]) for key in ("meters", "filesystems")}
-        return cls(**{**body, **tuples})
+        lists = ("meters", "filesystems", "variants", "frequencies")
+        return cls(**{**body, **{key: tuple(body[key]) for key in lists if key in body}})
+
+    @property
+    def frequency_root(self) -> Path:
+        return Path(self.sysfs_root)
 
 
 @dataclass(frozen=True)
 class PlannedExperiment:
     """An experiment with what it takes to run it. `place` names the file system it runs on:
     empty for the user's own directory, else `ext4`, `xfs`, `btrfs` made for the campaign.
-    `file_bytes` is the size of the test files, all processes together; 0 for none."""
+    `file_bytes` is the size of the test files, all processes together; 0 for none. `variant` and
+    `frequency_hz` are those of a study (None: none, or the frequency left as it is)."""
 
     experiment: Experiment
     profile: str
@@ -68,6 +78,8 @@ class PlannedExperiment:
     description: str
     place: str
     file_bytes: int
+    variant: str | None = None
+    frequency_hz: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -78,6 +90,8 @@ class PlannedExperiment:
             "description": self.description,
             "place": self.place,
             "file_bytes": self.file_bytes,
+            "variant": self.variant,
+            "frequency_hz": self.frequency_hz,
         }
 
     @classmethod
@@ -89,6 +103,8 @@ class PlannedExperiment:
             body["description"],
             body["place"],
             body["file_bytes"],
+            body.get("variant"),
+            body.get("frequency_hz"),
         )
 
 
@@ -124,6 +140,12 @@ class Plan:
     experiments: tuple[PlannedExperiment, ...]
     not_measured: tuple[NotMeasured, ...]
     runs: tuple[PlannedRun, ...]
+    frequency_reason: str | None = None
+
+    @property
+    def made_places(self) -> list[str]:
+        """The file systems that are made for the campaign."""
+        return sorted({planned.place for planned in self.experiments} - {""})
 
     @property
     def bytes_written(self) -> int:
@@ -184,9 +206,17 @@ def make(options: Options, suite: Suite) -> Plan:
     )
     if options.directory is not None and not Path(options.directory).is_dir():
         raise RefusedError(f"{options.directory}: no such directory; create it or name another")
+    cells, frequency_reason = study_cells(
+        protocol.study, options.variants, options.frequencies, options.frequency_root
+    )
+    if cells and options.filesystems:
+        raise RefusedError(
+            f"suite {suite.name} makes its own variants of ext4: choose among them with "
+            "--variant, without --filesystem"
+        )
     entries, absent = _with_optional(suite)
     used = {entry.profile: profiles.find(entry.profile) for entry in (*entries, *absent)}
-    check_targets(options)
+    check_targets(options, bool(options.filesystems or protocol.study))
     experiments: list[PlannedExperiment] = []
     not_measured: list[NotMeasured] = []
     for entry in (*entries, *absent):
@@ -195,16 +225,24 @@ def make(options: Options, suite: Suite) -> Plan:
         sizes = {key: value for key, value in preset.items() if key not in _FORECAST_KEYS}
         factors = {**sizes, **entry.factors}
         file_bytes = _file_bytes(factors, preset)
-        for target, place in _targets(options, factors):
+        for cell in cells or _targets(options, factors):
             for disk in _disk_settings(options, factors):
-                experiment = experiment_of(profile.tool, factors, target, disk)
+                told = {**factors, **cell.arguments}
+                experiment = experiment_of(profile.tool, told, cell.target, disk)
                 reason = absent.get(entry) or _why_not(options, protocol, entry, experiment)
                 if reason is not None:
                     not_measured.append(NotMeasured(experiment, reason))
                     continue
                 experiments.append(
                     PlannedExperiment(
-                        experiment, entry.profile, factors, entry.description, place, file_bytes
+                        experiment,
+                        entry.profile,
+                        factors,
+                        " - ".join((entry.description, *cell.words)),
+                        cell.place,
+                        file_bytes,
+                        cell.variant,
+                        cell.frequency_hz,
                     )
                 )
     ids = [planned.experiment.id for planned in experiments]
@@ -219,6 +257,7 @@ def make(options: Options, suite: Suite) -> Plan:
         experiments=tuple(experiments),
         not_measured=tuple(not_measured),
         runs=order(experiments, protocol.repetitions, options),
+        frequency_reason=frequency_reason,
     )
 
 
@@ -235,7 +274,6 @@ def _with_optional(suite: Suite) -> tuple[list[Entry], dict[Entry, str]]:
 
 def to_body(plan: Plan, name: str, created_utc: str) -> dict[str, Any]:
     """What campaign.json keeps, enough to go on after a crash in the same order."""
-    places = {planned.experiment.id: number for number, planned in enumerate(plan.experiments)}
     return {
         "name": name,
         "suite": plan.options.suite,
@@ -243,13 +281,44 @@ def to_body(plan: Plan, name: str, created_utc: str) -> dict[str, Any]:
         "created_utc": created_utc,
         "options": plan.options.to_json(),
         # What the preset left out stands in `not_measured`, with the reason.
-        "protocol": asdict(replace(plan.protocol, leave_out=())),
+        "protocol": plan.protocol.to_json(),
+        "frequency_reason": plan.frequency_reason,
         "experiments": [planned.to_json() for planned in plan.experiments],
         "not_measured": [left_out.to_json() for left_out in plan.not_measured],
-        "order": [
-            [places[run.experiment.experiment.id], run.repetition, run.seed] for run in plan.runs
-        ],
+        "order": order_of(plan),
     }
+
+
+def order_of(plan: Plan) -> list[list[int]]:
+    """[place of the experiment, repetition, seed] of every run, as campaign.json keeps it."""
+    places = {planned.experiment.id: number for number, planned in enumerate(plan.experiments)}
+    return [[places[run.experiment.experiment.id], run.repetition, run.seed] for run in plan.runs]
+
+
+def with_round(plan: Plan, experiments: Sequence[PlannedExperiment]) -> Plan:
+    """The plan with one more repetition of each of these, in a random order that the seed and the
+    runs before it decide."""
+    done = Counter(run.experiment.experiment.id for run in plan.runs)
+    random_order = random.Random(f"{plan.options.seed}-{len(plan.runs)}")
+    drawn = list(experiments)
+    random_order.shuffle(drawn)
+    if plan.options.device:
+        drawn.sort(key=lambda planned: planned.place)
+    return replace(
+        plan,
+        runs=(
+            *plan.runs,
+            *(
+                PlannedRun(
+                    len(plan.runs) + number,
+                    planned,
+                    done[planned.experiment.id] + 1,
+                    random_order.randrange(1, 2**31),
+                )
+                for number, planned in enumerate(drawn)
+            ),
+        ),
+    )
 
 
 def from_body(body: Mapping[str, Any]) -> Plan:
@@ -258,7 +327,7 @@ def from_body(body: Mapping[str, Any]) -> Plan:
     return Plan(
         options=Options.from_json(body["options"]),
         suite_title=body["suite_title"],
-        protocol=Protocol(**{**body["protocol"], "leave_out": ()}),
+        protocol=Protocol.from_json(body["protocol"]),
         profiles={name: profiles.find(name) for name in {p.profile for p in experiments}},
         experiments=experiments,
         not_measured=tuple(
@@ -269,6 +338,7 @@ def from_body(body: Mapping[str, Any]) -> Plan:
             PlannedRun(index, experiments[place], repetition, seed)
             for index, (place, repetition, seed) in enumerate(body["order"])
         ),
+        frequency_reason=body.get("frequency_reason"),
     )
 
 
@@ -283,8 +353,8 @@ def order(
     random_order = random.Random(options.seed)
     pairs = [(e, repetition) for e in experiments for repetition in range(1, repetitions + 1)]
     random_order.shuffle(pairs)
-    if options.filesystems and options.device:
-        places = sorted({planned.place for planned in experiments})
+    places = sorted({planned.place for planned in experiments} - {""})
+    if places and options.device:
         random_order.shuffle(places)
         pairs.sort(key=lambda pair: places.index(pair[0].place))
     return tuple(
@@ -303,7 +373,7 @@ def check_room(plan: Plan) -> None:
         return
     needed = math.ceil(plan.room_bytes("") * 1.05)
     if options.device is None:
-        for filesystem in options.filesystems:
+        for filesystem in plan.made_places:
             size = plan.room_bytes(filesystem)
             needed += size + size // 8 + OVERHEAD_BYTES
     check_directory(Path(options.directory), needed, options.allow_memory_filesystem)
@@ -319,7 +389,7 @@ def _file_bytes(factors: Mapping[str, str], preset: Mapping[str, str]) -> int:
     return size
 
 
-def check_targets(options: Options) -> None:
+def check_targets(options: Options, makes_filesystems: bool) -> None:
     if unknown := [name for name in options.filesystems if name not in MKFS]:
         raise RefusedError(f"--filesystem {unknown[0]}: eeio makes {', '.join(MKFS)}")
     if options.erase is not None and options.device is None:
@@ -328,25 +398,25 @@ def check_targets(options: Options) -> None:
         return
     if options.erase is not None:
         devices.check_erasable(Path(options.device), Path(options.erase))
-    elif options.filesystems:
+    elif makes_filesystems:
         raise RefusedError(
-            f"--filesystem writes over {options.device}: name it again with --erase, "
+            f"making file systems writes over {options.device}: name it again with --erase, "
             "or leave --device out for a loop image in --directory"
         )
     else:
         devices.check_readable(Path(options.device))
 
 
-def _targets(options: Options, factors: Mapping[str, str]) -> list[tuple[str, str]]:
-    """(target, place) pairs an entry runs on."""
+def _targets(options: Options, factors: Mapping[str, str]) -> list[Cell]:
+    """What an entry runs on."""
     if factors.get("level") == "device":
         # With --filesystem the device holds file systems, so the raw rows come from a file.
         if options.device and not options.filesystems:
-            return [("device", "")]
-        return [("file", options.filesystems[0] if options.filesystems else "")]
+            return [Cell("device", "")]
+        return [Cell("file", options.filesystems[0] if options.filesystems else "")]
     if factors.get("level", "context") == "context" or not options.filesystems:
-        return [("file", options.filesystems[0] if options.filesystems else "")]
-    return [(f"file on {filesystem}", filesystem) for filesystem in options.filesystems]
+        return [Cell("file", options.filesystems[0] if options.filesystems else "")]
+    return [Cell(f"file on {filesystem}", filesystem) for filesystem in options.filesystems]
 
 
 def _disk_settings(options: Options, factors: Mapping[str, str]) -> list[str | None]:

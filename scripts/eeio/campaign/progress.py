@@ -74,6 +74,12 @@ class Progress:
         if self._bar is not None:
             self._bar.update(self._task, completed=self._done, eta=eta)
 
+    def add(self, runs: int) -> None:
+        """More runs than were planned at the start."""
+        self._total += runs
+        if self._bar is not None:
+            self._bar.update(self._task, total=self._total)
+
     def eta_s(self) -> float:
         """Seconds to go, from the runs of this start; before the first, the plan's forecast."""
         ended = self._done - self._first

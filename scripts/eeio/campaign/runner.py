@@ -14,14 +14,17 @@ from pathlib import Path
 from types import FrameType
 
 from eeio import environment
+from eeio.campaign import plan as plans
+from eeio.campaign import rounds
 from eeio.campaign.invocation import TIMED_OUT, invoke
 from eeio.campaign.places import Place, Places, raw_device
 from eeio.campaign.plan import Plan, PlannedExperiment, PlannedRun
 from eeio.campaign.progress import Progress, format_duration
+from eeio.campaign.watch import JournalWatch
 from eeio.errors import InterruptedCampaignError
 from eeio.power import PowerMonitor, PowerSource, open_source
 from eeio.profiles import profile as profiles
-from eeio.target import caches, counters, write_cache
+from eeio.target import caches, counters, frequency, write_cache
 from eeio.target import device as devices
 from eeio.target.filesystem import backing_device
 from eeio.target.image import MKFS
@@ -157,11 +160,28 @@ class _Campaign:
                 if left:
                     self._describe_machine()
                     self._idle_baseline(power, source, progress)
-                for planned in left:
-                    run = self._one(planned, power)
-                    store.append(run)
-                    progress.run_done(_words(planned, run))
+                left = left or self._another_round(progress)
+                while left:
+                    for planned in left:
+                        run = self._one(planned, power)
+                        store.append(run)
+                        progress.run_done(_words(planned, run))
+                    left = self._another_round(progress)
             self._clean_up()
+
+    def _another_round(self, progress: Progress) -> list[PlannedRun]:
+        """One more repetition of every experiment whose mean is not known well enough."""
+        if self._plan.protocol.study is None:
+            return []
+        experiments = rounds.unsettled(self._plan, load(self._store.folder).runs)
+        if not experiments:
+            return []
+        before = len(self._plan.runs)
+        self._plan = plans.with_round(self._plan, experiments)
+        self._store.write_order(plans.order_of(self._plan))
+        progress.add(len(self._plan.runs) - before)
+        progress.say(f"repeating {len(experiments)} experiments whose mean is not known yet")
+        return list(self._plan.runs[before:])
 
     def _install(self, progress: Progress) -> None:
         for profile in self._plan.profiles.values():
@@ -196,7 +216,7 @@ class _Campaign:
             [tool for tool in found if tool is not None],
             place.mkfs,
         )
-        made = self._plan.options.filesystems
+        made = self._plan.made_places
         if made:
             commands = (" ".join(MKFS[filesystem]) for filesystem in made)
             machine = replace(machine, filesystem=", ".join(made), mkfs_options="; ".join(commands))
@@ -257,12 +277,16 @@ class _Campaign:
                 if device is None:
                     raise EeioError(f"write cache cannot be switched: {place.device_reason}")
                 write_cache.switch(device, experiment.experiment.cache.disk, self._journal)
+            reached = self._set_frequency(experiment)
             prepared = self._prepare(planned, place, raw)
             before = counters.read_counters(device) if device else None
-            power.mark()
-            with ProcessorSampler() as processor:
-                capture = self._invoke(planned, place, raw, "run")
-            power.mark()
+            with JournalWatch(
+                experiment, place, raw, self._journal, self._plan.protocol.study
+            ) as watch:
+                power.mark()
+                with ProcessorSampler() as processor:
+                    capture = self._invoke(planned, place, raw, "run", watch.settings)
+                power.mark()
             # Only after the sync has the device seen all that a buffered run wrote.
             sync_s = _sync()
             after = counters.read_counters(device) if device else None
@@ -284,7 +308,8 @@ class _Campaign:
             )
             if capture.exit_code != 0:
                 return replace(run, validity=(_failure(capture),))
-            return self._read(experiment, run, capture, prepared, place, power)
+            run = replace(run, notes=reached)
+            return self._read(experiment, run, capture, prepared, place, power, watch)
         finally:
             for entry in reversed(self._journal.entries[settings:]):
                 self._journal.undo(entry)
@@ -314,7 +339,23 @@ class _Campaign:
         time.sleep(self._plan.protocol.settle_s)
         return _Prepared(found, reason, prepare_s, notes)
 
-    def _invoke(self, planned: PlannedRun, place: Place, raw: Path, script: str) -> Capture:
+    def _set_frequency(self, planned: PlannedExperiment) -> tuple[str, ...]:
+        """Sets the experiment's frequency, if it has one, and tells whether it was reached."""
+        if planned.frequency_hz is None:
+            return ()
+        root = self._plan.options.frequency_root
+        frequency.prepare(self._journal, root)
+        frequency.set_frequency(planned.frequency_hz, self._journal, root)
+        return (frequency.achieved(planned.frequency_hz, root).words,)
+
+    def _invoke(
+        self,
+        planned: PlannedRun,
+        place: Place,
+        raw: Path,
+        script: str,
+        settings: Mapping[str, str] | None = None,
+    ) -> Capture:
         """Runs the profile's executable (`run`) or its pre.sh (`pre`) as PTS would."""
         experiment = planned.experiment
         profile = self._plan.profiles[experiment.profile]
@@ -331,7 +372,7 @@ class _Campaign:
             directory=raw,
             home=home,
             environment=profiles.script_environment(
-                home, self._settings(planned, place, str(raw), experiment)
+                home, {**self._settings(planned, place, str(raw), experiment), **(settings or {})}
             ),
             factors=experiment.factors,
             timeout_s=timeout_s,
@@ -361,6 +402,7 @@ class _Campaign:
         prepared: _Prepared,
         place: Place,
         power: PowerMonitor,
+        watch: JournalWatch,
     ) -> Run:
         """Metrics, checks against the device, and energy."""
         try:
@@ -368,14 +410,13 @@ class _Campaign:
         except ToolOutputError as error:
             return replace(run, validity=(str(error),))
         reasons = _contradictions(planned, run, result)
-        notes = [*result.notes, *prepared.notes]
+        phases = watch.add_to(result.phases, planned.factors.get("flush", "on") == "on")
+        notes = [*run.notes, *watch.notes, *result.notes, *prepared.notes]
         if run.device is None and result.phases:
             notes.append(f"not checked against a device: {run.device_reason}")
         return replace(
             run,
-            phases=tuple(
-                _phase(phase, run, prepared, place, reasons, power) for phase in result.phases
-            ),
+            phases=tuple(_phase(phase, run, prepared, place, reasons, power) for phase in phases),
             context=result.context,
             notes=tuple(notes),
         )

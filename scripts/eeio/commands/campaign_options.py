@@ -29,6 +29,24 @@ def add(parser: argparse.ArgumentParser) -> None:
         "or on loop images in the directory",
     )
     parser.add_argument(
+        "--variant",
+        metavar="LIST",
+        default="",
+        help="of a study of the journal: ext4, nojc, fast_commit, delayjc (default: the suite's)",
+    )
+    parser.add_argument(
+        "--frequency",
+        metavar="LIST",
+        default="",
+        help="of such a study: lowest, highest, all, or 1.6GHz,2.4GHz (default: the suite's)",
+    )
+    parser.add_argument(
+        "--sysfs-root",
+        metavar="DIR",
+        default="/",
+        help="set frequencies in the tree under DIR instead (for trials)",
+    )
+    parser.add_argument(
         "--disk-cache",
         choices=("leave", "on", "off", "both"),
         default="leave",
@@ -68,13 +86,20 @@ def options_of(arguments: argparse.Namespace) -> Options:
         meters=tuple(arguments.meter),
         repetitions=arguments.repetitions,
         seed=secrets.randbelow(2**31) if arguments.seed is None else arguments.seed,
-        filesystems=tuple(name for name in arguments.filesystem.split(",") if name),
+        filesystems=_words(arguments.filesystem),
         disk_cache=arguments.disk_cache,
         allow_estimates=arguments.allow_estimates,
         allow_memory_filesystem=arguments.allow_memory_filesystem,
         settle_s=arguments.settle,
         idle_s=arguments.idle,
+        variants=_words(arguments.variant),
+        frequencies=_words(arguments.frequency),
+        sysfs_root=arguments.sysfs_root,
     )
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word for word in text.split(",") if word)
 
 
 def _positive(text: str) -> int:

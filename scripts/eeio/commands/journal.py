@@ -17,7 +17,7 @@ from typing import Any
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RefusedError
 from eeio.journal import delayjc
 from eeio.journal.trace import JournalTrace, find_ext4, read_counters
-from eeio.target.undo import UndoJournal
+from eeio.target.undo import Entry, UndoJournal
 from eeio_results import journal_model
 from eeio_results.errors import EeioError
 from eeio_results.report.tables import Table, number
@@ -121,13 +121,14 @@ def _run(words: Sequence[str], arguments: argparse.Namespace) -> _Traced:
     if (folder / _TRACE).exists():
         raise RefusedError(f"{folder}: holds a trace already; name another with -o")
     environment = dict(os.environ)
-    state = folder / "delayjc.state"
+    # In memory: its pages would be written to the disk that is measured.
+    state = Path(f"/dev/shm/eeio-delayjc-{os.getpid()}")
     if arguments.delayjc:
         reason = delayjc.cannot_preload(Path(program))
         if reason is not None:
             raise RefusedError(f"--delayjc: {reason}")
         environment |= delayjc.settings(
-            state.absolute(),
+            state,
             window_us=round(arguments.window * 1e3),
             max_resets=arguments.max_resets,
             flush_first=not arguments.no_flush_first,
@@ -136,6 +137,7 @@ def _run(words: Sequence[str], arguments: argparse.Namespace) -> _Traced:
     before = read_counters(target)
     with ExitStack() as stack:
         stack.callback(undo.undo_all)
+        undo.add(Entry("file", str(state)))
         with JournalTrace(target, folder / _TRACE, undo) as trace:
             # Children of this very thread are traced, and nothing that they started before.
             trace.follow(os.getpid())
@@ -153,8 +155,8 @@ def _run(words: Sequence[str], arguments: argparse.Namespace) -> _Traced:
                 raise
             trace.unfollow()
         after = read_counters(target)
+        delays = asdict(delayjc.read_counters(state)) if arguments.delayjc else None
     transactions = after.transactions - before.transactions if before and after else None
-    delays = asdict(delayjc.read_counters(state)) if arguments.delayjc else None
     return _Traced(jbd2.load(folder / _TRACE), exit_code, transactions, delays)
 
 

@@ -69,7 +69,7 @@ def resume_campaign(arguments: argparse.Namespace) -> int:
         raise RefusedError(f"no campaign {arguments.name!r} in {paths.results_root()}")
     plan = plans.from_body(read_body(store.folder))
     restore_orphans()
-    plans.check_targets(plan.options)
+    plans.check_targets(plan.options, bool(plan.made_places))
     plans.check_room(plan)
     with target_locks(plan):
         outcome = execute(plan, store)

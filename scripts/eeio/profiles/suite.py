@@ -4,7 +4,7 @@ import os
 import shlex
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -59,6 +59,39 @@ class Optional:
 
 
 @dataclass(frozen=True)
+class Study:
+    """Every experiment of the suite, on every variant of ext4 and at every frequency, with the
+    journal traced (Chang et al. 2014).
+
+    `frequencies` are `lowest`, `highest`, `all` or Hz. `window_us` tells, by tool, how long the
+    variant `delayjc` holds an fsync. Repetitions go on until the 95 % interval of the mean is
+    within `half_width` of it (a share), `most_repetitions` at most; None: a fixed number.
+    """
+
+    variants: tuple[str, ...]
+    frequencies: tuple[str, ...]
+    window_us: Mapping[str, int]
+    max_resets: int
+    flush_first: bool
+    half_width: float | None
+    most_repetitions: int
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> "Study":
+        """From what `asdict` made of one, or from protocol.yaml."""
+        half_width = body["half_width"]
+        return cls(
+            variants=tuple(map(str, body["variants"])),
+            frequencies=tuple(map(str, body["frequencies"])),
+            window_us={str(tool): int(value) for tool, value in body["window_us"].items()},
+            max_resets=int(body["max_resets"]),
+            flush_first=bool(body["flush_first"]),
+            half_width=None if half_width is None else float(half_width),
+            most_repetitions=int(body["most_repetitions"]),
+        )
+
+
+@dataclass(frozen=True)
 class Protocol:
     """How a preset repeats and spaces the experiments; times in seconds.
 
@@ -70,6 +103,22 @@ class Protocol:
     idle_s: float
     is_measurement: bool
     leave_out: tuple[LeftOut, ...] = ()
+    study: Study | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Without `leave_out`: what a plan left out it keeps itself, with the reason."""
+        return {**asdict(replace(self, leave_out=())), "leave_out": []}
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> "Protocol":
+        study = body.get("study")
+        return cls(
+            **{
+                **body,
+                "leave_out": (),
+                "study": None if study is None else Study.from_json(study),
+            }
+        )
 
 
 @dataclass(frozen=True)
@@ -173,6 +222,7 @@ def _read_protocol_file(path: Path) -> tuple[dict[str, Protocol], tuple[Optional
                 idle_s=float(values["idle_s"]),
                 is_measurement=bool(values["is_measurement"]),
                 leave_out=tuple(LeftOut(**item) for item in values.get("leave_out", ())),
+                study=Study.from_json({**body["study"], **values}) if "study" in body else None,
             )
             for preset, values in body["presets"].items()
         }, optional

@@ -1,0 +1,87 @@
+"""The further axes of a study: variants of ext4, and processor frequencies."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from eeio.errors import RefusedError
+from eeio.profiles.suite import Study
+from eeio.target import frequency
+from eeio_results.errors import EeioError
+
+
+@dataclass(frozen=True)
+class Variant:
+    """How the journal is changed. `place` is the file system that is made (target/image.py);
+    `delays` preloads libdelayjc.so."""
+
+    place: str
+    delays: bool = False
+
+
+VARIANTS: Mapping[str, Variant] = {
+    "ext4": Variant("ext4"),
+    "nojc": Variant("ext4+nojc"),
+    "fast_commit": Variant("ext4+fast_commit"),
+    "delayjc": Variant("ext4", delays=True),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Where an experiment runs and under which settings. `arguments` tell them in its record."""
+
+    target: str
+    place: str
+    variant: str | None = None
+    frequency_hz: int | None = None
+    words: tuple[str, ...] = ()
+    arguments: Mapping[str, str] = field(default_factory=dict)
+
+
+def study_cells(
+    study: Study | None, variants: Sequence[str], frequencies: Sequence[str], sysfs_root: Path
+) -> tuple[list[Cell], str | None]:
+    """Every variant at every frequency, and why no frequency is set. Without a study, nothing.
+
+    What the user asked for and cannot be had is refused; what the suite asks for is left as it is,
+    with the reason.
+    """
+    if study is None:
+        if variants or frequencies:
+            raise RefusedError("--variant and --frequency belong to suites such as eeio-chang2014")
+        return [], None
+    chosen = variants or study.variants
+    if unknown := [name for name in chosen if name not in VARIANTS]:
+        raise RefusedError(f"variant {unknown[0]!r}: there are {', '.join(VARIANTS)}")
+    try:
+        steps: list[int | None] = [*_frequencies(frequencies or study.frequencies, sysfs_root)]
+        reason = None
+    except EeioError as error:
+        if frequencies:
+            raise RefusedError(f"--frequency: {error}") from error
+        steps, reason = [None], str(error)
+    return [_cell(name, step) for name in dict.fromkeys(chosen) for step in steps], reason
+
+
+def _frequencies(words: Sequence[str], sysfs_root: Path) -> list[int]:
+    """In Hz, ascending: `all` the machine's steps, its `lowest` and `highest`, or numbers."""
+    steps = frequency.steps_hz(sysfs_root)
+    found: set[int] = set()
+    for word in words:
+        if word == "all":
+            found.update(steps)
+        elif word in ("lowest", "highest"):
+            found.add(min(steps) if word == "lowest" else max(steps))
+        else:
+            found.add(frequency.parse_hz(word))
+    return sorted(found)
+
+
+def _cell(name: str, frequency_hz: int | None) -> Cell:
+    told = {"variant": name}
+    words = [f"Variant: {name}"]
+    if frequency_hz is not None:
+        told["frequency_hz"] = str(frequency_hz)
+        words.append(f"Frequency: {frequency_hz / 1e9:g} GHz")
+    return Cell("file on ext4", VARIANTS[name].place, name, frequency_hz, tuple(words), told)

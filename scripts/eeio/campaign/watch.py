@@ -1,0 +1,135 @@
+"""What a study adds to a run: the journal traced around it, and fsync calls held for `delayjc`."""
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+
+from eeio.campaign.places import Place
+from eeio.campaign.plan import PlannedExperiment
+from eeio.campaign.variants import VARIANTS
+from eeio.journal import delayjc
+from eeio.journal.trace import JournalTrace, find_ext4
+from eeio.profiles.suite import Study
+from eeio.target.undo import Entry, UndoJournal
+from eeio_results import journal_model
+from eeio_results.errors import EeioError
+from eeio_results.studies.chang2014 import THE_FIGURE
+from eeio_results.tools.capture import PhaseResult
+from eeio_results.traces import jbd2
+
+_TRACE = "journal.gz"
+
+
+class JournalWatch:
+    """Around one invocation of a tool; without a study it does nothing.
+
+    A journal that cannot be traced costs the figures that come from it, with a note; a library that
+    cannot be preloaded costs the run (EeioError), for it would measure another variant.
+    """
+
+    def __init__(
+        self,
+        planned: PlannedExperiment,
+        place: Place,
+        raw: Path,
+        journal: UndoJournal,
+        study: Study | None,
+    ) -> None:
+        self._planned = planned
+        self._directory = place.directory
+        self._raw = raw
+        self._journal = journal
+        self._study = study
+        self._stack = ExitStack()
+        self._trace: JournalTrace | None = None
+        self._state: Path | None = None
+        self._delays: delayjc.DeviceCounters | None = None
+        self.settings: Mapping[str, str] = {}
+        self.notes: list[str] = []
+
+    def __enter__(self) -> "JournalWatch":
+        if self._study is None or self._planned.variant is None:
+            return self
+        if VARIANTS[self._planned.variant].delays:
+            # In memory: its pages would be written to the disk that is measured.
+            self._state = Path(f"/dev/shm/eeio-delayjc-{os.getpid()}")
+            self._state.unlink(missing_ok=True)
+            self._stack.enter_context(self._journal.held(Entry("file", str(self._state))))
+            self.settings = delayjc.settings(
+                self._state,
+                window_us=self._study.window_us[self._planned.experiment.tool],
+                max_resets=self._study.max_resets,
+                flush_first=self._study.flush_first,
+            )
+        try:
+            self._trace = self._stack.enter_context(
+                JournalTrace(find_ext4(self._directory), self._raw / _TRACE, self._journal)
+            )
+            # The tool is started by this thread: it is traced with all that it starts.
+            self._trace.follow(os.getpid())
+        except EeioError as error:
+            self._trace = None
+            self.notes.append(f"journal not traced: {error}")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with self._stack:
+            if self._trace is not None:
+                self._trace.unfollow()
+            if self._state is not None and error is None:
+                self._delays = delayjc.read_counters(self._state).total
+
+    def add_to(self, phases: Sequence[PhaseResult], includes_sync: bool) -> list[PhaseResult]:
+        """The phases, the one that the study is about with the figures of the journal."""
+        if self._trace is None and self._delays is None:
+            return list(phases)
+        found = {**self._of_trace(includes_sync), **self._of_delays()}
+        return [
+            self._with_metrics(phase, found) if phase.name in THE_FIGURE else phase
+            for phase in phases
+        ]
+
+    def _of_trace(self, includes_sync: bool) -> dict[str, float]:
+        if self._trace is None:
+            return {}
+        trace = jbd2.load(self._raw / _TRACE)
+        if trace.overruns:
+            self.notes.append(f"journal not traced whole: {trace.overruns} events were lost")
+            return {}
+        return journal_model.metrics(trace, includes_sync=includes_sync)
+
+    def _of_delays(self) -> dict[str, float]:
+        if self._delays is None or self._delays.calls == 0:
+            return {}
+        calls = self._delays.calls
+        return {
+            "delayjc_calls": float(calls),
+            "delayjc_windows": float(self._delays.windows),
+            "delayjc_held_mean_s": self._delays.held_ns / calls / 1e9,
+            "delayjc_held_max_s": self._delays.held_max_ns / 1e9,
+            "delayjc_flush_mean_s": self._delays.flush_ns / calls / 1e9,
+        }
+
+    def _with_metrics(self, phase: PhaseResult, found: Mapping[str, float]) -> PhaseResult:
+        metrics = {**phase.metrics, **found}
+        for model, tool in (
+            ("model_bandwidth_bytes_per_s", "children_bandwidth_bytes_per_s"),
+            ("model_rate_eq9_per_s", "rate_eq9_per_s"),
+        ):
+            if model in metrics and metrics.get(tool):
+                metrics["model_ratio"] = metrics[model] / metrics[tool]
+        invalid = phase.invalid
+        if self._delays is not None and self._delays.calls == 0:
+            invalid = (
+                *invalid,
+                "libdelayjc.so held no call, so this was plain ext4: is the tool static or setuid?",
+            )
+        return replace(phase, metrics=metrics, invalid=invalid)
