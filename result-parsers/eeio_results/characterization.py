@@ -15,6 +15,7 @@ from eeio_results.store import Campaign
 # A value for the whole machine says most; parts follow.
 _DOMAIN_ORDER = ("system", "package", "dram", "device")
 _NO_PROFILE = "no profile of this level is in the suite yet"
+_NO_DATA = "metadata operations move no data"
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,8 @@ class DomainFigures:
 @dataclass(frozen=True)
 class Row:
     """One experiment, one kind of I/O. `domains` holds the measured sources, `estimates` the
-    modelled ones, which are never mixed with them. A null figure has its reason in `reasons`."""
+    modelled ones, which are never mixed with them. A null figure has its reason in `reasons`.
+    `operations_per_s` is the rate of metadata operations, None for I/O that moves data."""
 
     campaign: str
     preset: str
@@ -70,6 +72,7 @@ class Row:
     invalid_runs: int
     bandwidth_bytes_per_s: Quartiles | None
     bandwidth_values: tuple[float, ...] = ()
+    operations_per_s: Quartiles | None = None
     domains: tuple[DomainFigures, ...] = ()
     estimates: tuple[DomainFigures, ...] = ()
     reasons: dict[str, str] = field(default_factory=dict)
@@ -102,6 +105,7 @@ class Row:
             "n": self.n,
             "invalid_runs": self.invalid_runs,
             "bandwidth_bytes_per_s": _json(self.bandwidth_bytes_per_s),
+            "operations_per_s": _json(self.operations_per_s),
             "power_w": _json(best.power_w if best else None),
             "energy_j": _json(best.energy_j if best else None),
             "efficiency_bytes_per_j": _json(best.efficiency_bytes_per_j if best else None),
@@ -268,6 +272,13 @@ def _phase_row(campaign: Campaign, experiment: Experiment, runs: list[Run], name
     if not any(d.power_w is not None for d in measured):
         why = _why_no_energy(campaign, measured, good, tuple(invalid_reasons))
         reasons.update(dict.fromkeys(("power_w", "energy_j", "efficiency_bytes_per_j"), why))
+    rates: list[float] = []
+    if first.operation == "metadata":
+        rates = [p.metrics["operations_per_s"] for p in good if "operations_per_s" in p.metrics]
+        if good and not bandwidths:
+            reasons.update(
+                dict.fromkeys(("bandwidth_bytes_per_s", "efficiency_bytes_per_j"), _NO_DATA)
+            )
     return Row(
         campaign=campaign.name,
         preset=campaign.preset,
@@ -278,10 +289,11 @@ def _phase_row(campaign: Campaign, experiment: Experiment, runs: list[Run], name
         spatiality=first.spatiality,
         request_size_bytes=first.request_size_bytes,
         cache=CacheLayers(experiment.cache.buffer, _disk_cache(experiment, runs)),
-        n=len(bandwidths),
+        n=len(bandwidths) or len(rates),
         invalid_runs=len(runs) - len(good),
         bandwidth_bytes_per_s=quartiles(bandwidths),
         bandwidth_values=tuple(bandwidths),
+        operations_per_s=quartiles(rates),
         domains=measured,
         estimates=estimates,
         reasons=reasons,

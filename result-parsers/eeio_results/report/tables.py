@@ -140,6 +140,13 @@ def _level_table(report: Report, level: str, several: bool) -> Table:
                 f"{best.power_domain} ({best.meter})" if best else _NONE,
             )
         )
+        if row.operations_per_s is not None:
+            notes.setdefault(
+                f"{tool_words(row.experiment)}, {row.phase}: {spread(row.operations_per_s)} "
+                "operations/s"
+            )
+            if row.bandwidth_bytes_per_s is None:
+                notes.setdefault(f"MB/s, MB/J: {row.reasons['bandwidth_bytes_per_s']}")
         if best is None and row.n:
             notes.setdefault(f"power, energy, efficiency: {row.reasons['power_w']}")
     if level == "device" and any(

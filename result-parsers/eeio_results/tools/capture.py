@@ -91,6 +91,8 @@ class PhaseResult:
 
     `start_s` and `end_s` count from the start of the invocation; both are None when the tool
     does not tell, and `window_source` says how they were found (or why not).
+    `operation` is read, write, mixed, or metadata (files created, looked up, touched, deleted),
+    whose `spatiality` is none and whose bandwidth is None unless data were written too.
     `bytes_moved` is what the tool claims to have transferred in this phase.
     `metrics` holds further figures under names that carry their unit
     (`iops`, `latency_mean_s`, `latency_p99_s`, ...).

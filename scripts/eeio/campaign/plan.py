@@ -24,6 +24,8 @@ from eeio_results.units import parse_size
 DEFAULT_RUNTIME_S = 5.0
 # Keys of presets.conf that speak to the plan, not to the profile's executable.
 _FORECAST_KEYS = ("passes_written", "memory_multiple", "footprint")
+# Operations that write to the device, whatever else they do.
+_WRITING = ("write", "mixed", "metadata")
 # A tool's start and end, the drop of the caches, the device's own write-back: about this much.
 _PER_RUN_OVERHEAD_S = 0.7
 # For a forecast only: a device nobody knows yet moves at least about this many bytes per second.
@@ -174,7 +176,7 @@ class Plan:
         preset = self.profiles[planned.profile].preset(self.options.preset)
         passes = float(preset.get("passes_written", "1"))
         operation = planned.experiment.operation
-        return int(planned.file_bytes * passes) if operation in ("write", "mixed") else 0
+        return int(planned.file_bytes * passes) if operation in _WRITING else 0
 
     @property
     def expected_s(self) -> float:
@@ -421,7 +423,7 @@ def _targets(options: Options, factors: Mapping[str, str]) -> list[Cell]:
 
 def _disk_settings(options: Options, factors: Mapping[str, str]) -> list[str | None]:
     """States of the drive's write cache an entry runs in; reads do not depend on it."""
-    if options.disk_cache == "leave" or factors.get("operation") not in ("write", "mixed"):
+    if options.disk_cache == "leave" or factors.get("operation") not in _WRITING:
         return [None]
     return ["on", "off"] if options.disk_cache == "both" else [options.disk_cache]
 

@@ -1,0 +1,48 @@
+#!/bin/sh
+# Runs the creation of files once, as the factors say, and nothing else: whoever calls this measures
+# this window.
+trap 'echo $? >"$HOME/test-exit-status"' EXIT
+# shellcheck source=factors.sh
+. "$HOME/factors.sh"
+# shellcheck source=mpi.sh
+. "$HOME/mpi.sh"
+
+mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
+cd "$scratch" 2>/dev/null || refuse "$scratch: not there; run pre.sh with these factors first"
+
+set -- ranks="$processes" files="$files" rounds="$rounds" size="$size" fsync="$fsync" \
+	layout="$layout" directory="$scratch" calls="$output/calls.csv" eeio="$output/eeio.json"
+
+start() { # ARGUMENTS...
+	if [ "$mode" = mpi ]; then
+		# In a shell of its own, which mpirun replaces.
+		(launch "$processes" "$HOME/metadata-mpi" "$@")
+		return
+	fi
+	set -- "$HOME/metadata-fork" "$@"
+	# As launch does: with the energy of this node.
+	# shellcheck disable=SC2086 # words
+	[ -z "${EEIO_NODE_POWER:-}" ] || set -- eeio power node $EEIO_NODE_POWER -- "$@"
+	"$@"
+}
+
+run() {
+	start "$@" && return
+	status=$?
+	# The ranks of MPI cannot remove the files of those that died with them.
+	rm -rf "$scratch/eeio-metadata.files"
+	return "$status"
+}
+
+if [ -z "${LOG_FILE:-}" ]; then
+	run "$@"
+	exit
+fi
+run "$@" >"$output/stdout.txt" 2>"$output/stderr.txt"
+status=$?
+{
+	cat "$output/stdout.txt" "$output/stderr.txt"
+	awk '/^[a-z]+ rate: [0-9.]+ Files\/s$/ { printf "EEIO %s rate: %s Files/s\n", $1, $3 }' \
+		"$output/stdout.txt"
+} >>"$LOG_FILE"
+exit $status

@@ -1,0 +1,34 @@
+# How ranks are started, the same file in every MPI profile. Sourced after factors.sh.
+# shellcheck shell=sh disable=SC2154 # factors.sh has $tool and refuse
+
+launch() { # RANKS PROGRAM ARGUMENTS...: replaces this shell
+	ranks=$1
+	shift
+	# With EEIO_NODE_POWER="[--meter SPEC] DIR" one rank of each node records the node's energy.
+	# shellcheck disable=SC2086 # words
+	[ -z "${EEIO_NODE_POWER:-}" ] || set -- eeio power node $EEIO_NODE_POWER -- "$@"
+	# Inside a Slurm job its own launcher knows the nodes.
+	if [ -n "${SLURM_JOB_ID:-}" ] && command -v srun >/dev/null; then
+		exec srun --ntasks="$ranks" --kill-on-bad-exit=1 "$@"
+	fi
+	mpirun=${EEIO_MPIRUN:-mpirun}
+	command -v "$mpirun" >/dev/null ||
+		refuse "$mpirun is missing: install the packages openmpi-bin and libopenmpi-dev"
+	[ -z "${EEIO_HOSTFILE:-}" ] || [ -r "$EEIO_HOSTFILE" ] ||
+		refuse "EEIO_HOSTFILE=$EEIO_HOSTFILE: cannot be read"
+	case $("$mpirun" --version 2>/dev/null | head -n 1) in
+	*"Open MPI"* | *OpenRTE*)
+		# As root it refuses to start, and on one machine it counts cores as slots: neither
+		# protects anything here. A hostfile's slots are the user's word.
+		export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+		# Its own OMPIO ignores the hints that decide the size of collective requests.
+		export OMPI_MCA_io="${OMPI_MCA_io:-romio321}"
+		if [ -n "${EEIO_HOSTFILE:-}" ]; then
+			exec "$mpirun" --hostfile "$EEIO_HOSTFILE" --bind-to none -np "$ranks" \
+				-x HOME -x PATH -x OMPI_MCA_io "$@"
+		fi
+		exec "$mpirun" --oversubscribe --bind-to none -np "$ranks" "$@"
+		;;
+	esac
+	exec "$mpirun" ${EEIO_HOSTFILE:+-f "$EEIO_HOSTFILE"} -n "$ranks" "$@"
+}

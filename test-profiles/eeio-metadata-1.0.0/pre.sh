@@ -1,0 +1,19 @@
+#!/bin/sh
+# Outside the measured window: nothing but room, for bytes and for inodes. What a run that was killed
+# left is removed.
+# shellcheck disable=SC2015 # refuse leaves
+# shellcheck source=factors.sh
+. "$HOME/factors.sh"
+mkdir -p "$scratch" 2>/dev/null && cd "$scratch" && [ -w . ] ||
+	refuse "$scratch: cannot be written; give another directory"
+rm -rf eeio-metadata.*
+# An inode and an entry of a folder, and whole blocks of data.
+inodes=$((processes * files * rounds + processes * rounds + 2))
+needed=$((inodes * (512 + (size + 4095) / 4096 * 4096)))
+free=$(df -Pk . | awk 'NR == 2 { printf "%.0f", $4 * 1024 }')
+[ "$free" -gt "$needed" ] || refuse "$scratch: needs $needed bytes, $free are free"
+# A file system that makes inodes as it goes (btrfs) tells 0 of 0.
+free=$(df -Pi . | awk 'NR == 2 { print ($2 > 0 ? $4 : "any") }')
+[ "$free" = any ] || [ "$free" -gt "$inodes" ] || refuse "$scratch: needs $inodes inodes, $free are free"
+# So that the caller can see what lies behind the files.
+: >eeio-metadata.ready
