@@ -4,9 +4,15 @@ from pathlib import Path
 
 import jinja2
 
-from eeio_results.report import plots
+from eeio_results.report import journal_figures, plots
+from eeio_results.report.contents import contents
 from eeio_results.report.model import Report
-from eeio_results.report.tables import ESTIMATE, tables
+from eeio_results.report.tables import ESTIMATE
+
+_FIGURE_TITLES = {
+    "journal-throughput.svg": "Throughput, by variant of ext4 and frequency",
+    "journal-creation.svg": "File creation, by variant of ext4 and frequency",
+}
 
 
 def render(report: Report) -> str:
@@ -24,11 +30,14 @@ def render(report: Report) -> str:
         efficiency = plots.efficiency(report)
         if efficiency is not None:
             figures.append(efficiency)
+    figures += [
+        (_FIGURE_TITLES[name], svg) for name, svg in journal_figures.draw(report.cells).items()
+    ]
     return environment.get_template("page.html.j2").render(
         title=", ".join(campaign.name for campaign in report.campaigns),
         campaigns=report.campaigns,
         warnings=report.warnings,
-        tables=tables(report),
+        tables=contents(report),
         figures=figures,
         estimate=ESTIMATE,
     )

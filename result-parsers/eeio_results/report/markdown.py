@@ -1,7 +1,8 @@
 """The report as Markdown, for a repository or an issue."""
 
+from eeio_results.report.contents import contents
 from eeio_results.report.model import Report
-from eeio_results.report.tables import Table, tables
+from eeio_results.report.tables import Table
 
 
 def render(report: Report) -> str:
@@ -9,7 +10,7 @@ def render(report: Report) -> str:
     title = ", ".join(campaign.name for campaign in report.campaigns)
     parts = [f"# eeio report: {title}"]
     parts += [f"> **{warning}**" for warning in report.warnings]
-    parts += [render_table(table) for table in tables(report)]
+    parts += [render_table(table) for table in contents(report)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -7,17 +7,20 @@ from typing import Any
 from eeio_results.characterization import ContextRow, Row, characterize, context
 from eeio_results.record import SCHEMA_VERSION
 from eeio_results.store import Campaign
+from eeio_results.studies import chang2014
+from eeio_results.studies.chang2014 import Cell
 
 QUICK_WARNING = "QUICK: not a measurement. Runs this short check the set-up; publish `standard`."
 
 
 @dataclass(frozen=True)
 class Report:
-    """Campaigns and the rows made of them."""
+    """Campaigns and the rows made of them; `cells` are those of studies of the journal."""
 
     campaigns: tuple[Campaign, ...]
     rows: tuple[Row, ...]
     context: tuple[ContextRow, ...]
+    cells: tuple[Cell, ...] = ()
 
     @property
     def warnings(self) -> list[str]:
@@ -41,6 +44,7 @@ def build(campaigns: Sequence[Campaign]) -> Report:
         campaigns=tuple(campaigns),
         rows=tuple(row for campaign in campaigns for row in characterize(campaign)),
         context=tuple(row for campaign in campaigns for row in context(campaign)),
+        cells=tuple(cell for campaign in campaigns for cell in chang2014.cells(campaign)),
     )
 
 
@@ -66,4 +70,6 @@ def to_json(report: Report) -> dict[str, Any]:
         ],
         "characterization": [row.to_json() for row in report.rows],
         "context": [row.to_json() for row in report.context],
+        # Only studies of the journal have cells.
+        **({"cells": [cell.to_json() for cell in report.cells]} if report.cells else {}),
     }

@@ -75,8 +75,9 @@ def tool_words(experiment: Experiment) -> str:
         words.append(f"x{experiment.processes}")
     arguments = dict(experiment.arguments)
     words += [word for name, word in _TELLING.items() if arguments.get(name) == "on"]
-    if "subtype" in arguments:
-        words.append(arguments["subtype"])
+    words += [arguments[name] for name in ("subtype", "variant") if name in arguments]
+    if "frequency_hz" in arguments:
+        words.append(f"{int(arguments['frequency_hz']) / 1e9:g} GHz")
     return " ".join(words)
 
 

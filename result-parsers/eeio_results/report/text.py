@@ -1,13 +1,14 @@
 """Tables for a terminal: plain columns that also survive a pipe and a mail."""
 
+from eeio_results.report.contents import contents
 from eeio_results.report.model import Report
-from eeio_results.report.tables import Table, tables
+from eeio_results.report.tables import Table
 
 
 def render(report: Report) -> str:
     """The whole report as text."""
     parts = [f"*** {warning}" for warning in report.warnings]
-    parts += [render_table(table) for table in tables(report)]
+    parts += [render_table(table) for table in contents(report)]
     return "\n\n".join(parts) + "\n"
 
 

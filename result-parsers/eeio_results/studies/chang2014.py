@@ -20,6 +20,9 @@ BASELINE = "ext4"
 CHILDREN = "children_bytes_per_s"
 PARENT = "parent_bytes_per_s"
 CREATES = "creates_per_s"
+# A write of milliseconds under a meter of 10 readings a second: such an energy is no figure.
+_LARGEST_UNCERTAINTY = 0.5
+
 THE_FIGURE = {"write": CHILDREN, "create": CREATES}
 """Phase -> the figure the paper compares: IOzone's sum over its children, Metarates' rate."""
 
@@ -33,7 +36,7 @@ _METRICS = {
         for name in (
             "rate_eq9_per_s", "rate_eq10_per_s", "commits", "fast_commits", "blocked",
             "threads_not_blocked", "threads_fully_blocked", "threads_partly_blocked",
-            "threads_ended_inside", "model_ratio", "write_held_mean_s", "commit_wait_mean_s",
+            "threads_ended_inside", "write_held_mean_s", "commit_wait_mean_s",
             "threads_behind_a_commit", "until_durable_mean_s", "until_durable_max_s",
             "delayjc_held_mean_s",
         )
@@ -66,7 +69,9 @@ class Energy:
 @dataclass(frozen=True)
 class Cell:
     """One experiment, its valid repetitions summed up. `spreads` holds each figure that was
-    measured; a figure that is not in it has its reason in `reasons`. The ratios compare means:
+    measured; a figure that is not in it has its reason in `reasons`. `model_ratio` is the median:
+    a thread that is put aside between its clock and its first write, before the trace sees it,
+    throws single runs far out. The ratios compare means:
     to the same workload and variant at the lowest frequency, and on plain ext4 at the same
     frequency; None where that was not measured."""
 
@@ -80,6 +85,7 @@ class Cell:
     invalid_runs: int
     converged: bool | None
     spreads: dict[str, Spread]
+    model_ratio: float | None
     model_ratio_range: tuple[float, float] | None
     energy: tuple[Energy, ...] = ()
     reasons: dict[str, str] = field(default_factory=dict)
@@ -129,6 +135,7 @@ class Cell:
             "rsd": spread.rsd if spread else None,
             "half_width": spread.half_width if spread else None,
             **{name: self.mean(name) for name in _FIGURES},
+            "model_ratio": self.model_ratio,
             "model_ratio_range": list(self.model_ratio_range) if self.model_ratio_range else None,
             "speedup": self.speedup,
             "ratio_to_ext4": self.ratio_to_ext4,
@@ -200,6 +207,7 @@ def _cell(
         invalid_runs=len(runs) - len(phases),
         converged=None if half_width is None or main is None else main.is_within(half_width),
         spreads=spreads,
+        model_ratio=statistics.median(ratios) if ratios else None,
         model_ratio_range=(min(ratios), max(ratios)) if ratios else None,
         energy=_energy(phases),
         reasons=_reasons(campaign, runs, spreads, item),
@@ -240,6 +248,12 @@ def _energy(phases: Sequence[Phase]) -> tuple[Energy, ...]:
                     continue
                 reasons += reading.reasons
                 if not reading.valid or reading.energy_j is None or reading.power_w is None:
+                    continue
+                if (reading.uncertainty_j or 0.0) > _LARGEST_UNCERTAINTY * reading.energy_j:
+                    reasons.append(
+                        f"{meter} knows the energy of so short a phase to no better than "
+                        f"{_LARGEST_UNCERTAINTY:.0%}"
+                    )
                     continue
                 powers.append(reading.power_w)
                 joules.append(reading.energy_j)

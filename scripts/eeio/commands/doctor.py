@@ -165,7 +165,8 @@ def _filesystems() -> list[Finding]:
     known = Path("/proc/filesystems").read_text(encoding="ascii").split()
     packages = {"ext4": "e2fsprogs", "xfs": "xfsprogs", "btrfs": "btrfs-progs"}
     found = []
-    for name, command in image.MKFS.items():
+    for name, package in packages.items():
+        command = image.MKFS[name]
         there = shutil.which(command[0]) is not None
         loaded = name in known
         detail = f"{command[0]} {'found' if there else 'missing'}"
@@ -173,7 +174,7 @@ def _filesystems() -> list[Finding]:
         found.append(
             Finding(
                 "file system", name, there, detail, f"--filesystem {name}",
-                f"apt-get install {packages[name]}",
+                f"apt-get install {package}",
             )
         )  # fmt: skip
     return found

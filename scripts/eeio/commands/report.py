@@ -63,11 +63,12 @@ def _render_html(built: Report) -> str:
 
 def _write_plots(built: Report, folder: Path) -> None:
     with analysis():
-        from eeio_results.report import plots
+        from eeio_results.report import journal_figures, plots
     drawn = {"bandwidth.svg": plots.bandwidth(built)}
     efficiency = plots.efficiency(built)
     if efficiency is not None:
         drawn["efficiency.svg"] = efficiency[1]
+    drawn |= journal_figures.draw(built.cells)
     for name, svg in drawn.items():
         folder.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(svg, encoding="utf-8")

@@ -1,0 +1,10 @@
+"""What stands in a report, in order, the same for every format."""
+
+from eeio_results.report import journal
+from eeio_results.report.model import Report
+from eeio_results.report.tables import Table, tables
+
+
+def contents(report: Report) -> list[Table]:
+    """A study's own tables first, then the four levels and the rest."""
+    return [*journal.tables(report.cells), *tables(report)]
