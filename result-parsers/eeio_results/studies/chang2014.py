@@ -165,7 +165,11 @@ def spread_of(runs: Iterable[Run]) -> Spread:
 
 def _the_figure(run: Run) -> float | None:
     phase = measured_phase(run)
-    return None if phase is None else _read(phase, THE_FIGURE[phase.name])
+    if phase is None:
+        return None
+    found = _read(phase, THE_FIGURE[phase.name])
+    # One thread has no children.
+    return _read(phase, PARENT) if found is None else found
 
 
 def cells(campaign: Campaign) -> list[Cell]:

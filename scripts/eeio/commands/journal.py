@@ -17,7 +17,7 @@ from typing import Any
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RefusedError
 from eeio.journal import delayjc
 from eeio.journal.trace import JournalTrace, find_ext4, read_counters
-from eeio.target.undo import Entry, UndoJournal
+from eeio.target.undo import Entry, UndoJournal, start_ticks
 from eeio_results import journal_model
 from eeio_results.errors import EeioError
 from eeio_results.report.tables import Table, number
@@ -147,12 +147,15 @@ def _run(words: Sequence[str], arguments: argparse.Namespace) -> _Traced:
                 start_new_session=True,
                 stdout=sys.stderr if arguments.json else None,
             )
+            entry = Entry("process", str(process.pid), str(start_ticks(process.pid) or 0))
+            undo.add(entry)
             try:
                 exit_code = process.wait()
             except BaseException:
                 os.killpg(process.pid, signal.SIGTERM)
                 process.wait()
                 raise
+            undo.forget(entry)
             trace.unfollow()
         after = read_counters(target)
         delays = asdict(delayjc.read_counters(state)) if arguments.delayjc else None

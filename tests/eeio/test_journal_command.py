@@ -1,0 +1,211 @@
+"""`eeio journal` on file systems of the test's own, and what it refuses."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.conftest import Eeio
+
+from eeio.journal import delayjc
+from eeio.journal.trace import JournalTrace, find_ext4, read_counters
+from eeio.target.undo import UndoJournal
+from eeio_results.errors import EeioError
+
+pytestmark = pytest.mark.root
+
+INSTANCES = Path("/sys/kernel/tracing/instances")
+
+# Eight threads, a file each: four writes of 4 KiB, fsync.
+WRITERS = """
+import os, sys, threading
+gate = threading.Barrier(8)
+def work(number):
+    gate.wait()
+    fd = os.open(f"{sys.argv[1]}/f{number}", os.O_CREAT | os.O_WRONLY)
+    for _ in range(4):
+        os.write(fd, bytes(4096))
+    os.fsync(fd)
+    os.close(fd)
+threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+"""
+
+
+def _mounted(folder: Path, *mkfs: str) -> Iterator[Path]:
+    image = folder / "disk.img"
+    with image.open("wb") as file:
+        file.truncate(64 << 20)
+    made = subprocess.run([*mkfs, str(image)], capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        pytest.skip(f"{mkfs[0]}: {made.stderr.strip()}")
+    directory = folder / "mnt"
+    directory.mkdir()
+    done = subprocess.run(
+        ["mount", "-o", "loop", str(image), str(directory)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        pytest.skip(f"no loop mount: {done.stderr.strip()}")
+    try:
+        yield directory
+    finally:
+        subprocess.run(["umount", str(directory)], check=True)
+
+
+@pytest.fixture
+def ext4(tmp_path: Path) -> Iterator[Path]:
+    yield from _mounted(tmp_path, "mkfs.ext4", "-q", "-F")
+
+
+@pytest.fixture
+def traced(ext4: Path) -> Path:
+    """ext4 whose journal can be traced on this machine."""
+    undo = UndoJournal(ext4.parent / "undo.json")
+    try:
+        with JournalTrace(find_ext4(ext4), ext4.parent / "try.gz", undo):
+            pass
+    except EeioError as error:
+        pytest.skip(str(error))
+    finally:
+        undo.undo_all()
+    return ext4
+
+
+def _journal(eeio: Eeio, directory: Path, *words: str) -> dict[str, object]:
+    done = eeio(
+        "journal", "--json", "--directory", str(directory), "-o", str(directory.parent / "out"),
+        *words, "--", sys.executable, "-c", WRITERS, str(directory),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    body: dict[str, object] = json.loads(done.stdout)
+    return body
+
+
+def test_a_program_s_writes_and_commits(traced: Path, eeio: Eeio) -> None:
+    body = _journal(eeio, traced)
+    metrics = body["metrics"]
+    assert isinstance(metrics, dict)
+    assert body["overruns"] == 0 and body["reason"] is None
+    assert metrics["threads"] == 8
+    assert metrics["commits"] >= 1
+    # jbd2 counts for itself; a commit of the mount itself may fall into its count.
+    assert isinstance(body["commits"], list)
+    assert len(body["commits"]) <= int(str(body["jbd2_transactions"])) <= len(body["commits"]) + 1
+    syncs = body["syncs"]
+    assert isinstance(syncs, list) and len(syncs) == 8
+    assert {sync["commit"] for sync in syncs} <= {c["transaction"] for c in body["commits"]} | {
+        None
+    }
+    assert not list(INSTANCES.glob("eeio-*"))
+
+
+def test_delayed_commits_are_counted(traced: Path, eeio: Eeio) -> None:
+    if delayjc.find_library() is None:
+        pytest.skip("libdelayjc.so is not compiled (scripts/setup, with a C compiler)")
+    body = _journal(eeio, traced, "--delayjc", "--window", "50")
+    delays = body["delayjc"]
+    assert isinstance(delays, dict)
+    (device,) = delays["devices"]
+    assert device["calls"] == device["finished"] == 8
+    # All that arrive within 50 ms of each other are let go together.
+    assert device["windows"] + device["resets"] + device["joins_at_maximum"] == 8
+    assert not list(Path("/dev/shm").glob("eeio-delayjc-*"))
+
+
+def test_without_a_journal_there_are_no_commits(tmp_path: Path, eeio: Eeio) -> None:
+    for directory in _mounted(tmp_path, "mkfs.ext4", "-q", "-F", "-O", "^has_journal"):
+        assert find_ext4(directory).journal_task is None
+        assert read_counters(find_ext4(directory)) is None
+        body = _journal(eeio, directory)
+        metrics = body["metrics"]
+        assert isinstance(metrics, dict)
+        assert (metrics["threads"], metrics["commits"]) == (8, 0)
+        assert body["jbd2_transactions"] is None
+
+
+def test_an_external_journal_is_traced_all_the_same(tmp_path: Path, eeio: Eeio) -> None:
+    outside = tmp_path / "journal.img"
+    with outside.open("wb") as file:
+        file.truncate(16 << 20)
+    subprocess.run(["mke2fs", "-q", "-F", "-O", "journal_dev", str(outside)], check=True)
+    loop = subprocess.run(
+        ["losetup", "--find", "--show", str(outside)], capture_output=True, text=True, check=False
+    )
+    if loop.returncode != 0:
+        pytest.skip(f"no loop device: {loop.stderr.strip()}")
+    node = loop.stdout.strip()
+    try:
+        for directory in _mounted(tmp_path, "mkfs.ext4", "-q", "-F", "-J", f"device={node}"):
+            body = _journal(eeio, directory)
+            metrics = body["metrics"]
+            assert isinstance(metrics, dict)
+            assert metrics["commits"] >= 1
+            # jbd2 names the journal after the other device: no cross-check is claimed.
+            assert body["jbd2_transactions"] is None
+    finally:
+        subprocess.run(["losetup", "--detach", node], check=True)
+
+
+def test_another_file_system_is_refused(eeio: Eeio) -> None:
+    done = eeio("journal", "--directory", "/dev/shm", "--", "true")
+    assert done.returncode == 2
+    assert "not on ext4 but on tmpfs" in done.stderr
+
+
+def test_a_static_program_is_refused_for_delayjc(ext4: Path, eeio: Eeio) -> None:
+    if delayjc.find_library() is None:
+        pytest.skip("libdelayjc.so is not compiled (scripts/setup, with a C compiler)")
+    program = ext4.parent / "static"
+    built = subprocess.run(
+        ["cc", "-static", "-o", str(program), "-x", "c", "-"], input="int main(void){return 0;}",
+        text=True, capture_output=True, check=False,
+    )  # fmt: skip
+    if built.returncode != 0:
+        pytest.skip(f"no static C library: {built.stderr.strip()[-200:]}")
+    done = eeio(
+        "journal", "--delayjc", "--directory", str(ext4), "-o", str(ext4.parent / "o"),
+        "--", str(program),
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "statically linked" in done.stderr
+
+
+def test_a_failing_program_leaves_no_instance(traced: Path, eeio: Eeio) -> None:
+    done = eeio(
+        "journal", "--directory", str(traced), "-o", str(traced.parent / "o"), "--", "false"
+    )
+    assert done.returncode == 1
+    assert "no traced task called fsync" in done.stdout
+    assert not list(INSTANCES.glob("eeio-*"))
+
+
+def test_a_killed_trace_is_taken_away_by_restore(traced: Path, eeio: Eeio, home: Path) -> None:
+    """The child says when it is at work; its tracer is then killed without mercy."""
+    fifo = home / "fifo"
+    subprocess.run(["mkfifo", str(fifo)], check=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "eeio", "journal", "--directory", str(traced), "-o",
+         str(home / "out"), "--", "sh", "-c", f"echo up >{fifo}; exec sleep 60"],
+        start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        assert fifo.read_text() == "up\n"
+        assert list(INSTANCES.glob(f"eeio-{process.pid}-*"))
+    finally:
+        process.kill()
+        process.wait()
+        done = eeio("restore")
+    assert done.returncode == 0, done.stderr
+    assert "end process group" in done.stdout + done.stderr
+    assert not list(INSTANCES.glob("eeio-*"))
+
+
+def test_a_stored_trace_is_read_again(eeio: Eeio) -> None:
+    data = Path(__file__).parents[1] / "data/journal/6.18/iozone-64-ext4/journal.gz"
+    done = eeio("journal", "--read", str(data))
+    assert done.returncode == 0
+    assert "threads that ended inside the commit" in done.stdout
