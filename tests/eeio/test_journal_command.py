@@ -1,8 +1,10 @@
 """`eeio journal` on file systems of the test's own, and what it refuses."""
 
 import json
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -195,6 +197,10 @@ def test_a_killed_trace_is_taken_away_by_restore(traced: Path, eeio: Eeio, home:
     try:
         assert fifo.read_text() == "up\n"
         assert list(INSTANCES.glob(f"eeio-{process.pid}-*"))
+        (noted,) = (home / "state/eeio/undo").glob(f"{process.pid}-*.json")
+        deadline_s = time.monotonic() + 20
+        while '"process"' not in noted.read_text() and time.monotonic() < deadline_s:
+            os.sched_yield()
     finally:
         process.kill()
         process.wait()
