@@ -13,6 +13,7 @@ from eeio.commands import (
     doctor,
     exporting,
     figures,
+    frequency,
     guideline,
     importing,
     install,
@@ -55,7 +56,7 @@ def parser() -> argparse.ArgumentParser:
     subparsers = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     commands = (
         run, plan, report, compare, figures, guideline, reference, replicate, exporting, importing,
-        listing, trace, journal, states, install, restore, doctor, power,
+        listing, trace, journal, states, frequency, install, restore, doctor, power,
     )  # fmt: skip
     for command in (*commands, completion):
         command.add_parser(subparsers)

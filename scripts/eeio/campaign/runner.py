@@ -3,7 +3,6 @@
 import errno
 import os
 import shutil
-import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -11,7 +10,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
 
 from eeio import environment
 from eeio.campaign import plan as plans
@@ -21,9 +19,9 @@ from eeio.campaign.places import Place, Places, raw_device
 from eeio.campaign.plan import Plan, PlannedExperiment, PlannedRun
 from eeio.campaign.progress import Progress, format_duration
 from eeio.campaign.watch import JournalWatch
-from eeio.errors import InterruptedCampaignError
 from eeio.power import PowerMonitor, PowerSource, open_source
 from eeio.profiles import profile as profiles
+from eeio.signals import signals_raise
 from eeio.target import caches, counters, frequency, write_cache
 from eeio.target import device as devices
 from eeio.target.filesystem import backing_device
@@ -72,7 +70,7 @@ def execute(plan: Plan, store: Store) -> Outcome:
     done = store.done_indices()
     left = [run for run in plan.runs if run.order_index not in done]
     journal = UndoJournal()
-    with _signals_raise(store.folder.name):
+    with signals_raise(f"every finished run is stored, `eeio resume {store.folder.name}` goes on"):
         places = Places(plan, store.folder, journal)
         try:
             _Campaign(plan, store, journal, places).run(left)
@@ -94,28 +92,6 @@ def execute(plan: Plan, store: Store) -> Outcome:
 def _outcome(store: Store) -> Outcome:
     runs = load(store.folder).runs
     return Outcome(len(runs), sum(not run.valid for run in runs))
-
-
-@contextmanager
-def _signals_raise(name: str) -> Iterator[None]:
-    """SIGINT and SIGTERM end the campaign through its `finally` clauses, once."""
-
-    def handler(signum: int, frame: FrameType | None) -> None:
-        # A second Ctrl-C must not stop the putting-back.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        raise InterruptedCampaignError(
-            signum,
-            f"stopped by {signal.Signals(signum).name}; every finished run is stored, "
-            f"`eeio resume {name}` goes on",
-        )
-
-    before = {s: signal.signal(s, handler) for s in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for signum, old in before.items():
-            signal.signal(signum, old)
 
 
 @contextmanager
@@ -271,13 +247,14 @@ class _Campaign:
         place = self._places.get(experiment.place)
         on_raw_device = experiment.experiment.target == "device"
         device = self._raw_device if on_raw_device else place.device
+        # What is noted here stays to the campaign's end, not to that of the run.
+        reached = self._set_frequency(experiment)
         settings = len(self._journal.entries)
         try:
             if experiment.experiment.cache.disk is not None:
                 if device is None:
                     raise EeioError(f"write cache cannot be switched: {place.device_reason}")
                 write_cache.switch(device, experiment.experiment.cache.disk, self._journal)
-            reached = self._set_frequency(experiment)
             prepared = self._prepare(planned, place, raw)
             before = counters.read_counters(device) if device else None
             with JournalWatch(
@@ -346,7 +323,7 @@ class _Campaign:
         root = self._plan.options.frequency_root
         frequency.prepare(self._journal, root)
         frequency.set_frequency(planned.frequency_hz, self._journal, root)
-        return (frequency.achieved(planned.frequency_hz, root).words,)
+        return (frequency.verify(planned.frequency_hz, root).words,)
 
     def _invoke(
         self,

@@ -11,8 +11,9 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ class Entry:
     def words(self) -> str:
         """For the user: what putting it back means."""
         return {
-            "setting": f"set {self.subject} back to {self.value!r}",
+            "setting": f"set {self.subject} back to {self.value.strip()!r}",
             "command": f"run {self.value} for {self.subject}",
             "mount": f"unmount {self.subject}",
             "loop": f"detach {self.subject}",
@@ -63,12 +64,27 @@ class UndoJournal:
 
     def add(self, entry: Entry) -> None:
         """Notes `entry` on disk; the caller then makes the change."""
-        self._entries.append(entry)
-        self._write()
+        self.add_all([entry])
+
+    def add_all(self, entries: Iterable[Entry]) -> None:
+        """Notes several with one write to disk; the caller then makes the changes.
+
+        An undo may come before any of them: it puts back what was not changed too.
+        """
+        new = list(entries)
+        if new:
+            self._entries += new
+            self._write()
 
     def forget(self, entry: Entry) -> None:
         """The thing is gone by itself (a process that ended)."""
-        self._entries.remove(entry)
+        self._forget_all([entry])
+
+    def _forget_all(self, entries: Iterable[Entry]) -> None:
+        """The newest where some are the same: an older one is still to come."""
+        for entry in entries:
+            newest = len(self._entries) - 1 - self._entries[::-1].index(entry)
+            del self._entries[newest]
         self._write()
 
     def undo(self, entry: Entry) -> None:
@@ -78,12 +94,35 @@ class UndoJournal:
 
     def undo_all(self) -> list[str]:
         """Puts everything back, newest first; returns what could not be, and keeps that."""
-        failures = []
-        for entry in reversed(self.entries):
-            try:
-                self.undo(entry)
-            except (OSError, EeioError, subprocess.SubprocessError) as error:
-                failures.append(f"{entry.words}: {error}")
+        failures: list[str] = []
+        stuck: set[str] = set()
+        for are_settings, group in groupby(
+            reversed(self.entries), key=lambda entry: entry.kind == "setting"
+        ):
+            entries = list(group)
+            # Settings may be put back twice, so one write to disk after all of them will do:
+            # whatever comes in between, they stand in the journal until then.
+            for some in [entries] if are_settings else [[entry] for entry in entries]:
+                failures += self._undo_some(some, stuck)
+        if not self._entries:
+            self._write()  # once more: a signal may have come just before the file was deleted
+        return failures
+
+    def _undo_some(self, entries: list[Entry], stuck: set[str]) -> list[str]:
+        failures, done = [], []
+        try:
+            for entry in entries:
+                if entry.subject in stuck:
+                    continue  # else the next try would end with the newer entry's value
+                try:
+                    _PUT_BACK[entry.kind](entry)
+                    done.append(entry)
+                except (OSError, EeioError, subprocess.SubprocessError) as error:
+                    failures.append(f"{entry.words}: {error}")
+                    stuck.add(entry.subject)
+        finally:
+            if done:
+                self._forget_all(done)
         return failures
 
     @contextlib.contextmanager
