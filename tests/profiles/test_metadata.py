@@ -162,6 +162,10 @@ def test_every_figure_follows_from_the_calls(
         assert metrics["operations"] == operations
         assert metrics["span_s"] == near(sum(spans))
         assert metrics["operations_per_s"] == near(operations / metrics["span_s"])
+        first = [[c.start_s for c in found if c.file == 0 and c.name == KINDS[phase["name"]][0]]
+                 for found in rounds_of]  # fmt: skip
+        apart_s = sum(max(starts) - min(starts) for starts in first) / rounds
+        assert metrics["start_apart_mean_s"] == near(apart_s)
         bytes_moved = operations * int((re.findall(r"size=(\d+)", more) or ["0"])[0])
         if phase["name"] == "create" and bytes_moved:
             assert phase["bytes_moved"] == bytes_moved
