@@ -265,7 +265,8 @@ def _pairs(text: str) -> dict[str, str]:
 def pts_words(profile: Path) -> dict[str, str]:
     """Phase -> what PTS appends to the description of its bandwidth, from a profile's folder.
 
-    `EEIO random read bandwidth: ...` is the bandwidth of the phase `random read`.
+    `EEIO random read bandwidth: ...` is the bandwidth of the phase `random read`. What the children
+    of IOzone's processes add up to is no phase: its bandwidth is what their parent saw.
     """
     path = profile / "results-definition.xml"
     try:
@@ -275,7 +276,7 @@ def pts_words(profile: Path) -> dict[str, str]:
     words = {}
     for parser in root.find("ResultsParser"):
         match = re.fullmatch(r"EEIO (.+) bandwidth: #_RESULT_# MB/s", parser.of("OutputTemplate"))
-        if match:
+        if match and not match[1].endswith(" children"):
             words[match[1]] = parser.of("AppendToArgumentsDescription")
     return words
 

@@ -10,8 +10,10 @@ mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
 cd "$scratch" 2>/dev/null || refuse "$scratch: not there; run pre.sh with these factors first"
 [ "$test" = 0 ] || is_ready || refuse "$scratch: no prefilled file for these factors; run pre.sh with them first"
 
-# -+n: no second pass; -w: keep the files; -e: a write ends when its data are flushed.
-set -- -i "$test" -+n -w -e -s $((share_bytes / 1024))k -r $((request_bytes / 1024))k
+# -+n: no second pass; -w: keep the files.
+set -- -i "$test" -+n -w -s $((share_bytes / 1024))k -r $((request_bytes / 1024))k
+# -e: a write ends when its data are flushed. Without it IOzone flushes after it has taken the time.
+[ "$flush" = off ] || set -- "$@" -e
 [ "$buffer" = on ] || set -- "$@" -I
 [ "$test" != 5 ] || set -- "$@" -j "$stride"
 if [ "$processes" = 1 ]; then
@@ -27,7 +29,8 @@ if [ -z "${LOG_FILE:-}" ]; then
 fi
 "$iozone" "$@" >"$output/stdout.txt" 2>"$output/stderr.txt"
 status=$?
-# One row with a column a test (found by where it ends), or a block a test with -t.
+# One row with a column a test (found by where it ends), or a block a test with -t, which has the
+# sum of what each child saw and what their parent saw of all.
 {
 	cat "$output/stdout.txt" "$output/stderr.txt"
 	awk 'function say(what, rate) { if (rate > 0) printf "EEIO %s bandwidth: %.3f MB/s\n", what, rate * 1.024e-3 }
@@ -35,8 +38,10 @@ status=$?
 	row && NF > 2 { say("write", column(33)); say("read", column(51)); say("random read", column(69))
 		say("random write", column(78)); say("strided read", column(107)) }
 	{ row = /^ +kB +reclen / }
-	/Parent sees throughput/ { what = /random readers/ ? "random read" : /random writers/ ? "random write" : \
-		/stride readers/ ? "strided read" : /readers/ ? "read" : "write"
+	/(Parent|Children) sees? throughput/ {
+		what = /random readers/ ? "random read" : /random writers/ ? "random write" : \
+			/stride readers/ ? "strided read" : /readers/ ? "read" : "write"
+		if (/Children/) what = what " children"
 		sub(/.*= */, ""); say(what, $1) }' "$output/stdout.txt"
 } >>"$LOG_FILE"
 exit $status

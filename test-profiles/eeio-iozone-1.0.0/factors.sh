@@ -5,7 +5,7 @@ tool=eeio-iozone preset=${EEIO_PRESET:-standard}
 . "$HOME/words.sh"
 
 level=filesystem operation=read spatiality=sequential request_size=4m buffer=off processes=1
-stride=17 file_size=''
+stride=17 file_size='' flush=on
 for word; do
 	value=${word#*=}
 	case $word in
@@ -16,9 +16,10 @@ for word; do
 	buffer=*) one_of buffer "$value" "on off" && buffer=$value ;;
 	processes=*) number processes "$value" 1 256 && processes=$value ;;
 	file_size=*) file_size=$value ;;
+	flush=*) one_of flush "$value" "on off" && flush=$value ;;
 	stride=*) number stride "$value" 2 1024 && stride=$value ;;
 	*) refuse "unknown factor '$word': known are level operation spatiality request_size buffer" \
-		"processes file_size stride" ;;
+		"processes file_size stride flush" ;;
 	esac
 done
 
@@ -32,12 +33,13 @@ sequential-*) refuse "operation=$operation: IOzone's sequential tests are operat
 random-*) refuse "operation=$operation: IOzone's random test reads, then writes: give operation=mixed" ;;
 *) refuse "operation=$operation: IOzone's strided test is operation=read" ;;
 esac
+[ "$flush" = on ] || [ "$operation" != read ] || refuse "flush=off: a read flushes nothing; leave it out"
 
 file_size=${file_size:-$(preset_value file_size)}
 [ -n "$file_size" ] || refuse "EEIO_PRESET=$preset: not in $HOME/presets.conf"
 bytes request_size "$request_size" && request_bytes=$bytes
-[ "$request_bytes" -ge 4096 ] && [ "$request_bytes" -le 8388608 ] && [ $((request_bytes % 4096)) = 0 ] ||
-	refuse "request_size=$request_size: give a multiple of 4k from 4k to 8m"
+[ "$request_bytes" -ge 4096 ] && [ "$request_bytes" -le 16777216 ] && [ $((request_bytes % 4096)) = 0 ] ||
+	refuse "request_size=$request_size: give a multiple of 4k from 4k to 16m"
 bytes file_size "$file_size"
 # file_size is the sum over the processes; each has a file of its own.
 share_bytes=$((bytes / processes))

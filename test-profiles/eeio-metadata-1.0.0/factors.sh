@@ -27,8 +27,9 @@ files=${files:-$(preset_value files)}
 rounds=${rounds:-$(preset_value rounds)}
 [ -n "$files" ] && [ -n "$rounds" ] || refuse "EEIO_PRESET=$preset: not in $HOME/presets.conf"
 if [ "$size" != 0 ]; then
-	bytes size "$size" && size=$bytes
-	[ "$size" -le 1073741824 ] || refuse "size=$size: give at most 1g"
+	bytes size "$size"
+	[ "$bytes" -le 1073741824 ] || refuse "size=$size: give at most 1g"
+	size=$bytes
 fi
 
 # auto is what install.sh found, and tool.conf says: one machine never changes between the two.

@@ -15,13 +15,13 @@ cp "$profile/words.sh" "$profile/factors.sh" "$profile/mpi.sh" "$profile/presets
 	"$profile/metadata.c" . &&
 	cp "$profile/eeio-metadata.sh" eeio-metadata && chmod +x eeio-metadata ||
 	finish 1 "$HOME: the profile's files could not be copied there"
-rm -f metadata-fork metadata-mpi
 command -v cc >/dev/null || finish 1 "a C compiler is missing: install the packages gcc and libc6-dev"
 flags="-std=c11 -O2 -Wall -Wextra -Werror -pthread"
 # shellcheck disable=SC2086 # words
 cc $flags -o metadata-fork metadata.c >build.log 2>&1 ||
 	finish 1 "it does not compile here: see $HOME/build.log"
 mode=fork compiler=cc
+rm -f metadata-mpi # of an MPI that may be gone
 if command -v mpicc >/dev/null && command -v "${EEIO_MPIRUN:-mpirun}" >/dev/null; then
 	# shellcheck disable=SC2086 # words
 	mpicc -DWITH_MPI $flags -o metadata-mpi metadata.c >>build.log 2>&1 ||

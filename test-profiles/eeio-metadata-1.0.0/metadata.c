@@ -25,10 +25,10 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <pthread.h>
 #ifdef WITH_MPI
 #include <mpi.h>
 #else
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -37,7 +37,9 @@
 
 #define VERSION "1.0.0"
 #define NS 1000000000LL
-#define LEAD_NS 200000 /* how far ahead the common start lies */
+/* How far ahead the common start lies: time for every rank to be told of it. */
+#define LEAD_NS 200000
+#define LEAD_NS_A_RANK 20000
 #define MOST_RANKS 256
 #define TREE "eeio-metadata.files"
 
@@ -65,9 +67,15 @@ struct record {
 	int64_t start_ns[CALLS], end_ns[CALLS];
 };
 
+/* Where the ranks of one host meet, in memory that they share. Who waits here sleeps. */
+struct meeting {
+	pthread_barrier_t barrier;
+	int64_t clocks_ns[MOST_RANKS];
+};
+static struct meeting *meeting;
+
 struct world {
 	int rank, ranks;
-	bool one_host;
 	struct record *records; /* of this rank, by round and file */
 	int64_t *stamps;	/* of rank 0, start and end of each round, for ranks on several hosts */
 	char *data;		/* what is written into a file */
@@ -75,9 +83,8 @@ struct world {
 
 #ifndef WITH_MPI
 struct shared {
-	pthread_barrier_t barrier;
+	struct meeting meeting;
 	atomic_bool told; /* one rank has said what is wrong */
-	int64_t clocks_ns[MOST_RANKS];
 	pid_t pids[MOST_RANKS];
 	struct record records[];
 };
@@ -226,13 +233,24 @@ static void check_memory(const struct options *o, int ranks)
 
 /* --- the ranks, one after the other or at once ----------------------------------------------- */
 
+static void make_meeting(int ranks)
+{
+	pthread_barrierattr_t attributes;
+	pthread_barrierattr_init(&attributes);
+	pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+	pthread_barrier_init(&meeting->barrier, &attributes, (unsigned)ranks);
+	pthread_barrierattr_destroy(&attributes);
+}
+
 static void barrier(void)
 {
 #ifdef WITH_MPI
-	MPI_Barrier(MPI_COMM_WORLD);
-#else
-	pthread_barrier_wait(&shared->barrier);
+	if (!meeting) {
+		MPI_Barrier(MPI_COMM_WORLD);
+		return;
+	}
 #endif
+	pthread_barrier_wait(&meeting->barrier);
 }
 
 /* All ranks leave this at one instant. Clocks of several hosts cannot agree on one. */
@@ -240,19 +258,14 @@ static void meet(const struct world *w)
 {
 	int64_t start_ns = 0;
 	barrier();
-	if (!w->one_host)
+	if (!meeting)
 		return;
-#ifdef WITH_MPI
-	int64_t clock_ns = now_ns();
-	MPI_Allreduce(&clock_ns, &start_ns, 1, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD);
-#else
-	shared->clocks_ns[w->rank] = now_ns();
+	meeting->clocks_ns[w->rank] = now_ns();
 	barrier();
 	for (int i = 0; i < w->ranks; i++)
-		if (shared->clocks_ns[i] > start_ns)
-			start_ns = shared->clocks_ns[i];
-#endif
-	wait_until(start_ns + LEAD_NS);
+		if (meeting->clocks_ns[i] > start_ns)
+			start_ns = meeting->clocks_ns[i];
+	wait_until(start_ns + LEAD_NS + w->ranks * LEAD_NS_A_RANK);
 }
 
 /* --- what is measured -------------------------------------------------------------------------- */
@@ -395,6 +408,7 @@ struct all { /* what rank 0, or the process that forked the ranks, knows in the 
 
 struct span {
 	int64_t start_ns, end_ns;
+	int64_t last_start_ns; /* of the rank that began last */
 };
 
 struct sums {
@@ -406,15 +420,17 @@ static struct span span_of(const struct options *o, const struct all *a, int kin
 {
 	if (!a->one_host) {
 		const int64_t *stamp = a->stamps + 2 * (kind * o->rounds + round);
-		return (struct span){stamp[0], stamp[1]};
+		return (struct span){stamp[0], stamp[1], 0};
 	}
-	struct span span = {INT64_MAX, 0};
+	struct span span = {INT64_MAX, 0, 0};
 	for (int rank = 0; rank < a->ranks; rank++)
 		for (int64_t n = 0; n < o->files; n++) {
 			const struct record *r =
 				&a->records[(rank * o->rounds + round) * o->files + n];
 			if (r->start_ns[kinds[kind].first] < span.start_ns)
 				span.start_ns = r->start_ns[kinds[kind].first];
+			if (!n && r->start_ns[kinds[kind].first] > span.last_start_ns)
+				span.last_start_ns = r->start_ns[kinds[kind].first];
 			if (r->end_ns[kinds[kind].last] > span.end_ns)
 				span.end_ns = r->end_ns[kinds[kind].last];
 		}
@@ -521,13 +537,14 @@ static void write_call_metrics(FILE *f, const struct all *a, int64_t records, en
 static void write_notes(FILE *f, const struct options *o, const struct all *a)
 {
 #ifdef WITH_MPI
-	fprintf(f, "\"mode: MPI; a rank that waits for others may keep its processor busy\"");
+	fprintf(f, "\"mode: MPI\"");
 #else
-	fprintf(f, "\"mode: fork; a process that waits for others sleeps\"");
+	fprintf(f, "\"mode: fork\"");
 #endif
 	if (!a->one_host)
 		fprintf(f, ",\n  \"ranks on several hosts: they start after a barrier without a common "
-			   "instant, and spans are rank 0's from barrier to barrier\"");
+			   "instant, and spans are rank 0's from barrier to barrier; a rank that waits "
+			   "for others may keep its processor busy\"");
 	if (!o->fsync)
 		fprintf(f, ",\n  \"fsync=off: equation (10) has no value, and what the device does for "
 			   "the files may come after the phase\"");
@@ -537,7 +554,7 @@ static void write_notes(FILE *f, const struct options *o, const struct all *a)
 
 /* The form that eeio reads of every workload of its own. */
 static void write_eeio(const struct options *o, const struct all *a, const struct sums *sums,
-		       const double *seconds, const struct span *windows)
+		       const double *seconds, const double *apart_s, const struct span *windows)
 {
 	int64_t records = a->ranks * records_of_a_rank(o);
 	int64_t *ns = malloc((size_t)records * sizeof *ns);
@@ -561,6 +578,8 @@ static void write_eeio(const struct options *o, const struct all *a, const struc
 		fprintf(f, "   \"metrics\": {\"operations\": %" PRId64 ", \"operations_per_s\": %.12g, "
 			   "\"span_s\": %.9f",
 			records, (double)records / seconds[kind], seconds[kind]);
+		if (a->one_host)
+			fprintf(f, ", \"start_apart_mean_s\": %.9f", apart_s[kind] / (double)o->rounds);
 		if (kind == CREATE)
 			fprintf(f, ", \"rate_eq9_per_s\": %.12g", equation_9(sums));
 		if (kind == CREATE && o->fsync)
@@ -579,7 +598,7 @@ static void write_eeio(const struct options *o, const struct all *a, const struc
 /* A line of JSON for each round, then a line for each kind: all its calls over its rounds' spans. */
 static void report(const struct options *o, const struct all *a)
 {
-	double seconds[KINDS] = {0};
+	double seconds[KINDS] = {0}, apart_s[KINDS] = {0};
 	struct span windows[KINDS];
 	int64_t a_round = a->ranks * o->files;
 	for (int64_t round = 0; round < o->rounds; round++) {
@@ -591,6 +610,7 @@ static void report(const struct options *o, const struct all *a)
 				windows[kind].start_ns = span.start_ns;
 			windows[kind].end_ns = span.end_ns;
 			seconds[kind] += s;
+			apart_s[kind] += (double)(span.last_start_ns - span.start_ns) / 1e9;
 			printf(", \"%s\": {\"operations\": %" PRId64 ", \"start_monotonic_s\": ",
 			       kinds[kind].name, a_round);
 			put_time(stdout, span.start_ns);
@@ -613,7 +633,7 @@ static void report(const struct options *o, const struct all *a)
 	if (o->calls)
 		write_calls(o, a);
 	if (o->eeio)
-		write_eeio(o, a, &sums, seconds, windows);
+		write_eeio(o, a, &sums, seconds, apart_s, windows);
 	if (fflush(stdout))
 		fail("the result was not written whole: %s", strerror(errno));
 }
@@ -622,15 +642,26 @@ static void report(const struct options *o, const struct all *a)
 
 #ifdef WITH_MPI
 
-static bool on_one_host(int ranks)
+/* Shared memory to meet in, where all ranks run on one host. */
+static void find_meeting(const struct world *w, MPI_Win *window)
 {
 	MPI_Comm here;
-	int near, least;
+	MPI_Aint bytes;
+	int near, least, unit;
 	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
 	MPI_Comm_size(here, &near);
-	MPI_Comm_free(&here);
 	MPI_Allreduce(&near, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-	return least == ranks;
+	*window = MPI_WIN_NULL;
+	if (least == w->ranks) {
+		struct meeting *mine;
+		MPI_Win_allocate_shared(w->rank ? 0 : (MPI_Aint)sizeof *mine, 1, MPI_INFO_NULL, here,
+					&mine, window);
+		MPI_Win_shared_query(*window, 0, &bytes, &unit, &meeting);
+		if (!w->rank)
+			make_meeting(w->ranks);
+		MPI_Barrier(here);
+	}
+	MPI_Comm_free(&here);
 }
 
 int main(int count, char **words)
@@ -649,7 +680,8 @@ int main(int count, char **words)
 	if (w.ranks > MOST_RANKS)
 		refuse("%d ranks: give at most %d", w.ranks, MOST_RANKS);
 	check_memory(&o, w.ranks);
-	w.one_host = on_one_host(w.ranks);
+	MPI_Win window;
+	find_meeting(&w, &window);
 	size_t mine = (size_t)records_of_a_rank(&o);
 	struct record *records = NULL;
 	int32_t pid = (int32_t)getpid(), pids[MOST_RANKS];
@@ -677,11 +709,15 @@ int main(int count, char **words)
 			fail("%s: it cannot be removed: %s", tree, strerror(error));
 		for (int i = 0; i < w.ranks; i++)
 			all_pids[i] = pids[i];
-		report(&o, &(struct all){w.ranks, w.one_host, records, all_pids, w.stamps});
+		report(&o, &(struct all){w.ranks, meeting != NULL, records, all_pids, w.stamps});
 	}
 	free(w.stamps);
 	free(w.records);
 	free(records);
+	/* Nobody may still be in the barrier that lies there. */
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (window != MPI_WIN_NULL)
+		MPI_Win_free(&window);
 	MPI_Finalize();
 	return 0;
 }
@@ -701,7 +737,7 @@ static void end_ranks(int ranks)
 __attribute__((noreturn)) static void be_rank(const struct options *o, int rank, pid_t parent,
 					      const sigset_t *before)
 {
-	struct world w = {.rank = rank, .ranks = (int)o->ranks, .one_host = true};
+	struct world w = {.rank = rank, .ranks = (int)o->ranks};
 	child = true;
 	my_rank = rank;
 	w.records = shared->records + rank * records_of_a_rank(o);
@@ -745,12 +781,9 @@ static void watch(const struct options *o, const sigset_t *awaited)
 
 static void start_ranks(const struct options *o, const sigset_t *before)
 {
-	pthread_barrierattr_t attributes;
 	pid_t self = getpid();
-	pthread_barrierattr_init(&attributes);
-	pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
-	pthread_barrier_init(&shared->barrier, &attributes, (unsigned)o->ranks);
-	pthread_barrierattr_destroy(&attributes);
+	meeting = &shared->meeting;
+	make_meeting((int)o->ranks);
 	for (int i = 0; i < o->ranks; i++) {
 		pid_t pid = fork();
 		if (!pid)

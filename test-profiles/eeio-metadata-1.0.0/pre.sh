@@ -7,9 +7,10 @@
 mkdir -p "$scratch" 2>/dev/null && cd "$scratch" && [ -w . ] ||
 	refuse "$scratch: cannot be written; give another directory"
 rm -rf eeio-metadata.*
-# An inode and an entry of a folder, and whole blocks of data.
-inodes=$((processes * files * rounds + processes * rounds + 2))
-needed=$((inodes * (512 + (size + 4095) / 4096 * 4096)))
+# A file has an inode, an entry in a folder and whole blocks of data; a folder has a block.
+folders=$((processes * rounds + rounds + 2)) created=$((processes * files * rounds))
+inodes=$((created + folders))
+needed=$((created * (512 + (size + 4095) / 4096 * 4096) + folders * 4096))
 free=$(df -Pk . | awk 'NR == 2 { printf "%.0f", $4 * 1024 }')
 [ "$free" -gt "$needed" ] || refuse "$scratch: needs $needed bytes, $free are free"
 # A file system that makes inodes as it goes (btrfs) tells 0 of 0.

@@ -29,6 +29,21 @@ CASES = (
         "two-processes",
         "operation=mixed spatiality=random request_size=64k file_size=64m processes=2",
     ),
+    (
+        "iozone",
+        "write-not-flushed",
+        "operation=write request_size=1m file_size=64m buffer=on flush=off",
+    ),
+    (
+        "iozone",
+        "64-processes",
+        "operation=write request_size=32k file_size=8m buffer=on processes=64",
+    ),
+    (
+        "iozone",
+        "64-processes-not-flushed",
+        "operation=write request_size=32k file_size=8m buffer=on processes=64 flush=off",
+    ),
     ("bonnie", "direct", "request_size=4k file_size=512m buffer=off"),
     ("bonnie", "buffered", "request_size=64k file_size=256m buffer=on"),
     ("lmbench", "all", "memory_size=16m memory_limit=16m latency_size=2m repetitions=1"),
@@ -61,6 +76,11 @@ OTHERS = (
     ("iozone", "missing-file.txt", "iozone -i 1 -+n -w -s 8m -r 4k -f nothing"),
     ("iozone", "operations.txt", "iozone -i 0 -O -s 4m -r 64k -f f"),
     ("iozone", "stonewalled.txt", "iozone -i 0 -+n -t 2 -s 8m -r 64k -F f g"),
+    (
+        "iozone",
+        "16-stonewalled.txt",
+        "iozone -i 0 -+n -t 16 -s 128k -r 32k -F " + " ".join(f"f{n}" for n in range(16)),
+    ),
 )
 
 

@@ -15,6 +15,8 @@ def is_present(tool: str) -> bool:
         return any(Path("/usr/lib/lmbench/bin").glob("*/lat_fs"))
     if tool in ("dataserver", "btio"):
         tool = "mpicc"  # our own, compiled by its install.sh
+    if tool == "metadata":
+        tool = "cc"  # MPI is used where it is there
     if tool == "ior":
         tool = os.environ.get("EEIO_IOR", "ior")
     path = os.environ.get("PATH", os.defpath) + ":/usr/sbin"

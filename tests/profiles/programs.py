@@ -1,18 +1,21 @@
-"""The two C programs over MPI, as a test runs them: plain, with sanitizers, under valgrind."""
+"""Our own C programs, as a test runs them: plain, with sanitizers, under valgrind, dying."""
 
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from tests.profiles.harness import PROFILES
+from tests.profiles.harness import PROFILES, Installed
 
 TIMEOUT_S = 120
 
@@ -52,13 +55,16 @@ def need(*commands: str) -> None:
 
 @dataclass
 class Program:
-    """One of the programs, compiled in one way."""
+    """One of the programs, compiled in one way. Without `mpi` it starts its ranks itself."""
 
     name: str
     path: Path
     settings: Mapping[str, str] = field(default_factory=dict)
+    mpi: bool = True
 
     def words(self, ranks: int, *options: str, before: Sequence[str] = ()) -> list[str]:
+        if not self.mpi:
+            return [*before, str(self.path), f"ranks={ranks}", *options]
         launcher = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(ranks)]
         return [*launcher, *before, str(self.path), *options]
 
@@ -113,25 +119,30 @@ def environment(settings: Mapping[str, str]) -> dict[str, str]:
     return {**kept, **MPI_SETTINGS, **settings}
 
 
-def compile_program(name: str, folder: Path, *flags: str, settings: Mapping[str, str]) -> Program:
+def compile_program(
+    name: str, folder: Path, *flags: str, settings: Mapping[str, str], mpi: bool = True
+) -> Program:
     """Compiled with the flags of install.sh and these. Skips where there is no MPI."""
-    need("mpicc", "mpirun")
+    if mpi:
+        need("mpicc", "mpirun")
+    need("cc")
     source = PROFILES / f"eeio-{name}-1.0.0" / f"{name}.c"
     built = folder / name
     subprocess.run(
-        ["mpicc", "-std=c11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", *flags, "-o",
-         str(built), str(source), "-lm"],
+        ["mpicc" if mpi else "cc", "-std=c11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", *flags,
+         "-o", str(built), str(source), "-lm"],
         check=True, timeout=TIMEOUT_S,
     )  # fmt: skip
-    return Program(name, built, settings)
+    return Program(name, built, settings, mpi)
 
 
-def plain(name: str, folder: Path) -> Program:
-    return compile_program(name, folder, settings={})
+def plain(name: str, folder: Path, *flags: str, mpi: bool = True) -> Program:
+    return compile_program(name, folder, *flags, settings={}, mpi=mpi)
 
 
-def sanitized(name: str, folder: Path) -> Program:
-    return compile_program(name, folder, *SANITIZERS, settings=SANITIZER_SETTINGS)
+def sanitized(name: str, folder: Path, *flags: str, mpi: bool = True) -> Program:
+    settings = SANITIZER_SETTINGS
+    return compile_program(name, folder, *SANITIZERS, *flags, settings=settings, mpi=mpi)
 
 
 def check_memory(program: Program, ranks: int, *options: str) -> None:
@@ -186,3 +197,62 @@ def _holds(pid: int, file: str) -> bool:
         return any(file in str(fd.readlink()) for fd in Path(f"/proc/{pid}/fd").iterdir())
     except OSError:
         return False
+
+
+def parent(pid: int) -> int:
+    return int(re.findall(r"^PPid:\s+(\d+)", Path(f"/proc/{pid}/status").read_text(), re.M)[0])
+
+
+def told_of_a_death(
+    profile: Installed,
+    program: Path,
+    words: Sequence[str],
+    ranks: int,
+    file: str,
+    victim: Callable[[list[int]], int] = max,
+    how: int = signal.SIGKILL,
+) -> str:
+    """Runs the profile, kills one process (`victim` of the ranks) once all ranks hold `file` open,
+    and asserts that everything ends soon, badly, with nothing left running; its standard error."""
+    wrapper = subprocess.Popen(
+        [str(profile.home / f"eeio-{profile.name}"), *words], cwd=profile.home,
+        env=profile.environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    try:
+        deadline_s = time.monotonic() + 30
+        while len(found := at_work(program, file)) < ranks and time.monotonic() < deadline_s:
+            time.sleep(0.02)
+        assert len(found) == ranks
+        killed_s = time.monotonic()
+        os.kill(victim(found), how)
+        _, told = wrapper.communicate(timeout=20)
+        assert wrapper.returncode != 0
+        while running(program) and time.monotonic() < killed_s + 10:
+            time.sleep(0.02)
+        assert running(program) == []
+        assert time.monotonic() - killed_s < 10
+    finally:
+        for rank in running(program):
+            os.kill(rank, signal.SIGKILL)
+        if wrapper.poll() is None:
+            os.killpg(wrapper.pid, signal.SIGKILL)
+            wrapper.communicate(timeout=20)
+    assert (profile.home / "test-exit-status").read_text() != "0\n"
+    return told.decode()
+
+
+@contextmanager
+def memory_disk(folder: Path, options: str) -> Iterator[Path]:
+    """A tmpfs with these mount options. Skips where nothing can be mounted."""
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", options, "eeio", str(folder)],
+        capture_output=True, check=False, timeout=30,
+    )  # fmt: skip
+    if mounted.returncode:
+        pytest.skip(f"no mount here: {mounted.stderr.decode().strip()}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True, timeout=30)

@@ -1,9 +1,7 @@
 """BT-IO: bytes, calls and every value of its file against the table of NAS BT-IO; bad input."""
 
 import json
-import os
 import re
-import signal
 import subprocess
 import time
 from array import array
@@ -311,16 +309,8 @@ def test_machines_that_cannot_start_it(
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 4 MiB."""
-    disk = tmp_path / "small"
-    disk.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=4m", "eeio", str(disk)],
-        capture_output=True, check=False, timeout=30,
-    )  # fmt: skip
-    if mounted.returncode:
-        pytest.skip(f"no mount here: {mounted.stderr.decode().strip()}")
-    yield disk
-    subprocess.run(["umount", str(disk)], check=True, timeout=30)
+    with programs.memory_disk(tmp_path / "small", "size=4m") as disk:
+        yield disk
 
 
 @pytest.mark.root
@@ -344,32 +334,7 @@ def test_nothing_stays_when_a_rank_dies(installed: Callable[[str], Installed]) -
     words = ("class=S", "processes=4", "compute_ms=5000")
     assert profile.script("pre.sh", *words).returncode == 0
     program = profile.home / "btio"
-    wrapper = subprocess.Popen(
-        start_new_session=True,
-        args=[str(profile.home / "eeio-btio"), *words], cwd=profile.home,
-        env=profile.environment,
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    try:
-        deadline_s = time.monotonic() + 30
-        while (
-            len(ranks := programs.at_work(program, "eeio-btio.out")) < 4
-            and time.monotonic() < deadline_s
-        ):
-            time.sleep(0.02)
-        assert len(ranks) == 4
-        killed_s = time.monotonic()
-        os.kill(max(ranks), signal.SIGKILL)
-        _, told = wrapper.communicate(timeout=20)
-        assert wrapper.returncode != 0 and b"signal 9" in told
-        assert time.monotonic() - killed_s < 10
-        assert programs.running(program) == []
-    finally:
-        for rank in programs.running(program):
-            os.kill(rank, signal.SIGKILL)
-        if wrapper.poll() is None:
-            os.killpg(wrapper.pid, signal.SIGKILL)
-            wrapper.communicate(timeout=20)
+    assert "signal 9" in programs.told_of_a_death(profile, program, words, 4, "eeio-btio.out")
     assert profile.script("post.sh", *words).returncode == 0
     assert list(profile.directory.iterdir()) == []
 

@@ -1,11 +1,7 @@
 """The emulated data servers: every byte against the model, damage, bad input, dying ranks."""
 
 import json
-import os
 import re
-import signal
-import subprocess
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -332,16 +328,8 @@ def test_machines_that_cannot_start_it(
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 1 MiB."""
-    disk = tmp_path / "small"
-    disk.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "eeio", str(disk)],
-        capture_output=True, check=False, timeout=30,
-    )  # fmt: skip
-    if mounted.returncode:
-        pytest.skip(f"no mount here: {mounted.stderr.decode().strip()}")
-    yield disk
-    subprocess.run(["umount", str(disk)], check=True, timeout=30)
+    with programs.memory_disk(tmp_path / "small", "size=1m") as disk:
+        yield disk
 
 
 @pytest.mark.root
@@ -369,40 +357,11 @@ def test_nothing_stays_when_a_process_dies(
     )  # fmt: skip
     assert profile.script("pre.sh", *words).returncode == 0
     program = profile.home / "dataserver"
-    wrapper = subprocess.Popen(
-        [str(profile.home / "eeio-dataserver"), *words], cwd=profile.home,
-        env=profile.environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE, start_new_session=True,
+    told = programs.told_of_a_death(
+        profile, program, words, 2, "eeio-dataserver.",
+        lambda ranks: ranks[0] if victim == "rank" else programs.parent(ranks[0]),
     )  # fmt: skip
-    try:
-        deadline_s = time.monotonic() + 30
-        while (
-            len(ranks := programs.at_work(program, "eeio-dataserver.")) < 2
-            and time.monotonic() < deadline_s
-        ):
-            time.sleep(0.02)
-        assert len(ranks) == 2
-        dying = ranks[0] if victim == "rank" else parent(ranks[0])
-        killed_s = time.monotonic()
-        os.kill(dying, signal.SIGKILL)
-        _, told = wrapper.communicate(timeout=20)
-        assert wrapper.returncode != 0
-        while programs.running(program) and time.monotonic() < killed_s + 10:
-            time.sleep(0.02)
-        assert programs.running(program) == []
-        assert time.monotonic() - killed_s < 10
-        if victim == "rank":
-            assert b"signal 9" in told
-    finally:
-        for rank in programs.running(program):
-            os.kill(rank, signal.SIGKILL)
-        if wrapper.poll() is None:
-            os.killpg(wrapper.pid, signal.SIGKILL)
-            wrapper.communicate(timeout=20)
-    assert (profile.home / "test-exit-status").read_text() != "0\n"
+    if victim == "rank":
+        assert "signal 9" in told
     assert profile.script("post.sh", *words).returncode == 0
     assert list(profile.directory.iterdir()) == []
-
-
-def parent(pid: int) -> int:
-    return int(re.findall(r"^PPid:\s+(\d+)", Path(f"/proc/{pid}/status").read_text(), re.M)[0])

@@ -3,11 +3,16 @@
 Rates are kB/s of 1024 bytes. Tests that were not run leave their columns blank, so a figure is
 known by where it ends. A test is placed in time by its own rate, counted back from the moment its
 figure arrived: IOzone prints a figure when its test is over.
+
+Without -e a write's time ends before its flush, and IOzone flushes, when it closes the file, before
+it prints. The parent of several processes (-t) waits for that, so its figure and window hold the
+flush, and the children's leave it out; one process has no window, for it began nobody knows how
+long before its figure arrived.
 """
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eeio_results.errors import ToolOutputError
 from eeio_results.tools._arrivals import arrival_s, byte_offset
@@ -45,6 +50,9 @@ _GROUPS = {
 }
 _HEADER = re.compile(r"^ +kB +reclen +write +rewrite .*\n", re.M)
 _COMPLETE = "iozone test complete."
+_FLUSHED = "Include fsync in write timing"
+_WITHOUT_FLUSH = "the time of a write leaves the flush out (flush=off)"
+_WHOLE = "Stonewall disabled"
 _EACH = re.compile(r"Each process writes a +(\d+) kByte file in +(\d+) kByte records")
 _BLOCK = re.compile(
     r"\tChildren see throughput for +(?P<processes>\d+) (?P<group>[\w -]+?)\s*"
@@ -68,6 +76,7 @@ class _Test:
     arrived_s: float | None
     metrics: dict[str, float]
     invalid: tuple[str, ...] = ()
+    unplaced: str | None = None  # why it has no window
 
 
 def parse(capture: Capture) -> ToolResult:
@@ -91,7 +100,14 @@ def parse(capture: Capture) -> ToolResult:
         last_s = None
     if not tests:
         raise ToolOutputError(f"{source}: no figures; IOzone could not run its tests")
-    return ToolResult(phases=_placed(tests, last_s))
+    notes: tuple[str, ...] = ()
+    if _FLUSHED not in text and any(test.operation == "write" for test in tests):
+        notes = (
+            _WITHOUT_FLUSH
+            if header is not None
+            else f"{_WITHOUT_FLUSH} where the children tell it; the parent's figure holds it",
+        )
+    return ToolResult(phases=_placed(tests, last_s), notes=notes)
 
 
 def _rows(capture: Capture, text: str, begin: int, source: str) -> list[_Test]:
@@ -111,9 +127,10 @@ def _rows(capture: Capture, text: str, begin: int, source: str) -> list[_Test]:
                 if rate == 0:
                     continue  # -+n prints 0 for the second pass it leaves out
                 arrived_s = arrival_s(capture, "stdout", byte_offset(text, position + end))
-                tests.append(
-                    _Test(*_COLUMNS[end], record_bytes, size_bytes, rate, arrived_s, metrics={})
-                )
+                test = _Test(*_COLUMNS[end], record_bytes, size_bytes, rate, arrived_s, metrics={})
+                if test.operation == "write" and _FLUSHED not in text:
+                    test = replace(test, unplaced=_WITHOUT_FLUSH)
+                tests.append(test)
         position += len(line)
     return tests
 
@@ -126,18 +143,21 @@ def _blocks(capture: Capture, text: str) -> list[_Test]:
             continue
         share_kib, record_kib = int(each[1]), int(each[2])
         processes, least_kib = int(block["processes"]), float(block["least"])
-        whole = least_kib >= share_kib
+        # "Min xfer" alone proves nothing: of 16 writers that were stopped it leaves out those that
+        # had moved nothing, and is then the whole file (tests/data: 16-stonewalled.txt).
+        whole = least_kib >= share_kib and _WHOLE in text
         tests.append(
             _Test(
                 *_GROUPS[block["group"]],
                 record_bytes=record_kib * _KIB,
-                bytes_moved=int(processes * (share_kib if whole else least_kib) * _KIB),
+                bytes_moved=int((processes * share_kib if whole else least_kib) * _KIB),
                 # The children's sum counts each at its own speed, however little they overlapped;
                 # the parent's figure is all bytes by the time that passed.
                 rate_bytes_per_s=float(block["parent"]) * _KIB,
                 arrived_s=arrival_s(capture, "stdout", byte_offset(text, block.end("children"))),
                 metrics={
                     "processes": float(processes),
+                    "parent_bandwidth_bytes_per_s": float(block["parent"]) * _KIB,
                     "children_bandwidth_bytes_per_s": float(block["children"]) * _KIB,
                     "slowest_process_bandwidth_bytes_per_s": float(block["slowest"]) * _KIB,
                     "fastest_process_bandwidth_bytes_per_s": float(block["fastest"]) * _KIB,
@@ -157,9 +177,14 @@ def _placed(tests: Sequence[_Test], last_s: float | None) -> tuple[PhaseResult, 
     for test in reversed(tests):
         duration_s = test.bytes_moved / test.rate_bytes_per_s
         ends = [s for s in (test.arrived_s, next_start_s) if s is not None]
-        end_s = min(ends) if test.arrived_s is not None or last_s is not None else None
+        end_s = min(ends, default=None)
         start_s = None if end_s is None else max(end_s - duration_s, 0.0)
-        if end_s is None:
+        next_start_s = start_s if start_s is not None else next_start_s
+        if test.unplaced is not None:
+            # Nor is it known how far from here what came before it lies.
+            start_s = end_s = next_start_s = None
+            window_source = f"none: {test.unplaced}, and its figure comes after the flush"
+        elif end_s is None:
             window_source = "none: the arrival of IOzone's figures was not stamped"
         elif test.arrived_s is None:
             window_source = "IOzone's rate, counted back from the end of the process"
@@ -184,5 +209,4 @@ def _placed(tests: Sequence[_Test], last_s: float | None) -> tuple[PhaseResult, 
                 invalid=test.invalid,
             )
         )
-        next_start_s = start_s if start_s is not None else next_start_s
     return tuple(reversed(phases))

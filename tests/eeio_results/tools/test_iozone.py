@@ -73,6 +73,7 @@ def test_several_processes() -> None:
     children = [float(x) for x in re.findall(r"Children see.*= *([\d.]+) kB/sec", text)]
     assert [p.bandwidth_bytes_per_s for p in (reads, writes)] == [x * 1024 for x in parents]
     assert reads.metrics["children_bandwidth_bytes_per_s"] == children[0] * 1024
+    assert reads.metrics["parent_bandwidth_bytes_per_s"] == parents[0] * 1024
     assert reads.bytes_moved == writes.bytes_moved == 64 << 20
     assert reads.invalid == ()
     assert reads.end_s is not None and writes.start_s is not None
@@ -108,9 +109,63 @@ def test_without_stamps_the_end_of_the_process_serves() -> None:
     assert {(p.start_s, p.end_s) for p in phases} == {(None, None)}
 
 
-def test_processes_that_were_stopped_early_are_marked(tmp_path: Path) -> None:
-    (phase,) = of_text(tmp_path, (DATA / "other" / "stonewalled.txt").read_text()).phases
+@pytest.mark.parametrize("flushed", [True, False])
+def test_64_processes(flushed: bool) -> None:
+    case = "64-processes" if flushed else "64-processes-not-flushed"
+    result = parse("iozone", kept(case))
+    (phase,) = result.phases
+    text = (DATA / case / "stdout.txt").read_text()
+    figures = dict(re.findall(r"\t(Children|Parent|Min thr|Max thr).*= *([\d.]+) kB/sec", text))
+    assert phase.bandwidth_bytes_per_s == float(figures["Parent"]) * 1024
+    assert {
+        name: phase.metrics[f"{name}_bandwidth_bytes_per_s"]
+        for name in ("parent", "children", "slowest_process", "fastest_process")
+    } == {
+        name: float(figures[words]) * 1024
+        for name, words in {
+            "parent": "Parent", "children": "Children", "slowest_process": "Min thr",
+            "fastest_process": "Max thr",
+        }.items()
+    }  # fmt: skip
+    assert phase.metrics["processes"] == 64
+    assert (phase.bytes_moved, phase.request_size_bytes) == (8 << 20, 32 << 10)
+    assert phase.invalid == ()
+    # The parent waits for the flush that follows a write, so its time places the phase.
+    assert phase.start_s is not None and phase.end_s is not None
+    assert phase.end_s - phase.start_s == pytest.approx(8192 / float(figures["Parent"]))
+    assert len(result.notes) == (0 if flushed else 1)
+    if not flushed:
+        assert result.notes[0].startswith("the time of a write leaves the flush out (flush=off)")
+        # Chang et al., equation (3): what it tells is the page cache.
+        assert phase.metrics["children_bandwidth_bytes_per_s"] > 100 * phase.bandwidth_bytes_per_s
+
+
+def test_a_write_that_is_flushed_after_its_time_has_no_window() -> None:
+    """IOzone writes, takes the time, flushes, and prints: when it wrote is not told."""
+    result = parse("iozone", kept("write-not-flushed"))
+    (phase,) = result.phases
+    assert phase.bandwidth_bytes_per_s == row("write-not-flushed")[2] * 1024
+    assert (phase.start_s, phase.end_s) == (None, None)
+    assert phase.window_source.startswith("none: the time of a write leaves the flush out")
+    assert result.notes == ("the time of a write leaves the flush out (flush=off)",)
+    assert parse("iozone", kept("write")).notes == parse("iozone", kept("read")).notes == ()
+
+
+@pytest.mark.parametrize("name", ["stonewalled.txt", "16-stonewalled.txt"])
+def test_processes_that_were_stopped_early_are_marked(tmp_path: Path, name: str) -> None:
+    (phase,) = of_text(tmp_path, (DATA / "other" / name).read_text()).phases
     assert phase.invalid and "-x" in phase.invalid[0]
+
+
+def test_the_least_transfer_alone_does_not_prove_whole_files(tmp_path: Path) -> None:
+    """Two of 16 writers had a rate, yet IOzone tells that the least moved its whole file."""
+    text = (DATA / "other" / "16-stonewalled.txt").read_text()
+    assert re.search(r"Min xfer\s+= +128\.00 kB", text)
+    average, fastest = (
+        float(re.findall(rf"{word} throughput.*= *([\d.]+)", text)[0]) for word in ("Avg", "Max")
+    )
+    assert average * 16 < 2 * fastest
+    assert of_text(tmp_path, text).phases[0].bytes_moved == 128 << 10
 
 
 @pytest.mark.parametrize(
@@ -129,7 +184,9 @@ def test_foreign_and_empty_output(tmp_path: Path) -> None:
         of_text(tmp_path, "")
 
 
-@pytest.mark.parametrize("case", ["read", "write", "random", "strided", "two-processes"])
+@pytest.mark.parametrize(
+    "case", ["read", "write", "random", "strided", "two-processes", "64-processes"]
+)
 @given(cut=st.floats(0, 1))
 def test_truncated_output_never_gives_a_wrong_number(
     tmp_path_factory: pytest.TempPathFactory, case: str, cut: float
