@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import Eeio
+from tests.cpufreq import acpi_tree, bytes_of, pstate_tree, write
 
 from eeio.errors import RefusedError
 from eeio.target import frequency, undo
@@ -37,62 +38,10 @@ LOGGED = textwrap.dedent("""
 """)
 
 
-def _write(folder: Path, **files: object) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, value in files.items():
-        (folder / name).write_text(f"{value}\n")
-
-
-def _policy(root: Path, number: int, **files: object) -> None:
-    _write(
-        root / f"sys/devices/system/cpu/cpufreq/policy{number}",
-        **{
-            "affected_cpus": number,
-            "cpuinfo_min_freq": 800_000,
-            "cpuinfo_max_freq": 3_900_000,
-            "scaling_min_freq": 800_000,
-            "scaling_max_freq": 3_900_000,
-            **files,
-        },
-    )
-
-
-def _pstate(root: Path, policies: int = 3) -> Path:
-    cpu = root / "sys/devices/system/cpu"
-    _write(cpu / "smt", control="on")
-    _write(cpu / "intel_pstate", no_turbo=0, status="active")
-    for number in range(policies):
-        _policy(
-            root, number, scaling_driver="intel_pstate", scaling_governor="powersave",
-            scaling_available_governors="performance powersave", base_frequency=2_400_000,
-            scaling_setspeed="<unsupported>",
-            # A user's own limits on one of them: above, and below, what is set later.
-            scaling_min_freq=2_000_000 if number == 1 else 800_000,
-            scaling_max_freq=1_200_000 if number == 2 else 3_900_000,
-        )  # fmt: skip
-    return root
-
-
-def _acpi(root: Path, governor: str = "ondemand") -> Path:
-    cpu = root / "sys/devices/system/cpu"
-    _write(cpu / "smt", control="on")
-    for number in range(3):
-        _policy(
-            root, number, scaling_driver="acpi-cpufreq", scaling_governor=governor,
-            scaling_available_governors="ondemand performance userspace",
-            scaling_available_frequencies="2400000 1600000 1200000",
-            cpuinfo_min_freq=1_200_000, cpuinfo_max_freq=2_400_000,
-            scaling_min_freq=1_200_000, scaling_max_freq=1_200_000 if number == 2 else 2_400_000,
-            scaling_setspeed=1_200_000 if governor == "userspace" else "<unsupported>",
-        )  # fmt: skip
-    _write(cpu / "cpufreq", boost=1)
-    return root
-
-
 TREES: dict[str, Callable[[Path], Path]] = {
-    "pstate": _pstate,
-    "acpi": _acpi,
-    "acpi-userspace": lambda root: _acpi(root, "userspace"),
+    "pstate": pstate_tree,
+    "acpi": acpi_tree,
+    "acpi-userspace": lambda root: acpi_tree(root, "userspace"),
 }
 
 
@@ -103,27 +52,17 @@ def tree(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def pstate(tmp_path: Path) -> Path:
-    return _pstate(tmp_path / "tree")
+    return pstate_tree(tmp_path / "tree")
 
 
 @pytest.fixture
 def acpi(tmp_path: Path) -> Path:
-    return _acpi(tmp_path / "tree")
+    return acpi_tree(tmp_path / "tree")
 
 
 @pytest.fixture
 def journal(tmp_path: Path) -> UndoJournal:
     return UndoJournal(tmp_path / "journal.json")
-
-
-def _bytes(root: Path) -> dict[str, bytes]:
-    """Every file. A kernel shows a speed only under the governor `userspace`, as files cannot."""
-    found = {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
-    for name in found:
-        if name.endswith("scaling_setspeed"):
-            governor = found[name.replace("scaling_setspeed", "scaling_governor")]
-            found[name] = found[name] if governor == b"userspace\n" else b"<unsupported>\n"
-    return found
 
 
 def _limits(root: Path) -> dict[Path, int]:
@@ -188,7 +127,7 @@ def test_notes_bring_limits_back_from_any_state(
 
 
 def test_steps(tmp_path: Path) -> None:
-    acpi, pstate = _acpi(tmp_path / "a"), _pstate(tmp_path / "p")
+    acpi, pstate = acpi_tree(tmp_path / "a"), pstate_tree(tmp_path / "p")
     assert frequency.steps_hz(acpi) == (1_200_000_000, 1_600_000_000, 2_400_000_000)
     assert frequency.steps_hz(pstate) == tuple(range(800_000_000, 2_400_000_001, 100_000_000))
     for path in pstate.rglob("base_frequency"):
@@ -264,7 +203,7 @@ def test_what_is_no_frequency_is_refused(text: str) -> None:
 def test_many_frequencies_one_after_another_and_back(
     tree: Path, journal: UndoJournal, watched: list[tuple[Path, str]]
 ) -> None:
-    before = _bytes(tree)
+    before = bytes_of(tree)
     frequency.prepare(journal, tree)
     noted = None
     for hz in (1_200_000_000, 2_400_000_000, 1_600_000_000, 2_400_000_000, 1_200_000_000):
@@ -283,7 +222,7 @@ def test_many_frequencies_one_after_another_and_back(
     assert (tree / "sys/devices/system/cpu/smt/control").read_text() == "off"
     assert frequency.describe(tree).turbo == "off"
     assert journal.undo_all() == []
-    assert _bytes(tree) == before
+    assert bytes_of(tree) == before
     assert not journal.path.exists()
 
 
@@ -313,18 +252,18 @@ def test_boost_of_each_policy(acpi: Path, journal: UndoJournal) -> None:
     """amd-pstate: own switches follow the common one, so they are put back after it."""
     policies = acpi / "sys/devices/system/cpu/cpufreq"
     for number, state in enumerate((1, 0, 1)):
-        _write(policies / f"policy{number}", boost=state)
-    before = _bytes(acpi)
+        write(policies / f"policy{number}", boost=state)
+    before = bytes_of(acpi)
     frequency.prepare(journal, acpi)
     assert {p.read_text() for p in policies.rglob("boost")} == {"0"}
     order = [Path(e.subject).parent.name for e in journal.entries if e.subject.endswith("boost")]
     assert order == ["policy0", "policy1", "policy2", "cpufreq"]
     assert journal.undo_all() == []
-    assert _bytes(acpi) == before
+    assert bytes_of(acpi) == before
 
 
 def test_turbo_that_is_off_is_left(acpi: Path, journal: UndoJournal) -> None:
-    _write(acpi / "sys/devices/system/cpu/cpufreq", boost=0)
+    write(acpi / "sys/devices/system/cpu/cpufreq", boost=0)
     frequency.prepare(journal, acpi)
     assert not any(entry.subject.endswith("boost") for entry in journal.entries)
     assert frequency.describe(acpi).turbo == "off"
@@ -336,10 +275,10 @@ def test_turbo_that_is_off_is_left(acpi: Path, journal: UndoJournal) -> None:
 def test_what_cannot_be_reached_touches_nothing(
     pstate: Path, journal: UndoJournal, hz: int
 ) -> None:
-    before = _bytes(pstate)
+    before = bytes_of(pstate)
     with pytest.raises(RefusedError, match=r"policy0 goes from 0\.8 GHz to 3\.9 GHz"):
         frequency.set_frequency(hz, journal, pstate)
-    assert _bytes(pstate) == before
+    assert bytes_of(pstate) == before
     assert journal.entries == ()
 
 
@@ -353,7 +292,7 @@ def test_a_kernel_that_takes_another_value_is_an_error(
     pstate: Path, journal: UndoJournal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = Path.write_text
-    before = _bytes(pstate)
+    before = bytes_of(pstate)
 
     def clamped(path: Path, text: str, **options: str) -> int:
         if path.name == "scaling_max_freq" and path.parent.name == "policy1":
@@ -365,19 +304,19 @@ def test_a_kernel_that_takes_another_value_is_an_error(
         frequency.set_frequency(2_100_000_000, journal, pstate)
     monkeypatch.undo()
     assert journal.undo_all() == []
-    assert _bytes(pstate) == before
+    assert bytes_of(pstate) == before
 
 
 def test_files_that_cannot_be_written_are_named_and_nothing_is_touched(
     pstate: Path, journal: UndoJournal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = _bytes(pstate)
+    before = bytes_of(pstate)
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     for act in (frequency.prepare, lambda j, r: frequency.set_frequency(10**9, j, r)):
         with pytest.raises(EeioError, match=r"cannot be written; run as root"):
             act(journal, pstate)
     assert journal.entries == ()
-    assert _bytes(pstate) == before
+    assert bytes_of(pstate) == before
 
 
 # ---- the journal ----
@@ -386,8 +325,8 @@ def test_files_that_cannot_be_written_are_named_and_nothing_is_touched(
 def test_many_policies_are_noted_and_put_back_with_few_writes_to_disk(
     tmp_path: Path, journal: UndoJournal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    root = _pstate(tmp_path / "large", policies=128)
-    before, syncs, sync = _bytes(root), [], os.fsync
+    root = pstate_tree(tmp_path / "large", policies=128)
+    before, syncs, sync = bytes_of(root), [], os.fsync
     monkeypatch.setattr(os, "fsync", lambda file: syncs.append(file) or sync(file))
     frequency.prepare(journal, root)
     frequency.set_frequency(1_600_000_000, journal, root)
@@ -395,7 +334,7 @@ def test_many_policies_are_noted_and_put_back_with_few_writes_to_disk(
     assert len(syncs) == 3  # SMT, policies, turbo
     assert journal.undo_all() == []
     assert len(syncs) == 3  # an empty journal is deleted
-    assert _bytes(root) == before
+    assert bytes_of(root) == before
 
 
 def test_a_setting_that_is_stuck_keeps_its_older_entries(
@@ -498,7 +437,7 @@ WAITING = ("sh", "-c", "echo running; exec sleep 1000")
 
 @pytest.mark.parametrize("end", ["success", "failure", "killed", "error", "SIGINT", "SIGTERM"])
 def test_everything_is_put_back(home: Path, tree: Path, end: str) -> None:
-    before, limits, log = _bytes(tree), _limits(tree), home / "log"
+    before, limits, log = bytes_of(tree), _limits(tree), home / "log"
     commands = {
         "success": ("cat", *map(str, tree.rglob("smt/control"))),
         "failure": ("sh", "-c", "exit 7"),
@@ -511,7 +450,7 @@ def test_everything_is_put_back(home: Path, tree: Path, end: str) -> None:
     if end.startswith("SIG"):
         assert process.stdout is not None
         assert process.stdout.readline() == "running\n"
-        assert _bytes(tree) != before
+        assert bytes_of(tree) != before
         process.send_signal(signal.Signals[end])
     output, errors = process.communicate(timeout=TIMEOUT_S)
     codes = {"success": 0, "failure": 1, "error": 1, "killed": 137, "SIGINT": 130, "SIGTERM": 143}
@@ -519,19 +458,19 @@ def test_everything_is_put_back(home: Path, tree: Path, end: str) -> None:
     assert "frequency 1.6 GHz: unverified" in errors
     if end == "success":
         assert output == "off"
-    assert _bytes(tree) == before
+    assert bytes_of(tree) == before
     _replay(log, limits)
     assert not list((home / "state/eeio/undo").glob("*"))
 
 
 def test_restore_after_sigkill(home: Path, tree: Path, eeio: Eeio) -> None:
-    before, limits, log = _bytes(tree), _limits(tree), home / "log"
+    before, limits, log = bytes_of(tree), _limits(tree), home / "log"
     process = _start(tree, log, *WAITING)
     assert process.stdout is not None
     assert process.stdout.readline() == "running\n"
     process.send_signal(signal.SIGKILL)
     process.wait(TIMEOUT_S)
-    assert _bytes(tree) != before
+    assert bytes_of(tree) != before
     done = subprocess.run(
         [sys.executable, "-c", LOGGED, str(log), "restore"],
         capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
@@ -539,14 +478,14 @@ def test_restore_after_sigkill(home: Path, tree: Path, eeio: Eeio) -> None:
     assert done.returncode == 0, done.stderr
     # The program that was left running is ended: its pipe closes.
     assert process.communicate(timeout=TIMEOUT_S)[0] == ""
-    assert _bytes(tree) == before
+    assert bytes_of(tree) == before
     _replay(log, limits)
     assert eeio("restore").stderr.strip() == "nothing to put back"
 
 
 def test_the_next_run_restores_first(home: Path, tree: Path, eeio: Eeio) -> None:
     """What the killed run had set is not taken for the beginning."""
-    before = _bytes(tree)
+    before = bytes_of(tree)
     process = _start(tree, home / "log", *WAITING)
     assert process.stdout is not None
     assert process.stdout.readline() == "running\n"
@@ -558,7 +497,7 @@ def test_the_next_run_restores_first(home: Path, tree: Path, eeio: Eeio) -> None
     body = json.loads(done.stdout)
     assert (body["wanted_hz"], body["achieved_hz"], body["exit_code"]) == (2_400_000_000, None, 0)
     assert "own tree" in body["reason"]
-    assert _bytes(tree) == before
+    assert bytes_of(tree) == before
 
 
 @pytest.mark.parametrize(
@@ -574,8 +513,8 @@ def test_the_next_run_restores_first(home: Path, tree: Path, eeio: Eeio) -> None
 def test_wrong_use_is_refused(
     pstate: Path, eeio: Eeio, words: tuple[str, ...], reason: str
 ) -> None:
-    before = _bytes(pstate)
+    before = bytes_of(pstate)
     done = eeio("frequency", "--sysfs-root", str(pstate), *words)
     assert done.returncode == 2
     assert reason in done.stderr
-    assert _bytes(pstate) == before
+    assert bytes_of(pstate) == before

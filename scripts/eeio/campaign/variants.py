@@ -74,7 +74,9 @@ def _frequencies(words: Sequence[str], sysfs_root: Path) -> list[int]:
         elif word in ("lowest", "highest"):
             found.add(min(steps) if word == "lowest" else max(steps))
         else:
-            found.add(frequency.parse_hz(word))
+            wanted_hz = frequency.parse_hz(word)
+            frequency.check_reachable(wanted_hz, sysfs_root)
+            found.add(wanted_hz)
     return sorted(found)
 
 

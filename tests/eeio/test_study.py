@@ -1,0 +1,175 @@
+"""Studies of the journal as campaigns: variants, made-up frequencies, repeating, killing."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from tests.conftest import Eeio
+from tests.cpufreq import bytes_of, pstate_tree
+
+import eeio_results
+from eeio.campaign import rounds
+from eeio.campaign.plan import Plan
+from eeio.campaign.variants import study_cells
+from eeio.errors import RefusedError
+from eeio.journal import delayjc
+from eeio.profiles.suite import Protocol, Study
+
+PROFILES = Path(__file__).parents[2] / "test-profiles"
+SCHEMA = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
+QUICK = "{repetitions: 2, settle_s: 0, idle_s: 0, is_measurement: false}"
+
+
+def _suite(home: Path, test: str, study: str) -> str:
+    folder = home / "suites/made"
+    folder.mkdir(parents=True)
+    (folder / "protocol.yaml").write_text(
+        "study: {variants: [ext4], frequencies: [all], window_us: {metadata: 500, dummy: 500}, "
+        "max_resets: 64, flush_first: true, half_width: null, most_repetitions: 3}\n"
+        f"presets:\n  quick: {{{QUICK[1:-1]}, {study}}}\n"
+    )
+    profile, _, words = test.partition(" ")
+    (folder / "suite-definition.xml").write_text(
+        "<PhoronixTestSuite><SuiteInformation><Title>made</Title></SuiteInformation><Execute>"
+        f"<Test>local/{profile}</Test><Arguments>{words}</Arguments>"
+        f"<Description>made: {words}</Description></Execute></PhoronixTestSuite>"
+    )
+    return str(folder)
+
+
+def _words(home: Path, suite: str, *more: str) -> list[str]:
+    return [
+        "run", suite, "--preset", "quick", "--directory", str(home / "target"), "--name", "c",
+        "--meter", "none", *more,
+    ]  # fmt: skip
+
+
+def _cells(eeio: Eeio) -> list[dict[str, Any]]:
+    done = eeio("report", "c", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    body = json.loads(done.stdout)
+    jsonschema.validate(body, json.loads(SCHEMA.read_text()))
+    cells: list[dict[str, Any]] = body["cells"]
+    return cells
+
+
+METADATA = (
+    "eeio-metadata-1.0.0 level=filesystem operation=metadata buffer=on processes=2 files=1 "
+    "rounds=3 mode=fork"
+)
+
+
+@pytest.mark.root
+def test_variants_and_frequencies_until_the_cap(
+    home: Path, eeio: Eeio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if delayjc.find_library() is None:
+        pytest.skip("libdelayjc.so is not compiled (scripts/setup, with a C compiler)")
+    monkeypatch.setenv("EEIO_TEST_PROFILES", str(PROFILES))
+    tree = pstate_tree(home / "tree")
+    before = bytes_of(tree)
+    # No mean is ever known that well: two repetitions of each, then a third, and no fourth.
+    suite = _suite(
+        home, METADATA,
+        "variants: [ext4, nojc, delayjc], frequencies: [lowest, highest], half_width: 1.0e-9",
+    )  # fmt: skip
+    done = eeio(*_words(home, suite, "--sysfs-root", str(tree)))
+    assert done.returncode == 0, done.stderr
+    assert bytes_of(tree) == before
+    assert not list((home / "target").iterdir())
+    cells = _cells(eeio)
+    assert [(c["variant"], c["frequency_hz"]) for c in cells] == [
+        (variant, hz) for variant in ("ext4", "nojc", "delayjc") for hz in (800000000, 2400000000)
+    ]
+    for cell in cells:
+        assert (cell["n"], cell["invalid_runs"], cell["converged"]) == (3, 0, False)
+        assert cell["creates_per_s"] > 0 and cell["speedup"] > 0 and cell["ratio_to_ext4"] > 0
+        assert cell["children_bytes_per_s"] is None
+        assert (cell["delayjc_held_mean_s"] is not None) == (cell["variant"] == "delayjc")
+    lines = (home / "data/eeio/results/c/runs.jsonl").read_text().splitlines()
+    runs = [json.loads(line) for line in lines]
+    assert [run["order_index"] for run in runs] == list(range(18))
+    notes = [note for run in runs for note in run["notes"] if note.startswith("frequency")]
+    assert len(notes) == 18
+    assert all("unverified" in note and str(tree) in note for note in notes)
+    if all(cell["commits"] is None for cell in cells):
+        pytest.skip(f"journal not traced here: {cells[0]['reasons']['commits']}")
+    by_variant = {cell["variant"]: cell["commits"] for cell in cells}
+    assert by_variant["nojc"] == 0 and by_variant["ext4"] >= 1
+    # Three rounds, and in each two creations whose commits are one.
+    assert by_variant["delayjc"] <= by_variant["ext4"]
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGKILL])
+def test_killed_in_the_middle_of_a_run(home: Path, eeio: Eeio, signum: signal.Signals) -> None:
+    tree = pstate_tree(home / "tree")
+    before = bytes_of(tree)
+    suite = _suite(
+        home,
+        "eeio-dummy-1.0.0 level=filesystem operation=write spatiality=sequential sleep_s=60",
+        "frequencies: [1.6GHz]",
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "eeio", *_words(home, suite, "--sysfs-root", str(tree))],
+        env=dict(os.environ), stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    limit = tree / "sys/devices/system/cpu/cpufreq/policy0/scaling_max_freq"
+    # The setting is made before the tool starts, and the tool sleeps.
+    deadline_s = time.monotonic() + 60
+    while limit.read_text().strip() != "1600000" and time.monotonic() < deadline_s:
+        assert process.poll() is None
+        os.sched_yield()
+    process.send_signal(signum)
+    assert process.wait(60) == (-signum if signum == signal.SIGKILL else 128 + signum)
+    if signum == signal.SIGKILL:
+        assert bytes_of(tree) != before
+        done = eeio("restore")
+        assert done.returncode == 0, done.stderr
+    assert bytes_of(tree) == before
+    assert not list((home / "target").iterdir())
+
+
+def test_no_cpufreq_is_a_reason_or_a_refusal(tmp_path: Path) -> None:
+    study = Study(("ext4",), ("all",), {}, 64, True, None, 3)
+    cells, reason = study_cells(study, (), (), tmp_path)
+    assert [cell.frequency_hz for cell in cells] == [None]
+    assert reason is not None and "no cpufreq" in reason
+    with pytest.raises(RefusedError, match="no cpufreq"):
+        study_cells(study, (), ("lowest",), tmp_path)
+
+
+def test_frequencies_and_variants_that_are_not_there(tmp_path: Path) -> None:
+    study = Study(("ext4",), ("all",), {}, 64, True, None, 3)
+    tree = pstate_tree(tmp_path)
+    with pytest.raises(RefusedError, match="9 GHz cannot be reached"):
+        study_cells(study, (), ("9GHz",), tree)
+    with pytest.raises(RefusedError, match="no frequency"):
+        study_cells(study, (), ("fast",), tree)
+    with pytest.raises(RefusedError, match="variant 'xfs'"):
+        study_cells(study, ("xfs",), (), tree)
+    with pytest.raises(RefusedError, match="belong to suites"):
+        study_cells(None, ("ext4",), (), tree)
+    cells, reason = study_cells(study, ("nojc", "ext4"), ("lowest", "1.6GHz"), tree)
+    assert reason is None
+    assert [(cell.variant, cell.frequency_hz) for cell in cells] == [
+        ("nojc", 800_000_000), ("nojc", 1_600_000_000),
+        ("ext4", 800_000_000), ("ext4", 1_600_000_000),
+    ]  # fmt: skip
+
+
+def test_a_fixed_number_asks_for_no_round() -> None:
+    study = Study(("ext4",), (), {}, 64, True, None, 300)
+    protocol = Protocol(2, 0.0, 0.0, False, study=study)
+    plan = Plan.__new__(Plan)
+    object.__setattr__(plan, "protocol", protocol)
+    assert rounds.unsettled(plan, ()) == ()
+    assert Protocol.from_json(json.loads(json.dumps(protocol.to_json()))) == protocol
