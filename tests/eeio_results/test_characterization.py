@@ -58,6 +58,35 @@ def test_efficiency_is_the_median_of_ratios_not_the_ratio_of_medians() -> None:
     assert row.measured.efficiency_bytes_per_j.median == 10.0  # of 10, 2 and 15; not 200 / 20
 
 
+def _created(rate: float) -> tuple[Phase, ...]:
+    made = replace(
+        phase(None, (energy(50.0),)),
+        name="create", operation="metadata", spatiality="none", request_size_bytes=None,
+        bytes_moved=0, metrics={"operations": 100.0, "operations_per_s": rate},
+    )  # fmt: skip
+    return (made,)
+
+
+def test_metadata_has_a_rate_and_power_and_no_bandwidth() -> None:
+    made = replace(EXPERIMENT, tool="metadata", operation="metadata", spatiality=None)
+    runs = [run(i, _created(rate), experiment=made) for i, rate in enumerate((700.0, 900.0, 950.0))]
+    campaign = _campaign(*runs, experiments=(made,))
+    (row,) = (r for r in characterize(campaign) if r.experiment)
+    assert row.n == 3 and row.invalid_runs == 0
+    assert row.operations_per_s is not None and row.operations_per_s.median == 900
+    assert row.measured is not None and row.measured.energy_j is not None
+    assert row.bandwidth_bytes_per_s is None and row.measured.efficiency_bytes_per_j is None
+    assert row.reasons == dict.fromkeys(
+        ("bandwidth_bytes_per_s", "efficiency_bytes_per_j"), "metadata operations move no data"
+    )
+    report = build([campaign])
+    page = text.render(report)
+    assert "metadata, create: 900 [800 - 925] operations/s" in page
+    assert "MB/s, MB/J: metadata operations move no data" in page
+    schema = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
+    jsonschema.validate(json.loads(json.dumps(to_json(report))), json.loads(schema.read_text()))
+
+
 def test_invalid_runs_are_counted_and_left_out() -> None:
     runs = (
         run(0, (phase(100.0),)),

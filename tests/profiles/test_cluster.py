@@ -159,6 +159,24 @@ def test_btio_on_two_hosts_writes_the_same_file(
     check_file(where / "eeio-btio.out", "S")
 
 
+def test_files_created_on_two_hosts_have_one_hosts_spans(
+    installed: Callable[[str], Installed], hosts: Hosts, tmp_path: Path
+) -> None:
+    profile = installed("metadata")
+    words = ("processes=4", "files=3", "rounds=2")
+    run(profile, hosts, "pre.sh", *words)
+    run(profile, hosts, "eeio-metadata", *words, EEIO_OUTPUT_DIR=str(tmp_path / "out"))
+    told = json.loads((tmp_path / "out/eeio.json").read_text())
+    assert told["notes"][0] == "mode: MPI" and "ranks on several hosts" in told["notes"][1]
+    for phase in told["phases"]:
+        assert phase["metrics"]["operations"] == 24
+        assert "start_apart_mean_s" not in phase["metrics"]
+        assert phase["start_monotonic_s"] < phase["end_monotonic_s"]
+    assert len((tmp_path / "out/calls.csv").read_text().splitlines()) == 1 + 24 * 6
+    assert profile.script("post.sh", *words).returncode == 0
+    assert list(profile.directory.iterdir()) == []
+
+
 def test_a_rank_that_dies_on_the_other_host_ends_all(
     installed: Callable[[str], Installed], hosts: Hosts, rapl: str, eeio_on_path: str,
     tmp_path: Path,

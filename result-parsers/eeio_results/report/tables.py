@@ -63,7 +63,14 @@ _FACTORS = ("Operation", "Spatiality", "Request", "Buffer", "Disk cache", "Tool"
 
 
 # Arguments that tell one experiment from another, in a word.
-_TELLING = {"collective": "collective", "file_per_process": "file per process", "fsync": "fsync"}
+_TELLING = {
+    ("collective", "on"): "collective",
+    ("file_per_process", "on"): "file per process",
+    ("fsync", "on"): "fsync",
+    ("flush", "off"): "flush=off",
+    ("layout", "own"): "own folders",
+    ("mode", "fork"): "fork",
+}
 
 
 def tool_words(experiment: Experiment) -> str:
@@ -74,7 +81,9 @@ def tool_words(experiment: Experiment) -> str:
     if experiment.processes > 1:
         words.append(f"x{experiment.processes}")
     arguments = dict(experiment.arguments)
-    words += [word for name, word in _TELLING.items() if arguments.get(name) == "on"]
+    if "files" in arguments:
+        words.append(f"{arguments['files']} files")
+    words += [word for (name, value), word in _TELLING.items() if arguments.get(name) == value]
     words += [arguments[name] for name in ("subtype", "variant") if name in arguments]
     if "frequency_hz" in arguments:
         words.append(f"{int(arguments['frequency_hz']) / 1e9:g} GHz")

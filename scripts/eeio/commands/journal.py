@@ -66,6 +66,10 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--without-sync", action="store_true",
         help="the program times its writes without the fsync after them (IOzone without -e)",
     )  # fmt: skip
+    parser.add_argument(
+        "--commits-only", action="store_true",
+        help="no system calls: it costs less, and tells no waits and no model",
+    )  # fmt: skip
     parser.add_argument("--delayjc", action="store_true", help="hold fsync calls in a window")
     parser.add_argument(
         "--window", metavar="MS", type=float, default=1.0,
@@ -138,7 +142,8 @@ def _run(words: Sequence[str], arguments: argparse.Namespace) -> _Traced:
     with ExitStack() as stack:
         stack.callback(undo.undo_all)
         undo.add(Entry("file", str(state)))
-        with JournalTrace(target, folder / _TRACE, undo) as trace:
+        calls = not arguments.commits_only
+        with JournalTrace(target, folder / _TRACE, undo, calls=calls) as trace:
             # Children of this very thread are traced, and nothing that they started before.
             trace.follow(os.getpid())
             process = subprocess.Popen(
@@ -195,6 +200,8 @@ def _to_json(traced: _Traced, includes_sync: bool) -> dict[str, Any]:
 def _why_no_metrics(trace: jbd2.JournalTrace) -> str | None:
     if trace.overruns:
         return f"{trace.overruns} events were lost: trace a shorter run"
+    if not trace.calls:
+        return "no system call was traced"
     if not any(call.on_device for call in trace.calls):
         return "no traced task called fsync on this file system"
     return None

@@ -91,14 +91,17 @@ class JournalTrace:
     """Traces from `with` to its end into `output`, a .gz file that traces/jbd2.py reads.
 
     `follow` names the task whose system calls, and those of its children to come, are traced.
-    EeioError where tracing is not possible: no tracefs, no privilege, events that this kernel
-    does not have.
+    Without `calls` only commits are: that costs a write next to nothing. EeioError where tracing
+    is not possible: no tracefs, no privilege, events that this kernel does not have.
     """
 
-    def __init__(self, target: Ext4, output: Path, journal: UndoJournal) -> None:
+    def __init__(
+        self, target: Ext4, output: Path, journal: UndoJournal, *, calls: bool = True
+    ) -> None:
         self.target = target
         self._output = output
         self._journal = journal
+        self._calls = CALLS if calls else ()
         self._entry: Entry | None = None
         self._instance = Path()
         self._reader: threading.Thread | None = None
@@ -172,7 +175,7 @@ class JournalTrace:
                 "events/sched/sched_waking/filter", f"common_pid=={self.target.journal_task}"
             )
             events.append("sched/sched_waking")
-        for call in CALLS:
+        for call in self._calls:
             events += [f"syscalls/sys_enter_{call}", f"syscalls/sys_exit_{call}"]
         for event in events:
             self._write(f"events/{event}/enable", "1")

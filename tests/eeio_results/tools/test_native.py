@@ -57,6 +57,16 @@ def test_what_may_be_missing(tmp_path: Path) -> None:
     assert "tells no times" in phase.window_source
 
 
+def test_metadata_moves_no_data(tmp_path: Path) -> None:
+    body = document(
+        operation="metadata", spatiality="none", request_size_bytes=None, bytes_moved=0,
+        bandwidth_bytes_per_s=None, metrics={"operations_per_s": 909.5},
+    )  # fmt: skip
+    (phase,) = of(tmp_path, body).phases
+    assert (phase.operation, phase.spatiality, phase.bytes_moved) == ("metadata", "none", 0)
+    assert phase.metrics == {"operations_per_s": 909.5}
+
+
 @pytest.mark.parametrize(
     ("body", "found"),
     [
