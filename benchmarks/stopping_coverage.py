@@ -1,6 +1,6 @@
 """Whether the 95 % interval at which repeating stops still holds the true mean 95 % of the time.
 
-    python benchmarks/stopping_coverage.py [--simulations 4000] [--half-width 0.05]
+    python benchmarks/stopping_coverage.py [--simulations 20000] [--half-width 0.05]
 
 Repetitions are drawn from distributions with relative standard deviations of 13, 30 and 55 % (what
 Chang et al. saw), normal, gamma (skewed, as throughputs are) and uniform; they stop by the rule of
@@ -30,7 +30,7 @@ def simulate(draw: np.ndarray, half_width: float, quantiles: np.ndarray) -> tupl
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--simulations", type=int, default=4000)
+    parser.add_argument("--simulations", type=int, default=20000)
     parser.add_argument("--half-width", type=float, default=0.05)
     arguments = parser.parse_args()
     random = np.random.default_rng(20141)
