@@ -206,6 +206,9 @@ def make(options: Options, suite: Suite) -> Plan:
         settle_s=protocol.settle_s if options.settle_s is None else options.settle_s,
         idle_s=protocol.idle_s if options.idle_s is None else options.idle_s,
     )
+    if options.repetitions and protocol.study:
+        # A number that the user gives is that number, whatever the spread.
+        protocol = replace(protocol, study=replace(protocol.study, half_width=None))
     if options.directory is not None and not Path(options.directory).is_dir():
         raise RefusedError(f"{options.directory}: no such directory; create it or name another")
     cells, frequency_reason = study_cells(

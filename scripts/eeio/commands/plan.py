@@ -34,12 +34,21 @@ def show(arguments: argparse.Namespace) -> int:
         f"{len(plan.runs)} runs in one random order, {protocol.settle_s:g} s settle pause, "
         f"{protocol.idle_s:g} s idle baseline"
     )
+    if protocol.study and protocol.study.half_width is not None:
+        print(
+            "repeated further until the 95 % interval of the mean is within "
+            f"{protocol.study.half_width:.0%} of it, {protocol.study.most_repetitions} times at most"
+        )
+    if plan.frequency_reason:
+        print(f"frequency left as it is: {plan.frequency_reason}")
     print(f"about {format_duration(plan.expected_s)} (h:mm:ss) on a disk of medium speed")
     print(f"at most {plan.bytes_written / 1e9:.2f} GB written, test files included")
     print("\nexperiments:")
     for planned in plan.experiments:
         words = " ".join(f"{key}={value}" for key, value in sorted(planned.factors.items()))
         where = f" on {planned.place}" if planned.place else ""
+        where += f", {planned.variant}" if planned.variant else ""
+        where += f", {planned.frequency_hz / 1e9:g} GHz" if planned.frequency_hz else ""
         print(f"  {planned.experiment.id}  {planned.profile}{where}  {words}")
     if plan.not_measured:
         print("\nleft out:")
@@ -57,17 +66,27 @@ def _touched(plan: plans.Plan) -> list[str]:
     lines = []
     if options.directory is not None:
         size = plan.room_bytes("")
-        lines.append(f"{options.directory}: {size / 1e6:.0f} MB of test files, removed at the end")
+        if size:
+            lines.append(
+                f"{options.directory}: {size / 1e6:.0f} MB of test files, removed at the end"
+            )
         if options.device is None:
             lines += [
                 f"{options.directory}: loop image with {filesystem}, removed at the end"
-                for filesystem in options.filesystems
+                for filesystem in plan.made_places
             ]
     if options.device is not None:
         how = "WRITTEN OVER: all that is on it is lost" if options.erase else "read only"
         lines.append(f"{options.device}: {how}")
     if options.disk_cache != "leave":
         lines.append("the drive's write cache: switched during writes, then put back")
+    if plan.protocol.study:
+        lines.append("tracefs: an instance of its own while a run is traced, removed after it")
+    if any(planned.frequency_hz for planned in plan.experiments):
+        lines.append(
+            f"{options.frequency_root / 'sys/devices/system/cpu'}: SMT and turbo off, frequencies "
+            "set, all put back at the end"
+        )
     lines.append("the page cache of the machine: dropped before every run (as root)")
     lines += [
         f"{profile.install_dir}: install.sh of {profile.identifier}"
