@@ -23,7 +23,7 @@ from eeio_results.units import parse_size
 
 DEFAULT_RUNTIME_S = 5.0
 # Keys of presets.conf that speak to the plan, not to the profile's executable.
-_FORECAST_KEYS = ("passes_written", "memory_multiple", "footprint")
+_FORECAST_KEYS = ("passes_written", "memory_multiple", "footprint", "parallel_pause_s")
 # Operations that write to the device, whatever else they do.
 _WRITING = ("write", "mixed", "metadata")
 # A tool's start and end, the drop of the caches, the device's own write-back: about this much.
@@ -188,6 +188,9 @@ class Plan:
             runtime = float(factors.get("runtime_s", by_size or DEFAULT_RUNTIME_S))
             by_time = min(runtime, by_size) if by_size else runtime
             total += by_time + self.protocol.settle_s + _PER_RUN_OVERHEAD_S
+            if run.experiment.experiment.processes > 1:
+                preset = self.profiles[run.experiment.profile].preset(self.options.preset)
+                total += float(preset.get("parallel_pause_s", 0))
         return total
 
     def timeout_s(self, planned: PlannedExperiment) -> float:

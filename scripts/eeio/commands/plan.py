@@ -35,9 +35,10 @@ def show(arguments: argparse.Namespace) -> int:
         f"{protocol.idle_s:g} s idle baseline"
     )
     if protocol.study and protocol.study.half_width is not None:
+        most = protocol.study.most_repetitions
         print(
             "repeated further until the 95 % interval of the mean is within "
-            f"{protocol.study.half_width:.0%} of it, {protocol.study.most_repetitions} times at most"
+            f"{protocol.study.half_width:.0%} of it, {most} times at most (not in the forecast)"
         )
     if plan.frequency_reason:
         print(f"frequency left as it is: {plan.frequency_reason}")
