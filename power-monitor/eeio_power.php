@@ -540,17 +540,25 @@ class eeio_power extends pts_module_interface
 
 	private static function publish($result_file, $experiment)
 	{
-		$bandwidths = array();
+		$bandwidths = $rates = array();
 		$first_hash = key($experiment['results']);
 		foreach($experiment['results'] as $hash => $entry)
 		{
 			self::publish_values($result_file, $hash, $entry, $experiment['trials'], $hash === $first_hash);
-			if($entry['result']->test_profile->get_result_scale() === 'MB/s')
+			$scale = $entry['result']->test_profile->get_result_scale();
+			// What IOzone's children add up to is no bandwidth of the disk: no MB/J comes from it.
+			if($scale === 'MB/s' && substr($entry['result']->get_arguments_description(), -9) !== ' Children')
 			{
 				$bandwidths[$hash] = $entry;
 			}
+			else if($scale === 'Files/s')
+			{
+				$rates[$hash] = $entry;
+			}
 		}
-		if(empty($bandwidths) || self::describes_machine($experiment['request']))
+		// Files that are created have power and energy, and no MB/J.
+		$told = $bandwidths ?: $rates;
+		if(empty($told) || self::describes_machine($experiment['request']))
 		{
 			return;
 		}
@@ -558,19 +566,19 @@ class eeio_power extends pts_module_interface
 		$failed = count($experiment['trials']) - count($taken);
 		if($failed > 0)
 		{
-			self::annotate($result_file, key($bandwidths), $failed . ' of ' . count($experiment['trials']) . ' trials failed and have no values');
+			self::annotate($result_file, key($told), $failed . ' of ' . count($experiment['trials']) . ' trials failed and have no values');
 		}
 		foreach(self::sources($experiment['trials']) as $source)
 		{
 			$readings = self::readings_of($source, $taken);
 			$valid = array_filter($readings, function($reading) { return $reading['valid']; });
-			$first = reset($bandwidths);
+			$first = reset($told);
 			if(count($valid) < count($taken))
 			{
 				$bad = array_diff_key($readings, $valid);
 				$why = empty($bad) ? 'no reading' : implode('; ', reset($bad)['reasons']);
 				$line = (count($taken) - count($valid)) . ' of ' . count($taken) . ' trials have no energy of ' . $source['meter'] . ' ' . $source['domain'] . ': ' . $why;
-				self::annotate($result_file, key($bandwidths), $line);
+				self::annotate($result_file, key($told), $line);
 				self::$missing[md5(self::name_of($experiment['request']) . $source['meter'] . $source['domain'])] = self::name_of($experiment['request']) . ': ' . $line;
 			}
 			if(empty($valid))
@@ -585,7 +593,7 @@ class eeio_power extends pts_module_interface
 				$derived->test_profile->set_test_title(self::title($first['result']->test_profile->get_title(), $source));
 				$derived->set_used_arguments_description($experiment['request']->get_arguments_description() . ' - ' . self::words($words[0], $source));
 				$derived->set_used_arguments($experiment['request']->get_arguments());
-				$derived->set_parent_hash(key($bandwidths));
+				$derived->set_parent_hash(key($told));
 				$json = array('test-run-times' => $times, 'eeio' => array_merge($base, array('quantity' => $field)));
 				if($field === 'energy_j')
 				{

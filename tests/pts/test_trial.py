@@ -119,7 +119,8 @@ def test_a_real_output_tells_its_phases_and_the_drive(
     monkeypatch.delenv("EEIO_DIRECTORY", raising=False)
     row = "  " + "131072".rjust(14) + "4096".rjust(8) + "1310720".rjust(9)
     (tmp_path / "stdout.txt").write_text(
-        "\tIozone: Performance Test of File I/O\n\tOutput is in kBytes/sec\n"
+        "\tIozone: Performance Test of File I/O\n\tInclude fsync in write timing\n"
+        "\tOutput is in kBytes/sec\n"
         "              kB  reclen    write  rewrite    read    reread\n"
         f"{row}\n\niozone test complete.\n"
     )

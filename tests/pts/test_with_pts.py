@@ -101,6 +101,52 @@ def test_every_bandwidth_has_power_energy_and_efficiency_of_each_trial(random_ru
             assert efficiency == pytest.approx(rate / power_w, rel=1e-4)
 
 
+@pytest.mark.skipif(not shutil.which("iozone") or not shutil.which("cc"), reason="no iozone or cc")
+def test_only_the_bandwidth_of_the_disk_has_an_efficiency(tmp_path: Path) -> None:
+    """IOzone's children tell the page cache's, and files that are created have none."""
+    home = PtsHome(tmp_path / "home")
+    for name in ("eeio-iozone-1.0.0", "eeio-metadata-1.0.0"):
+        home.add_profile(ROOT / "test-profiles" / name)
+    level = "level=filesystem buffer=on processes=2"
+    home.add_suite(
+        "eeio-two",
+        [
+            ("eeio-iozone-1.0.0", f"{level} operation=write file_size=64m", "Write"),
+            (
+                "eeio-metadata-1.0.0",
+                f"{level} operation=metadata mode=fork rounds=400",
+                "Files",
+            ),
+        ],
+    )
+    (tmp_path / "files").mkdir()
+    with running(sys.executable, "-m", "tests.pts.meter", str(tmp_path / "rapl")):
+        wait_for_meter(tmp_path / "rapl")
+        done = home.run(
+            "benchmark", "eeio-two", timeout_s=120,
+            environment=QUICK | {
+                "EEIO_METER": f"rapl,root={tmp_path}/rapl", "FORCE_TIMES_TO_RUN": "1",
+                "EEIO_DIRECTORY": str(tmp_path / "files"),
+            },
+        )  # fmt: skip
+    assert done.returncode == 0, done.output[-2000:]
+    ran = Ran(home, done)
+    beside = {
+        result.description: {
+            other.scale for other in ran.file.results if other.parent == result.comparison_hash
+        }
+        for scale in ("MB/s", "Files/s")
+        for result in ran.of(scale)
+    }
+    write, children = (
+        beside[next(k for k in beside if k.endswith(w))] for w in ("Write", "Children")
+    )
+    assert "MB/J" in write and "MB/J" not in children
+    create = beside[next(k for k in beside if k.endswith("Create"))]
+    assert create == {"W", "J"}
+    assert sum(k.endswith(("Create", "Stat", "Utime", "Delete")) for k in beside) == 4
+
+
 def test_windows_match_the_times_that_pts_measured(random_run: Ran) -> None:
     for result in random_run.of("J"):
         trials = result.entries[0].own["trials"]
