@@ -112,6 +112,18 @@ def build(folder: Path) -> None:
         str(folder / delayjc.NAME), str(source), "-ldl")  # fmt: skip
 
 
+def unmount(fuse: Path, server: "subprocess.Popen[bytes]") -> None:
+    """The loop device lets go a little later when somebody looks at it meanwhile."""
+    for option in ("-u",) * 100 + ("-uz",):
+        done = subprocess.run(
+            ["fusermount3", option, str(fuse)], stderr=subprocess.DEVNULL, check=False
+        )
+        if done.returncode == 0 or server.poll() is not None:
+            break
+        time.sleep(0.1)
+    server.wait(30)
+
+
 @contextmanager
 def slow_disk(folder: Path) -> Iterator[tuple[Path, Path]]:
     """ext4 on the disk: its mount point, and the journal's info."""
@@ -122,8 +134,7 @@ def slow_disk(folder: Path) -> Iterator[tuple[Path, Path]]:
         server = subprocess.Popen(
             [str(folder / "slow_flush"), str(SIZE_BYTES), str(FLUSH_US), str(fuse)]
         )
-        held.callback(server.wait, 30)
-        held.callback(subprocess.run, ["fusermount3", "-u", str(fuse)], check=False)
+        held.callback(unmount, fuse, server)
         deadline_s = time.monotonic() + 10
         while not (fuse / "disk").exists():
             if server.poll() is not None or time.monotonic() > deadline_s:
