@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -378,6 +379,76 @@ def test_of_equal_entries_the_newest_is_forgotten(journal: UndoJournal) -> None:
     journal.add_all([same, other, same])
     journal.forget(same)
     assert journal.entries == (same, other)
+
+
+class Killed(BaseException):
+    """Stands in for SIGKILL: nothing is written after it."""
+
+
+class Killer:
+    """Kills at the n-th write of a setting, before it is made or after, and checks all of them."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._write, self._save = Path.write_text, UndoJournal._write
+        self._left, self._before, self._limits = 0, False, dict[Path, int]()
+        monkeypatch.setattr(Path, "write_text", lambda *a, **o: self._setting(*a, **o))
+        monkeypatch.setattr(UndoJournal, "_write", lambda journal: self._journal(journal))
+
+    def arm(self, at_write: int, before: bool, limits: dict[Path, int]) -> None:
+        self._left, self._before, self._limits = at_write, before, limits
+
+    def _setting(self, path: Path, text: str, **options: str) -> int:
+        self._left -= 1
+        if self._left == 0 and self._before:
+            raise Killed
+        written = self._write(path, text, **options)
+        _check_order(self._limits, path, text)
+        if self._left == 0:
+            raise Killed
+        return written
+
+    def _journal(self, journal: UndoJournal) -> None:
+        if self._left > 0:
+            self._save(journal)
+
+
+@pytest.mark.parametrize("before_write", [True, False])
+@pytest.mark.parametrize("kind", ["pstate", "acpi"])
+def test_killed_at_any_write_and_again_while_putting_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, before_write: bool
+) -> None:
+    killer, never, path = Killer(monkeypatch), 1 << 30, tmp_path / "journal.json"
+    kills = 0
+    for first in range(1, never):
+        for second in range(1, never):
+            killer.arm(never, False, {})
+            shutil.rmtree(tmp_path / "tree", ignore_errors=True)
+            tree = TREES[kind](tmp_path / "tree")
+            beginning = _bytes(tree)
+            killer.arm(first, before_write, _limits(tree))
+            try:
+                journal = UndoJournal(path)
+                frequency.prepare(journal, tree)
+                frequency.set_frequency(1_200_000_000, journal, tree)
+                frequency.set_frequency(2_400_000_000, journal, tree)
+            except Killed:
+                kills += 1
+            else:
+                assert kills > 100
+                return
+            killer.arm(second, before_write, _limits(tree))
+            try:
+                assert UndoJournal(path).undo_all() == []
+            except Killed:
+                kills += 1
+                killer.arm(never, False, _limits(tree))
+                assert UndoJournal(path).undo_all() == []
+            else:
+                second = never
+            assert _bytes(tree) == beginning, (first, second)
+            assert not path.exists()
+            if second == never:
+                break
 
 
 # ---- verifying ----

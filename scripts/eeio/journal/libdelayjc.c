@@ -17,6 +17,11 @@
  * with other settings, nothing is held and one line on standard error says why: the program
  * itself must run as it would without us.
  *
+ * Not seen, so not held: what syncs by other calls (O_SYNC, msync, sync, syncfs, io_uring), and
+ * programs that make their system calls by themselves (Go) or cannot be preloaded. The counters
+ * in the state file tell: `processes` and `calls` stay 0. A btrfs subvolume has a st_dev, and so a
+ * window, of its own. The file must not be cut while programs have it mapped.
+ *
  * Nothing here is locked. A window is one 64-bit word that is changed by compare-and-swap alone,
  * so whoever is killed, cancelled or jumps out of a hold leaves nothing behind that others wait
  * for. No allocation, no lock, and only calls that a signal handler may make, from the constructor's
