@@ -424,7 +424,7 @@ def test_killed_at_any_write_and_again_while_putting_back(
             killer.arm(never, False, {})
             shutil.rmtree(tmp_path / "tree", ignore_errors=True)
             tree = TREES[kind](tmp_path / "tree")
-            beginning = _bytes(tree)
+            beginning = bytes_of(tree)
             killer.arm(first, before_write, _limits(tree))
             try:
                 journal = UndoJournal(path)
@@ -445,7 +445,7 @@ def test_killed_at_any_write_and_again_while_putting_back(
                 assert UndoJournal(path).undo_all() == []
             else:
                 second = never
-            assert _bytes(tree) == beginning, (first, second)
+            assert bytes_of(tree) == beginning, (first, second)
             assert not path.exists()
             if second == never:
                 break

@@ -22,8 +22,6 @@ from eeio_results.record import Experiment
 from eeio_results.units import parse_size
 
 DEFAULT_RUNTIME_S = 5.0
-# Keys of presets.conf that speak to the plan, not to the profile's executable.
-_FORECAST_KEYS = ("passes_written", "memory_multiple", "footprint", "parallel_pause_s")
 # Operations that write to the device, whatever else they do.
 _WRITING = ("write", "mixed", "metadata")
 # A tool's start and end, the drop of the caches, the device's own write-back: about this much.
@@ -230,8 +228,7 @@ def make(options: Options, suite: Suite) -> Plan:
     for entry in (*entries, *absent):
         profile = used[entry.profile]
         preset = profile.preset(options.preset)
-        sizes = {key: value for key, value in preset.items() if key not in _FORECAST_KEYS}
-        factors = {**sizes, **entry.factors}
+        factors = {**profile.preset_factors(options.preset), **entry.factors}
         file_bytes = _file_bytes(factors, preset)
         for cell in cells or _targets(options, factors):
             for disk in _disk_settings(options, factors):

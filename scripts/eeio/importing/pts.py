@@ -21,8 +21,6 @@ from eeio_results.record import ContextValue, EnergyReading, Experiment, Machine
 from eeio_results.store import Store
 
 MIB = 1 << 20
-# presets.conf speaks with these to `eeio plan`, not to the profile.
-_FORECAST_KEYS = ("passes_written", "memory_multiple", "footprint")
 
 _WHOLE_TRIAL = "the whole trial, from the start of the profile's executable to its end (PTS)"
 _NO_WINDOW = "PTS tells only when the whole trial began and ended, not its phases"
@@ -144,7 +142,7 @@ def _test(file: ResultFile, result: Result, preset: str | None) -> _Test | None:
 
 
 def _own_factors(result: Result, profile: Profile, preset: str) -> dict[str, str]:
-    sizes = {k: v for k, v in profile.preset(preset).items() if k not in _FORECAST_KEYS}
+    sizes = profile.preset_factors(preset)
     words = dict(_split(word, result) for word in shlex.split(result.arguments))
     return {**sizes, **words}
 

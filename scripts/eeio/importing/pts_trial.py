@@ -28,14 +28,11 @@ from eeio_results.errors import EeioError, SchemaError
 from eeio_results.record import ContextValue, Phase, Run
 from eeio_results.tools.capture import Capture
 
-# presets.conf speaks with these to `eeio plan`, not to the profile.
-FORECAST_KEYS = ("passes_written", "memory_multiple")
-
 
 def tell(identifier: str, preset: str, home: Path, folder: Path) -> dict[str, Any]:
     """What the trial whose output is in `folder` tells. Raises EeioError if it tells nothing."""
     profile = profiles.find(identifier.rpartition("/")[2])
-    sizes = {k: v for k, v in profile.preset(preset).items() if k not in FORECAST_KEYS}
+    sizes = profile.preset_factors(preset)
     capture = Capture.load(folder)
     capture = replace(capture, factors={**sizes, **capture.factors})
     result = tools.parse(profile.tool, capture)

@@ -14,6 +14,8 @@ from eeio_results.errors import EeioError
 from eeio_results.record import Tool
 
 INSTALL_TIMEOUT_S = 900
+# Keys of presets.conf that speak to the plan, not to the profile's executable.
+_FORECAST_KEYS = ("passes_written", "memory_multiple", "footprint", "parallel_pause_s")
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,10 @@ class Profile:
                 f"{self.folder / 'presets.conf'}: no preset {preset!r}; "
                 f"it has {', '.join(sorted(self.presets)) or 'none'}"
             ) from None
+
+    def preset_factors(self, preset: str) -> dict[str, str]:
+        """Of those the factors of an experiment: without what speaks to the plan alone."""
+        return {k: v for k, v in self.preset(preset).items() if k not in _FORECAST_KEYS}
 
 
 def find(identifier: str) -> Profile:
