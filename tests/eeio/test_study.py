@@ -18,6 +18,7 @@ import eeio_results
 from eeio.campaign import rounds
 from eeio.campaign.plan import Plan
 from eeio.campaign.variants import study_cells
+from eeio.cli import main
 from eeio.errors import RefusedError
 from eeio.journal import delayjc
 from eeio.profiles.suite import Protocol, Study
@@ -136,6 +137,40 @@ def test_killed_in_the_middle_of_a_run(home: Path, eeio: Eeio, signum: signal.Si
         assert done.returncode == 0, done.stderr
     assert bytes_of(tree) == before
     assert not list((home / "target").iterdir())
+
+
+@pytest.mark.root
+def test_a_tool_that_is_not_held_is_no_delayjc(home: Path, eeio: Eeio) -> None:
+    """The dummy never calls fsync, as a static program's calls would not be seen: its runs on
+    plain ext4 count, those on delayjc do not, and the campaign goes on."""
+    if delayjc.find_library() is None:
+        pytest.skip("libdelayjc.so is not compiled (scripts/setup, with a C compiler)")
+    suite = _suite(
+        home,
+        "eeio-dummy-1.0.0 level=filesystem operation=write spatiality=sequential sleep_s=0.1",
+        "variants: [ext4, delayjc]",
+    )
+    done = eeio(*_words(home, suite))
+    assert done.returncode == 3, done.stderr
+    plain, delayed = _cells(eeio)
+    assert (plain["n"], plain["invalid_runs"]) == (2, 0)
+    assert (delayed["n"], delayed["invalid_runs"]) == (0, 2)
+    assert "libdelayjc.so held no call" in delayed["reasons"]["n"]
+    # Without cpufreq, and without a call to join a commit with, there is a reason and no figure.
+    assert plain["frequency_hz"] is None and "frequency_hz" in plain["reasons"]
+    assert plain["commits"] is None and "commits" in plain["reasons"]
+
+
+def test_without_root_it_is_refused_before_anything_is_touched(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    suite = _suite(home, METADATA, "variants: [nojc]")
+    monkeypatch.setenv("EEIO_TEST_PROFILES", str(PROFILES))
+    monkeypatch.setattr(os, "geteuid", lambda: 65534)
+    assert main(_words(home, suite)) == 2
+    assert "making file systems (ext4+nojc) needs root" in capsys.readouterr().err
+    assert main(["journal", "--directory", str(home), "--", "true"]) == 2
+    assert "tracing the journal needs root" in capsys.readouterr().err
 
 
 def test_no_cpufreq_is_a_reason_or_a_refusal(tmp_path: Path) -> None:

@@ -116,6 +116,8 @@ def _run(words: Sequence[str], arguments: argparse.Namespace) -> _Traced:
     program = shutil.which(words[0])
     if program is None:
         raise RefusedError(f"{words[0]}: no such program")
+    if os.geteuid() != 0:
+        raise RefusedError("not traced: tracing the journal needs root")
     try:
         target = find_ext4(arguments.directory)
     except EeioError as error:

@@ -1,6 +1,7 @@
 """`eeio run` and `eeio resume`: a campaign, and what came out of it."""
 
 import argparse
+import os
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -47,6 +48,10 @@ def run_suite(arguments: argparse.Namespace) -> int:
     restore_orphans()
     plan = plans.make(options, suite)
     plans.check_room(plan)
+    if plan.made_places and os.geteuid() != 0:
+        raise RefusedError(
+            f"making file systems ({', '.join(plan.made_places)}) needs root: run it with sudo"
+        )
     check_meters(options.meters)
     store = Store(paths.results_root() / name)
     if store.folder.exists():

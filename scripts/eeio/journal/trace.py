@@ -244,13 +244,13 @@ class JournalTrace:
 
 def _tracefs(journal: UndoJournal) -> Path:
     """Where tracefs is; mounted for the length of this program where it is not."""
+    if os.geteuid() != 0:
+        raise EeioError("tracing the journal needs root")
     if (_TRACEFS / "instances").is_dir():
         return _TRACEFS
     old = Path("/sys/kernel/debug/tracing")
     if (old / "instances").is_dir():
         return old
-    if os.geteuid() != 0:
-        raise EeioError("tracefs is not mounted: tracing the journal needs root")
     if not _TRACEFS.is_dir():
         raise EeioError("this kernel has no tracefs, so the journal cannot be traced")
     journal.add(Entry("mount", str(_TRACEFS)))
