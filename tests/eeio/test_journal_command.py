@@ -1,10 +1,8 @@
 """`eeio journal` on file systems of the test's own, and what it refuses."""
 
 import json
-import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -77,6 +75,11 @@ def traced(ext4: Path) -> Path:
     return ext4
 
 
+def _instances(directory: Path) -> list[Path]:
+    """Of traces of this file system; other campaigns of the machine may have theirs."""
+    return list(INSTANCES.glob(f"eeio-*-{find_ext4(directory).name}"))
+
+
 def _journal(eeio: Eeio, directory: Path, *words: str) -> dict[str, object]:
     done = eeio(
         "journal", "--json", "--directory", str(directory), "-o", str(directory.parent / "out"),
@@ -102,7 +105,7 @@ def test_a_program_s_writes_and_commits(traced: Path, eeio: Eeio) -> None:
     assert {sync["commit"] for sync in syncs} <= {c["transaction"] for c in body["commits"]} | {
         None
     }
-    assert not list(INSTANCES.glob("eeio-*"))
+    assert not _instances(traced)
 
 
 def test_delayed_commits_are_counted(traced: Path, eeio: Eeio) -> None:
@@ -115,7 +118,6 @@ def test_delayed_commits_are_counted(traced: Path, eeio: Eeio) -> None:
     assert device["calls"] == device["finished"] == 8
     # All that arrive within 50 ms of each other are let go together.
     assert device["windows"] + device["resets"] + device["joins_at_maximum"] == 8
-    assert not list(Path("/dev/shm").glob("eeio-delayjc-*"))
 
 
 def test_without_a_journal_there_are_no_commits(tmp_path: Path, eeio: Eeio) -> None:
@@ -182,7 +184,7 @@ def test_a_failing_program_leaves_no_instance(traced: Path, eeio: Eeio) -> None:
     )
     assert done.returncode == 1
     assert "no traced task called fsync" in done.stdout
-    assert not list(INSTANCES.glob("eeio-*"))
+    assert not _instances(traced)
 
 
 def test_a_killed_trace_is_taken_away_by_restore(traced: Path, eeio: Eeio, home: Path) -> None:
@@ -197,17 +199,13 @@ def test_a_killed_trace_is_taken_away_by_restore(traced: Path, eeio: Eeio, home:
     try:
         assert fifo.read_text() == "up\n"
         assert list(INSTANCES.glob(f"eeio-{process.pid}-*"))
-        (noted,) = (home / "state/eeio/undo").glob(f"{process.pid}-*.json")
-        deadline_s = time.monotonic() + 20
-        while '"process"' not in noted.read_text() and time.monotonic() < deadline_s:
-            os.sched_yield()
     finally:
         process.kill()
         process.wait()
         done = eeio("restore")
     assert done.returncode == 0, done.stderr
     assert "end process group" in done.stdout + done.stderr
-    assert not list(INSTANCES.glob("eeio-*"))
+    assert not _instances(traced)
 
 
 def test_a_stored_trace_is_read_again(eeio: Eeio) -> None:

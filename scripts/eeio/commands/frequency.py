@@ -2,41 +2,25 @@
 
 import argparse
 import json
-import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 
+from eeio import foreground
 from eeio.commands.restore import restore_orphans
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RefusedError
 from eeio.signals import signals_raise
 from eeio.target import frequency as frequencies
 from eeio.target.frequency import Processors
 from eeio.target.lock import TargetLock
-from eeio.target.undo import Entry, UndoJournal, end_group, start_ticks
+from eeio.target.undo import UndoJournal
 
 SCHEMA_VERSION = 1
 
 _ENDS = ("lowest", "highest")
-
-# Becomes the program once it is noted in the journal; nothing when we end before that. What Python
-# ignores at its start the program must not be born with.
-_GATE = """
-import os, signal, sys
-gate = int(sys.argv[1])
-if os.read(gate, 1):
-    os.close(gate)
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
-    try:
-        os.execvp(sys.argv[2], sys.argv[2:])
-    except OSError as error:
-        sys.exit(f"eeio: {sys.argv[2]}: {error.strerror}")
-"""
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -90,7 +74,7 @@ def _run(words: Sequence[str], name: str, wanted_hz: int | None, root: Path, as_
                 frequencies.set_frequency(wanted_hz, journal, root)
                 achieved = frequencies.verify(wanted_hz, root)
                 print(f"eeio: {achieved.words}", file=sys.stderr)
-                exit_code = _call(words, journal, as_json)
+                exit_code = foreground.run(words, journal, to_stderr=as_json)
             finally:
                 journal.undo_all()
         finally:
@@ -105,33 +89,6 @@ def _run(words: Sequence[str], name: str, wanted_hz: int | None, root: Path, as_
     if exit_code < 0:
         return EXIT_SIGNAL_BASE - exit_code
     return EXIT_DONE if exit_code == 0 and not failures else EXIT_FAILED
-
-
-def _call(words: Sequence[str], journal: UndoJournal, as_json: bool) -> int:
-    """Runs the program in a group of its own, which `eeio restore` can end: it must not go on at
-    another frequency than the one it was started with. What it prints is the user's to see."""
-    gate, opened = os.pipe()
-    try:
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _GATE, str(gate), *words],
-            start_new_session=True,
-            pass_fds=(gate,),
-            stdout=sys.stderr if as_json else None,
-        )
-        entry = Entry("process", str(process.pid), str(start_ticks(process.pid) or 0))
-        journal.add(entry)
-        os.write(opened, b".")
-    finally:
-        os.close(gate)
-        os.close(opened)
-    try:
-        exit_code = process.wait()
-    finally:
-        if process.poll() is None:
-            end_group(process.pid)
-            process.wait()
-    journal.forget(entry)
-    return exit_code
 
 
 def _to_json(found: Processors) -> str:

@@ -4,9 +4,6 @@ import argparse
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -14,10 +11,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from eeio import foreground
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RefusedError
 from eeio.journal import delayjc
 from eeio.journal.trace import JournalTrace, find_ext4, read_counters
-from eeio.target.undo import Entry, UndoJournal, start_ticks
+from eeio.signals import signals_raise
+from eeio.target.undo import Entry, UndoJournal
 from eeio_results import journal_model
 from eeio_results.errors import EeioError
 from eeio_results.report.tables import Table, number
@@ -141,28 +140,16 @@ def _run(words: Sequence[str], arguments: argparse.Namespace) -> _Traced:
         )
     undo = UndoJournal()
     before = read_counters(target)
-    with ExitStack() as stack:
+    with signals_raise("the trace was taken away"), ExitStack() as stack:
         stack.callback(undo.undo_all)
         undo.add(Entry("file", str(state)))
         calls = not arguments.commits_only
         with JournalTrace(target, folder / _TRACE, undo, calls=calls) as trace:
             # Children of this very thread are traced, and nothing that they started before.
             trace.follow(os.getpid())
-            process = subprocess.Popen(
-                words,
-                env=environment,
-                start_new_session=True,
-                stdout=sys.stderr if arguments.json else None,
+            exit_code = foreground.run(
+                words, undo, to_stderr=arguments.json, environment=environment
             )
-            entry = Entry("process", str(process.pid), str(start_ticks(process.pid) or 0))
-            undo.add(entry)
-            try:
-                exit_code = process.wait()
-            except BaseException:
-                os.killpg(process.pid, signal.SIGTERM)
-                process.wait()
-                raise
-            undo.forget(entry)
             trace.unfollow()
         after = read_counters(target)
         delays = asdict(delayjc.read_counters(state)) if arguments.delayjc else None

@@ -1,0 +1,61 @@
+"""A user's own program, run for the length of a command that changes settings or traces."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+
+from eeio.target.undo import Entry, UndoJournal, end_group, start_ticks
+
+# Becomes the program once it is noted in the journal; nothing when we end before that. What Python
+# ignores at its start the program must not be born with.
+_GATE = """
+import os, signal, sys
+gate = int(sys.argv[1])
+if os.read(gate, 1):
+    os.close(gate)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    try:
+        os.execvp(sys.argv[2], sys.argv[2:])
+    except OSError as error:
+        sys.exit(f"eeio: {sys.argv[2]}: {error.strerror}")
+"""
+
+
+def run(
+    words: Sequence[str],
+    journal: UndoJournal,
+    *,
+    to_stderr: bool,
+    environment: Mapping[str, str] | None = None,
+) -> int:
+    """Runs a program in a group of its own and waits for it; its exit code, or -N after signal N.
+
+    However we end, `eeio restore` can end the group: the program must not go on under settings that
+    are put back. What it prints is the user's to see, on standard error where `to_stderr` keeps
+    standard output for us.
+    """
+    gate, opened = os.pipe()
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", _GATE, str(gate), *words],
+            start_new_session=True,
+            pass_fds=(gate,),
+            env=environment,
+            stdout=sys.stderr if to_stderr else None,
+        )
+        entry = Entry("process", str(process.pid), str(start_ticks(process.pid) or 0))
+        journal.add(entry)
+        os.write(opened, b".")
+    finally:
+        os.close(gate)
+        os.close(opened)
+    try:
+        exit_code = process.wait()
+    finally:
+        if process.poll() is None:
+            end_group(process.pid)
+            process.wait()
+    journal.forget(entry)
+    return exit_code
