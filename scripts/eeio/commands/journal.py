@@ -159,6 +159,7 @@ def _run(words: Sequence[str], arguments: argparse.Namespace) -> _Traced:
 
 def _to_json(traced: _Traced, includes_sync: bool) -> dict[str, Any]:
     trace = traced.trace
+    commits = journal_model.Commits(trace.commits)
     return {
         "schema_version": SCHEMA_VERSION,
         "exit_code": traced.exit_code,
@@ -173,16 +174,27 @@ def _to_json(traced: _Traced, includes_sync: bool) -> dict[str, Any]:
         "delayjc": traced.delays,
         "commits": [asdict(commit) for commit in trace.commits],
         "fast_commits": len(trace.fast_commits),
-        "syncs": [
-            {
-                "task": call.task,
-                "start_s": call.start_s,
-                "end_s": call.end_s,
-                "commit": call.commit,
-            }
-            for call in trace.calls
-            if call.on_device
+        "files": [_file(task, commits) for task in journal_model.file_tasks(trace.calls)],
+    }
+
+
+def _file(task: journal_model.FileTask, commits: journal_model.Commits) -> dict[str, Any]:
+    """One thread's work on one file: its writes, and the fsync with the commit that served both."""
+    case = journal_model.blocking_of(task, commits) if task.writes else None
+    return {
+        "task": task.task,
+        "bytes": task.bytes_moved,
+        "writes": [
+            {"start_s": call.start_s, "end_s": call.end_s, "bytes": call.result}
+            for call in task.writes
         ],
+        "class": case.kind if case else None,
+        "held_s": case.held_s if case else None,
+        "syncs": [
+            {"start_s": call.start_s, "end_s": call.end_s, "commit": call.commit}
+            for call in task.syncs
+        ],
+        "durable_s": task.synced_s,
     }
 
 
