@@ -100,11 +100,14 @@ def test_a_program_s_writes_and_commits(traced: Path, eeio: Eeio) -> None:
     # jbd2 counts for itself; a commit of the mount itself may fall into its count.
     assert isinstance(body["commits"], list)
     assert len(body["commits"]) <= int(str(body["jbd2_transactions"])) <= len(body["commits"]) + 1
-    syncs = body["syncs"]
-    assert isinstance(syncs, list) and len(syncs) == 8
-    assert {sync["commit"] for sync in syncs} <= {c["transaction"] for c in body["commits"]} | {
-        None
-    }
+    files = body["files"]
+    assert isinstance(files, list) and len(files) == 8
+    known = {commit["transaction"] for commit in body["commits"]} | {None}
+    for file in files:
+        assert [write["bytes"] for write in file["writes"]] == [4096] * 4
+        (sync,) = file["syncs"]
+        assert sync["commit"] in known and file["durable_s"] == sync["end_s"]
+        assert file["writes"][-1]["end_s"] <= sync["start_s"]
     assert not _instances(traced)
 
 
