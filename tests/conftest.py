@@ -1,14 +1,26 @@
 """Everything a test writes stays in its own temporary folder."""
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
 DATA = Path(__file__).parent / "data"
+
+
+def pytest_configure() -> None:
+    """Tests that run beside each other have no business with each other's campaigns. Each worker
+    has locks of its own."""
+    os.environ["EEIO_LOCKS"] = tempfile.mkdtemp(prefix="eeio-locks-")
+
+
+def pytest_unconfigure() -> None:
+    shutil.rmtree(os.environ["EEIO_LOCKS"], ignore_errors=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

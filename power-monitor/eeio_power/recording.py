@@ -22,6 +22,7 @@ SCHEMA_VERSION = 1
 SIGNAL_BASE = 128
 
 # How long a command that ran out of time has to end by itself.
+_POLL_S = 0.05
 GRACE_S = 5.0
 
 
@@ -115,11 +116,10 @@ def _wait(process: "subprocess.Popen[Any]", timeout_s: float | None) -> tuple[bo
     deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
     while True:
         try:
-            left_s = None if deadline_s is None else max(0.0, deadline_s - time.monotonic())
-            process.wait(left_s)
+            if not _has_ended(process.pid, deadline_s):
+                break
+            process.wait()
             return False, interrupted
-        except subprocess.TimeoutExpired:
-            break
         except KeyboardInterrupt:
             # The terminal has told the command too: its end is the end of the measurement.
             interrupted = True
@@ -131,3 +131,19 @@ def _wait(process: "subprocess.Popen[Any]", timeout_s: float | None) -> tuple[bo
             os.kill(process.pid, signal.SIGKILL)
         process.wait()
     return True, interrupted
+
+
+def _has_ended(pid: int, deadline_s: float | None) -> bool:
+    """Waits until a child has ended or the time is out, and leaves its exit code to be fetched: a
+    Ctrl-C between the kernel's answer and Popen's note of it would lose the code, and Popen says 0
+    then."""
+    flags = os.WEXITED | os.WNOWAIT
+    if deadline_s is None:
+        os.waitid(os.P_PID, pid, flags)
+        return True
+    while os.waitid(os.P_PID, pid, flags | os.WNOHANG) is None:
+        left_s = deadline_s - time.monotonic()
+        if left_s <= 0:
+            return False
+        time.sleep(min(left_s, _POLL_S))
+    return True

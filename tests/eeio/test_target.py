@@ -101,8 +101,9 @@ def test_a_file_system_is_made_measured_and_taken_away(filesystem: str, tmp_path
     journal = UndoJournal(tmp_path / "journal.json")
     try:
         mount_point, command = image.make_on_loop(filesystem, tmp_path, 16 << 20, journal)
-        assert mount_of(mount_point).filesystem == filesystem
-        assert filesystem in command
+        kind = filesystem.partition("+")[0]
+        assert mount_of(mount_point).filesystem == kind
+        assert command.startswith(f"mkfs.{kind} ")
         found, reason = backing_device(mount_point)
         assert found is not None, reason
         assert found.name.startswith("loop")

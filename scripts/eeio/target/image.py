@@ -18,6 +18,8 @@ MKFS = {
 }
 # What a file system needs for itself beside the test files; xfs refuses less than 300 MiB.
 OVERHEAD_BYTES = 320 << 20
+# Between asking for a free loop device and taking it.
+_TRIES = 5
 
 
 def make_on_loop(
@@ -35,11 +37,25 @@ def make_on_loop(
     total = size_bytes + size_bytes // 8 + OVERHEAD_BYTES
     # Allocated, not sparse: the image must not run out of room in the middle of a run.
     run_command(["fallocate", "--length", str(total), str(image)])
-    loop = run_command(["losetup", "--find"]).strip()
-    journal.add(Entry("loop", loop, str(image)))
-    # Direct I/O on the image keeps its pages out of the cache a second time.
-    run_command(["losetup", "--direct-io=on", loop, str(image)])
-    return make_on_device(filesystem, Path(loop), directory, journal)
+    return make_on_device(filesystem, _attach(image, journal), directory, journal)
+
+
+def _attach(image: Path, journal: UndoJournal) -> Path:
+    """A loop device over `image`, noted before it is taken; another program may be faster."""
+    for left in reversed(range(_TRIES)):
+        loop = run_command(["losetup", "--find"]).strip()
+        entry = Entry("loop", loop, str(image))
+        journal.add(entry)
+        try:
+            # Direct I/O on the image keeps its pages out of the cache a second time.
+            run_command(["losetup", "--direct-io=on", loop, str(image)])
+        except EeioError:
+            journal.undo(entry)
+            if left == 0:
+                raise
+        else:
+            break
+    return Path(loop)
 
 
 def make_on_device(
