@@ -30,9 +30,7 @@ def render(report: Report) -> str:
         efficiency = plots.efficiency(report)
         if efficiency is not None:
             figures.append(efficiency)
-    figures += [
-        (_FIGURE_TITLES[name], svg) for name, svg in journal_figures.draw(report.cells).items()
-    ]
+    figures += [(_FIGURE_TITLES[name], svg) for name, svg in journal_figures.draw(report).items()]
     return environment.get_template("page.html.j2").render(
         title=", ".join(campaign.name for campaign in report.campaigns),
         campaigns=report.campaigns,

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from matplotlib.axes import Axes
 
 from eeio_results.report.journal import workload_words
-from eeio_results.report.plots import sheet, svg_of
+from eeio_results.report.model import Report
+from eeio_results.report.plots import QUICK_MARK, sheet, svg_of
 from eeio_results.studies.chang2014 import BASELINE, CHILDREN, CREATES, PARENT, Cell
 from eeio_results.units import MB
 
@@ -20,16 +21,17 @@ _PANEL_INCHES = (2.9, 1.55)
 Value = Callable[[Cell], float | None]
 
 
-def draw(cells: Sequence[Cell]) -> dict[str, str]:
+def draw(report: Report) -> dict[str, str]:
     """File name -> SVG; empty without cells that were measured."""
     found = {}
+    quick = "" if all(c.is_measurement for c in report.campaigns) else QUICK_MARK
     for phase, name, title in (
         ("write", "journal-throughput.svg", "IOzone throughput and the journal"),
         ("create", "journal-creation.svg", "File creation and the journal"),
     ):
-        chosen = [cell for cell in cells if cell.phase == phase and cell.n]
+        chosen = [cell for cell in report.cells if cell.phase == phase and cell.n]
         if chosen:
-            found[name] = _draw(chosen, title, _rows(phase))
+            found[name] = _draw(chosen, title + quick, _rows(phase))
     return found
 
 

@@ -19,6 +19,7 @@ _COLOURS = {"on": "#E69F00", "off": "#0072B2", None: "#555555"}
 # A panel spans decades where the slowest and the fastest differ by more than this.
 _LOG_SCALE_RATIO = 20.0
 _LEGEND_INCHES = 0.35
+QUICK_MARK = " - QUICK: not a measurement"
 
 
 def bandwidth(report: Report) -> str:
@@ -89,7 +90,7 @@ def _draw(report: Report, title: str, values_of: Callable[[Row], Sequence[float]
             axis.set_xscale("log")
         else:
             axis.set_xlim(left=0)
-    quick = "" if all(c.is_measurement for c in report.campaigns) else " - QUICK: not a measurement"
+    quick = "" if all(c.is_measurement for c in report.campaigns) else QUICK_MARK
     figure.suptitle(title + quick, fontsize=10)
     states = {row.cache.buffer for _, rows in panels for row, _ in rows}
     names = {"on": "buffer cache on", "off": "buffer cache off (direct I/O)", None: "not stated"}

@@ -68,7 +68,7 @@ def _write_plots(built: Report, folder: Path) -> None:
     efficiency = plots.efficiency(built)
     if efficiency is not None:
         drawn["efficiency.svg"] = efficiency[1]
-    drawn |= journal_figures.draw(built.cells)
+    drawn |= journal_figures.draw(built)
     for name, svg in drawn.items():
         folder.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(svg, encoding="utf-8")
