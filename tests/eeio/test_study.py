@@ -100,6 +100,10 @@ def test_variants_and_frequencies_until_the_cap(
     notes = [note for run in runs for note in run["notes"] if note.startswith("frequency")]
     assert len(notes) == 18
     assert all("unverified" in note and str(tree) in note for note in notes)
+    done = eeio("report", "c", "--plots", str(home / "plots"))
+    assert done.returncode == 0, done.stderr
+    assert "Journal: file creation" in done.stdout and "not converged" in done.stdout
+    assert "frequency (GHz)" in (home / "plots/journal-creation.svg").read_text()
     if all(cell["commits"] is None for cell in cells):
         pytest.skip(f"journal not traced here: {cells[0]['reasons']['commits']}")
     by_variant = {cell["variant"]: cell["commits"] for cell in cells}

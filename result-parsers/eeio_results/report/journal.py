@@ -46,8 +46,8 @@ def _table(title: str, phase: str, cells: Sequence[Cell]) -> Table:
     header = (
         *(("Campaign",) if several else ()),
         "Workload", "Variant", "GHz", "n", *(name for name, _, _ in figures), "RSD", "x EXT4",
-        "Speedup", "Commits", "X/Y/Z/inside", "Model", "Queued (ms)", "Durable (ms)", "Durable x EXT4",
-        per_joule,
+        "Speedup", "Commits", "X/Y/Z/inside", "Model", "Queued (ms)", "Durable (ms)",
+        "Durable x EXT4", per_joule,
     )  # fmt: skip
     rows = []
     for cell in cells:

@@ -29,10 +29,10 @@ def bandwidth(report: Report) -> str:
 
 def efficiency(report: Report) -> tuple[str, str] | None:
     """Title and SVG of MB/J: from measured power where there is any, else the ESTIMATE; or None."""
-    if any(row.measured for row in report.rows):
+    if any(_measured_values(row) for row in report.rows):
         title = "Energy efficiency (MB/J), measured power"
         return title, _draw(report, title, _measured_values)
-    if any(row.estimates for row in report.rows):
+    if any(_estimated_values(row) for row in report.rows):
         title = f"{ESTIMATE}: energy efficiency (MB/J) from modelled power"
         return title, _draw(report, title, _estimated_values)
     return None

@@ -231,10 +231,17 @@ def _reasons(
         found["n"] = problems[0]
     if item["frequency_hz"] is None:
         found["frequency_hz"] = campaign.body.get("frequency_reason") or "left as it was found"
+    elif doubts := [note for run in runs for note in run.notes if _is_doubt(note)]:
+        found["frequency_hz"] = doubts[0].removeprefix("frequency ")
     if "commits" not in spreads:
         notes = [n for run in runs for n in run.notes if n.startswith("journal not traced")]
         found["commits"] = notes[0] if notes else "the journal was not traced"
     return found
+
+
+def _is_doubt(note: str) -> bool:
+    """Whether a run's note tells that its frequency was not shown to be the one that was set."""
+    return note.startswith("frequency ") and ("unverified" in note or "not reached" in note)
 
 
 def _energy(phases: Sequence[Phase]) -> tuple[Energy, ...]:

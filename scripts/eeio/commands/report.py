@@ -64,7 +64,9 @@ def _render_html(built: Report) -> str:
 def _write_plots(built: Report, folder: Path) -> None:
     with analysis():
         from eeio_results.report import journal_figures, plots
-    drawn = {"bandwidth.svg": plots.bandwidth(built)}
+    drawn = {}
+    if any(row.bandwidth_values for row in built.rows):
+        drawn["bandwidth.svg"] = plots.bandwidth(built)
     efficiency = plots.efficiency(built)
     if efficiency is not None:
         drawn["efficiency.svg"] = efficiency[1]
