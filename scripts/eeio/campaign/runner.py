@@ -120,6 +120,8 @@ class _Campaign:
         self._journal = journal
         self._places = places
         self._broken: dict[str, str] = {}
+        # Read once when the first round of repetitions is planned, kept from then on.
+        self._done: list[Run] | None = None
         self._raw_device = raw_device(plan.options.device) if plan.options.device else None
 
     def run(self, left: list[PlannedRun]) -> None:
@@ -141,6 +143,8 @@ class _Campaign:
                     for planned in left:
                         run = self._one(planned, power)
                         store.append(run)
+                        if self._done is not None:
+                            self._done.append(run)
                         progress.run_done(_words(planned, run))
                     left = self._another_round(progress)
             self._clean_up()
@@ -149,7 +153,9 @@ class _Campaign:
         """One more repetition of every experiment whose mean is not known well enough."""
         if self._plan.protocol.study is None:
             return []
-        experiments = rounds.unsettled(self._plan, load(self._store.folder).runs)
+        if self._done is None:
+            self._done = list(load(self._store.folder).runs)
+        experiments = rounds.unsettled(self._plan, self._done)
         if not experiments:
             return []
         before = len(self._plan.runs)
