@@ -1,6 +1,7 @@
 """`eeio journal` on file systems of the test's own, and what it refuses."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -209,6 +210,23 @@ def test_a_killed_trace_is_taken_away_by_restore(traced: Path, eeio: Eeio, home:
     assert done.returncode == 0, done.stderr
     assert "end process group" in done.stdout + done.stderr
     assert not _instances(traced)
+
+
+def test_counters_of_the_library_alone(ext4: Path, eeio: Eeio) -> None:
+    library = delayjc.find_library()
+    if library is None:
+        pytest.skip("libdelayjc.so is not compiled (scripts/setup, with a C compiler)")
+    state = ext4.parent / "state"
+    subprocess.run(
+        [sys.executable, "-c", WRITERS, str(ext4)], check=True, timeout=60,
+        env={**os.environ, **delayjc.settings(state, window_us=20000)},
+    )  # fmt: skip
+    done = eeio("journal", "--counters", str(state))
+    assert done.returncode == 0, done.stderr
+    body = json.loads(done.stdout)
+    assert (body["window_us"], body["total"]["calls"], body["total"]["finished"]) == (20000, 8, 8)
+    done = eeio("journal", "--counters", str(ext4.parent / "disk.img"))
+    assert done.returncode == 1 and "state file" in done.stderr
 
 
 def test_a_stored_trace_is_read_again(eeio: Eeio) -> None:

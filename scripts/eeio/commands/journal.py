@@ -60,6 +60,10 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--directory", metavar="DIR", type=Path, default=Path(),
         help="on the file system to trace (default: here)",
     )  # fmt: skip
+    parser.add_argument(
+        "--counters", metavar="STATE", type=Path,
+        help="what libdelayjc.so has counted so far in its state file, and nothing else",
+    )  # fmt: skip
     parser.add_argument("--read", metavar="FILE", type=Path, help="a trace that is there")
     parser.add_argument(
         "--without-sync", action="store_true",
@@ -96,6 +100,10 @@ class _Traced:
 
 def journal(arguments: argparse.Namespace) -> int:
     words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
+    if arguments.counters is not None:
+        counters = delayjc.read_counters(arguments.counters)
+        print(json.dumps({**asdict(counters), "total": asdict(counters.total)}, indent=1))
+        return EXIT_DONE
     if bool(words) == bool(arguments.read):
         raise RefusedError(
             "which program, or which trace? `eeio journal -- COMMAND`, or --read FILE"
