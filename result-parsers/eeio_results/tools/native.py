@@ -9,8 +9,8 @@
 
 Times are CLOCK_MONOTONIC seconds of the measured machine. `request_size_bytes`, both times and
 the bandwidth may be null; `metrics`, `invalid`, `context` and `notes` may be left out.
-The spatiality `mixed` is that of several patterns, or of none. Creating, looking up or deleting files has the operation `metadata` and the spatiality `none`; its
-rate is the metric `operations_per_s`.
+The spatiality `mixed` is that of several patterns. Creating, looking up or deleting files has the
+operation `metadata` and the spatiality `none`; its rate is the metric `operations_per_s`.
 """
 
 import json
