@@ -378,6 +378,8 @@ def test_the_original_is_run_and_read(
     result = tools.parse("btio", profile.capture(tmp_path / "out", words))
     (phase,) = result.phases
     assert (phase.name, phase.bytes_moved, phase.invalid) == ("write", 829_440, ())
+    # Not deleted before the caller has flushed it to its device.
+    assert (profile.directory / "eeio-scratch/btio.full.out").stat().st_size == 829_440
     assert result.notes[-1].startswith("program: bt.S.4.mpi_io_full, sha256 ")
     assert profile.script("post.sh").returncode == 0
     assert list(profile.directory.iterdir()) == []
