@@ -1,12 +1,20 @@
-"""BT-IO's I/O time against a plain write of the same requests, as its requests reach the disk.
+"""BT-IO's I/O time against the original's, or against a plain write of the same requests.
 
-    python benchmarks/btio_cost.py DIRECTORY [--pairs 10] [--class A] [--ranks 4]
+    EEIO_NPB=FOLDER python benchmarks/btio_cost.py DIRECTORY [--pairs 10] [--class A] [--ranks 4]
 
-strace tells once which requests BT-IO (subtype full) makes of the file system; one process then
-writes the same offsets and sizes in the same order to a new file, in turn with BT-IO. What is more
-than 1.0 is the exchange between the ranks. Goal: at most 1.1. Prints medians of the pairs, and the
-ratio of the medians. NPB's own BT-IO takes the part of the plain write where EEIO_NPB names it.
-Works in a folder of its own below DIRECTORY, which it removes.
+EEIO_NPB names a folder with NPB's own binaries (bt.A.4.mpi_io_full, ...). Both then run in turn, in
+one directory, under the same MPI settings. First strace tells whether they make the same requests
+of the file system: offsets and sizes, written and read. Then the I/O times of writing are compared
+as NPB counts them: the writes and the close of each rank, without the open, harmonic mean of the
+ranks. Ours runs twice a pair: at once, and keeping the processors busy between
+the dumps for as long as the original's solver did (`compute_ms`). A collective buffer is an option
+of ours, and a file that ROMIO_HINTS names for the original.
+
+Without EEIO_NPB one process writes what strace saw BT-IO write (subtype full), from open to close:
+what is more than 1.0 then is the exchange between the ranks.
+
+Goal: ratio of the medians at most 1.1. Works in a folder of its own below DIRECTORY, which it
+removes.
 """
 
 import argparse
@@ -14,9 +22,15 @@ import os
 import re
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+
+from eeio_results.tools import btio
 
 SOURCE = Path(__file__).parents[1] / "test-profiles/eeio-btio-1.0.0/btio.c"
 MPI = {
@@ -25,41 +39,127 @@ MPI = {
     "OMPI_MCA_io": "romio321",
 }
 GOAL = 1.1
-_CALL = re.compile(r"^(\d+\.\d+) pwrite64\(.*eeio-btio\.out.*, (\d+), (\d+)\) += \2\b")
+DUMPS = 40
+_CALL = re.compile(r"^(\d+\.\d+) p(write|read)64\(.*btio[a-z.]*out>, .*, (\d+), (\d+)\) += \3\b")
+_HINTS = (
+    "cb_buffer_size {0}\nind_wr_buffer_size {0}\nind_rd_buffer_size {0}\n"
+    "romio_cb_write enable\nromio_cb_read enable\n"
+)
 
 
-def btio(folder: Path, ranks: int, *options: str, before: tuple[str, ...] = ()) -> float:
-    """I/O time of writing, s."""
-    out = run(folder, ranks, *before, str(folder / "btio"), *options, f"directory={folder}")
-    return seconds(out)
+@dataclass(frozen=True)
+class Bench:
+    """Where, and how many."""
+
+    folder: Path
+    size: str
+    ranks: int
+    pairs: int
+
+    def run(self, *words: str, hints: Path | None = None) -> str:
+        more = {"ROMIO_HINTS": str(hints)} if hints else {}
+        return subprocess.run(
+            ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(self.ranks), *words],
+            check=True, capture_output=True, text=True, env={**os.environ, **MPI, **more},
+            timeout=600, cwd=self.folder,
+        ).stdout  # fmt: skip
+
+    def ours(self, *options: str) -> list[str]:
+        return [str(self.folder / "btio"), f"class={self.size}", f"directory={self.folder}",
+                *options]  # fmt: skip
+
+    def hints(self, buffer: int) -> Path | None:
+        path = self.folder / "hints"
+        path.write_text(_HINTS.format(buffer))
+        return path if buffer else None
+
+    def requests(
+        self, words: Sequence[str], hints: Path | None = None
+    ) -> dict[str, list[tuple[int, int]]]:
+        """(offset, size) of each write and of each read, by time."""
+        before = ("strace", "-ff", "-ttt", "-y", "-s0", "-e", "trace=pwrite64,pread64", "-o",
+                  str(self.folder / "strace"))  # fmt: skip
+        self.run(*before, *words, hints=hints)
+        found: dict[str, list[tuple[float, int, int]]] = {"write": [], "read": []}
+        for path in self.folder.glob("strace.*"):
+            for line in path.read_text().splitlines():
+                if match := _CALL.match(line):
+                    found[match[2]].append((float(match[1]), int(match[4]), int(match[3])))
+            path.unlink()
+        return {key: [(at, size) for _, at, size in sorted(all_)] for key, all_ in found.items()}
 
 
-def run(folder: Path, ranks: int, *words: str) -> str:
-    return subprocess.run(
-        ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(ranks), *words],
-        check=True, capture_output=True, text=True, env={**os.environ, **MPI}, timeout=300,
-        cwd=folder,
-    ).stdout  # fmt: skip
-
-
-def seconds(out: str) -> float:
-    match = re.search(r"I/O timing in seconds\s*:\s*([\d.]+)", out)
+def seconds(out: str, what: str = "I/O timing in seconds") -> float:
+    match = re.search(re.escape(what) + r"\s*[:=]\s*([\d.]+)", out)
     assert match, out
     return float(match[1])
 
 
-def requests(folder: Path, ranks: int, *options: str) -> list[tuple[int, int]]:
-    """(offset, size) of each write, by time."""
-    before = ("strace", "-ff", "-ttt", "-y", "-s0", "-e", "trace=pwrite64", "-o",
-              str(folder / "strace"))  # fmt: skip
-    btio(folder, ranks, *options, before=before)
-    found = []
-    for path in folder.glob("strace.*"):
-        for line in path.read_text().splitlines():
-            if match := _CALL.match(line):
-                found.append((float(match[1]), int(match[3]), int(match[2])))
-        path.unlink()
-    return [(at, size) for _, at, size in sorted(found)]
+def told(times: Sequence[float]) -> str:
+    return f"{statistics.median(times):.3f} s ({min(times):.3f} to {max(times):.3f})"
+
+
+def judged(ours: Sequence[float], other: Sequence[float]) -> str:
+    ratio = statistics.median(ours) / statistics.median(other)
+    ratios = [a / b for a, b in zip(ours, other, strict=True)]
+    low, _, high = statistics.quantiles(ratios, n=4, method="inclusive")
+    above = "" if ratio <= GOAL else ", above the goal"
+    return f"{ratio:.2f} (of pairs {low:.2f} to {high:.2f}){above}"
+
+
+# --- against the original ------------------------------------------------------------------------
+
+
+def same_requests(bench: Bench, npb: Path, subtype: str, buffer: int) -> None:
+    original = str(npb / f"bt.{bench.size}.{bench.ranks}.mpi_io_{subtype}")
+    hints = bench.hints(buffer)
+    theirs = bench.requests([original], hints)
+    ours = bench.requests(bench.ours(f"subtype={subtype}", f"collective_buffer={buffer}"))
+    for operation in ("write", "read"):
+        a, b = ours[operation], theirs[operation]
+        sizes = Counter(size for _, size in a)
+        same = "the same as" if sorted(a) == sorted(b) else "NOT THOSE OF"
+        shown = ", ".join(f"{count} of {size}" for size, count in sizes.most_common())
+        print(
+            f"class {bench.size}, {bench.ranks} ranks, {subtype}, collective_buffer={buffer}: "
+            f"{operation}s {sum(s for _, s in a)} bytes, {shown} bytes: offsets and sizes {same} "
+            f"the original's ({sum(s for _, s in b)} bytes, {len(b)} calls)",
+            flush=True,
+        )
+
+
+def against_original(bench: Bench, npb: Path, subtype: str, buffer: int) -> None:
+    original = str(npb / f"bt.{bench.size}.{bench.ranks}.mpi_io_{subtype}")
+    hints = bench.hints(buffer)
+    options = (f"subtype={subtype}", f"collective_buffer={buffer}")
+    times: dict[str, list[float]] = {"at once": [], "computing": [], "original": []}
+    compute_ms = 0
+    for number in range(bench.pairs):
+        order = ["original", "at once", "computing"]
+        # How long the solver takes is known once the original has run.
+        for one in order[::-1] if number % 2 else order:
+            os.sync()
+            if one == "original":
+                out = bench.run(original, hints=hints)
+                times[one].append(btio.parse_text(out).phases[0].metrics["npb_io_time_s"])
+                computing_s = seconds(out, "Time in seconds") - times[one][-1]
+                compute_ms = round(computing_s / DUMPS * 1000)
+            else:
+                busy = [f"compute_ms={compute_ms}"] if one == "computing" else []
+                out = bench.run(*bench.ours(*options, *busy))
+                times[one].append(seconds(out, "The same, as NPB counts"))
+            for path in bench.folder.glob("btio.*.out*"):
+                path.unlink()
+            print(f"  {one}: {times[one][-1]:.4f} s", file=sys.stderr, flush=True)
+    what = f"class {bench.size}, {bench.ranks} ranks, {subtype}, collective_buffer={buffer}"
+    print(f"{what}: original {told(times['original'])}")
+    for one in ("at once", "computing"):
+        busy = f" {compute_ms} ms a dump" if one == "computing" else ""
+        print(f"{what}: ours, {one}{busy}: {told(times[one])}: "
+              f"{judged(times[one], times['original'])}", flush=True)  # fmt: skip
+
+
+# --- against a plain write -----------------------------------------------------------------------
 
 
 def plain(folder: Path, calls: list[tuple[int, int]]) -> float:
@@ -78,44 +178,49 @@ def plain(folder: Path, calls: list[tuple[int, int]]) -> float:
     return took_s
 
 
+def against_plain(bench: Bench, buffer: int) -> None:
+    words = bench.ours("subtype=full", f"collective_buffer={buffer}")
+    calls = bench.requests(words)["write"]
+    ours: list[float] = []
+    other: list[float] = []
+    for number in range(bench.pairs):
+        for one in ("ours", "other") if number % 2 else ("other", "ours"):
+            os.sync()
+            if one == "ours":
+                ours.append(seconds(bench.run(*words)))
+            else:
+                other.append(plain(bench.folder, calls))
+    sizes = {size for _, size in calls}
+    print(
+        f"class {bench.size}, {bench.ranks} ranks, full, collective_buffer={buffer}: {len(calls)} "
+        f"requests of {min(sizes)} to {max(sizes)} bytes; {told(ours)} against plain "
+        f"{told(other)}: {judged(ours, other)}",
+        flush=True,
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("directory", type=Path)
     parser.add_argument("--pairs", type=int, default=10)
-    parser.add_argument("--class", dest="size", choices="SWAB", default="A")
+    parser.add_argument("--class", dest="size", choices="WAB", default="A")
     parser.add_argument("--ranks", type=int, default=4)
+    parser.add_argument("--subtype", choices=("full", "simple"), action="append")
     arguments = parser.parse_args()
-    npb = os.environ.get("EEIO_NPB")
+    npb = Path(os.environ.get("EEIO_NPB", ""))
     with tempfile.TemporaryDirectory(prefix="eeio-btio-", dir=arguments.directory) as name:
         folder = Path(name)
         subprocess.run(["mpicc", "-std=c11", "-O2", "-o", str(folder / "btio"), str(SOURCE), "-lm"],
                        check=True, timeout=120)  # fmt: skip
-        for buffer in (0, 131072):
-            options = (f"class={arguments.size}", "subtype=full", f"collective_buffer={buffer}")
-            calls = requests(folder, arguments.ranks, *options)
-            ours: list[float] = []
-            other: list[float] = []
-            for number in range(arguments.pairs):
-                for one in ("ours", "other") if number % 2 else ("other", "ours"):
-                    os.sync()
-                    if one == "ours":
-                        ours.append(btio(folder, arguments.ranks, *options))
-                    elif npb:
-                        original = f"{npb}/bt.{arguments.size}.{arguments.ranks}.mpi_io_full"
-                        other.append(seconds(run(folder, arguments.ranks, original)))
-                    else:
-                        other.append(plain(folder, calls))
-            sizes = {size for _, size in calls}
-            ratio = statistics.median(ours) / statistics.median(other)
-            print(
-                f"class {arguments.size}, {arguments.ranks} ranks, collective_buffer={buffer}: "
-                f"{len(calls)} requests of {min(sizes)} to {max(sizes)} bytes; "
-                f"{statistics.median(ours):.3f} s ({min(ours):.3f} to {max(ours):.3f}) against "
-                f"{'the original' if npb else 'plain'} {statistics.median(other):.3f} s "
-                f"({min(other):.3f} to {max(other):.3f}): {ratio:.2f}"
-                f"{'' if ratio <= GOAL else ', above the goal'}",
-                flush=True,
-            )
+        bench = Bench(folder, arguments.size, arguments.ranks, arguments.pairs)
+        for subtype in arguments.subtype or ["full"]:
+            for buffer in (0, 131072) if subtype == "full" else (0,):
+                if not os.environ.get("EEIO_NPB"):
+                    against_plain(bench, buffer)
+                    continue
+                same_requests(bench, npb, subtype, buffer)
+                if bench.pairs:
+                    against_original(bench, npb, subtype, buffer)
 
 
 if __name__ == "__main__":

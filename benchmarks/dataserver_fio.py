@@ -1,13 +1,15 @@
-"""eeio-dataserver against fio: one server and one client read the same requests of the same file.
+"""eeio-dataserver against fio: one server and one client make the same requests of the same file.
 
     python benchmarks/dataserver_fio.py DIRECTORY [--pairs 10] [--size 1024] [--operation read]
 
 For each request size, pattern and cache setting, pairs of runs, the order within a pair turned each
 time; prints the ratio of the medians of bandwidth (goal: at least 0.97), and the quartiles of the
-pairs' ratios. `strided` reads every fourth request (fio: `rw=read:SKIP`; here: a replayed trace,
+pairs' ratios. `strided` takes every fourth request (fio: `rw=read:SKIP`; here: a replayed trace,
 for one client's strided requests lie one behind the other). `cold` drops the file from the page
-cache first, `cached` reads it from there: only that one is limited by the programs and not by the
+cache first, `cached` finds it there: only that one is limited by the programs and not by the
 disk. fio makes the same system calls: psync, and no posix_fadvise hint, which changes read-ahead.
+Writes go over what is there, with one fsync at the end that both count; fio writes the buffer that
+it filled once, ours stamps each page of it anew. fio tells its time in ms: give it some hundreds.
 Works in a folder of its own below DIRECTORY, which it removes.
 """
 
@@ -51,7 +53,8 @@ class Pair:
         return float(body["aggregate"]["bandwidth_bytes_per_s"])
 
     def ours(self, request: int, pattern: str, direct: bool) -> float:
-        options = [f"direct={'on' if direct else 'off'}"]
+        fsync = "on" if self.operation == "write" else "off"
+        options = [f"direct={'on' if direct else 'off'}", f"fsync={fsync}"]
         if pattern == "strided":
             trace = self.folder / f"trace.{request}"
             if not trace.exists():
@@ -69,7 +72,8 @@ class Pair:
         done = subprocess.run(
             ["fio", "--name=pair", f"--rw={self.operation}{skip}", f"--bs={request}",
              "--ioengine=psync", f"--size={self.size}", f"--io_size={moved}", "--invalidate=0",
-             "--fadvise_hint=0",
+             "--fadvise_hint=0", "--scramble_buffers=0",
+             f"--end_fsync={int(self.operation == 'write')}",
              f"--direct={int(direct)}", f"--filename={self.file}", "--overwrite=1",
              "--output-format=json"],
             check=True, capture_output=True, text=True, timeout=300,

@@ -3,12 +3,15 @@
 import json
 import math
 import os
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from eeio.errors import RefusedError
+from eeio_power import samples as power_samples
+from eeio_power.errors import PowerError
 from eeio_power.reading import EnergyReading
 from eeio_power.recording import READING_FIELDS, SCHEMA_VERSION
 
@@ -19,6 +22,24 @@ _MOST_APART = 0.05
 # Which rank of its node a process is. Inside a job that Slurm started, mpirun's own word comes
 # first: its ranks inherit Slurm's of the batch script, 0 for all of them.
 _LOCAL_RANK = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
+_LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS")
+_ALL_RANKS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
+_ALL_NODES = ("SLURM_STEP_NUM_NODES",)
+
+# A wall clock that moved by more against the monotonic one was set, not slewed; s.
+_CLOCK_SET_S = 0.05
+
+
+@dataclass(frozen=True)
+class Clocks:
+    """Both clocks of one machine at one moment."""
+
+    unix_s: float
+    monotonic_s: float
+
+    @property
+    def offset_s(self) -> float:
+        return self.unix_s - self.monotonic_s
 
 
 @dataclass(frozen=True)
@@ -48,6 +69,34 @@ def local_rank(environment: Mapping[str, str] = os.environ) -> int:
         "not started by mpirun or srun: none of " + ", ".join(_LOCAL_RANK) + " is set; "
         "for one machine: `eeio power record -- COMMAND`"
     )
+
+
+def clocks() -> Clocks:
+    """This machine's, now."""
+    return Clocks(time.time(), time.monotonic())
+
+
+def samples_path(recording: Path) -> Path:
+    """Where the samples of a node's recording lie."""
+    return recording.with_suffix(".csv.gz")
+
+
+def place(begun: Clocks, environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
+    """What a node's file says beside its readings: its clocks, and its part of the ranks."""
+    ended = clocks()
+    return {
+        "clocks": [[c.unix_s, c.monotonic_s] for c in (begun, ended)],
+        "ranks": _told(_LOCAL_RANKS, environment),
+        "all_ranks": _told(_ALL_RANKS, environment),
+        "all_nodes": _told(_ALL_NODES, environment),
+    }
+
+
+def _told(names: Sequence[str], environment: Mapping[str, str]) -> int | None:
+    for name in names:
+        if environment.get(name, "").isdigit():
+            return int(environment[name])
+    return None
 
 
 def load(path: Path) -> NodeRecording:
@@ -139,3 +188,82 @@ def _sum(
 
 def _silent(reading: EnergyReading) -> tuple[str, ...]:
     return () if reading.valid else ("invalid, without a reason",)
+
+
+# --- a window of a run ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Node:
+    """One node's samples, and its clocks when the program began and ended there."""
+
+    name: str
+    samples: power_samples.Samples
+    begun: Clocks
+    ended: Clocks
+
+
+def load_nodes(folder: Path) -> tuple[Node, ...]:
+    """All nodes of one run. Raises RefusedError where one is missing, or cannot be read."""
+    nodes, places = [], []
+    for path in sorted(folder.glob("*.json")):
+        try:
+            body = json.loads(path.read_text(encoding="utf-8"))
+            begun, ended = (Clocks(float(u), float(m)) for u, m in body["clocks"])
+            samples = power_samples.load(samples_path(path))
+            nodes.append(Node(str(body["node"]), samples, begun, ended))
+            places.append((body["ranks"], body["all_ranks"], body["all_nodes"]))
+        except (OSError, ValueError, KeyError, TypeError, PowerError) as error:
+            raise RefusedError(f"{path}: not what `eeio power node` writes ({error})") from error
+    if not nodes:
+        raise RefusedError(f"no node has written its power to {folder}: do all nodes have it?")
+    if all(None not in place[:2] for place in places):
+        here, wanted, what = sum(place[0] for place in places), places[0][1], "ranks"
+    else:
+        here, wanted, what = len(nodes), places[0][2], "nodes"
+    if here != wanted:
+        names = ", ".join(node.name for node in nodes)
+        raise RefusedError(
+            f"the power of {here} of {wanted or '?'} {what} is in {folder} ({names}): all nodes "
+            "must see that folder"
+        )
+    return tuple(nodes)
+
+
+def window(
+    nodes: Sequence[Node], start_s: float, end_s: float, begun: Clocks, ended: Clocks
+) -> tuple[EnergyReading, ...]:
+    """The energy of all nodes between two moments of this machine's monotonic clock.
+
+    Clocks meet by UTC. `begun` and `ended` are this machine's around the whole program: each node
+    must have run its part in between, by its own clock. Raises RefusedError where it did not, or
+    where a clock was set meanwhile. What an offset may be at most without being seen stands as a
+    remark with each reading.
+    """
+    unseen_s = 0.0
+    parts = [(node.name, node.begun, node.ended) for node in nodes]
+    for name, first, last in [("this machine", begun, ended), *parts]:
+        if abs(last.offset_s - first.offset_s) > _CLOCK_SET_S:
+            raise RefusedError(f"{name}: its clock was set during the run")
+        early_s, late_s = begun.unix_s - first.unix_s, last.unix_s - ended.unix_s
+        if max(early_s, late_s) > _CLOCK_SET_S:
+            raise RefusedError(
+                f"{name}: its clock is {max(early_s, late_s):.2f} s off, or more: its part of the "
+                "program lies outside of the run; let the nodes keep one time (NTP)"
+            )
+        unseen_s = max(unseen_s, -early_s, -late_s)
+    recordings = []
+    for node in nodes:
+        shift_s = begun.offset_s - node.begun.offset_s
+        readings = node.samples.energy(start_s + shift_s, end_s + shift_s)
+        recordings.append(NodeRecording(node.name, end_s - start_s, tuple(readings)))
+    count = len(nodes)
+    remark = f"clocks of the nodes taken as one: {unseen_s:.2f} s and more apart would be seen"
+    return tuple(
+        replace(
+            reading,
+            meter=f"{count} node{'s' if count > 1 else ''}: {reading.meter}",
+            reasons=(*reading.reasons, remark),
+        )
+        for reading in add(recordings).readings
+    )

@@ -56,6 +56,10 @@ class PowerMonitor:
         self._samples = samples
         self._sampler = Sampler(self._meters, samples, SAMPLE_RATE_HZ) if source.meters else None
 
+    @property
+    def meters(self) -> tuple[Meter, ...]:
+        return tuple(self._meters)
+
     def __enter__(self) -> "PowerMonitor":
         if self._sampler is not None:
             self._sampler.start()

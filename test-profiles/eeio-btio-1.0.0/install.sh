@@ -1,6 +1,6 @@
 #!/bin/sh
 # Compiles the kernel with the machine's MPI; with EEIO_NPB (a folder with the original's binaries,
-# bt.A.4.mpi_io_full and so on) runs those. What was taken stands in tool.conf.
+# bt.A.4.mpi_io_full and so on) its wrapper runs those, and says so in the run's notes.
 # shellcheck disable=SC2015 # finish leaves
 profile=$(cd "${0%/*}" && pwd)
 

@@ -5,7 +5,7 @@
 . "$HOME/factors.sh"
 mkdir -p "$scratch" 2>/dev/null && cd "$scratch" && [ -w . ] ||
 	refuse "$scratch: cannot be written; give another directory"
-rm -f eeio-btio.*
+rm -f eeio-btio.* btio.*.out*
 case $class in
 S) needed=829440 ;;
 W) needed=22118400 ;;

@@ -579,7 +579,11 @@ static void write_eeio(const struct options *o, const struct server *s, const st
 	const char *name = !all->bytes[READ] ? "write" : !all->bytes[WRITE] ? "read" : "mixed";
 	fprintf(f, "{\"schema_version\": 1,\n \"phases\": [{\"name\": \"%s\", \"operation\": \"%s\", ",
 		name, name);
-	fprintf(f, "\"spatiality\": \"%s\", ", o->strided || o->replay ? "strided" : "sequential");
+	/* Of a trace eeio tells more than that: it reads it too. */
+	fprintf(f, "\"spatiality\": \"%s\", ",
+		o->replay    ? "mixed"
+		: o->strided ? "strided"
+			     : "sequential");
 	if (o->replay)
 		fprintf(f, "\"request_size_bytes\": null, ");
 	else

@@ -1,5 +1,6 @@
 """Several machines: what nodes recorded is added, and what is missing is named."""
 
+import gzip
 import json
 import math
 import sys
@@ -10,9 +11,22 @@ from typing import Any
 
 import pytest
 
-from eeio.cluster import NodeRecording, add, local_rank
+from eeio.campaign import nodes as campaign_nodes
+from eeio.cluster import (
+    Clocks,
+    Node,
+    NodeRecording,
+    add,
+    load_nodes,
+    local_rank,
+    place,
+    samples_path,
+    window,
+)
 from eeio.errors import RefusedError
+from eeio_power.meters import Channel
 from eeio_power.reading import EnergyReading
+from eeio_power.samples import MeterInfo, MeterSamples, Samples, header_line, sample_lines
 from eeio_power.simulators import FakeRapl
 
 GOOD = EnergyReading(
@@ -97,11 +111,11 @@ def test_the_command_line(eeio: Any, rapl: str, tmp_path: Path) -> None:
     first = {"OMPI_COMM_WORLD_LOCAL_RANK": "0"}
     done = eeio("power", "node", "--meter", rapl, str(nodes), *sleep, environment=first)
     assert done.returncode == 0, done.stderr
-    (path,) = nodes.iterdir()
+    (path,) = nodes.glob("*.json")
     one = json.loads(path.read_text())
     assert one["node"] == path.stem
     (nodes / "other.json").write_text(json.dumps({**one, "node": "other"}))
-    files = [str(p) for p in sorted(nodes.iterdir())]
+    files = [str(p) for p in sorted(nodes.glob("*.json"))]
     done = eeio("power", "sum", "--json", "--nodes", "2", *files)
     assert done.returncode == 0, done.stderr
     total = json.loads(done.stdout)
@@ -127,3 +141,95 @@ def test_a_node_ends_as_its_program_does(eeio: Any, rapl: str, tmp_path: Path) -
     assert done.returncode == 7
     done = eeio(*words, "/nowhere", environment=first)
     assert done.returncode == 2 and "/nowhere: No such file" in done.stderr
+
+
+# --- a window of a run ----------------------------------------------------------------------------
+
+INFO = MeterInfo(
+    name="rapl", spec="rapl", kind="measured", native_period_s=0.001, period_s=0.1,
+    channels=(
+        Channel(name="package-0", domain="package", quantity="energy_j", accuracy_relative=0.05,
+                resolution=1e-6),
+    ),
+)  # fmt: skip
+BEGUN, ENDED = Clocks(1000.0, 50.0), Clocks(1010.0, 60.0)
+
+
+def sampled(times_s: list[float], power_w: float) -> Samples:
+    """A counter of constant power."""
+    return Samples((MeterSamples(INFO, times_s, ([power_w * t for t in times_s],)),))
+
+
+def one_node(name: str, boot_s: float, power_w: float, ahead_s: float = 0.0) -> Node:
+    """A node that was switched on another time, and took part from 1000.5 to 1009.5 s."""
+    begun, ended = (Clocks(t + ahead_s, t - boot_s) for t in (1000.5, 1009.5))
+    times_s = [begun.monotonic_s + n / 10 for n in range(91)]
+    return Node(name, sampled(times_s, power_w), begun, ended)
+
+
+def test_a_phase_is_found_on_each_nodes_clock() -> None:
+    nodes = (one_node("a", 300.0, 100.0), one_node("b", 990.0, 60.0))
+    (total,) = window(nodes, 52.0, 57.0, BEGUN, ENDED)
+    assert (total.domain, total.meter, total.kind) == ("package", "2 nodes: rapl", "measured")
+    assert total.valid and math.isclose(total.energy_j or 0.0, 800.0, rel_tol=1e-6)
+    assert math.isclose(total.power_w or 0.0, 160.0, rel_tol=1e-6)
+    assert total.reasons == (
+        "clocks of the nodes taken as one: 0.50 s and more apart would be seen",
+    )
+    # Before a node's program began nothing was recorded there: no sum of the others.
+    (early,) = window(nodes, 50.0, 50.4, BEGUN, ENDED)
+    assert not early.valid and early.energy_j is None
+    assert any(reason.startswith("b: ") for reason in early.reasons)
+
+
+def test_clocks_that_disagree_give_no_energy() -> None:
+    nodes = (one_node("a", 300.0, 100.0), one_node("b", 990.0, 60.0, ahead_s=3.0))
+    with pytest.raises(RefusedError, match=r"b: its clock is 2\.50 s off, or more"):
+        window(nodes, 52.0, 57.0, BEGUN, ENDED)
+    jumped = one_node("b", 990.0, 60.0)
+    jumped = replace(jumped, ended=Clocks(jumped.ended.unix_s - 2.0, jumped.ended.monotonic_s))
+    with pytest.raises(RefusedError, match="b: its clock was set during the run"):
+        window((jumped,), 52.0, 57.0, BEGUN, ENDED)
+    with pytest.raises(RefusedError, match="this machine: its clock was set"):
+        window((one_node("a", 1.0, 1.0),), 52.0, 57.0, BEGUN, Clocks(1015.0, 60.0))
+
+
+def write_node(folder: Path, name: str, ranks: dict[str, str]) -> None:
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps({"node": name, **place(BEGUN, ranks)}))
+    lines = header_line([INFO], 50.0, "2026-01-01T00:00:00.000+00:00")
+    lines += "".join(sample_lines(50.0 + n / 10, 0, (n * 1.0,)) for n in range(50))
+    samples_path(path).write_bytes(gzip.compress(lines.encode()))
+
+
+@pytest.mark.parametrize(
+    ("ranks", "told"),
+    [
+        ({"OMPI_COMM_WORLD_LOCAL_SIZE": "2", "OMPI_COMM_WORLD_SIZE": "4"}, "2 of 4 ranks"),
+        ({"SLURM_STEP_NUM_NODES": "2"}, "1 of 2 nodes"),
+        ({}, r"1 of \? nodes"),
+    ],
+)
+def test_a_node_that_is_missing_is_noticed(
+    tmp_path: Path, ranks: dict[str, str], told: str
+) -> None:
+    folder = tmp_path / "nodes"
+    with pytest.raises(RefusedError, match="no node has written its power"):
+        load_nodes(folder)
+    write_node(folder, "a", ranks)
+    with pytest.raises(RefusedError, match=rf"the power of {told} is in .* \(a\)"):
+        load_nodes(folder)
+    if ranks:
+        write_node(folder, "b", ranks)
+        assert [node.name for node in load_nodes(folder)] == ["a", "b"]
+        (folder / "b.csv.gz").unlink()
+        with pytest.raises(RefusedError, match=r"b\.json: not what .*cannot read the samples"):
+            load_nodes(folder)
+
+
+def test_when_ranks_may_be_on_other_machines() -> None:
+    assert campaign_nodes.several({"EEIO_HOSTFILE": "hosts"})
+    assert campaign_nodes.several({"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "2"})
+    assert not campaign_nodes.several({"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "1"})
+    assert not campaign_nodes.several({})

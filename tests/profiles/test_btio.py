@@ -1,6 +1,7 @@
 """BT-IO: bytes, calls and every value of its file against the table of NAS BT-IO; bad input."""
 
 import json
+import os
 import re
 import subprocess
 import time
@@ -302,6 +303,9 @@ def test_machines_that_cannot_start_it(
     done = profile.run(*words, EEIO_NPB=str(tmp_path))
     assert done.returncode == 2
     assert "bt.S.4.mpi_io_full: not there; build it with NPB's" in done.stderr
+    done = profile.run(*words, "collective_buffer=128k", EEIO_NPB=str(tmp_path))
+    assert done.returncode == 2
+    assert "the original has none of fsync, cold, compute_ms and collective_buffer" in done.stderr
     assert profile.script("post.sh", *words).returncode == 0
     assert list(profile.directory.iterdir()) == []
 
@@ -350,3 +354,32 @@ def test_parsed_as_two_phases(installed: Callable[[str], Installed], tmp_path: P
         ("read", 829_440, ()),
     ]
     assert not (profile.directory / "eeio-scratch/eeio-btio.out").exists()
+
+
+def test_the_time_as_npb_counts_it(program: Program, tmp_path: Path) -> None:
+    """Without the open, harmonic mean of the ranks: never more than the slowest rank's whole."""
+    out = tmp_path / "eeio.json"
+    program.good(4, "class=S", "compute_ms=2", f"directory={tmp_path}", f"eeio={out}")
+    for phase in json.loads(out.read_text())["phases"]:
+        metrics = phase["metrics"]
+        assert 0 < metrics["npb_io_time_s"] < metrics["io_time_s"]
+
+
+def test_the_original_is_run_and_read(
+    installed: Callable[[str], Installed], tmp_path: Path
+) -> None:
+    npb = os.environ.get("EEIO_NPB", "")
+    if not Path(npb, "bt.S.4.mpi_io_full").is_file():
+        pytest.skip("EEIO_NPB names no folder with NPB's bt.S.4.mpi_io_full")
+    profile = installed("btio")
+    words = {"class": "S", "processes": "4"}
+    assert profile.script("pre.sh", *(f"{k}={v}" for k, v in words.items())).returncode == 0
+    profile.environment["EEIO_NPB"] = npb
+    result = tools.parse("btio", profile.capture(tmp_path / "out", words))
+    (phase,) = result.phases
+    assert (phase.name, phase.bytes_moved, phase.invalid) == ("write", 829_440, ())
+    # Not deleted before the caller has flushed it to its device.
+    assert (profile.directory / "eeio-scratch/btio.full.out").stat().st_size == 829_440
+    assert result.notes[-1].startswith("program: bt.S.4.mpi_io_full, sha256 ")
+    assert profile.script("post.sh").returncode == 0
+    assert list(profile.directory.iterdir()) == []

@@ -26,8 +26,11 @@ ADDRESSES = ("10.231.7.1", "10.231.7.2")
 AGENT = """#!/bin/sh
 case $1 in {first}) host={names[0]} ;; *) host={names[1]} ;; esac
 shift
-exec ip netns exec $host unshare --uts sh -c "hostname $host; $*"
+exec ip netns exec $host unshare --uts --mount sh -c "hostname $host; {own}; $*"
 """
+
+# A host that has a powercap tree of its own sees that one.
+OWN = "if [ -d {folder}/$(hostname) ]; then mount --bind {folder}/$(hostname) {folder}/powercap; fi"
 
 
 @dataclass(frozen=True)
@@ -37,12 +40,13 @@ class Hosts:
     names: tuple[str, str]
     hostfile: Path
     agent: Path
+    own: str
 
     def on_first(self, words: list[str]) -> list[str]:
         """The command, as if it were typed on the first host."""
         name = self.names[0]
-        line = f"hostname {name}; exec {shlex.join(words)}"
-        return ["ip", "netns", "exec", name, "unshare", "--uts", "sh", "-c", line]
+        line = f"hostname {name}; {self.own}; exec {shlex.join(words)}"
+        return ["ip", "netns", "exec", name, "unshare", "--uts", "--mount", "sh", "-c", line]
 
     def settings(self) -> dict[str, str]:
         return {"EEIO_HOSTFILE": str(self.hostfile), "OMPI_MCA_plm_rsh_agent": str(self.agent)}
@@ -70,10 +74,11 @@ def hosts(tmp_path: Path) -> Iterator[Hosts]:
             ip("-n", name, "addr", "add", f"{address}/24", "dev", "eeio0")
             ip("-n", name, "link", "set", "eeio0", "up")
         agent, hostfile = tmp_path / "agent", tmp_path / "hosts"
-        agent.write_text(AGENT.format(first=ADDRESSES[0], names=names))
+        own = OWN.format(folder=tmp_path)
+        agent.write_text(AGENT.format(first=ADDRESSES[0], names=names, own=own.replace("$", r"\$")))
         agent.chmod(0o755)
         hostfile.write_text("".join(f"{address} slots=2\n" for address in ADDRESSES))
-        yield Hosts(names, hostfile, agent)
+        yield Hosts(names, hostfile, agent, own)
     finally:
         for name in names:
             ip("netns", "delete", name)
@@ -118,8 +123,8 @@ def test_servers_on_two_hosts_and_the_power_of_both(
         EEIO_NODE_POWER=f"--meter {rapl} {nodes}", PATH=eeio_on_path)  # fmt: skip
     told = json.loads((output / "dataserver.json").read_text())
     assert [rank["bytes"] for rank in told["ranks"]] == [4 << 20] * 4
-    assert sorted(path.stem for path in nodes.iterdir()) == sorted(hosts.names)
-    files = [str(path) for path in nodes.iterdir()]
+    assert sorted(path.stem for path in nodes.glob("*.json")) == sorted(hosts.names)
+    files = [str(path) for path in nodes.glob("*.json")]
     done = profile.command(
         sys.executable, "-m", "eeio", "power", "sum", "--json", "--nodes", "2", *files
     )
@@ -175,6 +180,71 @@ def test_files_created_on_two_hosts_have_one_hosts_spans(
     assert len((tmp_path / "out/calls.csv").read_text().splitlines()) == 1 + 24 * 6
     assert profile.script("post.sh", *words).returncode == 0
     assert list(profile.directory.iterdir()) == []
+
+
+SUITE = """<?xml version="1.0"?>
+<PhoronixTestSuite>
+  <SuiteInformation><Title>Two hosts</Title></SuiteInformation>
+  <Execute>
+    <Test>local/eeio-btio-1.0.0</Test>
+    <Arguments>level=application class=S subtype=full processes=4 compute_ms=200</Arguments>
+    <Description>BT-IO on two hosts</Description>
+  </Execute>
+</PhoronixTestSuite>
+"""
+PROTOCOL = "presets:\n  quick: {repetitions: 1, settle_s: 0, idle_s: 0, is_measurement: false}\n"
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_campaigns_records_hold_the_power_of_all_hosts(
+    hosts: Hosts, eeio_on_path: str, tmp_path: Path, lost: bool
+) -> None:
+    """Hosts of 100 W and 60 W; or one whose counters stand still."""
+    suite, powercap = tmp_path / "two-hosts", tmp_path / "powercap"
+    for folder in (suite, powercap):
+        folder.mkdir()
+    (suite / "suite-definition.xml").write_text(SUITE)
+    (suite / "protocol.yaml").write_text(PROTOCOL)
+    first, second = hosts.names
+    with (
+        FakeRapl(tmp_path / first, power_w=lambda _: 100.0),
+        FakeRapl(tmp_path / second, power_w=lambda _: 0.0 if lost else 60.0),
+        programs.memory_disk(tmp_path / "target", "size=64m") as target,
+    ):
+        done = subprocess.run(
+            hosts.on_first(
+                [sys.executable, "-m", "eeio", "run", str(suite), "--preset", "quick", "--name",
+                 "c", "--directory", str(target), "--allow-memory-filesystem", "--meter",
+                 f"rapl,root={powercap}"]
+            ),
+            env={
+                **programs.environment({"PATH": eeio_on_path}), **hosts.settings(),
+                "XDG_DATA_HOME": str(tmp_path / "data"), "XDG_STATE_HOME": str(tmp_path / "state"),
+            },
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+    (line,) = (tmp_path / "data/eeio/results/c/runs.jsonl").read_text().splitlines()
+    run = json.loads(line)
+    assert run["validity"] == [], done.stderr
+    write = run["phases"][0]
+    readings = {reading["domain"]: reading for reading in write["energy"]}
+    for domain in ("package", "dram"):
+        reading = readings[domain]
+        assert (reading["meter"], reading["kind"]) == ("2 nodes: rapl", "measured")
+        if lost:
+            assert not reading["valid"] and reading["energy_j"] is None
+            assert reading["reasons"][0].startswith(f"{second}: ")
+            continue
+        if not reading["valid"]:
+            assert any("gap" in reason or "late" in reason for reason in reading["reasons"])
+            continue
+        share = {"package": 0.8, "dram": 0.2}[domain]
+        assert abs(reading["power_w"] - share * 160.0) < 0.2 * share * 160.0
+        duration_s = write["end_s"] - write["start_s"]
+        assert abs(reading["energy_j"] - reading["power_w"] * duration_s) < 1e-6
+        assert any("clocks of the nodes" in reason for reason in reading["reasons"])
+    idle = json.loads((tmp_path / "data/eeio/results/c/idle.json").read_text())
+    assert "of which idle is not measured" in json.dumps(idle)
 
 
 def test_a_rank_that_dies_on_the_other_host_ends_all(
@@ -271,7 +341,7 @@ def test_the_job_script(rapl: str, eeio_on_path: str, tmp_path: Path) -> None:
     told = json.loads((results / "eeio.json").read_text())
     (phase,) = told["phases"]
     assert phase["operation"] == "write" and phase["invalid"] == []
-    (node,) = (results / "nodes").iterdir()
+    (node,) = (results / "nodes").glob("*.json")
     assert json.loads(node.read_text())["exit_code"] == 0
     if done.returncode == 0:
         assert json.loads((results / "power.json").read_text())["nodes"] == [node.stem]

@@ -179,6 +179,20 @@ def test_a_trace_is_replayed_byte_for_byte(program: Program, tmp_path: Path) -> 
     assert json.loads((tmp_path / "out.json").read_text())["aggregate"]["seconds"] >= 0.1
 
 
+def test_a_replay_has_the_spatiality_of_its_trace(
+    installed: Callable[[str], Installed], tmp_path: Path
+) -> None:
+    profile = installed("dataserver")
+    for step, told in ((1, "sequential"), (3, "strided")):
+        trace = tmp_path / f"trace.{step}"
+        trace.write_text("".join(f"0,0,read,{n * step * 4096},4096\n" for n in range(16)))
+        words = {"replay": str(trace), "buffer": "on", "processes": "2"}
+        pre = profile.script("pre.sh", *(f"{key}={value}" for key, value in words.items()))
+        assert pre.returncode == 0, pre.stderr
+        (phase,) = tools.parse("dataserver", profile.capture(tmp_path / told, words)).phases
+        assert (phase.spatiality, phase.bytes_moved, phase.invalid) == (told, 65_536, ())
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [

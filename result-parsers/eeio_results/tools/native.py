@@ -9,8 +9,8 @@
 
 Times are CLOCK_MONOTONIC seconds of the measured machine. `request_size_bytes`, both times and
 the bandwidth may be null; `metrics`, `invalid`, `context` and `notes` may be left out.
-Creating, looking up or deleting files has the operation `metadata` and the spatiality `none`; its
-rate is the metric `operations_per_s`.
+The spatiality `mixed` is that of several patterns. Creating, looking up or deleting files has the
+operation `metadata` and the spatiality `none`; its rate is the metric `operations_per_s`.
 """
 
 import json
@@ -26,7 +26,7 @@ OUTPUT_FILE = "eeio.json"
 SCHEMA_VERSION = 1
 
 _OPERATIONS = ("read", "write", "mixed", "metadata")
-_SPATIALITIES = ("sequential", "random", "strided", "none")
+_SPATIALITIES = ("sequential", "random", "strided", "mixed", "none")
 # Stamps are taken by other processes than the runner's; they agree this closely.
 _TOLERANCE_S = 0.01
 

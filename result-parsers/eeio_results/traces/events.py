@@ -105,7 +105,7 @@ def _phase(operation: str, events: Sequence[Event]) -> TracePhase:
     common, count = sizes.most_common(1)[0]
     return TracePhase(
         operation=operation,
-        spatiality=_spatiality(events),
+        spatiality=spatiality(events),
         start_s=events[0].start_s,
         end_s=max(event.start_s + event.duration_s for event in events),
         requests=len(events),
@@ -121,7 +121,7 @@ def _phase(operation: str, events: Sequence[Event]) -> TracePhase:
     )
 
 
-def _spatiality(events: Sequence[Event]) -> str:
+def spatiality(events: Sequence[Event]) -> str:
     """By the steps from the end of a request to the next one of that process in that file."""
     ends: dict[tuple[str, str], int] = {}
     steps: Counter[int] = Counter()

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eeio import environment
+from eeio.campaign import nodes, rounds
 from eeio.campaign import plan as plans
-from eeio.campaign import rounds
 from eeio.campaign.invocation import TIMED_OUT, invoke
 from eeio.campaign.places import Place, Places, raw_device
 from eeio.campaign.plan import Plan, PlannedExperiment, PlannedRun
@@ -211,6 +211,9 @@ class _Campaign:
         if source.reason is not None:
             self._store.write_idle((), source.reason)
             return
+        if nodes.several():
+            self._store.write_idle((), nodes.NO_IDLE)
+            return
         idle_s = self._plan.protocol.idle_s
         progress.say(f"measuring idle power for {format_duration(idle_s)}")
         start_s = time.monotonic()
@@ -255,20 +258,23 @@ class _Campaign:
         device = self._raw_device if on_raw_device else place.device
         # What is noted here stays to the campaign's end, not to that of the run.
         reached = self._set_frequency(experiment)
-        settings = len(self._journal.entries)
+        found = len(self._journal.entries)
         try:
             if experiment.experiment.cache.disk is not None:
                 if device is None:
                     raise EeioError(f"write cache cannot be switched: {place.device_reason}")
                 write_cache.switch(device, experiment.experiment.cache.disk, self._journal)
             prepared = self._prepare(planned, place, raw)
+            profile = self._plan.profiles[experiment.profile]
+            on_nodes = nodes.settings(profile, raw / "nodes", self._plan.options.meters, power)
             before = counters.read_counters(device) if device else None
             with JournalWatch(
                 experiment, place, raw, self._journal, self._plan.protocol.study
             ) as watch:
                 power.mark()
                 with ProcessorSampler() as processor:
-                    capture = self._invoke(planned, place, raw, "run", watch.settings)
+                    settings = {**watch.settings, **on_nodes}
+                    capture = self._invoke(planned, place, raw, "run", settings)
                 power.mark()
             # Only after the sync has the device seen all that a buffered run wrote.
             sync_s = _sync()
@@ -292,9 +298,10 @@ class _Campaign:
             if capture.exit_code != 0:
                 return replace(run, validity=(_failure(capture),))
             run = replace(run, notes=reached)
-            return self._read(experiment, run, capture, prepared, place, power, watch)
+            energy = nodes.energy(raw / "nodes", capture, power) if on_nodes else power.energy
+            return self._read(experiment, run, capture, prepared, place, energy, watch)
         finally:
-            for entry in reversed(self._journal.entries[settings:]):
+            for entry in reversed(self._journal.entries[found:]):
                 self._journal.undo(entry)
 
     def _prepare(self, planned: PlannedRun, place: Place, raw: Path) -> _Prepared:
@@ -375,6 +382,8 @@ class _Campaign:
             "EEIO_ERASE": (options.erase or "") if on_raw_device else "",
             "EEIO_OUTPUT_DIR": output,
             "EEIO_RUN_SEED": str(planned.seed),
+            # Of the measured call alone: prefilling starts ranks too.
+            "EEIO_NODE_POWER": "",
         }
 
     def _read(
@@ -384,7 +393,7 @@ class _Campaign:
         capture: Capture,
         prepared: _Prepared,
         place: Place,
-        power: PowerMonitor,
+        energy: nodes.Energy,
         watch: JournalWatch,
     ) -> Run:
         """Metrics, checks against the device, and energy."""
@@ -399,7 +408,7 @@ class _Campaign:
             notes.append(f"not checked against a device: {run.device_reason}")
         return replace(
             run,
-            phases=tuple(_phase(phase, run, prepared, place, reasons, power) for phase in phases),
+            phases=tuple(_phase(phase, run, prepared, place, reasons, energy) for phase in phases),
             context=result.context,
             notes=tuple(notes),
         )
@@ -448,7 +457,7 @@ def _phase(
     prepared: _Prepared,
     place: Place,
     reasons: Mapping[str, str],
-    power: PowerMonitor,
+    energy: nodes.Energy,
 ) -> Phase:
     """A parsed phase with its energy and every reason not to use it."""
     operations = ("read", "write") if phase.operation == "mixed" else (phase.operation,)
@@ -458,11 +467,11 @@ def _phase(
         validity.append(prepared.read_reason)
     if place.in_memory and run.device is None:
         validity.append(f"no device was measured: {place.device_reason}")
-    energy: tuple[EnergyReading, ...] = ()
+    readings: tuple[EnergyReading, ...] = ()
     if phase.start_s is not None and phase.end_s is not None:
         began_s = run.started_monotonic_s
-        energy = power.energy(began_s + phase.start_s, began_s + phase.end_s)
-    return phase.recorded(energy, tuple(validity))
+        readings = energy(began_s + phase.start_s, began_s + phase.end_s)
+    return phase.recorded(readings, tuple(validity))
 
 
 def _never_written(node: Path, length_bytes: int) -> str | None:

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import shutil
 import socket
 import sys
 import tempfile
@@ -371,8 +372,9 @@ def _add_node(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     parser = actions.add_parser(
         "node", help="a rank of an MPI program, with the energy of its node",
         description="Put in front of the program in a call of mpirun or srun. The first rank of "
-        "each node records the node's energy from its start to its end in DIR/HOST.json; the "
-        "others just run. `eeio power sum` adds the nodes (docs/cluster.md).",
+        "each node records the node's energy from its start to its end in DIR/HOST.json, and the "
+        "samples in DIR/HOST.csv.gz; the others just run. `eeio power sum` adds the nodes "
+        "(docs/cluster.md).",
         epilog="exit codes: the program's own; 2 wrong usage or no meter, nothing ran",
     )  # fmt: skip
     _add_meters(parser)
@@ -397,9 +399,14 @@ def record_node(arguments: argparse.Namespace) -> int:
         # What an earlier program left must not be taken for this one's.
         path.unlink(missing_ok=True)
         with _opened(arguments.meter) as meters, tempfile.TemporaryDirectory() as folder:
-            recording = record(words, meters, Path(folder) / "power.csv.gz", rate_hz=arguments.rate)
+            begun = cluster.clocks()
+            # Copied only afterwards: the nodes' folder may be on the disks that are measured.
+            samples = Path(folder) / "power.csv.gz"
+            recording = record(words, meters, samples, rate_hz=arguments.rate)
+            shutil.copyfile(samples, cluster.samples_path(path))
         part = path.with_suffix(".part")
-        part.write_text(json.dumps({**to_json(recording), "node": node}, indent=1) + "\n")
+        told = {**to_json(recording), "node": node, **cluster.place(begun)}
+        part.write_text(json.dumps(told, indent=1) + "\n")
         part.replace(path)
     except (OSError, PowerError, RefusedError) as error:
         raise RefusedError(f"{node}: {error}") from error

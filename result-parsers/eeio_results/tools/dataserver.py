@@ -1,0 +1,46 @@
+"""The data servers' own `eeio.json`; a replay has the spatiality of its trace.
+
+That of the logical requests of each client, by the rule of docs/tracing.md, reads and writes each
+for themselves; `mixed` where they differ, or where no client made two requests.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from eeio_results.errors import ToolOutputError
+from eeio_results.tools import native
+from eeio_results.tools.capture import Capture, ToolResult
+from eeio_results.traces import events, logs
+
+
+def parse(capture: Capture) -> ToolResult:
+    """What the servers wrote of themselves."""
+    result = native.parse(capture)
+    trace = capture.factors.get("replay")
+    if not trace:
+        return result
+    try:
+        found = spatiality(_events(Path(trace)))
+    except (OSError, UnicodeDecodeError, ToolOutputError) as error:
+        note = f"spatiality of the replay: mixed, for its trace cannot be read ({error})"
+        return replace(result, notes=(*result.notes, note))
+    return replace(
+        result, phases=tuple(replace(phase, spatiality=found) for phase in result.phases)
+    )
+
+
+def _events(trace: Path) -> Iterable[events.Event]:
+    """As the program reads it: comments, empty lines and the header stand anywhere or nowhere."""
+    lines = trace.read_text(encoding="utf-8").splitlines()
+    requests = [line for line in lines if line and not line.startswith(("#", "time,"))]
+    return logs.parse_csv("\n".join([",".join(logs.HEADER), *requests]), str(trace))
+
+
+def spatiality(trace: Iterable[events.Event]) -> str:
+    """sequential, strided, random or mixed."""
+    of: dict[str, list[events.Event]] = {}
+    for event in trace:
+        of.setdefault(event.operation, []).append(event)
+    found = {events.spatiality(each) for each in of.values()}
+    return found.pop() if len(found) == 1 and found != {"unknown"} else "mixed"

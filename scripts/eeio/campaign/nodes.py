@@ -1,0 +1,75 @@
+"""The power of all nodes that a run's ranks are on, where a campaign has several."""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from eeio import cluster
+from eeio.errors import RefusedError
+from eeio.power import PowerMonitor
+from eeio.profiles.profile import Profile
+from eeio_results.record import EnergyReading
+from eeio_results.tools.capture import Capture
+
+Energy = Callable[[float, float], tuple[EnergyReading, ...]]
+"""The energy between two moments of this machine's monotonic clock."""
+
+NO_IDLE = "runs over MPI have the power of several nodes, of which idle is not measured"
+
+
+def several(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether ranks may start on other machines than this one (docs/cluster.md)."""
+    slurm = bool(environment.get("SLURM_JOB_ID"))
+    in_slurm = slurm and environment.get("SLURM_JOB_NUM_NODES", "1") != "1"
+    return in_slurm or bool(environment.get("EEIO_HOSTFILE"))
+
+
+def settings(
+    profile: Profile, folder: Path, specs: tuple[str, ...], power: PowerMonitor
+) -> Mapping[str, str]:
+    """What makes the profile's ranks start under `eeio power node`, which writes into `folder`.
+
+    Empty for programs of this machine alone, and without a meter. Raises RefusedError for words
+    that the profile's shell would take apart.
+    """
+    if not several() or not (profile.folder / "mpi.sh").is_file() or not power.meters:
+        return {}
+    if not specs:
+        modelled = all(meter.kind == "modelled" for meter in power.meters)
+        specs = ("modelled" if modelled else "auto",)
+    for word in (*specs, str(folder)):
+        if len(word.split()) != 1:
+            raise RefusedError(f"{word!r}: with several nodes meters and paths without blanks only")
+    meters = " ".join(f"--meter {spec}" for spec in specs)
+    # Next to the running Python, for who has called `.venv/bin/eeio`; on all nodes alike.
+    path = f"{os.environ.get('PATH', '')}:{Path(sys.executable).parent}"
+    return {"EEIO_NODE_POWER": f"{meters} {folder}", "PATH": path}
+
+
+def energy(folder: Path, capture: Capture, power: PowerMonitor) -> Energy:
+    """The sum of the nodes that have written into `folder`; invalid with its reason otherwise.
+
+    Without a meter nothing is there, and nothing was to be read.
+    """
+    begun = cluster.Clocks(capture.started_utc_s, capture.started_monotonic_s)
+    now = cluster.clocks()
+    ended = cluster.Clocks(capture.ended_monotonic_s + now.offset_s, capture.ended_monotonic_s)
+
+    def of(start_s: float, end_s: float) -> tuple[EnergyReading, ...]:
+        try:
+            found = cluster.window(cluster.load_nodes(folder), start_s, end_s, begun, ended)
+        except RefusedError as error:
+            return tuple(_none(reading, str(error)) for reading in power.energy(start_s, end_s))
+        return tuple(EnergyReading.from_json(reading.to_json()) for reading in found)
+
+    return of
+
+
+def _none(reading: EnergyReading, reason: str) -> EnergyReading:
+    """No figure: this machine's alone would be a part that passes for the whole."""
+    return replace(
+        reading, meter=f"nodes: {reading.meter}", power_w=None, energy_j=None, uncertainty_j=None,
+        coverage=0.0, largest_gap_s=None, samples=0, lost=0, valid=False, reasons=(reason,),
+    )  # fmt: skip
