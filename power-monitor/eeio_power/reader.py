@@ -36,6 +36,7 @@ _F_SETPIPE_SZ = 1031
 FETCH_BYTES = 1 << 14
 
 FIRST_READING_S = 2.0
+CAN_RUN_S = 10.0
 LAST_WORDS_S = 0.5
 # Somebody's helper that dies at every start must not be started all the time.
 RESTART_PAUSE_S = 5.0
@@ -65,6 +66,8 @@ class Helper(ABC):
         self._rest = b""
         self._started_s = 0.0
         self._finished = False
+        self._died = f"{name} ended"
+        self._untold = False
 
     @abstractmethod
     def _command(self) -> tuple[list[str], Sequence[int]]:
@@ -109,6 +112,9 @@ class Helper(ABC):
         if self._process is None:
             if self._finished:
                 return self._batch()
+            if self._untold:
+                self._untold = False
+                raise PowerError(self._died)
             self._start_again()
         process = self._process
         assert process is not None and process.stdout is not None
@@ -124,9 +130,11 @@ class Helper(ABC):
                 return self._batch()
             batch = self._batch()
             words = self._reap()
+            self._died = f"{self._name} ended: {words}"
             if batch.begun_s or self._finished:
-                return batch  # of a helper that died the next call tells
-            raise PowerError(f"{self._name} ended: {words}")
+                self._untold = not self._finished  # the next call tells
+                return batch
+            raise PowerError(self._died)
 
     def wait(self, limit_s: float) -> None:
         """Wait until there may be something to fetch, `limit_s` at most."""
@@ -160,7 +168,7 @@ class Helper(ABC):
     def _start_again(self) -> None:
         pause_s = self._started_s + RESTART_PAUSE_S - time.monotonic()
         if pause_s > 0.0:
-            raise PowerError(f"{self._name} ended; it is started again in {pause_s:.0f} s")
+            raise PowerError(f"{self._died}; it is started again in {pause_s:.0f} s")
         try:
             self.start()
         except OSError as error:
@@ -217,8 +225,8 @@ class EnergyReader(Helper):
 class Peer(Protocol):
     """The process that a `QuestionReader` asks."""
 
-    def descriptors(self) -> tuple[int, int, float]:
-        """Its input, its output, and how long its next answer may take, s; started if need be."""
+    def descriptors(self) -> tuple[int, int, float | None]:
+        """Its input and output, and how long its first answer may take, s, if it is started now."""
 
     def close(self) -> None:
         """End it: it is out of step."""
@@ -246,6 +254,7 @@ class QuestionReader(Helper):
 
     def _command(self) -> tuple[list[str], Sequence[int]]:
         into, out, first_s = self._peer.descriptors()
+        first_s = first_s or self._answer_s
         numbers = (round(first_s * 1e3), round(self._answer_s * 1e3), into, out)
         head = [str(self._helper), _microseconds(self._period_s)]
         return [*head, *map(str, numbers), self._question], (into, out)
@@ -280,6 +289,18 @@ class QuestionReader(Helper):
         if not well:
             self._peer.close()
         return words
+
+
+def can_run(helper: Path) -> bool:
+    """Whether this machine can run it: without words it says how it is used."""
+    try:
+        done = subprocess.run(
+            [str(helper)], stdin=subprocess.DEVNULL, capture_output=True, env={},
+            timeout=CAN_RUN_S, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 2 and b"usage: " in done.stderr
 
 
 def try_reader(helper: Path, folder: Path | None, zones: Sequence[str]) -> str | None:

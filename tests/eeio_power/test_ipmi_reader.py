@@ -86,7 +86,7 @@ def test_the_sampler_gets_the_energy_of_a_window(machine: Path, helper: Path) ->
         times_s = sampler.samples().meters[0].times_s
     assert times_s[-1] >= end_s, "the window is clipped by a reading at its end"
     assert reading.valid and reading.power_w == pytest.approx(301.0)
-    assert sampler.rates()[0].achieved_hz == pytest.approx(50.0, rel=0.3)
+    assert 10.0 < (sampler.rates()[0].achieved_hz or 0.0) < 60.0
     assert sampler.errors == {"ipmi": 0}
     meter.close()
 
@@ -211,6 +211,14 @@ def test_without_a_helper_the_meter_asks_by_itself(machine: Path) -> None:
     meter.close()
     with pytest.raises(PowerError, match="cannot be run"):
         open_meters(["ipmi,reader=/nowhere/reader"], machine)
+    # One that was found and does not work is left aside, though it was not asked for.
+    broken = machine / "usr/local/libexec/eeio-ipmi-reader"
+    broken.parent.mkdir(parents=True)
+    broken.write_text("#!/bin/sh\nexit 1\n")
+    broken.chmod(0o755)
+    (meter,) = open_meters(["ipmi"], machine)
+    assert isinstance(Sampler([meter], machine / "t.gz")._loops[0], MeterLoop)
+    meter.close()
 
 
 # --- the program -------------------------------------------------------------------------------

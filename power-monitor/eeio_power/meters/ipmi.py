@@ -33,7 +33,7 @@ from pathlib import Path
 
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Finding, number_option
-from eeio_power.reader import IPMI_NAME, QuestionReader, find_reader
+from eeio_power.reader import IPMI_NAME, QuestionReader, can_run, find_reader
 from eeio_power.reading import Kind
 
 OPTIONS = {
@@ -146,12 +146,12 @@ class ToolShell:
             self.close()
             raise
 
-    def descriptors(self) -> tuple[int, int, float]:
-        """Its input and output for a helper, and how long the next answer may take, s.
+    def descriptors(self) -> tuple[int, int, float | None]:
+        """Its input and output for a helper, and how long it may take to log in, s, if it must.
 
         Raises OSError if it cannot be started.
         """
-        first_s = FIRST_ANSWER_S if self._process is None else ANSWER_S
+        first_s = FIRST_ANSWER_S if self._process is None else None
         process = self._started()
         assert process.stdin is not None and process.stdout is not None
         return process.stdin.fileno(), process.stdout.fileno(), first_s
@@ -324,7 +324,7 @@ def open_meter(
     if shutil.which("stdbuf") is None:
         raise PowerError(f"meter '{spec}': stdbuf is not there; apt-get install coreutils")
     wanted = options.get("reader")
-    if wanted not in (None, "no") and not os.access(wanted or "", os.X_OK):
+    if wanted not in (None, "no") and not can_run(Path(wanted or "")):
         raise PowerError(f"meter '{spec}': {wanted} cannot be run; leave reader= out, or mend it")
     mode = options.get("mode")
     if mode not in (None, "dcmi", "sdr"):
@@ -364,7 +364,10 @@ def find(root: Path) -> Finding:
 def _reader(wanted: str | None, root: Path) -> Path | None:
     if wanted == "no":
         return None
-    return find_reader(root, IPMI_NAME) if wanted is None else Path(wanted)
+    if wanted is not None:
+        return Path(wanted)
+    found = find_reader(root, IPMI_NAME)
+    return found if found is not None and can_run(found) else None
 
 
 def _command(
