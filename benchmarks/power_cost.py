@@ -3,10 +3,10 @@
     python benchmarks/power_cost.py [SECONDS] [--peer PYTHON]
 
 RAPL with 6 zones (three packages with DRAM, counters of a simulated tree in memory), by the helper
-and without it, and IPMI at 10 Hz by a stand-in of `ipmitool shell`. The time of child processes
-(helper, ipmitool) counts. --meter SPEC measures another one, such as a BMC's simulator on the
-network with the real ipmitool. With --peer, a Python that has codecarbon is measured beside it,
-reading every second.
+and without it, and IPMI at 10 Hz by a stand-in of ipmitool, likewise. The time of child processes
+(helper, ipmitool) counts. Where OpenIPMI's ipmi_sim is installed, it plays a BMC with DCMI, which
+the real ipmitool asks over the network. --meter SPEC measures another meter. With --peer, a Python
+that has codecarbon is measured beside it, reading every second.
 
 Goals: 0.1 % of one core for RAPL, 0.5 % for IPMI, 40 MB.
 """
@@ -18,7 +18,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from eeio_power.simulators import FakeRapl
+from eeio_power.simulators import FakeRapl, ipmi_sim
+from eeio_power.simulators.ipmi_sim import IpmiSim
 from eeio_power.simulators.ipmitool import install_fake_ipmitool
 from eeio_power.simulators.powercap import default_zones
 from eeio_power.simulators.tree import write_tree
@@ -95,9 +96,21 @@ def main() -> int:
             ("rapl, 6 zones", "rapl"),
             ("without helper", "rapl,reader=no"),
             ("ipmi", "ipmi,period_s=0.1"),
+            ("without helper", "ipmi,period_s=0.1,reader=no"),
         ):
             words = [spec, str(root), str(root / "samples.gz"), str(arguments.seconds)]
             print(f"{name:15}{_run([sys.executable, '-c', CHILD, *words], root / 'bin')}")
+        problem = ipmi_sim.missing()
+        if problem is not None:
+            print(f"{'ipmi, lanplus':15}{problem}")
+        else:
+            (root / "bmc").mkdir()
+            with IpmiSim(root / "bmc") as bmc:
+                os.environ.update(bmc.environment)
+                for name, more in (("ipmi, lanplus", ""), ("without helper", ",reader=no")):
+                    spec = f"{bmc.spec},period_s=0.1{more}"
+                    words = [spec, "/", str(root / "samples.gz"), str(arguments.seconds)]
+                    print(f"{name:15}{_run([sys.executable, '-c', CHILD, *words], Path('/bin'))}")
         if arguments.peer:
             words = [arguments.peer, "-c", PEER, str(arguments.seconds)]
             print(f"{'codecarbon':15}{_run(words, root / 'bin')}")

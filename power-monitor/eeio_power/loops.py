@@ -400,7 +400,8 @@ class BatchLoop(_Column):
             self._take_all(batch)
             return
         for k, values in enumerate(zip(*batch.columns, strict=True)):
-            problem = "a counter cannot be read" if any(map(math.isnan, values)) else None
+            unread = "a counter cannot be read" if any(map(math.isnan, values)) else None
+            problem = batch.problems.get(k, unread)
             self._take(batch.begun_s[k], batch.done_s[k], values, problem)
 
     def _is_plain(self, batch: Batch) -> bool:

@@ -1,28 +1,33 @@
-"""The helper that reads RAPL's counters (`helper/eeio-energy-reader.c`): finding and running it.
+"""The helpers that read meters for us (`helper/*.c`): finding and running them.
 
 Waking a Python thread ten times a second costs several times what the reading costs. The helper
 wakes instead, and its readings wait in a pipe until the sampler fetches them, every two seconds.
-`scripts/setup` compiles it where there is a C compiler; without it the meter reads by itself.
+`scripts/setup` compiles them where there is a C compiler; without one the meter reads by itself.
 """
 
 import math
 import os
 import select
+import struct
 import subprocess
 import sys
 import time
+from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from fcntl import fcntl
 from pathlib import Path
+from typing import Protocol
 
 from eeio_power.errors import PowerError
 from eeio_power.meters import Batch
 
 NAME = "eeio-energy-reader"
+IPMI_NAME = "eeio-ipmi-reader"
 # The first place is for a copy that may read what its user may not: only root can put it there.
-INSTALLED = Path("usr/local/libexec") / NAME
+LIBEXEC = Path("usr/local/libexec")
+INSTALLED = LIBEXEC / NAME
 
 # Room for the readings of more than ten minutes, should nobody fetch them (a disk that hangs).
 PIPE_BYTES = 1 << 20
@@ -31,39 +36,55 @@ _F_SETPIPE_SZ = 1031
 FETCH_BYTES = 1 << 14
 
 FIRST_READING_S = 2.0
+CAN_RUN_S = 10.0
 LAST_WORDS_S = 0.5
 # Somebody's helper that dies at every start must not be started all the time.
 RESTART_PAUSE_S = 5.0
 
 _MISSING = math.nan
 
+# Begun ns, done ns, length of what follows.
+_HEAD = struct.Struct("=qqq")
 
-def find_reader(root: Path) -> Path | None:
+
+def _microseconds(period_s: float) -> str:
+    return str(max(1000, round(period_s * 1e6)))
+
+
+def find_reader(root: Path, name: str = NAME) -> Path | None:
     """The helper, if it was installed or compiled and may be run."""
-    places = [root / INSTALLED, Path(sys.prefix) / "libexec" / NAME]
+    places = [root / LIBEXEC / name, Path(sys.prefix) / "libexec" / name]
     return next((place for place in places if os.access(place, os.X_OK)), None)
 
 
-class EnergyReader:
-    """The helper's process; `folder` is None for the kernel's own powercap folder."""
+class Helper(ABC):
+    """A helper's process, whose records come through a pipe."""
 
-    def __init__(
-        self, helper: Path, folder: Path | None, zones: Sequence[str], period_s: float
-    ) -> None:
-        where = () if folder is None else ("-r", str(folder))
-        self._command = [str(helper), *where, str(max(1000, round(period_s * 1e6))), *zones]
-        self._record_bytes = 8 * (2 + len(zones))
+    def __init__(self, name: str) -> None:
+        self._name = name
         self._process: subprocess.Popen[bytes] | None = None
         self._rest = b""
         self._started_s = 0.0
         self._finished = False
+        self._died = f"{name} ended"
+        self._untold = False
+
+    @abstractmethod
+    def _command(self) -> tuple[list[str], Sequence[int]]:
+        """What to run, and the descriptors it inherits. Raises OSError."""
+
+    @abstractmethod
+    def _batch(self) -> Batch:
+        """The whole records of `_rest`, which keeps the beginning of another one."""
 
     def start(self) -> None:
         """Start reading. Raises OSError if the helper cannot be run."""
         self._rest = b""
         self._started_s = time.monotonic()
+        command, descriptors = self._command()
         self._process = process = subprocess.Popen(
-            self._command,
+            command,
+            pass_fds=descriptors,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -91,6 +112,9 @@ class EnergyReader:
         if self._process is None:
             if self._finished:
                 return self._batch()
+            if self._untold:
+                self._untold = False
+                raise PowerError(self._died)
             self._start_again()
         process = self._process
         assert process is not None and process.stdout is not None
@@ -106,9 +130,11 @@ class EnergyReader:
                 return self._batch()
             batch = self._batch()
             words = self._reap()
+            self._died = f"{self._name} ended: {words}"
             if batch.begun_s or self._finished:
-                return batch  # of a helper that died the next call tells
-            raise PowerError(f"{NAME} ended: {words}")
+                self._untold = not self._finished  # the next call tells
+                return batch
+            raise PowerError(self._died)
 
     def wait(self, limit_s: float) -> None:
         """Wait until there may be something to fetch, `limit_s` at most."""
@@ -142,26 +168,11 @@ class EnergyReader:
     def _start_again(self) -> None:
         pause_s = self._started_s + RESTART_PAUSE_S - time.monotonic()
         if pause_s > 0.0:
-            raise PowerError(f"{NAME} ended; it is started again in {pause_s:.0f} s")
+            raise PowerError(f"{self._died}; it is started again in {pause_s:.0f} s")
         try:
             self.start()
         except OSError as error:
-            raise PowerError(f"{self._command[0]} cannot be started: {error.strerror}") from error
-
-    def _batch(self) -> Batch:
-        """The whole records of what was read; the rest of one waits for its end."""
-        size = self._record_bytes // 8
-        whole = len(self._rest) // self._record_bytes * self._record_bytes
-        numbers = array("q")
-        numbers.frombytes(self._rest[:whole])
-        self._rest = self._rest[whole:]
-        return Batch(
-            begun_s=[n / 1e9 for n in numbers[0::size]],
-            done_s=[n / 1e9 for n in numbers[1::size]],
-            columns=tuple(
-                [n / 1e6 if n >= 0 else _MISSING for n in numbers[c::size]] for c in range(2, size)
-            ),
-        )
+            raise PowerError(f"{self._name} cannot be started: {error.strerror}") from error
 
     def _reap(self) -> str:
         """Close everything; what the helper said last."""
@@ -180,6 +191,116 @@ class EnergyReader:
         except subprocess.TimeoutExpired:
             return "it does not end"
         return words.decode("utf-8", "replace").strip() or f"exit code {code}"
+
+
+class EnergyReader(Helper):
+    """Reads RAPL's counters; `folder` is None for the kernel's own powercap folder."""
+
+    def __init__(
+        self, helper: Path, folder: Path | None, zones: Sequence[str], period_s: float
+    ) -> None:
+        super().__init__(NAME)
+        where = () if folder is None else ("-r", str(folder))
+        self._words = [str(helper), *where, _microseconds(period_s), *zones]
+        self._record_bytes = 8 * (2 + len(zones))
+
+    def _command(self) -> tuple[list[str], Sequence[int]]:
+        return self._words, ()
+
+    def _batch(self) -> Batch:
+        size = self._record_bytes // 8
+        whole = len(self._rest) // self._record_bytes * self._record_bytes
+        numbers = array("q")
+        numbers.frombytes(self._rest[:whole])
+        self._rest = self._rest[whole:]
+        return Batch(
+            begun_s=[n / 1e9 for n in numbers[0::size]],
+            done_s=[n / 1e9 for n in numbers[1::size]],
+            columns=tuple(
+                [n / 1e6 if n >= 0 else _MISSING for n in numbers[c::size]] for c in range(2, size)
+            ),
+        )
+
+
+class Peer(Protocol):
+    """The process that a `QuestionReader` asks."""
+
+    def descriptors(self) -> tuple[int, int, float | None]:
+        """Its input and output, and how long its first answer may take, s, if it is started now."""
+
+    def close(self) -> None:
+        """End it: it is out of step."""
+
+
+class QuestionReader(Helper):
+    """Asks a BMC through ipmitool, and has its answers judged here, when they are fetched."""
+
+    def __init__(
+        self,
+        helper: Path,
+        peer: Peer,
+        question: str,
+        judge: Callable[[Sequence[str]], float],
+        period_s: float,
+        answer_s: float,
+    ) -> None:
+        super().__init__(IPMI_NAME)
+        self._helper = helper
+        self._peer = peer
+        self._question = question
+        self._judge = judge
+        self._period_s = period_s
+        self._answer_s = answer_s
+
+    def _command(self) -> tuple[list[str], Sequence[int]]:
+        into, out, first_s = self._peer.descriptors()
+        first_s = first_s or self._answer_s
+        numbers = (round(first_s * 1e3), round(self._answer_s * 1e3), into, out)
+        head = [str(self._helper), _microseconds(self._period_s)]
+        return [*head, *map(str, numbers), self._question], (into, out)
+
+    def _batch(self) -> Batch:
+        begun_s, done_s, values = [], [], []
+        problems = {}
+        place = 0
+        while len(self._rest) - place >= _HEAD.size:
+            begun_ns, done_ns, length = _HEAD.unpack_from(self._rest, place)
+            end = place + _HEAD.size + length
+            if end > len(self._rest):
+                break
+            text = self._rest[place + _HEAD.size : end].decode("utf-8", errors="replace")
+            place = end
+            try:
+                # The last line is the beginning of the one that names the token.
+                values.append(self._judge(text.splitlines()[:-1]))
+            except PowerError as error:
+                problems[len(values)] = str(error)
+                values.append(_MISSING)
+            begun_s.append(begun_ns / 1e9)
+            done_s.append(done_ns / 1e9)
+        self._rest = self._rest[place:]
+        return Batch(begun_s, done_s, (values,), problems)
+
+    def _reap(self) -> str:
+        ours, well = self._process, False
+        words = super()._reap()
+        if ours is not None:
+            well = self._finished and ours.returncode == 0
+        if not well:
+            self._peer.close()
+        return words
+
+
+def can_run(helper: Path) -> bool:
+    """Whether this machine can run it: without words it says how it is used."""
+    try:
+        done = subprocess.run(
+            [str(helper)], stdin=subprocess.DEVNULL, capture_output=True, env={},
+            timeout=CAN_RUN_S, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 2 and b"usage: " in done.stderr
 
 
 def try_reader(helper: Path, folder: Path | None, zones: Sequence[str]) -> str | None:

@@ -262,11 +262,15 @@ def _pairs(text: str) -> dict[str, str]:
     return {key.strip(): value for key, separator, value in pairs if separator}
 
 
-def pts_words(profile: Path) -> dict[str, str]:
-    """Phase -> what PTS appends to the description of its bandwidth, from a profile's folder.
+_PHASE_LINE = re.compile(r"EEIO (.+) (?:bandwidth: #_RESULT_# MB/s|rate: #_RESULT_# Files/s)")
 
-    `EEIO random read bandwidth: ...` is the bandwidth of the phase `random read`. What the children
-    of IOzone's processes add up to is no phase: its bandwidth is what their parent saw.
+
+def pts_words(profile: Path) -> dict[str, str]:
+    """Phase -> what PTS appends to the description of its result, from a profile's folder.
+
+    `EEIO random read bandwidth: ...` is the bandwidth of the phase `random read`, `EEIO create
+    rate: ...` in files a second that of the phase `create`. What the children of IOzone's processes
+    add up to is no phase: its bandwidth is what their parent saw.
     """
     path = profile / "results-definition.xml"
     try:
@@ -275,7 +279,7 @@ def pts_words(profile: Path) -> dict[str, str]:
         raise EeioError(f"{path}: {error.strerror}") from error
     words = {}
     for parser in root.find("ResultsParser"):
-        match = re.fullmatch(r"EEIO (.+) bandwidth: #_RESULT_# MB/s", parser.of("OutputTemplate"))
+        match = _PHASE_LINE.fullmatch(parser.of("OutputTemplate"))
         if match and not match[1].endswith(" children"):
             words[match[1]] = parser.of("AppendToArgumentsDescription")
     return words

@@ -306,5 +306,7 @@ def test_a_sensor_over_the_network_against_openipmi(
 
 
 def test_the_reading_command_is_the_only_raw_one() -> None:
+    """Beside the line with the token, of which ipmitool sends nothing."""
     source = Path(ipmi.__file__).read_text(encoding="utf-8")
-    assert source.count('"raw ') == 1
+    assert source.count('"raw ') == 2
+    assert ipmi.TOKEN_LINE.format("eeio-1") == "raw eeio-1 0"

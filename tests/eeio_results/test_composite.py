@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,7 @@ def test_the_words_that_pts_appends_name_the_phases() -> None:
     }
     words = composite.pts_words(PROFILES / "eeio-iozone-1.0.0")
     assert words["strided read"] == "Strided Read"
+    assert composite.pts_words(PROFILES / "eeio-metadata-1.0.0")["utime"] == "Utime"
     assert not any("children" in phase for phase in words)
 
 
@@ -150,6 +152,50 @@ def test_an_imported_campaign_keeps_order_and_idle_baseline(results: Path) -> No
     starts = [run.started_monotonic_s for run in campaign.runs]
     assert starts == sorted(starts)
     assert {reading.domain for reading in campaign.idle} == {"package", "dram"}
+
+
+def without_ours(folder: Path) -> Path:
+    """The result file as plain PTS would have written it, without what our module adds."""
+    text = (DATA / "metadata.xml").read_text()
+    file = composite.parse(text.encode())
+    results = tuple(
+        replace(r, entries=tuple(
+            replace(e, json={k: v for k, v in e.json.items() if k != "eeio"}) for e in r.entries
+        ))
+        for r in file.results if r.scale == "Files/s"
+    )  # fmt: skip
+    path = folder / "composite.xml"
+    path.write_text(composite.render(replace(file, results=results)))
+    return path
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_rates_of_files_are_phases(results: Path, tmp_path: Path, plain: bool) -> None:
+    """As `eeio run` records them: a rate, no bandwidth, and why; both ways."""
+    source = without_ours(tmp_path) if plain else DATA / "metadata.xml"
+    assert main(["import", str(source), "--name", "first"]) == 0
+    assert main(["export", "first", "--pts", "-o", str(tmp_path / "out")]) == 0
+    assert main(["import", str(tmp_path / "out" / "composite.xml"), "--name", "second"]) == 0
+    assert rows(results / "first") == rows(results / "second")
+    for run in store.load(results / "first").runs:
+        assert [phase.name for phase in run.phases] == ["create", "stat", "utime", "delete"]
+        for phase in run.phases:
+            assert (phase.operation, phase.spatiality) == ("metadata", "none")
+            assert phase.bandwidth_bytes_per_s is None
+            assert phase.metrics["operations_per_s"] > 0.0
+            # Of a trial with several phases plain PTS tells neither windows nor energy.
+            assert (phase.start_s is None) == plain
+    measured = [row for row in characterize(store.load(results / "first")) if row.experiment]
+    assert len(measured) == 4
+    for row in measured:
+        assert row.n == 2 and row.bandwidth_bytes_per_s is None
+        assert row.reasons["bandwidth_bytes_per_s"] == "metadata operations move no data"
+    out = composite.read(tmp_path / "out" / "composite.xml")
+    theirs = composite.read(DATA / "metadata.xml")
+    named = [[(r.description, r.scale) for r in f.results if r.scale == "Files/s"]
+             for f in (out, theirs)]  # fmt: skip
+    assert named[0] == named[1] and len(named[0]) == 4
+    assert not any(result.scale == "MB/J" for result in out.results)
 
 
 def test_experiments_of_pts_and_of_our_runner_have_the_same_ids(results: Path) -> None:

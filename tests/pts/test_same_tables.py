@@ -3,6 +3,7 @@
 import shutil
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,14 +46,26 @@ def rows(name: str) -> dict[tuple[Any, ...], dict[str, Any]]:
     return found
 
 
+METADATA = (
+    ("cc", "eeio-metadata-1.0.0",
+     f"{FS} operation=metadata buffer=on processes=2 files=16 rounds=300"),
+)  # fmt: skip
+
+
 @pytest.fixture
 def both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
     """The same small suite on the same meter, by PTS and by ourselves."""
+    return run_both(HERE, tmp_path, monkeypatch)
+
+
+def run_both(
+    tests: Sequence[tuple[str, str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[str, str]:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "xdg"))
     home = PtsHome(tmp_path / "home")
-    for profile in sorted({test[1] for test in HERE}):
+    for profile in sorted({test[1] for test in tests}):
         home.add_profile(ROOT / "test-profiles" / profile)
-    executes = [(test, words, f"Test {k}") for k, (_, test, words) in enumerate(HERE)]
+    executes = [(test, words, f"Test {k}") for k, (_, test, words) in enumerate(tests)]
     suite = home.add_suite("eeio-two", executes)
     # Its presets; what the runner adds of tools that are rarely there is not under PTS.
     protocol = (ROOT / "suites/eeio-suite/protocol.yaml").read_text()
@@ -73,6 +86,8 @@ def both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
             },
         )  # fmt: skip
         assert done.returncode == 0, done.output[-3000:]
+        if tests is METADATA:
+            assert main(["install", "eeio-metadata-1.0.0"]) == 0
         code = main(
             ["run", str(suite), "--preset", "quick", "--directory", str(tmp_path / "files"),
              "--meter", meter, "--repetitions", "2", "--idle", "0.5", "--name", "ours"]
@@ -94,3 +109,25 @@ def test_both_ways_give_the_same_tables(both: tuple[str, str]) -> None:
         assert domains[0] == domains[1]
         for body in (row, other):
             assert body["power_w"]["median"] == pytest.approx(80, rel=0.2)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_rates_of_files_come_both_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files/s are no bandwidth: the phases come with their rate, and say why they have no other."""
+    names = run_both(METADATA, tmp_path, monkeypatch)
+    out = tmp_path / "out"
+    assert main(["export", "ours", "--pts", "-o", str(out)]) == 0
+    assert main(["import", str(out / "composite.xml"), "--name", "back"]) == 0
+    ours, theirs, back = (rows(name) for name in (*names, "back"))
+    assert set(ours) == set(theirs) == set(back)
+    assert {key[1] for key in ours} == {"create", "stat", "utime", "delete"}
+    for key, row in ours.items():
+        for other in (theirs[key], back[key]):
+            assert row["operation"] == other["operation"] == "metadata"
+            assert row["n"] == other["n"] == 2
+            assert row["bandwidth_bytes_per_s"] is other["bandwidth_bytes_per_s"] is None
+            word = "bandwidth_bytes_per_s"
+            assert row["reasons"][word] == other["reasons"][word]
+            assert other["operations_per_s"]["median"] > 0.0
+        mean = row["operations_per_s"]["median"]
+        assert back[key]["operations_per_s"]["median"] == pytest.approx(mean, rel=1e-4)

@@ -16,48 +16,21 @@
  * FOLDER is its user's word, and shows the user nothing new. It writes to standard output alone. */
 
 #define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
+#define NAME "eeio-energy-reader"
+#include "pace.h"
+
 #include <grp.h>
 #include <inttypes.h>
 #include <linux/capability.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #define POWERCAP "/sys/class/powercap"
 #define PREFIX "intel-rapl:"
 #define NOBODY 65534
-#define NS_PER_S INT64_C(1000000000)
 
 /* A record must go through the pipe in one piece: 8 * (2 + 256) < PIPE_BUF. */
-enum { MAX_ZONES = 256, MIN_PERIOD_US = 1000, MAX_PERIOD_US = 1000000000 };
-
-__attribute__((noreturn, format(printf, 1, 2))) static void refuse(const char *format, ...)
-{
-	va_list words;
-	va_start(words, format);
-	fputs("eeio-energy-reader: ", stderr);
-	vfprintf(stderr, format, words);
-	fputc('\n', stderr);
-	va_end(words);
-	exit(2);
-}
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-	if (clock_gettime(CLOCK_MONOTONIC, &now) != 0)
-		refuse("no monotonic clock: %s", strerror(errno));
-	return now.tv_sec * NS_PER_S + now.tv_nsec;
-}
+enum { MAX_ZONES = 256 };
 
 /* Become `uid` for good, without any capability. */
 static void become(uid_t uid, gid_t gid)
@@ -121,43 +94,6 @@ static int64_t counter_uj(int file)
 	return value;
 }
 
-/* false if nobody listens any more */
-static bool hand_on(const int64_t *record, size_t count)
-{
-	const ssize_t size = (ssize_t)(count * sizeof *record);
-	ssize_t written;
-	do
-		written = write(STDOUT_FILENO, record, (size_t)size);
-	while (written < 0 && errno == EINTR);
-	return written == size;
-}
-
-/* From now on SIGIO says that standard input, a pipe, has something for us. Waiting for a signal
- * costs less than ppoll(2), and this is what the process does all day. */
-static void listen_to_input(sigset_t *input)
-{
-	sigemptyset(input);
-	sigaddset(input, SIGIO);
-	if (sigprocmask(SIG_BLOCK, input, NULL) != 0 ||
-	    fcntl(STDIN_FILENO, F_SETOWN, getpid()) != 0 ||
-	    fcntl(STDIN_FILENO, F_SETFL, O_ASYNC | O_NONBLOCK) != 0)
-		refuse("standard input: %s; it must be a pipe", strerror(errno));
-}
-
-/* Waits for the deadline or a request; true for a request, whose end sets `*ended`. */
-static bool requested(const sigset_t *input, int64_t deadline_ns, bool *ended)
-{
-	const int64_t left_ns = deadline_ns - now_ns();
-	if (left_ns > 0) {
-		const struct timespec left = {(time_t)(left_ns / NS_PER_S), (long)(left_ns % NS_PER_S)};
-		sigtimedwait(input, NULL, &left);
-	}
-	char bytes[64];
-	const ssize_t length = read(STDIN_FILENO, bytes, sizeof bytes);
-	*ended = length == 0;
-	return length >= 0;
-}
-
 int main(int count, char **words)
 {
 	const uid_t user = getuid();
@@ -172,12 +108,8 @@ int main(int count, char **words)
 		become(user, group);
 	}
 	if (count - next < 2 || count - next - 1 > MAX_ZONES)
-		refuse("usage: eeio-energy-reader [-r FOLDER] PERIOD_US ZONE...");
-	char *end;
-	const long period_us = strtol(words[next], &end, 10);
-	if (*end != '\0' || period_us < MIN_PERIOD_US || period_us > MAX_PERIOD_US)
-		refuse("%s: the period is %d to %d us", words[next], MIN_PERIOD_US, MAX_PERIOD_US);
-	const int64_t period_ns = period_us * INT64_C(1000);
+		refuse("usage: " NAME " [-r FOLDER] PERIOD_US ZONE...");
+	const int64_t period_ns = period_of(words[next]);
 
 	int files[MAX_ZONES];
 	const size_t zones = (size_t)(count - next - 1);
@@ -199,11 +131,9 @@ int main(int count, char **words)
 		for (size_t k = 0; k < zones; k++)
 			record[2 + k] = counter_uj(files[k]);
 		record[1] = now_ns();
-		if (!hand_on(record, 2 + zones) || ended)
+		if (!hand_on(record, (2 + zones) * sizeof *record) || ended)
 			return 0;
-		/* Beats missed are skipped; a reading that was asked for swallows no beat. */
-		if (!extra)
-			deadline_ns += (1 + (record[1] - deadline_ns) / period_ns) * period_ns;
+		deadline_ns = next_beat(deadline_ns, period_ns, record[1], extra);
 		extra = requested(&input, deadline_ns, &ended);
 	}
 }

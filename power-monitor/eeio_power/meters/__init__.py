@@ -21,7 +21,7 @@ import importlib
 import pkgutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
@@ -111,6 +111,8 @@ class Batch:
     """After it."""
     columns: tuple[Sequence[float], ...]
     """The values of each channel; NaN where one could not be read."""
+    problems: Mapping[int, str] = field(default_factory=dict)
+    """What was wrong with a reading, by its place."""
 
 
 class Batches(Protocol):

@@ -4,12 +4,16 @@
 password comes from the file `password_file=`, or from the environment variable IPMI_PASSWORD, never
 from the spec, which is stored with the results).
 
-One `ipmitool ... shell` lives as long as the meter and gets a line a reading through a pipe: a
-process for each reading would cost 40 ms. The reading is DCMI's Get Power Reading (DCMI 1.5, 6.6.1:
+One ipmitool lives as long as the meter and gets a line a reading through a pipe: a process for each
+reading would cost 40 ms. It runs as `ipmitool ... exec FILE`, its `shell` without the line
+editing, which reads byte by byte, repeats what it was told in as many pieces, and goes on at full
+speed for ever when its input ends. The reading is DCMI's Get Power Reading (DCMI 1.5, 6.6.1:
 `raw 0x2c 2 0xdc 1 0 0`; current power, u16 little endian, W). A BMC without DCMI is asked for a
 sensor in watts instead (`sensor=`, or the only one, or the one that by its name is the whole
-system's). After each line comes `echo TOKEN`, so that an answer is never taken for that of an
-earlier question; if the token does not come in time, the process is replaced.
+system's). After each line comes one that ipmitool refuses, naming the token in it and sending
+nothing, so that an answer is never taken for that of an earlier question; if the token does not
+come in time, the process is replaced. Under a sampler, a helper asks and keeps the answers
+(`eeio_power.reader`).
 
 Only these reading commands are sent. BMCs are rarely faster than once a second, some average over
 ten seconds or more (`period_s=` says so); DCMI counts whole watts.
@@ -29,6 +33,7 @@ from pathlib import Path
 
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Finding, number_option
+from eeio_power.reader import IPMI_NAME, QuestionReader, can_run, find_reader
 from eeio_power.reading import Kind
 
 OPTIONS = {
@@ -40,6 +45,7 @@ OPTIONS = {
     "cipher": "cipher suite of lanplus (default 3; naming it skips a slow negotiation)",
     "mode": "dcmi or sdr (default: dcmi, else sdr)",
     "sensor": "name of the sensor in watts, for sdr",
+    "reader": "the program that asks ipmitool for us, or no: by ourselves",
     "period_s": "how often the BMC takes a new reading, s (default 1)",
 }
 ARGUMENT = "interface"
@@ -56,6 +62,8 @@ ANSWER_S = 2.0
 # A BMC of this machine that is well answers within milliseconds: `auto` waits no longer for others.
 FIND_ANSWER_S = 2.0
 
+# Its network function is no number: ipmitool says so and asks nobody.
+TOKEN_LINE = "raw {} 0"
 DCMI_POWER_READING = "raw 0x2c 2 0xdc 1 0 0"
 DCMI_ACTIVE = 0x40
 
@@ -110,10 +118,11 @@ def whole_system(sensors: Sequence[str]) -> str | None:
 
 
 class ToolShell:
-    """`ipmitool ... shell` on pipes."""
+    """`ipmitool ... exec` on pipes."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
-        self._command = [*command, "shell"]
+        # Into a pipe it would answer 4096 bytes at a time. /dev/stdin is not there before udev is.
+        self._command = ["stdbuf", "-oL", *command, "exec", "/proc/self/fd/0"]
         self._environment = dict(environment)
         self._process: subprocess.Popen[bytes] | None = None
         self._buffer = b""
@@ -127,7 +136,7 @@ class ToolShell:
         token = f"eeio-{self._questions}"
         assert process.stdin is not None
         try:
-            process.stdin.write(f"{line}\necho {token}\n".encode())
+            process.stdin.write(f"{line}\n{TOKEN_LINE.format(token)}\n".encode())
             process.stdin.flush()
             return self._until(token, time.monotonic() + timeout_s, timeout_s)
         except OSError as error:
@@ -136,6 +145,16 @@ class ToolShell:
         except PowerError:
             self.close()
             raise
+
+    def descriptors(self) -> tuple[int, int, float | None]:
+        """Its input and output for a helper, and how long it may take to log in, s, if it must.
+
+        Raises OSError if it cannot be started.
+        """
+        first_s = FIRST_ANSWER_S if self._process is None else None
+        process = self._started()
+        assert process.stdin is not None and process.stdout is not None
+        return process.stdin.fileno(), process.stdout.fileno(), first_s
 
     def close(self) -> None:
         """End the process."""
@@ -175,11 +194,9 @@ class ToolShell:
             while b"\n" in self._buffer:
                 raw, _, self._buffer = self._buffer.partition(b"\n")
                 line = raw.decode("utf-8", errors="replace").rstrip()
-                if line == token:
+                if f'"{token}"' in line:
                     return lines
-                # The shell repeats what it was told behind its prompt.
-                if not line.startswith("ipmitool>"):
-                    lines.append(line)
+                lines.append(line)
             left_s = deadline_s - time.monotonic()
             if left_s <= 0.0 or not select.select([process.stdout], [], [], left_s)[0]:
                 said = " ".join(lines).strip()[:120]
@@ -213,11 +230,13 @@ class IpmiMeter:
         sensor: str | None = None,
         period_s: float = NATIVE_PERIOD_S,
         first_answer_s: float = FIRST_ANSWER_S,
+        reader: Path | None = None,
     ) -> None:
         self.spec = spec
         self.name = name
         self.native_period_s = period_s
         self._shell = shell
+        self._reader = reader
         self._timeout_s = first_answer_s
         try:
             self.sensor = None if sensor is None and self._has_dcmi(mode) else self._choose(sensor)
@@ -240,15 +259,31 @@ class IpmiMeter:
 
     def read(self) -> Sequence[float | None]:
         """W. Raises PowerError if the BMC is silent, says no, or talks nonsense."""
+        return [self._judged(self._ask(self._question))]
+
+    def batches(self, period_s: float) -> QuestionReader | None:
+        """The helper's process, not yet started; None where there is no helper."""
+        if self._reader is None:
+            return None
+        return QuestionReader(
+            self._reader, self._shell, self._question, self._judged, period_s, self._timeout_s
+        )
+
+    @property
+    def _question(self) -> str:
+        return DCMI_POWER_READING if self.sensor is None else f'sdr get "{self.sensor}"'
+
+    def _judged(self, lines: Sequence[str]) -> float:
+        """W. Raises PowerError."""
         if self.sensor is None:
-            reading = parse_dcmi(self._ask(DCMI_POWER_READING))
+            reading = parse_dcmi(lines)
             if not reading.active:
                 raise PowerError("the BMC's power measurement is switched off (DCMI state)")
-            return [float(reading.current_w)]
-        sensors = watt_sensors(self._ask(f'sdr get "{self.sensor}"'))
+            return float(reading.current_w)
+        sensors = watt_sensors(lines)
         if self.sensor not in sensors:
             raise PowerError(f"the BMC gives no watts for sensor {self.sensor}")
-        return [sensors[self.sensor]]
+        return sensors[self.sensor]
 
     def close(self) -> None:
         """End ipmitool."""
@@ -286,6 +321,11 @@ def open_meter(
     tool = shutil.which("ipmitool")
     if tool is None:
         raise PowerError(f"meter '{spec}': ipmitool is not there; apt-get install ipmitool")
+    if shutil.which("stdbuf") is None:
+        raise PowerError(f"meter '{spec}': stdbuf is not there; apt-get install coreutils")
+    wanted = options.get("reader")
+    if wanted not in (None, "no") and not can_run(Path(wanted or "")):
+        raise PowerError(f"meter '{spec}': {wanted} cannot be run; leave reader= out, or mend it")
     mode = options.get("mode")
     if mode not in (None, "dcmi", "sdr"):
         raise PowerError(f"meter '{spec}': mode={mode}: it is dcmi or sdr")
@@ -298,7 +338,7 @@ def open_meter(
     try:
         return IpmiMeter(
             spec, options.get("name", "ipmi"), shell, mode=mode, sensor=sensor, period_s=period_s,
-            first_answer_s=first_answer_s,
+            first_answer_s=first_answer_s, reader=_reader(wanted, root),
         )  # fmt: skip
     except PowerError as error:
         raise PowerError(f"meter '{spec}': {error}") from error
@@ -319,6 +359,15 @@ def find(root: Path) -> Finding:
         remedy = "if it is only slow, name it: --meter ipmi; else see docs/meters.md, ipmi"
         return Finding("ipmi", KIND, ("system",), False, str(error), remedy)
     return Finding("ipmi", KIND, ("system",), True)
+
+
+def _reader(wanted: str | None, root: Path) -> Path | None:
+    if wanted == "no":
+        return None
+    if wanted is not None:
+        return Path(wanted)
+    found = find_reader(root, IPMI_NAME)
+    return found if found is not None and can_run(found) else None
 
 
 def _command(

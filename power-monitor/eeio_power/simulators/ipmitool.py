@@ -1,4 +1,4 @@
-"""What `ipmitool ... shell` says on its pipes, without a BMC: run as the tool itself.
+"""What `ipmitool ... exec FILE` says on its pipes, without a BMC: run as the tool itself.
 
     install_fake_ipmitool(folder, "watts.txt")   # folder goes on PATH
 
@@ -49,9 +49,8 @@ def shell(answers: Path) -> None:
     """Answer lines on stdin until it ends."""
     for raw in sys.stdin:
         line = raw.strip()
-        print(f"ipmitool> {line}")
-        if line.startswith("echo "):
-            print(f"{line[5:]} ", flush=True)
+        if line.startswith("raw eeio"):
+            print(f'Given netfn "{line.split()[1]}" is invalid.', flush=True)
             continue
         word, _, rest = answers.read_text(encoding="utf-8").strip().partition(" ")
         if word == "hang":

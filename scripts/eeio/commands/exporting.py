@@ -44,7 +44,7 @@ def export(arguments: argparse.Namespace) -> int:
     campaign = store.load(campaign_folder(arguments.campaign))
     file = result_file(campaign)
     if not file.results:
-        raise RefusedError(f"campaign {campaign.name} has no valid bandwidth to export yet")
+        raise RefusedError(f"campaign {campaign.name} has no valid bandwidth or rate to export yet")
     folder: Path = arguments.output or Path(campaign.name)
     path = folder / "composite.xml"
     if path.exists():
@@ -101,20 +101,23 @@ def _experiment(
     results: list[Result] = []
     for name in names:
         found = {place: _phase(run, name) for place, run in enumerate(runs)}
-        good = {k: p for k, p in found.items() if p and p.bandwidth_bytes_per_s is not None}
-        if not good:
+        told = {k: (p, value) for k, p in found.items() if p and (value := _figure(p)) is not None}
+        if not told:
             continue
+        good = {k: p for k, (p, _) in told.items()}
+        values = [value for _, value in told.values()]
+        is_rate = any(p.operation == "metadata" for p in good.values())
         # What PTS appends itself, for a phase that its profile prints; else the phase's name.
-        words_of = words.get(name) or f"{name.title()} Bandwidth"
+        words_of = words.get(name) or f"{name.title()}{'' if is_rate else ' Bandwidth'}"
         described = f"{item['description']} - {words_of}"
-        values = [p.bandwidth_bytes_per_s / 1e6 for p in good.values() if p.bandwidth_bytes_per_s]
         own = {"phase": name, "trial-of-value": list(good), "trials": len(runs)}
         if not results:
             own["told"] = [pts_trial.telling(run) for run in runs]
         times = ":".join(f"{runs[k].duration_s:.3f}" for k in good)
         body = {"test-run-times": times, "eeio": own}
         bandwidth = Result(
-            **head, description=described, scale="MB/s", proportion="HIB",
+            **head, description=described, scale="Files/s" if is_rate else "MB/s",
+            proportion="HIB",
             entries=(composite.entry_of(identifier, values, body),),
         )  # fmt: skip
         results.append(bandwidth)
@@ -159,6 +162,8 @@ def _energies(
         ]  # fmt: skip
         estimate = kind == "modelled"
         for words, scale, proportion, values, text, own in figures:
+            if bandwidth.scale == "Files/s" and scale == "MB/J":
+                continue  # what moves no data has no efficiency in bytes
             source = f"{'ESTIMATE: ' if estimate else ''}{words} ({meter} {domain})"
             results.append(
                 Result(
@@ -192,6 +197,14 @@ def _phase(run: Run, name: str) -> Phase | None:
     if run.validity:
         return None
     return next((p for p in run.phases if p.name == name and not p.validity), None)
+
+
+def _figure(phase: Phase) -> float | None:
+    """What PTS shows of a phase: MB/s, or files/s where files are created, looked up, deleted."""
+    if phase.operation == "metadata":
+        return phase.metrics.get("operations_per_s")
+    bandwidth = phase.bandwidth_bytes_per_s
+    return bandwidth / 1e6 if bandwidth else None
 
 
 def _arguments(campaign: Campaign, item: Mapping[str, Any], profile: Profile) -> str:

@@ -21,6 +21,7 @@ from eeio_results.record import ContextValue, EnergyReading, Experiment, Machine
 from eeio_results.store import Store
 
 MIB = 1 << 20
+FILES_PER_S = "Files/s"
 
 _WHOLE_TRIAL = "the whole trial, from the start of the profile's executable to its end (PTS)"
 _NO_WINDOW = "PTS tells only when the whole trial began and ended, not its phases"
@@ -73,8 +74,8 @@ class _Test:
     factors: Mapping[str, str]
     description: str
     preset: str
-    phases: dict[str, tuple[Entry, float]]
-    """Phase -> entry, and bytes/s in one of its units."""
+    phases: dict[str, tuple[Entry, float | None]]
+    """Phase -> entry, and bytes/s in one of its units; None for a rate, in files/s."""
     context: list[tuple[str, str, Entry]]
     energies: list[tuple[str, Entry]]
     """(phase or nothing for the whole trial, entry with our `trials`)."""
@@ -104,8 +105,8 @@ def _tests(file: ResultFile, identifier: str, preset: str | None) -> list[_Test]
             continue
         phase = _phase_name(test, result, entry)
         if phase is not None and entry.values:
-            unit = 1e6 if test.profile.startswith("eeio-") else float(MIB)
-            test.phases[phase] = (entry, unit)
+            bytes_per_s = 1e6 if test.profile.startswith("eeio-") else float(MIB)
+            test.phases[phase] = (entry, None if result.scale == FILES_PER_S else bytes_per_s)
             phase_of[result.comparison_hash] = (test, phase)
         elif test.experiment.level == "context" and entry.values:
             words = result.description.removeprefix(test.description).strip() or result.description
@@ -166,8 +167,8 @@ def _description(result: Result, name: str, ours: bool) -> str:
 
 
 def _phase_name(test: _Test, result: Result, entry: Entry) -> str | None:
-    """The phase whose bandwidth this result is; None for rates and latencies."""
-    if result.scale != "MB/s" or test.experiment.level == "context":
+    """The phase whose bandwidth, or rate of files, this result is; None for other figures."""
+    if result.scale not in ("MB/s", FILES_PER_S) or test.experiment.level == "context":
         return None
     if isinstance(entry.own.get("phase"), str):
         return str(entry.own["phase"])
@@ -348,28 +349,32 @@ def _run(test: _Test, trial: int, system: System) -> Run:
 def _phases(
     test: _Test,
     trial: int,
-    taken: Mapping[str, tuple[tuple[float, float | None], float]],
+    taken: Mapping[str, tuple[tuple[float, float | None], float | None]],
     duration_s: float,
 ) -> list[Phase]:
-    bandwidths = {name: value * unit for name, ((value, _), unit) in taken.items()}
+    rates = {name: value for name, ((value, _), unit) in taken.items() if unit is None}
+    bandwidths: dict[str, float | None] = {
+        name: None if unit is None else value * unit for name, ((value, _), unit) in taken.items()
+    }
     metrics: dict[str, float] = {}
     if test.experiment.tool == "fio" and len(bandwidths) == 2:
         # fio reads and writes at once: one phase, for its energy cannot be divided.
-        metrics = {f"{name}_bandwidth_bytes_per_s": value for name, value in bandwidths.items()}
-        bandwidths = {"mixed": sum(bandwidths.values())}
+        both = {name: value for name, value in bandwidths.items() if value is not None}
+        metrics = {f"{name}_bandwidth_bytes_per_s": value for name, value in both.items()}
+        bandwidths = {"mixed": sum(both.values())}
     whole = len(bandwidths) == 1 and duration_s > 0
     return [
         Phase(
             name=name,
-            operation=_operation(test, name),
-            spatiality=_spatiality(test, name),
+            operation="metadata" if name in rates else _operation(test, name),
+            spatiality="none" if name in rates else _spatiality(test, name),
             request_size_bytes=test.experiment.request_size_bytes,
             bytes_moved=None,  # PTS keeps no count of bytes
             bandwidth_bytes_per_s=bandwidth,
             start_s=0.0 if whole else None,
             end_s=duration_s if whole else None,
             window_source=_WHOLE_TRIAL if whole else _NO_WINDOW,
-            metrics=metrics,
+            metrics={"operations_per_s": rates[name]} if name in rates else metrics,
             energy=_energy(test, trial, name, whole),
         )
         for name, bandwidth in bandwidths.items()

@@ -1,0 +1,281 @@
+"""The helper that asks ipmitool for the sampler, compiled with sanitizers."""
+
+import math
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import eeio_power
+from eeio_power import reader as reader_module
+from eeio_power.errors import PowerError
+from eeio_power.loops import BatchLoop, MeterLoop
+from eeio_power.meters import Meter, ipmi, open_meters
+from eeio_power.reader import QuestionReader
+from eeio_power.sampler import Sampler
+from eeio_power.simulators.ipmitool import install_fake_ipmitool
+
+SOURCE = Path(eeio_power.__file__).parent / "helper" / "eeio-ipmi-reader.c"
+PATIENCE_S = 20.0
+
+compiler = shutil.which("cc")
+pytestmark = pytest.mark.skipif(compiler is None, reason="no C compiler")
+
+
+def compiled(folder: Path, *flags: str) -> Path:
+    program = folder / "eeio-ipmi-reader"
+    command = [str(compiler), "-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Wconversion"]
+    command += ["-Werror", *flags, "-o", str(program), str(SOURCE)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    if flags and "cannot find" in done.stderr:  # no sanitizers' libraries here
+        return compiled(folder)
+    assert done.returncode == 0, done.stderr
+    return program
+
+
+@pytest.fixture(scope="module")
+def helper(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    sanitizers = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    return compiled(tmp_path_factory.mktemp("helper"), *sanitizers)
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A root with /dev/ipmi0; the BMC's answers are in `watts`."""
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/ipmi0").write_text("")
+    (tmp_path / "watts").write_text("301")
+    install_fake_ipmitool(tmp_path / "bin", tmp_path / "watts")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    return tmp_path
+
+
+def opened(machine: Path, helper: Path | str, more: str = "") -> Meter:
+    (meter,) = open_meters([f"ipmi,period_s=0.02,reader={helper}{more}"], machine)
+    return meter
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline_s
+        threading.Event().wait(0.005)
+
+
+def newest(sampler: Sampler) -> float:
+    return sampler.samples().meters[0].values[0][-1]
+
+
+def test_the_sampler_gets_the_energy_of_a_window(machine: Path, helper: Path) -> None:
+    meter = opened(machine, helper)
+    sampler = Sampler([meter], machine / "s.gz", rate_hz=50.0)
+    assert isinstance(sampler._loops[0], BatchLoop)
+    with sampler:
+        start_s = time.monotonic()
+        assert not threading.Event().wait(0.5), "time must go by"
+        end_s = time.monotonic()
+        (reading,) = sampler.energy(start_s, end_s)
+        times_s = sampler.samples().meters[0].times_s
+    assert times_s[-1] >= end_s, "the window is clipped by a reading at its end"
+    assert reading.valid and reading.power_w == pytest.approx(301.0)
+    assert 10.0 < (sampler.rates()[0].achieved_hz or 0.0) < 60.0
+    assert sampler.errors == {"ipmi": 0}
+    meter.close()
+
+
+def test_the_sensors_of_a_bmc_without_dcmi_are_read(machine: Path, helper: Path) -> None:
+    (machine / "watts").write_text("no")
+    meter = opened(machine, helper, ",sensor=CPU1 Power")
+    with Sampler([meter], machine / "s.gz", rate_hz=50.0) as sampler:
+        until(lambda: len(sampler.samples().meters[0].times_s) > 2)
+        assert newest(sampler) == 40.0
+    meter.close()
+
+
+def test_one_ipmitool_serves_open_runs_and_reads(machine: Path, helper: Path) -> None:
+    meter = opened(machine, helper)
+    process = meter._shell._process  # type: ignore[attr-defined]
+    for run in range(2):
+        with Sampler([meter], machine / f"{run}.gz", rate_hz=50.0) as sampler:
+            until(lambda sampler=sampler: len(sampler.samples().meters[0].times_s) > 2)  # type: ignore[misc]
+        assert sampler.errors == {"ipmi": 0}
+        assert meter.read() == [301.0]
+    assert meter._shell._process is process  # type: ignore[attr-defined]
+    meter.close()
+    assert process.returncode is not None
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"), [("garbage rubbish", "makes no sense: 'rubbish'"), ("off 3", "off")]
+)
+def test_what_makes_no_sense_is_missing(
+    machine: Path, helper: Path, answer: str, words: str
+) -> None:
+    meter = opened(machine, helper)
+    with Sampler([meter], machine / "s.gz", rate_hz=50.0) as sampler:
+        (machine / "watts").write_text(answer)
+        until(lambda: sampler.rates()[0].failed_reads > 1)
+        assert words in (sampler.rates()[0].last_error or "")
+        assert math.isnan(newest(sampler))
+        (machine / "watts").write_text("87")
+        until(lambda: newest(sampler) == 87.0)
+    meter.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [("hang", "did not answer in 0.2 s"), ("die", "ipmitool ended: Get Device ID")],
+)
+def test_a_bmc_that_hangs_or_dies_is_asked_again(
+    machine: Path, helper: Path, answer: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader_module, "RESTART_PAUSE_S", 0.1)
+    monkeypatch.setattr(ipmi, "ANSWER_S", 0.2)
+    meter = opened(machine, helper)
+    first = meter._shell._process  # type: ignore[attr-defined]
+    with Sampler([meter], machine / "s.gz", rate_hz=50.0) as sampler:
+        (machine / "watts").write_text(answer)
+        until(lambda: words in (sampler.rates()[0].last_error or ""))
+        (machine / "watts").write_text("303")
+        assert first.poll() is not None, "it is out of step and must not be asked again"
+        monkeypatch.setattr(ipmi, "ANSWER_S", PATIENCE_S)
+        until(lambda: newest(sampler) == 303.0)
+    meter.close()
+
+
+def test_a_helper_that_is_killed_takes_ipmitool_with_it(
+    machine: Path, helper: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An answer may be half read: nobody may take the rest of it for another one's."""
+    monkeypatch.setattr(reader_module, "RESTART_PAUSE_S", 0.1)
+    meter = opened(machine, helper)
+    with Sampler([meter], machine / "s.gz", rate_hz=50.0) as sampler:
+        loop = sampler._loops[0]
+        assert isinstance(loop, BatchLoop) and isinstance(loop._batches, QuestionReader)
+        batches = loop._batches
+        assert batches._process is not None
+        os.kill(batches._process.pid, signal.SIGKILL)
+        first = meter._shell._process  # type: ignore[attr-defined]
+        until(lambda: sampler.rates()[0].failed_reads > 0)
+        assert first.poll() is not None
+        until(lambda: newest(sampler) == 301.0)
+    meter.close()
+
+
+ABANDONED = """
+import sys, time
+from pathlib import Path
+from eeio_power.meters import open_meters
+from eeio_power.sampler import Sampler
+(meter,) = open_meters([sys.argv[2]], Path(sys.argv[1]))
+sampler = Sampler([meter], Path(sys.argv[1]) / "s.gz", rate_hz=50.0)
+sampler.start()
+print(meter._shell._process.pid, sampler._loops[0]._batches._process.pid, flush=True)
+time.sleep(60)
+"""
+
+
+def test_nothing_is_left_when_eeio_is_killed(machine: Path, helper: Path) -> None:
+    words = [str(machine), f"ipmi,period_s=0.02,reader={helper}"]
+    environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", ABANDONED, *words], stdout=subprocess.PIPE, env=environment
+    )
+    assert process.stdout is not None
+    others = [int(word) for word in process.stdout.readline().split()]
+    process.kill()
+    process.wait(PATIENCE_S)
+    process.stdout.close()
+    assert len(others) == 2
+    until(lambda: not any(alive(pid) for pid in others))
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_without_a_helper_the_meter_asks_by_itself(machine: Path) -> None:
+    (meter,) = open_meters(["ipmi,reader=no"], machine)
+    assert isinstance(Sampler([meter], machine / "s.gz")._loops[0], MeterLoop)
+    meter.close()
+    with pytest.raises(PowerError, match="cannot be run"):
+        open_meters(["ipmi,reader=/nowhere/reader"], machine)
+    # One that was found and does not work is left aside, though it was not asked for.
+    broken = machine / "usr/local/libexec/eeio-ipmi-reader"
+    broken.parent.mkdir(parents=True)
+    broken.write_text("#!/bin/sh\nexit 1\n")
+    broken.chmod(0o755)
+    (meter,) = open_meters(["ipmi"], machine)
+    assert isinstance(Sampler([meter], machine / "t.gz")._loops[0], MeterLoop)
+    meter.close()
+
+
+# --- the program -------------------------------------------------------------------------------
+
+
+def told(helper: Path, answer: bytes, question: str = "how much?") -> tuple[bytes, bytes, bytes]:
+    """What it asks a peer that says `answer`, with %TOKEN for the token; its output, its words."""
+    ask_read, ask_write = os.pipe()
+    hear_read, hear_write = os.pipe()
+    process = subprocess.Popen(
+        [str(helper), "1000000", "2000", "2000", str(ask_write), str(hear_read), question],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        pass_fds=(ask_write, hear_read),
+    )  # fmt: skip
+    os.close(ask_write)
+    os.close(hear_read)
+    asked = os.read(ask_read, 4096)
+    token = asked.split(b"raw ")[-1].split()[0] if asked else b""
+    os.write(hear_write, answer.replace(b"%TOKEN", token))
+    os.close(hear_write)
+    out, words = process.communicate(timeout=PATIENCE_S)
+    os.close(ask_read)
+    return asked, out, words
+
+
+def test_a_record_holds_both_times_and_what_was_said(helper: Path) -> None:
+    before_ns = time.monotonic_ns()
+    asked, out, words = told(helper, b'301 W\nGiven netfn "%TOKEN" is invalid.\n')
+    assert asked.startswith(b"how much?\nraw eeio-") and asked.endswith(b" 0\n")
+    begun_ns, done_ns, length = struct.unpack_from("=qqq", out)
+    assert before_ns <= begun_ns <= done_ns <= time.monotonic_ns()
+    assert out[24:] == b'301 W\nGiven netfn "' and len(out) == 24 + length
+    assert b"ipmitool" in words, "its second question finds nobody"
+
+
+@pytest.mark.parametrize(
+    ("answer", "complaint"),
+    [(b"", "ipmitool ended"), (b"x" * 5000, "talks without end"), (b"301 W\n", "ended: 301 W")],
+)
+def test_an_answer_without_an_end_is_none(helper: Path, answer: bytes, complaint: str) -> None:
+    _, out, words = told(helper, answer)
+    assert out == b"" and complaint in words.decode()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("999", "1", "1", "3", "4", "q"),
+        ("1000", "x", "1", "3", "4", "q"),
+        ("1000", "1", "1", "3", "4", "a\nb"),
+        ("1000", "1", "1", "3", "4", "q" * 300),
+    ],
+)
+def test_words_that_do_not_fit(helper: Path, words: tuple[str, ...]) -> None:
+    done = subprocess.run(
+        [str(helper), *words], stdin=subprocess.DEVNULL, capture_output=True,
+        timeout=PATIENCE_S, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, b"") and done.stderr
