@@ -36,6 +36,8 @@ done
 file_size=${file_size:-$(preset_value file_size)}
 runtime_s=${runtime_s:-$(preset_value runtime_s)}
 [ -n "$file_size" ] && [ -n "$runtime_s" ] || refuse "EEIO_PRESET=$preset: not in $HOME/presets.conf"
+# A replay is whole: half of a trace has other phases than the trace.
+[ -z "$replay" ] || runtime_s=0
 bytes request_size "$request_size" && request_bytes=$bytes
 [ $((request_bytes % 4096)) = 0 ] && [ "$request_bytes" -le 1073741824 ] ||
 	refuse "request_size=$request_size: give a multiple of 4k up to 1g"

@@ -171,6 +171,23 @@ def test_prefill_is_real_and_done_once(installed: Installer, tool: str) -> None:
     assert {file: file.stat().st_mtime_ns for file in files} == after
 
 
+def test_a_replay_is_whole_however_short_the_preset(installed: Installer, tmp_path: Path) -> None:
+    """The last request comes after the preset's run time."""
+    profile = installed("dataserver")
+    trace = tmp_path / "trace.csv"
+    trace.write_text("time,client,op,offset,length\n0.0,0,write,0,65536\n1.5,0,write,65536,65536\n")
+    factors = {
+        "operation": "mixed", "replay": str(trace), "timed": "on", "processes": "1",
+        "buffer": "on", "runtime_s": "1",
+    }  # fmt: skip
+    words = [f"{key}={value}" for key, value in factors.items()]
+    assert profile.script("pre.sh", *words).returncode == 0
+    capture = profile.capture(tmp_path / "out", factors)
+    assert capture.exit_code == 0
+    (phase,) = tools.parse("dataserver", capture).phases
+    assert phase.bytes_moved == 2 * 65536
+
+
 def test_iozone_s_write_keeps_the_files_of_its_reads(installed: Installer) -> None:
     profile = installed("iozone")
     sizes = ("request_size=64k", "file_size=4m")
