@@ -86,8 +86,11 @@ __attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *for
 	fputc('\n', stderr);
 	va_end(words);
 	fflush(stderr);
-	if (my_rank >= 0)
+	if (my_rank >= 0) {
+		/* mpirun ends without the words that are still on their way to it. */
+		nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
 		MPI_Abort(MPI_COMM_WORLD, 1);
+	}
 	exit(1);
 }
 
