@@ -28,8 +28,8 @@ ENVIRONMENT = {
     "BPFTRACE_STRLEN": "128",
     "BPFTRACE_MAP_KEYS_MAX": "65536",
 }
-BUFFER = {"BPFTRACE_PERF_RB_PAGES": "1024"}
-"""Pages of each processor's buffer of events: 4 MiB, unless the user's environment says other."""
+BUFFER = {"BPFTRACE_PERF_RB_PAGES": "4096"}
+"""Pages of each processor's buffer of events: 16 MiB, unless the user's environment says other."""
 
 _DEEPEST = 64
 _LONGEST = int(ENVIRONMENT["BPFTRACE_STRLEN"]) - 1
@@ -178,7 +178,7 @@ def parse(lines: Iterable[str], source: str = "bpftrace") -> list[Event]:
             elif lost := _LOST.match(line):
                 raise ToolOutputError(
                     f"{source}: bpftrace lost {lost[1]} events, so the trace is not whole: enlarge "
-                    "its buffers (BPFTRACE_PERF_RB_PAGES=8192) or take --tracer strace"
+                    "its buffers (BPFTRACE_PERF_RB_PAGES=32768) or take --tracer strace"
                 )
             elif not _NOTE.match(line):
                 raise ValueError
