@@ -1,16 +1,21 @@
-"""What tracing by strace costs the program, and how long a million events take to become phases.
+"""What tracing costs the program, and how long a million events take to become phases.
 
     python benchmarks/trace_cost.py DIRECTORY [--pairs 10] [--events 1000000]
 
 BT-IO class W, subtype simple, 4 ranks (I/O time, s) and fio with 4 KiB requests from the page cache
-and direct (IOPS), with and without strace in turn: the ratio of the medians. Then a synthetic file
-of strace with `--events` lines of 4 processes is read (eeio_results.traces.strace) and its phases
-are found: goal under 10 s together. Works in a folder of its own below DIRECTORY, which it removes.
+and direct (time a request, s), bare and as `eeio trace` runs them under strace and bpftrace, in
+turn: the ratio of the medians. bpftrace is left out, with the reason, where it cannot work. Then a
+synthetic file of strace with `--events` lines of 4 processes is read (eeio_results.traces.strace)
+and its phases are found: goal under 10 s together. Works in a folder of its own below DIRECTORY,
+which it removes.
 """
 
 import argparse
 import json
+import os
+import re
 import resource
+import shutil
 import statistics
 import subprocess
 import tempfile
@@ -18,41 +23,71 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from btio_cost import SOURCE, btio
-
+from eeio import tracers
 from eeio_results.traces import strace
 from eeio_results.traces.events import find_phases
 
+SOURCE = Path(__file__).parents[1] / "test-profiles/eeio-btio-1.0.0/btio.c"
+MPI = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_io": "romio321",
+}
 
-def tracer(folder: Path) -> tuple[str, ...]:
-    """As `eeio trace` calls it."""
-    return (
-        "strace", "-ff", "-ttt", "-T", "-y", "-s0", "-e", "signal=none", "-e",
-        f"trace={strace.CALLS}", "-o", str(folder / "strace"),
+
+def printed(words: list[str], folder: Path, tracer: str | None) -> str:
+    """What a program prints, bare or traced."""
+    out = folder / "out"
+    words = ["sh", "-c", 'exec "$@" >"$0"', str(out), *words]
+    if tracer is None:
+        subprocess.run(words, check=True, timeout=300)
+    else:
+        trace = folder / "trace"
+        trace.mkdir()
+        exit_code, _ = tracers.run(tracer, words, trace, lambda: None, to_stderr=False)
+        shutil.rmtree(trace)
+        if exit_code != 0:
+            raise SystemExit(f"{words}: exit code {exit_code}")
+    return out.read_text()
+
+
+def btio(folder: Path, tracer: str | None) -> float:
+    """Seconds of I/O."""
+    text = printed(
+        ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", "4", str(folder / "btio"),
+         "class=W", "subtype=simple", f"directory={folder}"], folder, tracer,
     )  # fmt: skip
+    match = re.search(r"I/O timing in seconds\s*: ([\d.]+)", text)
+    assert match, text
+    return float(match[1])
 
 
-def fio(folder: Path, direct: int, before: tuple[str, ...] = ()) -> float:
+def fio(folder: Path, direct: int, tracer: str | None) -> float:
     """Seconds a request."""
-    done = subprocess.run(
-        [*before, "fio", "--name=cost", "--rw=read", "--bs=4k", "--ioengine=psync", "--size=64m",
+    text = printed(
+        ["fio", "--name=cost", "--rw=read", "--bs=4k", "--ioengine=psync", "--size=64m",
          "--time_based", "--runtime=1", f"--direct={direct}", "--invalidate=0",
-         f"--filename={folder}/fio", "--output-format=json"],
-        check=True, capture_output=True, text=True, timeout=120,
+         f"--filename={folder}/fio", "--output-format=json"], folder, tracer,
     )  # fmt: skip
-    return 1 / float(json.loads(done.stdout)["jobs"][0]["read"]["iops"])
+    return 1 / float(json.loads(text)["jobs"][0]["read"]["iops"])
 
 
-def compare(name: str, pairs: int, run: Callable[[tuple[str, ...]], float], folder: Path) -> None:
-    bare: list[float] = []
-    traced: list[float] = []
+def compare(name: str, pairs: int, run: Callable[[str | None], float], all_: list[str]) -> None:
+    kinds: list[str | None] = [None, *all_]
+    times: dict[str | None, list[float]] = {kind: [] for kind in kinds}
     for number in range(pairs):
-        for with_strace in (True, False) if number % 2 else (False, True):
-            (traced if with_strace else bare).append(run(tracer(folder) if with_strace else ()))
-            for path in folder.glob("strace.*"):
-                path.unlink()
-    a, b = statistics.median(traced), statistics.median(bare)
-    print(f"{name}: traced {a:.3g} s, bare {b:.3g} s: {a / b:.1f} times", flush=True)
+        for kind in kinds[::-1] if number % 2 else kinds:
+            times[kind].append(run(kind))
+    bare = statistics.median(times[None])
+    shown = [f"bare {bare:.3g} s"]
+    for kind in all_:
+        median = statistics.median(times[kind])
+        ratios = [a / b for a, b in zip(times[kind], times[None], strict=True)]
+        low, _, high = statistics.quantiles(ratios, n=4, method="inclusive")
+        shown.append(
+            f"{kind} {median:.3g} s: {median / bare:.2f} times (of pairs {low:.2f} to {high:.2f})"
+        )
+    print(f"{name}: {'; '.join(shown)}", flush=True)
 
 
 def phases(folder: Path, count: int) -> None:
@@ -91,13 +126,19 @@ def main() -> None:
         phases(folder, arguments.events)
         subprocess.run(["mpicc", "-std=c11", "-O2", "-o", str(folder / "btio"), str(SOURCE), "-lm"],
                        check=True, timeout=120)  # fmt: skip
-        options = ("class=W", "subtype=simple")
+        able = ["strace"]
+        if reason := tracers.no_bpftrace():
+            print(f"without bpftrace: {reason}")
+        else:
+            able.append("bpftrace")
+        # fio asks for 250 000 reads/s: what bpftrace does not get rid of at once must fit.
+        os.environ |= {**MPI, "BPFTRACE_PERF_RB_PAGES": "32768"}
         compare("BT-IO W, simple, 4 ranks, I/O time", arguments.pairs,
-                lambda before: btio(folder, 4, *options, before=before), folder)  # fmt: skip
-        fio(folder, 0)
+                lambda kind: btio(folder, kind), able)  # fmt: skip
+        fio(folder, 0, None)
         for direct, what in ((0, "from the page cache"), (1, "direct")):
             compare(f"fio, 4 KiB reads {what}, time a request", arguments.pairs,
-                    lambda before, direct=direct: fio(folder, direct, before), folder)  # fmt: skip
+                    lambda kind, direct=direct: fio(folder, direct, kind), able)  # fmt: skip
 
 
 if __name__ == "__main__":

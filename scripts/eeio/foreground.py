@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from eeio.target.undo import Entry, UndoJournal, end_group, start_ticks
 
-# Becomes the program once it is noted in the journal; nothing when we end before that. What Python
-# ignores at its start the program must not be born with.
-_GATE = """
-import os, signal, sys
+GATE = """
+import os, signal, sys, warnings
 gate = int(sys.argv[1])
 if os.read(gate, 1):
     os.close(gate)
@@ -21,6 +19,9 @@ if os.read(gate, 1):
     except OSError as error:
         sys.exit(f"eeio: {sys.argv[2]}: {error.strerror}")
 """
+"""Becomes the program once a byte comes (it is noted in the journal, the tracer is ready); nothing
+when we end before that. What Python ignores at its start the program must not be born with. execvp
+imports warnings: here already, so that no tracer sees it."""
 
 
 def run(
@@ -39,7 +40,7 @@ def run(
     gate, opened = os.pipe()
     try:
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _GATE, str(gate), *words],
+            [sys.executable, "-I", "-S", "-c", GATE, str(gate), *words],
             start_new_session=True,
             pass_fds=(gate,),
             env=environment,

@@ -11,7 +11,8 @@ mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
 [ "$(cat "$scratch/eeio-ior.ready" 2>/dev/null)" = "$marker" ] ||
 	refuse "$scratch: no prefilled files for these factors; run pre.sh with them first"
 
-# -E: the file is there already and is written over, not made anew.
+# -E: the file is there already and is written over, not made anew; but with HDF5 IOR always empties
+# it first, so that such writes allocate.
 if [ "$operation" = write ]; then set -- -w -E; else set -- -r; fi
 [ "$operation" != write ] || [ "$fsync" = off ] || set -- "$@" -e
 # shellcheck disable=SC2086 # $words is words

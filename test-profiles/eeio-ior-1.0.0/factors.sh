@@ -32,6 +32,8 @@ done
 	refuse "spatiality=random: IOR ends its random collective runs; give collective=off"
 [ "$file_per_process" = off ] || [ "$spatiality" != strided ] ||
 	refuse "spatiality=strided: processes stride through one file; give file_per_process=off"
+[ "$api" != hdf5 ] || [ "$spatiality" != random ] ||
+	refuse "spatiality=random: IOR has none with HDF5; give api=mpiio or api=posix"
 file_size=${file_size:-$(preset_value file_size)}
 [ -n "$file_size" ] || refuse "EEIO_PRESET=$preset: not in $HOME/presets.conf"
 bytes request_size "$request_size" && request_bytes=$bytes
@@ -61,4 +63,6 @@ esac
 [ "$file_per_process" = off ] || words="$words -F"
 # 3.x and 4.x both take it so; -B is neither's.
 [ "$buffer" = on ] || words="$words -O useO_DIRECT=1"
-words="$words -i 1 -k -C -o $scratch/eeio-ior.data"
+# IOR ends when random offsets in one file are to be read by another process than wrote them.
+[ "$spatiality$file_per_process" = randomoff ] || words="$words -C"
+words="$words -i 1 -k -o $scratch/eeio-ior.data"

@@ -8,6 +8,18 @@
 . "$HOME/mpi.sh"
 ior=$(sed -n 's/^path=//p' "$HOME/tool.conf")
 
+if [ "$api" = hdf5 ]; then
+	apis=$("$ior" -h 2>&1 | sed -n 's|.*API for I/O \[\(.*\)\].*|\1|p' | head -n 1)
+	case "|$apis|" in
+	*"|HDF5|"* | "||") ;;
+	*) refuse "api=hdf5: $ior was built without HDF5 (it has $apis); build IOR with --with-hdf5" \
+		"and name it by EEIO_IOR, or give api=mpiio" ;;
+	esac
+	# 3.x takes -e with HDF5 and does nothing.
+	[ "$operation$fsync" != writeon ] || ! grep -q '^version=3\.' "$HOME/tool.conf" ||
+		refuse "fsync=on: IOR 3.x does not flush HDF5 files; take IOR 4, or give fsync=off"
+fi
+
 mkdir -p "$scratch" 2>/dev/null && cd "$scratch" && [ -w . ] ||
 	refuse "$scratch: cannot be written; give another directory"
 if [ "$(cat eeio-ior.ready 2>/dev/null)" != "$marker" ]; then

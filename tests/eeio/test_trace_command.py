@@ -2,23 +2,33 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from tests.conftest import Eeio
 
+from eeio import tracers
+
 needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+NO_BPFTRACE = tracers.no_bpftrace()
+needs_bpftrace = pytest.mark.skipif(NO_BPFTRACE is not None, reason=str(NO_BPFTRACE))
+BTIO = Path(__file__).parents[2] / "test-profiles" / "eeio-btio-1.0.0" / "btio.c"
 
 
-@needs_strace
-def test_two_phases_of_dd(home: Path, eeio: Eeio) -> None:
+@pytest.mark.parametrize(
+    "tracer",
+    [pytest.param("strace", marks=needs_strace), pytest.param("bpftrace", marks=needs_bpftrace)],
+)
+def test_two_phases_of_dd(home: Path, eeio: Eeio, tracer: str) -> None:
     script = (
         f"dd if=/dev/zero of={home}/f bs=64k count=20 2>/dev/null; "
         f"dd if={home}/f of=/dev/null bs=128k 2>/dev/null"
     )
     done = eeio(
-        "trace", "--meter", "none", "-o", str(home / "out"), "--json", "--replay",
-        str(home / "replay.csv"), "--", "sh", "-c", script,
+        "trace", "--tracer", tracer, "--meter", "none", "-o", str(home / "out"), "--json",
+        "--replay", str(home / "replay.csv"), "--", "sh", "-c", script,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     body = json.loads(done.stdout)
@@ -84,3 +94,136 @@ def test_without_strace_it_says_what_to_install(home: Path, eeio: Eeio) -> None:
     done = eeio("trace", "--", "true", environment={"PATH": str(home / "bin")})
     assert done.returncode == 2
     assert "install the package strace" in done.stderr
+
+
+# --- bpftrace
+
+
+@needs_bpftrace
+def test_both_tracers_find_the_phases_of_mpi_ranks(home: Path, eeio: Eeio) -> None:
+    if shutil.which("strace") is None or shutil.which("mpicc") is None:
+        pytest.skip("strace or mpicc is missing")
+    subprocess.run(["mpicc", "-O2", "-o", str(home / "btio"), str(BTIO), "-lm"], check=True)
+    mpi = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+           "OMPI_MCA_io": "romio321"}  # fmt: skip
+    found = []
+    for tracer in tracers.NAMES:
+        done = eeio(
+            "trace", "--tracer", tracer, "--meter", "none", "-o", str(home / tracer), "--json",
+            "--file", "eeio-btio", "--", "mpirun", "--oversubscribe", "-np", "4",
+            str(home / "btio"), "class=S", "subtype=simple", f"directory={home}",
+            environment=mpi,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        times = {"start_s", "end_s", "io_s", "energy"}
+        found.append(
+            [
+                {key: value for key, value in phase.items() if key not in times}
+                for phase in json.loads(done.stdout)["phases"]
+            ]
+        )
+    assert found[0] == found[1]
+    assert [(p["operation"], p["requests"], p["processes"]) for p in found[0]] == [
+        ("write", 3456, 4), ("read", 3456, 4),
+    ]  # fmt: skip
+    again = eeio("trace", "--json", "--read", str(home / "bpftrace" / "bpftrace.txt"))
+    assert json.loads(again.stdout)["phases"][0]["bytes_written"] >= 829440
+
+
+@needs_bpftrace
+def test_bpftrace_sees_every_kind_of_call_and_nothing_of_others(home: Path, eeio: Eeio) -> None:
+    program = f"""
+import os, threading
+f = os.open({str(home / "f")!r}, os.O_RDWR | os.O_CREAT)
+os.write(f, b"x" * 100)
+os.writev(f, [b"x" * 10, b"y" * 10])
+os.pwrite(f, b"x" * 7, 1000)
+os.pwritev(f, [b"x" * 5, b"x"], 5000000000)
+os.preadv(f, [bytearray(6)], 5000000000)
+os.pread(f, 7, 1000)
+os.lseek(f, 50, 0)
+os.readv(os.dup(f), [bytearray(30)])
+threading.Thread(target=os.read, args=(f, 20)).start()
+if os.fork() == 0:
+    os.write(f, b"c" * 3)
+    os._exit(0)
+os.wait()
+"""
+    other = subprocess.Popen(
+        [sys.executable, "-c", f"while True: open({str(home / 'other')!r}, 'w').write('x')"]
+    )
+    try:
+        done = eeio(
+            "trace", "--tracer", "bpftrace", "--meter", "none", "-o", str(home / "o"), "--replay",
+            str(home / "t.csv"), "--file", str(home), "--", sys.executable, "-c", program,
+        )  # fmt: skip
+    finally:
+        other.kill()
+        other.wait()
+    assert done.returncode == 0, done.stderr
+    rows = [line.split(",")[2:] for line in (home / "t.csv").read_text().splitlines()[1:]]
+    assert rows == [
+        ["write", "0", "100"], ["write", "100", "20"], ["write", "1000", "7"],
+        ["write", "5000000000", "6"], ["read", "5000000000", "6"], ["read", "1000", "7"],
+        ["read", "50", "30"], ["read", "80", "20"], ["write", "100", "3"],
+    ]  # fmt: skip
+
+
+@needs_bpftrace
+def test_bpftrace_hands_on_the_programs_end(home: Path, eeio: Eeio) -> None:
+    words = ("trace", "--tracer", "bpftrace", "--meter", "none", "-o")
+    assert eeio(*words, str(home / "a"), "--", "false").returncode == 1
+    killed = eeio(*words, str(home / "b"), "--", "sh", "-c", "kill -9 $$")
+    assert killed.returncode == 128 + 9
+    again = eeio(*words, str(home / "a"), "--", "touch", str(home / "ran"))
+    assert (again.returncode, "holds a trace already" in again.stderr) == (2, True)
+
+
+@needs_bpftrace
+def test_lost_events_make_the_trace_invalid(home: Path, eeio: Eeio) -> None:
+    done = eeio(
+        "trace", "--tracer", "bpftrace", "--meter", "none", "-o", str(home / "o"), "--", "dd",
+        "if=/dev/zero", f"of={home / 'f'}", "bs=1", "count=200000",
+        environment={"BPFTRACE_PERF_RB_PAGES": "1"},
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "bpftrace lost" in done.stderr
+    assert not (home / "o" / "phases.json").exists()
+
+
+def test_a_bpftrace_that_does_not_start_runs_nothing(home: Path, eeio: Eeio) -> None:
+    if NO_BPFTRACE is not None and "missing" not in NO_BPFTRACE:
+        pytest.skip(NO_BPFTRACE)
+    (home / "bin").mkdir()
+    fake = home / "bin" / "bpftrace"
+    fake.write_text("#!/bin/sh\necho 'ERROR: Could not resolve symbol' >&2\nexit 1\n")
+    fake.chmod(0o755)
+    done = eeio(
+        "trace", "--tracer", "bpftrace", "--meter", "none", "-o", str(home / "o"), "--",
+        "touch", str(home / "ran"), environment={"PATH": f"{home / 'bin'}:/usr/bin:/bin"},
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert "bpftrace did not start, so nothing was run: ERROR: Could not" in done.stderr
+    assert not (home / "ran").exists()
+
+
+def test_where_bpftrace_cannot_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    assert "install the package bpftrace, or take --tracer" in str(tracers.no_bpftrace())
+    monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/bpftrace")
+    pids = tmp_path / "pid"
+    pids.symlink_to("pid:[4026532999]")
+
+    def reason(user: int = 0) -> str:
+        return str(tracers.no_bpftrace(tmp_path, str(pids), user))
+
+    assert "needs root" in reason(1000)
+    assert "has no BTF" in reason()
+    (tmp_path / "btf").mkdir()
+    (tmp_path / "btf" / "vmlinux").touch()
+    assert "no tracepoints of system calls" in reason()
+    (tmp_path / "tracing/events/syscalls/sys_enter_pread64").mkdir(parents=True)
+    assert "--pid=host" in reason()
+    pids.unlink()
+    pids.symlink_to("pid:[4026531836]")
+    assert reason() == "None"

@@ -100,6 +100,11 @@ CYCLES = [
         "api=posix buffer=off spatiality=random request_size=64k file_per_process=on file_size=8m",
         [("read", 8 << 20)],
     ),
+    (
+        "ior",
+        "spatiality=random request_size=64k processes=2 file_size=16m",
+        [("read", 16 << 20)],
+    ),
     ("bonnie", "request_size=64k file_size=64m", [("write", 64 << 20)]),
     (
         "bonnie",

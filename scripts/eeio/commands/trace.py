@@ -2,12 +2,8 @@
 
 import argparse
 import json
-import os
 import shutil
-import signal
-import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from eeio import tracers
 from eeio.commands.analysis import analysis
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RefusedError
 from eeio.power import PowerMonitor, check_meters, open_source
@@ -23,7 +20,7 @@ from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.record import EnergyReading
 from eeio_results.report.tables import ESTIMATE, Table, number
 from eeio_results.report.text import render_table
-from eeio_results.traces import darshan, logs, strace
+from eeio_results.traces import bpftrace, darshan, logs, strace
 from eeio_results.traces.events import GAP_S, Event, TracePhase, find_phases
 from eeio_results.units import MB, format_size
 
@@ -34,11 +31,15 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser = subparsers.add_parser(
         "trace",
         help="the I/O phases of any program, with the power of each",
-        description="Runs a program under strace while the meters are read, and tells its I/O "
-        "phases: operation, spatiality, request sizes, bytes, start and end, and energy. Or reads "
-        "traces that are there: strace's files, fio's iolog, Darshan's logs and DXT text, or "
-        "time,client,op,offset,length.",
+        description="Runs a program under strace or bpftrace while the meters are read, and "
+        "tells its I/O phases: operation, spatiality, request sizes, bytes, start and end, and "
+        "energy. Or reads traces that are there: strace's files, bpftrace.txt, fio's iolog, "
+        "Darshan's logs and DXT text, or time,client,op,offset,length.",
     )
+    parser.add_argument(
+        "--tracer", choices=tracers.NAMES, default="strace",
+        help="bpftrace slows the program less and needs root (default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument("--read", metavar="FILE", type=Path, nargs="+", help="traces to read")
     parser.add_argument(
         "--meter", metavar="SPEC", action="append", default=[], help="repeatable (default: auto)"
@@ -106,20 +107,27 @@ def _read(paths: Sequence[Path]) -> list[Event]:
     """Several files are one strace of several processes; one file may be any trace."""
     if len(paths) == 1 and paths[0].suffix == ".darshan":
         return darshan.read(paths[0])
-    if len(paths) == 1 and not _is_strace(paths[0]):
+    first = _first_line(paths[0])
+    if len(paths) == 1 and bpftrace.is_trace(first):
+        events = bpftrace.read(paths[0])
+    elif len(paths) == 1 and not _is_strace(first):
         return logs.read(paths[0])
-    events = strace.read(paths)
+    else:
+        events = strace.read(paths)
     if not events:
         raise ToolOutputError(f"{paths[0]}: no read and no write of a file in it")
     return events
 
 
-def _is_strace(path: Path) -> bool:
+def _first_line(path: Path) -> str:
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
-            first = file.readline()
+            return file.readline()
     except OSError as error:
         raise RefusedError(f"{path}: {error.strerror}") from error
+
+
+def _is_strace(first: str) -> bool:
     return first[:1].isdigit() and first.partition(" ")[0].count(".") == 1 and "(" in first
 
 
@@ -130,41 +138,16 @@ def _run(
     if shutil.which(words[0]) is None:
         raise RefusedError(f"{words[0]}: no such program")
     check_meters(tuple(arguments.meter))
-    program = shutil.which("strace")
-    if program is None:
-        raise RefusedError("strace is missing: install the package strace")
+    tracers.refuse(arguments.tracer, folder)
     folder.mkdir(parents=True, exist_ok=True)
-    if any(folder.glob("strace.*")):
-        raise RefusedError(f"{folder}: holds a trace already; name another with -o")
     source = open_source(tuple(arguments.meter), False)
     samples = folder / "power.csv.gz"
-    command = [
-        program, "-ff", "-ttt", "-T", "-y", "-s0", "-e", "signal=none", "-e",
-        f"trace={strace.CALLS}", "-o", str(folder / "strace"), *words,
-    ]  # fmt: skip
-    # strace stamps the wall clock; the meters the monotonic one.
-    ahead_s = time.time() - time.monotonic()
     with PowerMonitor(source, samples) as power:
-        power.mark()
-        process = subprocess.Popen(
-            command, start_new_session=True, stdout=sys.stderr if arguments.json else None
+        exit_code, events = tracers.run(
+            arguments.tracer, words, folder, power.mark, to_stderr=arguments.json
         )
-        try:
-            exit_code = process.wait()
-        except BaseException:
-            os.killpg(process.pid, signal.SIGTERM)
-            process.wait()
-            raise
-        power.mark()
-        drift_s = time.time() - time.monotonic() - ahead_s
-        events = [
-            event._replace(start_s=event.start_s - ahead_s)
-            for event in strace.read(sorted(folder.glob("strace.*")))
-        ]
         phases = find_phases(_wanted(events, arguments.file), arguments.gap)
         energy = {n: power.energy(p.start_s, p.end_s) for n, p in enumerate(phases)}
-    if abs(drift_s) > 0.05:
-        raise EeioError(f"the clock was set by {drift_s:+.3f} s while tracing: no power fits it")
     reason = source.reason
     return _Traced(events, energy, exit_code, samples if source.meters else None, reason), phases
 

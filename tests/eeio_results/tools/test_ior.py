@@ -1,4 +1,4 @@
-"""IOR 3.3.0 and 4.0.0: text and JSON that they wrote (the commands stand beside the files)."""
+"""IOR 3.3.0, 4.0.0 and, with HDF5, 4.1.0+dev: what they wrote (commands stand beside the files)."""
 
 from pathlib import Path
 
@@ -59,6 +59,19 @@ def test_json(version: str) -> None:
     assert [p.name for p in phases] == ["write 0", "read 0", "write 1", "read 1"]
     assert {p.bytes_moved for p in phases} == {2 * 2 * (4 << 20)}
     assert all((p.bandwidth_bytes_per_s or 0) > 1e8 for p in phases)
+
+
+def test_hdf5() -> None:
+    """By a later IOR, built with HDF5."""
+    write, read = ior.parse_text(text("4.1.0-dev", "hdf5-strided.txt")).phases
+    assert (write.operation, read.operation) == ("write", "read")
+    assert {p.spatiality for p in (write, read)} == {"strided"}
+    assert {p.bytes_moved for p in (write, read)} == {2 * 16 << 20}
+    printed_row = printed("4.1.0-dev", "hdf5-strided.txt", "write")[0]
+    assert write.bandwidth_bytes_per_s == float(printed_row[1]) * (1 << 20)
+    phases = ior.parse_json(text("4.1.0-dev", "hdf5.json")).phases
+    assert [(p.name, p.bytes_moved) for p in phases] == [("write", 16 << 20), ("read", 16 << 20)]
+    assert {p.request_size_bytes for p in phases} == {256 << 10}
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -1,0 +1,247 @@
+"""Our bpftrace program, and the lines that it prints -> events.
+
+A file is known by its directory entry, inode and generation, taken from the kernel's own table of
+descriptors: so it does not matter who opened it, from which directory, or how the descriptor came
+to the process (fork, dup, a shell's redirection). Its name is printed once, one directory a line,
+up to the root of its file system; `mount` lines, which `eeio trace` adds, tell where that is. The
+place of read and write is the kernel's own, after the call; so appending is right as well.
+
+Lines come in no order, as each processor has a buffer of its own; their number is counted in the
+kernel and checked.
+"""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from eeio_results.errors import ToolOutputError
+from eeio_results.traces.events import Event
+from eeio_results.traces.strace import is_data
+
+FIRST = "eeio-bpftrace 1"
+"""What a trace begins with: its format."""
+
+OUTPUT_FILE = "bpftrace.txt"
+
+ENVIRONMENT = {
+    # What the kernel's limit of 512 bytes leaves for a name; it is cut one before.
+    "BPFTRACE_STRLEN": "128",
+    "BPFTRACE_MAP_KEYS_MAX": "65536",
+}
+BUFFER = {"BPFTRACE_PERF_RB_PAGES": "4096"}
+"""Pages of each processor's buffer of events: 16 MiB, unless the user's environment says other."""
+
+_DEEPEST = 64
+_LONGEST = int(ENVIRONMENT["BPFTRACE_STRLEN"]) - 1
+_ID = "(uint64)$entry, $inode->i_ino, (uint64)$inode->i_generation"
+# A descriptor -> $file; only regular files are of interest. $1 is the first process; those that it
+# starts follow, and a number that another process gets later is struck off.
+_PROGRAM = f"""
+BEGIN {{ @traced[$1] = 1; printf("{FIRST} %lu\\n", nsecs); }}
+tracepoint:sched:sched_process_fork {{
+  $child = (uint64)args->child_pid;
+  if (@traced[pid]) {{ @traced[$child] = 1; }}
+  else {{ if (@traced[$child]) {{ delete(@traced[$child]); }} }}
+}}
+tracepoint:sched:sched_process_free /@traced[(uint64)args->pid]/ {{
+  delete(@traced[(uint64)args->pid]);
+}}
+"""
+_ENTER = f"""{{
+  $table = ((struct task_struct *)curtask)->files->fdt;
+  $file = (struct file *)*(uint64 *)((uint64)$table->fd + 8 * (uint64)args->fd);
+  $inode = $file->f_inode;
+  if (($inode->i_mode & 0xf000) == 0x8000) {{
+    $entry = $file->f_path.dentry;
+    if (@named[{_ID}] == 0) {{
+      @named[{_ID}] = 1;
+      $at = $entry;
+      $depth = 0;
+      while ($depth < {_DEEPEST}) {{
+        if ($at == $at->d_parent) {{ break; }}
+        printf("n %lx %lu %lu %d %s\\n", {_ID}, $depth, str($at->d_name.name));
+        $at = $at->d_parent;
+        $depth = $depth + 1;
+      }}
+      printf("f %lx %lu %lu %d %u\\n", {_ID}, $depth, $inode->i_sb->s_dev);
+    }}
+    @call[tid] = (nsecs, (uint64)$file, PLACE);
+  }}
+}}
+"""
+_EXIT = f"""{{
+  if (args->ret > 0) {{
+    $end = nsecs;
+    $file = (struct file *)@call[tid].1;
+    $inode = $file->f_inode;
+    $entry = $file->f_path.dentry;
+    $place = @call[tid].2;
+    if ($place == -1) {{ $place = (int64)$file->f_pos - (int64)args->ret; }}
+    printf("OP %d %lu %lu %lx %lu %lu %ld %ld\\n", tid, @call[tid].0, $end, {_ID}, $place,
+      args->ret);
+    @events = count();
+  }}
+  delete(@call[tid]);
+}}
+"""
+# Operation and place -> calls. -1 stands for where the file is.
+_CALLS = {
+    ("r", "(int64)-1"): ("read", "readv"),
+    ("r", "(int64)args->pos"): ("pread64",),
+    ("r", "(int64)args->pos_l"): ("preadv", "preadv2"),
+    ("w", "(int64)-1"): ("write", "writev"),
+    ("w", "(int64)args->pos"): ("pwrite64",),
+    ("w", "(int64)args->pos_l"): ("pwritev", "pwritev2"),
+}
+_END = 'END { clear(@traced); clear(@named); clear(@call); printf("end %lu\\n", nsecs); }\n'
+
+
+def program() -> str:
+    """For bpftrace 0.17 and later; its first parameter is the process to begin with."""
+    parts = [_PROGRAM]
+    for (operation, place), calls in _CALLS.items():
+        for side, filter_, body in (
+            ("enter", "@traced[pid]", _ENTER.replace("PLACE", place)),
+            ("exit", "@call[tid].1", _EXIT.replace("OP", operation)),
+        ):
+            probes = ",\n".join(f"tracepoint:syscalls:sys_{side}_{call}" for call in calls)
+            parts.append(f"{probes} /{filter_}/ {body}")
+    return "".join(parts) + _END
+
+
+_File = tuple[str, str, str]
+_LOST = re.compile(r"Lost (\d+) events")
+_NOTE = re.compile(r"Attaching \d+ probes\.\.\.$|$")
+
+
+def is_trace(first: str) -> bool:
+    """Whether a file with this first line is ours."""
+    return first.startswith((FIRST, "Attaching "))
+
+
+def read(path: Path) -> list[Event]:
+    """Events of all processes, by time. Raises ToolOutputError when one is missing."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return parse(file, str(path))
+
+
+def began_ns(lines: Iterable[str], source: str = "bpftrace") -> int:
+    """When the trace began, by the clock of its events."""
+    for line in lines:
+        if line.startswith(FIRST + " "):
+            return int(line.split()[2])
+    raise ToolOutputError(f"{source}: not a trace by eeio's bpftrace program")
+
+
+def parse(lines: Iterable[str], source: str = "bpftrace") -> list[Event]:
+    """Events of all processes, by time, less the `clock` line's nanoseconds.
+
+    Raises ToolOutputError when events were lost, the trace is cut off, or it is not ours.
+    """
+    rows: list[tuple[str, list[str]]] = []
+    names: dict[_File, dict[int, str]] = {}
+    roots: dict[_File, tuple[int, int]] = {}
+    mounts: list[tuple[str, str, str]] = []
+    counted = ahead_ns = 0
+    begun = ended = False
+    for number, line in enumerate(lines, 1):
+        line = line.rstrip("\n")
+        kind, _, rest = line.partition(" ")
+        try:
+            if kind in ("r", "w"):
+                words = rest.split(" ")
+                if len(words) != 8:
+                    raise ValueError
+                rows.append((kind, words))
+            elif kind == "n":
+                dentry, inode, generation, depth, name = rest.split(" ", 4)
+                if len(name.encode()) >= _LONGEST:
+                    raise ToolOutputError(
+                        f"{source}: a file or directory has a name longer than {_LONGEST - 1} "
+                        f"bytes, which bpftrace cuts: take --tracer strace: {name}"
+                    )
+                names.setdefault((dentry, inode, generation), {})[int(depth)] = name
+            elif kind == "f":
+                dentry, inode, generation, depth, device = rest.split(" ")
+                roots[dentry, inode, generation] = (int(depth), int(device))
+            elif kind == "mount":
+                device, root, point = rest.split(" ")
+                mounts.append((device, _unescape(root), _unescape(point)))
+            elif kind == "clock":
+                ahead_ns = int(rest)
+            elif kind == "@events:":
+                counted = int(rest)
+            elif kind == "end":
+                ended = True
+            elif line.startswith(FIRST):
+                begun = True
+            elif lost := _LOST.match(line):
+                raise ToolOutputError(
+                    f"{source}: bpftrace lost {lost[1]} events, so the trace is not whole: enlarge "
+                    "its buffers (BPFTRACE_PERF_RB_PAGES=32768) or take --tracer strace"
+                )
+            elif not _NOTE.match(line):
+                raise ValueError
+        except ValueError as error:
+            raise ToolOutputError(
+                f"{source}:{number}: not a line of eeio's bpftrace program: {line[:80]!r}"
+            ) from error
+    if not begun:
+        raise ToolOutputError(f"{source}: not a trace by eeio's bpftrace program")
+    if not ended:
+        raise ToolOutputError(f"{source}: cut off: bpftrace ended before the program")
+    if counted != len(rows):
+        raise ToolOutputError(
+            f"{source}: {len(rows)} of {counted} events are there, the others were lost"
+        )
+    paths = {key: _path(names.get(key, {}), roots[key], mounts, source) for key in roots}
+    try:
+        events = [_event(row, paths, ahead_ns) for row in rows]
+    except (KeyError, ValueError) as error:
+        raise ToolOutputError(f"{source}: an event's file or number is missing: {error}") from error
+    return sorted(event for event in events if is_data(event.file))
+
+
+def _event(row: tuple[str, list[str]], paths: dict[_File, str], ahead_ns: int) -> Event:
+    kind, (process, start, end, dentry, inode, generation, offset, length) = row
+    start_ns = int(start)
+    return Event(
+        (start_ns - ahead_ns) / 1e9, (int(end) - start_ns) / 1e9, process,
+        "read" if kind == "r" else "write", paths[dentry, inode, generation],
+        int(offset), int(length),
+    )  # fmt: skip
+
+
+def _path(
+    names: dict[int, str],
+    root: tuple[int, int],
+    mounts: Iterable[tuple[str, str, str]],
+    source: str,
+) -> str:
+    depth, device = root
+    if depth >= _DEEPEST:
+        raise ToolOutputError(f"{source}: a file lies deeper than {_DEEPEST} directories")
+    if sorted(names) != list(range(depth)):
+        raise ToolOutputError(f"{source}: a part of a file's name is missing: {names}")
+    path = "".join("/" + names[n] for n in reversed(range(depth)))
+    # As the kernel packs a device's number.
+    name = f"{device >> 20}:{device & 0xFFFFF}"
+    fitting = [
+        (len(top), -len(point), top, point)
+        for where, top, point in mounts
+        if where == name and (top == "/" or path == top or path.startswith(top + "/"))
+    ]
+    if not fitting:
+        # Of a file system that is mounted no more, or only inside the kernel (memfd).
+        return f"/[{name}]{path}"
+    _, _, top, point = max(fitting)
+    return (point if point != "/" else "") + (path if top == "/" else path[len(top) :])
+
+
+def mount_lines(mountinfo: str) -> list[str]:
+    """Lines for the trace from /proc/self/mountinfo (proc(5): fields 3 to 5)."""
+    return [f"mount {' '.join(line.split(' ')[2:5])}\n" for line in mountinfo.splitlines()]
+
+
+def _unescape(text: str) -> str:
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)

@@ -1,0 +1,63 @@
+"""IOR's profile where IOR itself is told apart: with HDF5 or without, 3.x or 4.x."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from eeio_results.tools import ior
+from tests.profiles.harness import Installed
+
+HDF5 = ("api=hdf5", "operation=write", "processes=2", "request_size=1m", "file_size=8m")
+
+
+def pretended(tmp_path: Path, version: str, apis: str) -> Installed:
+    """A profile with a program that has no more of IOR than its help."""
+    program = tmp_path / "ior"
+    program.write_text(
+        f"#!/bin/sh\necho 'IOR-{version}: MPI Coordinated Test of Parallel I/O'\n"
+        f"echo '  -a=POSIX                      API for I/O [{apis}]'\n"
+    )
+    program.chmod(0o755)
+    profile = Installed("ior", tmp_path / "home", tmp_path / "disk")
+    done = profile.install(EEIO_IOR=str(program))
+    assert done.returncode == 0, done.stderr
+    return profile
+
+
+@pytest.mark.parametrize(
+    ("version", "apis", "words", "said"),
+    [
+        ("4.0.0", "POSIX|DUMMY|MPIIO|MMAP", (), "was built without HDF5 (it has POSIX|DUMMY|MPIIO"),
+        ("3.3.0", "POSIX|HDF5|MPIIO", (), "IOR 3.x does not flush HDF5 files"),
+        ("4.0.0", "POSIX|HDF5|MPIIO", ("spatiality=random",), "IOR has none with HDF5"),
+        ("4.0.0", "POSIX|HDF5|MPIIO", ("buffer=off",), "only api=posix has direct I/O"),
+    ],
+)
+def test_what_hdf5_cannot_do_is_refused_before_anything_runs(
+    tmp_path: Path, version: str, apis: str, words: tuple[str, ...], said: str
+) -> None:
+    profile = pretended(tmp_path, version, apis)
+    done = profile.script("pre.sh", *HDF5, *words)
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+    assert not list(profile.directory.iterdir())
+
+
+def test_hdf5_where_it_is_built_in(tmp_path: Path) -> None:
+    program = shutil.which(os.environ.get("EEIO_IOR", "ior"))
+    if program is None:
+        pytest.skip("ior is not installed")
+    asked = subprocess.run([program, "-h"], capture_output=True, text=True, check=False, timeout=60)
+    if "|HDF5" not in asked.stdout + asked.stderr or "IOR-3" in asked.stdout:
+        pytest.skip(f"{program}: no IOR 4 with HDF5")
+    profile = Installed("ior", tmp_path / "home", tmp_path / "disk")
+    assert profile.install(EEIO_IOR=program).returncode == 0
+    prepared = profile.script("pre.sh", *HDF5)
+    assert prepared.returncode == 0, prepared.stderr
+    capture = profile.capture(tmp_path / "out", dict(word.split("=") for word in HDF5))
+    assert capture.exit_code == 0
+    (write,) = ior.parse(capture).phases
+    assert (write.operation, write.bytes_moved) == ("write", 8 << 20)
+    assert write.start_s is not None
