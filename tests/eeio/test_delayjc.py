@@ -10,6 +10,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from collections.abc import Callable, Iterator
@@ -199,15 +200,30 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Path]:
+    """A folder without a disk under it: where other tests keep the disk busy, an fsync or a page of
+    the state file can take longer than any window."""
+    shared = Path("/dev/shm")
+    if not os.access(shared, os.W_OK):
+        yield tmp_path
+        return
+    folder = Path(tempfile.mkdtemp(prefix="eeio-delayjc-test-", dir=shared))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
 @pytest.fixture(params=["plain", "sanitized"])
-def shim(request: pytest.FixtureRequest, built: Path, tmp_path: Path) -> Iterator[Shim]:
+def shim(request: pytest.FixtureRequest, built: Path, memory: Path) -> Iterator[Shim]:
     before: tuple[str, ...] = ()
     if request.param == "sanitized":
         asan = subprocess.run(
             ["cc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
         ).stdout.strip()
         before = (str(Path(asan).resolve()),)
-    made = Shim(built / f"{request.param}.so", before, tmp_path / "state")
+    made = Shim(built / f"{request.param}.so", before, memory / "state")
     yield made
     for process in made.started:
         if process.poll() is None:
@@ -222,9 +238,9 @@ def _files(folder: Path, count: int) -> list[Path]:
 @pytest.mark.parametrize("call", ["fsync", "fdatasync"])
 @pytest.mark.parametrize("flush_first", [0, 1])
 def test_threads_that_arrive_within_a_window_go_on_together(
-    shim: Shim, tmp_path: Path, call: str, flush_first: int
+    shim: Shim, memory: Path, call: str, flush_first: int
 ) -> None:
-    shim.arrivals(_files(tmp_path, 8), call, window_us=LONG_US, flush_first=flush_first)
+    shim.arrivals(_files(memory, 8), call, window_us=LONG_US, flush_first=flush_first)
     found = shim.counters
     total = found.total
     assert (total.calls, total.windows, total.resets, total.finished) == (8, 1, 7, 8)
@@ -235,7 +251,7 @@ def test_threads_that_arrive_within_a_window_go_on_together(
         64,
         bool(flush_first),
     )
-    assert found.devices[0].device == tmp_path.stat().st_dev
+    assert found.devices[0].device == memory.stat().st_dev
     # None went on before the window's end, so none before the last had come.
     assert total.held_ns >= 8 * (total.held_max_ns - LONG_US * 1000)
     assert total.held_max_ns >= LONG_US * 1000 * 0.99
@@ -244,10 +260,10 @@ def test_threads_that_arrive_within_a_window_go_on_together(
     assert total.flush_errors == 0
 
 
-def test_processes_share_a_window(shim: Shim, built: Path, tmp_path: Path) -> None:
+def test_processes_share_a_window(shim: Shim, built: Path, memory: Path) -> None:
     first = [
         shim.start([str(built / "calls"), str(file)], window_us=LONG_US)
-        for file in _files(tmp_path, 5)
+        for file in _files(memory, 5)
     ]
     assert [process.wait(TIMEOUT_S) for process in first] == [0] * 5
     total = shim.counters.total
@@ -268,9 +284,9 @@ def test_a_window_that_ended_is_followed_by_another(
 
 @pytest.mark.parametrize(("maximum", "resets", "joins"), [(0, 0, 5), (2, 2, 3), (255, 5, 0)])
 def test_resets_have_a_maximum(
-    shim: Shim, tmp_path: Path, maximum: int, resets: int, joins: int
+    shim: Shim, memory: Path, maximum: int, resets: int, joins: int
 ) -> None:
-    shim.arrivals(_files(tmp_path, 6), window_us=LONG_US, max_resets=maximum)
+    shim.arrivals(_files(memory, 6), window_us=LONG_US, max_resets=maximum)
     total = shim.counters.total
     assert (total.windows, total.resets, total.joins_at_maximum) == (1, resets, joins)
     assert total.finished == 6
