@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import Eeio
 
 from eeio.journal import delayjc
-from eeio.journal.trace import JournalTrace, find_ext4, read_counters
+from eeio.journal.trace import JournalTrace, find_ext4, read_transactions
 from eeio.target.undo import UndoJournal
 from eeio_results.errors import EeioError
 
@@ -127,7 +127,7 @@ def test_delayed_commits_are_counted(traced: Path, eeio: Eeio) -> None:
 def test_without_a_journal_there_are_no_commits(tmp_path: Path, eeio: Eeio) -> None:
     for directory in _mounted(tmp_path, "mkfs.ext4", "-q", "-F", "-O", "^has_journal"):
         assert find_ext4(directory).journal_task is None
-        assert read_counters(find_ext4(directory)) is None
+        assert read_transactions(find_ext4(directory)) is None
         body = _journal(eeio, directory)
         metrics = body["metrics"]
         assert isinstance(metrics, dict)

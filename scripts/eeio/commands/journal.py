@@ -14,7 +14,7 @@ from typing import Any
 from eeio import foreground
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RefusedError
 from eeio.journal import delayjc
-from eeio.journal.trace import JournalTrace, find_ext4, read_counters
+from eeio.journal.trace import JournalTrace, find_ext4, read_transactions
 from eeio.signals import signals_raise
 from eeio.target.undo import Entry, UndoJournal
 from eeio_results import journal_model
@@ -147,7 +147,7 @@ def _run(words: Sequence[str], arguments: argparse.Namespace) -> _Traced:
             flush_first=not arguments.no_flush_first,
         )
     undo = UndoJournal()
-    before = read_counters(target)
+    before = read_transactions(target)
     with signals_raise("the trace was taken away"), ExitStack() as stack:
         stack.callback(undo.undo_all)
         undo.add(Entry("file", str(state)))
@@ -159,9 +159,9 @@ def _run(words: Sequence[str], arguments: argparse.Namespace) -> _Traced:
                 words, undo, to_stderr=arguments.json, environment=environment
             )
             trace.unfollow()
-        after = read_counters(target)
+        after = read_transactions(target)
         delays = asdict(delayjc.read_counters(state)) if arguments.delayjc else None
-    transactions = after.transactions - before.transactions if before and after else None
+    transactions = None if before is None or after is None else after - before
     return _Traced(jbd2.load(folder / _TRACE), exit_code, transactions, delays)
 
 

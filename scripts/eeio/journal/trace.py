@@ -40,7 +40,6 @@ class Ext4:
     `journal_task` is None where it has no journal.
     """
 
-    mount_point: Path
     device: tuple[int, int]
     name: str
     journal_task: int | None
@@ -62,28 +61,19 @@ def find_ext4(directory: Path) -> Ext4:
     except OSError as error:
         raise EeioError(f"{directory}: the kernel does not tell its journal: {error}") from error
     return Ext4(
-        mount_point=mount.mount_point,
         device=(device.major, device.minor),
         name=device.name,
         journal_task=int(task) if task.isdigit() else None,
     )
 
 
-@dataclass(frozen=True)
-class JournalCounters:
-    """What jbd2 itself has counted since the file system was mounted."""
-
-    transactions: int
-    requested: int
-
-
-def read_counters(target: Ext4) -> JournalCounters | None:
-    """/proc/fs/jbd2/.../info, a cross-check without tracing; None without a journal, or where it
-    lies on a device of its own (then jbd2 names it after that device)."""
+def read_transactions(target: Ext4) -> int | None:
+    """How many jbd2 itself has counted since the mount (/proc/fs/jbd2/.../info), a cross-check
+    without tracing; None without a journal, or where it lies on a device of its own (then jbd2
+    names it after that device)."""
     for folder in Path("/proc/fs/jbd2").glob(f"{target.name}-*"):
         with contextlib.suppress(OSError, ValueError, IndexError):
-            words = (folder / "info").read_text(encoding="ascii").split()
-            return JournalCounters(int(words[0]), int(words[2].strip("(")))
+            return int((folder / "info").read_text(encoding="ascii").split()[0])
     return None
 
 
