@@ -56,14 +56,15 @@ class JournalWatch:
         if VARIANTS[self._planned.variant].delays:
             # In memory: its pages would be written to the disk that is measured.
             self._state = Path(f"/dev/shm/eeio-delayjc-{os.getpid()}")
-            self._state.unlink(missing_ok=True)
-            self._stack.enter_context(self._journal.held(Entry("file", str(self._state))))
+            # First, for it may fail: nothing is held then.
             self.settings = delayjc.settings(
                 self._state,
                 window_us=self._study.window_us[self._planned.experiment.tool],
                 max_resets=self._study.max_resets,
                 flush_first=self._study.flush_first,
             )
+            self._state.unlink(missing_ok=True)
+            self._stack.enter_context(self._journal.held(Entry("file", str(self._state))))
         try:
             self._trace = self._stack.enter_context(
                 JournalTrace(find_ext4(self._directory), self._raw / _TRACE, self._journal)
