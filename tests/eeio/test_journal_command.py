@@ -17,8 +17,6 @@ from eeio_results.errors import EeioError
 
 pytestmark = pytest.mark.root
 
-INSTANCES = Path("/sys/kernel/tracing/instances")
-
 # Eight threads, a file each: four writes of 4 KiB, fsync.
 WRITERS = """
 import os, sys, threading
@@ -63,8 +61,8 @@ def ext4(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-def traced(ext4: Path) -> Path:
-    """ext4 whose journal can be traced on this machine."""
+def traced(ext4: Path) -> Iterator[Path]:
+    """ext4 whose journal can be traced on this machine; tracefs is mounted beside it, to look."""
     undo = UndoJournal(ext4.parent / "undo.json")
     try:
         with JournalTrace(find_ext4(ext4), ext4.parent / "try.gz", undo):
@@ -73,12 +71,19 @@ def traced(ext4: Path) -> Path:
         pytest.skip(str(error))
     finally:
         undo.undo_all()
-    return ext4
+    tracefs = ext4.parent / "tracefs"
+    tracefs.mkdir()
+    subprocess.run(["mount", "-t", "tracefs", "nodev", str(tracefs)], check=True)
+    try:
+        yield ext4
+    finally:
+        subprocess.run(["umount", str(tracefs)], check=True)
 
 
 def _instances(directory: Path) -> list[Path]:
     """Of traces of this file system; other campaigns of the machine may have theirs."""
-    return list(INSTANCES.glob(f"eeio-*-{find_ext4(directory).name}"))
+    folder = directory.parent / "tracefs/instances"
+    return list(folder.glob(f"eeio-*-{find_ext4(directory).name}"))
 
 
 def _journal(eeio: Eeio, directory: Path, *words: str) -> dict[str, object]:
@@ -202,7 +207,7 @@ def test_a_killed_trace_is_taken_away_by_restore(traced: Path, eeio: Eeio, home:
     )  # fmt: skip
     try:
         assert fifo.read_text() == "up\n"
-        assert list(INSTANCES.glob(f"eeio-{process.pid}-*"))
+        assert _instances(traced)
     finally:
         process.kill()
         process.wait()
@@ -210,6 +215,26 @@ def test_a_killed_trace_is_taken_away_by_restore(traced: Path, eeio: Eeio, home:
     assert done.returncode == 0, done.stderr
     assert "end process group" in done.stdout + done.stderr
     assert not _instances(traced)
+
+
+def test_where_tracefs_is_not_mounted_nobody_else_meets_it(traced: Path, home: Path) -> None:
+    """In a mount namespace without it: traced on a mount of the program's own, gone after it."""
+    words = [
+        sys.executable, "-m", "eeio", "journal", "--directory", str(traced), "-o",
+        str(home / "out"), "--", "sh", "-c", f"echo x >{traced}/f; grep tracefs /proc/mounts",
+    ]  # fmt: skip
+    script = (
+        "grep ' tracefs ' /proc/mounts | cut -d' ' -f2 | xargs -r umount; "
+        "umount -q /sys/kernel/debug; \"$@\"; code=$?; grep ' tracefs ' /proc/mounts; exit $code"
+    )
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script, "sh", *words],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (mount,) = (line for line in done.stdout.splitlines() if " tracefs " in line)
+    assert mount.split()[1].startswith(f"{home}/state/eeio/tracefs-")
+    assert list((home / "state/eeio").glob("tracefs-*")) == []
 
 
 def test_counters_of_the_library_alone(ext4: Path, eeio: Eeio) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from eeio.paths import state_root
 from eeio.target.filesystem import backing_device, mount_of
 from eeio.target.undo import Entry, UndoJournal, run_command
 from eeio_results.errors import EeioError
@@ -233,16 +234,20 @@ class JournalTrace:
 
 
 def _tracefs(journal: UndoJournal) -> Path:
-    """Where tracefs is; mounted for the length of this program where it is not."""
+    """Where tracefs is; where it is not mounted, at a folder of this program's own for its length.
+
+    Not at the usual place: another program would come to use it there, and then neither could
+    this one unmount it nor the other go on after that."""
     if os.geteuid() != 0:
         raise EeioError("tracing the journal needs root")
-    if (_TRACEFS / "instances").is_dir():
-        return _TRACEFS
-    old = Path("/sys/kernel/debug/tracing")
-    if (old / "instances").is_dir():
-        return old
+    for usual in (_TRACEFS, Path("/sys/kernel/debug/tracing")):
+        if (usual / "instances").is_dir():
+            return usual
     if not _TRACEFS.is_dir():
         raise EeioError("this kernel has no tracefs, so the journal cannot be traced")
-    journal.add(Entry("mount", str(_TRACEFS)))
-    run_command(["mount", "-t", "tracefs", "nodev", str(_TRACEFS)])
-    return _TRACEFS
+    own = state_root() / f"tracefs-{os.getpid()}"
+    if not own.is_mount():
+        journal.add_all([Entry("directory", str(own)), Entry("mount", str(own))])
+        own.mkdir(parents=True, exist_ok=True)
+        run_command(["mount", "-t", "tracefs", "nodev", str(own)])
+    return own
