@@ -39,5 +39,7 @@ fi
 	echo "version=$("$path" -h 2>&1 | sed -n 's/^IOR-\([^:]*\):.*/\1/p' | head -n 1)"
 	echo "sha256=$(sha256sum "$path" | cut -d' ' -f1)"
 	echo "source=$source"
+	# With another value it is to be installed again.
+	echo "EEIO_IOR=${EEIO_IOR:-}"
 } >tool.conf
 finish 0

@@ -47,5 +47,7 @@ package=$(dpkg-query -W -f '${Version}' lmbench 2>/dev/null)
 	echo "version=${package:-$version}"
 	echo "sha256=$(sha256sum "$path/bw_mem" | cut -d' ' -f1)"
 	echo "source=$source"
+	# With another value it is to be installed again.
+	echo "EEIO_LMBENCH_BIN=${EEIO_LMBENCH_BIN:-}"
 } >tool.conf
 finish 0

@@ -31,7 +31,8 @@ def installed(tmp_path: Path) -> Callable[[str], Installed]:
         if not is_present(tool):
             pytest.skip(f"{tool} is not installed")
         profile = Installed(tool, tmp_path / "home", tmp_path / "disk")
-        done = profile.install()
+        named = {key: os.environ[key] for key in ("EEIO_IOR",) if key in os.environ}
+        done = profile.install(**named)
         assert done.returncode == 0, done.stderr
         return profile
 

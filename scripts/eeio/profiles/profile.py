@@ -1,7 +1,9 @@
 """One test profile: its files, its presets, its installation."""
 
 import contextlib
+import hashlib
 import os
+import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -118,12 +120,34 @@ def script_environment(home: Path, extra: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_installed(profile: Profile) -> bool:
-    """Whether the executable is there and no older than the profile that made it."""
+    """Whether the executable is there, no older than the profile that made it, and for the tool
+    that would be found today: not for one that was upgraded since, or gave way to another."""
     executable = profile.install_dir / profile.name
     if not os.access(executable, os.X_OK):
         return False
     newest = max(path.stat().st_mtime for path in profile.folder.iterdir() if path.is_file())
-    return executable.stat().st_mtime >= newest
+    if executable.stat().st_mtime < newest:
+        return False
+    recorded = _tool_conf(profile)
+    return recorded is None or _is_todays(recorded)
+
+
+def _is_todays(recorded: Mapping[str, str]) -> bool:
+    """Whether tool.conf, as install.sh wrote it, tells the tool that it would find again."""
+    settings = {key: value for key, value in recorded.items() if key.startswith("EEIO_")}
+    if any(os.environ.get(key, "") != value for key, value in settings.items()):
+        return False
+    path = Path(recorded.get("path", ""))
+    # A setting outranks PATH; without one another module or package may be first there now.
+    if recorded.get("source") == "system" and not any(settings.values()):
+        in_path = shutil.which(path.name)
+        if in_path is not None and Path(in_path) != path:
+            return False
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == recorded.get("sha256")
+    except OSError:
+        return False
 
 
 def install(profile: Profile) -> None:
@@ -157,11 +181,9 @@ def install(profile: Profile) -> None:
 
 def installed_tool(profile: Profile) -> Tool | None:
     """What install.sh recorded of the tool in tool.conf; None when the profile has no tool."""
-    path = profile.install_dir / "tool.conf"
-    if not path.is_file():
+    values = _tool_conf(profile)
+    if values is None:
         return None
-    pairs = (line.partition("=") for line in path.read_text(encoding="utf-8").splitlines())
-    values = {key: value for key, separator, value in pairs if separator}
     return Tool(
         name=profile.tool,
         path=values.get("path", ""),
@@ -169,3 +191,11 @@ def installed_tool(profile: Profile) -> Tool | None:
         sha256=values.get("sha256", ""),
         source=values.get("source", ""),
     )
+
+
+def _tool_conf(profile: Profile) -> dict[str, str] | None:
+    path = profile.install_dir / "tool.conf"
+    if not path.is_file():
+        return None
+    pairs = (line.partition("=") for line in path.read_text(encoding="utf-8").splitlines())
+    return {key: value for key, separator, value in pairs if separator}
