@@ -9,6 +9,11 @@ launch() { # RANKS PROGRAM ARGUMENTS...: replaces this shell
 	[ -z "${EEIO_NODE_POWER:-}" ] || set -- eeio power node $EEIO_NODE_POWER -- "$@"
 	# Inside a Slurm job its own launcher knows the nodes.
 	if [ -n "${SLURM_JOB_ID:-}" ] && command -v srun >/dev/null; then
+		# A site that names no way for ranks to join leaves PMIx, which MPIs of today know.
+		if [ -z "${SLURM_MPI_TYPE:-}" ] && srun --mpi=list 2>&1 | grep -qw pmix &&
+			scontrol show config 2>/dev/null | grep -q '^MpiDefault *= none'; then
+			export SLURM_MPI_TYPE=pmix
+		fi
 		exec srun --ntasks="$ranks" --kill-on-bad-exit=1 "$@"
 	fi
 	mpirun=${EEIO_MPIRUN:-mpirun}

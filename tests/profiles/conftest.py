@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.profiles.harness import Installed
+from tests.profiles.hosts import eeio_on_path, hosts, rapl
+
+__all__ = ["eeio_on_path", "hosts", "rapl"]
 
 
 def is_present(tool: str) -> bool:

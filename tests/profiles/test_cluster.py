@@ -2,13 +2,11 @@
 
 import json
 import os
-import shlex
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,90 +14,10 @@ import pytest
 from eeio_power.simulators import FakeRapl
 from tests.profiles import programs
 from tests.profiles.harness import Installed
+from tests.profiles.hosts import Hosts, ip
 from tests.profiles.test_btio import check_file
 
 pytestmark = [pytest.mark.tools, pytest.mark.root]
-
-ADDRESSES = ("10.231.7.1", "10.231.7.2")
-
-# What ssh is on a cluster: HOST COMMAND.
-AGENT = """#!/bin/sh
-case $1 in {first}) host={names[0]} ;; *) host={names[1]} ;; esac
-shift
-exec ip netns exec $host unshare --uts --mount sh -c "hostname $host; {own}; $*"
-"""
-
-# A host that has a powercap tree of its own sees that one.
-OWN = "if [ -d {folder}/$(hostname) ]; then mount --bind {folder}/$(hostname) {folder}/powercap; fi"
-
-
-@dataclass(frozen=True)
-class Hosts:
-    """Two hosts that reach each other by one cable, and share the file system."""
-
-    names: tuple[str, str]
-    hostfile: Path
-    agent: Path
-    own: str
-
-    def on_first(self, words: list[str]) -> list[str]:
-        """The command, as if it were typed on the first host."""
-        name = self.names[0]
-        line = f"hostname {name}; {self.own}; exec {shlex.join(words)}"
-        return ["ip", "netns", "exec", name, "unshare", "--uts", "--mount", "sh", "-c", line]
-
-    def settings(self) -> dict[str, str]:
-        return {"EEIO_HOSTFILE": str(self.hostfile), "OMPI_MCA_plm_rsh_agent": str(self.agent)}
-
-
-def ip(*words: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(["ip", *words], capture_output=True, text=True, check=False, timeout=30)
-
-
-@pytest.fixture
-def hosts(tmp_path: Path) -> Iterator[Hosts]:
-    programs.need("ip", "unshare", "mpirun", "mpicc")
-    names = (f"eeio-{os.getpid()}-a", f"eeio-{os.getpid()}-b")
-    try:
-        for name in names:
-            made = ip("netns", "add", name)
-            if made.returncode:
-                pytest.skip(f"no network namespaces here: {made.stderr.strip()}")
-            ip("-n", name, "link", "set", "lo", "up")
-        cable = ip("link", "add", "eeio0", "netns", names[0], "type", "veth", "peer", "name",
-                   "eeio0", "netns", names[1])  # fmt: skip
-        if cable.returncode:
-            pytest.skip(f"no virtual cable here: {cable.stderr.strip()}")
-        for name, address in zip(names, ADDRESSES, strict=True):
-            ip("-n", name, "addr", "add", f"{address}/24", "dev", "eeio0")
-            ip("-n", name, "link", "set", "eeio0", "up")
-        agent, hostfile = tmp_path / "agent", tmp_path / "hosts"
-        own = OWN.format(folder=tmp_path)
-        agent.write_text(AGENT.format(first=ADDRESSES[0], names=names, own=own.replace("$", r"\$")))
-        agent.chmod(0o755)
-        hostfile.write_text("".join(f"{address} slots=2\n" for address in ADDRESSES))
-        yield Hosts(names, hostfile, agent, own)
-    finally:
-        for name in names:
-            ip("netns", "delete", name)
-
-
-@pytest.fixture
-def rapl(tmp_path: Path) -> Iterator[str]:
-    """The spec of a simulated RAPL, the same on both hosts, that runs at 150 W."""
-    with FakeRapl(tmp_path / "powercap", power_w=lambda _: 150.0) as fake:
-        yield f"rapl,root={fake.root}"
-
-
-@pytest.fixture
-def eeio_on_path(tmp_path: Path) -> str:
-    """A PATH with the command, as each node of a cluster has it."""
-    commands = tmp_path / "bin"
-    commands.mkdir()
-    command = commands / "eeio"
-    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m eeio "$@"\n')
-    command.chmod(0o755)
-    return f"{commands}:{os.environ['PATH']}"
 
 
 def run(profile: Installed, hosts: Hosts, script: str, *words: str, **settings: str) -> None:

@@ -1,0 +1,100 @@
+"""Two hosts on one machine: network namespaces with names of their own."""
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from eeio_power.simulators import FakeRapl
+from tests.profiles import programs
+
+ADDRESSES = ("10.231.7.1", "10.231.7.2")
+
+# What ssh is on a cluster: HOST COMMAND.
+AGENT = """#!/bin/sh
+case $1 in {first}) host={names[0]} ;; *) host={names[1]} ;; esac
+shift
+exec ip netns exec $host unshare --uts --mount sh -c "hostname $host; {own}; $*"
+"""
+
+# A host that has a powercap tree of its own sees that one.
+OWN = "if [ -d {folder}/$(hostname) ]; then mount --bind {folder}/$(hostname) {folder}/powercap; fi"
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """Two hosts that reach each other by one cable, and share the file system."""
+
+    names: tuple[str, str]
+    hostfile: Path
+    agent: Path
+    own: str
+
+    def on_first(self, words: list[str]) -> list[str]:
+        """The command, as if it were typed on the first host."""
+        return self.on(self.names[0], words)
+
+    def on(self, name: str, words: list[str]) -> list[str]:
+        """The command, as if it were typed on the host of that name."""
+        line = f"hostname {name}; {self.own}; exec {shlex.join(words)}"
+        # `ip netns exec` would hide the control groups, which Slurm wants.
+        network = f"--net=/run/netns/{name}"
+        return ["nsenter", network, "unshare", "--uts", "--mount", "sh", "-c", line]
+
+    def settings(self) -> dict[str, str]:
+        return {"EEIO_HOSTFILE": str(self.hostfile), "OMPI_MCA_plm_rsh_agent": str(self.agent)}
+
+
+def ip(*words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(["ip", *words], capture_output=True, text=True, check=False, timeout=30)
+
+
+@pytest.fixture
+def hosts(tmp_path: Path) -> Iterator[Hosts]:
+    programs.need("ip", "nsenter", "unshare", "mpirun", "mpicc")
+    names = (f"eeio-{os.getpid()}-a", f"eeio-{os.getpid()}-b")
+    try:
+        for name in names:
+            made = ip("netns", "add", name)
+            if made.returncode:
+                pytest.skip(f"no network namespaces here: {made.stderr.strip()}")
+            ip("-n", name, "link", "set", "lo", "up")
+        cable = ip("link", "add", "eeio0", "netns", names[0], "type", "veth", "peer", "name",
+                   "eeio0", "netns", names[1])  # fmt: skip
+        if cable.returncode:
+            pytest.skip(f"no virtual cable here: {cable.stderr.strip()}")
+        for name, address in zip(names, ADDRESSES, strict=True):
+            ip("-n", name, "addr", "add", f"{address}/24", "dev", "eeio0")
+            ip("-n", name, "link", "set", "eeio0", "up")
+        agent, hostfile = tmp_path / "agent", tmp_path / "hosts"
+        own = OWN.format(folder=tmp_path)
+        agent.write_text(AGENT.format(first=ADDRESSES[0], names=names, own=own.replace("$", r"\$")))
+        agent.chmod(0o755)
+        hostfile.write_text("".join(f"{address} slots=2\n" for address in ADDRESSES))
+        yield Hosts(names, hostfile, agent, own)
+    finally:
+        for name in names:
+            ip("netns", "delete", name)
+
+
+@pytest.fixture
+def rapl(tmp_path: Path) -> Iterator[str]:
+    """The spec of a simulated RAPL, the same on both hosts, that runs at 150 W."""
+    with FakeRapl(tmp_path / "powercap", power_w=lambda _: 150.0) as fake:
+        yield f"rapl,root={fake.root}"
+
+
+@pytest.fixture
+def eeio_on_path(tmp_path: Path) -> str:
+    """A PATH with the command, as each node of a cluster has it."""
+    commands = tmp_path / "bin"
+    commands.mkdir()
+    command = commands / "eeio"
+    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m eeio "$@"\n')
+    command.chmod(0o755)
+    return f"{commands}:{os.environ['PATH']}"
