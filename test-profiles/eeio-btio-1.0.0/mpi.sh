@@ -1,6 +1,22 @@
 # How ranks are started, the same file in every MPI profile. Sourced after factors.sh.
 # shellcheck shell=sh disable=SC2154 # factors.sh has $tool and refuse
 
+# When a rank dies while MPI starts, Open MPI 4's mpirun can lock itself up: it reaps nobody, no rank
+# is left, and no signal but this one ends it. All its children dead for 5 s or more is that.
+end_when_stuck() { # PID of mpirun
+	before=
+	while sleep 5 && dead=$(cat "/proc/$1/task/$1/children"); do
+		for child in $dead; do
+			read -r state <"/proc/$child/stat" && [ "${state##*) Z}" != "$state" ] || dead=
+		done
+		if [ -n "$dead" ] && [ "$dead" = "$before" ]; then
+			kill -KILL "$1"
+			rm -rf "${TMPDIR:-/tmp}"/ompi.*/pid."$1" # its session
+		fi
+		before=$dead
+	done
+}
+
 launch() { # RANKS PROGRAM ARGUMENTS...: replaces this shell
 	ranks=$1
 	shift
@@ -28,6 +44,8 @@ launch() { # RANKS PROGRAM ARGUMENTS...: replaces this shell
 		export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 		# Its own OMPIO ignores the hints that decide the size of collective requests.
 		export OMPI_MCA_io="${OMPI_MCA_io:-romio321}"
+		read -r self _ </proc/self/stat
+		(end_when_stuck "$self" </dev/null >/dev/null 2>&1 &)
 		if [ -n "${EEIO_HOSTFILE:-}" ]; then
 			exec "$mpirun" --hostfile "$EEIO_HOSTFILE" --bind-to none -np "$ranks" \
 				-x HOME -x PATH -x OMPI_MCA_io "$@"

@@ -13,7 +13,7 @@ import pytest
 
 from eeio_power.simulators import FakeRapl
 from tests.profiles import programs
-from tests.profiles.harness import Installed
+from tests.profiles.harness import PROFILES, Installed
 from tests.profiles.hosts import Hosts, ip
 from tests.profiles.test_btio import check_file
 
@@ -227,6 +227,34 @@ def test_the_program_sees_ranks_that_mpi_did_not_join(
     )  # fmt: skip
     assert done.returncode == 2
     assert "4 ranks were started and MPI has joined 1" in done.stderr
+
+
+# Open MPI's, locked up: its ranks are dead, it reaps none of them, and takes no signal.
+STUCK = """#!{python}
+import os, signal, sys
+if "--version" in sys.argv:
+    print("mpirun (Open MPI) 4.1.4")
+    sys.exit()
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+for rank in range(2):
+    if os.fork() == 0:
+        os._exit(1)
+print("stuck", flush=True)
+signal.pause()
+"""
+
+
+def test_an_mpirun_that_locks_itself_up_is_ended(tmp_path: Path) -> None:
+    mpirun = tmp_path / "mpirun"
+    mpirun.write_text(STUCK.format(python=sys.executable))
+    mpirun.chmod(0o755)
+    script = '. "$0"; (launch 2 true); echo "ended with $?"'
+    done = subprocess.run(
+        ["sh", "-c", script, str(PROFILES / "eeio-btio-1.0.0/mpi.sh")],
+        env=programs.environment({"EEIO_MPIRUN": str(mpirun)}), stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.stdout == "stuck\nended with 137\n", done.stderr
 
 
 # srun on one node, for a machine without Slurm.
