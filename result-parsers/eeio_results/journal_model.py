@@ -213,17 +213,31 @@ def metrics(
     return found
 
 
+@dataclass
+class _Thread:
+    """All that one thread wrote: several files one after the other are one thread's work."""
+
+    bytes_moved: int = 0
+    timed_s: float = 0.0
+    held_s: float = 0.0
+
+
 def _throughput(
     writers: Sequence[FileTask], commits: Commits, includes_sync: bool, blocked_s: float
 ) -> dict[str, float]:
     cases = [blocking_of(task, commits, blocked_s) for task in writers]
-    rate = unblocked = 0.0
+    threads: dict[int, _Thread] = {}
     for task, case in zip(writers, cases, strict=True):
-        timed_s = case.write_s + (task.synced_s - task.written_s if includes_sync else 0.0)
-        if timed_s > 0:
-            rate += task.bytes_moved / timed_s
-        if timed_s > case.held_s:
-            unblocked += task.bytes_moved / (timed_s - case.held_s)
+        thread = threads.setdefault(task.task, _Thread())
+        thread.bytes_moved += task.bytes_moved
+        thread.timed_s += case.write_s + (task.synced_s - task.written_s if includes_sync else 0.0)
+        thread.held_s += case.held_s
+    rate = unblocked = 0.0
+    for thread in threads.values():
+        if thread.timed_s > 0:
+            rate += thread.bytes_moved / thread.timed_s
+        if thread.timed_s > thread.held_s:
+            unblocked += thread.bytes_moved / (thread.timed_s - thread.held_s)
     counts = {kind: sum(case.kind == kind for case in cases) for kind in CLASSES}
     return {
         **{f"threads_{kind}": float(count) for kind, count in counts.items()},

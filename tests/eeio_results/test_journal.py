@@ -206,3 +206,18 @@ def test_without_a_sync_on_the_device_there_are_no_figures() -> None:
     write = Call(1, "write", 1, 10, 0.0, 0.1, 10)
     elsewhere = Call(1, "fsync", 1, 0, 0.1, 0.2, 0)
     assert metrics(JournalTrace(calls=(write, elsewhere))) == {}
+
+
+def test_files_one_after_the_other_are_one_threads_throughput() -> None:
+    """Ten files of 4 KiB in 10 x 0.1 s: 40 KiB/s, not ten times that."""
+    calls = []
+    for number in range(10):
+        start_s = number / 5
+        calls += [
+            Call(1, "write", 3, 4096, start_s, start_s + 0.06, 4096),
+            Call(1, "fsync", 3, 0, start_s + 0.06, start_s + 0.1, 0, on_device=True),
+            Call(1, "close", 3, 0, start_s + 0.1, start_s + 0.11, 0),
+        ]
+    found = metrics(JournalTrace(calls=tuple(calls)))
+    assert found["model_bandwidth_bytes_per_s"] == pytest.approx(40960)
+    assert found["threads"] == 1

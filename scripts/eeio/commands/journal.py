@@ -35,7 +35,7 @@ _WORDS: dict[str, tuple[str, float]] = {
     "threads_partly_blocked": ("threads partly blocked (Z)", 1),
     "threads_ended_inside": ("threads that ended inside the commit", 1),
     "write_held_mean_s": ("mean time a commit held a thread's writes (ms)", 1e3),
-    "model_bandwidth_bytes_per_s": ("throughput by equation (8) (MB/s)", 1e-6),
+    "model_bandwidth_bytes_per_s": ("sum of the threads' throughputs, equation (8) (MB/s)", 1e-6),
     "unblocked_bandwidth_bytes_per_s": ("the same without commits in the way, MODEL (MB/s)", 1e-6),
     "model_rate_eq9_per_s": ("file creation rate, equation (9) (1/s)", 1),
     "model_rate_eq10_per_s": ("file creation rate, equation (10) (1/s)", 1),
