@@ -14,7 +14,7 @@ from eeio_results.store import Campaign
 
 # A value for the whole machine says most; parts follow.
 _DOMAIN_ORDER = ("system", "package", "dram", "device")
-_NO_PROFILE = "no profile of this level is in the suite yet"
+_NO_PROFILE = "no profile of this level is in the suite"
 _NO_DATA = "metadata operations move no data"
 
 
