@@ -96,6 +96,23 @@ def test_a_battery_counts_only_while_it_feeds_the_machine(tmp_path: Path) -> Non
     assert "unseen" in (finding.reason or "")
 
 
+@pytest.mark.parametrize("port", ["ucsi-source-psy-USBC000:001", "tcpm-source-psy-4-0022"])
+def test_what_a_charger_agreed_to_is_not_what_flows(tmp_path: Path, port: str) -> None:
+    folder = tmp_path / "sys/class/power_supply"
+    write_tree(
+        folder,
+        {f"{port}/type": "USB", f"{port}/online": 1, f"{port}/voltage_now": 20_000_000,
+         f"{port}/current_now": 3_250_000},
+    )  # fmt: skip
+    assert open_meters(["auto"], tmp_path) == [], "65 W is the contract, whatever the load"
+    with pytest.raises(PowerError, match="no supply with a sensor"):
+        open_meters(["power_supply"], tmp_path)
+    write_tree(folder, {"BAT0/type": "Battery", "BAT0/status": "Discharging",
+                        "BAT0/power_now": 9_000_000})  # fmt: skip
+    (meter,) = open_meters(["power_supply"], tmp_path)
+    assert meter.read() == [pytest.approx(9.0)]
+
+
 def test_supplies_without_sensors(tmp_path: Path) -> None:
     write_tree(tmp_path, {"AC/type": "Mains", "AC/online": 1})
     with pytest.raises(PowerError, match="no supply with a sensor"):
