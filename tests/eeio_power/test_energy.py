@@ -335,6 +335,16 @@ def test_windows_that_cannot_be_answered(start_s: float, end_s: float, words: st
     assert integrate(COUNTER, [], 0.0, 1.0).energy_j is None
 
 
+@pytest.mark.parametrize("readings", [[], [(1.0, 100.0)], [(1.0, 100.0), (6.0, NAN), (9.0, NAN)]])
+@pytest.mark.parametrize("channel", [POWER, COUNTER])
+def test_a_silent_meters_readings_are_lost(
+    channel: Channel, readings: list[tuple[float, float]]
+) -> None:
+    part = integrate(channel, readings, 2.0, 12.0)
+    assert part.energy_j is None and part.samples == 0
+    assert part.lost == 10, "one a second was promised"
+
+
 def test_one_counter_reading_is_no_energy() -> None:
     part = integrate(COUNTER, [(1.0, 50.0)], 0.5, 1.5)
     assert part.energy_j is None
