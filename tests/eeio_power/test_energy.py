@@ -192,6 +192,11 @@ def test_a_counter_that_stands_still_is_invalid() -> None:
     part = integrate(coarse, [(t / 10, 42.0) for t in range(50)], 0.5, 4.5, 0.1, 0.001)
     assert part.energy_j == 0.0
     assert part.quantisation_j == 360.0
+    # RAPL's step at 10 Hz: 20 ms are too short to tell, the readings around them are not.
+    fine = replace(COUNTER, resolution=2.0**-14)
+    part = integrate(fine, [(t / 10, 42.0) for t in range(50)], 1.99, 2.01, 0.1, 0.001)
+    assert part.energy_j is None
+    assert "stands still" in part.reasons[0]
 
 
 def test_a_sensor_that_only_says_zero_is_invalid() -> None:
