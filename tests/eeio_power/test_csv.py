@@ -93,6 +93,10 @@ def test_a_coarse_clock_gives_the_mean_of_each_second() -> None:
         b"Time,Watts\n1769860800,100\n1769860800,200\n1769860800,300\n1769860801,100\n", layout()
     )
     assert log.values == [200.0, 100.0]
+    log = parse_log(
+        b"Time,Watts\n1769860800,OL\n1769860800,10\n1769860800,20\n1769860801,5\n", layout()
+    )
+    assert log.values == [15.0, 5.0], "a missing value weighs nothing"
 
 
 def test_a_last_line_that_is_being_written_is_left_out() -> None:

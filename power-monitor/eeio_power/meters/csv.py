@@ -208,7 +208,8 @@ class _RowReader:
         self._places = places
         self._decimal_comma = decimal_comma
         self._counter = quantity_of([(key, "") for key, _ in places]) == "energy_j"
-        self._same = 1
+        self._same = 0
+        """Values in the last reading."""
         self.times_s: list[float] = []
         self.values: list[float] = []
         self.cells = self.damaged = 0
@@ -230,14 +231,14 @@ class _RowReader:
             )
         value = self._value(number, cells)
         if time_s > before_s:
-            self._same = 1
+            self._same = 0 if math.isnan(value) else 1
             self.times_s.append(time_s)
             self.values.append(value)
         elif not math.isnan(value):
             # A clock that shows whole seconds: the mean of the rows of one second.
             self._same += 1
             mean = self.values[-1] + (value - self.values[-1]) / self._same
-            self.values[-1] = value if self._counter or math.isnan(mean) else mean
+            self.values[-1] = value if self._counter or self._same == 1 else mean
 
     def _value(self, number: int, cells: Sequence[str]) -> float:
         """W or J of a row, NaN if a cell of it is missing."""
