@@ -117,6 +117,7 @@ def test_a_last_line_that_is_being_written_is_left_out() -> None:
         (b"Time,Watts\n31/01/2026 12:00:00,1\n", {"tz": "utc"}, "line 2: '31/01/2026 12:00:00' is"),
         (b"Time,Watts\n12.5,1\n", {}, "map it as seconds:, with start="),
         (b"Time,Watts\n1769860801,1\n1769860800,1\n", {}, "line 3: the log's clock runs backwards"),
+        (b"Time,Watts\n1769860800,120,5\n", {}, "line 2: 3 cells under a header of 2"),
         (b"Time,Watts\n\xe9\n", {"encoding": "utf-8"}, "is not in utf-8"),
         (b"", {}, "no line has the columns"),
         (b"Time,Watts\n", {}, "no reading yet"),

@@ -184,6 +184,8 @@ def parse_log(data: bytes, layout: Layout) -> Log:
     ]
     if not rows:
         raise PowerError("the log holds no reading yet")
+    if any(not column.startswith("#") for _, column in layout.columns):
+        _check_width(_split(lines[header - 1], delimiter), rows)
     decimal_comma = layout.decimal_comma
     if decimal_comma is None:
         decimal_comma = delimiter != "," and _has_decimal_comma(rows, places)
@@ -518,6 +520,18 @@ def _check_units(cells: Sequence[str], places: Sequence[tuple[str, int]]) -> Non
         if key in UNITS and match and match[1].lower() != key.partition("_")[2]:
             raise PowerError(
                 f"column '{cells[k]}' is in {match[1]} and is mapped as {key}; check map="
+            )
+
+
+def _check_width(header: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]]) -> None:
+    """A number cut in two, such as 120,5 between commas, gives a row more cells than the header."""
+    width = max(k for k, cell in enumerate(header, start=1) if cell.strip())
+    for number, cells in rows:
+        more = [cell.strip() for cell in cells[width:]]
+        if any(_NUMBER.fullmatch(cell) for cell in more):
+            raise PowerError(
+                f"line {number}: {len(cells)} cells under a header of {width}; if numbers have a "
+                "decimal comma, log them between semicolons; if not, name the columns by #1, #2"
             )
 
 
