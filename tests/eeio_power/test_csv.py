@@ -118,6 +118,8 @@ def test_a_last_line_that_is_being_written_is_left_out() -> None:
         (b"Time,Watts\n12.5,1\n", {}, "map it as seconds:, with start="),
         (b"Time,Watts\n1769860801,1\n1769860800,1\n", {}, "line 3: the log's clock runs backwards"),
         (b"Time,Watts\n1769860800,120,5\n", {}, "line 2: 3 cells under a header of 2"),
+        (b"t,Watts\nnan,1\n", {"map": "seconds:t+power_w:Watts", "start": "2026-01-31T12:00:00Z"},
+         "line 2: 'nan' is no time"),
         (b"Time,Watts\n\xe9\n", {"encoding": "utf-8"}, "is not in utf-8"),
         (b"", {}, "no line has the columns"),
         (b"Time,Watts\n", {}, "no reading yet"),
@@ -146,6 +148,7 @@ def test_logs_that_do_not_fit_say_what_and_where(
         ("csv:x.csv,map=time:T+power_w:W,decimal=dot", "it is point or comma"),
         ("csv:x.csv,map=time:T+power_w:W,domain=room", "it is one of system"),
         ("csv:x.csv,map=time:T+power_w:W,offset_s=soon", "is no number"),
+        ("csv:x.csv,map=time:T+power_w:W,offset_s=nan", "is no number"),
     ],
 )
 def test_options_that_do_not_fit(spec: str, words: str) -> None:

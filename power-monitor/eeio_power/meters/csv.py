@@ -273,6 +273,8 @@ class _RowReader:
         """Unix s. Raises ValueError."""
         plain = text.replace(",", ".") if self._decimal_comma else text
         if any(key == "seconds" for key, _ in self._places):
+            if not math.isfinite(float(plain)):
+                raise ValueError("not a number of seconds")
             return (self._layout.start or 0.0) + float(plain)
         if self._layout.time_format is None and _NUMBER.fullmatch(plain):
             seconds = float(plain)
@@ -394,8 +396,10 @@ def _open(spec: str, options: Mapping[str, str], clock_offset_s: Callable[[], fl
     period_s = number_option(spec, options, "period_s") or _period_s(file, layout)
     try:
         offset_s = float(options.get("offset_s", "0"))
-    except ValueError as error:
-        raise PowerError(f"offset_s={options['offset_s']} is no number") from error
+    except ValueError:
+        offset_s = math.nan
+    if not math.isfinite(offset_s):
+        raise PowerError(f"offset_s={options['offset_s']} is no number")
     name = options.get("name", "csv")
     return CsvMeter(spec, name, file, layout, channel, period_s, offset_s, clock_offset_s)
 
