@@ -22,7 +22,7 @@ from typing import Any
 
 from eeio_power.energy import meter_energy
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Meter
+from eeio_power.meters import Channel, LoggedMeter, Meter
 from eeio_power.reading import EnergyReading, Kind
 
 SCHEMA_VERSION = 1
@@ -145,12 +145,14 @@ def _contradictions(reading: EnergyReading, readings: Sequence[EnergyReading]) -
 
 def meter_info(meter: Meter, rate_hz: float) -> MeterInfo:
     """The meter's description, sampled at `rate_hz` or as fast as it goes."""
+    # Nobody slows down a log or a meter that pushes: what is missing, is missing from its own beat.
+    own_pace = isinstance(meter, LoggedMeter) or bool(getattr(meter, "paces_itself", False))
     return MeterInfo(
         name=meter.name,
         spec=meter.spec,
         kind=meter.kind,
         native_period_s=meter.native_period_s,
-        period_s=max(1.0 / rate_hz, meter.native_period_s),
+        period_s=meter.native_period_s if own_pace else max(1.0 / rate_hz, meter.native_period_s),
         channels=tuple(meter.channels),
     )
 

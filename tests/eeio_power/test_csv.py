@@ -260,3 +260,18 @@ def test_absurd_values_of_a_log_are_left_out(tmp_path: Path) -> None:
         assert "-500 W is negative" in (sampler.rates()[0].last_error or "")
     assert reading.power_w == pytest.approx(42.0)
     assert reading.lost == 1
+
+
+def test_a_log_faster_than_the_sampler_is_judged_by_its_own_period(tmp_path: Path) -> None:
+    path, now_s = tmp_path / "log.csv", time.time()
+    # 100 readings a second; 14 are missing.
+    rows = [(now_s + k / 100, 42.0) for k in range(1000) if not 500 < k <= 514]
+    path.write_text("Time,Watts\n" + "".join(f"{t:.6f},{w}\n" for t, w in rows))
+    (meter,) = open_meters([f"csv:{path},map=time:Time+power_w:Watts"])
+    with Sampler([meter], tmp_path / "s.gz", rate_hz=10.0) as sampler:
+        start_s = time.monotonic() + 1.0
+        (reading,) = sampler.energy(start_s, start_s + 8.0)
+        assert sampler.rates()[0].requested_hz == pytest.approx(100.0, rel=1e-3)
+    assert reading.valid
+    assert reading.lost == 14
+    assert reading.coverage == pytest.approx(1 - 0.14 / 8.0, abs=1e-3)
