@@ -136,7 +136,9 @@ def test_a_drives_interval_power(tmp_path: Path, scale: int) -> None:
     with pytest.raises(OSError, match="No such device"):
         meter.read()
     meter.close()
-    meter.close()
+    with (tmp_path / "another").open("w") as another:
+        meter.close()
+        assert os.fstat(another.fileno()), "the number of the drive's descriptor is another's now"
 
 
 def test_a_drive_that_reports_no_power_is_refused(tmp_path: Path) -> None:
