@@ -86,6 +86,12 @@ def _difference(busy: Share, idle: Share) -> Share:
     for share, state in ((busy, "busy"), (idle, "idle")):
         if share.power_w is None:
             return Share(busy.part, None, None, None, None, f"{state}: {share.reason}")
+    if busy.part == "rest" and busy.reason != idle.reason:
+        reason = (
+            "the two rests do not hold the same parts: "
+            f"busy {busy.reason or 'none'}; idle {idle.reason or 'none'}"
+        )
+        return Share(busy.part, None, None, None, None, reason)
     if busy.meter != idle.meter or busy.kind != idle.kind:
         reason = f"busy by {busy.meter}, idle by {idle.meter}: two meters are not compared"
         return Share(busy.part, None, None, None, None, reason)

@@ -162,6 +162,14 @@ def test_above_idle_is_a_view() -> None:
     assert "two meters are not compared" in (above_idle(busy, other)[0].reason or "")
 
 
+def test_rests_of_different_parts_are_not_compared() -> None:
+    busy = breakdown([reading(200.0), reading(80.0, "package", meter="rapl")], 1000.0)
+    idle = breakdown([reading(150.0)], 1000.0)
+    rest = above_idle(busy, idle)[-1]
+    assert rest.power_w is None, "the idle rest has the idle package in it"
+    assert "do not hold the same parts" in (rest.reason or "")
+
+
 # --- two meters of one domain ------------------------------------------------------------------
 
 
