@@ -117,7 +117,7 @@ def with_remarks(readings: Sequence[EnergyReading]) -> list[EnergyReading]:
     """The readings, with a remark where another meter of the same domain contradicts one.
 
     Two meters contradict each other if they differ by more than both limits of error together.
-    Modelled readings contradict nobody.
+    Modelled readings contradict nobody, nor do those of devices: there may be several.
     """
     return [
         replace(reading, reasons=(*reading.reasons, *_contradictions(reading, readings)))
@@ -130,6 +130,8 @@ def _contradictions(reading: EnergyReading, readings: Sequence[EnergyReading]) -
     for other in readings:
         if other.meter == reading.meter or other.domain != reading.domain:
             continue
+        if reading.domain == "device":
+            continue  # one meter each for two drives, as a rule
         if "modelled" in (reading.kind, other.kind):
             continue
         if reading.power_w is None or other.power_w is None:

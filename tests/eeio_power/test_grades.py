@@ -170,6 +170,17 @@ def test_rests_of_different_parts_are_not_compared() -> None:
     assert "do not hold the same parts" in (rest.reason or "")
 
 
+def test_two_drives_are_two_parts_and_no_contradiction() -> None:
+    drives = [reading(power_w, "device", meter=f"nvme{k}", kind="device-reported", uncertainty=0.1)
+              for k, power_w in enumerate((5.0, 8.0))]  # fmt: skip
+    assert [found.reasons for found in with_remarks(drives)] == [(), ()]
+    found = shares(reading(100.0), *drives)
+    assert (found["device"].meter, found["device"].power_w) == ("nvme0", 5.0)
+    for part in ("device", "rest"):
+        assert "what nvme1 reads, if it is another device" in (found[part].reason or "")
+    assert found["rest"].power_w == pytest.approx(95.0)
+
+
 # --- two meters of one domain ------------------------------------------------------------------
 
 
