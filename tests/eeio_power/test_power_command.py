@@ -84,6 +84,26 @@ def test_a_command_out_of_time_is_ended_and_measured(eeio: Any, rapl: str) -> No
     assert "rapl        package" in done.stdout
 
 
+def test_a_command_out_of_time_has_failed_whatever_it_ends_with(eeio: Any, rapl: str) -> None:
+    done = eeio(
+        "power", "record", "--meter", rapl, "--timeout", "0.5", "--json", "--",
+        sys.executable, "-c",
+        "import signal, sys, time; signal.signal(15, lambda *_: sys.exit(0)); time.sleep(60)",
+    )  # fmt: skip
+    assert json.loads(done.stdout)["exit_code"] in (0, 143), "143 if it was ended before its trap"
+    assert done.returncode == 1
+    assert "ran out of time" in done.stderr, "the JSON has no field for it"
+
+
+def test_samples_that_were_not_kept_are_told_with_json_too(eeio: Any, rapl: str) -> None:
+    done = eeio(
+        "power", "record", "--meter", rapl, "--json", "--samples", "/dev/full", "--", "sleep", "0.3"
+    )
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["readings"][0]["valid"]
+    assert "/dev/full: samples are not written: No space left" in done.stderr
+
+
 def test_an_invalid_reading_is_null_with_the_reason_and_exit_code_3(
     eeio: Any, tmp_path: Path
 ) -> None:

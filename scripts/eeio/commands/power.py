@@ -37,7 +37,8 @@ _NOWHERE = Path(os.devnull)
 
 _RECORD_EXITS = """\
 exit codes: 0 the command ended with 0; 1 it did not (its own exit code is shown, and is in the
-JSON); 2 wrong usage, nothing ran; 3 it ended with 0, but a reading is invalid; 130 interrupted"""
+JSON), or ran out of time; 2 wrong usage, nothing ran; 3 it ended with 0, but a reading is invalid;
+130 interrupted"""
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -136,11 +137,16 @@ def record_command(arguments: argparse.Namespace) -> int:
         if arguments.profile:
             body["grades"] = [asdict(found) for found in grades]
         print(json.dumps(body, indent=1))
+        # What the JSON has no field for.
+        if recording.timed_out:
+            print(f"eeio: {words[0]} ran out of time and was ended", file=sys.stderr)
+        if recording.write_error:
+            print(f"eeio: {recording.write_error}", file=sys.stderr)
     else:
         _print_recording(recording, grades)
     if recording.interrupted:
         return EXIT_SIGNAL_BASE + 2
-    if recording.exit_code != 0:
+    if recording.exit_code != 0 or recording.timed_out:
         return EXIT_FAILED
     valid = all(reading.valid for reading in recording.readings)
     return EXIT_DONE if valid else EXIT_DONE_WITH_INVALID_RUNS
