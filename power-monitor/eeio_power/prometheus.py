@@ -116,6 +116,8 @@ def server(totals: Totals, address: str = "127.0.0.1", port: int = 9797) -> Thre
         return ThreadingHTTPServer((address, port), _handler(totals))
     except OSError as error:
         raise PowerError(f"{address}:{port}: {error.strerror}; choose another --port") from error
+    except OverflowError as error:
+        raise PowerError(f"{address}:{port}: {error}; choose another --port") from error
 
 
 def _handler(totals: Totals) -> type[BaseHTTPRequestHandler]:

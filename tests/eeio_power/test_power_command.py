@@ -360,6 +360,13 @@ def test_the_page_is_served_on_loopback_alone(tmp_path: Path) -> None:
             http.shutdown()
 
 
+def test_a_port_that_is_none_is_refused(eeio: Any, rapl: str) -> None:
+    done = eeio("power", "serve", "--meter", rapl, "--port", "99999")
+    assert done.returncode == 2
+    assert "127.0.0.1:99999" in done.stderr and "choose another --port" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_sampler_that_never_ends_keeps_a_bounded_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
