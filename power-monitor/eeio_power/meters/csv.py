@@ -391,9 +391,9 @@ def _open(spec: str, options: Mapping[str, str], clock_offset_s: Callable[[], fl
         quantity=quantity,
         accuracy_relative=ACCURACY if accuracy is None else accuracy,
         resolution=number_option(spec, options, "resolution") or 0.0,
-        max_power_w=number_option(spec, options, "max_w"),
+        max_power_w=number_option(spec, options, "max_w", above_zero=True),
     )
-    period_s = number_option(spec, options, "period_s") or _period_s(file, layout)
+    period_s = number_option(spec, options, "period_s", above_zero=True) or _period_s(file, layout)
     try:
         offset_s = float(options.get("offset_s", "0"))
     except ValueError:

@@ -108,7 +108,7 @@ def open_meter(
 ) -> PerfMeter:
     """Open the events. Raises PowerError if there is none, or they may not be read."""
     unit = Path(options["root"]) if "root" in options else root / UNIT
-    max_power_w = number_option(spec, options, "max_w") or rapl.MAX_POWER_W
+    max_power_w = number_option(spec, options, "max_w", above_zero=True) or rapl.MAX_POWER_W
     try:
         events, event_type = _events(unit, max_power_w)
     except (OSError, ValueError) as error:

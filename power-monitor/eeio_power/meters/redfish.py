@@ -82,7 +82,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> RedfishMete
     if url is None:
         raise PowerError(f"meter '{spec}': which BMC? Such as redfish:https://bmc.example,user=me")
     client = http_json.client(spec, options, url)
-    period_s = number_option(spec, options, "period_s") or NATIVE_PERIOD_S
+    period_s = number_option(spec, options, "period_s", above_zero=True) or NATIVE_PERIOD_S
     try:
         for chassis in _chassis(client, options.get("chassis")):
             for place, keys in _PLACES:

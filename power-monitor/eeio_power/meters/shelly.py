@@ -92,7 +92,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> ShellyMeter
         raise PowerError(f"meter '{spec}': which plug? Such as shelly:192.168.1.20")
     client = http_json.client(spec, options, host)
     switch = int(number_option(spec, options, "switch") or 0)
-    period_s = number_option(spec, options, "period_s") or NATIVE_PERIOD_S
+    period_s = number_option(spec, options, "period_s", above_zero=True) or NATIVE_PERIOD_S
     problem: PowerError | None = None
     for first_generation in (False, True):
         name = options.get("name", "shelly")

@@ -84,7 +84,8 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> TasmotaMete
         name=options.get("name", "tasmota"),
         client=http_json.client(spec, network, host),
         path=path,
-        native_period_s=number_option(spec, options, "period_s") or NATIVE_PERIOD_S,
+        native_period_s=number_option(spec, options, "period_s", above_zero=True)
+        or NATIVE_PERIOD_S,
     )
     try:
         meter.read()

@@ -292,7 +292,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> WattsUpMete
     port = options.get("port")
     if port is None:
         raise PowerError(f"meter '{spec}': which line? Such as wattsup:/dev/ttyUSB0")
-    max_w = number_option(spec, options, "max_w") or MAX_POWER_W
+    max_w = number_option(spec, options, "max_w", above_zero=True) or MAX_POWER_W
     try:
         return WattsUpMeter(spec, options.get("name", "wattsup"), port, max_w)
     except OSError as error:
