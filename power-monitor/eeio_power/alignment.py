@@ -28,7 +28,13 @@ MIN_CONTRAST = 0.3
 COARSE_S = 0.1
 FINE_S = 0.01
 
-_SPIN = "while True: pass"
+# PR_SET_PDEATHSIG, SIGKILL: a load that outlived us would be in everything measured afterwards.
+_SPIN = """\
+import ctypes, os
+ctypes.CDLL(None).prctl(1, 9)
+os.write(1, b".")
+while True: pass
+"""
 
 
 @dataclass(frozen=True)
@@ -145,7 +151,12 @@ def _workers(count: int) -> Iterator[list["subprocess.Popen[bytes]"]]:
     processes: list[subprocess.Popen[bytes]] = []
     try:
         for _ in range(count):
-            processes.append(subprocess.Popen([sys.executable, "-S", "-E", "-c", _SPIN]))
+            command = [sys.executable, "-S", "-E", "-c", _SPIN]
+            processes.append(subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0))
+        for process in processes:
+            assert process.stdout is not None
+            if not process.stdout.read(1):  # stopped before this it might never end
+                raise PowerError(f"{sys.executable} does not load the CPUs: it says why above")
         _send(processes, signal.SIGSTOP)
         yield processes
     finally:
@@ -154,6 +165,8 @@ def _workers(count: int) -> Iterator[list["subprocess.Popen[bytes]"]]:
         for process in processes:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(5.0)
+            if process.stdout is not None:
+                process.stdout.close()
 
 
 def _send(processes: Sequence["subprocess.Popen[bytes]"], signum: int) -> None:

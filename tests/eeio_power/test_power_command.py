@@ -263,6 +263,39 @@ def test_pulses_load_the_machine_and_end(monkeypatch: pytest.MonkeyPatch) -> Non
     assert after.children_user > before.children_user, "the workers worked, and were waited for"
 
 
+def test_the_load_ends_with_a_calibration_that_is_killed() -> None:
+    code = (
+        "import os, threading\n"
+        "from eeio_power import alignment\n"
+        "with alignment._workers(2) as processes:\n"
+        "    print(*(p.pid for p in processes), flush=True)\n"
+        "    threading.Event().wait()\n"
+    )
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    try:
+        assert child.stdout is not None
+        workers = [Path(f"/proc/{pid}") for pid in child.stdout.readline().split()]
+        assert len(workers) == 2 and all(worker.exists() for worker in workers)
+    finally:
+        child.kill()
+        child.wait()
+    deadline_s = time.monotonic() + PATIENCE_S
+    while any(map(alive, workers)) and time.monotonic() < deadline_s:
+        threading.Event().wait(0.01)
+    left = [worker for worker in workers if alive(worker)]
+    for worker in left:
+        os.kill(int(worker.name), signal.SIGKILL)
+    assert left == []
+
+
+def alive(process: Path) -> bool:
+    try:
+        # Where nobody reaps orphans a dead one stays as a zombie.
+        return (process / "stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except OSError:
+        return False
+
+
 def test_calibrate_from_saved_pulses(eeio: Any, tmp_path: Path) -> None:
     pulses = pulses_from(time.time() - 200.0)
     (tmp_path / "pulses.json").write_text(
