@@ -168,6 +168,30 @@ def test_ctrl_c_ends_the_command_and_keeps_the_measurement(rapl: str) -> None:
     assert json.loads(output)["readings"][0]["valid"]
 
 
+def test_sigterm_ends_the_command_too(rapl: str, tmp_path: Path) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-m", "eeio", "power", "record", "--meter", rapl, "--",
+         sys.executable, "-c", "import os, time; print(os.getpid(), flush=True); time.sleep(60)"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )  # fmt: skip
+    try:
+        assert child.stdout is not None
+        command = Path("/proc") / child.stdout.readline().strip()
+        assert alive(command)
+        child.terminate()
+        # Not until its output ends: the command may hold that.
+        child.wait(PATIENCE_S)
+    finally:
+        child.kill()
+    left = alive(command)
+    if left:
+        os.kill(int(command.name), signal.SIGKILL)
+    assert not left, "nobody measures it any more"
+    assert child.returncode == 143
+    assert not list(tmp_path.glob("eeio-*"))
+
+
 def test_recording_needs_no_shell(tmp_path: Path) -> None:
     meter = ScriptedMeter([COUNTER], lambda: [100.0 * time.monotonic()])
     marker = tmp_path / "made"
