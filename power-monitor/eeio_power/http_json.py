@@ -171,4 +171,7 @@ def number_at(answer: Any, *keys: str | int) -> float | None:
     # A bool is an int to Python; JSON's NaN and Infinity are no measurements.
     if isinstance(answer, bool) or not isinstance(answer, int | float):
         return None
-    return float(answer) if abs(answer) < float("inf") else None
+    try:
+        return float(answer) if abs(answer) < float("inf") else None
+    except OverflowError:  # a whole number of hundreds of digits
+        return None

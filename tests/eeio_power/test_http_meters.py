@@ -65,7 +65,7 @@ def test_shelly_records_its_counter_without_adding_it() -> None:
 
 
 @pytest.mark.parametrize(("name", "paths"), CASES)
-@pytest.mark.parametrize("power", [None, "87", True, [], {}])
+@pytest.mark.parametrize("power", [None, "87", True, [], {}, 10**400, [87.5, None], [None, 87.5]])
 def test_what_is_no_number_is_never_zero(name: str, paths: Any, power: Any) -> None:
     value = [87.5]
     with FakeHttp(paths(lambda: value[0])) as fake:
@@ -76,6 +76,31 @@ def test_what_is_no_number_is_never_zero(name: str, paths: Any, power: Any) -> N
         value[0] = 90
         assert meter.read()[0] == 90.0
         meter.close()
+
+
+def test_a_plugs_channels_are_added_up() -> None:
+    with FakeHttp(doubles.tasmota(watts([87.5, 2]))) as fake:
+        meter = opened("tasmota", fake)
+        assert meter.read() == [89.5]
+        meter.close()
+
+
+def test_a_reading_that_the_plug_calls_invalid_is_none() -> None:
+    answers = doubles.shelly_first_generation(watts())
+    with FakeHttp(answers) as fake:
+        meter = opened("shelly", fake)
+        fake.answers["/status"] = {"meters": [{"power": 87.5, "is_valid": False}]}
+        with pytest.raises(PowerError, match="own check of the meter failed"):
+            meter.read()
+        meter.close()
+
+
+def test_a_named_chassis_that_gives_nothing_says_why() -> None:
+    with (
+        FakeHttp(doubles.redfish(watts()), authorization="Basic other") as fake,
+        pytest.raises(PowerError, match=r"HTTP 401 .*check user= and the password"),
+    ):
+        opened("redfish", fake, ",chassis=Self")
 
 
 @pytest.mark.parametrize(("name", "paths"), CASES)
