@@ -11,17 +11,20 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from eeio.commands.power import _print_breakdown
 from eeio_power.alignment import Pulse, find_offset, make_pulses, pulse_lengths_s
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, meter_names
 from eeio_power.prometheus import GIVE_UP_S, Totals, server
-from eeio_power.recording import READING_FIELDS, record
+from eeio_power.reading import EnergyReading
+from eeio_power.recording import READING_FIELDS, Recording, record
 from eeio_power.sampler import Sampler
 from eeio_power.samples import load
 from eeio_power.simulators import FakeRapl, ScriptedMeter
@@ -147,6 +150,20 @@ def test_idle_against_busy_and_a_profile(eeio: Any, rapl: str) -> None:
     assert "above idle" in done.stdout
     assert "WARN lab: rapl package" in done.stdout
     assert "a window of 0.4 s; lab: 6 s" in done.stdout
+
+
+def test_what_is_missing_above_idle_has_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    busy = EnergyReading(
+        "system", "plug", "measured", 100.0, 1000.0, 10.0, 1.0, 1.0, 10, 0, True, ()
+    )
+    idle = replace(
+        busy, power_w=None, energy_j=None, uncertainty_j=None, valid=False, reasons=("asleep",)
+    )
+    _print_breakdown(Recording(10.0, 0, False, False, (busy,), (idle,), 10.0, (), (), None))
+    lines = capsys.readouterr().out.splitlines()
+    row = next(k for k, line in enumerate(lines) if line.startswith("system"))
+    assert lines[row].split() == ["system", "-", "100.00", "±", "1.00", "-"]
+    assert lines[row + 1].split() == ["idle:", "asleep"]
 
 
 def test_ctrl_c_ends_the_command_and_keeps_the_measurement(rapl: str) -> None:
