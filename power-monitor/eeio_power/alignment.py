@@ -103,15 +103,27 @@ def find_offset(
     contrast_w = energy.contrast_w(pulses, best_s)
     ordered = sorted(power_w)
     spread_w = ordered[int(0.95 * (len(ordered) - 1))] - ordered[int(0.05 * (len(ordered) - 1))]
-    if contrast_w <= 0.0 or contrast_w < MIN_CONTRAST * spread_w:
+    gaps_s = sorted(b - a for a, b in pairwise(times_s))
+    period_s = gaps_s[len(gaps_s) // 2]
+    # A log is held on beyond its ends, and a part of the pulses fits elsewhere as well.
+    covered = (
+        times_s[0] - period_s <= pulses[0].start_s + best_s
+        and pulses[-1].end_s + best_s <= times_s[-1] + period_s
+    )
+    # One pulse of all fits many places; both halves of them fit one.
+    halves = (pulses[: len(pulses) // 2], pulses[len(pulses) // 2 :])
+    even = len(pulses) < 4 or all(
+        energy.contrast_w(half, best_s) >= contrast_w / 2.0 for half in halves
+    )
+    seen = contrast_w > 0.0 and contrast_w >= MIN_CONTRAST * spread_w
+    if not (covered and even and seen):
         raise PowerError(
             f"the load pulses are not to be seen in the log within {search_s:g} s; does it cover "
             "them, is its time zone right, and does it measure this machine? (--search)"
         )
-    gaps = sorted(b - a for a, b in pairwise(times_s))
     # Within one of the log's periods nobody knows where an edge was; the pulses' 2 n edges fall
     # at different places in theirs, but a limit of error does not shrink with that.
-    return Offset(best_s, max(FINE_S, gaps[len(gaps) // 2] / 2.0), contrast_w)
+    return Offset(best_s, max(FINE_S, period_s / 2.0), contrast_w)
 
 
 class _Energy:

@@ -10,6 +10,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -291,6 +292,25 @@ def test_pulses_that_are_not_in_the_log_are_told() -> None:
         find_offset(times_s, power_w, pulses)
     with pytest.raises(PowerError, match="three readings"):
         find_offset([1.0], [1.0], pulses)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.2, 0.4, 0.8])
+@pytest.mark.parametrize("from_the_end", [False, True])
+@pytest.mark.parametrize("ahead_s", [-20.0, 0.0, 13.7])
+def test_a_log_of_some_of_the_pulses_gives_no_offset(
+    share: float, from_the_end: bool, ahead_s: float
+) -> None:
+    pulses = pulses_from(1000.0)
+    times_s, values = log_of(pulses, 1.0, ahead_s)
+    length_s = pulses[-1].end_s - pulses[0].start_s
+    if from_the_end:
+        first = bisect_left(times_s, pulses[-1].end_s + ahead_s - share * length_s)
+        times_s, values = times_s[first:], values[first:]
+    else:
+        last = bisect_left(times_s, pulses[0].start_s + ahead_s + share * length_s)
+        times_s, values = times_s[:last], values[:last]
+    with pytest.raises(PowerError, match="does it cover"):
+        find_offset(times_s, values, pulses)
 
 
 def test_pulses_load_the_machine_and_end(monkeypatch: pytest.MonkeyPatch) -> None:
