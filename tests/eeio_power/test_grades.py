@@ -83,7 +83,14 @@ def test_windows_meters_and_settling_are_judged() -> None:
 
 @pytest.mark.parametrize(
     ("power_w", "resolution_w", "verdict"),
-    [(5, 0.01, "PASS"), (5, 0.1, "WARN"), (50, 0.1, "PASS"), (50, 1.0, "WARN"), (500, 1.0, "PASS")],
+    [
+        (5, 0.01, "PASS"),
+        (5, 0.1, "WARN"),
+        (50, 0.1, "PASS"),
+        (50, 1.0, "WARN"),
+        (500, 1.0, "PASS"),
+        (500, 0.0, "WARN"),
+    ],
 )
 def test_emerald_wants_finer_steps_for_less_power(
     power_w: float, resolution_w: float, verdict: str
