@@ -224,9 +224,7 @@ def _kind_word(reading: EnergyReading) -> str:
 
 
 def _add_watch(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = actions.add_parser(
-        "watch", help="live view", description="Shows power until Ctrl-C, and then the energy."
-    )
+    parser = actions.add_parser("watch", help="live view", description="Shows power until Ctrl-C.")
     _add_meters(parser)
     parser.add_argument("--interval", type=_seconds, default=1.0, metavar="S", help="(default: 1)")
     parser.add_argument("--count", type=int, metavar="N", help="end after N lines a meter")
