@@ -142,6 +142,7 @@ def test_logs_that_do_not_fit_say_what_and_where(
         ("csv:x.csv,map=time:T", "name power, or voltage and current"),
         ("csv:x.csv,map=time:T+voltage_v:V", "name power, or voltage and current"),
         ("csv:x.csv,map=time:T+energy_j:A+energy_j:B", "named twice"),
+        ("csv:x.csv,map=time:T+energy_kwh:E", "say the counter's step, J, as resolution="),
         ("csv:x.csv,map=seconds:T+power_w:W", "say when second 0 was"),
         ("csv:x.csv,map=time:T+power_w:W,tz=Mars/Olympus", "no such zone"),
         ("csv:x.csv,map=time:T+power_w:W,delimiter=slash", "it is one of semicolon"),
@@ -275,3 +276,18 @@ def test_a_log_faster_than_the_sampler_is_judged_by_its_own_period(tmp_path: Pat
     assert reading.valid
     assert reading.lost == 14
     assert reading.coverage == pytest.approx(1 - 0.14 / 8.0, abs=1e-3)
+
+
+def test_the_step_of_a_counter_read_by_hand_is_in_the_limit_of_error(tmp_path: Path) -> None:
+    path, now_s = tmp_path / "log.csv", time.time()
+    # 100 W on a display of 0.01 kWh, read once a minute.
+    rows = [(now_s + 60 * (k - 1), 500.5 + 60 * k * 100 / 36e3) for k in range(60)]
+    path.write_text("Time,kWh\n" + "".join(f"{t},{int(e) / 100}\n" for t, e in rows))
+    spec = f"csv:{path},map=time:Time+energy_kwh:kWh"
+    (meter,) = open_meters([f"{spec},resolution=36000"])
+    with Sampler([meter], tmp_path / "s.gz") as sampler:
+        start_s = time.monotonic()
+        for begin_s in (0, 300, 600, 900):
+            (reading,) = sampler.energy(start_s + begin_s, start_s + begin_s + 1200)
+            assert reading.energy_j is not None and reading.uncertainty_j is not None
+            assert abs(reading.energy_j - 120e3) <= reading.uncertainty_j

@@ -48,7 +48,7 @@ OPTIONS = {
     "encoding": "such as utf-8 or cp1252",
     "domain": f"{', '.join(DOMAINS)} (default system)",
     "accuracy": "limit of error as a share of the value (default 0.05)",
-    "resolution": "step of the values, W or J (default 0)",
+    "resolution": "step of the values, W (default 0) or J (a counter's must be given)",
     "max_w": "highest power that can be true, W",
     "period_s": "time between readings, s (default: what the log shows when it is opened, else 1)",
 }
@@ -385,6 +385,11 @@ def _open(spec: str, options: Mapping[str, str], clock_offset_s: Callable[[], fl
         raise PowerError(f"domain={options['domain']}: it is one of {', '.join(DOMAINS)}")
     accuracy = number_option(spec, options, "accuracy")
     quantity = quantity_of(layout.columns)
+    if quantity == "energy_j" and "resolution" not in options:
+        # Often more than all other limits of error: 0.01 kWh are six minutes of 100 W.
+        raise PowerError(
+            "say the counter's step, J, as resolution=, such as 36000 for a display of 0.01 kWh"
+        )
     channel = Channel(
         name=f"csv:{file.name}",
         domain=domain,
