@@ -195,9 +195,11 @@ def test_perf_opens_each_packages_counters_on_its_cpu(tmp_path: Path) -> None:
     assert [c.domain for c in meter.channels] == ["package", "dram"] * 2
     counters.count(12.5)
     assert meter.read() == [12.5] * 4
-    meter.close()
     for end in counters.ends:
         os.close(end)
+    with pytest.raises(OSError, match="perf:package-0 has no count"):
+        meter.read()  # how the kernel tells an event in error; it is not 0 J
+    meter.close()
 
 
 def test_perf_without_the_unit_or_the_right(tmp_path: Path) -> None:
