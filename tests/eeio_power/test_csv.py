@@ -223,6 +223,19 @@ def test_a_log_that_comes_later_is_read_at_the_end(tmp_path: Path) -> None:
     assert after.power_w == pytest.approx(42.0)
 
 
+@pytest.mark.parametrize("begun", ["", "Time,Watts\n", "Model,DSO\nTime,Watts\n"])
+def test_a_log_that_has_only_begun_may_be_opened(tmp_path: Path, begun: str) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(begun)
+    (meter,) = open_meters([f"csv:{path},map=time:Time+power_w:Watts"])
+    assert meter.native_period_s == 1.0
+    with Sampler([meter], tmp_path / "s.gz") as sampler:
+        start_s = time.monotonic()
+        write_log(path, time.time() - 5, 30, 42.0)
+        (reading,) = sampler.energy(start_s, start_s + 5.0)
+    assert reading.power_w == pytest.approx(42.0)
+
+
 def test_a_wrong_zone_shows_in_the_reading(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     write_log(path, time.time() - 5, 60, 42.0, shift_s=3600.0)

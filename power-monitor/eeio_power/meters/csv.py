@@ -95,6 +95,10 @@ _COMMA_NUMBER = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 _HEADER_UNIT = re.compile(r"[(\[/]\s*([mk]?(?:wh|w|v|a|j))\s*[)\]]?\s*$", re.I)
 
 
+class NoReadingError(PowerError):
+    """The log has been begun and holds no reading yet."""
+
+
 @dataclass(frozen=True)
 class Layout:
     """How to read a log; None where it is found out from the log itself."""
@@ -183,7 +187,7 @@ def parse_log(data: bytes, layout: Layout) -> Log:
         if line.strip()
     ]
     if not rows:
-        raise PowerError("the log holds no reading yet")
+        raise NoReadingError("the log holds no reading yet")
     if any(not column.startswith("#") for _, column in layout.columns):
         _check_width(_split(lines[header - 1], delimiter), rows)
     decimal_comma = layout.decimal_comma
@@ -458,12 +462,17 @@ def _period_s(file: Path, layout: Layout) -> float:
     if not file.exists():
         return NATIVE_PERIOD_S
     try:
-        times_s = parse_log(file.read_bytes(), layout).times_s
+        data = file.read_bytes()
+        times_s = parse_log(data, layout).times_s if data.strip() else []
+    except NoReadingError:
+        return NATIVE_PERIOD_S
     except OSError as error:
         raise PowerError(f"{file}: {error.strerror}") from error
     except PowerError as error:
         raise PowerError(f"{file}: {error}") from error
-    return statistics.median(b - a for a, b in pairwise(times_s)) if len(times_s) > 2 else 1.0
+    if len(times_s) < 3:
+        return NATIVE_PERIOD_S
+    return statistics.median(b - a for a, b in pairwise(times_s))
 
 
 def _split(line: str, delimiter: str) -> list[str]:
