@@ -28,7 +28,13 @@ MIN_CONTRAST = 0.3
 COARSE_S = 0.1
 FINE_S = 0.01
 
-_SPIN = "while True: pass"
+# PR_SET_PDEATHSIG, SIGKILL: a load that outlived us would be in everything measured afterwards.
+_SPIN = """\
+import ctypes, os
+ctypes.CDLL(None).prctl(1, 9)
+os.write(1, b".")
+while True: pass
+"""
 
 
 @dataclass(frozen=True)
@@ -97,15 +103,27 @@ def find_offset(
     contrast_w = energy.contrast_w(pulses, best_s)
     ordered = sorted(power_w)
     spread_w = ordered[int(0.95 * (len(ordered) - 1))] - ordered[int(0.05 * (len(ordered) - 1))]
-    if contrast_w <= 0.0 or contrast_w < MIN_CONTRAST * spread_w:
+    gaps_s = sorted(b - a for a, b in pairwise(times_s))
+    period_s = gaps_s[len(gaps_s) // 2]
+    # A log is held on beyond its ends, and a part of the pulses fits elsewhere as well.
+    covered = (
+        times_s[0] - period_s <= pulses[0].start_s + best_s
+        and pulses[-1].end_s + best_s <= times_s[-1] + period_s
+    )
+    # One pulse of all fits many places; both halves of them fit one.
+    halves = (pulses[: len(pulses) // 2], pulses[len(pulses) // 2 :])
+    even = len(pulses) < 4 or all(
+        energy.contrast_w(half, best_s) >= contrast_w / 2.0 for half in halves
+    )
+    seen = contrast_w > 0.0 and contrast_w >= MIN_CONTRAST * spread_w
+    if not (covered and even and seen):
         raise PowerError(
             f"the load pulses are not to be seen in the log within {search_s:g} s; does it cover "
             "them, is its time zone right, and does it measure this machine? (--search)"
         )
-    gaps = sorted(b - a for a, b in pairwise(times_s))
     # Within one of the log's periods nobody knows where an edge was; the pulses' 2 n edges fall
     # at different places in theirs, but a limit of error does not shrink with that.
-    return Offset(best_s, max(FINE_S, gaps[len(gaps) // 2] / 2.0), contrast_w)
+    return Offset(best_s, max(FINE_S, period_s / 2.0), contrast_w)
 
 
 class _Energy:
@@ -145,7 +163,12 @@ def _workers(count: int) -> Iterator[list["subprocess.Popen[bytes]"]]:
     processes: list[subprocess.Popen[bytes]] = []
     try:
         for _ in range(count):
-            processes.append(subprocess.Popen([sys.executable, "-S", "-E", "-c", _SPIN]))
+            command = [sys.executable, "-S", "-E", "-c", _SPIN]
+            processes.append(subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0))
+        for process in processes:
+            assert process.stdout is not None
+            if not process.stdout.read(1):  # stopped before this it might never end
+                raise PowerError(f"{sys.executable} does not load the CPUs: it says why above")
         _send(processes, signal.SIGSTOP)
         yield processes
     finally:
@@ -154,6 +177,8 @@ def _workers(count: int) -> Iterator[list["subprocess.Popen[bytes]"]]:
         for process in processes:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(5.0)
+            if process.stdout is not None:
+                process.stdout.close()
 
 
 def _send(processes: Sequence["subprocess.Popen[bytes]"], signum: int) -> None:

@@ -40,7 +40,8 @@ def breakdown(readings: Sequence[EnergyReading], window_s: float) -> tuple[Share
     """One share a part, in the order of `ALL`, from the readings of one window of `window_s`.
 
     Where several meters read one domain, the better kind and then the smaller limit of error wins;
-    modelled values are never subtracted from measured ones.
+    modelled values are never subtracted from measured ones. Several meters of devices may be on
+    several devices: one of them wins too, and the share says so.
     """
     shares = {domain: _share(domain, readings, window_s) for domain in ("system", *PARTS)}
     return (*shares.values(), _rest(shares["system"], [shares[part] for part in PARTS]))
@@ -59,7 +60,9 @@ def _share(domain: Domain, readings: Sequence[EnergyReading], window_s: float) -
         return Share(domain, None, None, None, None, reason)
     best = min(valid, key=lambda r: (_WORST_LAST.index(r.kind), r.uncertainty_j or 0.0))
     uncertainty_w = (best.uncertainty_j or 0.0) / window_s
-    return Share(domain, best.power_w, uncertainty_w, best.kind, best.meter)
+    others = [r.meter for r in valid if domain == "device" and r.meter != best.meter]
+    remark = f"without what {', '.join(others)} reads, if it is another device" if others else None
+    return Share(domain, best.power_w, uncertainty_w, best.kind, best.meter, remark)
 
 
 def _rest(system: Share, parts: Sequence[Share]) -> Share:
@@ -78,14 +81,21 @@ def _rest(system: Share, parts: Sequence[Share]) -> Share:
         )  # fmt: skip
     kinds = [system.kind, *(p.kind for p in known)]
     kind: Kind = "device-reported" if "device-reported" in kinds else "measured"
-    reason = f"holds {', '.join(unknown)} too: not measured" if unknown else None
-    return Share("rest", power_w, uncertainty_w, kind, None, reason)
+    reasons = [f"holds {', '.join(unknown)} too: not measured"] if unknown else []
+    reasons += [f"{p.part} {p.reason}" for p in known if p.reason]
+    return Share("rest", power_w, uncertainty_w, kind, None, "; ".join(reasons) or None)
 
 
 def _difference(busy: Share, idle: Share) -> Share:
     for share, state in ((busy, "busy"), (idle, "idle")):
         if share.power_w is None:
             return Share(busy.part, None, None, None, None, f"{state}: {share.reason}")
+    if busy.part == "rest" and busy.reason != idle.reason:
+        reason = (
+            "the two rests do not hold the same parts: "
+            f"busy {busy.reason or 'none'}; idle {idle.reason or 'none'}"
+        )
+        return Share(busy.part, None, None, None, None, reason)
     if busy.meter != idle.meter or busy.kind != idle.kind:
         reason = f"busy by {busy.meter}, idle by {idle.meter}: two meters are not compared"
         return Share(busy.part, None, None, None, None, reason)

@@ -156,7 +156,8 @@ def channel_energy(
             channel,
             0,
             f"{channel.name}: no reading in the window of {end_s - start_s:.3f} s{failed}",
-            lost=high - low,
+            # A read that waits for a silent meter fails once for several readings.
+            lost=max(high - low, int((end_s - start_s) / period_s)),
         )
     readings = _readings_around(times_s, values, start_s, end_s)
     stretches, broken = _stretches(channel, *readings, native_period_s, start_s, end_s)
@@ -177,7 +178,7 @@ def channel_energy(
     reasons = (
         *broken,
         *_gap_reasons(channel, stretches, late, period_s, start_s, end_s),
-        *_still_reasons(channel, energy_j, native_period_s, window_s),
+        *_still_reasons(channel, energy_j, native_period_s, stretches, touching),
     )
     if channel.quantity == "energy_j":
         quantisation_j, gaps_j = channel.resolution, 0.0
@@ -404,14 +405,21 @@ def _gap_reasons(
 
 
 def _still_reasons(
-    channel: Channel, energy_j: float, native_period_s: float, window_s: float
+    channel: Channel,
+    energy_j: float,
+    native_period_s: float,
+    stretches: _Stretches,
+    touching: range,
 ) -> list[str]:
     if energy_j != 0.0:
         return []
     if channel.quantity == "power_w":
         return [f"{channel.name}: every reading is 0 W: the sensor does not measure"]
-    shows_w = channel.resolution / window_s
-    if window_s > STILL_PERIODS * native_period_s and shows_w < STILL_POWER_W:
+    # The readings around a short window show what the window itself is too short for.
+    watched_s = math.fsum(stretches.length_s(k) for k in touching if k in stretches.inner)
+    if watched_s <= STILL_PERIODS * native_period_s:
+        return []
+    if channel.resolution / watched_s < STILL_POWER_W:
         return [f"{channel.name}: the counter stands still: it does not measure"]
     return []
 

@@ -191,6 +191,8 @@ def _emerald_resolution(reading: EnergyReading, info: MeterInfo) -> list[str]:
         for channel in info.channels
         if channel.domain == reading.domain and channel.quantity == "power_w"
     ]
+    if 0.0 in steps_w:  # a log whose spec does not tell it
+        return ["the meter's resolution is not known; emerald wants one: give resolution="]
     worst_w = max(steps_w, default=0.0)
     if worst_w > wanted_w:
         return [f"resolution {worst_w:g} W at {reading.power_w:.0f} W; emerald: {wanted_w:g} W"]

@@ -56,12 +56,13 @@ class Totals:
         self._energy_j.setdefault(key, 0.0)
         self._unseen_s.setdefault(key, 0.0)
         self._since_s.setdefault(key, start_s)
+        # The power of an earlier page is not this one's.
+        self._power_w.pop(key, None)
         if reading.energy_j is not None and reading.power_w is not None:
             self._energy_j[key] += reading.energy_j
             self._power_w[key] = reading.power_w
             self._since_s[key] = now_s
         elif now_s - start_s > GIVE_UP_S:
-            self._power_w.pop(key, None)
             self._unseen_s[key] += now_s - start_s
             self._since_s[key] = now_s
 
@@ -116,6 +117,8 @@ def server(totals: Totals, address: str = "127.0.0.1", port: int = 9797) -> Thre
         return ThreadingHTTPServer((address, port), _handler(totals))
     except OSError as error:
         raise PowerError(f"{address}:{port}: {error.strerror}; choose another --port") from error
+    except OverflowError as error:
+        raise PowerError(f"{address}:{port}: {error}; choose another --port") from error
 
 
 def _handler(totals: Totals) -> type[BaseHTTPRequestHandler]:

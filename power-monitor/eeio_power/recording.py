@@ -67,7 +67,12 @@ def record(
             process = subprocess.Popen(list(command), stdout=stdout)
         except OSError as error:
             raise PowerError(f"{command[0]}: {error.strerror}; nothing was measured") from error
-        timed_out, interrupted = _wait(process, timeout_s)
+        try:
+            timed_out, interrupted = _wait(process, timeout_s)
+        except BaseException:
+            # Nobody measures it any more, and what is measured next must not have it beside it.
+            _end(process)
+            raise
         end_s = time.monotonic()
         readings = tuple(sampler.energy(start_s, end_s))
         idle = tuple(sampler.energy(idle_start_s, start_s)) if idle_s > 0.0 else ()
@@ -123,6 +128,11 @@ def _wait(process: "subprocess.Popen[Any]", timeout_s: float | None) -> tuple[bo
         except KeyboardInterrupt:
             # The terminal has told the command too: its end is the end of the measurement.
             interrupted = True
+    _end(process)
+    return True, interrupted
+
+
+def _end(process: "subprocess.Popen[Any]") -> None:
     process.terminate()
     with suppress(subprocess.TimeoutExpired):
         process.wait(GRACE_S)
@@ -130,7 +140,6 @@ def _wait(process: "subprocess.Popen[Any]", timeout_s: float | None) -> tuple[bo
         with suppress(ProcessLookupError):
             os.kill(process.pid, signal.SIGKILL)
         process.wait()
-    return True, interrupted
 
 
 def _has_ended(pid: int, deadline_s: float | None) -> bool:

@@ -22,7 +22,7 @@ from typing import Any
 
 from eeio_power.energy import meter_energy
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Meter
+from eeio_power.meters import Channel, LoggedMeter, Meter
 from eeio_power.reading import EnergyReading, Kind
 
 SCHEMA_VERSION = 1
@@ -117,7 +117,7 @@ def with_remarks(readings: Sequence[EnergyReading]) -> list[EnergyReading]:
     """The readings, with a remark where another meter of the same domain contradicts one.
 
     Two meters contradict each other if they differ by more than both limits of error together.
-    Modelled readings contradict nobody.
+    Modelled readings contradict nobody, nor do those of devices: there may be several.
     """
     return [
         replace(reading, reasons=(*reading.reasons, *_contradictions(reading, readings)))
@@ -130,6 +130,8 @@ def _contradictions(reading: EnergyReading, readings: Sequence[EnergyReading]) -
     for other in readings:
         if other.meter == reading.meter or other.domain != reading.domain:
             continue
+        if reading.domain == "device":
+            continue  # one meter each for two drives, as a rule
         if "modelled" in (reading.kind, other.kind):
             continue
         if reading.power_w is None or other.power_w is None:
@@ -145,12 +147,14 @@ def _contradictions(reading: EnergyReading, readings: Sequence[EnergyReading]) -
 
 def meter_info(meter: Meter, rate_hz: float) -> MeterInfo:
     """The meter's description, sampled at `rate_hz` or as fast as it goes."""
+    # Nobody slows down a log or a meter that pushes: what is missing, is missing from its own beat.
+    own_pace = isinstance(meter, LoggedMeter) or bool(getattr(meter, "paces_itself", False))
     return MeterInfo(
         name=meter.name,
         spec=meter.spec,
         kind=meter.kind,
         native_period_s=meter.native_period_s,
-        period_s=max(1.0 / rate_hz, meter.native_period_s),
+        period_s=meter.native_period_s if own_pace else max(1.0 / rate_hz, meter.native_period_s),
         channels=tuple(meter.channels),
     )
 

@@ -93,6 +93,10 @@ def test_a_coarse_clock_gives_the_mean_of_each_second() -> None:
         b"Time,Watts\n1769860800,100\n1769860800,200\n1769860800,300\n1769860801,100\n", layout()
     )
     assert log.values == [200.0, 100.0]
+    log = parse_log(
+        b"Time,Watts\n1769860800,OL\n1769860800,10\n1769860800,20\n1769860801,5\n", layout()
+    )
+    assert log.values == [15.0, 5.0], "a missing value weighs nothing"
 
 
 def test_a_last_line_that_is_being_written_is_left_out() -> None:
@@ -113,6 +117,9 @@ def test_a_last_line_that_is_being_written_is_left_out() -> None:
         (b"Time,Watts\n31/01/2026 12:00:00,1\n", {"tz": "utc"}, "line 2: '31/01/2026 12:00:00' is"),
         (b"Time,Watts\n12.5,1\n", {}, "map it as seconds:, with start="),
         (b"Time,Watts\n1769860801,1\n1769860800,1\n", {}, "line 3: the log's clock runs backwards"),
+        (b"Time,Watts\n1769860800,120,5\n", {}, "line 2: 3 cells under a header of 2"),
+        (b"t,Watts\nnan,1\n", {"map": "seconds:t+power_w:Watts", "start": "2026-01-31T12:00:00Z"},
+         "line 2: 'nan' is no time"),
         (b"Time,Watts\n\xe9\n", {"encoding": "utf-8"}, "is not in utf-8"),
         (b"", {}, "no line has the columns"),
         (b"Time,Watts\n", {}, "no reading yet"),
@@ -135,12 +142,14 @@ def test_logs_that_do_not_fit_say_what_and_where(
         ("csv:x.csv,map=time:T", "name power, or voltage and current"),
         ("csv:x.csv,map=time:T+voltage_v:V", "name power, or voltage and current"),
         ("csv:x.csv,map=time:T+energy_j:A+energy_j:B", "named twice"),
+        ("csv:x.csv,map=time:T+energy_kwh:E", "say the counter's step, J, as resolution="),
         ("csv:x.csv,map=seconds:T+power_w:W", "say when second 0 was"),
         ("csv:x.csv,map=time:T+power_w:W,tz=Mars/Olympus", "no such zone"),
         ("csv:x.csv,map=time:T+power_w:W,delimiter=slash", "it is one of semicolon"),
         ("csv:x.csv,map=time:T+power_w:W,decimal=dot", "it is point or comma"),
         ("csv:x.csv,map=time:T+power_w:W,domain=room", "it is one of system"),
         ("csv:x.csv,map=time:T+power_w:W,offset_s=soon", "is no number"),
+        ("csv:x.csv,map=time:T+power_w:W,offset_s=nan", "is no number"),
     ],
 )
 def test_options_that_do_not_fit(spec: str, words: str) -> None:
@@ -214,6 +223,19 @@ def test_a_log_that_comes_later_is_read_at_the_end(tmp_path: Path) -> None:
     assert after.power_w == pytest.approx(42.0)
 
 
+@pytest.mark.parametrize("begun", ["", "Time,Watts\n", "Model,DSO\nTime,Watts\n"])
+def test_a_log_that_has_only_begun_may_be_opened(tmp_path: Path, begun: str) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(begun)
+    (meter,) = open_meters([f"csv:{path},map=time:Time+power_w:Watts"])
+    assert meter.native_period_s == 1.0
+    with Sampler([meter], tmp_path / "s.gz") as sampler:
+        start_s = time.monotonic()
+        write_log(path, time.time() - 5, 30, 42.0)
+        (reading,) = sampler.energy(start_s, start_s + 5.0)
+    assert reading.power_w == pytest.approx(42.0)
+
+
 def test_a_wrong_zone_shows_in_the_reading(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     write_log(path, time.time() - 5, 60, 42.0, shift_s=3600.0)
@@ -252,3 +274,33 @@ def test_absurd_values_of_a_log_are_left_out(tmp_path: Path) -> None:
         assert "-500 W is negative" in (sampler.rates()[0].last_error or "")
     assert reading.power_w == pytest.approx(42.0)
     assert reading.lost == 1
+
+
+def test_a_log_faster_than_the_sampler_is_judged_by_its_own_period(tmp_path: Path) -> None:
+    path, now_s = tmp_path / "log.csv", time.time()
+    # 100 readings a second; 14 are missing.
+    rows = [(now_s + k / 100, 42.0) for k in range(1000) if not 500 < k <= 514]
+    path.write_text("Time,Watts\n" + "".join(f"{t:.6f},{w}\n" for t, w in rows))
+    (meter,) = open_meters([f"csv:{path},map=time:Time+power_w:Watts"])
+    with Sampler([meter], tmp_path / "s.gz", rate_hz=10.0) as sampler:
+        start_s = time.monotonic() + 1.0
+        (reading,) = sampler.energy(start_s, start_s + 8.0)
+        assert sampler.rates()[0].requested_hz == pytest.approx(100.0, rel=1e-3)
+    assert reading.valid
+    assert reading.lost == 14
+    assert reading.coverage == pytest.approx(1 - 0.14 / 8.0, abs=1e-3)
+
+
+def test_the_step_of_a_counter_read_by_hand_is_in_the_limit_of_error(tmp_path: Path) -> None:
+    path, now_s = tmp_path / "log.csv", time.time()
+    # 100 W on a display of 0.01 kWh, read once a minute.
+    rows = [(now_s + 60 * (k - 1), 500.5 + 60 * k * 100 / 36e3) for k in range(60)]
+    path.write_text("Time,kWh\n" + "".join(f"{t},{int(e) / 100}\n" for t, e in rows))
+    spec = f"csv:{path},map=time:Time+energy_kwh:kWh"
+    (meter,) = open_meters([f"{spec},resolution=36000"])
+    with Sampler([meter], tmp_path / "s.gz") as sampler:
+        start_s = time.monotonic()
+        for begin_s in (0, 300, 600, 900):
+            (reading,) = sampler.energy(start_s + begin_s, start_s + begin_s + 1200)
+            assert reading.energy_j is not None and reading.uncertainty_j is not None
+            assert abs(reading.energy_j - 120e3) <= reading.uncertainty_j

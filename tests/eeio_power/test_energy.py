@@ -192,6 +192,11 @@ def test_a_counter_that_stands_still_is_invalid() -> None:
     part = integrate(coarse, [(t / 10, 42.0) for t in range(50)], 0.5, 4.5, 0.1, 0.001)
     assert part.energy_j == 0.0
     assert part.quantisation_j == 360.0
+    # RAPL's step at 10 Hz: 20 ms are too short to tell, the readings around them are not.
+    fine = replace(COUNTER, resolution=2.0**-14)
+    part = integrate(fine, [(t / 10, 42.0) for t in range(50)], 1.99, 2.01, 0.1, 0.001)
+    assert part.energy_j is None
+    assert "stands still" in part.reasons[0]
 
 
 def test_a_sensor_that_only_says_zero_is_invalid() -> None:
@@ -333,6 +338,16 @@ def test_windows_that_cannot_be_answered(start_s: float, end_s: float, words: st
     assert part.energy_j is None
     assert words in part.reasons[0]
     assert integrate(COUNTER, [], 0.0, 1.0).energy_j is None
+
+
+@pytest.mark.parametrize("readings", [[], [(1.0, 100.0)], [(1.0, 100.0), (6.0, NAN), (9.0, NAN)]])
+@pytest.mark.parametrize("channel", [POWER, COUNTER])
+def test_a_silent_meters_readings_are_lost(
+    channel: Channel, readings: list[tuple[float, float]]
+) -> None:
+    part = integrate(channel, readings, 2.0, 12.0)
+    assert part.energy_j is None and part.samples == 0
+    assert part.lost == 10, "one a second was promised"
 
 
 def test_one_counter_reading_is_no_energy() -> None:

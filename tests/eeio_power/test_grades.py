@@ -83,7 +83,14 @@ def test_windows_meters_and_settling_are_judged() -> None:
 
 @pytest.mark.parametrize(
     ("power_w", "resolution_w", "verdict"),
-    [(5, 0.01, "PASS"), (5, 0.1, "WARN"), (50, 0.1, "PASS"), (50, 1.0, "WARN"), (500, 1.0, "PASS")],
+    [
+        (5, 0.01, "PASS"),
+        (5, 0.1, "WARN"),
+        (50, 0.1, "PASS"),
+        (50, 1.0, "WARN"),
+        (500, 1.0, "PASS"),
+        (500, 0.0, "WARN"),
+    ],
 )
 def test_emerald_wants_finer_steps_for_less_power(
     power_w: float, resolution_w: float, verdict: str
@@ -160,6 +167,25 @@ def test_above_idle_is_a_view() -> None:
     assert busy[0].power_w == pytest.approx(200.0)
     other = breakdown([reading(150.0, meter="bmc")], 1000.0)
     assert "two meters are not compared" in (above_idle(busy, other)[0].reason or "")
+
+
+def test_rests_of_different_parts_are_not_compared() -> None:
+    busy = breakdown([reading(200.0), reading(80.0, "package", meter="rapl")], 1000.0)
+    idle = breakdown([reading(150.0)], 1000.0)
+    rest = above_idle(busy, idle)[-1]
+    assert rest.power_w is None, "the idle rest has the idle package in it"
+    assert "do not hold the same parts" in (rest.reason or "")
+
+
+def test_two_drives_are_two_parts_and_no_contradiction() -> None:
+    drives = [reading(power_w, "device", meter=f"nvme{k}", kind="device-reported", uncertainty=0.1)
+              for k, power_w in enumerate((5.0, 8.0))]  # fmt: skip
+    assert [found.reasons for found in with_remarks(drives)] == [(), ()]
+    found = shares(reading(100.0), *drives)
+    assert (found["device"].meter, found["device"].power_w) == ("nvme0", 5.0)
+    for part in ("device", "rest"):
+        assert "what nvme1 reads, if it is another device" in (found[part].reason or "")
+    assert found["rest"].power_w == pytest.approx(95.0)
 
 
 # --- two meters of one domain ------------------------------------------------------------------

@@ -1,7 +1,10 @@
 """Redfish, Shelly and Tasmota against HTTP doubles on loopback."""
 
 import base64
+import socket
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +68,7 @@ def test_shelly_records_its_counter_without_adding_it() -> None:
 
 
 @pytest.mark.parametrize(("name", "paths"), CASES)
-@pytest.mark.parametrize("power", [None, "87", True, [], {}])
+@pytest.mark.parametrize("power", [None, "87", True, [], {}, 10**400, [87.5, None], [None, 87.5]])
 def test_what_is_no_number_is_never_zero(name: str, paths: Any, power: Any) -> None:
     value = [87.5]
     with FakeHttp(paths(lambda: value[0])) as fake:
@@ -76,6 +79,31 @@ def test_what_is_no_number_is_never_zero(name: str, paths: Any, power: Any) -> N
         value[0] = 90
         assert meter.read()[0] == 90.0
         meter.close()
+
+
+def test_a_plugs_channels_are_added_up() -> None:
+    with FakeHttp(doubles.tasmota(watts([87.5, 2]))) as fake:
+        meter = opened("tasmota", fake)
+        assert meter.read() == [89.5]
+        meter.close()
+
+
+def test_a_reading_that_the_plug_calls_invalid_is_none() -> None:
+    answers = doubles.shelly_first_generation(watts())
+    with FakeHttp(answers) as fake:
+        meter = opened("shelly", fake)
+        fake.answers["/status"] = {"meters": [{"power": 87.5, "is_valid": False}]}
+        with pytest.raises(PowerError, match="own check of the meter failed"):
+            meter.read()
+        meter.close()
+
+
+def test_a_named_chassis_that_gives_nothing_says_why() -> None:
+    with (
+        FakeHttp(doubles.redfish(watts()), authorization="Basic other") as fake,
+        pytest.raises(PowerError, match=r"HTTP 401 .*check user= and the password"),
+    ):
+        opened("redfish", fake, ",chassis=Self")
 
 
 @pytest.mark.parametrize(("name", "paths"), CASES)
@@ -109,6 +137,41 @@ def test_a_server_that_hangs_is_given_up(
         meter.client.close()  # type: ignore[attr-defined]
         assert meter.read()[0] == 87.5
         meter.close()
+
+
+def test_an_answer_that_never_gets_past_its_head_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_json.JsonClient.__init__, "__defaults__", (None, None, 0.1))
+    ended = threading.Event()
+
+    def drip(server: socket.socket) -> None:
+        while not ended.is_set():
+            with suppress(OSError):
+                connection, _ = server.accept()
+                with connection:
+                    connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+                    while not ended.wait(0.01):
+                        connection.sendall(b"a")
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.05)
+        thread = threading.Thread(target=drip, args=(server,), daemon=True)
+        thread.start()
+        failed: list[PowerError] = []
+
+        def opens() -> None:
+            try:
+                open_meters([f"shelly:127.0.0.1:{server.getsockname()[1]}"])
+            except PowerError as error:
+                failed.append(error)
+
+        opener = threading.Thread(target=opens, daemon=True)
+        opener.start()
+        opener.join(10.0)
+        ended.set()
+        thread.join()
+    assert failed and "no whole answer in 0.1 s" in str(failed[0])
 
 
 def test_a_dropped_connection_is_made_again() -> None:

@@ -141,6 +141,29 @@ def test_a_module_meter_is_not_added_to_its_parts(hwmon: FakeHwmon) -> None:
     assert [value for channel, value in values if channel.in_domain_total] == [500.0]
 
 
+@pytest.mark.parametrize("label", ["NVMe input", "CPU total", "Memory module 1"])
+def test_the_input_of_a_part_is_no_input_of_the_system(hwmon: FakeHwmon, label: str) -> None:
+    hwmon.add_chip("ina226", {"power1_input": 5 * UW, "power1_label": label})
+    with pytest.raises(PowerError, match="parts only"):
+        open_meters([f"hwmon,root={hwmon.root}"])
+
+
+def test_totals_of_two_kinds_may_contain_each_other(hwmon: FakeHwmon) -> None:
+    for label, watts in [("Total Power", 600), ("Module Power Socket 0", 500)]:
+        hwmon.add_chip("power_meter", {"power1_average": watts * UW, "power1_oem_info": label})
+    with pytest.raises(PowerError, match="contain each other"):
+        open_meters([f"hwmon,root={hwmon.root}"])
+
+
+def test_totals_of_one_kind_add_up(hwmon: FakeHwmon) -> None:
+    for socket in (0, 1):
+        label = f"Module Power Socket {socket}"
+        hwmon.add_chip("power_meter", {"power1_average": 500 * UW, "power1_oem_info": label})
+    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    assert meter.read() == [500.0, 500.0]
+    assert all(channel.in_domain_total for channel in meter.channels)
+
+
 def test_an_acpi_meter_goes_before_a_rail(hwmon: FakeHwmon) -> None:
     hwmon.add_chip("ina226", {"power1_input": 12 * UW})
     hwmon.add_chip("power_meter", {"power1_average": 30 * UW})

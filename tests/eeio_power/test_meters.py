@@ -65,6 +65,15 @@ def test_discover_finds_every_kind_there_or_not(machine: Path, tmp_path: Path) -
         ("rapl,root=", "not an option"),
         ("rapl,root=/a,root=/b", "given twice"),
         ("auto,root=/x", "no meter 'auto'"),
+        ("rapl,max_w=0", "max_w=0 is not a number above 0"),
+        ("perf,max_w=0", "max_w=0 is not a number above 0"),
+        ("wattsup:/dev/null,max_w=0", "max_w=0 is not a number above 0"),
+        ("csv:x,map=time:T+power_w:W,max_w=0", "max_w=0 is not a number above 0"),
+        ("csv:x,map=time:T+power_w:W,period_s=0", "period_s=0 is not a number above 0"),
+        ("shelly:127.0.0.1:1,period_s=0", "period_s=0 is not a number above 0"),
+        ("tasmota:127.0.0.1:1,period_s=0", "period_s=0 is not a number above 0"),
+        ("redfish:127.0.0.1:1,period_s=0", "period_s=0 is not a number above 0"),
+        ("csv:x,map=time:T+power_w:W,accuracy=-1", "accuracy=-1 is not a number of at least 0"),
     ],
 )
 def test_wrong_specs_say_what_exists(machine: Path, spec: str, words: str) -> None:

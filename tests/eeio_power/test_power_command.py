@@ -10,18 +10,22 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from eeio.commands.power import _print_breakdown
 from eeio_power.alignment import Pulse, find_offset, make_pulses, pulse_lengths_s
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, meter_names
 from eeio_power.prometheus import GIVE_UP_S, Totals, server
-from eeio_power.recording import READING_FIELDS, record
+from eeio_power.reading import EnergyReading
+from eeio_power.recording import READING_FIELDS, Recording, record
 from eeio_power.sampler import Sampler
 from eeio_power.samples import load
 from eeio_power.simulators import FakeRapl, ScriptedMeter
@@ -84,6 +88,26 @@ def test_a_command_out_of_time_is_ended_and_measured(eeio: Any, rapl: str) -> No
     assert "rapl        package" in done.stdout
 
 
+def test_a_command_out_of_time_has_failed_whatever_it_ends_with(eeio: Any, rapl: str) -> None:
+    done = eeio(
+        "power", "record", "--meter", rapl, "--timeout", "0.5", "--json", "--",
+        sys.executable, "-c",
+        "import signal, sys, time; signal.signal(15, lambda *_: sys.exit(0)); time.sleep(60)",
+    )  # fmt: skip
+    assert json.loads(done.stdout)["exit_code"] in (0, 143), "143 if it was ended before its trap"
+    assert done.returncode == 1
+    assert "ran out of time" in done.stderr, "the JSON has no field for it"
+
+
+def test_samples_that_were_not_kept_are_told_with_json_too(eeio: Any, rapl: str) -> None:
+    done = eeio(
+        "power", "record", "--meter", rapl, "--json", "--samples", "/dev/full", "--", "sleep", "0.3"
+    )
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["readings"][0]["valid"]
+    assert "/dev/full: samples are not written: No space left" in done.stderr
+
+
 def test_an_invalid_reading_is_null_with_the_reason_and_exit_code_3(
     eeio: Any, tmp_path: Path
 ) -> None:
@@ -129,6 +153,20 @@ def test_idle_against_busy_and_a_profile(eeio: Any, rapl: str) -> None:
     assert "a window of 0.4 s; lab: 6 s" in done.stdout
 
 
+def test_what_is_missing_above_idle_has_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    busy = EnergyReading(
+        "system", "plug", "measured", 100.0, 1000.0, 10.0, 1.0, 1.0, 10, 0, True, ()
+    )
+    idle = replace(
+        busy, power_w=None, energy_j=None, uncertainty_j=None, valid=False, reasons=("asleep",)
+    )
+    _print_breakdown(Recording(10.0, 0, False, False, (busy,), (idle,), 10.0, (), (), None))
+    lines = capsys.readouterr().out.splitlines()
+    row = next(k for k, line in enumerate(lines) if line.startswith("system"))
+    assert lines[row].split() == ["system", "-", "100.00", "±", "1.00", "-"]
+    assert lines[row + 1].split() == ["idle:", "asleep"]
+
+
 def test_ctrl_c_ends_the_command_and_keeps_the_measurement(rapl: str) -> None:
     child = subprocess.Popen(
         [sys.executable, "-m", "eeio", "power", "record", "--meter", rapl, "--json", "--",
@@ -146,6 +184,30 @@ def test_ctrl_c_ends_the_command_and_keeps_the_measurement(rapl: str) -> None:
     assert child.returncode == 130
     assert json.loads(output)["exit_code"] != 0
     assert json.loads(output)["readings"][0]["valid"]
+
+
+def test_sigterm_ends_the_command_too(rapl: str, tmp_path: Path) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-m", "eeio", "power", "record", "--meter", rapl, "--",
+         sys.executable, "-c", "import os, time; print(os.getpid(), flush=True); time.sleep(60)"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )  # fmt: skip
+    try:
+        assert child.stdout is not None
+        command = Path("/proc") / child.stdout.readline().strip()
+        assert alive(command)
+        child.terminate()
+        # Not until its output ends: the command may hold that.
+        child.wait(PATIENCE_S)
+    finally:
+        child.kill()
+    left = alive(command)
+    if left:
+        os.kill(int(command.name), signal.SIGKILL)
+    assert not left, "nobody measures it any more"
+    assert child.returncode == 143
+    assert not list(tmp_path.glob("eeio-*"))
 
 
 def test_recording_needs_no_shell(tmp_path: Path) -> None:
@@ -232,6 +294,25 @@ def test_pulses_that_are_not_in_the_log_are_told() -> None:
         find_offset([1.0], [1.0], pulses)
 
 
+@pytest.mark.parametrize("share", [0.1, 0.2, 0.4, 0.8])
+@pytest.mark.parametrize("from_the_end", [False, True])
+@pytest.mark.parametrize("ahead_s", [-20.0, 0.0, 13.7])
+def test_a_log_of_some_of_the_pulses_gives_no_offset(
+    share: float, from_the_end: bool, ahead_s: float
+) -> None:
+    pulses = pulses_from(1000.0)
+    times_s, values = log_of(pulses, 1.0, ahead_s)
+    length_s = pulses[-1].end_s - pulses[0].start_s
+    if from_the_end:
+        first = bisect_left(times_s, pulses[-1].end_s + ahead_s - share * length_s)
+        times_s, values = times_s[first:], values[first:]
+    else:
+        last = bisect_left(times_s, pulses[0].start_s + ahead_s + share * length_s)
+        times_s, values = times_s[:last], values[:last]
+    with pytest.raises(PowerError, match="does it cover"):
+        find_offset(times_s, values, pulses)
+
+
 def test_pulses_load_the_machine_and_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("eeio_power.alignment.pulse_lengths_s", lambda count: [(0.2, 0.1)] * count)
     monkeypatch.setattr("eeio_power.alignment.SHORTEST_S", 0.01)
@@ -241,6 +322,39 @@ def test_pulses_load_the_machine_and_end(monkeypatch: pytest.MonkeyPatch) -> Non
     assert [round(p.end_s - p.start_s, 1) >= 0.2 for p in pulses] == [True, True]
     assert pulses[1].start_s > pulses[0].end_s
     assert after.children_user > before.children_user, "the workers worked, and were waited for"
+
+
+def test_the_load_ends_with_a_calibration_that_is_killed() -> None:
+    code = (
+        "import os, threading\n"
+        "from eeio_power import alignment\n"
+        "with alignment._workers(2) as processes:\n"
+        "    print(*(p.pid for p in processes), flush=True)\n"
+        "    threading.Event().wait()\n"
+    )
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    try:
+        assert child.stdout is not None
+        workers = [Path(f"/proc/{pid}") for pid in child.stdout.readline().split()]
+        assert len(workers) == 2 and all(worker.exists() for worker in workers)
+    finally:
+        child.kill()
+        child.wait()
+    deadline_s = time.monotonic() + PATIENCE_S
+    while any(map(alive, workers)) and time.monotonic() < deadline_s:
+        threading.Event().wait(0.01)
+    left = [worker for worker in workers if alive(worker)]
+    for worker in left:
+        os.kill(int(worker.name), signal.SIGKILL)
+    assert left == []
+
+
+def alive(process: Path) -> bool:
+    try:
+        # Where nobody reaps orphans a dead one stays as a zombie.
+        return (process / "stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except OSError:
+        return False
 
 
 def test_calibrate_from_saved_pulses(eeio: Any, tmp_path: Path) -> None:
@@ -306,7 +420,9 @@ def test_energy_adds_up_over_pages_and_what_was_not_seen_is_told(tmp_path: Path)
         assert energy_of(page) == pytest.approx(300.0)
         answers[0] = False
         clock.now_s += 2.0
-        assert energy_of(totals.collect()) == pytest.approx(300.0)
+        page = totals.collect()
+        assert energy_of(page) == pytest.approx(300.0)
+        assert f"eeio_power_watts{labels}" not in page, "the power since the page before is unknown"
         clock.now_s += GIVE_UP_S
         page = totals.collect()
     assert f"eeio_power_watts{labels}" not in page, "no value is no value"
@@ -338,6 +454,13 @@ def test_the_page_is_served_on_loopback_alone(tmp_path: Path) -> None:
             with pytest.raises(PowerError, match="choose another --port"):
                 server(totals, port=http.server_address[1])
             http.shutdown()
+
+
+def test_a_port_that_is_none_is_refused(eeio: Any, rapl: str) -> None:
+    done = eeio("power", "serve", "--meter", rapl, "--port", "99999")
+    assert done.returncode == 2
+    assert "127.0.0.1:99999" in done.stderr and "choose another --port" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_sampler_that_never_ends_keeps_a_bounded_memory(

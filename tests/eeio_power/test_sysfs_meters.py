@@ -96,6 +96,23 @@ def test_a_battery_counts_only_while_it_feeds_the_machine(tmp_path: Path) -> Non
     assert "unseen" in (finding.reason or "")
 
 
+@pytest.mark.parametrize("port", ["ucsi-source-psy-USBC000:001", "tcpm-source-psy-4-0022"])
+def test_what_a_charger_agreed_to_is_not_what_flows(tmp_path: Path, port: str) -> None:
+    folder = tmp_path / "sys/class/power_supply"
+    write_tree(
+        folder,
+        {f"{port}/type": "USB", f"{port}/online": 1, f"{port}/voltage_now": 20_000_000,
+         f"{port}/current_now": 3_250_000},
+    )  # fmt: skip
+    assert open_meters(["auto"], tmp_path) == [], "65 W is the contract, whatever the load"
+    with pytest.raises(PowerError, match="no supply with a sensor"):
+        open_meters(["power_supply"], tmp_path)
+    write_tree(folder, {"BAT0/type": "Battery", "BAT0/status": "Discharging",
+                        "BAT0/power_now": 9_000_000})  # fmt: skip
+    (meter,) = open_meters(["power_supply"], tmp_path)
+    assert meter.read() == [pytest.approx(9.0)]
+
+
 def test_supplies_without_sensors(tmp_path: Path) -> None:
     write_tree(tmp_path, {"AC/type": "Mains", "AC/online": 1})
     with pytest.raises(PowerError, match="no supply with a sensor"):
@@ -119,7 +136,9 @@ def test_a_drives_interval_power(tmp_path: Path, scale: int) -> None:
     with pytest.raises(OSError, match="No such device"):
         meter.read()
     meter.close()
-    meter.close()
+    with (tmp_path / "another").open("w") as another:
+        meter.close()
+        assert os.fstat(another.fileno()), "the number of the drive's descriptor is another's now"
 
 
 def test_a_drive_that_reports_no_power_is_refused(tmp_path: Path) -> None:
@@ -176,9 +195,11 @@ def test_perf_opens_each_packages_counters_on_its_cpu(tmp_path: Path) -> None:
     assert [c.domain for c in meter.channels] == ["package", "dram"] * 2
     counters.count(12.5)
     assert meter.read() == [12.5] * 4
-    meter.close()
     for end in counters.ends:
         os.close(end)
+    with pytest.raises(OSError, match="perf:package-0 has no count"):
+        meter.read()  # how the kernel tells an event in error; it is not 0 J
+    meter.close()
 
 
 def test_perf_without_the_unit_or_the_right(tmp_path: Path) -> None:

@@ -136,6 +136,28 @@ def test_lost_records_are_counted_and_cost_no_energy(tmp_path: Path) -> None:
     assert reading.largest_gap_s is not None and reading.largest_gap_s > 0.1
 
 
+def test_the_meter_paces_itself_whatever_rate_is_wanted(tmp_path: Path) -> None:
+    with FakeWattsUp() as fake:
+        sampler = Sampler([opened(fake)], tmp_path / "s.gz", rate_hz=0.1)
+    (rates,) = sampler.rates()
+    assert rates.requested_hz == 1.0, "a record a second comes, and one that does not is lost"
+
+
+def test_a_meter_that_lost_its_mains_is_told_to_log_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wattsup, "PATIENCE_S", 0.05)
+    with FakeWattsUp() as fake:
+        meter = opened(fake)
+        assert fake.logging.wait(5.0)
+        # The line's chip lives on USB's power, so nobody sees the line go.
+        fake.logging.clear()
+        with pytest.raises(PowerError, match="no whole record"):
+            meter.read()
+        assert fake.logging.wait(5.0)
+        fake.beat()
+        assert meter.read() == [120.0]
+        meter.close()
+
+
 def test_a_line_on_another_machine_by_url() -> None:
     pytest.importorskip("serial", reason="pyserial is not installed")
     with FakeWattsUp(stale=b"") as fake, socket.create_server(("127.0.0.1", 0)) as server:

@@ -163,3 +163,37 @@ def test_a_seed_that_is_no_number_is_refused(tmp_path: Path) -> None:
     )
     assert code == 2
     assert "EEIO_SEED=dice" in said
+
+
+# Says who asked, and nothing to the first one before the second one has asked.
+LATE = """#!{python}
+import json, sys
+print('{{"meters": []}}', flush=True)
+first, second = sys.stdin.readline(), sys.stdin.readline()
+for line in (first, second):
+    print(json.dumps({{"to": json.loads(line)["do"]}}), flush=True)
+sys.stdin.readline()
+"""
+ASK_TWICE = """<?php
+class pts_module_interface {}
+require $argv[1];
+$session = new eeio_power_session(array(), $argv[2] . '/power.csv.gz', false);
+$short = 0.2 - eeio_power_session::START_LIMIT_S;
+try { $session->ask(array('do' => 'one'), $short); echo 'answered'; }
+catch(RuntimeException $error) { echo $error->getMessage(); }
+echo PHP_EOL . json_encode($session->ask(array('do' => 'two'), 0));
+$session->close();
+"""
+
+
+def test_an_answer_that_comes_late_is_not_taken_for_the_next_one(tmp_path: Path) -> None:
+    session, script = tmp_path / "session", tmp_path / "ask.php"
+    session.write_text(LATE.format(python=sys.executable))
+    session.chmod(0o755)
+    script.write_text(ASK_TWICE)
+    done = subprocess.run(
+        ["php", str(script), str(MODULE), str(tmp_path)],
+        capture_output=True, text=True, timeout=60, check=False,
+        env={**os.environ, "EEIO_PYTHON": str(session)},
+    )  # fmt: skip
+    assert done.stdout.splitlines() == ["the power session does not answer", '{"to":"two"}']

@@ -239,8 +239,13 @@ def discover(root: Path = Path("/")) -> list[Finding]:
     return [_find(name, root) for name in meter_names()]
 
 
-def number_option(spec: str, options: Mapping[str, str], key: str) -> float | None:
-    """The option as a finite number >= 0, None if it was not given. Raises PowerError."""
+def number_option(
+    spec: str, options: Mapping[str, str], key: str, *, above_zero: bool = False
+) -> float | None:
+    """The option as a finite number >= 0 (> 0 if so wanted), None if it was not given.
+
+    Raises PowerError.
+    """
     text = options.get(key)
     if text is None:
         return None
@@ -248,8 +253,9 @@ def number_option(spec: str, options: Mapping[str, str], key: str) -> float | No
         value = float(text)
     except ValueError:
         value = -1.0
-    if not 0.0 <= value < float("inf"):
-        raise PowerError(f"meter '{spec}': {key}={text} is not a number of at least 0")
+    if not 0.0 <= value < float("inf") or (above_zero and value == 0.0):
+        least = "above 0" if above_zero else "of at least 0"
+        raise PowerError(f"meter '{spec}': {key}={text} is not a number {least}")
     return value
 
 

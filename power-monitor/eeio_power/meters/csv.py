@@ -48,7 +48,7 @@ OPTIONS = {
     "encoding": "such as utf-8 or cp1252",
     "domain": f"{', '.join(DOMAINS)} (default system)",
     "accuracy": "limit of error as a share of the value (default 0.05)",
-    "resolution": "step of the values, W or J (default 0)",
+    "resolution": "step of the values, W (default 0) or J (a counter's must be given)",
     "max_w": "highest power that can be true, W",
     "period_s": "time between readings, s (default: what the log shows when it is opened, else 1)",
 }
@@ -93,6 +93,10 @@ TIME_KEYS = ("time", "date", "seconds")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _COMMA_NUMBER = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 _HEADER_UNIT = re.compile(r"[(\[/]\s*([mk]?(?:wh|w|v|a|j))\s*[)\]]?\s*$", re.I)
+
+
+class NoReadingError(PowerError):
+    """The log has been begun and holds no reading yet."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +187,9 @@ def parse_log(data: bytes, layout: Layout) -> Log:
         if line.strip()
     ]
     if not rows:
-        raise PowerError("the log holds no reading yet")
+        raise NoReadingError("the log holds no reading yet")
+    if any(not column.startswith("#") for _, column in layout.columns):
+        _check_width(_split(lines[header - 1], delimiter), rows)
     decimal_comma = layout.decimal_comma
     if decimal_comma is None:
         decimal_comma = delimiter != "," and _has_decimal_comma(rows, places)
@@ -208,7 +214,8 @@ class _RowReader:
         self._places = places
         self._decimal_comma = decimal_comma
         self._counter = quantity_of([(key, "") for key, _ in places]) == "energy_j"
-        self._same = 1
+        self._same = 0
+        """Values in the last reading."""
         self.times_s: list[float] = []
         self.values: list[float] = []
         self.cells = self.damaged = 0
@@ -230,14 +237,14 @@ class _RowReader:
             )
         value = self._value(number, cells)
         if time_s > before_s:
-            self._same = 1
+            self._same = 0 if math.isnan(value) else 1
             self.times_s.append(time_s)
             self.values.append(value)
         elif not math.isnan(value):
             # A clock that shows whole seconds: the mean of the rows of one second.
             self._same += 1
             mean = self.values[-1] + (value - self.values[-1]) / self._same
-            self.values[-1] = value if self._counter or math.isnan(mean) else mean
+            self.values[-1] = value if self._counter or self._same == 1 else mean
 
     def _value(self, number: int, cells: Sequence[str]) -> float:
         """W or J of a row, NaN if a cell of it is missing."""
@@ -270,6 +277,8 @@ class _RowReader:
         """Unix s. Raises ValueError."""
         plain = text.replace(",", ".") if self._decimal_comma else text
         if any(key == "seconds" for key, _ in self._places):
+            if not math.isfinite(float(plain)):
+                raise ValueError("not a number of seconds")
             return (self._layout.start or 0.0) + float(plain)
         if self._layout.time_format is None and _NUMBER.fullmatch(plain):
             seconds = float(plain)
@@ -380,19 +389,26 @@ def _open(spec: str, options: Mapping[str, str], clock_offset_s: Callable[[], fl
         raise PowerError(f"domain={options['domain']}: it is one of {', '.join(DOMAINS)}")
     accuracy = number_option(spec, options, "accuracy")
     quantity = quantity_of(layout.columns)
+    if quantity == "energy_j" and "resolution" not in options:
+        # Often more than all other limits of error: 0.01 kWh are six minutes of 100 W.
+        raise PowerError(
+            "say the counter's step, J, as resolution=, such as 36000 for a display of 0.01 kWh"
+        )
     channel = Channel(
         name=f"csv:{file.name}",
         domain=domain,
         quantity=quantity,
         accuracy_relative=ACCURACY if accuracy is None else accuracy,
         resolution=number_option(spec, options, "resolution") or 0.0,
-        max_power_w=number_option(spec, options, "max_w"),
+        max_power_w=number_option(spec, options, "max_w", above_zero=True),
     )
-    period_s = number_option(spec, options, "period_s") or _period_s(file, layout)
+    period_s = number_option(spec, options, "period_s", above_zero=True) or _period_s(file, layout)
     try:
         offset_s = float(options.get("offset_s", "0"))
-    except ValueError as error:
-        raise PowerError(f"offset_s={options['offset_s']} is no number") from error
+    except ValueError:
+        offset_s = math.nan
+    if not math.isfinite(offset_s):
+        raise PowerError(f"offset_s={options['offset_s']} is no number")
     name = options.get("name", "csv")
     return CsvMeter(spec, name, file, layout, channel, period_s, offset_s, clock_offset_s)
 
@@ -446,12 +462,17 @@ def _period_s(file: Path, layout: Layout) -> float:
     if not file.exists():
         return NATIVE_PERIOD_S
     try:
-        times_s = parse_log(file.read_bytes(), layout).times_s
+        data = file.read_bytes()
+        times_s = parse_log(data, layout).times_s if data.strip() else []
+    except NoReadingError:
+        return NATIVE_PERIOD_S
     except OSError as error:
         raise PowerError(f"{file}: {error.strerror}") from error
     except PowerError as error:
         raise PowerError(f"{file}: {error}") from error
-    return statistics.median(b - a for a, b in pairwise(times_s)) if len(times_s) > 2 else 1.0
+    if len(times_s) < 3:
+        return NATIVE_PERIOD_S
+    return statistics.median(b - a for a, b in pairwise(times_s))
 
 
 def _split(line: str, delimiter: str) -> list[str]:
@@ -517,6 +538,18 @@ def _check_units(cells: Sequence[str], places: Sequence[tuple[str, int]]) -> Non
         if key in UNITS and match and match[1].lower() != key.partition("_")[2]:
             raise PowerError(
                 f"column '{cells[k]}' is in {match[1]} and is mapped as {key}; check map="
+            )
+
+
+def _check_width(header: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]]) -> None:
+    """A number cut in two, such as 120,5 between commas, gives a row more cells than the header."""
+    width = max(k for k, cell in enumerate(header, start=1) if cell.strip())
+    for number, cells in rows:
+        more = [cell.strip() for cell in cells[width:]]
+        if any(_NUMBER.fullmatch(cell) for cell in more):
+            raise PowerError(
+                f"line {number}: {len(cells)} cells under a header of {width}; if numbers have a "
+                "decimal comma, log them between semicolons; if not, name the columns by #1, #2"
             )
 
 

@@ -13,10 +13,10 @@ Drives, CPUs, GPUs, fans and batteries are left out. A sensor is the whole `syst
 memory -> `dram`, a drive -> `device`, each a part and never added to the system.
 
 **Totals.** Sensors may contain each other (a module and its rails), and adding them would count
-energy twice. The system's total is: the sensors whose label says total, input or module; else
-the only ACPI meter; else the only INA sensor. Several sensors without such a label cannot be told
-apart: the meter refuses them until `only=` names those that add up to the system. Other sensors
-are recorded as samples and do not count.
+energy twice. The system's total is: the sensors whose label says total, input or module, if all say
+the same of these; else the only ACPI meter; else the only INA sensor. Several sensors without such
+a label cannot be told apart: the meter refuses them until `only=` names those that add up to the
+system. Other sensors are recorded as samples and do not count.
 """
 
 import re
@@ -43,13 +43,15 @@ _SENSOR_FILE = re.compile(r"(energy|power|in)([1-9][0-9]*)_(input|average)")
 # in4 to in7 of an INA3221 are shunt voltages, curr4 is a sum: no pairs.
 _PAIRED_SENSORS = (1, 2, 3)
 
+_TOTAL = re.compile(r"total|module|system|\bvin\b|vdd_in\b|5v_in\b|input", re.I)
 _LABELS: Sequence[tuple[re.Pattern[str], Domain | None, bool]] = (
     # pattern, domain (None: leave the sensor out), is it the domain's total?
-    (re.compile(r"total|module|system|\bvin\b|vdd_in\b|5v_in\b|input", re.I), "system", True),
+    # Parts first: the input of a drive is not that of the system.
     (re.compile(r"gpu", re.I), None, False),
     (re.compile(r"cpu|core|soc(?!ket)", re.I), "package", False),
     (re.compile(r"ddr|dram|mem", re.I), "dram", False),
     (re.compile(r"nvme|ssd|sata|hdd|disk|drive|emmc", re.I), "device", False),
+    (_TOTAL, "system", True),
 )
 
 
@@ -165,7 +167,9 @@ def _system_total(sensors: Sequence[_Sensor]) -> list[_Sensor] | None:
     labelled = [s for s in system if s.says_total]
     acpi = [s for s in system if s.acpi]
     if labelled:
-        return labelled
+        # Two modules or two inputs add up; a total may contain both.
+        words = {match[0].lower() for s in labelled if (match := _TOTAL.search(s.label))}
+        return labelled if len(words) == 1 else None
     if acpi:
         return acpi if len(acpi) == 1 else None
     # A label that we do not know, beside other sensors, may name a rail as well as the supply.

@@ -332,7 +332,7 @@ def open_meter(
     sensor = options.get("sensor")
     if sensor is not None and not re.fullmatch(r"[\w .()/+#%-]+", sensor):
         raise PowerError(f"meter '{spec}': sensor={sensor!r} is no sensor's name")
-    period_s = number_option(spec, options, "period_s") or NATIVE_PERIOD_S
+    period_s = number_option(spec, options, "period_s", above_zero=True) or NATIVE_PERIOD_S
     command, environment = _command(spec, tool, options, root)
     shell = ToolShell(command, environment)
     try:

@@ -11,6 +11,7 @@ that is ever sent is Get Log Page.
 """
 
 import ctypes
+import errno
 import fcntl
 import os
 import re
@@ -72,7 +73,7 @@ def read_smart_log(fd: int, ioctl: Ioctl = fcntl.ioctl) -> bytes:
     return page.raw
 
 
-@dataclass(frozen=True)
+@dataclass
 class NvmeMeter:
     """One drive."""
 
@@ -99,6 +100,8 @@ class NvmeMeter:
 
     def read(self) -> Sequence[float | None]:
         """W. Raises OSError if the drive is gone, PowerError if it reports no power."""
+        if self.fd < 0:
+            raise OSError(errno.EBADF, f"{self.device} was closed")
         power_w = interval_power_w(read_smart_log(self.fd, self.ioctl))
         if power_w is None:
             raise PowerError(f"{self.device}: the drive does not report its power")
@@ -106,10 +109,9 @@ class NvmeMeter:
 
     def close(self) -> None:
         """Give the device back."""
-        try:
-            os.close(self.fd)
-        except OSError:
-            return  # closed before
+        fd, self.fd = self.fd, -1
+        if fd >= 0:  # the number may be another file's by the second time
+            os.close(fd)
 
 
 def open_meter(

@@ -10,6 +10,7 @@ root, or kernel.perf_event_paranoid of at most 0.
 """
 
 import ctypes
+import errno
 import os
 import platform
 import struct
@@ -92,10 +93,13 @@ class PerfMeter:
 
     def read(self) -> Sequence[float | None]:
         """J since the meter was opened. Raises OSError if a counter cannot be read."""
-        return [
-            int.from_bytes(os.read(fd, 8), "little") * scale_j
-            for fd, scale_j in zip(self._fds, self._scales_j, strict=True)
-        ]
+        values = []
+        for channel, fd, scale_j in zip(self.channels, self._fds, self._scales_j, strict=True):
+            count = os.read(fd, 8)
+            if len(count) < 8:  # an event in error reads as an end of file
+                raise OSError(errno.EIO, f"{channel.name} has no count")
+            values.append(int.from_bytes(count, "little") * scale_j)
+        return values
 
     def close(self) -> None:
         """Close the events."""
@@ -108,7 +112,7 @@ def open_meter(
 ) -> PerfMeter:
     """Open the events. Raises PowerError if there is none, or they may not be read."""
     unit = Path(options["root"]) if "root" in options else root / UNIT
-    max_power_w = number_option(spec, options, "max_w") or rapl.MAX_POWER_W
+    max_power_w = number_option(spec, options, "max_w", above_zero=True) or rapl.MAX_POWER_W
     try:
         events, event_type = _events(unit, max_power_w)
     except (OSError, ValueError) as error:

@@ -8,6 +8,9 @@ with what charges its battery. Where no such supply has a sensor, it is a batter
 (`power_now`, uW, or voltage x current), and only while it is discharging: on the mains a battery
 says nothing about the system, and the reading is missing.
 
+USB-C ports (`ucsi-source-psy-*`, `tcpm-source-psy-*`) are left out: their `voltage_now` and
+`current_now` are what the charger and the machine agreed on, not what flows.
+
 AXP209: 12-bit converters, 0.625 mA and 1.7 mV a count, 25 conversions a second; its accuracy is
 not stated, 5 % is used.
 """
@@ -30,6 +33,9 @@ BATTERY_PERIOD_S = 1.0
 ACCURACY = 0.05
 RESOLUTION_W = 0.005
 MAX_POWER_W = 500.0
+
+# linux' drivers/usb/typec/ucsi/psy.c and tcpm/tcpm.c: the contract's current, not a measured one.
+_CONTRACTS = ("ucsi-source-psy-", "tcpm-source-psy-")
 
 _UNSEEN = "the battery is not discharging: the mains feeds the system, unseen"
 _ABSENT_REMEDY = "this board's supply has no current sensor: use another meter"
@@ -143,6 +149,8 @@ def _choose(folder: Path) -> tuple[_Supply, ...]:
         kind = read_optional_text(supply / "type") or ""
         # `scope` Device: the battery of a mouse.
         if not _has_sensor(supply) or read_optional_text(supply / "scope") == "Device":
+            continue
+        if supply.name.startswith(_CONTRACTS):
             continue
         if kind == "Battery":
             batteries.append(_Supply(supply, battery=True))

@@ -103,10 +103,7 @@ class RaplMeter:
 def open_meter(spec: str, options: Mapping[str, str], root: Path) -> RaplMeter:
     """Open RAPL. Raises PowerError if there is no zone, or one that cannot be read."""
     folder = Path(options["root"]) if "root" in options else root / POWERCAP
-    given_w = number_option(spec, options, "max_w")
-    if given_w == 0.0:
-        raise PowerError(f"meter '{spec}': max_w=0 would make every window invalid; give watts")
-    max_power_w = MAX_POWER_W if given_w is None else given_w
+    max_power_w = number_option(spec, options, "max_w", above_zero=True) or MAX_POWER_W
     wanted = options.get("reader")
     reader = find_reader(root) if wanted is None else None if wanted == "no" else Path(wanted)
     found = _look(folder, max_power_w, reader)

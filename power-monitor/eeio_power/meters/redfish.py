@@ -82,13 +82,15 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> RedfishMete
     if url is None:
         raise PowerError(f"meter '{spec}': which BMC? Such as redfish:https://bmc.example,user=me")
     client = http_json.client(spec, options, url)
-    period_s = number_option(spec, options, "period_s") or NATIVE_PERIOD_S
+    period_s = number_option(spec, options, "period_s", above_zero=True) or NATIVE_PERIOD_S
+    problem = ""
     try:
         for chassis in _chassis(client, options.get("chassis")):
             for place, keys in _PLACES:
                 try:
                     answer = client.get(f"{chassis}{place}")
-                except PowerError:
+                except PowerError as error:
+                    problem = f": {error}"
                     continue  # a chassis need not have it
                 if http_json.number_at(answer, *keys) is not None:
                     name = options.get("name", "redfish")
@@ -97,7 +99,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> RedfishMete
         client.close()
         raise PowerError(f"meter '{spec}': {error}") from error
     client.close()
-    raise PowerError(f"meter '{spec}': no chassis of {client.host} gives a power reading")
+    raise PowerError(f"meter '{spec}': no chassis of {client.host} gives a power reading{problem}")
 
 
 def find(root: Path) -> Finding:

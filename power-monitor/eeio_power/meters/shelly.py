@@ -11,6 +11,7 @@ used. A reading is made about once a second.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from eeio_power import http_json
 from eeio_power.errors import PowerError
@@ -70,6 +71,11 @@ class ShellyMeter:
         if self.first_generation:
             answer = self.client.get("/status")
             power_w = http_json.number_at(answer, "meters", self.switch, "power")
+            if power_w is not None and not _is_valid(answer, self.switch):
+                raise PowerError(
+                    f"{self.client.host}: switch {self.switch}: the plug's own check of the meter "
+                    "failed"
+                )
             values: list[float | None] = [power_w]
         else:
             answer = self.client.get(f"/rpc/Switch.GetStatus?id={self.switch}")
@@ -92,7 +98,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> ShellyMeter
         raise PowerError(f"meter '{spec}': which plug? Such as shelly:192.168.1.20")
     client = http_json.client(spec, options, host)
     switch = int(number_option(spec, options, "switch") or 0)
-    period_s = number_option(spec, options, "period_s") or NATIVE_PERIOD_S
+    period_s = number_option(spec, options, "period_s", above_zero=True) or NATIVE_PERIOD_S
     problem: PowerError | None = None
     for first_generation in (False, True):
         name = options.get("name", "shelly")
@@ -113,3 +119,8 @@ def find(root: Path) -> Finding:
         "shelly", KIND, ("system",), False, "plugs on the network are not searched for",
         "name it: --meter shelly:ADDRESS",
     )  # fmt: skip
+
+
+def _is_valid(answer: Any, switch: int) -> bool:
+    """What a plug of the first generation says of its own meter (`is_valid`), if it does."""
+    return answer["meters"][switch].get("is_valid", True) is not False

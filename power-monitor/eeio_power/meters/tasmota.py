@@ -10,6 +10,7 @@ a value about once a second; Tasmota shows whole watts unless `WattRes` says oth
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from eeio_power import http_json
@@ -84,7 +85,8 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> TasmotaMete
         name=options.get("name", "tasmota"),
         client=http_json.client(spec, network, host),
         path=path,
-        native_period_s=number_option(spec, options, "period_s") or NATIVE_PERIOD_S,
+        native_period_s=number_option(spec, options, "period_s", above_zero=True)
+        or NATIVE_PERIOD_S,
     )
     try:
         meter.read()
@@ -103,7 +105,12 @@ def find(root: Path) -> Finding:
 
 
 def _sum_of(answer: object) -> float | None:
+    """The sum over all channels; None unless each of them gives a number."""
     total_w, k = 0.0, 0
     while (part_w := http_json.number_at(answer, "StatusSNS", "ENERGY", "Power", k)) is not None:
         total_w, k = total_w + part_w, k + 1
-    return total_w if k else None
+    return total_w if k and k == _channels(answer) else None
+
+
+def _channels(answer: Any) -> int:
+    return len(answer["StatusSNS"]["ENERGY"]["Power"])

@@ -41,6 +41,7 @@ ARGUMENT = "port"
 
 KIND: Kind = "measured"
 NATIVE_PERIOD_S = 1.0
+START_LOG = b"#L,W,3,E,,1;"
 # A record is late after this; the sampler asks again.
 PATIENCE_S = 2.2
 # How long each answer to a question may take when the meter is opened, and how often it is asked: a
@@ -243,6 +244,9 @@ class WattsUpMeter:
                 power_w = record_power_w(packet, self.fields)
                 newest = power_w if power_w is not None else newest
         if newest is None:
+            # A meter whose mains went away has forgotten that it was logging.
+            if self._line is not None:
+                self._line.write(START_LOG)
             raise PowerError(f"{self.port}: no whole record in {PATIENCE_S:g} s")
         return newest
 
@@ -260,7 +264,7 @@ class WattsUpMeter:
             version = self._ask(b"#V,R,0;", "v")
             self.model = _MODELS.get(version.arguments[0], "unknown") if version.arguments else None
             self.fields = len(self._ask(b"#H,R,0;", "h").arguments)
-            self._line.write(b"#L,W,3,E,,1;")
+            self._line.write(START_LOG)
         except (OSError, PowerError):
             self.close()
             raise
@@ -288,7 +292,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> WattsUpMete
     port = options.get("port")
     if port is None:
         raise PowerError(f"meter '{spec}': which line? Such as wattsup:/dev/ttyUSB0")
-    max_w = number_option(spec, options, "max_w") or MAX_POWER_W
+    max_w = number_option(spec, options, "max_w", above_zero=True) or MAX_POWER_W
     try:
         return WattsUpMeter(spec, options.get("name", "wattsup"), port, max_w)
     except OSError as error:

@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import socket
 import sys
 import tempfile
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from types import FrameType
 
 from eeio import cluster
 from eeio.errors import (
@@ -19,6 +21,7 @@ from eeio.errors import (
     EXIT_DONE_WITH_INVALID_RUNS,
     EXIT_FAILED,
     EXIT_SIGNAL_BASE,
+    InterruptedCampaignError,
     RefusedError,
 )
 from eeio.power import SAMPLE_RATE_HZ, open_source
@@ -37,7 +40,8 @@ _NOWHERE = Path(os.devnull)
 
 _RECORD_EXITS = """\
 exit codes: 0 the command ended with 0; 1 it did not (its own exit code is shown, and is in the
-JSON); 2 wrong usage, nothing ran; 3 it ended with 0, but a reading is invalid; 130 interrupted"""
+JSON), or ran out of time; 2 wrong usage, nothing ran; 3 it ended with 0, but a reading is invalid;
+130 interrupted; 143 stopped by SIGTERM, and the command with it"""
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -119,15 +123,16 @@ def record_command(arguments: argparse.Namespace) -> int:
         raise RefusedError("which command? `eeio power record -- COMMAND [ARGUMENT]...`")
     with _opened(arguments.meter) as meters, tempfile.TemporaryDirectory(prefix="eeio-") as folder:
         try:
-            recording = record(
-                words,
-                meters,
-                arguments.samples or Path(folder) / "power.csv.gz",
-                rate_hz=arguments.rate,
-                idle_s=arguments.idle,
-                timeout_s=arguments.timeout,
-                stdout=sys.stderr if arguments.json else None,
-            )
+            with _sigterm_raises():
+                recording = record(
+                    words,
+                    meters,
+                    arguments.samples or Path(folder) / "power.csv.gz",
+                    rate_hz=arguments.rate,
+                    idle_s=arguments.idle,
+                    timeout_s=arguments.timeout,
+                    stdout=sys.stderr if arguments.json else None,
+                )
         except PowerError as error:
             raise RefusedError(str(error)) from error
     grades = _grades(recording, PROFILES.get(arguments.profile or ""), arguments.idle)
@@ -136,11 +141,16 @@ def record_command(arguments: argparse.Namespace) -> int:
         if arguments.profile:
             body["grades"] = [asdict(found) for found in grades]
         print(json.dumps(body, indent=1))
+        # What the JSON has no field for.
+        if recording.timed_out:
+            print(f"eeio: {words[0]} ran out of time and was ended", file=sys.stderr)
+        if recording.write_error:
+            print(f"eeio: {recording.write_error}", file=sys.stderr)
     else:
         _print_recording(recording, grades)
     if recording.interrupted:
         return EXIT_SIGNAL_BASE + 2
-    if recording.exit_code != 0:
+    if recording.exit_code != 0 or recording.timed_out:
         return EXIT_FAILED
     valid = all(reading.valid for reading in recording.readings)
     return EXIT_DONE if valid else EXIT_DONE_WITH_INVALID_RUNS
@@ -183,8 +193,10 @@ def _print_breakdown(recording: Recording) -> None:
     print(f"\n{'W':10}{'idle':>18}{'busy':>18}{'above idle':>18}")
     for low, high, more in zip(idle, busy, above_idle(busy, idle), strict=True):
         print(f"{high.part:10}{_watts(low):>18}{_watts(high):>18}{_watts(more):>18}")
-        if high.reason:
-            print(f"{'':10}{high.reason}")
+        # What is above idle has the busy part's reason, or says why it is missing.
+        reason = high.reason if high.power_w is None else more.reason
+        if reason:
+            print(f"{'':10}{reason}")
 
 
 def _watts(share: Share) -> str:
@@ -212,9 +224,7 @@ def _kind_word(reading: EnergyReading) -> str:
 
 
 def _add_watch(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = actions.add_parser(
-        "watch", help="live view", description="Shows power until Ctrl-C, and then the energy."
-    )
+    parser = actions.add_parser("watch", help="live view", description="Shows power until Ctrl-C.")
     _add_meters(parser)
     parser.add_argument("--interval", type=_seconds, default=1.0, metavar="S", help="(default: 1)")
     parser.add_argument("--count", type=int, metavar="N", help="end after N lines a meter")
@@ -402,7 +412,8 @@ def record_node(arguments: argparse.Namespace) -> int:
             begun = cluster.clocks()
             # Copied only afterwards: the nodes' folder may be on the disks that are measured.
             samples = Path(folder) / "power.csv.gz"
-            recording = record(words, meters, samples, rate_hz=arguments.rate)
+            with _sigterm_raises():
+                recording = record(words, meters, samples, rate_hz=arguments.rate)
             shutil.copyfile(samples, cluster.samples_path(path))
         part = path.with_suffix(".part")
         told = {**to_json(recording), "node": node, **cluster.place(begun)}
@@ -463,6 +474,21 @@ def _add_meters(parser: argparse.ArgumentParser) -> None:
         "--rate", type=_rate, default=SAMPLE_RATE_HZ, metavar="HZ",
         help=f"readings a second, where the meter can (default: {SAMPLE_RATE_HZ:g})",
     )  # fmt: skip
+
+
+@contextmanager
+def _sigterm_raises() -> Iterator[None]:
+    """SIGTERM ends the command that is recorded, and what we have open, before it ends us."""
+
+    def handler(signum: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise InterruptedCampaignError(signum, "stopped by SIGTERM; so is the command")
+
+    before = signal.signal(signal.SIGTERM, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager
