@@ -83,6 +83,23 @@ def test_read_modify_write_is_one_mixed_phase() -> None:
     assert (phase.operation, phase.bytes_read, phase.bytes_written) == ("mixed", 409600, 409600)
 
 
+def test_read_modify_write_that_goes_forward_is_sequential() -> None:
+    events = []
+    for n in range(100):
+        events += stream("read", [n * 4096], start_s=0.02 * n)
+        events += stream("write", [n * 4096], start_s=0.02 * n + 0.01)
+    assert find_phases(events)[0].spatiality == "sequential"
+
+
+def test_a_short_phase_of_one_operation_is_not_mixed() -> None:
+    events = stream("write", SEQUENTIAL[:3])
+    events += stream("read", SEQUENTIAL, start_s=0.1)
+    events += stream("write", SEQUENTIAL[:5], start_s=0.6)
+    assert [(p.operation, p.requests) for p in find_phases(events)] == [
+        ("write", 3), ("read", 40), ("write", 5),
+    ]  # fmt: skip
+
+
 def test_request_sizes() -> None:
     events = stream("write", SEQUENTIAL) + stream("write", [10**6], start_s=0.4, size=512)
     (phase,) = find_phases(events)
