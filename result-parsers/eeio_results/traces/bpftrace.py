@@ -199,7 +199,7 @@ def parse(lines: Iterable[str], source: str = "bpftrace") -> list[Event]:
         events = [_event(row, paths, ahead_ns) for row in rows]
     except (KeyError, ValueError) as error:
         raise ToolOutputError(f"{source}: an event's file or number is missing: {error}") from error
-    return sorted(event for event in events if is_data(event.file))
+    return sorted(event for event in events if is_data(event.file, event.operation))
 
 
 def _event(row: tuple[str, list[str]], paths: dict[_File, str], ahead_ns: int) -> Event:
