@@ -299,21 +299,30 @@ static uint64_t stamp_of(const struct options *o, const struct server *s, int64_
 	return mix((uint64_t)o->seed * 31 + (uint64_t)s->rank + 1) ^ mix((uint64_t)page + 1);
 }
 
-/* Stamps the pages that lie wholly in [local, local + length), and sums their stamps. */
+/* Stamps the pages of which any byte of the stamp lies in [local, local + length): what is written in
+ * small parts is whole in the end. The sum of the stamps that lie there whole. */
 static uint64_t stamp(const struct options *o, const struct server *s, int64_t local, int64_t length)
 {
 	uint64_t sum = 0;
-	for (int64_t page = (local + PAGE - 1) / PAGE; (page + 1) * PAGE <= local + length; page++) {
+	for (int64_t page = local / PAGE; page * PAGE < local + length; page++) {
 		uint64_t value = stamp_of(o, s, page);
-		memcpy(s->buffer + page * PAGE - local, &value, sizeof value);
-		sum += value;
+		int64_t from = page * PAGE, to = from + (int64_t)sizeof value;
+		int64_t begin = from > local ? from : local;
+		int64_t end = to < local + length ? to : local + length;
+		if (begin < end)
+			memcpy(s->buffer + begin - local, (unsigned char *)&value + (begin - from),
+			       (size_t)(end - begin));
+		if (begin == from && end == to)
+			sum += value;
 	}
 	return sum;
 }
 
+/* Looks at the pages whose whole stamp was read. */
 static void check(const struct options *o, struct server *s, int64_t local, int64_t length)
 {
-	for (int64_t page = (local + PAGE - 1) / PAGE; (page + 1) * PAGE <= local + length; page++) {
+	int64_t size = (int64_t)sizeof(uint64_t);
+	for (int64_t page = (local + PAGE - 1) / PAGE; page * PAGE + size <= local + length; page++) {
 		uint64_t value, wanted = stamp_of(o, s, page);
 		memcpy(&value, s->buffer + page * PAGE - local, sizeof value);
 		s->read_sum += value;

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -177,6 +178,21 @@ def test_a_trace_is_replayed_byte_for_byte(program: Program, tmp_path: Path) -> 
     assert [(tmp_path / f"eeio-dataserver.{n}").stat().st_size for n in (0, 1)] == [16384, 8192]
     program.good(2, *where, "timed=on")
     assert json.loads((tmp_path / "out.json").read_text())["aggregate"]["seconds"] >= 0.1
+
+
+@pytest.mark.parametrize("parts", [(1000, 1000, 6192), (4, 4, 4094, 2, 4088), (8191, 1)])
+def test_what_is_written_in_parts_is_read_back_whole(
+    program: Program, tmp_path: Path, parts: tuple[int, ...]
+) -> None:
+    """Parts that end within a page, and within its stamp; small ones over large ones too."""
+    ends = list(accumulate(parts, initial=0))
+    lines = [f"0,0,write,{at},{length}" for at, length in zip(ends, parts, strict=False)]
+    assert ends[-1] == 8192
+    path = tmp_path / "trace.csv"
+    path.write_text("\n".join([*lines, "0,0,read,0,8192", *lines[:1], "0,1,read,0,8192"]) + "\n")
+    program.good(1, f"replay={path}", f"directory={tmp_path}", f"json={tmp_path}/out.json")
+    told = json.loads((tmp_path / "out.json").read_text())["checksum"]
+    assert told["wrong_pages"] == 0 and told["read"] == told["expected"] != "0" * 16
 
 
 def test_a_replay_has_the_spatiality_of_its_trace(
