@@ -195,6 +195,37 @@ def test_what_is_written_in_parts_is_read_back_whole(
     assert told["wrong_pages"] == 0 and told["read"] == told["expected"] != "0" * 16
 
 
+LATE = """#define _GNU_SOURCE
+#include <mpi.h>
+#include <time.h>
+int MPI_Barrier(MPI_Comm comm)
+{
+	int rank, error = PMPI_Barrier(comm);
+	MPI_Comm_rank(comm, &rank);
+	if (rank == 1)
+		nanosleep(&(struct timespec){.tv_nsec = 500000000}, 0);
+	return error;
+}
+"""
+
+
+def test_ranks_that_work_one_after_the_other_are_not_counted_as_at_once(
+    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
+    """With more ranks than processors one leaves the barrier when another has done its work."""
+    late = tmp_path / "late.c"
+    late.write_text(LATE)
+    program = programs.plain("dataserver", tmp_path_factory.mktemp("late"), str(late))
+    where = (f"directory={tmp_path}", f"json={tmp_path}/out.json", f"eeio={tmp_path}/eeio.json")
+    program.good(2, "operation=write", "stripe=4096", "request=4096", *where)
+    told = json.loads((tmp_path / "out.json").read_text())
+    (phase,) = json.loads((tmp_path / "eeio.json").read_text())["phases"]
+    length_s = phase["end_monotonic_s"] - phase["start_monotonic_s"]
+    for seconds in (told["aggregate"]["seconds"], length_s):
+        assert seconds > 0.25
+        assert seconds > max(rank["seconds"] for rank in told["ranks"])
+
+
 def test_a_replay_has_the_spatiality_of_its_trace(
     installed: Callable[[str], Installed], tmp_path: Path
 ) -> None:
