@@ -45,7 +45,7 @@ enum api { POSIX, MPIIO };
 struct options {
 	enum operation operation;
 	enum api api;
-	bool strided, direct, fsync, timed;
+	bool strided, direct, fsync, timed, fill;
 	int64_t clients, stripe, request, client_bytes, runtime_s, seed, ranks;
 	const char *directory, *replay, *json, *eeio;
 };
@@ -157,6 +157,8 @@ static struct options parse_options(int count, char **words)
 			o.fsync = choice(key, value, "off", "on");
 		else if (!strcmp(key, "timed"))
 			o.timed = choice(key, value, "off", "on");
+		else if (!strcmp(key, "fill"))
+			o.fill = choice(key, value, "off", "on");
 		else if (!strcmp(key, "clients"))
 			o.clients = number(key, value, 1, 65536);
 		else if (!strcmp(key, "stripe"))
@@ -198,6 +200,8 @@ static struct options parse_options(int count, char **words)
 		refuse("MPI-IO has no direct I/O here: api=mpiio goes with direct=off");
 	if (o.timed && !o.replay)
 		refuse("timed=on keeps the times of a trace: give replay=FILE");
+	if (o.fill && !o.replay)
+		refuse("fill=on writes what a trace touches: give replay=FILE");
 	return o;
 }
 
@@ -244,6 +248,8 @@ static struct request *read_trace(const struct options *o, int64_t *count)
 		struct request event = parse_event(o->replay, line, text);
 		if (*count && event.time_ns < events[*count - 1].time_ns)
 			refuse("%s:%" PRId64 ": the time runs backwards; sort the trace", o->replay, line);
+		if (o->fill)
+			event.operation = WRITE;
 		events[(*count)++] = event;
 	}
 	free(text);

@@ -264,6 +264,28 @@ def test_a_bad_trace_is_refused_with_its_line(
     assert list(tmp_path.glob("eeio-dataserver.*")) == []
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("1,1,wr", ":3: not time,client,op,offset,length"),
+        ("0.5,0,write,4096,4096", ":3: the time runs backwards"),
+    ],
+)
+def test_a_bad_trace_is_named_before_anything_is_written(
+    installed: Callable[[str], Installed], tmp_path: Path, line: str, told: str
+) -> None:
+    profile = installed("dataserver")
+    path = tmp_path / "trace.csv"
+    path.write_text(f"time,client,op,offset,length\n1,0,write,0,4096\n{line}\n")
+    words = (f"replay={path}", "buffer=on", "processes=2")
+    done = profile.script("pre.sh", *words)
+    assert done.returncode == 1
+    assert f"eeio-dataserver: {path}{told}" in done.stderr
+    assert list(profile.directory.rglob("eeio-dataserver.*")) == []
+    assert profile.script("post.sh", *words).returncode == 0
+    assert list(profile.directory.iterdir()) == []
+
+
 def test_times_that_overlap_are_concurrent_clients(program: Program, tmp_path: Path) -> None:
     """A trace has starts only: requests of one moment are served one after the other."""
     path = tmp_path / "trace.csv"
@@ -279,6 +301,7 @@ def test_times_that_overlap_are_concurrent_clients(program: Program, tmp_path: P
 
 BAD_OPTIONS = [
     ("stripe=0", "stripe=0: give a whole number from 4096"),
+    ("fill=on", "fill=on writes what a trace touches: give replay=FILE"),
     ("stripe=5000", "stripe and request must be multiples of 4096"),
     ("request=0", "request=0: give a whole number"),
     ("request=4095", "request=4095: give a whole number"),
