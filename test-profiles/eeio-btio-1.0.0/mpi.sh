@@ -45,7 +45,9 @@ launch() { # RANKS PROGRAM ARGUMENTS...: replaces this shell
 		# Its own OMPIO ignores the hints that decide the size of collective requests.
 		export OMPI_MCA_io="${OMPI_MCA_io:-romio321}"
 		read -r self _ </proc/self/stat
-		(end_when_stuck "$self" </dev/null >/dev/null 2>&1 &)
+		# It holds no directory that is to be unmounted, and in a subshell none of the files that a shell
+		# keeps while it redirects a function.
+		((cd / && end_when_stuck "$self") </dev/null >/dev/null 2>&1 &)
 		if [ -n "${EEIO_HOSTFILE:-}" ]; then
 			exec "$mpirun" --hostfile "$EEIO_HOSTFILE" --bind-to none -np "$ranks" \
 				-x HOME -x PATH -x OMPI_MCA_io "$@"

@@ -428,6 +428,24 @@ def test_a_disk_that_is_too_small(installed: Callable[[str], Installed], small_d
     assert list(small_disk.iterdir()) == []
 
 
+@pytest.mark.root
+def test_what_watches_mpirun_holds_nothing(
+    installed: Callable[[str], Installed], tmp_path: Path
+) -> None:
+    """It looks every few seconds: neither who reads our output nor an umount waits for it."""
+    profile = installed("dataserver")
+    words = ("operation=write", "file_size=1m", "request_size=64k", "buffer=on")
+    with programs.memory_disk(tmp_path / "mounted", "size=4m") as disk:
+        where = {"EEIO_DIRECTORY": str(disk)}
+        for script in ("sh", "bash"):
+            pre = (script, str(profile.profile / "pre.sh"), *words)
+            assert profile.leaves_its_pipe(*pre, **where)
+        run = (str(profile.home / "eeio-dataserver"), *words)
+        assert profile.leaves_its_pipe(*run, **where)
+        assert profile.leaves_its_pipe(*run, **where, LOG_FILE=str(tmp_path / "log"))
+        assert profile.script("post.sh", *words, **where).returncode == 0
+
+
 @pytest.mark.parametrize("victim", ["rank", "mpirun"])
 def test_nothing_stays_when_a_process_dies(
     installed: Callable[[str], Installed], tmp_path: Path, victim: str
