@@ -1,8 +1,10 @@
 """Traces to phases: real ones by strace and fio, made ones for every pattern and every damage."""
 
 import importlib.util
+import sys
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -340,6 +342,8 @@ def test_iologs_of_fio(version: str) -> None:
     assert (phase.operation, phase.spatiality) == ("read", "random")
 
 
+# As `darshan-dxt-parser --show-incomplete` says it (Darshan 3.4).
+INCOMPLETE = "# *WARNING*: The DXT_POSIX module contains incomplete data!\n"
 DXT = """\
 # DXT, file_id: 123, file_name: /scratch/out
 # DXT, rank: 0, hostname: n1
@@ -360,14 +364,29 @@ def test_dxt() -> None:
     assert events[0].duration_s == pytest.approx(0.0008)
 
 
+def test_a_read_at_the_end_of_a_file_is_no_event_of_dxt() -> None:
+    events = list(logs.parse_dxt(DXT.replace("         1024 ", "            0 ")))
+    assert [e.operation for e in events] == ["write", "write"]
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         (DXT.rsplit("\n", 2)[0] + "\n", "cut off: 2 of 3"),
         (DXT[:-20], "not a line of DXT"),
+        (DXT[:-2], "cut off: the last line does not end"),
+        (DXT + "\n# DXT, file_id: 124, file_name: /scratch/more\n", "cut off: a file has no segm"),
+        ("# *** \n" + INCOMPLETE + DXT, "incomplete"),
         (DXT.replace("0.0071", "0.0001"), "ends before it starts"),
         ("fio version 1 iolog\nx\n", "version 2 or 3"),
         ("fio version 3 iolog\n12 /f read 0\n", "not a line of an iolog"),
+        ("fio version 3 iolog\n12 /f read -4096 4096\n", "not a line of an iolog"),
+        ("fio version 3 iolog\n12 /f read 0 0\n", "not a line of an iolog"),
+        ("fio version 3 iolog\nnan /f read 0 1\n", "not a line of an iolog"),
+        ("fio version 3 iolog\n12 /f read 0 1\n11 /f read 0 1\n", ":3: the time runs backwards"),
+        ("fio version 2 iolog\n/f wait -5 0\n", "not a line of an iolog"),
+        ("time,client,op,offset,length\nnan,0,read,0,1\n", "not time,client"),
+        ("time,client,op,offset,length\ninf,0,read,0,1\n", "not time,client"),
         ("time,client,op,offset,length\n0,0,erase,0,1\n", "not time,client"),
         ("time,client,op,offset,length\n1,0,read,0,1\n0,0,read,0,1\n", "backwards"),
         ("time,client,op,offset,length\n", "no read and no write"),
@@ -385,6 +404,15 @@ def test_a_darshan_log_without_pydarshan_says_what_to_install(tmp_path: Path) ->
     if importlib.util.find_spec("darshan") is not None:
         pytest.skip("PyDarshan is installed here")
     with pytest.raises(EeioError, match="pip install darshan"):
+        darshan.read(tmp_path / "x.darshan")
+
+
+def test_a_darshan_log_that_is_incomplete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Darshan's runtime stops recording where its memory ends, and marks the module."""
+    report = SimpleNamespace(modules={"DXT_POSIX": {"partial_flag": True}}, records={})
+    fake = SimpleNamespace(DarshanReport=lambda path, read_all: report)
+    monkeypatch.setitem(sys.modules, "darshan", fake)
+    with pytest.raises(ToolOutputError, match="incomplete"):
         darshan.read(tmp_path / "x.darshan")
 
 
