@@ -72,6 +72,15 @@ def test_strace_files_are_read_again(home: Path, eeio: Eeio) -> None:
     assert [p["requests"] for p in json.loads(done.stdout)["phases"]] == [9]
 
 
+@needs_strace
+def test_a_file_that_nothing_touched_is_told_as_that(home: Path, eeio: Eeio) -> None:
+    done = eeio(
+        "trace", "--meter", "none", "-o", str(home / "o"), "--file", "nowhere", "--",
+        "dd", "if=/dev/zero", f"of={home}/f", "bs=4k", "count=9",
+    )  # fmt: skip
+    assert "none of 9 reads and writes was of a file with nowhere in its path" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -80,6 +89,8 @@ def test_strace_files_are_read_again(home: Path, eeio: Eeio) -> None:
         (("--read", "x", "--", "true"), "which program"),
         (("--", "no-such-program-here"), "no such program"),
         (("--meter", "nonsense", "--", "true"), "nonsense"),
+        (("--gap", "nan", "--", "true"), "--gap is 0 or above"),
+        (("--gap", "-1", "--", "true"), "--gap is 0 or above"),
     ],
 )
 def test_refused(home: Path, eeio: Eeio, words: tuple[str, ...], said: str) -> None:
