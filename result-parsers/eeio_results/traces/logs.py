@@ -153,7 +153,10 @@ def to_csv(events: Iterable[Event]) -> str:
     ends: dict[str, int] = {}
     for event in ordered:
         if event.offset is None:
-            raise ToolOutputError(f"{event.file}: the trace does not tell offsets; no replay")
+            raise ToolOutputError(
+                f"{event.file}: the trace does not tell offsets; no replay (--tracer bpftrace has "
+                "them all)"
+            )
         ends[event.file] = max(ends.get(event.file, 0), event.offset + event.length)
     begins: dict[str, int] = {}
     end = 0
