@@ -10,8 +10,14 @@ end_when_stuck() { # PID of mpirun
 			read -r state <"/proc/$child/stat" && [ "${state##*) Z}" != "$state" ] || dead=
 		done
 		if [ -n "$dead" ] && [ "$dead" = "$before" ]; then
+			# What it would remove, before: who waits for it may end this watch with it.
+			for session in "${TMPDIR:-/tmp}"/ompi.*/pid."$1"; do
+				# The ranks' shared memory bears their job's number, the next after mpirun's.
+				IFS=. read -r job _ <"$session/contact.txt" &&
+					rm -f /dev/shm/vader_segment.*."$(printf %x $((job + 1)))".*
+				rm -rf "$session"
+			done
 			kill -KILL "$1"
-			rm -rf "${TMPDIR:-/tmp}"/ompi.*/pid."$1" # its session
 		fi
 		before=$dead
 	done
