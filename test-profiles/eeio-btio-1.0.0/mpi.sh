@@ -53,7 +53,7 @@ launch() { # RANKS PROGRAM ARGUMENTS...: replaces this shell
 		read -r self _ </proc/self/stat
 		# It holds no directory that is to be unmounted, and in a subshell none of the files that a shell
 		# keeps while it redirects a function.
-		((cd / && end_when_stuck "$self") </dev/null >/dev/null 2>&1 &)
+		( (cd / && end_when_stuck "$self") </dev/null >/dev/null 2>&1 &)
 		if [ -n "${EEIO_HOSTFILE:-}" ]; then
 			exec "$mpirun" --hostfile "$EEIO_HOSTFILE" --bind-to none -np "$ranks" \
 				-x HOME -x PATH -x OMPI_MCA_io "$@"
