@@ -103,6 +103,7 @@ def phases(folder: Path, count: int) -> None:
                 file.write(
                     f'{time_s:.6f} {call}(3</data/file>, ""..., 4096, {at}) = 4096 <0.000030>\n'
                 )
+            file.write(f"{time_s:.6f} +++ exited with 0 +++\n")
     begun_s = time.monotonic()
     events = strace.read(sorted(folder.glob("events.*")))
     read_s = time.monotonic() - begun_s

@@ -45,7 +45,7 @@ enum api { POSIX, MPIIO };
 struct options {
 	enum operation operation;
 	enum api api;
-	bool strided, direct, fsync, timed;
+	bool strided, direct, fsync, timed, fill;
 	int64_t clients, stripe, request, client_bytes, runtime_s, seed, ranks;
 	const char *directory, *replay, *json, *eeio;
 };
@@ -157,6 +157,8 @@ static struct options parse_options(int count, char **words)
 			o.fsync = choice(key, value, "off", "on");
 		else if (!strcmp(key, "timed"))
 			o.timed = choice(key, value, "off", "on");
+		else if (!strcmp(key, "fill"))
+			o.fill = choice(key, value, "off", "on");
 		else if (!strcmp(key, "clients"))
 			o.clients = number(key, value, 1, 65536);
 		else if (!strcmp(key, "stripe"))
@@ -198,6 +200,8 @@ static struct options parse_options(int count, char **words)
 		refuse("MPI-IO has no direct I/O here: api=mpiio goes with direct=off");
 	if (o.timed && !o.replay)
 		refuse("timed=on keeps the times of a trace: give replay=FILE");
+	if (o.fill && !o.replay)
+		refuse("fill=on writes what a trace touches: give replay=FILE");
 	return o;
 }
 
@@ -244,6 +248,8 @@ static struct request *read_trace(const struct options *o, int64_t *count)
 		struct request event = parse_event(o->replay, line, text);
 		if (*count && event.time_ns < events[*count - 1].time_ns)
 			refuse("%s:%" PRId64 ": the time runs backwards; sort the trace", o->replay, line);
+		if (o->fill)
+			event.operation = WRITE;
 		events[(*count)++] = event;
 	}
 	free(text);
@@ -299,21 +305,30 @@ static uint64_t stamp_of(const struct options *o, const struct server *s, int64_
 	return mix((uint64_t)o->seed * 31 + (uint64_t)s->rank + 1) ^ mix((uint64_t)page + 1);
 }
 
-/* Stamps the pages that lie wholly in [local, local + length), and sums their stamps. */
+/* Stamps the pages of which any byte of the stamp lies in [local, local + length): what is written in
+ * small parts is whole in the end. The sum of the stamps that lie there whole. */
 static uint64_t stamp(const struct options *o, const struct server *s, int64_t local, int64_t length)
 {
 	uint64_t sum = 0;
-	for (int64_t page = (local + PAGE - 1) / PAGE; (page + 1) * PAGE <= local + length; page++) {
+	for (int64_t page = local / PAGE; page * PAGE < local + length; page++) {
 		uint64_t value = stamp_of(o, s, page);
-		memcpy(s->buffer + page * PAGE - local, &value, sizeof value);
-		sum += value;
+		int64_t from = page * PAGE, to = from + (int64_t)sizeof value;
+		int64_t begin = from > local ? from : local;
+		int64_t end = to < local + length ? to : local + length;
+		if (begin < end)
+			memcpy(s->buffer + begin - local, (unsigned char *)&value + (begin - from),
+			       (size_t)(end - begin));
+		if (begin == from && end == to)
+			sum += value;
 	}
 	return sum;
 }
 
+/* Looks at the pages whose whole stamp was read. */
 static void check(const struct options *o, struct server *s, int64_t local, int64_t length)
 {
-	for (int64_t page = (local + PAGE - 1) / PAGE; (page + 1) * PAGE <= local + length; page++) {
+	int64_t size = (int64_t)sizeof(uint64_t);
+	for (int64_t page = (local + PAGE - 1) / PAGE; page * PAGE + size <= local + length; page++) {
 		uint64_t value, wanted = stamp_of(o, s, page);
 		memcpy(&value, s->buffer + page * PAGE - local, sizeof value);
 		s->read_sum += value;
@@ -506,7 +521,8 @@ struct result {
 	int64_t bytes[2], requests[2];
 	uint64_t written_sum, read_sum, expected_sum;
 	int64_t wrong_pages, longest_ns, latency_sum_ns, stopped;
-	double seconds; /* of the slowest */
+	int64_t start_ns; /* of the first rank on this one's node */
+	double seconds;	  /* from there to the last end, on the node that took longest */
 };
 
 struct rank_line {
@@ -573,8 +589,7 @@ static void write_json(const struct options *o, const struct server *s, const st
 }
 
 /* The form that eeio reads of every workload of its own. */
-static void write_eeio(const struct options *o, const struct server *s, const struct result *all,
-		       const uint64_t *buckets)
+static void write_eeio(const struct options *o, const struct result *all, const uint64_t *buckets)
 {
 	FILE *f = create(o->eeio);
 	int64_t bytes = all->bytes[READ] + all->bytes[WRITE];
@@ -593,7 +608,7 @@ static void write_eeio(const struct options *o, const struct server *s, const st
 		fprintf(f, "\"request_size_bytes\": %" PRId64 ", ", o->request);
 	fprintf(f, "\"bytes_moved\": %" PRId64 ",\n", bytes);
 	fprintf(f, "  \"start_monotonic_s\": %.9f, \"end_monotonic_s\": %.9f, ",
-		(double)s->start_ns / 1e9, (double)s->start_ns / 1e9 + all->seconds);
+		(double)all->start_ns / 1e9, (double)all->start_ns / 1e9 + all->seconds);
 	fprintf(f, "\"bandwidth_bytes_per_s\": %.3f,\n", (double)bytes / all->seconds);
 	fprintf(f, "  \"metrics\": {\"iops\": %.3f, \"latency_mean_s\": %.9f, \"latency_p50_s\": %.9f, ",
 		(double)requests / all->seconds, (double)all->latency_sum_ns / 1e9 / (double)requests,
@@ -622,7 +637,13 @@ static void report(const struct options *o, const struct server *s)
 	struct result all = {0};
 	struct rank_line line = {s->bytes[0] + s->bytes[1], s->requests[0] + s->requests[1],
 				 s->end_ns - s->start_ns};
-	double seconds = (double)line.ns / 1e9;
+	/* Where ranks outnumber processors, one leaves the barrier when another has done its work: a
+	 * node's time is from its first start to its last end, on the one clock that its ranks share. */
+	MPI_Comm node;
+	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+	MPI_Allreduce(&s->start_ns, &all.start_ns, 1, MPI_INT64_T, MPI_MIN, node);
+	MPI_Comm_free(&node);
+	double seconds = (double)(s->end_ns - all.start_ns) / 1e9;
 	struct rank_line *ranks = calloc((size_t)s->servers, sizeof *ranks);
 	uint64_t *buckets = calloc(BUCKETS, sizeof *buckets);
 	if (!ranks || !buckets)
@@ -645,7 +666,7 @@ static void report(const struct options *o, const struct server *s)
 		if (o->json)
 			write_json(o, s, &all, ranks, buckets);
 		if (o->eeio)
-			write_eeio(o, s, &all, buckets);
+			write_eeio(o, &all, buckets);
 		printf("%d servers, %" PRId64 " bytes in %.6f s: %.3f MB/s\n", s->servers, bytes,
 		       all.seconds, (double)bytes / all.seconds / 1e6);
 	}

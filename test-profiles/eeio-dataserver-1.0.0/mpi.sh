@@ -10,8 +10,14 @@ end_when_stuck() { # PID of mpirun
 			read -r state <"/proc/$child/stat" && [ "${state##*) Z}" != "$state" ] || dead=
 		done
 		if [ -n "$dead" ] && [ "$dead" = "$before" ]; then
+			# What it would remove, before: who waits for it may end this watch with it.
+			for session in "${TMPDIR:-/tmp}"/ompi.*/pid."$1"; do
+				# The ranks' shared memory bears their job's number, the next after mpirun's.
+				IFS=. read -r job _ <"$session/contact.txt" &&
+					rm -f /dev/shm/vader_segment.*."$(printf %x $((job + 1)))".*
+				rm -rf "$session"
+			done
 			kill -KILL "$1"
-			rm -rf "${TMPDIR:-/tmp}"/ompi.*/pid."$1" # its session
 		fi
 		before=$dead
 	done
@@ -45,7 +51,9 @@ launch() { # RANKS PROGRAM ARGUMENTS...: replaces this shell
 		# Its own OMPIO ignores the hints that decide the size of collective requests.
 		export OMPI_MCA_io="${OMPI_MCA_io:-romio321}"
 		read -r self _ </proc/self/stat
-		(end_when_stuck "$self" </dev/null >/dev/null 2>&1 &)
+		# It holds no directory that is to be unmounted, and in a subshell none of the files that a shell
+		# keeps while it redirects a function.
+		( (cd / && end_when_stuck "$self") </dev/null >/dev/null 2>&1 &)
 		if [ -n "${EEIO_HOSTFILE:-}" ]; then
 			exec "$mpirun" --hostfile "$EEIO_HOSTFILE" --bind-to none -np "$ranks" \
 				-x HOME -x PATH -x OMPI_MCA_io "$@"

@@ -12,16 +12,12 @@ mkdir -p "$scratch" 2>/dev/null && cd "$scratch" && [ -w . ] ||
 	refuse "$scratch: cannot be written; give another directory"
 if [ "$(cat eeio-dataserver.ready 2>/dev/null)" != "$marker" ]; then
 	rm -f eeio-dataserver.*
-	if [ -n "$replay" ]; then
-		# Every byte that the trace touches is written once.
-		awk -F, '/^[0-9]/ { print "0," $2 ",write," $4 "," $5 }' "$replay" >eeio-dataserver.prefill
-		set -- replay="$scratch/eeio-dataserver.prefill"
-	fi
-	(launch "$processes" "$HOME/dataserver" ranks="$processes" operation=write $geometry fsync=on "$@" >/dev/null) || {
+	# Every byte that the trace touches is written once.
+	[ -z "$replay" ] || set -- replay="$replay" fill=on
+	(launch "$processes" "$HOME/dataserver" ranks="$processes" operation=write $geometry fsync=on "$@") >/dev/null || {
 		echo "eeio-dataserver: prefilling $scratch failed" >&2
 		exit 1
 	}
-	rm -f eeio-dataserver.prefill
 	echo "$marker" >eeio-dataserver.ready
 fi
 # Reads start cold; where the caller drops all caches this finds nothing to do.

@@ -38,7 +38,8 @@ if [ -z "${LOG_FILE:-}" ]; then
 	run "$@"
 	exit
 fi
-run "$@" >"$output/stdout.txt" 2>"$output/stderr.txt"
+# In a subshell, which keeps no copy of the caller's output for what is started in it.
+(run "$@") >"$output/stdout.txt" 2>"$output/stderr.txt"
 status=$?
 {
 	cat "$output/stdout.txt" "$output/stderr.txt"

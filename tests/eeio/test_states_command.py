@@ -13,13 +13,19 @@ from eeio_power.simulators.powercap import FakeRapl
 
 HDPARM = """\
 #!/bin/sh
-# Speaks as hdparm 9.65 does of a drive whose state is in a file.
+# Speaks as hdparm 9.65 does of a drive whose state is in a file, and which a read wakes.
+read -r reads _ <"/sys/block/${2##*/}/stat"
 case $1 in
 -y)
     [ -f "$STATE.stuck" ] || echo standby >"$STATE"
+    echo "$reads" >"$STATE.reads"
     printf '\\n%s:\\n issuing standby command\\n' "$2"
     ;;
--C) printf '\\n%s:\\n drive state is:  %s\\n' "$2" "$(cat "$STATE")" ;;
+-C)
+    [ ! -f "$STATE.reads" ] || [ -f "$STATE.cached" ] || [ "$reads" = "$(cat "$STATE.reads")" ] ||
+        echo active/idle >"$STATE"
+    printf '\\n%s:\\n drive state is:  %s\\n' "$2" "$(cat "$STATE")"
+    ;;
 esac
 """
 
@@ -79,6 +85,28 @@ def test_a_drive_that_does_not_stand_by_is_told(
     assert code == 3
     assert "something uses it" in body["states"][2]["invalid"]
     assert body["states"][0]["invalid"] is None
+
+
+@pytest.mark.root
+def test_a_read_that_wakes_nothing_is_no_spin_up(
+    home: Path, eeio: Eeio, loop: str, drive: dict[str, str]
+) -> None:
+    """A drive may answer from its own cache and stand by all the same."""
+    (home / "state.cached").touch()
+    code, body = _states(home, eeio, loop, drive)
+    assert code == 3
+    by_name = {state["state"]: state for state in body["states"]}
+    assert by_name["spin-up"]["invalid"] == "the drive was standby at the end of spin-up"
+    assert by_name["standby"]["invalid"] is None
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("words", [("--seconds", "nan"), ("--seconds", "inf"), ("--settle", "nan")])
+def test_times_that_are_none_are_refused(
+    home: Path, eeio: Eeio, loop: str, drive: dict[str, str], words: tuple[str, str]
+) -> None:
+    done = eeio("states", "--device", loop, "--meter", "none", *words, environment=drive)
+    assert (done.returncode, "--seconds is above 0" in done.stderr) == (2, True), done.stderr
 
 
 @pytest.mark.root

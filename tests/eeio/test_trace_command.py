@@ -72,6 +72,15 @@ def test_strace_files_are_read_again(home: Path, eeio: Eeio) -> None:
     assert [p["requests"] for p in json.loads(done.stdout)["phases"]] == [9]
 
 
+@needs_strace
+def test_a_file_that_nothing_touched_is_told_as_that(home: Path, eeio: Eeio) -> None:
+    done = eeio(
+        "trace", "--meter", "none", "-o", str(home / "o"), "--file", "nowhere", "--",
+        "dd", "if=/dev/zero", f"of={home}/f", "bs=4k", "count=9",
+    )  # fmt: skip
+    assert "none of 9 reads and writes was of a file with nowhere in its path" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -80,6 +89,8 @@ def test_strace_files_are_read_again(home: Path, eeio: Eeio) -> None:
         (("--read", "x", "--", "true"), "which program"),
         (("--", "no-such-program-here"), "no such program"),
         (("--meter", "nonsense", "--", "true"), "nonsense"),
+        (("--gap", "nan", "--", "true"), "--gap is 0 or above"),
+        (("--gap", "-1", "--", "true"), "--gap is 0 or above"),
     ],
 )
 def test_refused(home: Path, eeio: Eeio, words: tuple[str, ...], said: str) -> None:
@@ -130,8 +141,13 @@ def test_both_tracers_find_the_phases_of_mpi_ranks(home: Path, eeio: Eeio) -> No
     assert json.loads(again.stdout)["phases"][0]["bytes_written"] >= 829440
 
 
-@needs_bpftrace
-def test_bpftrace_sees_every_kind_of_call_and_nothing_of_others(home: Path, eeio: Eeio) -> None:
+@pytest.mark.parametrize(
+    "tracer",
+    [pytest.param("strace", marks=needs_strace), pytest.param("bpftrace", marks=needs_bpftrace)],
+)
+def test_every_kind_of_call_is_seen_and_nothing_of_others(
+    home: Path, eeio: Eeio, tracer: str
+) -> None:
     program = f"""
 import os, threading
 f = os.open({str(home / "f")!r}, os.O_RDWR | os.O_CREAT)
@@ -154,7 +170,7 @@ os.wait()
     )
     try:
         done = eeio(
-            "trace", "--tracer", "bpftrace", "--meter", "none", "-o", str(home / "o"), "--replay",
+            "trace", "--tracer", tracer, "--meter", "none", "-o", str(home / "o"), "--replay",
             str(home / "t.csv"), "--file", str(home), "--", sys.executable, "-c", program,
         )  # fmt: skip
     finally:
@@ -167,6 +183,26 @@ os.wait()
         ["write", "5000000000", "6"], ["read", "5000000000", "6"], ["read", "1000", "7"],
         ["read", "50", "30"], ["read", "80", "20"], ["write", "100", "3"],
     ]  # fmt: skip
+
+
+@needs_bpftrace
+def test_bpftrace_tells_where_appended_bytes_lie(home: Path, eeio: Eeio) -> None:
+    """Linux appends what pwrite is given too (pwrite(2), bugs)."""
+    (home / "f").write_bytes(b"x" * 1000)
+    program = f"""
+import os
+f = os.open({str(home / "f")!r}, os.O_RDWR | os.O_APPEND)
+os.write(f, b"x" * 10)
+os.pwrite(f, b"x" * 20, 5)
+os.pread(f, 30, 5)
+"""
+    done = eeio(
+        "trace", "--tracer", "bpftrace", "--meter", "none", "-o", str(home / "o"), "--replay",
+        str(home / "t.csv"), "--file", str(home / "f"), "--", sys.executable, "-c", program,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = [line.split(",")[2:] for line in (home / "t.csv").read_text().splitlines()[1:]]
+    assert rows == [["write", "1000", "10"], ["write", "1010", "20"], ["read", "5", "30"]]
 
 
 @needs_bpftrace

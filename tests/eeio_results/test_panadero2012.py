@@ -58,6 +58,29 @@ def test_the_pattern_and_the_library_decide_between_equal_sizes() -> None:
     assert found.reference.values[BANDWIDTH][0] == 3.0
 
 
+def test_the_drives_write_cache_is_the_same() -> None:
+    cells = [
+        APPLICATION,
+        cell(90.0, level="application", tool="btio", disk="on"),
+        cell(1.0, disk="off"),
+        cell(2.0, disk="on"),
+    ]
+    _, found = references(cells)
+    assert found.reference is not None
+    assert found.reference.factors["disk"] == "on"
+    (found,) = references([cells[1], cells[2]])
+    assert found.differs == ("disk: off for on",)
+
+
+def test_another_drive_stands_only_where_the_own_has_nothing() -> None:
+    other = cell(1.0, device="sdb", spatiality="strided", processes="4")
+    own = cell(2.0, level="filesystem", size="1 MiB", buffer="off")
+    (found,) = references([other, own, APPLICATION])
+    assert found.reference is own
+    (found,) = references([other, APPLICATION])
+    assert found.differs == ("device: sdb for sda",)
+
+
 def test_without_the_library_level_the_file_system_stands() -> None:
     (found,) = references([APPLICATION, cell(7.0, level="filesystem", tool="fio", api="posix")])
     assert found.reference is not None

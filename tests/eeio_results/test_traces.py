@@ -1,8 +1,10 @@
 """Traces to phases: real ones by strace and fio, made ones for every pattern and every damage."""
 
 import importlib.util
+import sys
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -83,6 +85,23 @@ def test_read_modify_write_is_one_mixed_phase() -> None:
     assert (phase.operation, phase.bytes_read, phase.bytes_written) == ("mixed", 409600, 409600)
 
 
+def test_read_modify_write_that_goes_forward_is_sequential() -> None:
+    events = []
+    for n in range(100):
+        events += stream("read", [n * 4096], start_s=0.02 * n)
+        events += stream("write", [n * 4096], start_s=0.02 * n + 0.01)
+    assert find_phases(events)[0].spatiality == "sequential"
+
+
+def test_a_short_phase_of_one_operation_is_not_mixed() -> None:
+    events = stream("write", SEQUENTIAL[:3])
+    events += stream("read", SEQUENTIAL, start_s=0.1)
+    events += stream("write", SEQUENTIAL[:5], start_s=0.6)
+    assert [(p.operation, p.requests) for p in find_phases(events)] == [
+        ("write", 3), ("read", 40), ("write", 5),
+    ]  # fmt: skip
+
+
 def test_request_sizes() -> None:
     events = stream("write", SEQUENTIAL) + stream("write", [10**6], start_s=0.4, size=512)
     (phase,) = find_phases(events)
@@ -119,8 +138,11 @@ def test_no_byte_is_lost(rows: list[tuple[float, float, str, str, int, int]]) ->
 # --- strace
 
 
+ENDED = "9999.0 +++ exited with 0 +++\n"
+
+
 def parsed(text: str) -> list[Event]:
-    return list(strace.parse(text.splitlines(), "7"))
+    return list(strace.parse((text + ENDED).splitlines(), "7"))
 
 
 def test_calls_of_strace() -> None:
@@ -134,7 +156,6 @@ def test_calls_of_strace() -> None:
         '1001.1 preadv2(3</home/f>, [{iov_base=""..., iov_len=8192}], 1, 8192, 0) = 8192 <0.1>\n'
         '1001.2 read(3</home/f>, "", 512) = 0 <0.000100>\n'
         '1001.3 pwrite64(3</home/f>, ""..., 10, 0) = -1 ENOSPC (No space left on device) <0.1>\n'
-        "1001.4 +++ exited with 0 +++\n"
     )
     assert [(e.operation, e.offset, e.length) for e in events] == [
         ("write", 0, 4096), ("write", 4096, 100), ("read", 65536, 512),
@@ -153,11 +174,138 @@ def test_a_descriptor_keeps_its_place_when_it_is_doubled() -> None:
     assert [e.offset for e in events] == [0, 10]
 
 
+OPENED = '1.0 openat(AT_FDCWD</>, "f", O_RDWR|O_CREAT|O_TRUNC, 0666) = 3</f> <0.1>\n'
+
+
 @pytest.mark.parametrize(
-    "path", ["/dev/null", "pipe:[1]", "socket:[2]", "/proc/stat", "/usr/lib/x.so", "/etc/passwd"]
+    ("text", "offsets"),
+    [
+        pytest.param(
+            '2.0 dup(3</f>) = 4</f> <0.1>\n2.1 write(3</f>, ""..., 50) = 50 <0.1>\n'
+            '2.2 write(4</f>, ""..., 60) = 60 <0.1>\n2.3 write(3</f>, ""..., 70) = 70 <0.1>\n',
+            [0, 50, 110],
+            id="both-descriptors-move-one-place",
+        ),
+        pytest.param(
+            '2.0 write(3</f>, ""..., 5) = 5 <0.1>\n2.1 fcntl(3</f>, F_DUPFD, 10) = 10</f> <0.1>\n'
+            '2.2 write(10</f>, ""..., 6) = 6 <0.1>\n2.3 write(3</f>, ""..., 7) = 7 <0.1>\n',
+            [0, 5, 11],
+            id="a-shell-saves-one-by-fcntl",
+        ),
+        pytest.param(
+            '2.0 openat(AT_FDCWD</>, "f", O_WRONLY|O_APPEND) = 4</f> <0.1>\n'
+            '2.1 write(4</f>, ""..., 5) = 5 <0.1>\n2.2 pwrite64(4</f>, ""..., 6, 0) = 6 <0.1>\n'
+            "2.3 lseek(4</f>, 0, SEEK_CUR) = 11 <0.1>\n"
+            '2.4 read(4</f>, ""..., 1) = 1 <0.1>\n2.5 write(4</f>, ""..., 1) = 1 <0.1>\n',
+            [None, None, 11, None],
+            id="what-is-appended-goes-to-the-end-wherever-that-is",
+        ),
+        pytest.param(
+            "2.0 fcntl(3</f>, F_SETFL, O_RDWR|O_APPEND) = 0 <0.1>\n"
+            '2.1 write(3</f>, ""..., 5) = 5 <0.1>\n'
+            "2.2 fcntl(3</f>, F_SETFL, O_RDWR) = 0 <0.1>\n"
+            '2.3 pwrite64(3</f>, ""..., 5, 7) = 5 <0.1>\n',
+            [None, 7],
+            id="appending-from-then-on",
+        ),
+        pytest.param(
+            "2.0 pwritev2(3</f>, [...], 1, -1, 0) = 30 <0.1>\n"
+            "2.1 preadv2(3</f>, [...], 1, -1, RWF_NOWAIT) = 40 <0.1>\n"
+            "2.2 pwritev2(3</f>, [...], 1, 0, RWF_APPEND) = 50 <0.1>\n",
+            [0, 30, None],
+            id="minus-one-is-where-the-file-is",
+        ),
+        pytest.param(
+            "2.0 _llseek(3</f>, 5000000000, [5000000000], SEEK_SET) = 0 <0.1>\n"
+            '2.1 write(3</f>, ""..., 5) = 5 <0.1>\n',
+            [5_000_000_000],
+            id="seeking-on-32-bit",
+        ),
+        pytest.param(
+            "2.0 close(3</f>) = 0 <0.1>\n"
+            '2.1 write(3</f>, ""..., 5) = 5 <0.1>\n2.2 write(3</f>, ""..., 5) = 5 <0.1>\n',
+            [None, None],
+            id="a-descriptor-that-came-from-nowhere",
+        ),
+    ],
+)
+def test_where_a_descriptor_is(text: str, offsets: list[int | None]) -> None:
+    assert [e.offset for e in parsed(OPENED + text)] == offsets
+
+
+@pytest.mark.parametrize(
+    ("start", "offsets"),
+    [
+        ("fork() = 8", [0, 11, 33]),
+        ("clone(child_stack=NULL, flags=CLONE_VM|CLONE_FILES|SIGCHLD) = 8", [0, 11, 33]),
+        # Nobody was seen to start it: it may share the place, so that nobody's is known any more.
+        ("dup2(1</dev/null>, 2</dev/null>) = 2</dev/null>", [0, None, None]),
+    ],
+)
+def test_a_place_is_shared_with_children_and_threads(
+    tmp_path: Path, start: str, offsets: list[int | None]
+) -> None:
+    (tmp_path / "s.7").write_text(
+        OPENED + f'2.0 write(3</f>, ""..., 11) = 11 <0.1>\n2.1 {start} <0.1>\n'
+        '2.3 write(3</f>, ""..., 33) = 33 <0.1>\n' + ENDED
+    )
+    (tmp_path / "s.8").write_text('2.2 write(3</f>, ""..., 22) = 22 <0.1>\n' + ENDED)
+    events = strace.read([tmp_path / "s.7", tmp_path / "s.8"])
+    assert [(e.process, e.offset) for e in events] == list(
+        zip(("7", "8", "7"), offsets, strict=True)
+    )
+
+
+def test_a_thread_opens_for_all(tmp_path: Path) -> None:
+    (tmp_path / "s.7").write_text(
+        '1.0 openat(AT_FDCWD</>, "f", O_RDWR) = 3</f> <0.1>\n'
+        '1.1 read(3</f>, ""..., 11) = 11 <0.1>\n'
+        "1.2 clone3({flags=CLONE_VM|CLONE_FILES, exit_signal=0}, 88) = 8 <0.1>\n"
+        '1.5 read(3</f>, ""..., 11) = 11 <0.1>\n' + ENDED
+    )
+    (tmp_path / "s.8").write_text(
+        '1.3 close(3</f>) = 0 <0.1>\n1.4 openat(AT_FDCWD</>, "f", O_RDWR) = 3</f> <0.1>\n' + ENDED
+    )
+    events = strace.read([tmp_path / "s.7", tmp_path / "s.8"])
+    assert [e.offset for e in events] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/dev/null", "pipe:[1]", "socket:[2]", "/proc/stat", "/usr/lib/x.so", "/etc/passwd", "/lib/x"],
 )
 def test_what_is_no_data_is_left_out(path: str) -> None:
     assert parsed(f'1.0 read(3<{path}>, ""..., 10) = 10 <0.1>\n') == []
+
+
+@pytest.mark.parametrize(
+    "path", ["/library/x", "/dev/shm/x", "/run/media/me/disk/x", "/optimum", "/home/x"]
+)
+def test_what_is_data_is_kept(path: str) -> None:
+    assert len(parsed(f'1.0 read(3<{path}>, ""..., 10) = 10 <0.1>\n')) == 1
+
+
+@pytest.mark.parametrize("path", ["/opt/results/x", "/usr/local/data", "/run/x", "/etc/x"])
+def test_what_is_written_is_data_wherever_it_lies(path: str) -> None:
+    assert len(parsed(f'1.0 write(3<{path}>, ""..., 10) = 10 <0.1>\n')) == 1
+
+
+def test_names_are_as_they_are_on_the_disk() -> None:
+    (event,) = parsed('1.0 read(3</home/\\303\\274\\76x\\t\\\\>, ""..., 10) = 10 <0.1>\n')
+    assert event.file == "/home/ü>x\t\\"
+
+
+@pytest.mark.parametrize("cut", [0, len(ENDED), len(ENDED) + 1, len(ENDED) + 14])
+def test_a_strace_that_is_cut_off(tmp_path: Path, cut: int) -> None:
+    """Also where what is left of a line is one, and tells `= 40` of 4096 bytes."""
+    path = tmp_path / "strace.7"
+    text = OPENED + '2.0 write(3</f>, ""..., 4096) = 4096 <0.000200>\n' + ENDED
+    path.write_text(text[: len(text) - cut])
+    if cut == 0:
+        assert len(strace.read([path])) == 1
+        return
+    with pytest.raises(ToolOutputError, match=r"cut off|not a line of strace"):
+        strace.read([path])
 
 
 def test_a_call_that_was_interrupted_is_put_together() -> None:
@@ -194,6 +342,8 @@ def test_iologs_of_fio(version: str) -> None:
     assert (phase.operation, phase.spatiality) == ("read", "random")
 
 
+# As `darshan-dxt-parser --show-incomplete` says it (Darshan 3.4).
+INCOMPLETE = "# *WARNING*: The DXT_POSIX module contains incomplete data!\n"
 DXT = """\
 # DXT, file_id: 123, file_name: /scratch/out
 # DXT, rank: 0, hostname: n1
@@ -214,14 +364,29 @@ def test_dxt() -> None:
     assert events[0].duration_s == pytest.approx(0.0008)
 
 
+def test_a_read_at_the_end_of_a_file_is_no_event_of_dxt() -> None:
+    events = list(logs.parse_dxt(DXT.replace("         1024 ", "            0 ")))
+    assert [e.operation for e in events] == ["write", "write"]
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         (DXT.rsplit("\n", 2)[0] + "\n", "cut off: 2 of 3"),
         (DXT[:-20], "not a line of DXT"),
+        (DXT[:-2], "cut off: the last line does not end"),
+        (DXT + "\n# DXT, file_id: 124, file_name: /scratch/more\n", "cut off: a file has no segm"),
+        ("# *** \n" + INCOMPLETE + DXT, "incomplete"),
         (DXT.replace("0.0071", "0.0001"), "ends before it starts"),
         ("fio version 1 iolog\nx\n", "version 2 or 3"),
         ("fio version 3 iolog\n12 /f read 0\n", "not a line of an iolog"),
+        ("fio version 3 iolog\n12 /f read -4096 4096\n", "not a line of an iolog"),
+        ("fio version 3 iolog\n12 /f read 0 0\n", "not a line of an iolog"),
+        ("fio version 3 iolog\nnan /f read 0 1\n", "not a line of an iolog"),
+        ("fio version 3 iolog\n12 /f read 0 1\n11 /f read 0 1\n", ":3: the time runs backwards"),
+        ("fio version 2 iolog\n/f wait -5 0\n", "not a line of an iolog"),
+        ("time,client,op,offset,length\nnan,0,read,0,1\n", "not time,client"),
+        ("time,client,op,offset,length\ninf,0,read,0,1\n", "not time,client"),
         ("time,client,op,offset,length\n0,0,erase,0,1\n", "not time,client"),
         ("time,client,op,offset,length\n1,0,read,0,1\n0,0,read,0,1\n", "backwards"),
         ("time,client,op,offset,length\n", "no read and no write"),
@@ -239,6 +404,15 @@ def test_a_darshan_log_without_pydarshan_says_what_to_install(tmp_path: Path) ->
     if importlib.util.find_spec("darshan") is not None:
         pytest.skip("PyDarshan is installed here")
     with pytest.raises(EeioError, match="pip install darshan"):
+        darshan.read(tmp_path / "x.darshan")
+
+
+def test_a_darshan_log_that_is_incomplete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Darshan's runtime stops recording where its memory ends, and marks the module."""
+    report = SimpleNamespace(modules={"DXT_POSIX": {"partial_flag": True}}, records={})
+    fake = SimpleNamespace(DarshanReport=lambda path, read_all: report)
+    monkeypatch.setitem(sys.modules, "darshan", fake)
+    with pytest.raises(ToolOutputError, match="incomplete"):
         darshan.read(tmp_path / "x.darshan")
 
 

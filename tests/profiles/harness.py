@@ -57,6 +57,24 @@ class Installed:
             check=False,
         )
 
+    def leaves_its_pipe(self, *words: str, **settings: str) -> bool:
+        """Whether nobody holds the standard output of a command that has ended well."""
+        reading, writing = os.pipe()
+        try:
+            subprocess.run(
+                words, cwd=self.home, env={**self.environment, **settings}, check=True,
+                stdin=subprocess.DEVNULL, stdout=writing, stderr=writing, timeout=120,
+            )  # fmt: skip
+            os.close(writing)
+            os.set_blocking(reading, False)
+            while os.read(reading, 65536):
+                pass
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(reading)
+        return True
+
     def install(self, **settings: str) -> "subprocess.CompletedProcess[str]":
         return self.script("install.sh", f"{self.home}/", **settings)
 

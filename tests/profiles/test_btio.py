@@ -344,6 +344,17 @@ def test_nothing_stays_when_a_rank_dies(installed: Callable[[str], Installed]) -
     assert list(profile.directory.iterdir()) == []
 
 
+def test_what_watches_mpirun_holds_nothing(
+    installed: Callable[[str], Installed], tmp_path: Path
+) -> None:
+    profile = installed("btio")
+    words = ("class=S", "processes=1")
+    assert profile.script("pre.sh", *words).returncode == 0
+    run = (str(profile.home / "eeio-btio"), *words)
+    assert profile.leaves_its_pipe(*run)
+    assert profile.leaves_its_pipe(*run, LOG_FILE=str(tmp_path / "log"))
+
+
 def test_parsed_as_two_phases(installed: Callable[[str], Installed], tmp_path: Path) -> None:
     profile = installed("btio")
     words = {"class": "S", "subtype": "simple", "processes": "4", "compute_ms": "2"}

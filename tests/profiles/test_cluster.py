@@ -231,11 +231,14 @@ def test_the_program_sees_ranks_that_mpi_did_not_join(
 
 # Open MPI's, locked up: its ranks are dead, it reaps none of them, and takes no signal.
 STUCK = """#!{python}
-import os, signal, sys
+import os, pathlib, signal, sys
 if "--version" in sys.argv:
     print("mpirun (Open MPI) 4.1.4")
     sys.exit()
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
+session = pathlib.Path(os.environ["TMPDIR"], "ompi.here.0", f"pid.{{os.getpid()}}")
+session.mkdir(parents=True)
+(session / "contact.txt").write_text(os.environ["JOB"] + ".0;tcp://192.0.2.2:53267\\n")
 for rank in range(2):
     if os.fork() == 0:
         os._exit(1)
@@ -249,12 +252,20 @@ def test_an_mpirun_that_locks_itself_up_is_ended(tmp_path: Path) -> None:
     mpirun.write_text(STUCK.format(python=sys.executable))
     mpirun.chmod(0o755)
     script = '. "$0"; (launch 2 true); echo "ended with $?"'
+    # As Open MPI 4.1 names what a rank shares with the others: by the number of the job, in hex.
+    job = os.getpid() << 16
+    segment = Path(f"/dev/shm/vader_segment.eeio-test.0.{job + 1:x}.0")
+    segment.touch()
     done = subprocess.run(
         ["sh", "-c", script, str(PROFILES / "eeio-btio-1.0.0/mpi.sh")],
-        env=programs.environment({"EEIO_MPIRUN": str(mpirun)}), stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=60, check=False,
+        env=programs.environment(
+            {"EEIO_MPIRUN": str(mpirun), "TMPDIR": str(tmp_path), "JOB": str(job)}
+        ),
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.stdout == "stuck\nended with 137\n", done.stderr
+    assert not list(tmp_path.glob("ompi.*/pid.*"))
+    assert not segment.exists()
 
 
 # srun on one node, for a machine without Slurm.

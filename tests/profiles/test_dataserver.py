@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -179,6 +180,52 @@ def test_a_trace_is_replayed_byte_for_byte(program: Program, tmp_path: Path) -> 
     assert json.loads((tmp_path / "out.json").read_text())["aggregate"]["seconds"] >= 0.1
 
 
+@pytest.mark.parametrize("parts", [(1000, 1000, 6192), (4, 4, 4094, 2, 4088), (8191, 1)])
+def test_what_is_written_in_parts_is_read_back_whole(
+    program: Program, tmp_path: Path, parts: tuple[int, ...]
+) -> None:
+    """Parts that end within a page, and within its stamp; small ones over large ones too."""
+    ends = list(accumulate(parts, initial=0))
+    lines = [f"0,0,write,{at},{length}" for at, length in zip(ends, parts, strict=False)]
+    assert ends[-1] == 8192
+    path = tmp_path / "trace.csv"
+    path.write_text("\n".join([*lines, "0,0,read,0,8192", *lines[:1], "0,1,read,0,8192"]) + "\n")
+    program.good(1, f"replay={path}", f"directory={tmp_path}", f"json={tmp_path}/out.json")
+    told = json.loads((tmp_path / "out.json").read_text())["checksum"]
+    assert told["wrong_pages"] == 0 and told["read"] == told["expected"] != "0" * 16
+
+
+LATE = """#define _GNU_SOURCE
+#include <mpi.h>
+#include <time.h>
+int MPI_Barrier(MPI_Comm comm)
+{
+	int rank, error = PMPI_Barrier(comm);
+	MPI_Comm_rank(comm, &rank);
+	if (rank == 1)
+		nanosleep(&(struct timespec){.tv_nsec = 500000000}, 0);
+	return error;
+}
+"""
+
+
+def test_ranks_that_work_one_after_the_other_are_not_counted_as_at_once(
+    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
+    """With more ranks than processors one leaves the barrier when another has done its work."""
+    late = tmp_path / "late.c"
+    late.write_text(LATE)
+    program = programs.plain("dataserver", tmp_path_factory.mktemp("late"), str(late))
+    where = (f"directory={tmp_path}", f"json={tmp_path}/out.json", f"eeio={tmp_path}/eeio.json")
+    program.good(2, "operation=write", "stripe=4096", "request=4096", *where)
+    told = json.loads((tmp_path / "out.json").read_text())
+    (phase,) = json.loads((tmp_path / "eeio.json").read_text())["phases"]
+    length_s = phase["end_monotonic_s"] - phase["start_monotonic_s"]
+    for seconds in (told["aggregate"]["seconds"], length_s):
+        assert seconds > 0.25
+        assert seconds > max(rank["seconds"] for rank in told["ranks"])
+
+
 def test_a_replay_has_the_spatiality_of_its_trace(
     installed: Callable[[str], Installed], tmp_path: Path
 ) -> None:
@@ -217,6 +264,28 @@ def test_a_bad_trace_is_refused_with_its_line(
     assert list(tmp_path.glob("eeio-dataserver.*")) == []
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("1,1,wr", ":3: not time,client,op,offset,length"),
+        ("0.5,0,write,4096,4096", ":3: the time runs backwards"),
+    ],
+)
+def test_a_bad_trace_is_named_before_anything_is_written(
+    installed: Callable[[str], Installed], tmp_path: Path, line: str, told: str
+) -> None:
+    profile = installed("dataserver")
+    path = tmp_path / "trace.csv"
+    path.write_text(f"time,client,op,offset,length\n1,0,write,0,4096\n{line}\n")
+    words = (f"replay={path}", "buffer=on", "processes=2")
+    done = profile.script("pre.sh", *words)
+    assert done.returncode == 1
+    assert f"eeio-dataserver: {path}{told}" in done.stderr
+    assert list(profile.directory.rglob("eeio-dataserver.*")) == []
+    assert profile.script("post.sh", *words).returncode == 0
+    assert list(profile.directory.iterdir()) == []
+
+
 def test_times_that_overlap_are_concurrent_clients(program: Program, tmp_path: Path) -> None:
     """A trace has starts only: requests of one moment are served one after the other."""
     path = tmp_path / "trace.csv"
@@ -232,6 +301,7 @@ def test_times_that_overlap_are_concurrent_clients(program: Program, tmp_path: P
 
 BAD_OPTIONS = [
     ("stripe=0", "stripe=0: give a whole number from 4096"),
+    ("fill=on", "fill=on writes what a trace touches: give replay=FILE"),
     ("stripe=5000", "stripe and request must be multiples of 4096"),
     ("request=0", "request=0: give a whole number"),
     ("request=4095", "request=4095: give a whole number"),
@@ -356,6 +426,24 @@ def test_a_disk_that_is_too_small(installed: Callable[[str], Installed], small_d
     assert profile.run(*words, EEIO_DIRECTORY=str(small_disk)).returncode == 2
     profile.script("post.sh", *words, EEIO_DIRECTORY=str(small_disk))
     assert list(small_disk.iterdir()) == []
+
+
+@pytest.mark.root
+def test_what_watches_mpirun_holds_nothing(
+    installed: Callable[[str], Installed], tmp_path: Path
+) -> None:
+    """It looks every few seconds: neither who reads our output nor an umount waits for it."""
+    profile = installed("dataserver")
+    words = ("operation=write", "file_size=1m", "request_size=64k", "buffer=on")
+    with programs.memory_disk(tmp_path / "mounted", "size=4m") as disk:
+        where = {"EEIO_DIRECTORY": str(disk)}
+        for script in ("sh", "bash"):
+            pre = (script, str(profile.profile / "pre.sh"), *words)
+            assert profile.leaves_its_pipe(*pre, **where)
+        run = (str(profile.home / "eeio-dataserver"), *words)
+        assert profile.leaves_its_pipe(*run, **where)
+        assert profile.leaves_its_pipe(*run, **where, LOG_FILE=str(tmp_path / "log"))
+        assert profile.script("post.sh", *words, **where).returncode == 0
 
 
 @pytest.mark.parametrize("victim", ["rank", "mpirun"])

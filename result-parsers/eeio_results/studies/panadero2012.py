@@ -2,14 +2,15 @@
 
 For each phase of an application (BT-IO's dumps, its reading back) the characterization gives
 reference values: those of the experiment at the library level, or the file-system level where there
-is none, that does the same operation with the nearest request size, the same spatiality and the
-same state of the buffer cache. Table I is how far the measured power lies from the reference, in
-percent of the reference; bandwidth stands beside it.
+is none, that does the same operation on the same drive with the nearest request size, the same
+spatiality and the same state of the buffer cache and of the drive's own. Table I is how far the
+measured power lies from the reference, in percent of the reference; bandwidth stands beside it.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from eeio_results.comparison import BANDWIDTH, POWER, Cell
@@ -75,14 +76,16 @@ def references(cells: Sequence[Cell]) -> list[Reference]:
 
 def _reference(application: Cell, cells: Sequence[Cell]) -> Reference:
     wanted = application.factors
-    for level in LEVELS:
-        like = [
-            cell
-            for cell in cells
-            if cell.factors["level"] == level
-            and cell.n(BANDWIDTH)
-            and all(cell.factors[name] == wanted[name] for name in ("machine", "operation"))
-        ]
+    alike = [
+        cell
+        for cell in cells
+        if cell.n(BANDWIDTH)
+        and all(cell.factors[name] == wanted[name] for name in ("machine", "operation"))
+    ]
+    # Another drive stands only where nothing is known of this one.
+    own = [cell for cell in alike if cell.factors["device"] == wanted["device"]]
+    for of_drive, level in product((own, alike), LEVELS):
+        like = [cell for cell in of_drive if cell.factors["level"] == level]
         if like:
             best = min(like, key=lambda cell: _distance(application, cell))
             return Reference(application, best, _differs(application, best), None)
@@ -93,10 +96,11 @@ def _reference(application: Cell, cells: Sequence[Cell]) -> Reference:
 
 
 def _distance(application: Cell, cell: Cell) -> tuple[Any, ...]:
-    """Cache first, because it changes most; then the request size, the pattern, the library."""
+    """Caches first, because they change most; then the request size, the pattern, the library."""
     wanted, factors = application.factors, cell.factors
     return (
         factors["buffer"] != wanted["buffer"],
+        factors["disk"] != wanted["disk"],
         _size_distance(wanted["size"], factors["size"]),
         factors["spatiality"] != wanted["spatiality"],
         factors["api"] != wanted["api"],
@@ -114,7 +118,7 @@ def _size_distance(wanted: str, found: str) -> float:
 
 
 def _differs(application: Cell, cell: Cell) -> tuple[str, ...]:
-    names = ("size", "spatiality", "buffer", "api", "processes", "device", "target")
+    names = ("size", "spatiality", "buffer", "disk", "api", "processes", "device", "target")
     return tuple(
         f"{name}: {cell.factors[name]} for {application.factors[name]}"
         for name in names

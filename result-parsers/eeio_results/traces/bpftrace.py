@@ -69,6 +69,8 @@ _ENTER = f"""{{
   }}
 }}
 """
+# Of a file opened with O_APPEND what pwrite writes goes to the end too.
+_TO_THE_END = {"r": "0", "w": "($file->f_flags & 0x400) != 0"}
 _EXIT = f"""{{
   if (args->ret > 0) {{
     $end = nsecs;
@@ -77,6 +79,7 @@ _EXIT = f"""{{
     $entry = $file->f_path.dentry;
     $place = @call[tid].2;
     if ($place == -1) {{ $place = (int64)$file->f_pos - (int64)args->ret; }}
+    else {{ if (TO_THE_END) {{ $place = $inode->i_size - (int64)args->ret; }} }}
     printf("OP %d %lu %lu %lx %lu %lu %ld %ld\\n", tid, @call[tid].0, $end, {_ID}, $place,
       args->ret);
     @events = count();
@@ -102,7 +105,11 @@ def program() -> str:
     for (operation, place), calls in _CALLS.items():
         for side, filter_, body in (
             ("enter", "@traced[pid]", _ENTER.replace("PLACE", place)),
-            ("exit", "@call[tid].1", _EXIT.replace("OP", operation)),
+            (
+                "exit",
+                "@call[tid].1",
+                _EXIT.replace("OP", operation).replace("TO_THE_END", _TO_THE_END[operation]),
+            ),
         ):
             probes = ",\n".join(f"tracepoint:syscalls:sys_{side}_{call}" for call in calls)
             parts.append(f"{probes} /{filter_}/ {body}")
@@ -199,7 +206,7 @@ def parse(lines: Iterable[str], source: str = "bpftrace") -> list[Event]:
         events = [_event(row, paths, ahead_ns) for row in rows]
     except (KeyError, ValueError) as error:
         raise ToolOutputError(f"{source}: an event's file or number is missing: {error}") from error
-    return sorted(event for event in events if is_data(event.file))
+    return sorted(event for event in events if is_data(event.file, event.operation))
 
 
 def _event(row: tuple[str, list[str]], paths: dict[_File, str], ahead_ns: int) -> Event:

@@ -21,15 +21,23 @@ def read(path: Path) -> list[Event]:
         ) from error
     try:
         report = darshan.DarshanReport(str(path), read_all=True)
+        partial = report.modules.get("DXT_POSIX", {}).get("partial_flag", False)
         records = report.records["DXT_POSIX"].to_df() if "DXT_POSIX" in report.records else []
     except (OSError, RuntimeError, ValueError) as error:
         raise ToolOutputError(f"{path}: not a log that PyDarshan reads: {error}") from error
+    if partial:
+        raise ToolOutputError(
+            f"{path}: incomplete: Darshan had no memory for all segments; run the program again "
+            "with more (DARSHAN_MODMEM)"
+        )
     events = []
     for record in records:
         file = str(report.name_records.get(record["id"], record["id"]))
         for operation in ("write", "read"):
             segments = record[f"{operation}_segments"]
             for row in segments.itertuples(index=False):
+                if int(row.length) == 0:
+                    continue  # the end of a file
                 took_s = float(row.end_time) - float(row.start_time)
                 events.append(
                     Event(

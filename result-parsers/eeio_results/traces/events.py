@@ -97,7 +97,13 @@ def _split(events: Sequence[Event]) -> list[TracePhase]:
             merged[-1] = (operation, merged[-1][1], last)
         else:
             merged.append((operation, first, last))
-    return [_phase(operation, events[first:last]) for operation, first, last in merged]
+    return [_phase(_operation(events[first:last]), events[first:last]) for _, first, last in merged]
+
+
+def _operation(events: Iterable[Event]) -> str:
+    """A short stretch alone between longer ones has nothing to alternate with."""
+    found = {event.operation for event in events}
+    return found.pop() if len(found) == 1 else "mixed"
 
 
 def _phase(operation: str, events: Sequence[Event]) -> TracePhase:
@@ -122,13 +128,14 @@ def _phase(operation: str, events: Sequence[Event]) -> TracePhase:
 
 
 def spatiality(events: Sequence[Event]) -> str:
-    """By the steps from the end of a request to the next one of that process in that file."""
-    ends: dict[tuple[str, str], int] = {}
+    """By the steps from the end of a request to the next one of that process and operation in that
+    file: read-modify-write goes forward with both."""
+    ends: dict[tuple[str, str, str], int] = {}
     steps: Counter[int] = Counter()
     for event in events:
         if event.offset is None:
             continue
-        key = (event.process, event.file)
+        key = (event.process, event.file, event.operation)
         if key in ends:
             steps[event.offset - ends[key]] += 1
         ends[key] = event.offset + event.length

@@ -5,6 +5,7 @@ The CSV (`time,client,op,offset,length`) is what eeio-dataserver replays.
 
 import csv
 import io
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -53,7 +54,8 @@ def parse_csv(text: str, source: str = "trace") -> Iterator[Event]:
             offset, length = int(row[3]), int(row[4])
         except (ValueError, IndexError) as error:
             raise ToolOutputError(f"{where}: not {','.join(HEADER)}: {row}") from error
-        if operation not in ("read", "write") or offset < 0 or length < 1 or len(row) != 5:
+        wrong = operation not in ("read", "write") or offset < 0 or length < 1
+        if wrong or len(row) != 5 or not 0 <= time_s < math.inf:
             raise ToolOutputError(f"{where}: not {','.join(HEADER)}: {row}")
         if time_s < last_s:
             raise ToolOutputError(f"{where}: the time runs backwards; sort the trace")
@@ -67,19 +69,27 @@ def parse_iolog(text: str, source: str = "iolog") -> Iterator[Event]:
     version = re.fullmatch(r"fio version (\d) iolog", lines[0].strip()) if lines else None
     if version is None or version[1] not in "23":
         raise ToolOutputError(f"{source}: not an iolog of version 2 or 3")
-    clock_s = 0.0
+    clock_us = 0
     for number, line in enumerate(lines[1:], 2):
         words = line.split()
         where = f"{source}:{number}"
         try:
+            before_us = clock_us
             if version[1] == "3":
-                clock_s = float(words.pop(0)) / 1e6
+                clock_us = int(words.pop(0))
             file, action, *place = words
+            numbers = [int(word) for word in place]
+            if any(value < 0 for value in numbers):
+                raise ValueError(place)
+            if clock_us < before_us:
+                raise ToolOutputError(f"{where}: the time runs backwards; sort the trace")
             if action == "wait":
-                clock_s += int(place[0]) / 1e3
+                clock_us += numbers[0] * 1000
             elif action in ("read", "write"):
-                offset, length = map(int, place)
-                yield Event(clock_s, 0.0, file, action, file, offset, length)
+                offset, length = numbers
+                if length == 0:
+                    raise ValueError(place)
+                yield Event(clock_us / 1e6, 0.0, file, action, file, offset, length)
             elif action not in ("add", "open", "close", "sync", "datasync", "trim"):
                 raise ValueError(action)
         except (ValueError, IndexError) as error:
@@ -96,12 +106,19 @@ _DXT_FILE = re.compile(r"# DXT, file_id: \d+, file_name: (?P<name>.*)")
 def parse_dxt(text: str, source: str = "DXT") -> Iterator[Event]:
     """darshan-dxt-parser's output; POSIX segments, for MPI-IO's are the same bytes once more."""
     file = "unknown"
-    expected = seen = 0
+    expected = seen = files = counted = 0
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("#"):
             if match := _DXT_FILE.match(line):
                 file = match["name"].strip()
+                files += 1
+            if "DXT_POSIX module contains incomplete data" in line:
+                raise ToolOutputError(
+                    f"{source}:{number}: incomplete: Darshan had no memory for all segments; run "
+                    "the program again with more (DARSHAN_MODMEM)"
+                )
             counts = re.findall(r"(?:write|read)_count: (\d+)", line)
+            counted += bool(counts)
             expected += sum(map(int, counts))
             continue
         if not line.strip():
@@ -110,7 +127,7 @@ def parse_dxt(text: str, source: str = "DXT") -> Iterator[Event]:
         if match is None:
             raise ToolOutputError(f"{source}:{number}: not a line of DXT, or cut off: {line!r}")
         seen += 1
-        if match["module"] != "X_POSIX":
+        if match["module"] != "X_POSIX" or int(match["length"]) == 0:
             continue
         start_s, end_s = float(match["start"]), float(match["end"])
         if end_s < start_s:
@@ -119,6 +136,10 @@ def parse_dxt(text: str, source: str = "DXT") -> Iterator[Event]:
             start_s, end_s - start_s, match["rank"], match["operation"], file,
             int(match["offset"]), int(match["length"]),
         )  # fmt: skip
+    if counted < files:
+        raise ToolOutputError(f"{source}: cut off: a file has no segments, nor their number")
+    if not text.endswith("\n"):
+        raise ToolOutputError(f"{source}: cut off: the last line does not end")
     if seen < expected:
         raise ToolOutputError(f"{source}: cut off: {seen} of {expected} segments are there")
 
@@ -132,7 +153,10 @@ def to_csv(events: Iterable[Event]) -> str:
     ends: dict[str, int] = {}
     for event in ordered:
         if event.offset is None:
-            raise ToolOutputError(f"{event.file}: the trace does not tell offsets; no replay")
+            raise ToolOutputError(
+                f"{event.file}: the trace does not tell offsets; no replay (--tracer bpftrace has "
+                "them all)"
+            )
         ends[event.file] = max(ends.get(event.file, 0), event.offset + event.length)
     begins: dict[str, int] = {}
     end = 0

@@ -1,19 +1,24 @@
 """strace's files (-ff -ttt -T -y, one a process) -> events.
 
-read and write tell no offset: it is followed from open, lseek and what was moved before. Calls that
-failed or moved nothing are no events.
+read and write tell no offset: it is followed from open, lseek and what was moved before, over all
+processes together, because doubled and inherited descriptors and those of threads share one place.
+Where it cannot be known (appending goes to wherever the end is) there is none. Calls that failed or
+moved nothing are no events.
 """
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 
 from eeio_results.errors import ToolOutputError
 from eeio_results.traces.events import Event
 
+# A question mark is for those that not every machine has.
 CALLS = (
-    "openat,open,creat,dup,dup2,dup3,read,write,pread64,pwrite64,readv,writev,preadv,pwritev,preadv2,"
-    "pwritev2,lseek,ftruncate"
+    "openat,?openat2,?open,?creat,close,dup,?dup2,dup3,fcntl,?fcntl64,clone,?clone3,?fork,?vfork,"
+    "read,write,pread64,pwrite64,readv,writev,preadv,pwritev,preadv2,pwritev2,lseek,?_llseek"
 )
 
 _LINE = re.compile(
@@ -22,31 +27,50 @@ _LINE = re.compile(
 )
 _RESUMED = re.compile(r"(?P<time>\d+\.\d+) <\.\.\. (?P<call>\w+) resumed>(?P<rest>.*)")
 _FD = re.compile(r"(?:AT_FDCWD<[^>]*>|(\d+)(?:<([^>]*)>)?)")
-_NO_DATA = re.compile(r"^(?:/dev/|/proc/|/sys/|/run/|pipe:|socket:|anon_inode:|TCP|UNIX|NETLINK)")
+_ESCAPE = re.compile(rb"\\([0-7]{1,3}|.)")
+_ESCAPED = {b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
+_LLSEEK = re.compile(r"\[(\d+)\]")
+_NO_DATA = re.compile(r"^(?:/dev/(?!shm/)|/proc/|/sys/|pipe:|socket:|anon_inode:|TCP|UNIX|NETLINK)")
 # Where programs and their libraries lie; what they read there is not their work.
-_SYSTEM = ("/usr/", "/lib", "/etc/", "/bin/", "/sbin/", "/opt/", "/nix/")
+_SYSTEM = re.compile(
+    r"^/(?:usr|lib|lib32|lib64|libx32|etc|bin|sbin|opt|nix|run(?!/media/|/user/))/"
+)
 
 
-def is_data(path: str) -> bool:
-    """Whether a path is a file that a program works on, and not part of the system."""
-    return not _NO_DATA.match(path) and not path.startswith(_SYSTEM) and path.startswith("/")
+def is_data(path: str, operation: str) -> bool:
+    """Whether a path is a file that a program works on: what it reads of the system is none."""
+    if not path.startswith("/") or _NO_DATA.match(path):
+        return False
+    return operation == "write" or not _SYSTEM.match(path)
 
 
 def read(paths: Iterable[Path]) -> list[Event]:
-    """Events of all processes. Raises ToolOutputError for a file that is not strace's."""
-    events: list[Event] = []
+    """Events of all processes. Raises ToolOutputError for a file that is not strace's, or not
+    whole."""
+    calls: list[_Call] = []
     for path in paths:
         process = path.suffix.removeprefix(".") or path.name
         with path.open(encoding="utf-8", errors="replace") as file:
-            events += parse(file, process, str(path))
-    return events
+            calls += _calls(file, process, str(path))
+    calls.sort(key=itemgetter(0))
+    return list(_events(calls))
 
 
 def parse(lines: Iterable[str], process: str, source: str = "strace") -> Iterator[Event]:
     """Events of one process, in its order."""
-    places: dict[str, int] = {}
+    return _events(_calls(lines, process, source))
+
+
+# When, by whom, the call, its arguments, its result, what the result names, and how long; s.
+_Call = tuple[float, str, str, str, int, str, float]
+
+
+def _calls(lines: Iterable[str], process: str, source: str) -> Iterator[_Call]:
+    """The calls of one file that did not fail."""
     unfinished: dict[str, str] = {}
     last_s = 0.0
+    ended = False
+    number = 0
     for number, line in enumerate(lines, 1):
         line = line.rstrip("\n")
         if line.endswith("<unfinished ...>"):
@@ -58,18 +82,24 @@ def parse(lines: Iterable[str], process: str, source: str = "strace") -> Iterato
         match = _LINE.match(line)
         if match is None:
             if _is_note(line):
+                ended = ended or line.partition(" ")[2].startswith("+++")
                 continue
             raise ToolOutputError(f"{source}:{number}: not a line of strace: {line[:80]!r}")
-        time_s = float(match["time"])
+        time, call, arguments, result, rest, took = match.groups()
+        time_s = float(time)
         if time_s < last_s:
             raise ToolOutputError(
                 f"{source}:{number}: the time runs backwards by {last_s - time_s:.6f} s: the clock "
                 "was set while tracing"
             )
         last_s = time_s
-        event = _event(match, process, places)
-        if event is not None:
-            yield event
+        if result[0] != "-":
+            yield time_s, process, call, arguments, int(result), rest, float(took or 0.0)
+    if not ended:
+        raise ToolOutputError(
+            f"{source}:{number}: cut off: strace ends a file with the end of its process "
+            "(`+++ exited with 0 +++`)"
+        )
 
 
 def _is_note(line: str) -> bool:
@@ -78,36 +108,90 @@ def _is_note(line: str) -> bool:
     return not line or body.startswith(("---", "+++")) or " = ?" in body or "resuming" in body
 
 
-def _event(match: re.Match[str], process: str, places: dict[str, int]) -> Event | None:
-    call, result = match["call"], int(match["result"])
-    arguments = match["arguments"]
-    found = _FD.match(arguments)
-    descriptor = (found[1] if found else None) or ""
-    path = (found[2] if found else None) or ""
-    if call in ("openat", "open", "creat"):
-        if result >= 0:
-            places[str(result)] = 0
-        return None
-    if call in ("dup", "dup2", "dup3"):
-        # Both share one place from then on; programs go on with the new one.
-        if result >= 0 and descriptor in places:
-            places[str(result)] = places[descriptor]
-        return None
-    if call == "lseek":
-        if result >= 0:
-            places[descriptor] = result
-        return None
-    if call not in _MOVES or result <= 0 or not is_data(path):
-        return None
+@dataclass(slots=True)
+class _Open:
+    """An open file, which several descriptors and processes may have. `place` is None where it is
+    not known; `strange` when one has it that was not seen to get it, and may have moved it."""
+
+    path: str
+    place: int | None
+    appends: bool = False
+    strange: bool = False
+
+
+def _events(calls: Iterable[_Call]) -> Iterator[Event]:
+    """Of all processes together, by time."""
+    tables: dict[str, dict[str, _Open]] = {}
+    opened: set[str] = set()
+    for time_s, process, call, arguments, result, rest, took_s in calls:
+        table = tables.setdefault(process, {})
+        found = _FD.match(arguments)
+        descriptor, path = (found[1] or "", found[2] or "") if found else ("", "")
+        if call in _MOVES:
+            if result == 0 or not is_data(path, _MOVES[call][0]):
+                continue
+            if descriptor not in table:
+                table[descriptor] = _Open(path, None, strange=path in opened)
+                if path in opened:
+                    _share(path, tables.values())
+            offset = _moved(call, arguments, result, table[descriptor])
+            name = _unescape(path) if "\\" in path else path
+            yield Event(time_s, took_s, process, _MOVES[call][0], name, offset, result)
+        elif call in _OPENS:
+            path = rest.partition("<")[2].partition(">")[0]
+            opened.add(path)
+            # The flags stand behind the name.
+            appends = "O_APPEND" in arguments.rpartition('"')[2]
+            table[str(result)] = _Open(path, 0, appends)
+        elif call == "close":
+            table.pop(descriptor, None)
+        elif call in _DOUBLES or ", F_DUPFD" in arguments:
+            table[str(result)] = table.setdefault(
+                descriptor, _Open(path, None, strange=path in opened)
+            )
+        elif ", F_SETFL, " in arguments:
+            if descriptor in table:
+                table[descriptor].appends = "O_APPEND" in arguments
+        elif call in ("lseek", "_llseek"):
+            place = _LLSEEK.search(arguments)
+            table.setdefault(descriptor, _Open(path, None)).place = (
+                result if place is None else int(place[1])
+            )
+        elif call in _FORKS and result > 0:
+            tables[str(result)] = table if "CLONE_FILES" in arguments else dict(table)
+
+
+def _moved(call: str, arguments: str, result: int, file: _Open) -> int | None:
+    """Where the bytes of a call lie, which moves the file's place when it names none."""
     operation, positioned = _MOVES[call]
+    offset, flags = -1, ""
     if positioned:
-        offset: int | None = int(arguments.rsplit(",", _AFTER.get(call, 0) + 1)[1])
-    else:
-        offset = places.get(descriptor)
-        if offset is not None:
-            places[descriptor] = offset + result
-    took_s = float(match["took"] or 0.0)
-    return Event(float(match["time"]), took_s, process, operation, path, offset, result)
+        words = arguments.rsplit(",", 2)
+        offset, flags = (int(words[1]), words[2]) if call in _FLAGGED else (int(words[2]), "")
+    end = operation == "write" and (file.appends or "RWF_APPEND" in flags)
+    if offset >= 0:
+        return None if end else offset
+    begin = None if end or file.strange else file.place
+    file.place = None if begin is None else begin + result
+    return begin
+
+
+def _share(path: str, tables: Iterable[dict[str, _Open]]) -> None:
+    """Any of a path's open files may be the one that came from nowhere."""
+    for table in tables:
+        for file in table.values():
+            if file.path == path:
+                file.strange = True
+
+
+def _unescape(path: str) -> str:
+    """As strace writes it (`\\303\\274` is an ü) -> as it is."""
+
+    def byte(match: re.Match[bytes]) -> bytes:
+        word = match[1]
+        return bytes([int(word, 8) & 0xFF]) if word.isdigit() else _ESCAPED.get(word, word)
+
+    return _ESCAPE.sub(byte, path.encode()).decode(errors="replace")
 
 
 # call -> operation, and whether it names its offset.
@@ -117,5 +201,8 @@ _MOVES = {
     "write": ("write", False), "writev": ("write", False), "pwrite64": ("write", True),
     "pwritev": ("write", True), "pwritev2": ("write", True),
 }  # fmt: skip
-# Arguments that stand after the offset.
-_AFTER = {"preadv2": 1, "pwritev2": 1}
+# Their flags stand after the offset.
+_FLAGGED = ("preadv2", "pwritev2")
+_OPENS = ("openat", "openat2", "open", "creat")
+_DOUBLES = ("dup", "dup2", "dup3")
+_FORKS = ("clone", "clone3", "fork", "vfork")

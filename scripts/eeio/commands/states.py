@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import mmap
 import os
 import tempfile
@@ -62,7 +63,7 @@ def states(arguments: argparse.Namespace) -> int:
     node: Path = arguments.device
     device = check_unused(node)
     check_meters(tuple(arguments.meter))
-    if arguments.seconds <= 0 or arguments.settle < 0:
+    if not 0 < arguments.seconds < math.inf or not 0 <= arguments.settle < math.inf:
         raise RefusedError("--seconds is above 0, --settle not below")
     try:
         power_state.state_of(node)
@@ -107,7 +108,9 @@ def _measure(
     time.sleep(settle_s)
     standby = _proved(_during("standby", lambda: time.sleep(seconds), power), node, "standby")
     found.append(standby)
+    # What the drive answers from its own cache spins nothing up.
     spin_up = _during("spin-up", lambda: _read(node, _SECTOR_BYTES), power)
+    spin_up = _proved(spin_up, node, "active/idle")
     if standby.invalid is not None:
         spin_up = StateReading("spin-up", spin_up.duration_s, spin_up.energy, standby.invalid)
     return [*found, spin_up]

@@ -76,6 +76,8 @@ def trace(arguments: argparse.Namespace) -> int:
     words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
     if bool(words) == bool(arguments.read):
         raise RefusedError("which program, or which trace? `eeio trace -- COMMAND`, or --read FILE")
+    if not arguments.gap >= 0:
+        raise RefusedError(f"--gap {arguments.gap}: --gap is 0 or above, in seconds")
     folder = arguments.output
     if arguments.read:
         traced = _Traced(_read(arguments.read), {}, 0, None, "a stored trace has no power")
@@ -93,7 +95,14 @@ def trace(arguments: argparse.Namespace) -> int:
         arguments.replay.write_text(
             logs.to_csv(_wanted(traced.events, arguments.file)), encoding="utf-8"
         )
-    print(json.dumps(body, indent=1) if arguments.json else _table(traced, phases))
+    if not phases and traced.events:
+        text = (
+            f"none of {len(traced.events)} reads and writes was of a file with "
+            f"{' or '.join(arguments.file)} in its path"
+        )
+    else:
+        text = _table(traced, phases)
+    print(json.dumps(body, indent=1) if arguments.json else text)
     if traced.exit_code < 0:
         return EXIT_SIGNAL_BASE - traced.exit_code
     return EXIT_DONE if traced.exit_code == 0 else EXIT_FAILED
