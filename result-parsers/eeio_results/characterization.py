@@ -272,6 +272,10 @@ def _phase_row(campaign: Campaign, experiment: Experiment, runs: list[Run], name
     if not any(d.power_w is not None for d in measured):
         why = _why_no_energy(campaign, measured, good, tuple(invalid_reasons))
         reasons.update(dict.fromkeys(("power_w", "energy_j", "efficiency_bytes_per_j"), why))
+    elif not any(d.efficiency_bytes_per_j for d in measured):
+        why_not = next((p.why_no_efficiency for p in good if p.why_no_efficiency), None)
+        if why_not is not None:
+            reasons["efficiency_bytes_per_j"] = why_not
     rates: list[float] = []
     if first.operation == "metadata":
         rates = [p.metrics["operations_per_s"] for p in good if "operations_per_s" in p.metrics]
@@ -342,9 +346,9 @@ def _domains(good: list[Phase]) -> list[DomainFigures]:
         valid = [(phase, reading) for phase, reading in readings if reading.valid]
         powers = [r.power_w for _, r in valid if r.power_w is not None]
         efficiencies = [
-            phase.bandwidth_bytes_per_s / reading.power_w
+            value
             for phase, reading in valid
-            if phase.bandwidth_bytes_per_s is not None and reading.power_w
+            if (value := phase.efficiency_bytes_per_j(reading.power_w)) is not None
         ]
         reasons = [reason for _, reading in readings for reason in reading.reasons]
         found.append(

@@ -149,8 +149,11 @@ def _cell(place: Mapping[str, str], runs: Sequence[Run], name: str) -> Cell:
             if reading is not None and reading.power_w is not None:
                 values.setdefault(metric, []).append(reading.power_w)
                 widest = widest or reading
-        if bandwidth is not None and widest is not None and widest.power_w:
-            values.setdefault(EFFICIENCY, []).append(bandwidth / widest.power_w)
+        efficiency = phase.efficiency_bytes_per_j(widest.power_w if widest else None)
+        if efficiency is not None:
+            values.setdefault(EFFICIENCY, []).append(efficiency)
+        elif phase.why_no_efficiency is not None:
+            reasons.setdefault(EFFICIENCY, phase.why_no_efficiency)
     for metric in (BANDWIDTH, EFFICIENCY, *POWER.values()):
         if metric not in values:
             reasons.setdefault(metric, "not measured")

@@ -105,6 +105,10 @@ class DeviceCounters:
     written_bytes: int
 
 
+LEAST_IO_SHARE = 0.9
+"""With less of a phase's time in I/O its mean power is not that of the I/O."""
+
+
 @dataclass(frozen=True)
 class Phase:
     """A stretch of a run in which the tool did one kind of I/O.
@@ -126,6 +130,33 @@ class Phase:
     metrics: Mapping[str, float] = field(default_factory=dict)
     energy: tuple[EnergyReading, ...] = ()
     validity: tuple[str, ...] = ()
+
+    @property
+    def io_share(self) -> float | None:
+        """How much of the phase's time the tool's bandwidth speaks of; the rest is computation, or
+        the tool's own start. None where a part of it is not known."""
+        if not self.bytes_moved or not self.bandwidth_bytes_per_s:
+            return None
+        if self.start_s is None or self.end_s is None or self.end_s <= self.start_s:
+            return None
+        return self.bytes_moved / self.bandwidth_bytes_per_s / (self.end_s - self.start_s)
+
+    @property
+    def why_no_efficiency(self) -> str | None:
+        """The reason where bandwidth and mean power are not of the same time."""
+        share = self.io_share
+        if share is None or share >= LEAST_IO_SHARE:
+            return None
+        return (
+            f"the tool did I/O in {share:.0%} of the time that the power is the mean of; bytes and "
+            "energy of all of it are in the record"
+        )
+
+    def efficiency_bytes_per_j(self, power_w: float | None) -> float | None:
+        """Bandwidth over mean power (docs/method.md); None where they do not belong together."""
+        if self.bandwidth_bytes_per_s is None or not power_w or self.why_no_efficiency:
+            return None
+        return self.bandwidth_bytes_per_s / power_w
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Phase":

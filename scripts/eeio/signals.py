@@ -1,7 +1,7 @@
 """SIGINT and SIGTERM as an exception, so that `finally` clauses put things back."""
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
@@ -9,17 +9,19 @@ from eeio.errors import InterruptedCampaignError
 
 
 @contextmanager
-def signals_raise(words: str) -> Iterator[None]:
-    """SIGINT and SIGTERM raise an InterruptedCampaignError in the block, once; `words` tell the
-    user what is left and how to go on."""
+def signals_raise(
+    words: str, signals: Sequence[signal.Signals] = (signal.SIGINT, signal.SIGTERM)
+) -> Iterator[None]:
+    """SIGINT and SIGTERM, or those of them that are named, raise an InterruptedCampaignError in the
+    block, once; `words` tell the user what is left and how to go on."""
 
     def handler(signum: int, frame: FrameType | None) -> None:
         # A second Ctrl-C must not stop the putting-back.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        for each in signals:
+            signal.signal(each, signal.SIG_IGN)
         raise InterruptedCampaignError(signum, f"stopped by {signal.Signals(signum).name}; {words}")
 
-    before = {s: signal.signal(s, handler) for s in (signal.SIGINT, signal.SIGTERM)}
+    before = {s: signal.signal(s, handler) for s in signals}
     try:
         yield
     finally:

@@ -419,8 +419,9 @@ static struct phase transfer(const struct grid *g, const struct options *o, bool
 static void forget(const struct grid *g)
 {
 	int file = open(g->path, O_RDONLY | O_CLOEXEC);
-	if (file < 0 || fdatasync(file) || posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED))
-		fail("%s: it cannot be flushed and dropped: %s", g->path, strerror(errno));
+	int error = file < 0 || fdatasync(file) ? errno : posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+	if (error)
+		fail("%s: it cannot be flushed and dropped: %s", g->path, strerror(error));
 	close(file);
 	MPI_Barrier(MPI_COMM_WORLD);
 }

@@ -83,7 +83,7 @@ def phase(
         operation="read",
         spatiality="sequential",
         request_size_bytes=4096,
-        bytes_moved=1000,
+        bytes_moved=round(2 * bandwidth_bytes_per_s) if bandwidth_bytes_per_s else 1000,
         bandwidth_bytes_per_s=bandwidth_bytes_per_s,
         start_s=0.0,
         end_s=2.0,

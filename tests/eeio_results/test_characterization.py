@@ -58,6 +58,21 @@ def test_efficiency_is_the_median_of_ratios_not_the_ratio_of_medians() -> None:
     assert row.measured.efficiency_bytes_per_j.median == 10.0  # of 10, 2 and 15; not 200 / 20
 
 
+def test_bandwidth_and_power_of_different_times_make_no_efficiency() -> None:
+    """An application that does I/O at 100 MB/s for half of the phase, 2 s, and computes."""
+    whole = phase(100e6, (energy(50.0),))
+    computing = replace(whole, bytes_moved=100_000_000)
+    campaign = _campaign(run(0, (computing,)), run(1, (computing,)))
+    (row,) = (r for r in characterize(campaign) if r.experiment)
+    best = row.measured
+    assert best is not None and best.power_w is not None and best.energy_j is not None
+    assert best.efficiency_bytes_per_j is None
+    reason = row.reasons["efficiency_bytes_per_j"]
+    assert "did I/O in 50% of the time" in reason
+    assert reason in text.render(build([campaign]))
+    assert computing.io_share == 0.5 and whole.io_share == 1.0
+
+
 def _created(rate: float) -> tuple[Phase, ...]:
     made = replace(
         phase(None, (energy(50.0),)),

@@ -159,6 +159,8 @@ def _level_table(report: Report, level: str, several: bool) -> Table:
                 notes.setdefault(f"MB/s, MB/J: {row.reasons['bandwidth_bytes_per_s']}")
         if best is None and row.n:
             notes.setdefault(f"power, energy, efficiency: {row.reasons['power_w']}")
+        elif "efficiency_bytes_per_j" in row.reasons and row.bandwidth_bytes_per_s is not None:
+            notes.setdefault(f"MB/J: {row.reasons['efficiency_bytes_per_j']}")
     if level == "device" and any(
         row.level == level and row.experiment and row.experiment.target == "file" and row.phase
         for row in report.rows

@@ -156,14 +156,14 @@ def _energies(
             ("Energy", "J", "LIB", [r.energy_j or 0.0 for r in valid.values()], described,
              {"quantity": "energy_j", "phase": phase_name, "trials": trials}),
             ("Energy Efficiency", "MB/J", "HIB",
-             [(good[k].bandwidth_bytes_per_s or 0.0) / 1e6 / p
-              for k, p in zip(valid, powers, strict=True)],
+             [value / 1e6 for k, p in zip(valid, powers, strict=True)
+              if (value := good[k].efficiency_bytes_per_j(p)) is not None],
              bandwidth.description, {"quantity": "efficiency_mb_per_j"}),
         ]  # fmt: skip
         estimate = kind == "modelled"
         for words, scale, proportion, values, text, own in figures:
-            if bandwidth.scale == "Files/s" and scale == "MB/J":
-                continue  # what moves no data has no efficiency in bytes
+            if scale == "MB/J" and (bandwidth.scale == "Files/s" or not values):
+                continue  # what moves no data, or computed meanwhile, has no efficiency in bytes
             source = f"{'ESTIMATE: ' if estimate else ''}{words} ({meter} {domain})"
             results.append(
                 Result(

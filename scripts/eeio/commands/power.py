@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from types import FrameType
 
 from eeio import cluster
 from eeio.errors import (
@@ -21,10 +20,10 @@ from eeio.errors import (
     EXIT_DONE_WITH_INVALID_RUNS,
     EXIT_FAILED,
     EXIT_SIGNAL_BASE,
-    InterruptedCampaignError,
     RefusedError,
 )
 from eeio.power import SAMPLE_RATE_HZ, open_source
+from eeio.signals import signals_raise
 from eeio_power import alignment, prometheus
 from eeio_power.breakdown import Share, above_idle, breakdown
 from eeio_power.errors import PowerError
@@ -123,7 +122,7 @@ def record_command(arguments: argparse.Namespace) -> int:
         raise RefusedError("which command? `eeio power record -- COMMAND [ARGUMENT]...`")
     with _opened(arguments.meter) as meters, tempfile.TemporaryDirectory(prefix="eeio-") as folder:
         try:
-            with _sigterm_raises():
+            with signals_raise("so is the command", (signal.SIGTERM,)):
                 recording = record(
                     words,
                     meters,
@@ -412,7 +411,7 @@ def record_node(arguments: argparse.Namespace) -> int:
             begun = cluster.clocks()
             # Copied only afterwards: the nodes' folder may be on the disks that are measured.
             samples = Path(folder) / "power.csv.gz"
-            with _sigterm_raises():
+            with signals_raise("so is the command", (signal.SIGTERM,)):
                 recording = record(words, meters, samples, rate_hz=arguments.rate)
             shutil.copyfile(samples, cluster.samples_path(path))
         part = path.with_suffix(".part")
@@ -474,21 +473,6 @@ def _add_meters(parser: argparse.ArgumentParser) -> None:
         "--rate", type=_rate, default=SAMPLE_RATE_HZ, metavar="HZ",
         help=f"readings a second, where the meter can (default: {SAMPLE_RATE_HZ:g})",
     )  # fmt: skip
-
-
-@contextmanager
-def _sigterm_raises() -> Iterator[None]:
-    """SIGTERM ends the command that is recorded, and what we have open, before it ends us."""
-
-    def handler(signum: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        raise InterruptedCampaignError(signum, "stopped by SIGTERM; so is the command")
-
-    before = signal.signal(signal.SIGTERM, handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager
