@@ -33,10 +33,12 @@ if [ -z "$path" ]; then
 	path=$HOME/ior-$version/src/ior source=built
 	[ -x "$path" ] || finish 1 "IOR is missing and was not built (see $HOME/build.log): put ior into PATH (a module, Spack) or name it by EEIO_IOR"
 fi
+# It knows no --version; the first line of its work tells, here of none, and in 3.x that of its help.
+told=$({ "$path" -h; timeout 60 "$path" -a DUMMY -b 1k -t 1k; } </dev/null 2>&1 |
+	sed -n 's/^IOR-\([^:]*\):.*/\1/p' | head -n 1)
 {
 	echo "path=$path"
-	# It knows no --version, and its first line tells.
-	echo "version=$("$path" -h 2>&1 | sed -n 's/^IOR-\([^:]*\):.*/\1/p' | head -n 1)"
+	echo "version=${told:-unknown}"
 	echo "sha256=$(sha256sum "$path" | cut -d' ' -f1)"
 	echo "source=$source"
 	# With another value it is to be installed again.

@@ -45,6 +45,19 @@ def test_what_hdf5_cannot_do_is_refused_before_anything_runs(
     assert not list(profile.directory.iterdir())
 
 
+def test_an_ior_whose_help_does_not_tell_its_version(tmp_path: Path) -> None:
+    """As that of 4.1: the first line of its work does."""
+    program = tmp_path / "ior"
+    program.write_text(
+        '#!/bin/sh\n[ "$1" = -h ] && echo "Synopsis $0" && exit 1\n'
+        'echo "IOR-4.1.0+dev: MPI Coordinated Test of Parallel I/O"\n'
+    )
+    program.chmod(0o755)
+    profile = Installed("ior", tmp_path / "home", tmp_path / "disk")
+    assert profile.install(EEIO_IOR=str(program)).returncode == 0
+    assert "version=4.1.0+dev" in (profile.home / "tool.conf").read_text().splitlines()
+
+
 def test_hdf5_where_it_is_built_in(tmp_path: Path) -> None:
     program = shutil.which(os.environ.get("EEIO_IOR", "ior"))
     if program is None:
