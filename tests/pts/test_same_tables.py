@@ -19,7 +19,7 @@ DIRECT = "request_size=4m buffer=off file_size=512m"
 TESTS = (
     ("fio", "eeio-fio-1.0.0", f"{FS} operation=read spatiality=sequential {DIRECT}"),
     ("fio", "eeio-fio-1.0.0",
-     f"{FS} operation=mixed spatiality=random request_size=32k buffer=on file_size=64m"),
+     f"{FS} operation=mixed spatiality=random request_size=32k buffer=on file_size=512m"),
     ("iozone", "eeio-iozone-1.0.0", f"{FS} operation=write spatiality=sequential {DIRECT}"),
     ("iozone", "eeio-iozone-1.0.0", f"{FS} operation=mixed spatiality=random {DIRECT}"),
     ("bonnie++", "eeio-bonnie-1.0.0",  # the preset's 1 GiB: less is too fast for it
