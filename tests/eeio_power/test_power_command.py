@@ -382,6 +382,7 @@ def test_calibrate_from_saved_pulses(eeio: Any, tmp_path: Path) -> None:
     [
         ([], "name the log"),
         (["--meter", "modelled"], "needs no calibration"),
+        (["--save", "/nowhere/pulses.json"], "--save /nowhere/pulses.json: No such file"),
         (["--pulses", "/nowhere", "--meter", "csv:x,map=time:T+power_w:W"], "no pulses"),
     ],
 )

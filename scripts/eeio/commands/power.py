@@ -108,7 +108,10 @@ def _add_record(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--idle", type=_seconds, default=0.0, metavar="S",
         help="measure S idle seconds first, and show idle against busy",
     )  # fmt: skip
-    parser.add_argument("--timeout", type=_seconds, metavar="S", help="end the command after S")
+    parser.add_argument(
+        "--timeout", type=_seconds, metavar="S",
+        help="end the command (not what it started itself) after S",
+    )  # fmt: skip
     parser.add_argument(
         "--samples", type=Path, metavar="FILE", help="keep the samples there (.csv.gz)"
     )
@@ -295,6 +298,11 @@ def calibrate(arguments: argparse.Namespace) -> int:
         raise RefusedError("name the log with --meter csv:..., or keep the pulses with --save")
     if arguments.count < 2:
         raise RefusedError("--count: two pulses at least")
+    if arguments.save is not None:
+        try:
+            arguments.save.open("a").close()  # before a minute of pulses is spent
+        except OSError as error:
+            raise RefusedError(f"--save {arguments.save}: {error.strerror}") from error
     meter = None if arguments.meter is None else _log(arguments.meter)
     pulses = _load_pulses(arguments.pulses) if arguments.pulses else None
     if pulses is None:
