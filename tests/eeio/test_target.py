@@ -128,6 +128,21 @@ def test_an_image_is_taken_away_even_when_the_mount_fails(tmp_path: Path) -> Non
     assert not (tmp_path / "eeio-ext4.img").exists()
 
 
+@root
+def test_an_image_behind_a_symbolic_link_is_detached(tmp_path: Path) -> None:
+    """The kernel tells where the image really is, whatever way led there."""
+    (tmp_path / "real").mkdir()
+    link = tmp_path / "link"
+    link.symlink_to("real")
+    journal = UndoJournal(tmp_path / "journal.json")
+    image.make_on_loop("ext4", link, 16 << 20, journal)
+    loop = next(entry.subject for entry in journal.entries if entry.kind == "loop")
+    assert journal.undo_all() == []
+    attached = subprocess.run(["losetup", "--list"], capture_output=True, text=True, check=True)
+    subprocess.run(["losetup", "--detach", loop], check=False, capture_output=True)
+    assert str(tmp_path) not in attached.stdout
+
+
 def test_a_dropped_file_is_not_resident(tmp_path: Path) -> None:
     file = tmp_path / "data"
     file.write_bytes(os.urandom(4 << 20))
