@@ -105,6 +105,14 @@ def test_a_reused_process_number_is_left_alone(home: Path) -> None:
         sleeper.wait()
 
 
+def test_a_loop_device_that_a_reboot_took_away_is_no_failure(home: Path) -> None:
+    """The kernel makes the nodes beyond the first eight when they are asked for."""
+    journal = UndoJournal(home / "journal.json")
+    journal.add(Entry("loop", "/dev/loop-of-another-boot", str(home / "image")))
+    assert journal.undo_all() == []
+    assert not journal.path.exists()
+
+
 def test_a_full_disk_keeps_nothing_from_being_put_back(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -222,6 +222,9 @@ def _unmount(entry: Entry) -> None:
 
 
 def _detach(entry: Entry) -> None:
+    # After a reboot the node itself may be gone: the kernel makes those beyond the first on demand.
+    if not Path(entry.subject).exists():
+        return
     # A loop device may have been given to another image since: only ours is detached.
     attached = run_command(["losetup", "--noheadings", "--output", "BACK-FILE", entry.subject])
     if attached.strip() == entry.value:
