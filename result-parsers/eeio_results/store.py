@@ -101,8 +101,10 @@ class Store:
     def has_idle(self) -> bool:
         return (self.folder / _IDLE).exists()
 
-    def has_machine(self) -> bool:
-        return (self.folder / _MACHINE).exists()
+    def machine(self) -> Machine | None:
+        """The machine as it was stored; None before the first start has looked at it."""
+        path = self.folder / _MACHINE
+        return Machine.from_json(_read_json(path)) if path.exists() else None
 
     def write(self, name: str, body: Mapping[str, Any]) -> None:
         """A whole file or none: written beside, synced, renamed."""

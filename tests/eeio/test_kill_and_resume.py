@@ -6,12 +6,15 @@ import random
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.conftest import Eeio
 
+from eeio import environment
 from eeio.target.filesystem import mounts
+from eeio_results.record import Tool
 
 RUNS = 6 * 3
 
@@ -120,6 +123,63 @@ def test_a_line_cut_off_by_a_crash_is_run_again(home: Path, eeio: Eeio) -> None:
     assert "1 of 6 runs are not done" in report.stdout
     assert eeio("resume", "killed").returncode == 0
     assert _stored(home) == list(range(6))
+
+
+def test_a_campaign_goes_on_only_on_the_machine_it_began_on(home: Path, eeio: Eeio) -> None:
+    words = ("--directory", str(home / "target"), "--meter", "none")
+    assert eeio("run", "dummy-suite", "--name", "killed", *words).returncode == 0
+    _drop_last_runs(home, 2)
+    path = home / "data/eeio/results/killed/machine.json"
+    machine = json.loads(path.read_text())
+    path.write_text(json.dumps({**machine, "kernel": "2.6.32"}))
+    done = eeio("resume", "killed")
+    assert done.returncode == 2, done.stderr
+    assert f"kernel was 2.6.32, is {os.uname().release}" in done.stderr
+    assert len(_stored(home)) == 4
+    path.write_text(json.dumps(machine))
+    assert eeio("resume", "killed").returncode == 0
+    assert _stored(home) == list(range(6))
+
+
+def test_a_tool_that_was_upgraded_makes_another_machine() -> None:
+    fio = Tool("fio", "/usr/bin/fio", "fio-3.33", "a" * 64, "system")
+    before = environment.capture(None, None, [fio])
+    assert environment.differences(before, before, of_target=True) == []
+    # A tool that is gone is told by the runs that fail.
+    assert environment.differences(before, replace(before, tools=()), of_target=True) == []
+    now = replace(before, tools=(replace(fio, version="fio-3.36"),))
+    (words,) = environment.differences(before, now, of_target=True)
+    assert "fio-3.33" in words and "fio-3.36" in words
+
+
+@pytest.mark.root
+def test_a_campaign_goes_on_only_on_the_disk_it_began_on(home: Path, eeio: Eeio) -> None:
+    """After a reboot the disk may not be mounted, or another may have its name."""
+    target = home / "target"
+    for name in ("first", "second"):
+        with (home / name).open("wb") as image:
+            image.truncate(32 << 20)
+        subprocess.run(["mkfs.ext4", "-q", str(home / name)], check=True)
+    mount = ["mount", "-o", "loop"]
+    if subprocess.run([*mount, str(home / "first"), str(target)], check=False).returncode:
+        pytest.skip("mount is not permitted here")
+    try:
+        words = ("--directory", str(target), "--meter", "none", "--name", "killed")
+        assert eeio("run", "dummy-suite", *words).returncode == 0
+        _drop_last_runs(home, 2)
+        subprocess.run(["umount", str(target)], check=True)
+        for way in ([*mount, str(home / "second")], ["mount", "--bind", str(home / "data")]):
+            subprocess.run([*way, str(target)], check=True)
+            done = eeio("resume", "killed")
+            subprocess.run(["umount", str(target)], check=True)
+            assert done.returncode == 2, done.stderr
+            assert str(target) in done.stderr and str(home / "first") in done.stderr
+            assert len(_stored(home)) == 4
+        subprocess.run([*mount, str(home / "first"), str(target)], check=True)
+        assert eeio("resume", "killed").returncode == 0
+        assert _stored(home) == list(range(6))
+    finally:
+        subprocess.run(["umount", "-q", str(target)], check=False)
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])

@@ -288,10 +288,34 @@ def to_body(plan: Plan, name: str, created_utc: str) -> dict[str, Any]:
         # What the preset left out stands in `not_measured`, with the reason.
         "protocol": plan.protocol.to_json(),
         "frequency_reason": plan.frequency_reason,
+        "disks": disks(plan.options),
         "experiments": [planned.to_json() for planned in plan.experiments],
         "not_measured": [left_out.to_json() for left_out in plan.not_measured],
         "order": order_of(plan),
     }
+
+
+def disks(options: Options) -> dict[str, str]:
+    """Option -> what tells the disk behind it from others."""
+    found = {}
+    if options.device is not None:
+        device = block_device(Path(options.device))
+        found["device"] = device.identity if device else "none"
+    if options.directory is not None:
+        device, reason = backing_device(Path(options.directory))
+        found["directory"] = device.identity if device else str(reason)
+    return found
+
+
+def check_disks(options: Options, body: Mapping[str, Any]) -> None:
+    """Refuses to go on where another disk has the name, or nothing is mounted since a reboot."""
+    now = disks(options)
+    for option, before in body.get("disks", {}).items():
+        if now.get(option) != before:
+            raise RefusedError(
+                f"{getattr(options, option)} is not on the disk that the campaign began on: it was "
+                f"{before!r}, is {now.get(option)!r}; mount or attach that disk there again"
+            )
 
 
 def order_of(plan: Plan) -> list[list[int]]:

@@ -72,10 +72,12 @@ def resume_campaign(arguments: argparse.Namespace) -> int:
     store = Store(paths.results_root() / arguments.name)
     if not store.folder.is_dir():
         raise RefusedError(f"no campaign {arguments.name!r} in {paths.results_root()}")
-    plan = plans.from_body(read_body(store.folder))
+    body = read_body(store.folder)
+    plan = plans.from_body(body)
     restore_orphans()
     plans.check_targets(plan.options, bool(plan.made_places))
     plans.check_room(plan)
+    plans.check_disks(plan.options, body)
     with target_locks(plan):
         outcome = execute(plan, store)
     return _finish(store, outcome)
