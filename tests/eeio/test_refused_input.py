@@ -86,6 +86,61 @@ def test_a_newer_schema_is_refused(home: Path, eeio: Eeio) -> None:
         assert "schema version 2" in done.stderr and str(path) in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("campaign.json", b'{"schema_version": 1}'),
+        ("machine.json", b'{"schema_version": 1}'),
+        ("idle.json", b'{"schema_version": 1}'),
+        ("runs.jsonl", b"\xff\xfe\n"),
+        ("runs.jsonl", b"null\n"),
+    ],
+)
+def test_damaged_files_of_a_campaign_are_named(
+    home: Path, eeio: Eeio, name: str, content: bytes
+) -> None:
+    words = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
+             "--name", "mine")  # fmt: skip
+    assert eeio(*words).returncode == 0
+    path = home / "data/eeio/results/mine" / name
+    path.write_bytes(content)
+    for command in ("report", "resume"):
+        done = eeio(command, "mine")
+        assert done.returncode == 2, done.stderr
+        assert str(path) in done.stderr and "Traceback" not in done.stderr
+    listed = eeio("list")
+    assert listed.returncode == 0, listed.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "level=filesystem operation=frobnicate",
+        "level=filesystem operation=read spatiality=zigzag",
+        "level=filesystem processes=two",
+        "level=filesystem processes=0",
+        "level=filesystem request_size=big",
+        "level=filesystem file_size=big",
+        "level=filesystem runtime_s=long",
+        "level=filesystem 'not closed",
+    ],
+)
+def test_a_suite_with_factors_that_mean_nothing(home: Path, eeio: Eeio, arguments: str) -> None:
+    suite = home / "suites" / "own"
+    suite.mkdir(parents=True)
+    for file in (Path(os.environ["EEIO_SUITES"]) / "dummy-suite").iterdir():
+        (suite / file.name).write_text(file.read_text())
+    definition = suite / "suite-definition.xml"
+    first, middle, rest = definition.read_text().partition("<Arguments>")
+    rest = rest.partition("</Arguments>")[2]
+    definition.write_text(f"{first}{middle}{arguments}</Arguments>{rest}")
+    for command in ("plan", "run"):
+        done = eeio(command, str(suite), "--directory", str(home / "target"))
+        assert done.returncode == 2, done.stderr
+        assert done.stderr.startswith("eeio: ") and len(done.stderr.splitlines()) == 1
+    assert not list((home / "data/eeio/results").glob("*"))
+
+
 def test_two_campaigns_on_one_disk(home: Path, eeio: Eeio) -> None:
     from eeio.target.filesystem import backing_device
     from eeio.target.lock import TargetLock

@@ -13,13 +13,12 @@ from eeio.environment import memory_bytes
 from eeio.errors import RefusedError
 from eeio.profiles import profile as profiles
 from eeio.profiles.profile import Profile
-from eeio.profiles.suite import Entry, Protocol, Suite, experiment_of
+from eeio.profiles.suite import Entry, Protocol, Suite, experiment_of, size_of
 from eeio.target import device as devices
 from eeio.target import write_cache
 from eeio.target.filesystem import backing_device, block_device, check_directory
 from eeio.target.image import MKFS, OVERHEAD_BYTES
 from eeio_results.record import Experiment
-from eeio_results.units import parse_size
 
 DEFAULT_RUNTIME_S = 5.0
 # Operations that write to the device, whatever else they do.
@@ -229,7 +228,8 @@ def make(options: Options, suite: Suite) -> Plan:
         profile = used[entry.profile]
         preset = profile.preset(options.preset)
         factors = {**profile.preset_factors(options.preset), **entry.factors}
-        file_bytes = _file_bytes(factors, preset)
+        file_bytes = _file_bytes(profile.tool, factors, preset)
+        _check_runtime(profile.tool, factors)
         for cell in cells or _targets(options, factors):
             for disk in _disk_settings(options, factors):
                 told = {**factors, **cell.arguments}
@@ -408,11 +408,21 @@ def check_room(plan: Plan) -> None:
     check_directory(Path(options.directory), needed, options.allow_memory_filesystem)
 
 
-def _file_bytes(factors: Mapping[str, str], preset: Mapping[str, str]) -> int:
+def _check_runtime(tool: str, factors: Mapping[str, str]) -> None:
+    runtime_s = factors.get("runtime_s", "1")
+    try:
+        sound = 0 < float(runtime_s) < math.inf
+    except ValueError:
+        sound = False
+    if not sound:
+        raise RefusedError(f"{tool}: runtime_s is {runtime_s!r}; it is a number of seconds")
+
+
+def _file_bytes(tool: str, factors: Mapping[str, str], preset: Mapping[str, str]) -> int:
     """A profile whose buffered measurement needs a file larger than memory sees to that itself
     (`memory_multiple` in its presets.conf), and one that has no file_size tells its `footprint`;
     the forecast has to know."""
-    size = parse_size(factors.get("file_size") or preset.get("footprint", "0"))
+    size = size_of(tool, "file_size", factors.get("file_size") or preset.get("footprint", "0"))
     if factors.get("buffer") == "on" and "memory_multiple" in preset:
         size = max(size, int(float(preset["memory_multiple"]) * memory_bytes()))
     return size
