@@ -404,7 +404,9 @@ class _Campaign:
             "EEIO_PRESET": options.preset,
             "EEIO_DIRECTORY": str(place.directory),
             "EEIO_DEVICE": (options.device or "") if on_raw_device else "",
-            "EEIO_ERASE": (options.erase or "") if on_raw_device else "",
+            # In the words of EEIO_DEVICE, which profiles compare it with; check_erasable has seen
+            # that both options mean one device, however they name it.
+            "EEIO_ERASE": (options.device or "") if on_raw_device and options.erase else "",
             "EEIO_OUTPUT_DIR": output,
             "EEIO_RUN_SEED": str(planned.seed),
             # Of the measured call alone: prefilling starts ranks too.
