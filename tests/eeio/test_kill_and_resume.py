@@ -182,7 +182,7 @@ def test_a_campaign_goes_on_only_on_the_disk_it_began_on(home: Path, eeio: Eeio)
         subprocess.run(["umount", "-q", str(target)], check=False)
 
 
-@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_stops_the_campaign_and_says_how_to_go_on(home: Path, signum: int) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "eeio", "run", "dummy-suite", "--name", "killed", "--meter", "none",
@@ -199,3 +199,19 @@ def test_a_signal_stops_the_campaign_and_says_how_to_go_on(home: Path, signum: i
     assert "eeio resume killed" in errors
     assert not list((home / "state/eeio/undo").glob("*"))
     assert _stored(home) == list(range(len(_stored(home))))
+
+
+def test_nohup_keeps_the_campaign_from_stopping_with_its_terminal(home: Path) -> None:
+    process = subprocess.Popen(
+        ["nohup", sys.executable, "-m", "eeio", "run", "dummy-suite", "--name", "killed",
+         "--meter", "none", "--directory", str(home / "target")],
+        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("[2/"):
+            break
+    process.send_signal(signal.SIGHUP)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert _stored(home) == list(range(6))
