@@ -90,14 +90,19 @@ def tool_words(experiment: Experiment) -> str:
     return " ".join(words)
 
 
-def _factor_cells(row: Row, several: bool) -> tuple[str, ...]:
-    experiment = row.experiment
+def operation_words(row: Row) -> str:
+    """`write (rewrite)`: the operation, and the tool's own word where that says more."""
     phase = row.phase or ""
     operation = row.operation or _NONE
     if phase and phase not in (operation, f"{row.spatiality} {operation}"):
-        operation = f"{operation} ({phase})"
+        return f"{operation} ({phase})"
+    return operation
+
+
+def _factor_cells(row: Row, several: bool) -> tuple[str, ...]:
+    experiment = row.experiment
     cells = (
-        operation,
+        operation_words(row),
         row.spatiality or _NONE,
         _NONE if row.request_size_bytes is None else format_size(row.request_size_bytes),
         row.cache.buffer or _NONE,
