@@ -141,6 +141,23 @@ def test_a_suite_with_factors_that_mean_nothing(home: Path, eeio: Eeio, argument
     assert not list((home / "data/eeio/results").glob("*"))
 
 
+def test_a_campaign_of_nothing_is_refused(home: Path, eeio: Eeio) -> None:
+    suite = home / "suites" / "own"
+    suite.mkdir(parents=True)
+    for file in (Path(os.environ["EEIO_SUITES"]) / "dummy-suite").iterdir():
+        (suite / file.name).write_text(file.read_text())
+    (suite / "protocol.yaml").write_text(
+        "presets: {standard: {repetitions: 1, settle_s: 0, idle_s: 0, is_measurement: true, "
+        "leave_out: [{profile: eeio-dummy-1.0.0, factors: {}, reason: too slow}]}}\n"
+    )
+    words = (str(suite), "--directory", str(home / "target"))
+    done = eeio("run", *words, "--meter", "none")
+    assert done.returncode == 2, done.stderr
+    assert "too slow" in done.stderr
+    assert not list((home / "data/eeio/results").glob("*"))
+    assert eeio("plan", *words).returncode == 0
+
+
 def test_two_campaigns_on_one_disk(home: Path, eeio: Eeio) -> None:
     from eeio.target.filesystem import backing_device
     from eeio.target.lock import TargetLock

@@ -47,6 +47,9 @@ def run_suite(arguments: argparse.Namespace) -> int:
     _check_name(name)
     restore_orphans()
     plan = plans.make(options, suite)
+    if not plan.experiments:
+        reasons = dict.fromkeys(left_out.reason for left_out in plan.not_measured)
+        raise RefusedError(f"nothing of {suite.name} can be measured: {'; '.join(reasons)}")
     plans.check_room(plan)
     if plan.made_places and os.geteuid() != 0:
         raise RefusedError(
