@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -180,6 +181,36 @@ def test_a_campaign_goes_on_only_on_the_disk_it_began_on(home: Path, eeio: Eeio)
         assert _stored(home) == list(range(6))
     finally:
         subprocess.run(["umount", "-q", str(target)], check=False)
+
+
+@pytest.mark.root
+def test_test_files_that_are_there_need_no_room_again(home: Path, eeio: Eeio) -> None:
+    """A stopped campaign leaves them to the one that goes on."""
+    target = home / "target"
+    profile = home / "profiles" / "eeio-dummy-1.0.0"
+    shutil.copytree(Path(os.environ["EEIO_TEST_PROFILES"]) / profile.name, profile)
+    script = profile / "eeio-dummy.sh"
+    script.write_text(script.read_text().replace("level=*", "level=* | file_size=*"))
+    (profile / "presets.conf").write_text("standard file_size=20m\n")
+    with (home / "disk").open("wb") as image:
+        image.truncate(40 << 20)
+    subprocess.run(["mkfs.ext4", "-q", "-m0", str(home / "disk")], check=True)
+    mounted = subprocess.run(["mount", "-o", "loop", str(home / "disk"), str(target)], check=False)
+    if mounted.returncode:
+        pytest.skip("mount is not permitted here")
+    try:
+        own = {"EEIO_TEST_PROFILES": str(profile.parent)}
+        done = eeio("run", "dummy-suite", "--directory", str(target), "--meter", "none", "--name",
+                    "killed", environment=own)  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        _drop_last_runs(home, 2)
+        (target / "eeio-scratch").mkdir()
+        (target / "eeio-scratch" / "eeio-dummy.0.0").write_bytes(bytes(20 << 20))
+        done = eeio("resume", "killed", environment=own)
+        assert done.returncode == 0, done.stderr
+        assert _stored(home) == list(range(6))
+    finally:
+        subprocess.run(["umount", str(target)], check=True)
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

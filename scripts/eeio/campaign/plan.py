@@ -20,6 +20,7 @@ from eeio.target.filesystem import backing_device, block_device, check_directory
 from eeio.target.image import MKFS, OVERHEAD_BYTES
 from eeio_results.record import Experiment
 
+SCRATCH = "eeio-scratch"  # the folder that the profiles keep their test files in
 DEFAULT_RUNTIME_S = 5.0
 # Operations that write to the device, whatever else they do.
 _WRITING = ("write", "mixed", "metadata")
@@ -400,7 +401,7 @@ def check_room(plan: Plan) -> None:
                for planned in plan.experiments):  # fmt: skip
             raise RefusedError("this suite needs a directory: give --directory DIR on the disk")
         return
-    needed = math.ceil(plan.room_bytes("") * 1.05)
+    needed = max(0, math.ceil(plan.room_bytes("") * 1.05) - _left_bytes(plan))
     if options.device is None:
         for filesystem in plan.made_places:
             size = plan.room_bytes(filesystem)
@@ -416,6 +417,18 @@ def _check_runtime(tool: str, factors: Mapping[str, str]) -> None:
         sound = False
     if not sound:
         raise RefusedError(f"{tool}: runtime_s is {runtime_s!r}; it is a number of seconds")
+
+
+def _left_bytes(plan: Plan) -> int:
+    """What test files of the plan's profiles, left by a start that was stopped, take already."""
+    scratch = Path(plan.options.directory or "") / SCRATCH
+    return sum(
+        path.stat().st_blocks * 512
+        for profile in plan.profiles.values()
+        for top in scratch.glob(f"{profile.name}*")
+        for path in (top, *top.rglob("*"))
+        if path.is_file()
+    )
 
 
 def _file_bytes(tool: str, factors: Mapping[str, str], preset: Mapping[str, str]) -> int:
