@@ -142,6 +142,18 @@ def test_an_invalid_reading_is_null_with_its_reason() -> None:
         assert row[figure] is None and row["reasons"][figure] == "gap of 5 s"
 
 
+def test_power_of_fewer_repetitions_than_bandwidth_says_so() -> None:
+    """`n` counts bandwidths: a power median of one of them must not pass for one of three."""
+    runs = [run(0, (phase(1e6, (energy(50.0),)),)),
+            run(1, (phase(1e6, (energy(None, reasons=("a gap of 3 s",)),)),)),
+            run(2, (phase(1e6),))]  # fmt: skip
+    report = build([_campaign(*runs)])
+    (row,) = (row for row in report.rows if row.experiment)
+    assert (row.n, row.domains[0].n) == (3, 1)
+    assert row.to_json()["domains"][0]["reason"] == "a gap of 3 s"
+    assert "power of 1 of 3 repetitions: a gap of 3 s" in text.render(report)
+
+
 def test_an_experiment_that_never_ran_is_a_row_with_the_reason() -> None:
     other = replace(EXPERIMENT, operation="write")
     rows = characterize(_campaign(run(0, (phase(1.0),)), experiments=(EXPERIMENT, other)))

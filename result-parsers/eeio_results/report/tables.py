@@ -162,6 +162,11 @@ def _level_table(report: Report, level: str, several: bool) -> Table:
             )
             if row.bandwidth_bytes_per_s is None:
                 notes.setdefault(f"MB/s, MB/J: {row.reasons['bandwidth_bytes_per_s']}")
+        if best is not None and best.n < row.n:
+            notes.setdefault(
+                f"{tool_words(row.experiment)}, {operation_words(row)} {row.spatiality}: power of "
+                f"{best.n} of {row.n} repetitions: {best.reason}"
+            )
         if best is None and row.n:
             notes.setdefault(f"power, energy, efficiency: {row.reasons['power_w']}")
         elif "efficiency_bytes_per_j" in row.reasons and row.bandwidth_bytes_per_s is not None:
