@@ -236,6 +236,14 @@ def test_each_experiment_has_a_line_of_its_own_in_the_plot() -> None:
     ]
 
 
+def test_fio_s_own_factors_tell_rows_apart() -> None:
+    deep = (("engine", "libaio"), ("fsync", "end"), ("iodepth", "32"), ("stride", "4"))
+    made = replace(EXPERIMENT, arguments=(*EXPERIMENT.arguments, *deep))
+    runs = [run(i, (phase(1e6),), each) for i, each in enumerate((EXPERIMENT, made))]
+    page = text.render(build([_campaign(*runs, experiments=(EXPERIMENT, made))]))
+    assert "fio fsync at the end engine=libaio iodepth=32 stride=4" in page
+
+
 def test_a_name_with_dollars_is_no_formula() -> None:
     names = ("a$\\bad$", "b$x$")
     found = plots.bandwidth(build([_campaign(run(0, (phase(1e6),)), name=name) for name in names]))

@@ -67,10 +67,13 @@ _TELLING = {
     ("collective", "on"): "collective",
     ("file_per_process", "on"): "file per process",
     ("fsync", "on"): "fsync",
+    ("fsync", "end"): "fsync at the end",
     ("flush", "off"): "flush=off",
     ("layout", "own"): "own folders",
     ("mode", "fork"): "fork",
 }
+# Those whose value says nothing without their name.
+_NAMED = ("engine", "iodepth", "stride")
 
 
 def tool_words(experiment: Experiment) -> str:
@@ -85,6 +88,7 @@ def tool_words(experiment: Experiment) -> str:
         words.append(f"{arguments['files']} files")
     words += [word for (name, value), word in _TELLING.items() if arguments.get(name) == value]
     words += [arguments[name] for name in ("subtype", "variant") if name in arguments]
+    words += [f"{name}={arguments[name]}" for name in _NAMED if name in arguments]
     if "frequency_hz" in arguments:
         words.append(f"{int(arguments['frequency_hz']) / 1e9:g} GHz")
     return " ".join(words)
