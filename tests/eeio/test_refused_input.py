@@ -74,6 +74,17 @@ def test_a_name_that_exists(home: Path, eeio: Eeio) -> None:
     assert (home / "data/eeio/results/mine/runs.jsonl").read_bytes() == before
 
 
+def test_a_campaign_named_twice_in_two_ways(home: Path, eeio: Eeio) -> None:
+    words = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
+             "--name", "mine")  # fmt: skip
+    assert eeio(*words).returncode == 0
+    (home / "link").symlink_to(home / "data/eeio/results/mine")
+    for other in (home / "link", home / "data/eeio/../eeio/results/mine"):
+        done = eeio("report", "mine", str(other))
+        assert done.returncode == 2, done.stdout
+        assert "named twice" in done.stderr
+
+
 def test_a_newer_schema_is_refused(home: Path, eeio: Eeio) -> None:
     words = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
              "--name", "mine")  # fmt: skip
