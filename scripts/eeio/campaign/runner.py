@@ -441,9 +441,8 @@ class _Campaign:
         )
 
     def _clean_up(self) -> None:
-        """post.sh of each profile, on the user's own directory; the others go with their mount."""
-        if self._plan.options.directory is None:
-            return
+        """post.sh of each profile, on the user's own directory; the others go with their mount. For
+        a device alone too: what a profile remembers of it holds no longer."""
         place = self._places.get("")
         for profile in self._plan.profiles.values():
             script = profile.folder / "post.sh"
