@@ -39,7 +39,8 @@ def quartiles(values: Sequence[float]) -> Quartiles | None:
 
 @dataclass(frozen=True)
 class DomainFigures:
-    """What one meter saw of one power domain, over the valid repetitions."""
+    """What one meter saw of one power domain, over the valid repetitions. `n` of them have a value;
+    `reason` is why the others have none."""
 
     power_domain: str
     meter: str
@@ -350,7 +351,8 @@ def _domains(good: list[Phase]) -> list[DomainFigures]:
             for phase, reading in valid
             if (value := phase.efficiency_bytes_per_j(reading.power_w)) is not None
         ]
-        reasons = [reason for _, reading in readings for reason in reading.reasons]
+        reasons = [r for _, reading in readings if reading.power_w is None for r in reading.reasons]
+        without = "no valid reading" if len(readings) == len(good) else "the meter was not read"
         found.append(
             DomainFigures(
                 power_domain=domain,
@@ -364,7 +366,7 @@ def _domains(good: list[Phase]) -> list[DomainFigures]:
                 ),
                 efficiency_bytes_per_j=quartiles(efficiencies),
                 efficiency_values=tuple(efficiencies),
-                reason=None if powers else (reasons[0] if reasons else "no valid reading"),
+                reason=None if len(powers) == len(good) else next(iter(reasons), without),
             )
         )
     return found

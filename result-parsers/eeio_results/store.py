@@ -10,7 +10,8 @@ NAME/samples/...     power samples (gzip)
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -25,6 +26,8 @@ _CAMPAIGN = "campaign.json"
 _MACHINE = "machine.json"
 _IDLE = "idle.json"
 _RUNS = "runs.jsonl"
+# What everything that reads campaign.json counts on.
+_BODY = ("name", "suite", "options", "protocol", "experiments", "not_measured", "order")
 
 
 @dataclass(frozen=True)
@@ -101,8 +104,10 @@ class Store:
     def has_idle(self) -> bool:
         return (self.folder / _IDLE).exists()
 
-    def has_machine(self) -> bool:
-        return (self.folder / _MACHINE).exists()
+    def machine(self) -> Machine | None:
+        """The machine as it was stored; None before the first start has looked at it."""
+        path = self.folder / _MACHINE
+        return _read_machine(path) if path.exists() else None
 
     def write(self, name: str, body: Mapping[str, Any]) -> None:
         """A whole file or none: written beside, synced, renamed."""
@@ -146,8 +151,9 @@ class Store:
         """Order indices of the runs that are stored whole."""
         if not self.runs_path.exists():
             return set()
-        lines = self.runs_path.read_text(encoding="utf-8").splitlines()
-        return {int(json.loads(line)["order_index"]) for line in lines}
+        with _naming(self.runs_path):
+            lines = self.runs_path.read_text(encoding="utf-8").splitlines()
+            return {int(json.loads(line)["order_index"]) for line in lines}
 
 
 def _line(run: Run) -> str:
@@ -160,8 +166,12 @@ def _line(run: Run) -> str:
 
 
 def read_body(folder: Path) -> dict[str, Any]:
-    """campaign.json of a folder."""
-    return _read_json(folder / _CAMPAIGN)
+    """campaign.json of a folder; SchemaError when it lacks what every campaign has."""
+    path = folder / _CAMPAIGN
+    body = _read_json(path)
+    if lacking := [key for key in _BODY if key not in body]:
+        raise SchemaError(f"{path}: not a campaign of eeio: no {', '.join(lacking)} in it")
+    return body
 
 
 def load(folder: Path) -> Campaign:
@@ -181,20 +191,39 @@ def load(folder: Path) -> Campaign:
         if idle_path.exists()
         else {"readings": [], "reason": "the campaign ended before the idle baseline was measured"}
     )
+    with _naming(idle_path):
+        readings = tuple(EnergyReading.from_json(reading) for reading in idle["readings"])
+        idle_reason = idle["reason"]
     return Campaign(
         folder=folder,
         body=body,
-        machine=Machine.from_json(_read_json(folder / _MACHINE)),
-        idle=tuple(EnergyReading.from_json(reading) for reading in idle["readings"]),
-        idle_reason=idle["reason"],
+        machine=_read_machine(folder / _MACHINE),
+        idle=readings,
+        idle_reason=idle_reason,
         runs=tuple(_read_runs(folder / _RUNS)),
     )
+
+
+def _read_machine(path: Path) -> Machine:
+    body = _read_json(path)
+    with _naming(path):
+        return Machine.from_json(body)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """What a damaged file brings about becomes a SchemaError that names it."""
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise SchemaError(f"{path}: not as eeio writes it: {error!r}") from error
 
 
 def _read_runs(path: Path) -> list[Run]:
     if not path.exists():
         return []
-    lines = path.read_text(encoding="utf-8").split("\n")
+    with _naming(path):
+        lines = path.read_text(encoding="utf-8").split("\n")
     runs = []
     for number, line in enumerate(lines[:-1], 1):
         try:

@@ -74,6 +74,20 @@ def capture(
     )
 
 
+def differences(before: Machine, now: Machine, of_target: bool) -> list[str]:
+    """In words, what makes figures of the two machines no repetitions of each other. What belongs
+    to the file system and its disk counts where `of_target` says so."""
+    names = ["hostname", "architecture", "cpu_model", "logical_cpus", "governor", "kernel"]
+    if of_target:
+        names += ["filesystem", "mount_options", "scheduler"]
+    pairs = [(name, getattr(before, name), getattr(now, name)) for name in names]
+    found = {tool.name: f"{tool.version} (sha256 {tool.sha256[:12]})" for tool in now.tools}
+    for tool in before.tools:
+        words = f"{tool.version} (sha256 {tool.sha256[:12]})"
+        pairs.append((tool.name, words, found.get(tool.name, words)))
+    return [f"{name} was {old}, is {new}" for name, old, new in pairs if old != new]
+
+
 def _cpu_model(missing: dict[str, str]) -> str | None:
     for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
         key, _, value = line.partition(":")

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM as an exception, so that `finally` clauses put things back."""
+"""SIGINT, SIGTERM and SIGHUP as an exception, so that `finally` clauses put things back."""
 
 import signal
 from collections.abc import Iterator, Sequence
@@ -10,10 +10,12 @@ from eeio.errors import InterruptedCampaignError
 
 @contextmanager
 def signals_raise(
-    words: str, signals: Sequence[signal.Signals] = (signal.SIGINT, signal.SIGTERM)
+    words: str,
+    signals: Sequence[signal.Signals] = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP),
 ) -> Iterator[None]:
-    """SIGINT and SIGTERM, or those of them that are named, raise an InterruptedCampaignError in the
-    block, once; `words` tell the user what is left and how to go on."""
+    """SIGINT, SIGTERM and SIGHUP (a terminal that was closed), or those of them that are named,
+    raise an InterruptedCampaignError in the block, once; `words` tell the user what is left and how
+    to go on. Under nohup SIGHUP stays ignored."""
 
     def handler(signum: int, frame: FrameType | None) -> None:
         # A second Ctrl-C must not stop the putting-back.
@@ -21,6 +23,8 @@ def signals_raise(
             signal.signal(each, signal.SIG_IGN)
         raise InterruptedCampaignError(signum, f"stopped by {signal.Signals(signum).name}; {words}")
 
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        signals = [each for each in signals if each != signal.SIGHUP]
     before = {s: signal.signal(s, handler) for s in signals}
     try:
         yield

@@ -2,6 +2,7 @@
 # Removes the files pre.sh wrote, unless they are to serve further runs.
 [ -n "${EEIO_KEEP_FILES:-}" ] && exit 0
 scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
-rm -f "$scratch"/eeio-fio.*
+# Who uses the device next may empty it, and nothing here would tell.
+rm -f "$scratch"/eeio-fio.* "$HOME/device.ready"
 rmdir "$scratch" 2>/dev/null
 exit 0

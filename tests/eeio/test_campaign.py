@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -217,6 +218,32 @@ def test_memory_filesystems_give_only_invalid_runs(home: Path, eeio: Eeio) -> No
     done = eeio(*words, "--allow-memory-filesystem")
     assert done.returncode == 3
     assert "no device was measured" in done.stdout
+
+
+@pytest.mark.root
+def test_a_device_may_be_named_in_two_ways(home: Path, eeio: Eeio) -> None:
+    """Profiles compare EEIO_ERASE with EEIO_DEVICE as words, and refuse to write otherwise."""
+    profile = home / "profiles" / "eeio-dummy-1.0.0"
+    shutil.copytree(Path(os.environ["EEIO_TEST_PROFILES"]) / profile.name, profile)
+    script = profile / "eeio-dummy.sh"
+    check = '[ "$EEIO_ERASE" = "$EEIO_DEVICE" ] || { echo "would erase" >&2; exit 2; }\n'
+    script.write_text(script.read_text().replace("set -eu\n", f"set -eu\n{check}"))
+    (home / "image").write_bytes(bytes(1 << 20))
+    found = subprocess.run(
+        ["losetup", "--find", "--show", str(home / "image")], capture_output=True, text=True
+    )
+    if found.returncode != 0:
+        pytest.skip(f"no loop device: {found.stderr.strip()}")
+    node = found.stdout.strip()
+    try:
+        (home / "by-id").symlink_to(node)
+        suite = _suite(home, "level=device operation=write spatiality=sequential")
+        done = eeio("run", suite, "--name", "c", "--device", str(home / "by-id"), "--erase", node,
+                    "--meter", "none", environment={"EEIO_TEST_PROFILES": str(profile.parent)},
+                    )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    finally:
+        subprocess.run(["losetup", "--detach", node], check=True)
 
 
 @pytest.mark.root

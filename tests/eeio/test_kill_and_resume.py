@@ -3,15 +3,19 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.conftest import Eeio
 
+from eeio import environment
 from eeio.target.filesystem import mounts
+from eeio_results.record import Tool
 
 RUNS = 6 * 3
 
@@ -122,7 +126,94 @@ def test_a_line_cut_off_by_a_crash_is_run_again(home: Path, eeio: Eeio) -> None:
     assert _stored(home) == list(range(6))
 
 
-@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_a_campaign_goes_on_only_on_the_machine_it_began_on(home: Path, eeio: Eeio) -> None:
+    words = ("--directory", str(home / "target"), "--meter", "none")
+    assert eeio("run", "dummy-suite", "--name", "killed", *words).returncode == 0
+    _drop_last_runs(home, 2)
+    path = home / "data/eeio/results/killed/machine.json"
+    machine = json.loads(path.read_text())
+    path.write_text(json.dumps({**machine, "kernel": "2.6.32"}))
+    done = eeio("resume", "killed")
+    assert done.returncode == 2, done.stderr
+    assert f"kernel was 2.6.32, is {os.uname().release}" in done.stderr
+    assert len(_stored(home)) == 4
+    path.write_text(json.dumps(machine))
+    assert eeio("resume", "killed").returncode == 0
+    assert _stored(home) == list(range(6))
+
+
+def test_a_tool_that_was_upgraded_makes_another_machine() -> None:
+    fio = Tool("fio", "/usr/bin/fio", "fio-3.33", "a" * 64, "system")
+    before = environment.capture(None, None, [fio])
+    assert environment.differences(before, before, of_target=True) == []
+    # A tool that is gone is told by the runs that fail.
+    assert environment.differences(before, replace(before, tools=()), of_target=True) == []
+    now = replace(before, tools=(replace(fio, version="fio-3.36"),))
+    (words,) = environment.differences(before, now, of_target=True)
+    assert "fio-3.33" in words and "fio-3.36" in words
+
+
+@pytest.mark.root
+def test_a_campaign_goes_on_only_on_the_disk_it_began_on(home: Path, eeio: Eeio) -> None:
+    """After a reboot the disk may not be mounted, or another may have its name."""
+    target = home / "target"
+    for name in ("first", "second"):
+        with (home / name).open("wb") as image:
+            image.truncate(32 << 20)
+        subprocess.run(["mkfs.ext4", "-q", str(home / name)], check=True)
+    mount = ["mount", "-o", "loop"]
+    if subprocess.run([*mount, str(home / "first"), str(target)], check=False).returncode:
+        pytest.skip("mount is not permitted here")
+    try:
+        words = ("--directory", str(target), "--meter", "none", "--name", "killed")
+        assert eeio("run", "dummy-suite", *words).returncode == 0
+        _drop_last_runs(home, 2)
+        subprocess.run(["umount", str(target)], check=True)
+        for way in ([*mount, str(home / "second")], ["mount", "--bind", str(home / "data")]):
+            subprocess.run([*way, str(target)], check=True)
+            done = eeio("resume", "killed")
+            subprocess.run(["umount", str(target)], check=True)
+            assert done.returncode == 2, done.stderr
+            assert str(target) in done.stderr and str(home / "first") in done.stderr
+            assert len(_stored(home)) == 4
+        subprocess.run([*mount, str(home / "first"), str(target)], check=True)
+        assert eeio("resume", "killed").returncode == 0
+        assert _stored(home) == list(range(6))
+    finally:
+        subprocess.run(["umount", "-q", str(target)], check=False)
+
+
+@pytest.mark.root
+def test_test_files_that_are_there_need_no_room_again(home: Path, eeio: Eeio) -> None:
+    """A stopped campaign leaves them to the one that goes on."""
+    target = home / "target"
+    profile = home / "profiles" / "eeio-dummy-1.0.0"
+    shutil.copytree(Path(os.environ["EEIO_TEST_PROFILES"]) / profile.name, profile)
+    script = profile / "eeio-dummy.sh"
+    script.write_text(script.read_text().replace("level=*", "level=* | file_size=*"))
+    (profile / "presets.conf").write_text("standard file_size=20m\n")
+    with (home / "disk").open("wb") as image:
+        image.truncate(40 << 20)
+    subprocess.run(["mkfs.ext4", "-q", "-m0", str(home / "disk")], check=True)
+    mounted = subprocess.run(["mount", "-o", "loop", str(home / "disk"), str(target)], check=False)
+    if mounted.returncode:
+        pytest.skip("mount is not permitted here")
+    try:
+        own = {"EEIO_TEST_PROFILES": str(profile.parent)}
+        done = eeio("run", "dummy-suite", "--directory", str(target), "--meter", "none", "--name",
+                    "killed", environment=own)  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        _drop_last_runs(home, 2)
+        (target / "eeio-scratch").mkdir()
+        (target / "eeio-scratch" / "eeio-dummy.0.0").write_bytes(bytes(20 << 20))
+        done = eeio("resume", "killed", environment=own)
+        assert done.returncode == 0, done.stderr
+        assert _stored(home) == list(range(6))
+    finally:
+        subprocess.run(["umount", str(target)], check=True)
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_stops_the_campaign_and_says_how_to_go_on(home: Path, signum: int) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "eeio", "run", "dummy-suite", "--name", "killed", "--meter", "none",
@@ -139,3 +230,19 @@ def test_a_signal_stops_the_campaign_and_says_how_to_go_on(home: Path, signum: i
     assert "eeio resume killed" in errors
     assert not list((home / "state/eeio/undo").glob("*"))
     assert _stored(home) == list(range(len(_stored(home))))
+
+
+def test_nohup_keeps_the_campaign_from_stopping_with_its_terminal(home: Path) -> None:
+    process = subprocess.Popen(
+        ["nohup", sys.executable, "-m", "eeio", "run", "dummy-suite", "--name", "killed",
+         "--meter", "none", "--directory", str(home / "target")],
+        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("[2/"):
+            break
+    process.send_signal(signal.SIGHUP)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert _stored(home) == list(range(6))

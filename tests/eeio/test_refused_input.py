@@ -74,6 +74,17 @@ def test_a_name_that_exists(home: Path, eeio: Eeio) -> None:
     assert (home / "data/eeio/results/mine/runs.jsonl").read_bytes() == before
 
 
+def test_a_campaign_named_twice_in_two_ways(home: Path, eeio: Eeio) -> None:
+    words = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
+             "--name", "mine")  # fmt: skip
+    assert eeio(*words).returncode == 0
+    (home / "link").symlink_to(home / "data/eeio/results/mine")
+    for other in (home / "link", home / "data/eeio/../eeio/results/mine"):
+        done = eeio("report", "mine", str(other))
+        assert done.returncode == 2, done.stdout
+        assert "named twice" in done.stderr
+
+
 def test_a_newer_schema_is_refused(home: Path, eeio: Eeio) -> None:
     words = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
              "--name", "mine")  # fmt: skip
@@ -84,6 +95,78 @@ def test_a_newer_schema_is_refused(home: Path, eeio: Eeio) -> None:
         done = eeio(*words)
         assert done.returncode == 2
         assert "schema version 2" in done.stderr and str(path) in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("campaign.json", b'{"schema_version": 1}'),
+        ("machine.json", b'{"schema_version": 1}'),
+        ("idle.json", b'{"schema_version": 1}'),
+        ("runs.jsonl", b"\xff\xfe\n"),
+        ("runs.jsonl", b"null\n"),
+    ],
+)
+def test_damaged_files_of_a_campaign_are_named(
+    home: Path, eeio: Eeio, name: str, content: bytes
+) -> None:
+    words = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
+             "--name", "mine")  # fmt: skip
+    assert eeio(*words).returncode == 0
+    path = home / "data/eeio/results/mine" / name
+    path.write_bytes(content)
+    for command in ("report", "resume"):
+        done = eeio(command, "mine")
+        assert done.returncode == 2, done.stderr
+        assert str(path) in done.stderr and "Traceback" not in done.stderr
+    listed = eeio("list")
+    assert listed.returncode == 0, listed.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "level=filesystem operation=frobnicate",
+        "level=filesystem operation=read spatiality=zigzag",
+        "level=filesystem processes=two",
+        "level=filesystem processes=0",
+        "level=filesystem request_size=big",
+        "level=filesystem file_size=big",
+        "level=filesystem runtime_s=long",
+        "level=filesystem 'not closed",
+    ],
+)
+def test_a_suite_with_factors_that_mean_nothing(home: Path, eeio: Eeio, arguments: str) -> None:
+    suite = home / "suites" / "own"
+    suite.mkdir(parents=True)
+    for file in (Path(os.environ["EEIO_SUITES"]) / "dummy-suite").iterdir():
+        (suite / file.name).write_text(file.read_text())
+    definition = suite / "suite-definition.xml"
+    first, middle, rest = definition.read_text().partition("<Arguments>")
+    rest = rest.partition("</Arguments>")[2]
+    definition.write_text(f"{first}{middle}{arguments}</Arguments>{rest}")
+    for command in ("plan", "run"):
+        done = eeio(command, str(suite), "--directory", str(home / "target"))
+        assert done.returncode == 2, done.stderr
+        assert done.stderr.startswith("eeio: ") and len(done.stderr.splitlines()) == 1
+    assert not list((home / "data/eeio/results").glob("*"))
+
+
+def test_a_campaign_of_nothing_is_refused(home: Path, eeio: Eeio) -> None:
+    suite = home / "suites" / "own"
+    suite.mkdir(parents=True)
+    for file in (Path(os.environ["EEIO_SUITES"]) / "dummy-suite").iterdir():
+        (suite / file.name).write_text(file.read_text())
+    (suite / "protocol.yaml").write_text(
+        "presets: {standard: {repetitions: 1, settle_s: 0, idle_s: 0, is_measurement: true, "
+        "leave_out: [{profile: eeio-dummy-1.0.0, factors: {}, reason: too slow}]}}\n"
+    )
+    words = (str(suite), "--directory", str(home / "target"))
+    done = eeio("run", *words, "--meter", "none")
+    assert done.returncode == 2, done.stderr
+    assert "too slow" in done.stderr
+    assert not list((home / "data/eeio/results").glob("*"))
+    assert eeio("plan", *words).returncode == 0
 
 
 def test_two_campaigns_on_one_disk(home: Path, eeio: Eeio) -> None:

@@ -7,10 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from eeio.campaign.places import Places
+from eeio.campaign.plan import Options, Plan
 from eeio.errors import RefusedError
+from eeio.profiles.suite import Protocol
 from eeio.target import caches, counters, device, image
 from eeio.target.filesystem import backing_device, block_device, check_directory, mount_of
 from eeio.target.undo import Entry, UndoJournal
+from eeio_results.errors import EeioError
 from eeio_results.record import CacheLayers, DeviceCounters, Experiment
 from eeio_results.tools.capture import PhaseResult
 
@@ -126,6 +130,42 @@ def test_an_image_is_taken_away_even_when_the_mount_fails(tmp_path: Path) -> Non
     failures = journal.undo_all()
     assert len(failures) == 1 and "eeio-ext4" in failures[0]
     assert not (tmp_path / "eeio-ext4.img").exists()
+
+
+@root
+def test_a_file_system_that_cannot_be_made_keeps_its_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The image of the first try must not pass for another campaign's at the second."""
+    monkeypatch.setitem(image.MKFS, "xfs", ["mkfs.no-such-program"])
+    options = Options(
+        "s", "standard", str(tmp_path), None, None, (), None, 1, ("xfs",), "leave", False, False,
+        None, None,
+    )  # fmt: skip
+    protocol = Protocol(1, 0, 0, is_measurement=True)
+    journal = UndoJournal(tmp_path / "journal.json")
+    places = Places(Plan(options, "S", protocol, {}, (), (), ()), tmp_path, journal)
+    try:
+        for _ in range(2):
+            with pytest.raises(EeioError, match="no-such-program: not installed"):
+                places.get("xfs")
+    finally:
+        assert places.close() == []
+
+
+@root
+def test_an_image_behind_a_symbolic_link_is_detached(tmp_path: Path) -> None:
+    """The kernel tells where the image really is, whatever way led there."""
+    (tmp_path / "real").mkdir()
+    link = tmp_path / "link"
+    link.symlink_to("real")
+    journal = UndoJournal(tmp_path / "journal.json")
+    image.make_on_loop("ext4", link, 16 << 20, journal)
+    loop = next(entry.subject for entry in journal.entries if entry.kind == "loop")
+    assert journal.undo_all() == []
+    attached = subprocess.run(["losetup", "--list"], capture_output=True, text=True, check=True)
+    subprocess.run(["losetup", "--detach", loop], check=False, capture_output=True)
+    assert str(tmp_path) not in attached.stdout
 
 
 def test_a_dropped_file_is_not_resident(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What was changed is put back: by the program itself, or by `eeio restore` after SIGKILL."""
 
+import errno
 import json
 import os
 import signal
@@ -102,6 +103,35 @@ def test_a_reused_process_number_is_left_alone(home: Path) -> None:
     finally:
         sleeper.kill()
         sleeper.wait()
+
+
+def test_a_loop_device_that_a_reboot_took_away_is_no_failure(home: Path) -> None:
+    """The kernel makes the nodes beyond the first eight when they are asked for."""
+    journal = UndoJournal(home / "journal.json")
+    journal.add(Entry("loop", "/dev/loop-of-another-boot", str(home / "image")))
+    assert journal.undo_all() == []
+    assert not journal.path.exists()
+
+
+def test_a_full_disk_keeps_nothing_from_being_put_back(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = UndoJournal(home / "state" / "journal.json")
+    setting, image = home / "setting", home / "image"
+    setting.write_text("changed")
+    image.write_text("x")
+    journal.add(Entry("setting", str(setting), "original"))
+    journal.add(Entry("file", str(image)))
+    journal.add(Entry("file", str(home / "another")))
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert journal.undo_all() == []
+    assert setting.read_text() == "original"
+    assert not image.exists()
+    assert not list((home / "state").iterdir())
 
 
 def test_a_damaged_journal_is_named(home: Path) -> None:

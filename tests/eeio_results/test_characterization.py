@@ -1,6 +1,7 @@
 """Tables made of records that can be checked by eye."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 import eeio_results
 from eeio_results.characterization import characterize, quartiles
 from eeio_results.record import CacheLayers, EnergyReading, Experiment, Phase, Run
-from eeio_results.report import csv, html, markdown, text
+from eeio_results.report import csv, html, markdown, plots, text
 from eeio_results.report.model import build, to_json
 from eeio_results.report.tables import number, tables
 from eeio_results.store import Campaign
@@ -141,6 +142,18 @@ def test_an_invalid_reading_is_null_with_its_reason() -> None:
         assert row[figure] is None and row["reasons"][figure] == "gap of 5 s"
 
 
+def test_power_of_fewer_repetitions_than_bandwidth_says_so() -> None:
+    """`n` counts bandwidths: a power median of one of them must not pass for one of three."""
+    runs = [run(0, (phase(1e6, (energy(50.0),)),)),
+            run(1, (phase(1e6, (energy(None, reasons=("a gap of 3 s",)),)),)),
+            run(2, (phase(1e6),))]  # fmt: skip
+    report = build([_campaign(*runs)])
+    (row,) = (row for row in report.rows if row.experiment)
+    assert (row.n, row.domains[0].n) == (3, 1)
+    assert row.to_json()["domains"][0]["reason"] == "a gap of 3 s"
+    assert "power of 1 of 3 repetitions: a gap of 3 s" in text.render(report)
+
+
 def test_an_experiment_that_never_ran_is_a_row_with_the_reason() -> None:
     other = replace(EXPERIMENT, operation="write")
     rows = characterize(_campaign(run(0, (phase(1.0),)), experiments=(EXPERIMENT, other)))
@@ -200,6 +213,42 @@ def test_csv_keeps_estimates_in_columns_of_their_own() -> None:
     assert float(measured["power_w_median"]) == 50 and measured["ESTIMATE_power_w_median"] == ""
     modelled = next(line for line in lines if line["energy_kind"] == "modelled")
     assert modelled["power_w_median"] == "" and float(modelled["ESTIMATE_power_w_median"]) == 5
+
+
+def test_each_experiment_has_a_line_of_its_own_in_the_plot() -> None:
+    """Dots of two experiments on one line would pass for repetitions of one."""
+    others = (
+        replace(EXPERIMENT, api="mpiio"),
+        replace(EXPERIMENT, processes=4),
+        replace(EXPERIMENT, cache=CacheLayers("off", "off")),
+    )
+    runs = [run(i, (phase(1e6),), made) for i, made in enumerate((EXPERIMENT, *others))]
+    rewritten = replace(phase(1e6), name="reread")
+    runs.append(run(4, (rewritten,)))
+    svg = plots.bandwidth(build([_campaign(*runs, experiments=(EXPERIMENT, *others))]))
+    labels = re.findall(r">(fio[^<]*)</text>", svg)
+    assert sorted(labels) == [
+        "fio mpiio sequential read 4 KiB",
+        "fio sequential read (reread) 4 KiB",
+        "fio sequential read 4 KiB",
+        "fio sequential read 4 KiB, disk cache off",
+        "fio x4 sequential read 4 KiB",
+    ]
+
+
+def test_fio_s_own_factors_tell_rows_apart() -> None:
+    deep = (("engine", "libaio"), ("fsync", "end"), ("iodepth", "32"), ("stride", "4"))
+    made = replace(EXPERIMENT, arguments=(*EXPERIMENT.arguments, *deep))
+    runs = [run(i, (phase(1e6),), each) for i, each in enumerate((EXPERIMENT, made))]
+    page = text.render(build([_campaign(*runs, experiments=(EXPERIMENT, made))]))
+    assert "fio fsync at the end engine=libaio iodepth=32 stride=4" in page
+
+
+def test_a_name_with_dollars_is_no_formula() -> None:
+    names = ("a$\\bad$", "b$x$")
+    found = plots.bandwidth(build([_campaign(run(0, (phase(1e6),)), name=name) for name in names]))
+    for name in names:
+        assert f"{name}: fio sequential read" in found
 
 
 def test_the_same_records_give_the_same_page() -> None:

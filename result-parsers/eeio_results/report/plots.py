@@ -11,7 +11,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from eeio_results.characterization import Row
 from eeio_results.record import LEVELS
 from eeio_results.report.model import Report
-from eeio_results.report.tables import ESTIMATE
+from eeio_results.report.tables import ESTIMATE, operation_words, tool_words
 from eeio_results.units import MB, format_size
 
 # Okabe and Ito's palette.
@@ -50,9 +50,11 @@ def _estimated_values(row: Row) -> list[float]:
 def _label(row: Row, several: bool) -> str:
     assert row.experiment is not None
     size = "" if row.request_size_bytes is None else f" {format_size(row.request_size_bytes)}"
-    words = f"{row.experiment.tool} {row.spatiality} {row.operation}{size}"
+    words = f"{tool_words(row.experiment)} {row.spatiality} {operation_words(row)}{size}"
     if row.experiment.target not in ("file", "device"):
         words += f" {row.experiment.target.removeprefix('file on ')}"
+    if row.experiment.cache.disk is not None:
+        words += f", disk cache {row.experiment.cache.disk}"
     return f"{row.campaign}: {words}" if several else words
 
 
@@ -80,7 +82,7 @@ def _draw(report: Report, title: str, values_of: Callable[[Row], Sequence[float]
             axis.plot(values, [y] * len(values), "o", ms=3.5, alpha=0.6, color=colour, mew=0)
             middle = statistics.median(values)
             axis.plot([middle, middle], [y - 0.2, y + 0.2], "-", lw=1.8, color=colour)
-        axis.set_yticks(list(places.values()), list(places), fontsize=7)
+        axis.set_yticks(list(places.values()), list(places), fontsize=7, parse_math=False)
         axis.set_ylim(-0.7, len(places) - 0.3)
         axis.set_title(f"level: {level}", fontsize=9, loc="left")
         axis.tick_params(axis="x", labelsize=7)

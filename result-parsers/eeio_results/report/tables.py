@@ -67,10 +67,13 @@ _TELLING = {
     ("collective", "on"): "collective",
     ("file_per_process", "on"): "file per process",
     ("fsync", "on"): "fsync",
+    ("fsync", "end"): "fsync at the end",
     ("flush", "off"): "flush=off",
     ("layout", "own"): "own folders",
     ("mode", "fork"): "fork",
 }
+# Those whose value says nothing without their name.
+_NAMED = ("engine", "iodepth", "stride")
 
 
 def tool_words(experiment: Experiment) -> str:
@@ -85,19 +88,25 @@ def tool_words(experiment: Experiment) -> str:
         words.append(f"{arguments['files']} files")
     words += [word for (name, value), word in _TELLING.items() if arguments.get(name) == value]
     words += [arguments[name] for name in ("subtype", "variant") if name in arguments]
+    words += [f"{name}={arguments[name]}" for name in _NAMED if name in arguments]
     if "frequency_hz" in arguments:
         words.append(f"{int(arguments['frequency_hz']) / 1e9:g} GHz")
     return " ".join(words)
 
 
-def _factor_cells(row: Row, several: bool) -> tuple[str, ...]:
-    experiment = row.experiment
+def operation_words(row: Row) -> str:
+    """`write (rewrite)`: the operation, and the tool's own word where that says more."""
     phase = row.phase or ""
     operation = row.operation or _NONE
     if phase and phase not in (operation, f"{row.spatiality} {operation}"):
-        operation = f"{operation} ({phase})"
+        return f"{operation} ({phase})"
+    return operation
+
+
+def _factor_cells(row: Row, several: bool) -> tuple[str, ...]:
+    experiment = row.experiment
     cells = (
-        operation,
+        operation_words(row),
         row.spatiality or _NONE,
         _NONE if row.request_size_bytes is None else format_size(row.request_size_bytes),
         row.cache.buffer or _NONE,
@@ -157,6 +166,11 @@ def _level_table(report: Report, level: str, several: bool) -> Table:
             )
             if row.bandwidth_bytes_per_s is None:
                 notes.setdefault(f"MB/s, MB/J: {row.reasons['bandwidth_bytes_per_s']}")
+        if best is not None and best.n < row.n:
+            notes.setdefault(
+                f"{tool_words(row.experiment)}, {operation_words(row)} {row.spatiality}: power of "
+                f"{best.n} of {row.n} repetitions: {best.reason}"
+            )
         if best is None and row.n:
             notes.setdefault(f"power, energy, efficiency: {row.reasons['power_w']}")
         elif "efficiency_bytes_per_j" in row.reasons and row.bandwidth_bytes_per_s is not None:

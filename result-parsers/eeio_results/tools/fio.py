@@ -23,6 +23,8 @@ _STAMP = re.compile(r"(\d{9,}\.\d{9})\n")
 _PERCENTILES = {50.0: "p50", 95.0: "p95", 99.0: "p99", 99.9: "p999"}
 # How far a wall-clock stamp may lie outside the invocation before the clock must have been set.
 _CLOCK_TOLERANCE_S = 0.5
+# How much shorter than fio's own run time the stamps may be: it counts ms, and clocks drift.
+_RUN_TIME_TOLERANCE_S = 0.05
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,9 @@ def _window(capture: Capture, processes: int, runtime_s: float) -> tuple[float, 
         return fallback
     start_s = capture.since_start_s(min(_stamps(capture, START_FILE, processes)))
     end_s = capture.since_start_s(max(_stamps(capture, END_FILE, processes)))
-    if not -_CLOCK_TOLERANCE_S <= start_s < end_s <= duration_s + _CLOCK_TOLERANCE_S:
+    inside = -_CLOCK_TOLERANCE_S <= start_s < end_s <= duration_s + _CLOCK_TOLERANCE_S
+    # A clock that was set back in between leaves both inside, but fio no room for its run.
+    if not inside or end_s - start_s < runtime_s - _RUN_TIME_TOLERANCE_S:
         return (*fallback[:2], fallback[2] + " (its time stamps are off: the clock was set)")
     return start_s, end_s, "fio exec_prerun and exec_postrun"
 

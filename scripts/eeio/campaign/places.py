@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from eeio.campaign.plan import Plan
+from eeio.campaign.plan import SCRATCH, Plan
 from eeio.target import image
 from eeio.target.filesystem import (
     WITHOUT_STORAGE,
@@ -13,8 +13,7 @@ from eeio.target.filesystem import (
     mount_of,
 )
 from eeio.target.undo import UndoJournal
-
-SCRATCH = "eeio-scratch"  # the folder that the profiles keep their test files in
+from eeio_results.errors import EeioError
 
 
 @dataclass(frozen=True)
@@ -41,10 +40,20 @@ class Places:
         self._folder = folder
         self._journal = journal
         self._made: dict[str, Place] = {}
+        self._failed: dict[str, str] = {}
 
     def get(self, name: str) -> Place:
+        """EeioError when it cannot be made; on a loop image for the same reason whenever it is
+        asked for, since what the first try left is in the way of a second."""
+        if name in self._failed:
+            raise EeioError(self._failed[name])
         if name not in self._made:
-            self._made[name] = self._make(name)
+            try:
+                self._made[name] = self._make(name)
+            except EeioError as error:
+                if self._plan.options.device is None:
+                    self._failed[name] = str(error)
+                raise
         return self._made[name]
 
     def _make(self, name: str) -> Place:

@@ -13,14 +13,14 @@ from eeio.environment import memory_bytes
 from eeio.errors import RefusedError
 from eeio.profiles import profile as profiles
 from eeio.profiles.profile import Profile
-from eeio.profiles.suite import Entry, Protocol, Suite, experiment_of
+from eeio.profiles.suite import Entry, Protocol, Suite, experiment_of, size_of
 from eeio.target import device as devices
 from eeio.target import write_cache
 from eeio.target.filesystem import backing_device, block_device, check_directory
 from eeio.target.image import MKFS, OVERHEAD_BYTES
 from eeio_results.record import Experiment
-from eeio_results.units import parse_size
 
+SCRATCH = "eeio-scratch"  # the folder that the profiles keep their test files in
 DEFAULT_RUNTIME_S = 5.0
 # Operations that write to the device, whatever else they do.
 _WRITING = ("write", "mixed", "metadata")
@@ -229,7 +229,8 @@ def make(options: Options, suite: Suite) -> Plan:
         profile = used[entry.profile]
         preset = profile.preset(options.preset)
         factors = {**profile.preset_factors(options.preset), **entry.factors}
-        file_bytes = _file_bytes(factors, preset)
+        file_bytes = _file_bytes(profile.tool, factors, preset)
+        _check_runtime(profile.tool, factors)
         for cell in cells or _targets(options, factors):
             for disk in _disk_settings(options, factors):
                 told = {**factors, **cell.arguments}
@@ -288,10 +289,34 @@ def to_body(plan: Plan, name: str, created_utc: str) -> dict[str, Any]:
         # What the preset left out stands in `not_measured`, with the reason.
         "protocol": plan.protocol.to_json(),
         "frequency_reason": plan.frequency_reason,
+        "disks": disks(plan.options),
         "experiments": [planned.to_json() for planned in plan.experiments],
         "not_measured": [left_out.to_json() for left_out in plan.not_measured],
         "order": order_of(plan),
     }
+
+
+def disks(options: Options) -> dict[str, str]:
+    """Option -> what tells the disk behind it from others."""
+    found = {}
+    if options.device is not None:
+        device = block_device(Path(options.device))
+        found["device"] = device.identity if device else "none"
+    if options.directory is not None:
+        device, reason = backing_device(Path(options.directory))
+        found["directory"] = device.identity if device else str(reason)
+    return found
+
+
+def check_disks(options: Options, body: Mapping[str, Any]) -> None:
+    """Refuses to go on where another disk has the name, or nothing is mounted since a reboot."""
+    now = disks(options)
+    for option, before in body.get("disks", {}).items():
+        if now.get(option) != before:
+            raise RefusedError(
+                f"{getattr(options, option)} is not on the disk that the campaign began on: it was "
+                f"{before!r}, is {now.get(option)!r}; mount or attach that disk there again"
+            )
 
 
 def order_of(plan: Plan) -> list[list[int]]:
@@ -376,7 +401,7 @@ def check_room(plan: Plan) -> None:
                for planned in plan.experiments):  # fmt: skip
             raise RefusedError("this suite needs a directory: give --directory DIR on the disk")
         return
-    needed = math.ceil(plan.room_bytes("") * 1.05)
+    needed = max(0, math.ceil(plan.room_bytes("") * 1.05) - _left_bytes(plan))
     if options.device is None:
         for filesystem in plan.made_places:
             size = plan.room_bytes(filesystem)
@@ -384,11 +409,33 @@ def check_room(plan: Plan) -> None:
     check_directory(Path(options.directory), needed, options.allow_memory_filesystem)
 
 
-def _file_bytes(factors: Mapping[str, str], preset: Mapping[str, str]) -> int:
+def _check_runtime(tool: str, factors: Mapping[str, str]) -> None:
+    runtime_s = factors.get("runtime_s", "1")
+    try:
+        sound = 0 < float(runtime_s) < math.inf
+    except ValueError:
+        sound = False
+    if not sound:
+        raise RefusedError(f"{tool}: runtime_s is {runtime_s!r}; it is a number of seconds")
+
+
+def _left_bytes(plan: Plan) -> int:
+    """What test files of the plan's profiles, left by a start that was stopped, take already."""
+    scratch = Path(plan.options.directory or "") / SCRATCH
+    return sum(
+        path.stat().st_blocks * 512
+        for profile in plan.profiles.values()
+        for top in scratch.glob(f"{profile.name}*")
+        for path in (top, *top.rglob("*"))
+        if path.is_file()
+    )
+
+
+def _file_bytes(tool: str, factors: Mapping[str, str], preset: Mapping[str, str]) -> int:
     """A profile whose buffered measurement needs a file larger than memory sees to that itself
     (`memory_multiple` in its presets.conf), and one that has no file_size tells its `footprint`;
     the forecast has to know."""
-    size = parse_size(factors.get("file_size") or preset.get("footprint", "0"))
+    size = size_of(tool, "file_size", factors.get("file_size") or preset.get("footprint", "0"))
     if factors.get("buffer") == "on" and "memory_multiple" in preset:
         size = max(size, int(float(preset["memory_multiple"]) * memory_bytes()))
     return size

@@ -19,6 +19,7 @@ from eeio.campaign.places import Place, Places, raw_device
 from eeio.campaign.plan import Plan, PlannedExperiment, PlannedRun
 from eeio.campaign.progress import Progress, format_duration
 from eeio.campaign.watch import JournalWatch
+from eeio.errors import RefusedError
 from eeio.power import PowerMonitor, PowerSource, open_source
 from eeio.profiles import profile as profiles
 from eeio.signals import signals_raise
@@ -32,7 +33,7 @@ from eeio.target.undo import UndoJournal
 from eeio_power.errors import PowerError
 from eeio_results import tools
 from eeio_results.errors import EeioError, ToolOutputError
-from eeio_results.record import EnergyReading, Phase, Run
+from eeio_results.record import EnergyReading, Phase, Run, Tool
 from eeio_results.store import Store, load
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
 
@@ -131,6 +132,7 @@ class _Campaign:
             len(plan.runs), len(plan.runs) - len(left), plan.expected_s * share
         ) as progress:
             self._install(progress)
+            self._check_machine()
             source = self._power_source(progress)
             segment = len(list((store.folder / "samples").glob("*.csv.gz"))) + 1
             samples = store.folder / "samples" / f"power-{segment:04}.csv.gz"
@@ -186,16 +188,39 @@ class _Campaign:
             progress.say(f"power: none; {source.reason}")
         return source
 
+    def _check_machine(self) -> None:
+        """A campaign that was stopped goes on only where its figures are still repetitions."""
+        before = self._store.machine()
+        if before is None:
+            return
+        place = self._places.get("")
+        # File systems made for the campaign are made anew, as they were.
+        of_target = not self._plan.made_places
+        now = environment.capture(
+            place.directory if self._plan.options.directory else None,
+            self._raw_device or place.device,
+            self._tools(),
+        )
+        differences = environment.differences(before, now, of_target)
+        if differences:
+            raise RefusedError(
+                f"{self._store.folder.name} cannot go on, its runs would be of two machines: "
+                f"{'; '.join(differences)}; bring that back, or begin another with `eeio run`"
+            )
+
+    def _tools(self) -> list[Tool]:
+        found = [profiles.installed_tool(profile) for profile in self._plan.profiles.values()]
+        return [tool for tool in found if tool is not None]
+
     def _describe_machine(self) -> None:
-        if self._store.has_machine():
+        if self._store.machine() is not None:
             return
         first = self._plan.runs[0].experiment if self._plan.runs else None
         place = self._places.get(first.place if first else "")
-        found = [profiles.installed_tool(profile) for profile in self._plan.profiles.values()]
         machine = environment.capture(
             place.directory if self._plan.options.directory or place.mkfs else None,
             self._raw_device or place.device,
-            [tool for tool in found if tool is not None],
+            self._tools(),
             place.mkfs,
         )
         made = self._plan.made_places
@@ -379,7 +404,9 @@ class _Campaign:
             "EEIO_PRESET": options.preset,
             "EEIO_DIRECTORY": str(place.directory),
             "EEIO_DEVICE": (options.device or "") if on_raw_device else "",
-            "EEIO_ERASE": (options.erase or "") if on_raw_device else "",
+            # In the words of EEIO_DEVICE, which profiles compare it with; check_erasable has seen
+            # that both options mean one device, however they name it.
+            "EEIO_ERASE": (options.device or "") if on_raw_device and options.erase else "",
             "EEIO_OUTPUT_DIR": output,
             "EEIO_RUN_SEED": str(planned.seed),
             # Of the measured call alone: prefilling starts ranks too.
@@ -414,9 +441,8 @@ class _Campaign:
         )
 
     def _clean_up(self) -> None:
-        """post.sh of each profile, on the user's own directory; the others go with their mount."""
-        if self._plan.options.directory is None:
-            return
+        """post.sh of each profile, on the user's own directory; the others go with their mount. For
+        a device alone too: what a profile remembers of it holds no longer."""
         place = self._places.get("")
         for profile in self._plan.profiles.values():
             script = profile.folder / "post.sh"

@@ -37,7 +37,8 @@ def campaign_folder(name: str) -> Path:
 def load_campaigns(names: Sequence[str]) -> list[Campaign]:
     """The campaigns, in their order. Raises RefusedError for one named twice."""
     folders = [campaign_folder(name) for name in names]
+    real = [folder.resolve() for folder in folders]
     for folder in folders:
-        if folders.count(folder) > 1:
+        if real.count(folder.resolve()) > 1:
             raise RefusedError(f"{folder} is named twice")
     return [load(folder) for folder in folders]

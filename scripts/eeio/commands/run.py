@@ -47,6 +47,9 @@ def run_suite(arguments: argparse.Namespace) -> int:
     _check_name(name)
     restore_orphans()
     plan = plans.make(options, suite)
+    if not plan.experiments:
+        reasons = dict.fromkeys(left_out.reason for left_out in plan.not_measured)
+        raise RefusedError(f"nothing of {suite.name} can be measured: {'; '.join(reasons)}")
     plans.check_room(plan)
     if plan.made_places and os.geteuid() != 0:
         raise RefusedError(
@@ -72,10 +75,12 @@ def resume_campaign(arguments: argparse.Namespace) -> int:
     store = Store(paths.results_root() / arguments.name)
     if not store.folder.is_dir():
         raise RefusedError(f"no campaign {arguments.name!r} in {paths.results_root()}")
-    plan = plans.from_body(read_body(store.folder))
+    body = read_body(store.folder)
+    plan = plans.from_body(body)
     restore_orphans()
     plans.check_targets(plan.options, bool(plan.made_places))
     plans.check_room(plan)
+    plans.check_disks(plan.options, body)
     with target_locks(plan):
         outcome = execute(plan, store)
     return _finish(store, outcome)

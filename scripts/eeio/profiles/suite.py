@@ -13,10 +13,13 @@ import yaml
 
 from eeio.errors import RefusedError
 from eeio.paths import search_path
+from eeio_results.errors import EeioError
 from eeio_results.record import CacheLayers, Experiment
 from eeio_results.units import parse_size
 
 DEFINITION = "suite-definition.xml"
+_OPERATIONS = ("read", "write", "mixed", "metadata")
+_SPATIALITIES = ("sequential", "random", "strided", "mixed", "none")
 _LEVELS = ("device", "filesystem", "library", "application", "context")
 
 
@@ -192,7 +195,11 @@ def _entry(node: ElementTree.Element, path: Path) -> Entry:
     if not test:
         raise RefusedError(f"{path}: an <Execute> without <Test>")
     factors = {}
-    for word in shlex.split(node.findtext("Arguments") or ""):
+    try:
+        words = shlex.split(node.findtext("Arguments") or "")
+    except ValueError as error:
+        raise RefusedError(f"{path}: arguments of {test}: {error}") from error
+    for word in words:
         key, separator, value = word.partition("=")
         if not separator:
             raise RefusedError(f"{path}: argument {word!r} of {test} is not key=value")
@@ -242,6 +249,12 @@ def experiment_of(
     level = rest.pop("level", "context")
     if level not in _LEVELS:
         raise RefusedError(f"{tool}: unknown level {level!r}; it is one of {', '.join(_LEVELS)}")
+    for name, known in (("operation", _OPERATIONS), ("spatiality", _SPATIALITIES)):
+        if (value := rest.get(name)) is not None and value not in known:
+            raise RefusedError(f"{tool}: unknown {name} {value!r}; it is one of {', '.join(known)}")
+    processes = str(rest.pop("processes", "1"))  # YAML has numbers
+    if not processes.isdecimal() or int(processes) < 1:
+        raise RefusedError(f"{tool}: processes is {processes!r}; it is a number of at least 1")
     request_size = rest.pop("request_size", None)
     buffer = _switch(tool, "buffer", rest.pop("buffer", None))
     return Experiment(
@@ -249,13 +262,23 @@ def experiment_of(
         tool=tool,
         operation=rest.pop("operation", None),
         spatiality=rest.pop("spatiality", None),
-        request_size_bytes=None if request_size is None else parse_size(request_size),
+        request_size_bytes=None
+        if request_size is None
+        else size_of(tool, "request_size", request_size),
         cache=CacheLayers(buffer=buffer, disk=_switch(tool, "disk", disk)),  # type: ignore[arg-type]
         api=rest.pop("api", "posix"),
-        processes=int(rest.pop("processes", "1")),
+        processes=int(processes),
         target=target,
         arguments=tuple(sorted(rest.items())),
     )
+
+
+def size_of(tool: str, name: str, value: str) -> int:
+    """Bytes of a factor that is a size; RefusedError when it is none."""
+    try:
+        return parse_size(value)
+    except EeioError as error:
+        raise RefusedError(f"{tool}: {name} is {error}") from error
 
 
 def _switch(tool: str, name: str, value: str | None) -> str | None:

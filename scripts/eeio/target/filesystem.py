@@ -15,6 +15,12 @@ WITHOUT_STORAGE = frozenset(
     }
 )  # fmt: skip
 
+# Of a drive, in its folder of /sys/block: whichever of these there are.
+_IDENTIFYING = (
+    "wwid", "device/wwid", "device/serial", "device/cid", "device/model", "serial", "dm/uuid",
+    "md/uuid", "loop/backing_file",
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Mount:
@@ -48,6 +54,19 @@ class BlockDevice:
         """The whole disk's folder: a partition has no queue of its own."""
         folder = self.sysfs.resolve()
         return folder.parent if (folder / "partition").exists() else folder
+
+    @property
+    def identity(self) -> str:
+        """What a reboot leaves as it is: the name may be another's then."""
+        words = []
+        for name in _IDENTIFYING:
+            with suppress(OSError):
+                words.append((self.disk_sysfs / name).read_text(encoding="utf-8").strip())
+        with suppress(OSError):
+            number = (self.sysfs / "partition").read_text(encoding="ascii").strip()
+            words.append(f"partition {number}")
+        sectors = (self.sysfs / "size").read_text(encoding="ascii").strip()
+        return ", ".join(dict.fromkeys([*filter(None, words), f"{int(sectors) * 512} bytes"]))
 
 
 def mounts() -> list[Mount]:

@@ -44,7 +44,8 @@ def _attach(image: Path, journal: UndoJournal) -> Path:
     """A loop device over `image`, noted before it is taken; another program may be faster."""
     for left in reversed(range(_TRIES)):
         loop = run_command(["losetup", "--find"]).strip()
-        entry = Entry("loop", loop, str(image))
+        # As the kernel will tell it: without symbolic links.
+        entry = Entry("loop", loop, str(image.resolve()))
         journal.add(entry)
         try:
             # Direct I/O on the image keeps its pages out of the cache a second time.

@@ -85,7 +85,12 @@ class UndoJournal:
         for entry in entries:
             newest = len(self._entries) - 1 - self._entries[::-1].index(entry)
             del self._entries[newest]
-        self._write()
+        try:
+            self._write()
+        except OSError:
+            # A full disk keeps nothing from being put back. What then stands in the file longer
+            # than it need be may be put back twice.
+            self._new.unlink(missing_ok=True)
 
     def undo(self, entry: Entry) -> None:
         """Puts one thing back."""
@@ -139,12 +144,15 @@ class UndoJournal:
             self.path.unlink(missing_ok=True)
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        new = self.path.with_suffix(".new")
-        with new.open("w", encoding="utf-8") as file:
+        with self._new.open("w", encoding="utf-8") as file:
             json.dump([asdict(entry) for entry in self._entries], file)
             file.flush()
             os.fsync(file.fileno())
-        new.replace(self.path)
+        self._new.replace(self.path)
+
+    @property
+    def _new(self) -> Path:
+        return self.path.with_suffix(".new")
 
 
 def orphans() -> list[UndoJournal]:
@@ -214,6 +222,9 @@ def _unmount(entry: Entry) -> None:
 
 
 def _detach(entry: Entry) -> None:
+    # After a reboot the node itself may be gone: the kernel makes those beyond the first on demand.
+    if not Path(entry.subject).exists():
+        return
     # A loop device may have been given to another image since: only ours is detached.
     attached = run_command(["losetup", "--noheadings", "--output", "BACK-FILE", entry.subject])
     if attached.strip() == entry.value:

@@ -97,6 +97,18 @@ def test_a_clock_that_was_set_is_noticed(tmp_path: Path) -> None:
     assert phase.end_s == capture.ended_monotonic_s - capture.started_monotonic_s
 
 
+def test_a_clock_that_was_set_back_during_the_run_is_noticed(tmp_path: Path) -> None:
+    """Both stamps lie inside the invocation, but fio ran for longer than between them."""
+    runtime_s = parse("fio", kept("two-processes")).phases[0].metrics["runtime_s"]
+    begun = float(kept("two-processes").text(fio.START_FILE).split()[0])
+    ends = f"{begun + runtime_s / 4:.9f}\n" * 2
+    capture = with_file("two-processes", tmp_path, fio.END_FILE, ends)
+    (phase,) = parse("fio", capture).phases
+    assert "the clock was set" in phase.window_source
+    assert phase.start_s is not None and phase.end_s is not None
+    assert phase.end_s - phase.start_s == pytest.approx(runtime_s)
+
+
 def test_warnings_around_the_json_do_not_matter(tmp_path: Path) -> None:
     text = (DATA / "read" / fio.OUTPUT_FILE).read_text()
     noisy = "fio: file hash not empty on exit {\nnote: both iodepth >= 1\n" + text + "fio: end\n"
