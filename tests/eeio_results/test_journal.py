@@ -69,7 +69,8 @@ def test_a_delayed_commit_is_one_and_blocks_nobody() -> None:
 
 def test_fast_commits_are_counted_apart() -> None:
     found = metrics(_trace("iozone-16-fast-commit"))
-    assert (found["commits"], found["fast_commits"]) == (0, 32)
+    # 32 fsyncs tried one each; the kernel's own counter (`fc =`) went from 151 to 154.
+    assert (found["commits"], found["fast_commits"]) == (0, 3)
 
 
 def _own_calls() -> dict[int, list[dict[str, str]]]:

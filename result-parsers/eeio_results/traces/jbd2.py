@@ -27,6 +27,7 @@ _LINE = re.compile(
 )
 _ENTER = re.compile(r"\((?P<arguments>.*)\)")
 _EXIT = re.compile(r" -> (?P<result>-?(?:0x)?[0-9a-f]+)")
+_FAST_DONE = re.compile(r"\breason 0\b")  # EXT4_FC_STATUS_OK
 _TRANSACTION = re.compile(r"transaction (\d+)")
 _WOKEN = re.compile(r"\bpid=(\d+)")
 _HEADER_WORDS = re.compile(r"# (?P<key>[\w ]+?): (?P<value>.*)")
@@ -149,7 +150,11 @@ class _Reader:
         elif event == "ext4_fc_commit_start":
             self._fast_open[task] = time_s
         elif event == "ext4_fc_commit_stop" and task in self._fast_open:
-            self._fast.append((self._fast_open.pop(task), time_s))
+            start_s = self._fast_open.pop(task)
+            # Each fsync tries one. Most find that another's has served them, some are not eligible
+            # and fall back to a commit of jbd2: neither is a fast commit, to the kernel as to us.
+            if _FAST_DONE.search(rest):
+                self._fast.append((start_s, time_s))
 
     def _commit(self, time_s: float, stamp: str, rest: str) -> None:
         match = _TRANSACTION.search(rest)
