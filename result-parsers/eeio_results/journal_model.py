@@ -24,7 +24,11 @@ CLASSES: tuple[Class, ...] = ("not_blocked", "fully_blocked", "partly_blocked", 
 
 @dataclass(frozen=True)
 class FileTask:
-    """K_i, one thread's work on one file: opened, written, synchronized, closed."""
+    """K_i, one thread's work on one file: opened, written, synchronized, closed.
+
+    Where it goes on to write after an fsync (a log that is appended to), that is the next piece of
+    work: what is written then is safe only with the fsync that follows.
+    """
 
     task: int
     opened: Call | None
@@ -79,10 +83,17 @@ def file_tasks(calls: Iterable[Call]) -> list[FileTask]:
         else:
             # A thread may work on what another has opened.
             session = open_now.setdefault(key, _Session(call.task, None))
+            if session.syncs and _has_written(call):
+                end(key, None)
+                session = open_now[key] = _Session(call.task, None)
             session.add(call)
     for key in list(open_now):
         end(key, None)
     return sorted(done, key=lambda task: task.begin_s)
+
+
+def _has_written(call: Call) -> bool:
+    return call.name in WRITES and call.result > 0
 
 
 @dataclass
@@ -95,8 +106,8 @@ class _Session:
     def add(self, call: Call) -> None:
         if call.name in SYNCS and call.on_device and call.result == 0:
             self.syncs.append(call)
-        elif call.name in WRITES and call.result > 0 and not self.syncs:
-            self.writes.append(call)  # what follows an fsync is other work than the timed one
+        elif _has_written(call):
+            self.writes.append(call)
 
     def task(self, closed: Call | None) -> FileTask | None:
         if not self.syncs:

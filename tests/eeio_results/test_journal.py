@@ -222,3 +222,18 @@ def test_files_one_after_the_other_are_one_threads_throughput() -> None:
     found = metrics(JournalTrace(calls=tuple(calls)))
     assert found["model_bandwidth_bytes_per_s"] == pytest.approx(40960)
     assert found["threads"] == 1
+
+
+def test_each_fsync_of_a_log_that_is_appended_to_counts() -> None:
+    """One descriptor, three appends of 4 KiB, each synchronized: 1 ms, 2 ms and 6 ms."""
+    calls = [Call(1, "openat", 3, 0, 0.0, 0.001, 3, creates=True)]
+    for start_s, sync_s in ((1.0, 0.001), (2.0, 0.002), (3.0, 0.006)):
+        end_s = start_s + 0.001
+        calls.append(Call(1, "write", 3, 4096, start_s, end_s, 4096))
+        calls.append(Call(1, "fsync", 3, 0, end_s, end_s + sync_s, 0, on_device=True))
+    calls.append(Call(1, "close", 3, 0, 4.0, 4.001, 0))
+    tasks = file_tasks(calls)
+    assert [(task.bytes_moved, len(task.syncs)) for task in tasks] == [(4096, 1)] * 3
+    found = metrics(JournalTrace(calls=tuple(calls)))
+    assert found["until_durable_mean_s"] == pytest.approx(0.003)
+    assert found["model_bandwidth_bytes_per_s"] == pytest.approx(3 * 4096 / 0.012)
