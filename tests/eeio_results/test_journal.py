@@ -128,6 +128,20 @@ def test_overlap_in_time_does_not_make_a_commit_serve_a_call() -> None:
     assert all(task.syncs[0].commit is not None for task in file_tasks(trace.calls))
 
 
+def test_an_interrupt_that_wakes_a_caller_is_no_commit() -> None:
+    """The disk answers the caller's own flush while the journal's thread still runs."""
+    stamps = [
+        f"jbd2/loop0-8-70 [000] ..... 1.00000{n}: jbd2_{stamp}: dev 7,0 transaction 5 sync 0"
+        for n, stamp in enumerate(jbd2.STAMPS)
+    ]
+    enter = "a-b [1]-99 [001] ..... 1.000000: sys_fsync(fd: 3)"
+    leave = "a-b [1]-99 [001] ..... 1.000009: sys_fsync -> 0x0"
+    for flags, commit in (("d..3.", 5), ("dN.3.", 5), ("d.h7.", None), ("d.s4.", None)):
+        waking = f"jbd2/loop0-8-70 [000] {flags} 1.000008: sched_waking: comm=a pid=99 prio=120"
+        (call,) = jbd2.parse([jbd2.HEADER, enter, *stamps, waking, leave]).calls
+        assert call.commit == commit
+
+
 def test_commits_have_their_stamps_in_order() -> None:
     for name in ("iozone-64-ext4", "metadata-8"):
         for c in _trace(name).commits:

@@ -22,9 +22,10 @@ CALLS = ("openat", *WRITES, *SYNCS, "close")
 
 _O_CREAT = 0o100  # the same on x86 and arm
 _LINE = re.compile(
-    r"\s*.{1,40}?-(?P<task>\d+)\s+\[\d+\]\s+\S+\s+(?P<time>\d+\.\d+): "
+    r"\s*.{1,40}?-(?P<task>\d+)\s+\[\d+\]\s+(?P<flags>\S+)\s+(?P<time>\d+\.\d+): "
     r"(?P<event>\S+?)(?P<rest>[:( ].*)"
 )
+_IN_INTERRUPT = tuple("hHsZz")  # third of the flags: hardirq, softirq, NMI
 _ENTER = re.compile(r"\((?P<arguments>.*)\)")
 _EXIT = re.compile(r" -> (?P<result>-?(?:0x)?[0-9a-f]+)")
 _FAST_DONE = re.compile(r"\breason 0\b")  # EXT4_FC_STATUS_OK
@@ -143,7 +144,9 @@ class _Reader:
         elif event.startswith("jbd2_"):
             self._commit(time_s, event.removeprefix("jbd2_"), rest)
         elif event == "sched_waking":
-            self._woken(rest)
+            # An interrupt that comes while the journal's thread runs wakes whom it will.
+            if match["flags"][2:3] not in _IN_INTERRUPT:
+                self._woken(rest)
         elif event == "ext4_sync_file_enter":
             if task in self._open:
                 self._open[task].on_device = True
