@@ -117,6 +117,15 @@ def test_a_program_s_writes_and_commits(traced: Path, eeio: Eeio) -> None:
     assert not _instances(traced)
 
 
+def test_synchronous_writes_have_no_figures_and_say_so(traced: Path, eeio: Eeio) -> None:
+    done = eeio(
+        "journal", "--directory", str(traced), "-o", str(traced.parent / "out"), "--",
+        "dd", "if=/dev/zero", f"of={traced}/f", "bs=4k", "count=2", "oflag=sync",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "written with O_SYNC or O_DSYNC" in done.stdout
+
+
 def test_delayed_commits_are_counted(traced: Path, eeio: Eeio) -> None:
     if delayjc.find_library() is None:
         pytest.skip("libdelayjc.so is not compiled (scripts/setup, with a C compiler)")

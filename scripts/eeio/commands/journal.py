@@ -168,6 +168,7 @@ def _run(words: Sequence[str], arguments: argparse.Namespace) -> _Traced:
 def _to_json(traced: _Traced, includes_sync: bool) -> dict[str, Any]:
     trace = traced.trace
     commits = journal_model.Commits(trace.commits)
+    reason = _why_no_metrics(trace)
     return {
         "schema_version": SCHEMA_VERSION,
         "exit_code": traced.exit_code,
@@ -175,9 +176,9 @@ def _to_json(traced: _Traced, includes_sync: bool) -> dict[str, Any]:
         "overruns": trace.overruns,
         "jbd2_transactions": traced.jbd2_transactions,
         # A trace with holes would name wrong commits.
-        "reason": _why_no_metrics(trace),
+        "reason": reason,
         "metrics": {}
-        if _why_no_metrics(trace)
+        if reason
         else journal_model.metrics(trace, includes_sync=includes_sync),
         "delayjc": traced.delays,
         "commits": [asdict(commit) for commit in trace.commits],
@@ -211,8 +212,14 @@ def _why_no_metrics(trace: jbd2.JournalTrace) -> str | None:
         return f"{trace.overruns} events were lost: trace a shorter run"
     if not trace.calls:
         return "no system call was traced"
-    if not any(call.on_device for call in trace.calls):
+    on_device = [call for call in trace.calls if call.on_device]
+    if not on_device:
         return "no traced task called fsync on this file system"
+    syncs = [call for call in on_device if call.name in jbd2.SYNCS]
+    if not syncs:
+        return "written with O_SYNC or O_DSYNC, without an fsync: such writes have no figures"
+    if all(call.result != 0 for call in syncs):
+        return "every fsync on this file system failed"
     return None
 
 
