@@ -117,6 +117,17 @@ def test_a_program_s_writes_and_commits(traced: Path, eeio: Eeio) -> None:
     assert not _instances(traced)
 
 
+def test_what_eeio_itself_synchronizes_is_not_the_program_s(
+    traced: Path, eeio: Eeio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It notes on disk what it starts; where that lies on the traced file system it was counted."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(traced / "state"))
+    body = _journal(eeio, traced)
+    assert isinstance(body["files"], list) and len(body["files"]) == 8
+    metrics = body["metrics"]
+    assert isinstance(metrics, dict) and metrics["threads"] == 8
+
+
 def test_synchronous_writes_have_no_figures_and_say_so(traced: Path, eeio: Eeio) -> None:
     done = eeio(
         "journal", "--directory", str(traced), "-o", str(traced.parent / "out"), "--",

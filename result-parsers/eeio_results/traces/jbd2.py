@@ -124,10 +124,13 @@ class _Reader:
         self._open: dict[int, _Entered] = {}
         self._calls: list[Call] = []
         self._last_end: int | None = None
+        self._followed: int | None = None  # the tracer, whose own calls are not the program's
 
     def note(self, line: str) -> None:
         if match := _HEADER_WORDS.match(line):
             self.header[match["key"]] = match["value"]
+            if match["key"] == "followed" and match["value"].isdecimal():
+                self._followed = int(match["value"])
         elif line == HEADER:
             self.header["format"] = "1"
 
@@ -139,6 +142,8 @@ class _Reader:
             raise ToolOutputError(f"{self._source}:{number}: not an event: {line.strip()[:80]!r}")
         task, time_s = int(match["task"]), float(match["time"])
         event, rest = match["event"], match["rest"]
+        if task == self._followed:
+            return
         if event.startswith("sys_"):
             self._call(task, time_s, event.removeprefix("sys_"), rest)
         elif event.startswith("jbd2_"):

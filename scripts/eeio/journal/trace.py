@@ -81,7 +81,8 @@ def read_transactions(target: Ext4) -> int | None:
 class JournalTrace:
     """Traces from `with` to its end into `output`, a .gz file that traces/jbd2.py reads.
 
-    `follow` names the task whose system calls, and those of its children to come, are traced.
+    `follow` names the task whose children to come are traced, with all their system calls. Its own
+    calls are in the file too (this program notes on disk what it starts), and are not read.
     Without `calls` only commits are: that costs a write next to nothing. EeioError where tracing
     is not possible: no tracefs, no privilege, events that this kernel does not have.
     """
@@ -94,6 +95,7 @@ class JournalTrace:
         self._journal = journal
         self._calls = CALLS if calls else ()
         self._entry: Entry | None = None
+        self._followed: int | None = None
         self._instance = Path()
         self._reader: threading.Thread | None = None
         self._stop_r, self._stop_w = -1, -1
@@ -136,7 +138,8 @@ class JournalTrace:
             self._remove()
 
     def follow(self, task: int) -> None:
-        """Traces the system calls of `task` and of what it starts from now on."""
+        """Traces the system calls of what `task` starts from now on."""
+        self._followed = task
         followed = [task]
         if self.target.journal_task is not None:
             followed.append(self.target.journal_task)
@@ -206,6 +209,7 @@ class JournalTrace:
             HEADER,
             f"# device: {self.target.device[0]}:{self.target.device[1]} ({self.target.name})",
             f"# journal: {self.target.journal_task or 'none'}",
+            f"# followed: {self._followed or 'none'}",
             f"# overruns: {self._lost()}",
         ]
         with gzip.open(self._output, "wb", compresslevel=3) as output:
