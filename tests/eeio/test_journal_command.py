@@ -189,6 +189,18 @@ def test_another_file_system_is_refused(eeio: Eeio) -> None:
     assert "not on ext4 but on tmpfs" in done.stderr
 
 
+def test_a_container_s_own_process_numbers_are_refused(traced: Path, home: Path) -> None:
+    """The kernel traces by the host's: nothing was traced, and no commit counted, without a word."""
+    done = subprocess.run(
+        ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-m", "eeio", "journal",
+         "--directory", str(traced), "-o", str(home / "out"), "--", "true"],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "--pid=host" in done.stderr
+    assert not _instances(traced)
+
+
 def test_a_static_program_is_refused_for_delayjc(ext4: Path, eeio: Eeio) -> None:
     if delayjc.find_library() is None:
         pytest.skip("libdelayjc.so is not compiled (scripts/setup, with a C compiler)")

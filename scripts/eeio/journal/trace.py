@@ -22,6 +22,8 @@ from eeio_results.errors import EeioError
 from eeio_results.traces.jbd2 import CALLS, HEADER, STAMPS
 
 _TRACEFS = Path("/sys/kernel/tracing")
+# PROC_PID_INIT_INO: the kernel's own name for its first PID namespace.
+_HOST_PIDS = "pid:[4026531836]"
 _BUFFER_KIB = 8192  # per processor; a run of 256 threads fills a tenth of it
 _WAKE_AT_PERCENT = 50  # the reader sleeps until so much of a buffer is full
 _CHUNK_BYTES = 1 << 20
@@ -244,6 +246,13 @@ def _tracefs(journal: UndoJournal) -> Path:
     this one unmount it nor the other go on after that."""
     if os.geteuid() != 0:
         raise EeioError("tracing the journal needs root")
+    # Filters and events have the host's numbers: ours would name other tasks, or nobody.
+    with contextlib.suppress(OSError):
+        if os.readlink("/proc/self/ns/pid") != _HOST_PIDS:
+            raise EeioError(
+                "the journal cannot be traced from a PID namespace of one's own: start the "
+                "container with --pid=host"
+            )
     for usual in (_TRACEFS, Path("/sys/kernel/debug/tracing")):
         if (usual / "instances").is_dir():
             return usual
