@@ -18,6 +18,8 @@ from eeio_results.traces.jbd2 import SYNCS, WRITES, Call, Commit, JournalTrace
 BLOCKED_S = 1e-3
 """A buffered write that takes longer while a commit goes on was held up by it."""
 
+_CLOCK_S = 1e-6  # what the stamps of a trace are apart at least
+
 Class = Literal["not_blocked", "fully_blocked", "partly_blocked", "ended_inside"]
 CLASSES: tuple[Class, ...] = ("not_blocked", "fully_blocked", "partly_blocked", "ended_inside")
 
@@ -243,20 +245,30 @@ def _throughput(
         thread.bytes_moved += task.bytes_moved
         thread.timed_s += case.write_s + (task.synced_s - task.written_s if includes_sync else 0.0)
         thread.held_s += case.held_s
-    rate = unblocked = 0.0
-    for thread in threads.values():
-        if thread.timed_s > 0:
-            rate += thread.bytes_moved / thread.timed_s
-        if thread.timed_s > thread.held_s:
-            unblocked += thread.bytes_moved / (thread.timed_s - thread.held_s)
+    rates = {
+        "model_bandwidth_bytes_per_s": _sum_of_rates(
+            [(thread.bytes_moved, thread.timed_s) for thread in threads.values()]
+        ),
+        "unblocked_bandwidth_bytes_per_s": _sum_of_rates(
+            [(thread.bytes_moved, thread.timed_s - thread.held_s) for thread in threads.values()]
+        ),
+    }
     counts = {kind: sum(case.kind == kind for case in cases) for kind in CLASSES}
     return {
         **{f"threads_{kind}": float(count) for kind, count in counts.items()},
         "blocked": float(len(cases) - counts["not_blocked"]),
-        "model_bandwidth_bytes_per_s": rate,
-        "unblocked_bandwidth_bytes_per_s": unblocked,
+        **{name: rate for name, rate in rates.items() if rate is not None},
         "write_held_mean_s": statistics.fmean(case.held_s for case in cases),
     }
+
+
+def _sum_of_rates(parts: Sequence[tuple[int, float]]) -> float | None:
+    """Of (bytes, seconds) of each thread. None where one has no time that the trace's clock shows,
+    as a thread that commits held from its first write to its last: a sum without it would be too
+    small."""
+    if any(took_s < _CLOCK_S / 2 for _, took_s in parts):
+        return None
+    return sum(moved / took_s for moved, took_s in parts)
 
 
 def _creation(creators: Sequence[FileTask]) -> dict[str, float]:

@@ -251,3 +251,19 @@ def test_each_fsync_of_a_log_that_is_appended_to_counts() -> None:
     found = metrics(JournalTrace(calls=tuple(calls)))
     assert found["until_durable_mean_s"] == pytest.approx(0.003)
     assert found["model_bandwidth_bytes_per_s"] == pytest.approx(3 * 4096 / 0.012)
+
+
+@pytest.mark.parametrize(("took_s", "model"), [(0.002, True), (0.0, False)])
+def test_a_thread_without_time_of_its_own_leaves_no_sum(took_s: float, model: bool) -> None:
+    """Thread 2's one write lies in the commit from end to end, or takes less than the clock shows:
+    the sum over the others was smaller with the commits taken away than with them."""
+    calls = []
+    for task, end_s in ((1, 1.001), (2, 1.0 + took_s)):
+        calls += [
+            Call(task, "write", 3, 4096, 1.0, end_s, 4096),
+            Call(task, "fsync", 3, 0, 1.5, 2.5, 0, on_device=True),
+        ]
+    trace = JournalTrace(commits=(Commit(7, 0.5, 0.6, 0.7, 0.8, 2.0),), calls=tuple(calls))
+    found = metrics(trace, includes_sync=False)
+    assert ("model_bandwidth_bytes_per_s" in found) == model
+    assert "unblocked_bandwidth_bytes_per_s" not in found
