@@ -190,7 +190,7 @@ def test_another_file_system_is_refused(eeio: Eeio) -> None:
 
 
 def test_a_container_s_own_process_numbers_are_refused(traced: Path, home: Path) -> None:
-    """The kernel traces by the host's: nothing was traced, and no commit counted, without a word."""
+    """The kernel traces by the host's: nothing was traced, without a word."""
     done = subprocess.run(
         ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-m", "eeio", "journal",
          "--directory", str(traced), "-o", str(home / "out"), "--", "true"],

@@ -177,9 +177,7 @@ def _to_json(traced: _Traced, includes_sync: bool) -> dict[str, Any]:
         "jbd2_transactions": traced.jbd2_transactions,
         # A trace with holes would name wrong commits.
         "reason": reason,
-        "metrics": {}
-        if reason
-        else journal_model.metrics(trace, includes_sync=includes_sync),
+        "metrics": {} if reason else journal_model.metrics(trace, includes_sync=includes_sync),
         "delayjc": traced.delays,
         "commits": [asdict(commit) for commit in trace.commits],
         "fast_commits": len(trace.fast_commits),

@@ -248,7 +248,7 @@ def _tracefs(journal: UndoJournal) -> Path:
         raise EeioError("tracing the journal needs root")
     # Filters and events have the host's numbers: ours would name other tasks, or nobody.
     with contextlib.suppress(OSError):
-        if os.readlink("/proc/self/ns/pid") != _HOST_PIDS:
+        if str(Path("/proc/self/ns/pid").readlink()) != _HOST_PIDS:
             raise EeioError(
                 "the journal cannot be traced from a PID namespace of one's own: start the "
                 "container with --pid=host"
