@@ -217,6 +217,37 @@ def test_a_static_program_is_refused_for_delayjc(ext4: Path, eeio: Eeio) -> None
     )  # fmt: skip
     assert done.returncode == 2
     assert "statically linked" in done.stderr
+    # Behind a shell it cannot be known before.
+    done = eeio(
+        "journal", "--delayjc", "--directory", str(ext4), "-o", str(ext4.parent / "o"),
+        "--", "sh", "-c", str(program),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "libdelayjc.so held no call" in done.stdout
+
+
+def test_the_program_in_this_folder_is_the_one_looked_at(
+    ext4: Path, eeio: Eeio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`./ls` is not the ls of PATH."""
+    if delayjc.find_library() is None:
+        pytest.skip("libdelayjc.so is not compiled (scripts/setup, with a C compiler)")
+    monkeypatch.chdir(ext4.parent)
+    Path("ls").write_text("no program\n")
+    Path("ls").chmod(0o755)
+    done = eeio("journal", "--delayjc", "--directory", str(ext4), "-o", "o", "--", "./ls")
+    assert done.returncode == 2
+    assert "neither an ELF program nor a script" in done.stderr
+
+
+@pytest.mark.parametrize("window", ["nan", "inf", "0", "-1"])
+def test_a_window_that_is_no_time_is_refused(window: str, ext4: Path, eeio: Eeio) -> None:
+    done = eeio(
+        "journal", "--delayjc", f"--window={window}", "--directory", str(ext4),
+        "-o", str(ext4.parent / "o"), "--", "true",
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert f"--window {window}" in done.stderr
 
 
 def test_a_failing_program_leaves_no_instance(traced: Path, eeio: Eeio) -> None:

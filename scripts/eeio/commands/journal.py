@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import os
 import shutil
 from collections.abc import Mapping, Sequence
@@ -95,7 +96,7 @@ class _Traced:
     trace: jbd2.JournalTrace
     exit_code: int
     jbd2_transactions: int | None
-    delays: Mapping[str, Any] | None
+    delays: delayjc.Counters | None
 
 
 def journal(arguments: argparse.Namespace) -> int:
@@ -137,9 +138,12 @@ def _run(words: Sequence[str], arguments: argparse.Namespace) -> _Traced:
     # In memory: its pages would be written to the disk that is measured.
     state = Path(f"/dev/shm/eeio-delayjc-{os.getpid()}")
     if arguments.delayjc:
-        reason = delayjc.cannot_preload(Path(program))
+        # Absolute: of `./su` Path leaves `su`, which is another program in PATH.
+        reason = delayjc.cannot_preload(Path(program).absolute())
         if reason is not None:
             raise RefusedError(f"--delayjc: {reason}")
+        if not 0 < arguments.window < math.inf:
+            raise RefusedError(f"--window {arguments.window:g}: a number of milliseconds is wanted")
         environment |= delayjc.settings(
             state,
             window_us=round(arguments.window * 1e3),
@@ -160,7 +164,7 @@ def _run(words: Sequence[str], arguments: argparse.Namespace) -> _Traced:
             )
             trace.unfollow()
         after = read_transactions(target)
-        delays = asdict(delayjc.read_counters(state)) if arguments.delayjc else None
+        delays = delayjc.read_counters(state) if arguments.delayjc else None
     transactions = None if before is None or after is None else after - before
     return _Traced(jbd2.load(folder / _TRACE), exit_code, transactions, delays)
 
@@ -178,7 +182,7 @@ def _to_json(traced: _Traced, includes_sync: bool) -> dict[str, Any]:
         # A trace with holes would name wrong commits.
         "reason": reason,
         "metrics": {} if reason else journal_model.metrics(trace, includes_sync=includes_sync),
-        "delayjc": traced.delays,
+        "delayjc": asdict(traced.delays) if traced.delays else None,
         "commits": [asdict(commit) for commit in trace.commits],
         "fast_commits": len(trace.fast_commits),
         "files": [_file(task, commits) for task in journal_model.file_tasks(trace.calls)],
@@ -221,6 +225,12 @@ def _why_no_metrics(trace: jbd2.JournalTrace) -> str | None:
     return None
 
 
+def _held(total: delayjc.DeviceCounters) -> str:
+    if total.calls == 0:
+        return "libdelayjc.so held no call: is what calls fsync static or setuid?"
+    return f"libdelayjc.so held {total.calls} calls in {total.windows} windows"
+
+
 def _table(traced: _Traced, body: Mapping[str, Any]) -> str:
     rows = [
         (_WORDS[key][0], number(value * _WORDS[key][1]))
@@ -230,6 +240,8 @@ def _table(traced: _Traced, body: Mapping[str, Any]) -> str:
     notes = [f"device {body['device']}, {len(traced.trace.commits)} commits in the trace"]
     if traced.jbd2_transactions is not None:
         notes.append(f"jbd2 itself counted {traced.jbd2_transactions}")
+    if traced.delays is not None:
+        notes.append(_held(traced.delays.total))
     if body["reason"]:
         notes.append(body["reason"])
     table = Table("Journal", ("Figure", "Value"), tuple(rows), frozenset((1,)), "; ".join(notes))
