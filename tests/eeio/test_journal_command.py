@@ -201,6 +201,24 @@ def test_a_container_s_own_process_numbers_are_refused(traced: Path, home: Path)
     assert not _instances(traced)
 
 
+def test_a_full_disk_takes_the_trace_and_leaves_no_instance(traced: Path, eeio: Eeio) -> None:
+    small = traced.parent / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", str(small)], check=True)
+    try:
+        done = eeio(
+            "journal", "--directory", str(traced), "-o", str(small / "out"), "--",
+            sys.executable, "-c", WRITERS, str(traced),
+        )  # fmt: skip
+        assert not list((small / "out").iterdir())
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+    assert done.returncode == 1
+    assert "journal.gz: the trace was not written whole" in done.stderr
+    assert "No space left on device" in done.stderr and "Traceback" not in done.stderr
+    assert not _instances(traced)
+
+
 def test_a_static_program_is_refused_for_delayjc(ext4: Path, eeio: Eeio) -> None:
     if delayjc.find_library() is None:
         pytest.skip("libdelayjc.so is not compiled (scripts/setup, with a C compiler)")

@@ -14,6 +14,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import BinaryIO
 
 from eeio.paths import state_root
 from eeio.target.filesystem import backing_device, mount_of
@@ -100,6 +101,7 @@ class JournalTrace:
         self._followed: int | None = None
         self._instance = Path()
         self._reader: threading.Thread | None = None
+        self._unwritten: OSError | None = None
         self._stop_r, self._stop_w = -1, -1
         self._spool = output.with_suffix(".events")
 
@@ -134,7 +136,16 @@ class JournalTrace:
             os.close(self._stop_w)
             if self._reader is not None:
                 self._reader.join()
+            if self._unwritten is not None:
+                raise self._unwritten
             self._finish()
+        except OSError as problem:
+            for part in (self._spool, self._output):
+                part.unlink(missing_ok=True)
+            raise EeioError(
+                f"{self._output}: the trace was not written whole, so it is deleted: "
+                f"{problem.strerror}"
+            ) from problem
         finally:
             os.close(self._stop_r)
             self._remove()
@@ -184,18 +195,22 @@ class JournalTrace:
 
     def _read(self, pipe: int) -> None:
         """Copies events whenever a buffer is half full, and what is left at the end."""
-        with self._spool.open("wb") as spool:
-            poll = select.poll()
-            poll.register(pipe, select.POLLIN)
-            poll.register(self._stop_r, select.POLLIN | select.POLLHUP)
-            ended = False
-            while not ended:
-                ended = any(fd == self._stop_r for fd, _ in poll.poll())
-                self._drain(pipe, spool.fileno())
-        os.close(pipe)
+        try:
+            with self._spool.open("wb") as spool:
+                poll = select.poll()
+                poll.register(pipe, select.POLLIN)
+                poll.register(self._stop_r, select.POLLIN | select.POLLHUP)
+                ended = False
+                while not ended:
+                    ended = any(fd == self._stop_r for fd, _ in poll.poll())
+                    self._drain(pipe, spool)
+        except OSError as error:
+            self._unwritten = error
+        finally:
+            os.close(pipe)  # or the instance could not be taken away
 
     @staticmethod
-    def _drain(pipe: int, spool: int) -> None:
+    def _drain(pipe: int, spool: BinaryIO) -> None:
         while True:
             try:
                 chunk = os.read(pipe, _CHUNK_BYTES)
@@ -203,7 +218,7 @@ class JournalTrace:
                 return
             if not chunk:
                 return
-            os.write(spool, chunk)
+            spool.write(chunk)
 
     def _finish(self) -> None:
         """The header, which tells what was lost, and then the events."""
