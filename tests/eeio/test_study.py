@@ -22,6 +22,7 @@ from eeio.cli import main
 from eeio.errors import RefusedError
 from eeio.journal import delayjc
 from eeio.profiles.suite import Protocol, Study
+from eeio.target import frequency
 
 PROFILES = Path(__file__).parents[2] / "test-profiles"
 SCHEMA = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
@@ -141,6 +142,31 @@ def test_killed_in_the_middle_of_a_run(home: Path, eeio: Eeio, signum: signal.Si
         assert done.returncode == 0, done.stderr
     assert bytes_of(tree) == before
     assert not list((home / "target").iterdir())
+
+
+@pytest.mark.root
+def test_a_frequency_that_is_not_reached_has_no_figures(
+    home: Path, eeio: Eeio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel took 2.4 GHz and the processor ran at 1.8: what was measured is neither's."""
+    tree = pstate_tree(home / "tree")
+    suite = _suite(
+        home,
+        "eeio-dummy-1.0.0 level=filesystem operation=write spatiality=sequential",
+        "frequencies: [lowest, highest]",
+    )
+    monkeypatch.setattr(
+        frequency,
+        "verify",
+        lambda hz, root: frequency.Achieved(hz, 0.8e9, None)
+        if hz == 800000000
+        else frequency.Achieved(hz, 1.8e9, "not reached: -25.0%"),
+    )
+    assert main(_words(home, suite, "--sysfs-root", str(tree))) == 3
+    slow, fast = _cells(eeio)
+    assert (slow["n"], slow["invalid_runs"]) == (2, 0)
+    assert (fast["n"], fast["invalid_runs"]) == (0, 2)
+    assert "1.8 GHz under load, not reached" in fast["reasons"]["n"]
 
 
 @pytest.mark.root

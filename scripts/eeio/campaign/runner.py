@@ -330,13 +330,19 @@ class _Campaign:
         return _Prepared(found, reason, prepare_s, notes)
 
     def _set_frequency(self, planned: PlannedExperiment) -> tuple[str, ...]:
-        """Sets the experiment's frequency, if it has one, and tells whether it was reached."""
+        """Sets the experiment's frequency, if it has one, and tells what was measured of it.
+
+        EeioError where it was not reached: the run's figures would be told of another frequency.
+        """
         if planned.frequency_hz is None:
             return ()
         root = self._plan.options.frequency_root
         frequency.prepare(self._journal, root)
         frequency.set_frequency(planned.frequency_hz, self._journal, root)
-        return (frequency.verify(planned.frequency_hz, root).words,)
+        achieved = frequency.verify(planned.frequency_hz, root)
+        if achieved.reached is False:
+            raise EeioError(achieved.words)
+        return (achieved.words,)
 
     def _invoke(
         self,
