@@ -145,6 +145,20 @@ def test_killed_in_the_middle_of_a_run(home: Path, eeio: Eeio, signum: signal.Si
 
 
 @pytest.mark.root
+def test_fewer_repetitions_than_asked_for_are_not_converged(home: Path, eeio: Eeio) -> None:
+    """Of three repetitions the last is taken away, as a kill would; the others agree by chance."""
+    suite = _suite(home, METADATA, "repetitions: 3, half_width: 1.0e+9")
+    suite_file = Path(suite) / "protocol.yaml"
+    suite_file.write_text(suite_file.read_text().replace("repetitions: 2, ", ""))
+    done = eeio(*_words(home, suite), environment={"EEIO_TEST_PROFILES": str(PROFILES)})
+    assert done.returncode == 0, done.stderr
+    assert [(cell["n"], cell["converged"]) for cell in _cells(eeio)] == [(3, True)]
+    runs = home / "data/eeio/results/c/runs.jsonl"
+    runs.write_text("".join(runs.read_text().splitlines(keepends=True)[:2]))
+    assert [(cell["n"], cell["converged"]) for cell in _cells(eeio)] == [(2, False)]
+
+
+@pytest.mark.root
 def test_a_frequency_that_is_not_reached_has_no_figures(
     home: Path, eeio: Eeio, monkeypatch: pytest.MonkeyPatch
 ) -> None:
