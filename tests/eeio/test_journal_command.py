@@ -128,6 +128,24 @@ def test_what_eeio_itself_synchronizes_is_not_the_program_s(
     assert isinstance(metrics, dict) and metrics["threads"] == 8
 
 
+def test_writes_from_a_vector_are_writes(traced: Path, eeio: Eeio) -> None:
+    """Without them the file was taken for one that is created empty."""
+    script = (
+        "import os, sys; fd = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY);"
+        "os.writev(fd, [bytes(3000), bytes(1000)]); os.pwritev(fd, [bytes(500)], 4000);"
+        "os.fsync(fd); os.close(fd)"
+    )
+    done = eeio(
+        "journal", "--json", "--directory", str(traced), "-o", str(traced.parent / "out"), "--",
+        sys.executable, "-c", script, str(traced / "f"),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    body = json.loads(done.stdout)
+    (file,) = body["files"]
+    assert [write["bytes"] for write in file["writes"]] == [4000, 500]
+    assert "model_rate_eq9_per_s" not in body["metrics"]
+
+
 def test_synchronous_writes_have_no_figures_and_say_so(traced: Path, eeio: Eeio) -> None:
     done = eeio(
         "journal", "--directory", str(traced), "-o", str(traced.parent / "out"), "--",

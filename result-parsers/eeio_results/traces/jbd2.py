@@ -16,7 +16,7 @@ from eeio_results.errors import ToolOutputError
 HEADER = "# eeio journal trace 1"
 
 STAMPS = ("start_commit", "commit_locking", "commit_flushing", "commit_logging", "end_commit")
-WRITES = ("write", "pwrite64")
+WRITES = ("write", "pwrite64", "writev", "pwritev", "pwritev2")
 SYNCS = ("fsync", "fdatasync")
 CALLS = ("openat", *WRITES, *SYNCS, "close")
 
@@ -52,7 +52,7 @@ class Call:
     """One system call of a traced task.
 
     `descriptor` is the one it was given, or for openat the one it gave; -1 for neither.
-    `count` is the bytes asked for. `commit` is the transaction whose end woke it, None for none.
+    `count` is the bytes asked for (0 where they lie in a vector). `commit` is the transaction whose end woke it, None for none.
     `on_device` tells whether an fsync reached ext4 on the traced device.
     """
 
