@@ -267,3 +267,15 @@ def test_a_thread_without_time_of_its_own_leaves_no_sum(took_s: float, model: bo
     found = metrics(trace, includes_sync=False)
     assert ("model_bandwidth_bytes_per_s" in found) == model
     assert "unblocked_bandwidth_bytes_per_s" not in found
+
+
+def test_the_few_that_jbd2_served_do_not_tell_of_those_that_fast_commits_did() -> None:
+    sync = Call(1, "fsync", 3, 0, 1.0, 1.2, 0, commit=7, on_device=True)
+    commit = Commit(7, 1.1, 1.11, 1.12, 1.13, 1.19)
+    found = metrics(JournalTrace(commits=(commit,), calls=(sync,)))
+    assert found["commit_wait_mean_s"] == pytest.approx(0.1)
+    others = [Call(1, "fsync", 4 + n, 0, 2.0 + n, 2.5 + n, 0, on_device=True) for n in range(9)]
+    fast = tuple((call.start_s, call.end_s) for call in others)
+    found = metrics(JournalTrace(commits=(commit,), fast_commits=fast, calls=(sync, *others)))
+    assert found["fast_commits"] == 9 and found["until_durable_mean_s"] == pytest.approx(0.47)
+    assert not {"commit_wait_mean_s", "commit_wait_max_s", "threads_behind_a_commit"} & set(found)

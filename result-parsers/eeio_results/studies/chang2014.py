@@ -244,7 +244,11 @@ def _reasons(
     if "commits" not in spreads:
         notes = [n for run in runs for n in run.notes if n.startswith("journal not traced")]
         found["commits"] = notes[0] if notes else "the journal was not traced"
-    elif CHILDREN in spreads and "unblocked_bytes_per_s" not in spreads:
+        return found
+    fast = spreads.get("fast_commits")
+    if fast is not None and fast.mean and "commit_wait_mean_s" not in spreads:
+        found["commit_wait_mean_s"] = "whom a fast commit served is not known"
+    if CHILDREN in spreads and "unblocked_bytes_per_s" not in spreads:
         found["unblocked_bytes_per_s"] = "commits held a thread from its first write to its last"
     return found
 
