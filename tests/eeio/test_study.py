@@ -172,9 +172,11 @@ def test_a_frequency_that_is_not_reached_has_no_figures(
     monkeypatch.setattr(
         frequency,
         "verify",
-        lambda hz, root: frequency.Achieved(hz, 0.8e9, None)
-        if hz == 800000000
-        else frequency.Achieved(hz, 1.8e9, "not reached: -25.0%"),
+        lambda hz, root: (
+            frequency.Achieved(hz, 0.8e9, None)
+            if hz == 800000000
+            else frequency.Achieved(hz, 1.8e9, "not reached: -25.0%")
+        ),
     )
     assert main(_words(home, suite, "--sysfs-root", str(tree))) == 3
     slow, fast = _cells(eeio)

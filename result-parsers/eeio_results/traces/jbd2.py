@@ -52,8 +52,9 @@ class Call:
     """One system call of a traced task.
 
     `descriptor` is the one it was given, or for openat the one it gave; -1 for neither.
-    `count` is the bytes asked for (0 where they lie in a vector). `commit` is the transaction whose end woke it, None for none.
-    `on_device` tells whether an fsync reached ext4 on the traced device.
+    `count` is the bytes asked for (0 where they lie in a vector). `commit` is the transaction whose
+    end woke it, None for none. `on_device` tells whether an fsync reached ext4 on the traced
+    device.
     """
 
     task: int

@@ -40,7 +40,7 @@ _WORDS: dict[str, tuple[str, float]] = {
     "unblocked_bandwidth_bytes_per_s": ("the same without commits in the way, MODEL (MB/s)", 1e-6),
     "model_rate_eq9_per_s": ("file creation rate, equation (9) (1/s)", 1),
     "model_rate_eq10_per_s": ("file creation rate, equation (10) (1/s)", 1),
-    "commit_wait_mean_s": ("mean wait for the serving commit to begin (ms)", 1e3),
+    "commit_wait_mean_s": ("mean wait for the commit that woke the call to begin (ms)", 1e3),
     "commit_wait_max_s": ("longest wait for it (ms)", 1e3),
     "threads_behind_a_commit": ("calls that waited behind another commit", 1),
     "until_durable_mean_s": ("mean time until durable (ms)", 1e3),
