@@ -23,6 +23,7 @@ from eeio.errors import RefusedError
 from eeio.journal import delayjc
 from eeio.profiles.suite import Protocol, Study
 from eeio.target import frequency
+from eeio.target.lock import TargetLock
 
 PROFILES = Path(__file__).parents[2] / "test-profiles"
 SCHEMA = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
@@ -156,6 +157,26 @@ def test_fewer_repetitions_than_asked_for_are_not_converged(home: Path, eeio: Ee
     runs = home / "data/eeio/results/c/runs.jsonl"
     runs.write_text("".join(runs.read_text().splitlines(keepends=True)[:2]))
     assert [(cell["n"], cell["converged"]) for cell in _cells(eeio)] == [(2, False)]
+
+
+@pytest.mark.root
+def test_two_campaigns_on_two_disks_do_not_set_the_frequency_at_once(
+    home: Path, eeio: Eeio
+) -> None:
+    """The second took what the first had set for the beginning, and each ran at the other's."""
+    tree = pstate_tree(home / "tree")
+    suite = _suite(
+        home,
+        "eeio-dummy-1.0.0 level=filesystem operation=write spatiality=sequential",
+        "frequencies: [lowest]",
+    )
+    with TargetLock(frequency.lock_name(tree)):
+        done = eeio(*_words(home, suite, "--sysfs-root", str(tree)))
+        assert done.returncode == 2
+        assert "processor-frequency" in done.stderr
+        words = ("frequency", "--sysfs-root", str(tree), "--set", "lowest", "--", "true")
+        assert eeio(*words).returncode == 2
+    assert eeio(*words).returncode == 0
 
 
 @pytest.mark.root

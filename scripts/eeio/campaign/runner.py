@@ -96,7 +96,8 @@ def _outcome(store: Store) -> Outcome:
 
 @contextmanager
 def target_locks(plan: Plan) -> Iterator[None]:
-    """Holds every disk of the plan, so that no second campaign uses one meanwhile."""
+    """Holds every disk of the plan, so that no second campaign uses one meanwhile, and the
+    frequency of the processors where the plan sets it."""
     options = plan.options
     names: set[str] = set()
     if options.device is not None:
@@ -105,6 +106,8 @@ def target_locks(plan: Plan) -> Iterator[None]:
     if options.directory is not None:
         device, _ = backing_device(Path(options.directory))
         names.add(device.disk_sysfs.name if device else options.directory.strip("/"))
+    if any(planned.frequency_hz is not None for planned in plan.experiments):
+        names.add(frequency.lock_name(options.frequency_root))
     with ExitStack() as held:
         for name in sorted(names):
             held.enter_context(TargetLock(name))
