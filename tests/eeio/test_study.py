@@ -228,6 +228,24 @@ def test_a_tool_that_is_not_held_is_no_delayjc(home: Path, eeio: Eeio) -> None:
     assert plain["commits"] is None and "commits" in plain["reasons"]
 
 
+@pytest.mark.root
+def test_another_tree_is_found_again_from_elsewhere(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`eeio restore` in another folder could put nothing back: the notes said `tree/sys/...`."""
+    tree = pstate_tree(home / "tree")
+    suite = _suite(
+        home,
+        "eeio-dummy-1.0.0 level=filesystem operation=write spatiality=sequential",
+        "frequencies: [lowest]",
+    )
+    monkeypatch.chdir(home)
+    roots = []
+    monkeypatch.setattr(frequency, "prepare", lambda journal, root: roots.append(root))
+    assert main(_words(home, suite, "--sysfs-root", "tree")) == 0
+    assert set(roots) == {tree}
+
+
 def test_without_root_it_is_refused_before_anything_is_touched(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
