@@ -229,6 +229,22 @@ def test_a_tool_that_is_not_held_is_no_delayjc(home: Path, eeio: Eeio) -> None:
 
 
 @pytest.mark.root
+def test_panels_of_two_campaigns_name_theirs(home: Path, eeio: Eeio) -> None:
+    suite = _suite(
+        home,
+        "eeio-dummy-1.0.0 level=filesystem operation=write spatiality=sequential",
+        "variants: [ext4]",
+    )
+    for name in ("here", "there"):
+        words = [name if word == "c" else word for word in _words(home, suite)]
+        assert eeio(*words).returncode == 0
+    done = eeio("report", "here", "there", "--plots", str(home / "plots"))
+    assert done.returncode == 0, done.stderr
+    drawn = (home / "plots/journal-throughput.svg").read_text()
+    assert all(f">{name}</" in drawn for name in ("here", "there"))
+
+
+@pytest.mark.root
 def test_another_tree_is_found_again_from_elsewhere(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
