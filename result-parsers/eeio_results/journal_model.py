@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from eeio_results.traces.jbd2 import SYNCS, WRITES, Call, Commit, JournalTrace
+from eeio_results.traces.jbd2 import DUPS, SYNCS, WRITES, Call, Commit, JournalTrace
 
 BLOCKED_S = 1e-3
 """A buffered write that takes longer while a commit goes on was held up by it."""
@@ -82,6 +82,10 @@ def file_tasks(calls: Iterable[Call]) -> list[FileTask]:
                 open_now[key] = _Session(call.task, call if call.creates else None)
         elif call.name == "close":
             end(key, call)
+        elif call.name in DUPS:
+            # Another file stands there now: what was written before was none of its.
+            if call.result >= 0:
+                end(key, None)
         else:
             # A thread may work on what another has opened.
             session = open_now.setdefault(key, _Session(call.task, None))

@@ -146,6 +146,22 @@ def test_writes_from_a_vector_are_writes(traced: Path, eeio: Eeio) -> None:
     assert "model_rate_eq9_per_s" not in body["metrics"]
 
 
+def test_what_went_elsewhere_before_a_dup_is_not_the_file_s(traced: Path, eeio: Eeio) -> None:
+    """Standard output is a pipe at first; then the file is put in its place, as shells do."""
+    script = (
+        "import os, sys; os.write(1, bytes(1000));"
+        "fd = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY); os.dup2(fd, 1); os.close(fd);"
+        "os.write(1, bytes(3000)); os.dup2(1, 1); os.write(1, bytes(96)); os.fsync(1)"
+    )
+    done = eeio(
+        "journal", "--json", "--directory", str(traced), "-o", str(traced.parent / "out"), "--",
+        sys.executable, "-c", script, str(traced / "f"),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (file,) = json.loads(done.stdout)["files"]
+    assert [write["bytes"] for write in file["writes"]] == [3000, 96]
+
+
 def test_synchronous_writes_have_no_figures_and_say_so(traced: Path, eeio: Eeio) -> None:
     done = eeio(
         "journal", "--directory", str(traced), "-o", str(traced.parent / "out"), "--",

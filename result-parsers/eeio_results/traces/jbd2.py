@@ -18,7 +18,8 @@ HEADER = "# eeio journal trace 1"
 STAMPS = ("start_commit", "commit_locking", "commit_flushing", "commit_logging", "end_commit")
 WRITES = ("write", "pwrite64", "writev", "pwritev", "pwritev2")
 SYNCS = ("fsync", "fdatasync")
-CALLS = ("openat", *WRITES, *SYNCS, "close")
+DUPS = ("dup2", "dup3")  # not every machine has both
+CALLS = ("openat", *WRITES, *SYNCS, *DUPS, "close")
 
 _O_CREAT = 0o100  # the same on x86 and arm
 _LINE = re.compile(
@@ -51,7 +52,7 @@ class Commit:
 class Call:
     """One system call of a traced task.
 
-    `descriptor` is the one it was given, or for openat the one it gave; -1 for neither.
+    `descriptor` is the one it was given, or for openat and dup the one it gave; -1 for neither.
     `count` is the bytes asked for (0 where they lie in a vector). `commit` is the transaction whose
     end woke it, None for none. `on_device` tells whether an fsync reached ext4 on the traced
     device.
@@ -195,11 +196,13 @@ class _Reader:
             return  # entered before the trace began
         result = _signed(int(left["result"], 16))
         opened = name == "openat"
+        if name in DUPS and before.arguments.get("oldfd") == result:
+            return  # dup2(3, 3) does nothing
         self._calls.append(
             Call(
                 task=task,
                 name=name,
-                descriptor=result if opened else before.arguments.get("fd", -1),
+                descriptor=result if opened or name in DUPS else before.arguments.get("fd", -1),
                 count=before.arguments.get("count", 0),
                 start_s=before.time_s,
                 end_s=time_s,

@@ -20,7 +20,7 @@ from eeio.paths import state_root
 from eeio.target.filesystem import backing_device, mount_of
 from eeio.target.undo import Entry, UndoJournal, run_command
 from eeio_results.errors import EeioError
-from eeio_results.traces.jbd2 import CALLS, HEADER, STAMPS
+from eeio_results.traces.jbd2 import CALLS, DUPS, HEADER, STAMPS
 
 _TRACEFS = Path("/sys/kernel/tracing")
 # PROC_PID_INIT_INO: the kernel's own name for its first PID namespace.
@@ -183,6 +183,8 @@ class JournalTrace:
             )
             events.append("sched/sched_waking")
         for call in self._calls:
+            if call in DUPS and not self._has(f"syscalls/sys_enter_{call}"):
+                continue
             events += [f"syscalls/sys_enter_{call}", f"syscalls/sys_exit_{call}"]
         for event in events:
             self._write(f"events/{event}/enable", "1")
