@@ -13,10 +13,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from eeio_results.traces.jbd2 import SYNCS, WRITES, Call, Commit, JournalTrace
+from eeio_results.traces.jbd2 import DUPS, SYNCS, WRITES, Call, Commit, JournalTrace
 
 BLOCKED_S = 1e-3
 """A buffered write that takes longer while a commit goes on was held up by it."""
+
+_CLOCK_S = 1e-6  # what the stamps of a trace are apart at least
 
 Class = Literal["not_blocked", "fully_blocked", "partly_blocked", "ended_inside"]
 CLASSES: tuple[Class, ...] = ("not_blocked", "fully_blocked", "partly_blocked", "ended_inside")
@@ -24,7 +26,11 @@ CLASSES: tuple[Class, ...] = ("not_blocked", "fully_blocked", "partly_blocked", 
 
 @dataclass(frozen=True)
 class FileTask:
-    """K_i, one thread's work on one file: opened, written, synchronized, closed."""
+    """K_i, one thread's work on one file: opened, written, synchronized, closed.
+
+    Where it goes on to write after an fsync (a log that is appended to), that is the next piece of
+    work: what is written then is safe only with the fsync that follows.
+    """
 
     task: int
     opened: Call | None
@@ -76,13 +82,24 @@ def file_tasks(calls: Iterable[Call]) -> list[FileTask]:
                 open_now[key] = _Session(call.task, call if call.creates else None)
         elif call.name == "close":
             end(key, call)
+        elif call.name in DUPS:
+            # Another file stands there now: what was written before was none of its.
+            if call.result >= 0:
+                end(key, None)
         else:
             # A thread may work on what another has opened.
             session = open_now.setdefault(key, _Session(call.task, None))
+            if session.syncs and _has_written(call):
+                end(key, None)
+                session = open_now[key] = _Session(call.task, None)
             session.add(call)
     for key in list(open_now):
         end(key, None)
     return sorted(done, key=lambda task: task.begin_s)
+
+
+def _has_written(call: Call) -> bool:
+    return call.name in WRITES and call.result > 0
 
 
 @dataclass
@@ -95,8 +112,8 @@ class _Session:
     def add(self, call: Call) -> None:
         if call.name in SYNCS and call.on_device and call.result == 0:
             self.syncs.append(call)
-        elif call.name in WRITES and call.result > 0 and not self.syncs:
-            self.writes.append(call)  # what follows an fsync is other work than the timed one
+        elif _has_written(call):
+            self.writes.append(call)
 
     def task(self, closed: Call | None) -> FileTask | None:
         if not self.syncs:
@@ -202,8 +219,11 @@ def metrics(
         "fast_commits": float(
             sum(start < end_s and stop > begin_s for start, stop in trace.fast_commits)
         ),
-        **_waits(tasks, commits),
+        **_durable(tasks),
     }
+    if not found["fast_commits"]:
+        # Whom a fast commit served nobody woke: the few that jbd2 served do not tell of the others.
+        found.update(_waits(tasks, commits))
     writers = [task for task in tasks if task.writes]
     if writers:
         found.update(_throughput(writers, commits, includes_sync, blocked_s))
@@ -232,20 +252,30 @@ def _throughput(
         thread.bytes_moved += task.bytes_moved
         thread.timed_s += case.write_s + (task.synced_s - task.written_s if includes_sync else 0.0)
         thread.held_s += case.held_s
-    rate = unblocked = 0.0
-    for thread in threads.values():
-        if thread.timed_s > 0:
-            rate += thread.bytes_moved / thread.timed_s
-        if thread.timed_s > thread.held_s:
-            unblocked += thread.bytes_moved / (thread.timed_s - thread.held_s)
+    rates = {
+        "model_bandwidth_bytes_per_s": _sum_of_rates(
+            [(thread.bytes_moved, thread.timed_s) for thread in threads.values()]
+        ),
+        "unblocked_bandwidth_bytes_per_s": _sum_of_rates(
+            [(thread.bytes_moved, thread.timed_s - thread.held_s) for thread in threads.values()]
+        ),
+    }
     counts = {kind: sum(case.kind == kind for case in cases) for kind in CLASSES}
     return {
         **{f"threads_{kind}": float(count) for kind, count in counts.items()},
         "blocked": float(len(cases) - counts["not_blocked"]),
-        "model_bandwidth_bytes_per_s": rate,
-        "unblocked_bandwidth_bytes_per_s": unblocked,
+        **{name: rate for name, rate in rates.items() if rate is not None},
         "write_held_mean_s": statistics.fmean(case.held_s for case in cases),
     }
+
+
+def _sum_of_rates(parts: Sequence[tuple[int, float]]) -> float | None:
+    """Of (bytes, seconds) of each thread. None where one has no time that the trace's clock shows,
+    as a thread that commits held from its first write to its last: a sum without it would be too
+    small."""
+    if any(took_s < _CLOCK_S / 2 for _, took_s in parts):
+        return None
+    return sum(moved / took_s for moved, took_s in parts)
 
 
 def _creation(creators: Sequence[FileTask]) -> dict[str, float]:
@@ -259,14 +289,18 @@ def _creation(creators: Sequence[FileTask]) -> dict[str, float]:
     return {"model_rate_eq9_per_s": count / whole_s, "model_rate_eq10_per_s": count / syncs_s}
 
 
-def _waits(tasks: Sequence[FileTask], commits: Commits) -> dict[str, float]:
-    """How long until what was written (or created) was safe, and how much of that an fsync spent
-    before the commit that served it even began."""
+def _durable(tasks: Sequence[FileTask]) -> dict[str, float]:
+    """How long until what was written (or created) was safe."""
     durable_s = sorted(task.synced_s - task.written_s for task in tasks)
-    found = {
+    return {
         "until_durable_mean_s": statistics.fmean(durable_s),
         "until_durable_max_s": durable_s[-1],
     }
+
+
+def _waits(tasks: Sequence[FileTask], commits: Commits) -> dict[str, float]:
+    """How much of that time an fsync spent before the commit that served it even began."""
+    found: dict[str, float] = {}
     queued_s = []
     second = 0
     for task in tasks:

@@ -117,6 +117,60 @@ def test_a_program_s_writes_and_commits(traced: Path, eeio: Eeio) -> None:
     assert not _instances(traced)
 
 
+def test_what_eeio_itself_synchronizes_is_not_the_program_s(
+    traced: Path, eeio: Eeio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It notes on disk what it starts; where that lies on the traced file system it was counted."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(traced / "state"))
+    body = _journal(eeio, traced)
+    assert isinstance(body["files"], list) and len(body["files"]) == 8
+    metrics = body["metrics"]
+    assert isinstance(metrics, dict) and metrics["threads"] == 8
+
+
+def test_writes_from_a_vector_are_writes(traced: Path, eeio: Eeio) -> None:
+    """Without them the file was taken for one that is created empty."""
+    script = (
+        "import os, sys; fd = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY);"
+        "os.writev(fd, [bytes(3000), bytes(1000)]); os.pwritev(fd, [bytes(500)], 4000);"
+        "os.fsync(fd); os.close(fd)"
+    )
+    done = eeio(
+        "journal", "--json", "--directory", str(traced), "-o", str(traced.parent / "out"), "--",
+        sys.executable, "-c", script, str(traced / "f"),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    body = json.loads(done.stdout)
+    (file,) = body["files"]
+    assert [write["bytes"] for write in file["writes"]] == [4000, 500]
+    assert "model_rate_eq9_per_s" not in body["metrics"]
+
+
+def test_what_went_elsewhere_before_a_dup_is_not_the_file_s(traced: Path, eeio: Eeio) -> None:
+    """Standard output is a pipe at first; then the file is put in its place, as shells do."""
+    script = (
+        "import os, sys; os.write(1, bytes(1000));"
+        "fd = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY); os.dup2(fd, 1); os.close(fd);"
+        "os.write(1, bytes(3000)); os.dup2(1, 1); os.write(1, bytes(96)); os.fsync(1)"
+    )
+    done = eeio(
+        "journal", "--json", "--directory", str(traced), "-o", str(traced.parent / "out"), "--",
+        sys.executable, "-c", script, str(traced / "f"),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (file,) = json.loads(done.stdout)["files"]
+    assert [write["bytes"] for write in file["writes"]] == [3000, 96]
+
+
+def test_synchronous_writes_have_no_figures_and_say_so(traced: Path, eeio: Eeio) -> None:
+    done = eeio(
+        "journal", "--directory", str(traced), "-o", str(traced.parent / "out"), "--",
+        "dd", "if=/dev/zero", f"of={traced}/f", "bs=4k", "count=2", "oflag=sync",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "written with O_SYNC or O_DSYNC" in done.stdout
+
+
 def test_delayed_commits_are_counted(traced: Path, eeio: Eeio) -> None:
     if delayjc.find_library() is None:
         pytest.skip("libdelayjc.so is not compiled (scripts/setup, with a C compiler)")
@@ -169,6 +223,36 @@ def test_another_file_system_is_refused(eeio: Eeio) -> None:
     assert "not on ext4 but on tmpfs" in done.stderr
 
 
+def test_a_container_s_own_process_numbers_are_refused(traced: Path, home: Path) -> None:
+    """The kernel traces by the host's: nothing was traced, without a word."""
+    done = subprocess.run(
+        ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-m", "eeio", "journal",
+         "--directory", str(traced), "-o", str(home / "out"), "--", "true"],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "--pid=host" in done.stderr
+    assert not _instances(traced)
+
+
+def test_a_full_disk_takes_the_trace_and_leaves_no_instance(traced: Path, eeio: Eeio) -> None:
+    small = traced.parent / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", str(small)], check=True)
+    try:
+        done = eeio(
+            "journal", "--directory", str(traced), "-o", str(small / "out"), "--",
+            sys.executable, "-c", WRITERS, str(traced),
+        )  # fmt: skip
+        assert not list((small / "out").iterdir())
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+    assert done.returncode == 1
+    assert "journal.gz: the trace was not written whole" in done.stderr
+    assert "No space left on device" in done.stderr and "Traceback" not in done.stderr
+    assert not _instances(traced)
+
+
 def test_a_static_program_is_refused_for_delayjc(ext4: Path, eeio: Eeio) -> None:
     if delayjc.find_library() is None:
         pytest.skip("libdelayjc.so is not compiled (scripts/setup, with a C compiler)")
@@ -185,6 +269,37 @@ def test_a_static_program_is_refused_for_delayjc(ext4: Path, eeio: Eeio) -> None
     )  # fmt: skip
     assert done.returncode == 2
     assert "statically linked" in done.stderr
+    # Behind a shell it cannot be known before.
+    done = eeio(
+        "journal", "--delayjc", "--directory", str(ext4), "-o", str(ext4.parent / "o"),
+        "--", "sh", "-c", str(program),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "libdelayjc.so held no call" in done.stdout
+
+
+def test_the_program_in_this_folder_is_the_one_looked_at(
+    ext4: Path, eeio: Eeio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`./ls` is not the ls of PATH."""
+    if delayjc.find_library() is None:
+        pytest.skip("libdelayjc.so is not compiled (scripts/setup, with a C compiler)")
+    monkeypatch.chdir(ext4.parent)
+    Path("ls").write_text("no program\n")
+    Path("ls").chmod(0o755)
+    done = eeio("journal", "--delayjc", "--directory", str(ext4), "-o", "o", "--", "./ls")
+    assert done.returncode == 2
+    assert "neither an ELF program nor a script" in done.stderr
+
+
+@pytest.mark.parametrize("window", ["nan", "inf", "0", "-1"])
+def test_a_window_that_is_no_time_is_refused(window: str, ext4: Path, eeio: Eeio) -> None:
+    done = eeio(
+        "journal", "--delayjc", f"--window={window}", "--directory", str(ext4),
+        "-o", str(ext4.parent / "o"), "--", "true",
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert f"--window {window}" in done.stderr
 
 
 def test_a_failing_program_leaves_no_instance(traced: Path, eeio: Eeio) -> None:
@@ -258,4 +373,4 @@ def test_a_stored_trace_is_read_again(eeio: Eeio) -> None:
     data = Path(__file__).parents[1] / "data/journal/6.18/iozone-64-ext4/journal.gz"
     done = eeio("journal", "--read", str(data))
     assert done.returncode == 0
-    assert "threads that ended inside the commit" in done.stdout
+    assert "ended inside the commit" in done.stdout

@@ -22,6 +22,8 @@ from eeio.cli import main
 from eeio.errors import RefusedError
 from eeio.journal import delayjc
 from eeio.profiles.suite import Protocol, Study
+from eeio.target import frequency
+from eeio.target.lock import TargetLock
 
 PROFILES = Path(__file__).parents[2] / "test-profiles"
 SCHEMA = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
@@ -144,6 +146,67 @@ def test_killed_in_the_middle_of_a_run(home: Path, eeio: Eeio, signum: signal.Si
 
 
 @pytest.mark.root
+def test_fewer_repetitions_than_asked_for_are_not_converged(home: Path, eeio: Eeio) -> None:
+    """Of three repetitions the last is taken away, as a kill would; the others agree by chance."""
+    suite = _suite(home, METADATA, "repetitions: 3, half_width: 1.0e+9")
+    suite_file = Path(suite) / "protocol.yaml"
+    suite_file.write_text(suite_file.read_text().replace("repetitions: 2, ", ""))
+    done = eeio(*_words(home, suite), environment={"EEIO_TEST_PROFILES": str(PROFILES)})
+    assert done.returncode == 0, done.stderr
+    assert [(cell["n"], cell["converged"]) for cell in _cells(eeio)] == [(3, True)]
+    runs = home / "data/eeio/results/c/runs.jsonl"
+    runs.write_text("".join(runs.read_text().splitlines(keepends=True)[:2]))
+    assert [(cell["n"], cell["converged"]) for cell in _cells(eeio)] == [(2, False)]
+
+
+@pytest.mark.root
+def test_two_campaigns_on_two_disks_do_not_set_the_frequency_at_once(
+    home: Path, eeio: Eeio
+) -> None:
+    """The second took what the first had set for the beginning, and each ran at the other's."""
+    tree = pstate_tree(home / "tree")
+    suite = _suite(
+        home,
+        "eeio-dummy-1.0.0 level=filesystem operation=write spatiality=sequential",
+        "frequencies: [lowest]",
+    )
+    with TargetLock(frequency.lock_name(tree)):
+        done = eeio(*_words(home, suite, "--sysfs-root", str(tree)))
+        assert done.returncode == 2
+        assert "processor-frequency" in done.stderr
+        words = ("frequency", "--sysfs-root", str(tree), "--set", "lowest", "--", "true")
+        assert eeio(*words).returncode == 2
+    assert eeio(*words).returncode == 0
+
+
+@pytest.mark.root
+def test_a_frequency_that_is_not_reached_has_no_figures(
+    home: Path, eeio: Eeio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel took 2.4 GHz and the processor ran at 1.8: what was measured is neither's."""
+    tree = pstate_tree(home / "tree")
+    suite = _suite(
+        home,
+        "eeio-dummy-1.0.0 level=filesystem operation=write spatiality=sequential",
+        "frequencies: [lowest, highest]",
+    )
+    monkeypatch.setattr(
+        frequency,
+        "verify",
+        lambda hz, root: (
+            frequency.Achieved(hz, 0.8e9, None)
+            if hz == 800000000
+            else frequency.Achieved(hz, 1.8e9, "not reached: -25.0%")
+        ),
+    )
+    assert main(_words(home, suite, "--sysfs-root", str(tree))) == 3
+    slow, fast = _cells(eeio)
+    assert (slow["n"], slow["invalid_runs"]) == (2, 0)
+    assert (fast["n"], fast["invalid_runs"]) == (0, 2)
+    assert "1.8 GHz under load, not reached" in fast["reasons"]["n"]
+
+
+@pytest.mark.root
 def test_a_tool_that_is_not_held_is_no_delayjc(home: Path, eeio: Eeio) -> None:
     """The dummy never calls fsync, as a static program's calls would not be seen: its runs on
     plain ext4 count, those on delayjc do not, and the campaign goes on."""
@@ -162,7 +225,41 @@ def test_a_tool_that_is_not_held_is_no_delayjc(home: Path, eeio: Eeio) -> None:
     assert "libdelayjc.so held no call" in delayed["reasons"]["n"]
     # Without cpufreq, and without a call to join a commit with, there is a reason and no figure.
     assert plain["frequency_hz"] is None and "frequency_hz" in plain["reasons"]
-    assert plain["commits"] is None and "commits" in plain["reasons"]
+    assert plain["commits"] is None and plain["reasons"]["commits"].startswith("journal not traced")
+
+
+@pytest.mark.root
+def test_panels_of_two_campaigns_name_theirs(home: Path, eeio: Eeio) -> None:
+    suite = _suite(
+        home,
+        "eeio-dummy-1.0.0 level=filesystem operation=write spatiality=sequential",
+        "variants: [ext4]",
+    )
+    for name in ("here", "there"):
+        words = [name if word == "c" else word for word in _words(home, suite)]
+        assert eeio(*words).returncode == 0
+    done = eeio("report", "here", "there", "--plots", str(home / "plots"))
+    assert done.returncode == 0, done.stderr
+    drawn = (home / "plots/journal-throughput.svg").read_text()
+    assert all(f">{name}</" in drawn for name in ("here", "there"))
+
+
+@pytest.mark.root
+def test_another_tree_is_found_again_from_elsewhere(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`eeio restore` in another folder could put nothing back: the notes said `tree/sys/...`."""
+    tree = pstate_tree(home / "tree")
+    suite = _suite(
+        home,
+        "eeio-dummy-1.0.0 level=filesystem operation=write spatiality=sequential",
+        "frequencies: [lowest]",
+    )
+    monkeypatch.chdir(home)
+    roots = []
+    monkeypatch.setattr(frequency, "prepare", lambda journal, root: roots.append(root))
+    assert main(_words(home, suite, "--sysfs-root", "tree")) == 0
+    assert set(roots) == {tree}
 
 
 def test_without_root_it_is_refused_before_anything_is_touched(

@@ -140,3 +140,22 @@ def test_a_damaged_journal_is_named(home: Path) -> None:
     path.write_text(json.dumps({"not": "a list"}) + "x")
     with pytest.raises(EeioError, match=str(path)):
         orphans()
+
+
+@pytest.mark.root
+def test_a_folder_that_could_not_be_made_on_a_read_only_file_system(tmp_path: Path) -> None:
+    """A container's tracefs: the note of the folder stayed, and no `eeio restore` got rid of it."""
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "ro", "none", str(tmp_path)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        pytest.skip(f"no mount: {done.stderr.strip()}")
+    try:
+        with pytest.raises(OSError):
+            (tmp_path / "instance").mkdir()
+        journal = UndoJournal(tmp_path.parent / "undo.json")
+        journal.add(Entry("directory", str(tmp_path / "instance")))
+        assert journal.undo_all() == []
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)

@@ -12,7 +12,8 @@ _NOTES = {
         "Children: the sum of each thread's own bandwidth, the paper's figure; it leaves out what "
         "a delay costs after the writes. Parent: all bytes by the time that passed. Read both.\n"
         "X, Y, Z: threads not, fully, partly held up by a commit; inside: held up, and let go "
-        "before the commit had ended. Model: equation (8) on the trace / children, median."
+        "before the commit had ended. Queued: until the commit that woke a call began, over the "
+        "calls that one woke. Model: equation (8) on the trace / children, median."
     ),
     "create": (
         "Files/s: all files by the time that passed. (9), (10): the paper's rates, which are those "

@@ -40,7 +40,7 @@ def _rows(phase: str) -> list[tuple[str, Value, str | None]]:
     speedup = ("speedup", lambda cell: cell.speedup, "relative")
     ratio = ("/ EXT4", lambda cell: cell.ratio_to_ext4, None)
     durable = ("until durable (ms)", _of("until_durable_mean_s", 1e-3), "until_durable_mean_s")
-    commits = ("commits", _of("commits"), "commits")
+    commits = ("commits of jbd2", _of("commits"), "commits")
     if phase == "write":
         return [
             ("Children (MB/s)", _of(CHILDREN, MB), CHILDREN),
@@ -70,6 +70,7 @@ def _of(name: str, unit: float = 1.0) -> Value:
 
 
 def _draw(cells: Sequence[Cell], title: str, rows: Sequence[tuple[str, Value, str | None]]) -> str:
+    several = len({cell.campaign for cell in cells}) > 1
     workloads = list(dict.fromkeys(cell.workload for cell in cells))
     over_frequency = len({cell.frequency_hz for cell in cells if cell.frequency_hz}) > 1
     # A row that no cell has a value for (no trace, one frequency) would be empty axes.
@@ -81,7 +82,10 @@ def _draw(cells: Sequence[Cell], title: str, rows: Sequence[tuple[str, Value, st
     axes = figure.subplots(len(shown), len(workloads), squeeze=False, sharex=True)
     for column, workload in enumerate(workloads):
         mine = [cell for cell in cells if cell.workload == workload]
-        axes[0, column].set_title(workload_words(mine[0]), fontsize=8)
+        words = workload_words(mine[0])
+        if several:
+            words = f"{mine[0].campaign}\n{words}"
+        axes[0, column].set_title(words, fontsize=8)
         for line, (label, value, spread) in zip(axes[:, column], shown, strict=True):
             if over_frequency:
                 _lines(line, mine, value, spread)

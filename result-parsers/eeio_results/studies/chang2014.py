@@ -176,11 +176,12 @@ def cells(campaign: Campaign) -> list[Cell]:
     """Every cell of a campaign in the suite's order, with the ratios to its neighbours."""
     study = campaign.body["protocol"].get("study") or {}
     half_width = study.get("half_width")
+    fewest = campaign.body["protocol"].get("repetitions", 2)
     runs: dict[str, list[Run]] = {}
     for run in campaign.runs:
         runs.setdefault(run.experiment.id, []).append(run)
     found = [
-        _cell(campaign, item, runs.get(item["experiment_id"], []), half_width)
+        _cell(campaign, item, runs.get(item["experiment_id"], []), half_width, fewest)
         for item in campaign.body["experiments"]
         if item.get("variant")
     ]
@@ -188,7 +189,11 @@ def cells(campaign: Campaign) -> list[Cell]:
 
 
 def _cell(
-    campaign: Campaign, item: dict[str, Any], runs: Sequence[Run], half_width: float | None
+    campaign: Campaign,
+    item: dict[str, Any],
+    runs: Sequence[Run],
+    half_width: float | None,
+    fewest: int,
 ) -> Cell:
     experiment = Experiment.from_json(item["experiment"])
     phases = [phase for run in runs if (phase := measured_phase(run)) is not None]
@@ -209,7 +214,10 @@ def _cell(
         phase=kind,
         n=len(phases),
         invalid_runs=len(runs) - len(phases),
-        converged=None if half_width is None or main is None else main.is_within(half_width),
+        # Of few repetitions the interval is narrow by chance too often.
+        converged=None
+        if half_width is None or main is None
+        else main.n >= fewest and main.is_within(half_width),
         spreads=spreads,
         model_ratio=statistics.median(ratios) if ratios else None,
         model_ratio_range=(min(ratios), max(ratios)) if ratios else None,
@@ -236,6 +244,12 @@ def _reasons(
     if "commits" not in spreads:
         notes = [n for run in runs for n in run.notes if n.startswith("journal not traced")]
         found["commits"] = notes[0] if notes else "the journal was not traced"
+        return found
+    fast = spreads.get("fast_commits")
+    if fast is not None and fast.mean and "commit_wait_mean_s" not in spreads:
+        found["commit_wait_mean_s"] = "whom a fast commit served is not known"
+    if CHILDREN in spreads and "unblocked_bytes_per_s" not in spreads:
+        found["unblocked_bytes_per_s"] = "commits held a thread from its first write to its last"
     return found
 
 

@@ -16,17 +16,20 @@ from eeio_results.errors import ToolOutputError
 HEADER = "# eeio journal trace 1"
 
 STAMPS = ("start_commit", "commit_locking", "commit_flushing", "commit_logging", "end_commit")
-WRITES = ("write", "pwrite64")
+WRITES = ("write", "pwrite64", "writev", "pwritev", "pwritev2")
 SYNCS = ("fsync", "fdatasync")
-CALLS = ("openat", *WRITES, *SYNCS, "close")
+DUPS = ("dup2", "dup3")  # not every machine has both
+CALLS = ("openat", *WRITES, *SYNCS, *DUPS, "close")
 
 _O_CREAT = 0o100  # the same on x86 and arm
 _LINE = re.compile(
-    r"\s*.{1,40}?-(?P<task>\d+)\s+\[\d+\]\s+\S+\s+(?P<time>\d+\.\d+): "
+    r"\s*.{1,40}?-(?P<task>\d+)\s+\[\d+\]\s+(?P<flags>\S+)\s+(?P<time>\d+\.\d+): "
     r"(?P<event>\S+?)(?P<rest>[:( ].*)"
 )
+_IN_INTERRUPT = tuple("hHsZz")  # third of the flags: hardirq, softirq, NMI
 _ENTER = re.compile(r"\((?P<arguments>.*)\)")
 _EXIT = re.compile(r" -> (?P<result>-?(?:0x)?[0-9a-f]+)")
+_FAST_DONE = re.compile(r"\breason 0\b")  # EXT4_FC_STATUS_OK
 _TRANSACTION = re.compile(r"transaction (\d+)")
 _WOKEN = re.compile(r"\bpid=(\d+)")
 _HEADER_WORDS = re.compile(r"# (?P<key>[\w ]+?): (?P<value>.*)")
@@ -49,9 +52,10 @@ class Commit:
 class Call:
     """One system call of a traced task.
 
-    `descriptor` is the one it was given, or for openat the one it gave; -1 for neither.
-    `count` is the bytes asked for. `commit` is the transaction whose end woke it, None for none.
-    `on_device` tells whether an fsync reached ext4 on the traced device.
+    `descriptor` is the one it was given, or for openat and dup the one it gave; -1 for neither.
+    `count` is the bytes asked for (0 where they lie in a vector). `commit` is the transaction whose
+    end woke it, None for none. `on_device` tells whether an fsync reached ext4 on the traced
+    device.
     """
 
     task: int
@@ -122,10 +126,13 @@ class _Reader:
         self._open: dict[int, _Entered] = {}
         self._calls: list[Call] = []
         self._last_end: int | None = None
+        self._followed: int | None = None  # the tracer, whose own calls are not the program's
 
     def note(self, line: str) -> None:
         if match := _HEADER_WORDS.match(line):
             self.header[match["key"]] = match["value"]
+            if match["key"] == "followed" and match["value"].isdecimal():
+                self._followed = int(match["value"])
         elif line == HEADER:
             self.header["format"] = "1"
 
@@ -137,19 +144,27 @@ class _Reader:
             raise ToolOutputError(f"{self._source}:{number}: not an event: {line.strip()[:80]!r}")
         task, time_s = int(match["task"]), float(match["time"])
         event, rest = match["event"], match["rest"]
+        if task == self._followed:
+            return
         if event.startswith("sys_"):
             self._call(task, time_s, event.removeprefix("sys_"), rest)
         elif event.startswith("jbd2_"):
             self._commit(time_s, event.removeprefix("jbd2_"), rest)
         elif event == "sched_waking":
-            self._woken(rest)
+            # An interrupt that comes while the journal's thread runs wakes whom it will.
+            if match["flags"][2:3] not in _IN_INTERRUPT:
+                self._woken(rest)
         elif event == "ext4_sync_file_enter":
             if task in self._open:
                 self._open[task].on_device = True
         elif event == "ext4_fc_commit_start":
             self._fast_open[task] = time_s
         elif event == "ext4_fc_commit_stop" and task in self._fast_open:
-            self._fast.append((self._fast_open.pop(task), time_s))
+            start_s = self._fast_open.pop(task)
+            # Each fsync tries one. Most find that another's has served them, some are not eligible
+            # and fall back to a commit of jbd2: neither is a fast commit, to the kernel as to us.
+            if _FAST_DONE.search(rest):
+                self._fast.append((start_s, time_s))
 
     def _commit(self, time_s: float, stamp: str, rest: str) -> None:
         match = _TRANSACTION.search(rest)
@@ -181,11 +196,13 @@ class _Reader:
             return  # entered before the trace began
         result = _signed(int(left["result"], 16))
         opened = name == "openat"
+        if name in DUPS and before.arguments.get("oldfd") == result:
+            return  # dup2(3, 3) does nothing
         self._calls.append(
             Call(
                 task=task,
                 name=name,
-                descriptor=result if opened else before.arguments.get("fd", -1),
+                descriptor=result if opened or name in DUPS else before.arguments.get("fd", -1),
                 count=before.arguments.get("count", 0),
                 start_s=before.time_s,
                 end_s=time_s,

@@ -97,7 +97,8 @@ def _outcome(store: Store) -> Outcome:
 
 @contextmanager
 def target_locks(plan: Plan) -> Iterator[None]:
-    """Holds every disk of the plan, so that no second campaign uses one meanwhile."""
+    """Holds every disk of the plan, so that no second campaign uses one meanwhile, and the
+    frequency of the processors where the plan sets it."""
     options = plan.options
     names: set[str] = set()
     if options.device is not None:
@@ -106,6 +107,8 @@ def target_locks(plan: Plan) -> Iterator[None]:
     if options.directory is not None:
         device, _ = backing_device(Path(options.directory))
         names.add(device.disk_sysfs.name if device else options.directory.strip("/"))
+    if any(planned.frequency_hz is not None for planned in plan.experiments):
+        names.add(frequency.lock_name(options.frequency_root))
     with ExitStack() as held:
         for name in sorted(names):
             held.enter_context(TargetLock(name))
@@ -355,13 +358,19 @@ class _Campaign:
         return _Prepared(found, reason, prepare_s, notes)
 
     def _set_frequency(self, planned: PlannedExperiment) -> tuple[str, ...]:
-        """Sets the experiment's frequency, if it has one, and tells whether it was reached."""
+        """Sets the experiment's frequency, if it has one, and tells what was measured of it.
+
+        EeioError where it was not reached: the run's figures would be told of another frequency.
+        """
         if planned.frequency_hz is None:
             return ()
         root = self._plan.options.frequency_root
         frequency.prepare(self._journal, root)
         frequency.set_frequency(planned.frequency_hz, self._journal, root)
-        return (frequency.verify(planned.frequency_hz, root).words,)
+        achieved = frequency.verify(planned.frequency_hz, root)
+        if achieved.reached is False:
+            raise EeioError(achieved.words)
+        return (achieved.words,)
 
     def _invoke(
         self,

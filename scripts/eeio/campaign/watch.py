@@ -105,7 +105,10 @@ class JournalWatch:
         if trace.overruns:
             self.notes.append(f"journal not traced whole: {trace.overruns} events were lost")
             return {}
-        return journal_model.metrics(trace, includes_sync=includes_sync)
+        found = journal_model.metrics(trace, includes_sync=includes_sync)
+        if not found:
+            self.notes.append("journal not traced: no fsync on this file system was seen")
+        return found
 
     def _of_delays(self) -> dict[str, float]:
         if self._delays is None or self._delays.calls == 0:

@@ -5,7 +5,6 @@ import json
 import shutil
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 
@@ -55,7 +54,7 @@ def frequency(arguments: argparse.Namespace) -> int:
     wanted_hz = None if arguments.wanted in _ENDS else frequencies.parse_hz(arguments.wanted)
     if shutil.which(words[0]) is None:
         raise RefusedError(f"{words[0]}: no such program")
-    with TargetLock("processor-frequency") if root == Path("/") else nullcontext():
+    with TargetLock(frequencies.lock_name(root)):
         restore_orphans()  # what a killed run left would be taken for the beginning
         if wanted_hz is not None:
             frequencies.check_reachable(wanted_hz, root)

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import os
 import shutil
 from collections.abc import Mapping, Sequence
@@ -30,16 +31,16 @@ _WORDS: dict[str, tuple[str, float]] = {
     "commits": ("commits while files were written", 1),
     "fast_commits": ("fast commits", 1),
     "threads": ("threads", 1),
-    "threads_not_blocked": ("threads not blocked (X)", 1),
-    "threads_fully_blocked": ("threads fully blocked (Y)", 1),
-    "threads_partly_blocked": ("threads partly blocked (Z)", 1),
-    "threads_ended_inside": ("threads that ended inside the commit", 1),
+    "threads_not_blocked": ("writes up to an fsync: not blocked (X)", 1),
+    "threads_fully_blocked": ("writes up to an fsync: fully blocked (Y)", 1),
+    "threads_partly_blocked": ("writes up to an fsync: partly blocked (Z)", 1),
+    "threads_ended_inside": ("writes up to an fsync: ended inside the commit", 1),
     "write_held_mean_s": ("mean time a commit held a thread's writes (ms)", 1e3),
     "model_bandwidth_bytes_per_s": ("sum of the threads' throughputs, equation (8) (MB/s)", 1e-6),
     "unblocked_bandwidth_bytes_per_s": ("the same without commits in the way, MODEL (MB/s)", 1e-6),
     "model_rate_eq9_per_s": ("file creation rate, equation (9) (1/s)", 1),
     "model_rate_eq10_per_s": ("file creation rate, equation (10) (1/s)", 1),
-    "commit_wait_mean_s": ("mean wait for the serving commit to begin (ms)", 1e3),
+    "commit_wait_mean_s": ("mean wait for the commit that woke the call to begin (ms)", 1e3),
     "commit_wait_max_s": ("longest wait for it (ms)", 1e3),
     "threads_behind_a_commit": ("calls that waited behind another commit", 1),
     "until_durable_mean_s": ("mean time until durable (ms)", 1e3),
@@ -95,7 +96,7 @@ class _Traced:
     trace: jbd2.JournalTrace
     exit_code: int
     jbd2_transactions: int | None
-    delays: Mapping[str, Any] | None
+    delays: delayjc.Counters | None
 
 
 def journal(arguments: argparse.Namespace) -> int:
@@ -137,9 +138,12 @@ def _run(words: Sequence[str], arguments: argparse.Namespace) -> _Traced:
     # In memory: its pages would be written to the disk that is measured.
     state = Path(f"/dev/shm/eeio-delayjc-{os.getpid()}")
     if arguments.delayjc:
-        reason = delayjc.cannot_preload(Path(program))
+        # Absolute: of `./su` Path leaves `su`, which is another program in PATH.
+        reason = delayjc.cannot_preload(Path(program).absolute())
         if reason is not None:
             raise RefusedError(f"--delayjc: {reason}")
+        if not 0 < arguments.window < math.inf:
+            raise RefusedError(f"--window {arguments.window:g}: a number of milliseconds is wanted")
         environment |= delayjc.settings(
             state,
             window_us=round(arguments.window * 1e3),
@@ -160,7 +164,7 @@ def _run(words: Sequence[str], arguments: argparse.Namespace) -> _Traced:
             )
             trace.unfollow()
         after = read_transactions(target)
-        delays = asdict(delayjc.read_counters(state)) if arguments.delayjc else None
+        delays = delayjc.read_counters(state) if arguments.delayjc else None
     transactions = None if before is None or after is None else after - before
     return _Traced(jbd2.load(folder / _TRACE), exit_code, transactions, delays)
 
@@ -168,6 +172,7 @@ def _run(words: Sequence[str], arguments: argparse.Namespace) -> _Traced:
 def _to_json(traced: _Traced, includes_sync: bool) -> dict[str, Any]:
     trace = traced.trace
     commits = journal_model.Commits(trace.commits)
+    reason = _why_no_metrics(trace)
     return {
         "schema_version": SCHEMA_VERSION,
         "exit_code": traced.exit_code,
@@ -175,11 +180,9 @@ def _to_json(traced: _Traced, includes_sync: bool) -> dict[str, Any]:
         "overruns": trace.overruns,
         "jbd2_transactions": traced.jbd2_transactions,
         # A trace with holes would name wrong commits.
-        "reason": _why_no_metrics(trace),
-        "metrics": {}
-        if _why_no_metrics(trace)
-        else journal_model.metrics(trace, includes_sync=includes_sync),
-        "delayjc": traced.delays,
+        "reason": reason,
+        "metrics": {} if reason else journal_model.metrics(trace, includes_sync=includes_sync),
+        "delayjc": asdict(traced.delays) if traced.delays else None,
         "commits": [asdict(commit) for commit in trace.commits],
         "fast_commits": len(trace.fast_commits),
         "files": [_file(task, commits) for task in journal_model.file_tasks(trace.calls)],
@@ -211,9 +214,21 @@ def _why_no_metrics(trace: jbd2.JournalTrace) -> str | None:
         return f"{trace.overruns} events were lost: trace a shorter run"
     if not trace.calls:
         return "no system call was traced"
-    if not any(call.on_device for call in trace.calls):
+    on_device = [call for call in trace.calls if call.on_device]
+    if not on_device:
         return "no traced task called fsync on this file system"
+    syncs = [call for call in on_device if call.name in jbd2.SYNCS]
+    if not syncs:
+        return "written with O_SYNC or O_DSYNC, without an fsync: such writes have no figures"
+    if all(call.result != 0 for call in syncs):
+        return "every fsync on this file system failed"
     return None
+
+
+def _held(total: delayjc.DeviceCounters) -> str:
+    if total.calls == 0:
+        return "libdelayjc.so held no call: is what calls fsync static or setuid?"
+    return f"libdelayjc.so held {total.calls} calls in {total.windows} windows"
 
 
 def _table(traced: _Traced, body: Mapping[str, Any]) -> str:
@@ -225,6 +240,8 @@ def _table(traced: _Traced, body: Mapping[str, Any]) -> str:
     notes = [f"device {body['device']}, {len(traced.trace.commits)} commits in the trace"]
     if traced.jbd2_transactions is not None:
         notes.append(f"jbd2 itself counted {traced.jbd2_transactions}")
+    if traced.delays is not None:
+        notes.append(_held(traced.delays.total))
     if body["reason"]:
         notes.append(body["reason"])
     table = Table("Journal", ("Figure", "Value"), tuple(rows), frozenset((1,)), "; ".join(notes))

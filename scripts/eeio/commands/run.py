@@ -87,7 +87,7 @@ def resume_campaign(arguments: argparse.Namespace) -> int:
 
 
 def _absolute(options: plans.Options) -> plans.Options:
-    """Paths that mean the same when `resume` is typed somewhere else."""
+    """Paths that mean the same when `resume` or `restore` is typed somewhere else."""
 
     def absolute(text: str | None) -> str | None:
         return None if text is None else str(Path(text).absolute())
@@ -97,6 +97,7 @@ def _absolute(options: plans.Options) -> plans.Options:
         directory=absolute(options.directory),
         device=absolute(options.device),
         erase=absolute(options.erase),
+        sysfs_root=str(Path(options.sysfs_root).absolute()),
     )
 
 

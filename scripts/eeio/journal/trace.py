@@ -14,14 +14,17 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import BinaryIO
 
 from eeio.paths import state_root
 from eeio.target.filesystem import backing_device, mount_of
 from eeio.target.undo import Entry, UndoJournal, run_command
 from eeio_results.errors import EeioError
-from eeio_results.traces.jbd2 import CALLS, HEADER, STAMPS
+from eeio_results.traces.jbd2 import CALLS, DUPS, HEADER, STAMPS
 
 _TRACEFS = Path("/sys/kernel/tracing")
+# PROC_PID_INIT_INO: the kernel's own name for its first PID namespace.
+_HOST_PIDS = "pid:[4026531836]"
 _BUFFER_KIB = 8192  # per processor; a run of 256 threads fills a tenth of it
 _WAKE_AT_PERCENT = 50  # the reader sleeps until so much of a buffer is full
 _CHUNK_BYTES = 1 << 20
@@ -81,7 +84,8 @@ def read_transactions(target: Ext4) -> int | None:
 class JournalTrace:
     """Traces from `with` to its end into `output`, a .gz file that traces/jbd2.py reads.
 
-    `follow` names the task whose system calls, and those of its children to come, are traced.
+    `follow` names the task whose children to come are traced, with all their system calls. Its own
+    calls are in the file too (this program notes on disk what it starts), and are not read.
     Without `calls` only commits are: that costs a write next to nothing. EeioError where tracing
     is not possible: no tracefs, no privilege, events that this kernel does not have.
     """
@@ -94,8 +98,10 @@ class JournalTrace:
         self._journal = journal
         self._calls = CALLS if calls else ()
         self._entry: Entry | None = None
+        self._followed: int | None = None
         self._instance = Path()
         self._reader: threading.Thread | None = None
+        self._unwritten: OSError | None = None
         self._stop_r, self._stop_w = -1, -1
         self._spool = output.with_suffix(".events")
 
@@ -130,13 +136,23 @@ class JournalTrace:
             os.close(self._stop_w)
             if self._reader is not None:
                 self._reader.join()
+            if self._unwritten is not None:
+                raise self._unwritten
             self._finish()
+        except OSError as problem:
+            for part in (self._spool, self._output):
+                part.unlink(missing_ok=True)
+            raise EeioError(
+                f"{self._output}: the trace was not written whole, so it is deleted: "
+                f"{problem.strerror}"
+            ) from problem
         finally:
             os.close(self._stop_r)
             self._remove()
 
     def follow(self, task: int) -> None:
-        """Traces the system calls of `task` and of what it starts from now on."""
+        """Traces the system calls of what `task` starts from now on."""
+        self._followed = task
         followed = [task]
         if self.target.journal_task is not None:
             followed.append(self.target.journal_task)
@@ -167,6 +183,8 @@ class JournalTrace:
             )
             events.append("sched/sched_waking")
         for call in self._calls:
+            if call in DUPS and not self._has(f"syscalls/sys_enter_{call}"):
+                continue
             events += [f"syscalls/sys_enter_{call}", f"syscalls/sys_exit_{call}"]
         for event in events:
             self._write(f"events/{event}/enable", "1")
@@ -179,18 +197,22 @@ class JournalTrace:
 
     def _read(self, pipe: int) -> None:
         """Copies events whenever a buffer is half full, and what is left at the end."""
-        with self._spool.open("wb") as spool:
-            poll = select.poll()
-            poll.register(pipe, select.POLLIN)
-            poll.register(self._stop_r, select.POLLIN | select.POLLHUP)
-            ended = False
-            while not ended:
-                ended = any(fd == self._stop_r for fd, _ in poll.poll())
-                self._drain(pipe, spool.fileno())
-        os.close(pipe)
+        try:
+            with self._spool.open("wb") as spool:
+                poll = select.poll()
+                poll.register(pipe, select.POLLIN)
+                poll.register(self._stop_r, select.POLLIN | select.POLLHUP)
+                ended = False
+                while not ended:
+                    ended = any(fd == self._stop_r for fd, _ in poll.poll())
+                    self._drain(pipe, spool)
+        except OSError as error:
+            self._unwritten = error
+        finally:
+            os.close(pipe)  # or the instance could not be taken away
 
     @staticmethod
-    def _drain(pipe: int, spool: int) -> None:
+    def _drain(pipe: int, spool: BinaryIO) -> None:
         while True:
             try:
                 chunk = os.read(pipe, _CHUNK_BYTES)
@@ -198,7 +220,7 @@ class JournalTrace:
                 return
             if not chunk:
                 return
-            os.write(spool, chunk)
+            spool.write(chunk)
 
     def _finish(self) -> None:
         """The header, which tells what was lost, and then the events."""
@@ -206,6 +228,7 @@ class JournalTrace:
             HEADER,
             f"# device: {self.target.device[0]}:{self.target.device[1]} ({self.target.name})",
             f"# journal: {self.target.journal_task or 'none'}",
+            f"# followed: {self._followed or 'none'}",
             f"# overruns: {self._lost()}",
         ]
         with gzip.open(self._output, "wb", compresslevel=3) as output:
@@ -240,6 +263,13 @@ def _tracefs(journal: UndoJournal) -> Path:
     this one unmount it nor the other go on after that."""
     if os.geteuid() != 0:
         raise EeioError("tracing the journal needs root")
+    # Filters and events have the host's numbers: ours would name other tasks, or nobody.
+    with contextlib.suppress(OSError):
+        if str(Path("/proc/self/ns/pid").readlink()) != _HOST_PIDS:
+            raise EeioError(
+                "the journal cannot be traced from a PID namespace of one's own: start the "
+                "container with --pid=host"
+            )
     for usual in (_TRACEFS, Path("/sys/kernel/debug/tracing")):
         if (usual / "instances").is_dir():
             return usual

@@ -124,6 +124,12 @@ def parse_hz(text: str) -> int:
     return int(hz)
 
 
+def lock_name(root: Path = Path("/")) -> str:
+    """Of the lock (target/lock.py) that whoever sets frequencies holds: a second one would take
+    what the first has set for the beginning, and put that back."""
+    return "processor-frequency" + ("" if root == Path("/") else f" {root.resolve()}")
+
+
 def prepare(journal: UndoJournal, root: Path = Path("/")) -> None:
     """Turns SMT and turbo off, each noted before and read back after.
 

@@ -236,8 +236,11 @@ def _delete(entry: Entry) -> None:
 
 
 def _remove_directory(entry: Entry) -> None:
+    folder = Path(entry.subject)
+    if not folder.exists():
+        return  # asked first: a read-only file system says EROFS of a folder that was never made
     with contextlib.suppress(FileNotFoundError):
-        Path(entry.subject).rmdir()
+        folder.rmdir()
 
 
 def _end_process_group(entry: Entry) -> None:
