@@ -84,7 +84,7 @@ struct world {
 #ifndef WITH_MPI
 struct shared {
 	struct meeting meeting;
-	atomic_bool told; /* one rank has said what is wrong */
+	atomic_bool telling, told; /* one rank says what is wrong, and has said it */
 	pid_t pids[MOST_RANKS];
 	struct record records[];
 };
@@ -125,9 +125,15 @@ __attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *for
 	}
 	exit(1);
 #else
-	/* A full disk stops all ranks at once; one line says it. */
-	if (!shared || !atomic_exchange(&shared->told, true))
+	/* A full disk stops all ranks at once; one line says it. The others stay until it is out: the
+	 * first to leave has all of them killed. */
+	if (!shared || !atomic_exchange(&shared->telling, true)) {
 		fprintf(stderr, "eeio-metadata: %s\n", line);
+		if (shared)
+			atomic_store(&shared->told, true);
+	}
+	for (int waited_ms = 0; shared && !atomic_load(&shared->told) && waited_ms < 5000; waited_ms++)
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	if (child)
 		_exit(1);
 	remove_tree();
