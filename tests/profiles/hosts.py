@@ -98,3 +98,24 @@ def eeio_on_path(tmp_path: Path) -> str:
     command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m eeio "$@"\n')
     command.chmod(0o755)
     return f"{commands}:{os.environ['PATH']}"
+
+
+SUITE = """<?xml version="1.0"?>
+<PhoronixTestSuite>
+  <SuiteInformation><Title>Two hosts</Title></SuiteInformation>
+  <Execute>
+    <Test>local/eeio-btio-1.0.0</Test>
+    <Arguments>level=application class=S subtype=full processes=4 compute_ms=200</Arguments>
+    <Description>BT-IO on two hosts</Description>
+  </Execute>
+</PhoronixTestSuite>
+"""
+PROTOCOL = "presets:\n  quick: {repetitions: 1, settle_s: 0, idle_s: 0, is_measurement: false}\n"
+
+
+def write_suite(folder: Path) -> Path:
+    """A suite with one experiment for both hosts."""
+    folder.mkdir()
+    (folder / "suite-definition.xml").write_text(SUITE)
+    (folder / "protocol.yaml").write_text(PROTOCOL)
+    return folder

@@ -14,7 +14,7 @@ import pytest
 from eeio_power.simulators import FakeRapl
 from tests.profiles import programs
 from tests.profiles.harness import PROFILES, Installed
-from tests.profiles.hosts import Hosts, ip
+from tests.profiles.hosts import Hosts, ip, write_suite
 from tests.profiles.test_btio import check_file
 
 pytestmark = [pytest.mark.tools, pytest.mark.root]
@@ -100,29 +100,13 @@ def test_files_created_on_two_hosts_have_one_hosts_spans(
     assert list(profile.directory.iterdir()) == []
 
 
-SUITE = """<?xml version="1.0"?>
-<PhoronixTestSuite>
-  <SuiteInformation><Title>Two hosts</Title></SuiteInformation>
-  <Execute>
-    <Test>local/eeio-btio-1.0.0</Test>
-    <Arguments>level=application class=S subtype=full processes=4 compute_ms=200</Arguments>
-    <Description>BT-IO on two hosts</Description>
-  </Execute>
-</PhoronixTestSuite>
-"""
-PROTOCOL = "presets:\n  quick: {repetitions: 1, settle_s: 0, idle_s: 0, is_measurement: false}\n"
-
-
 @pytest.mark.parametrize("lost", [False, True])
 def test_a_campaigns_records_hold_the_power_of_all_hosts(
     hosts: Hosts, eeio_on_path: str, tmp_path: Path, lost: bool
 ) -> None:
     """Hosts of 100 W and 60 W; or one whose counters stand still."""
-    suite, powercap = tmp_path / "two-hosts", tmp_path / "powercap"
-    for folder in (suite, powercap):
-        folder.mkdir()
-    (suite / "suite-definition.xml").write_text(SUITE)
-    (suite / "protocol.yaml").write_text(PROTOCOL)
+    suite, powercap = write_suite(tmp_path / "two-hosts"), tmp_path / "powercap"
+    powercap.mkdir()
     first, second = hosts.names
     with (
         FakeRapl(tmp_path / first, power_w=lambda _: 100.0),

@@ -16,7 +16,7 @@ import pytest
 from eeio_power.simulators import FakeRapl
 from tests.profiles import programs
 from tests.profiles.harness import Installed
-from tests.profiles.hosts import ADDRESSES, Hosts
+from tests.profiles.hosts import ADDRESSES, Hosts, write_suite
 
 pytestmark = [pytest.mark.tools, pytest.mark.root]
 
@@ -173,27 +173,11 @@ def test_the_job_script_on_two_nodes(
             assert tuple(total["nodes"]) == hosts.names
 
 
-SUITE = """<?xml version="1.0"?>
-<PhoronixTestSuite>
-  <SuiteInformation><Title>Two nodes</Title></SuiteInformation>
-  <Execute>
-    <Test>local/eeio-btio-1.0.0</Test>
-    <Arguments>level=application class=S subtype=full processes=4 compute_ms=200</Arguments>
-    <Description>BT-IO on two nodes</Description>
-  </Execute>
-</PhoronixTestSuite>
-"""
-PROTOCOL = "presets:\n  quick: {repetitions: 1, settle_s: 0, idle_s: 0, is_measurement: false}\n"
-
-
 def test_a_campaign_in_a_job_holds_the_power_of_all_nodes(
     hosts: Hosts, eeio_on_path: str, tmp_path: Path
 ) -> None:
-    suite, powercap = tmp_path / "two-nodes", tmp_path / "powercap"
-    for folder in (suite, powercap):
-        folder.mkdir()
-    (suite / "suite-definition.xml").write_text(SUITE)
-    (suite / "protocol.yaml").write_text(PROTOCOL)
+    suite, powercap = write_suite(tmp_path / "two-hosts"), tmp_path / "powercap"
+    powercap.mkdir()
     first, second = hosts.names
     with (
         FakeRapl(tmp_path / first, power_w=lambda _: 100.0),
