@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.conftest import Eeio
@@ -86,10 +87,13 @@ def _instances(directory: Path) -> list[Path]:
     return list(folder.glob(f"eeio-*-{find_ext4(directory).name}"))
 
 
-def _journal(eeio: Eeio, directory: Path, *words: str) -> dict[str, object]:
+def _journal(
+    eeio: Eeio, directory: Path, *words: str, script: str = WRITERS, path: Path | None = None
+) -> dict[str, object]:
+    """What is told of a Python program that works on the directory, or on `path` in it."""
     done = eeio(
         "journal", "--json", "--directory", str(directory), "-o", str(directory.parent / "out"),
-        *words, "--", sys.executable, "-c", WRITERS, str(directory),
+        *words, "--", sys.executable, "-c", script, str(path or directory),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     body: dict[str, object] = json.loads(done.stdout)
@@ -135,12 +139,7 @@ def test_writes_from_a_vector_are_writes(traced: Path, eeio: Eeio) -> None:
         "os.writev(fd, [bytes(3000), bytes(1000)]); os.pwritev(fd, [bytes(500)], 4000);"
         "os.fsync(fd); os.close(fd)"
     )
-    done = eeio(
-        "journal", "--json", "--directory", str(traced), "-o", str(traced.parent / "out"), "--",
-        sys.executable, "-c", script, str(traced / "f"),
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    body = json.loads(done.stdout)
+    body: dict[str, Any] = _journal(eeio, traced, script=script, path=traced / "f")
     (file,) = body["files"]
     assert [write["bytes"] for write in file["writes"]] == [4000, 500]
     assert "model_rate_eq9_per_s" not in body["metrics"]
@@ -153,12 +152,8 @@ def test_what_went_elsewhere_before_a_dup_is_not_the_file_s(traced: Path, eeio: 
         "fd = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY); os.dup2(fd, 1); os.close(fd);"
         "os.write(1, bytes(3000)); os.dup2(1, 1); os.write(1, bytes(96)); os.fsync(1)"
     )
-    done = eeio(
-        "journal", "--json", "--directory", str(traced), "-o", str(traced.parent / "out"), "--",
-        sys.executable, "-c", script, str(traced / "f"),
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    (file,) = json.loads(done.stdout)["files"]
+    body: dict[str, Any] = _journal(eeio, traced, script=script, path=traced / "f")
+    (file,) = body["files"]
     assert [write["bytes"] for write in file["writes"]] == [3000, 96]
 
 
