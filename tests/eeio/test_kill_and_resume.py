@@ -29,6 +29,15 @@ def _start(*words: str) -> "subprocess.Popen[bytes]":
     )
 
 
+def _until(process: "subprocess.Popen[str]", progress: str) -> None:
+    """Reads what the campaign says until a line begins so."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith(progress):
+            return
+    pytest.fail(f"the campaign ended before it said {progress}")
+
+
 def _stored(home: Path) -> list[int]:
     path = home / "data/eeio/results/killed/runs.jsonl"
     lines = path.read_bytes().split(b"\n") if path.exists() else [b""]
@@ -75,12 +84,7 @@ def test_file_systems_of_a_killed_campaign_are_taken_away(home: Path, eeio: Eeio
          "--directory", str(target), "--filesystem", "ext4,xfs", "--repetitions", "50"],
         stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
     )  # fmt: skip
-    assert process.stderr is not None
-    for line in process.stderr:
-        if line.startswith("[9/"):
-            break
-    else:
-        pytest.fail("the campaign ended before it could be killed")
+    _until(process, "[9/")
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
     assert any(mount.mount_point.parent == target for mount in mounts())
@@ -95,10 +99,7 @@ def test_file_systems_of_a_killed_campaign_are_taken_away(home: Path, eeio: Eeio
         [sys.executable, "-m", "eeio", "resume", "killed"],
         stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
     )  # fmt: skip
-    assert process.stderr is not None
-    for line in process.stderr:
-        if line.startswith("[20/"):
-            break
+    _until(process, "[20/")
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGTERM
@@ -220,10 +221,7 @@ def test_a_signal_stops_the_campaign_and_says_how_to_go_on(home: Path, signum: i
          "--directory", str(home / "target"), "--repetitions", "50"],
         stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
     )  # fmt: skip
-    assert process.stderr is not None
-    for line in process.stderr:
-        if line.startswith("[2/"):
-            break
+    _until(process, "[2/")
     process.send_signal(signum)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 128 + signum
@@ -238,10 +236,7 @@ def test_nohup_keeps_the_campaign_from_stopping_with_its_terminal(home: Path) ->
          "--meter", "none", "--directory", str(home / "target")],
         stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
     )  # fmt: skip
-    assert process.stderr is not None
-    for line in process.stderr:
-        if line.startswith("[2/"):
-            break
+    _until(process, "[2/")
     process.send_signal(signal.SIGHUP)
     process.communicate(timeout=60)
     assert process.returncode == 0
