@@ -1,0 +1,69 @@
+"""Text of others, made harmless where it leaves.
+
+Names, reasons and tool output may hold anything. Inside they are kept as they came; each way out
+makes them harmless for what reads them there: a terminal, a spreadsheet, a Markdown viewer, XML.
+"""
+
+import re
+import unicodedata
+
+# A spreadsheet takes a cell that begins so for a formula (OWASP, "CSV Injection").
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_HTML = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;"}
+# What begins a link, an image, emphasis or code inside a line.
+_MARKDOWN = re.compile(r"[\\`*_\[\]|~]")
+# XML 1.0 allows no other control characters, and no lone surrogates (production 2, Char).
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def shown(text: str, keep: str = "") -> str:
+    """For one line of a terminal: control and format characters (escapes, line breaks, marks that
+    turn the direction of writing) and lone surrogates as escapes that name them, all else as it is.
+
+    `keep`: characters that stay, such as line breaks of a text that may have several lines.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        character if character in keep or not _hidden(character) else _escape(character)
+        for character in text
+    )
+
+
+def shown_lines(text: str) -> str:
+    """As `shown`, for text of several lines: line breaks and tabs stay."""
+    return shown(text, keep="\n\t")
+
+
+def csv_cell(text: str) -> str:
+    """For a cell of a CSV file: as `shown`, and a text that a spreadsheet would run begins with an
+    apostrophe. Numbers stay numbers."""
+    harmless = shown(text)
+    if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text):
+        return "'" + harmless
+    return harmless
+
+
+def markdown(text: str) -> str:
+    """For a line of Markdown, table cells included: no HTML, link, image, emphasis or code."""
+    escaped = _MARKDOWN.sub(lambda match: "\\" + match[0], shown(text))
+    return escaped.translate(_HTML)
+
+
+def xml(text: str) -> str:
+    """Text that an XML document (SVG, composite.xml) may hold, before its own escaping: what XML
+    forbids, and what `shown` escapes beside line breaks and tabs, stands as escapes."""
+    return _NO_XML.sub(lambda match: _escape(match[0]), shown_lines(text))
+
+
+def _hidden(character: str) -> bool:
+    # Cc control, Cf format (bidi marks, zero-width), Cs surrogates, Zl and Zp separators of lines.
+    return unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
