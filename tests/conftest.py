@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -49,10 +49,10 @@ def eeio(home: Path) -> Eeio:
     """Runs the command as a user would, and gives what it printed."""
 
     def run(
-        *words: str, environment: Mapping[str, str] | None = None
+        *words: str, environment: Mapping[str, str] | None = None, before: Sequence[str] = ()
     ) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
-            [sys.executable, "-m", "eeio", *words],
+            [*before, sys.executable, "-m", "eeio", *words],
             env={**os.environ, **(environment or {})},
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -26,6 +26,9 @@ end_when_stuck() { # PID of mpirun
 launch() { # RANKS PROGRAM ARGUMENTS...: replaces this shell
 	ranks=$1
 	shift
+	# hwloc, which Open MPI loads, would look for X displays on localhost: where only a name server
+	# could know that name, and none answers, for 200 s a start.
+	export HWLOC_COMPONENTS="${HWLOC_COMPONENTS:+$HWLOC_COMPONENTS,}-gl"
 	# With EEIO_NODE_POWER="[--meter SPEC] DIR" one rank of each node records the node's energy.
 	# shellcheck disable=SC2086 # words
 	[ -z "${EEIO_NODE_POWER:-}" ] || set -- eeio power node $EEIO_NODE_POWER -- "$@"
@@ -56,7 +59,7 @@ launch() { # RANKS PROGRAM ARGUMENTS...: replaces this shell
 		( (cd / && end_when_stuck "$self") </dev/null >/dev/null 2>&1 &)
 		if [ -n "${EEIO_HOSTFILE:-}" ]; then
 			exec "$mpirun" --hostfile "$EEIO_HOSTFILE" --bind-to none -np "$ranks" \
-				-x HOME -x PATH -x OMPI_MCA_io "$@"
+				-x HOME -x PATH -x OMPI_MCA_io -x HWLOC_COMPONENTS "$@"
 		fi
 		exec "$mpirun" --oversubscribe --bind-to none -np "$ranks" "$@"
 		;;

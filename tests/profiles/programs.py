@@ -32,6 +32,7 @@ MPI_SETTINGS = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_io": "romio321",
+    "HWLOC_COMPONENTS": "-gl",  # no X displays looked for, as in mpi.sh
 }
 # The package's file, and what PMIx 4.2 does beyond it: it sends bytes that it never filled.
 OPENMPI_SUPPRESSIONS = Path("/usr/share/openmpi/openmpi-valgrind.supp")
@@ -89,15 +90,17 @@ class Program:
 
     def refused(self, *options: str) -> str:
         """The one line of a rank, started without mpirun, that must be refused."""
-        done = subprocess.run(
-            [str(self.path), *options],
-            env=environment({**self.settings, "OMPI_MCA_ess_singleton_isolated": "1"}),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-            check=False,
-        )
+        # Isolated ranks all call themselves job 0: two at once would share a session's folder.
+        with tempfile.TemporaryDirectory(prefix="mpi-") as session:
+            done = subprocess.run(
+                [str(self.path), *options],
+                env=environment({**self.settings, **alone(session)}),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=TIMEOUT_S,
+                check=False,
+            )
         assert done.returncode == 2, done.stdout + done.stderr
         (line,) = done.stderr.splitlines()
         assert line.startswith(f"eeio-{self.name}: "), line
@@ -112,6 +115,11 @@ class Program:
 
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(one, options))
+
+
+def alone(session: str) -> dict[str, str]:
+    """Settings of a rank without mpirun, which keeps its session in a folder of its own."""
+    return {"OMPI_MCA_ess_singleton_isolated": "1", "OMPI_MCA_orte_tmpdir_base": session}
 
 
 def environment(settings: Mapping[str, str]) -> dict[str, str]:

@@ -206,7 +206,7 @@ def test_the_program_sees_ranks_that_mpi_did_not_join(
     (tmp_path / "srun").chmod(0o755)
     assert profile.script("pre.sh", "class=S").returncode == 0
     done = profile.run(
-        "class=S", "processes=4", SLURM_JOB_ID="1", OMPI_MCA_ess_singleton_isolated="1",
+        "class=S", "processes=4", SLURM_JOB_ID="1", **programs.alone(str(tmp_path)),
         PATH=f"{tmp_path}:{os.environ['PATH']}",
     )  # fmt: skip
     assert done.returncode == 2
@@ -250,6 +250,22 @@ def test_an_mpirun_that_locks_itself_up_is_ended(tmp_path: Path) -> None:
     assert done.stdout == "stuck\nended with 137\n", done.stderr
     assert not list(tmp_path.glob("ompi.*/pid.*"))
     assert not segment.exists()
+
+
+def test_no_display_is_looked_for(tmp_path: Path) -> None:
+    """hwloc would ask for localhost, and wait where only a name server could know it."""
+    mpirun = tmp_path / "mpirun"
+    mpirun.write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && echo "mpirun (Open MPI) 4.1.4" || echo $HWLOC_COMPONENTS\n'
+    )
+    mpirun.chmod(0o755)
+    for given, told in (({}, "-gl"), ({"HWLOC_COMPONENTS": "-xml"}, "-xml,-gl")):
+        done = subprocess.run(
+            ["sh", "-c", '. "$0"; launch 2 true', str(PROFILES / "eeio-btio-1.0.0/mpi.sh")],
+            env={"PATH": os.environ["PATH"], "EEIO_MPIRUN": str(mpirun), **given},
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert done.stdout == f"{told}\n", done.stderr
 
 
 # srun on one node, for a machine without Slurm.

@@ -8,6 +8,7 @@ import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from eeio import hostnames
 from eeio.errors import EXIT_DONE, EXIT_FAILED, RefusedError
 from eeio.profiles import profile as profiles
 from eeio.target import caches, image, write_cache
@@ -83,6 +84,7 @@ def examine() -> list[Finding]:
         *_devices(),
         *_filesystems(),
         *_programs(),
+        *_names(),
         *_libraries(),
     ]
 
@@ -190,6 +192,20 @@ def _programs() -> list[Finding]:
         Finding("program", name, (path := shutil.which(name)) is not None, path or "not on PATH",
                 cost, remedy)
         for name, (cost, remedy) in wanted.items()
+    ]  # fmt: skip
+
+
+def _names() -> list[Finding]:
+    unresolved = hostnames.unresolved()
+    return [
+        Finding(
+            "name", name, name not in unresolved,
+            unresolved[name].reason if name in unresolved else "known",
+            "Open MPI waits for name servers at each start: programs of your own (the profiles tell "
+            "it not to ask), and all of them where a hostfile names hosts",
+            unresolved[name].remedy if name in unresolved else None,
+        )
+        for name in hostnames.own()
     ]  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 
+from eeio import hostnames
 from eeio.campaign import plan as plans
 from eeio.campaign.progress import format_duration
 from eeio.commands import campaign_options
@@ -44,6 +45,8 @@ def show(arguments: argparse.Namespace) -> int:
         print(f"frequency left as it is: {plan.frequency_reason}")
     print(f"about {format_duration(plan.expected_s)} (h:mm:ss) on a disk of medium speed")
     print(f"at most {plan.bytes_written / 1e9:.2f} GB written, test files included")
+    for waiting in _names_waited_for(plan):
+        print(waiting)
     print("\nexperiments:")
     for planned in plan.experiments:
         words = " ".join(f"{key}={value}" for key, value in sorted(planned.factors.items()))
@@ -60,6 +63,17 @@ def show(arguments: argparse.Namespace) -> int:
     for line in _touched(plan):
         print(f"  {line}")
     return EXIT_DONE
+
+
+def _names_waited_for(plan: plans.Plan) -> list[str]:
+    """Names of this machine that MPI would ask a name server for."""
+    if not any((profile.folder / "mpi.sh").is_file() for profile in plan.profiles.values()):
+        return []
+    return [
+        f"the name {name}: {found.reason}; MPI over several hosts waits for it at each start (here "
+        f"alone the profiles avoid that): {found.remedy}"
+        for name, found in hostnames.unresolved().items()
+    ]
 
 
 def _touched(plan: plans.Plan) -> list[str]:

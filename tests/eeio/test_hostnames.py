@@ -1,0 +1,63 @@
+"""The machine's own names: known at once, unknown, or waited for."""
+
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.conftest import Eeio
+
+from eeio import hostnames
+
+
+@pytest.fixture
+def getent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A getent of the test's own, first on PATH."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "getent").write_text('#!/bin/sh\n[ "$2" = localhost ] || exit 2\n')
+    (folder / "getent").chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=":")
+    return folder / "getent"
+
+
+def test_a_name_that_nobody_knows(getent: Path) -> None:
+    name = socket.gethostname()
+    (found,) = hostnames.unresolved().values()
+    assert (found.name, found.remedy) == (name, f"echo '127.0.1.1 {name}' >> /etc/hosts")
+    assert "knows it" in found.reason
+
+
+def test_a_name_server_that_does_not_answer(getent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def waits(words: list[str], timeout: float, **_: object) -> object:
+        raise subprocess.TimeoutExpired(words, timeout)
+
+    monkeypatch.setattr(subprocess, "run", waits)
+    assert {name: found.reason for name, found in hostnames.unresolved().items()} == dict.fromkeys(
+        hostnames.own(), "no name server answered within 1 s"
+    )
+    assert hostnames.unresolved()["localhost"].remedy == "echo '127.0.0.1 localhost' >> /etc/hosts"
+
+
+def test_where_nothing_can_be_asked(getent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert hostnames.unresolved() == {}
+
+
+def test_doctor_tells_it_with_the_remedy(getent: Path, eeio: Eeio) -> None:
+    told = eeio("doctor").stdout
+    assert f"missing  {socket.gethostname()}: neither /etc/hosts nor a name server" in told
+    assert f"get it: echo '127.0.1.1 {socket.gethostname()}' >> /etc/hosts" in told
+    assert "ok       localhost: known" in told
+
+
+def test_plan_tells_it_where_ranks_are_started(getent: Path, home: Path, eeio: Eeio) -> None:
+    target = str(home / "target")
+    words = ("--preset", "quick", "--directory", target, "--allow-memory-filesystem")
+    told = f"the name {socket.gethostname()}: neither"
+    with_ranks = eeio("plan", "eeio-machado2017", *words)
+    assert with_ranks.returncode == 0, with_ranks.stderr
+    assert told in with_ranks.stdout
+    without = eeio("plan", "dummy-suite", *words)
+    assert without.returncode == 0, without.stderr
+    assert told not in without.stdout
