@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -19,8 +20,23 @@ def pytest_configure() -> None:
     os.environ["EEIO_LOCKS"] = tempfile.mkdtemp(prefix="eeio-locks-")
 
 
-def pytest_unconfigure() -> None:
+def pytest_unconfigure(config: pytest.Config) -> None:
     shutil.rmtree(os.environ["EEIO_LOCKS"], ignore_errors=True)
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None and not hasattr(config, "workerinput"):
+        _tell_skips(terminal, terminal.stats.get("skipped", []))
+
+
+def _tell_skips(terminal: pytest.TerminalReporter, reports: Sequence[pytest.TestReport]) -> None:
+    """Last of all: what was not tested here, and why."""
+    reasons = Counter(
+        # (file, line, "Skipped: reason")
+        report.longrepr[2].removeprefix("Skipped: ") if isinstance(report.longrepr, tuple) else "?"
+        for report in reports
+    )
+    terminal.write_line(f"{reasons.total()} skipped, for these reasons:")
+    for reason, count in reasons.most_common():
+        terminal.write_line(f"  {count:4} {reason}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -182,3 +182,13 @@ def test_two_campaigns_on_one_disk(home: Path, eeio: Eeio) -> None:
     assert done.returncode == 2
     assert device.disk_sysfs.name in done.stderr and str(os.getpid()) in done.stderr
     assert not list((home / "data/eeio/results").glob("*"))
+
+
+def test_a_folder_on_no_mount(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a chroot whose root is no mount point: it stands in no mount table."""
+    from eeio.errors import RefusedError
+    from eeio.target import filesystem
+
+    monkeypatch.setattr(filesystem, "mounts", lambda: [])
+    with pytest.raises(RefusedError, match=f"no mount at {home} or a folder above it, not even /"):
+        filesystem.mount_of(home)

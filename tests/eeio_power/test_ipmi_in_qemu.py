@@ -1,13 +1,9 @@
 """The machine's own BMC: /dev/ipmi0 of a guest kernel, read by the meter inside the guest.
 
 QEMU (TCG is enough) emulates a KCS interface, behind which OpenIPMI's `ipmi_sim` plays the BMC with
-DCMI. It takes up to a minute, so it runs only if asked for:
-
-    apt-get install qemu-system-x86 busybox-static ipmitool openipmi gcc cpio linux-image-amd64
-    EEIO_QEMU=/ python -m pytest tests/eeio_power/test_ipmi_in_qemu.py
-
-EEIO_QEMU is the folder that holds boot/vmlinuz-* and lib/modules: `/`, or where the kernel's
-package was unpacked (`dpkg -x`); the cloud kernels lack the IPMI drivers.
+DCMI. `scripts/setup --test` installs what it takes and fetches a kernel. EEIO_QEMU names another
+folder that holds boot/vmlinuz-* and lib/modules: `/`, or where a kernel's package was unpacked (the
+cloud kernels lack the IPMI drivers).
 """
 
 import os
@@ -21,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+import eeio_limits
 import eeio_power
 from eeio_power.simulators import ipmi_sim
 from eeio_power.simulators.ipmi_sim import IpmiSim
@@ -65,17 +62,16 @@ for spec in ("ipmi,period_s=0.1", "ipmi,period_s=0.1,reader=no"):
 
 def kernel() -> tuple[Path, Path] | str:
     """(vmlinuz, its folder of modules), or why there is none."""
-    if "EEIO_QEMU" not in os.environ:
-        return "takes a minute: EEIO_QEMU=FOLDER-OF-BOOT-AND-LIB asks for it"
     lacking = [name for name in PROGRAMS if shutil.which(name) is None]
     if lacking or ipmi_sim.missing():
         return f"not installed: {', '.join(lacking)} {ipmi_sim.missing() or ''}"
-    folder = Path(os.environ["EEIO_QEMU"])
+    fetched = Path(__file__).parents[2] / ".venv/share/kernel"
+    folder = Path(os.environ.get("EEIO_QEMU", fetched))
     for image in sorted(folder.glob("boot/vmlinuz-*"), reverse=True):
         modules = folder / "lib/modules" / image.name.removeprefix("vmlinuz-")
         if any(modules.rglob("ipmi_si.ko")):
             return image, modules
-    return f"{folder}: no kernel with ipmi_si.ko"
+    return f"{folder}: no kernel with ipmi_si.ko (scripts/setup --test fetches one)"
 
 
 KERNEL = kernel()
@@ -116,7 +112,10 @@ def initramfs(folder: Path, modules: Path) -> Path:
     for library in needed:
         shutil.copy(library, root / ("lib64" if "ld-linux" in library.name else "lib"))
     package = Path(eeio_power.__file__).parent
-    shutil.copytree(package, root / "eeio/eeio_power", ignore=shutil.ignore_patterns("__pycache__"))
+    for folder_of in (package, Path(eeio_limits.__file__).parent):
+        shutil.copytree(
+            folder_of, root / "eeio" / folder_of.name, ignore=shutil.ignore_patterns("__pycache__")
+        )
     reader = root / "usr/local/libexec/eeio-ipmi-reader"
     reader.parent.mkdir(parents=True)
     source = package / "helper/eeio-ipmi-reader.c"

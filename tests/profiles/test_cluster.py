@@ -256,7 +256,8 @@ def test_no_display_is_looked_for(tmp_path: Path) -> None:
     """hwloc would ask for localhost, and wait where only a name server could know it."""
     mpirun = tmp_path / "mpirun"
     mpirun.write_text(
-        '#!/bin/sh\n[ "$1" = --version ] && echo "mpirun (Open MPI) 4.1.4" || echo $HWLOC_COMPONENTS\n'
+        "#!/bin/sh\n"
+        '[ "$1" = --version ] && echo "mpirun (Open MPI) 4.1.4" || echo "$HWLOC_COMPONENTS"\n'
     )
     mpirun.chmod(0o755)
     for given, told in (({}, "-gl"), ({"HWLOC_COMPONENTS": "-xml"}, "-xml,-gl")):

@@ -96,7 +96,11 @@ def mount_of(directory: Path) -> Mount:
         if inside and (best is None or len(str(mount.mount_point)) >= len(str(best.mount_point))):
             best = mount
     if best is None:
-        raise RefusedError(f"{directory}: no mount found for it in /proc/self/mountinfo")
+        raise RefusedError(
+            f"{directory}: cannot tell its file system: /proc/self/mountinfo lists no mount at "
+            f"{resolved} or a folder above it, not even /. In a chroot make the new root a mount point "
+            "(`mount --bind ROOT ROOT` before entering it), or name a directory on a mounted disk"
+        )
     return best
 
 
