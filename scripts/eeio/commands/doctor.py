@@ -201,8 +201,8 @@ def _names() -> list[Finding]:
         Finding(
             "name", name, name not in unresolved,
             unresolved[name].reason if name in unresolved else "known",
-            "Open MPI waits for name servers at each start: programs of your own (the profiles tell "
-            "it not to ask), and all of them where a hostfile names hosts",
+            "Open MPI waits for name servers at each start: programs of your own (the profiles "
+            "tell it not to ask), and all of them where a hostfile names hosts",
             unresolved[name].remedy if name in unresolved else None,
         )
         for name in hostnames.own()

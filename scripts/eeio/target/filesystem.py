@@ -98,8 +98,8 @@ def mount_of(directory: Path) -> Mount:
     if best is None:
         raise RefusedError(
             f"{directory}: cannot tell its file system: /proc/self/mountinfo lists no mount at "
-            f"{resolved} or a folder above it, not even /. In a chroot make the new root a mount point "
-            "(`mount --bind ROOT ROOT` before entering it), or name a directory on a mounted disk"
+            f"{resolved} or a folder above it, not even /. In a chroot make the new root a mount "
+            "point (`mount --bind ROOT ROOT` before entering it), or name a directory on a mount"
         )
     return best
 
