@@ -241,14 +241,25 @@ class eeio_power extends pts_module_interface
 		}
 		foreach($session->meters as $meter)
 		{
-			echo 'eeio_power: ' . $meter['name'] . ' (' . self::kind_words($meter['kind']) . ')' . PHP_EOL;
+			self::tell($meter['name'] . ' (' . self::kind_words($meter['kind']) . ')');
 		}
 	}
 
 	private static function go_without($why)
 	{
 		self::$no_power = $why;
-		echo 'eeio_power: no power: ' . $why . PHP_EOL;
+		self::tell('no power: ' . $why);
+	}
+
+	private static function tell($line)
+	{
+		echo self::line($line);
+	}
+
+	/** A line for the terminal. Names and reasons come from outside: their control characters are shown, not sent. */
+	private static function line($line)
+	{
+		return 'eeio_power: ' . addcslashes($line, "\0..\37\177") . PHP_EOL;
 	}
 
 	/** What the machine takes when nothing runs: a result of its own. */
@@ -260,7 +271,7 @@ class eeio_power extends pts_module_interface
 		{
 			return;
 		}
-		echo 'eeio_power: measuring idle power for ' . $seconds . ' s' . PHP_EOL;
+		self::tell('measuring idle power for ' . $seconds . ' s');
 		$window = self::ask(array('do' => 'idle', 'seconds' => $seconds), $seconds);
 		foreach(isset($window['readings']) ? $window['readings'] : array() as $reading)
 		{
@@ -313,7 +324,7 @@ class eeio_power extends pts_module_interface
 			self::$keeps_files = true;
 			self::export('EEIO_KEEP_FILES', '1');
 		}
-		echo 'eeio_power: ' . count($queue) . ' trials in one random order, seed ' . self::seed() . PHP_EOL;
+		self::tell(count($queue) . ' trials in one random order, seed ' . self::seed());
 	}
 
 	private static function seed()
@@ -983,7 +994,7 @@ class eeio_power extends pts_module_interface
 
 	private static function say($line)
 	{
-		fwrite(STDERR, 'eeio_power: ' . $line . PHP_EOL);
+		fwrite(STDERR, self::line($line));
 	}
 
 	private static function drop_empty($folder)

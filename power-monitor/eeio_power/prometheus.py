@@ -2,9 +2,11 @@
 
 import ipaddress
 import math
+import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -15,6 +17,8 @@ from eeio_power.sampler import MeterRates, Sampler
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 # What nobody answered for within this time is told as unseen, and counted no further.
 GIVE_UP_S = 60.0
+# A connection takes this long at most, however its reader dawdles.
+CONNECTION_S = 10.0
 # Kept in memory for windows that are asked for late.
 KEEP_S = 2 * GIVE_UP_S
 
@@ -99,7 +103,12 @@ class Totals:
         return "\n".join(lines) + "\n"
 
 
-def server(totals: Totals, address: str = "127.0.0.1", port: int = 9797) -> ThreadingHTTPServer:
+def server(
+    totals: Totals,
+    address: str = "127.0.0.1",
+    port: int = 9797,
+    connection_s: float = CONNECTION_S,
+) -> ThreadingHTTPServer:
     """A server of `/metrics`; the caller serves and closes it.
 
     Raises PowerError for an address that is not loopback, and if the port cannot be had.
@@ -114,16 +123,32 @@ def server(totals: Totals, address: str = "127.0.0.1", port: int = 9797) -> Thre
             "a password before it to show it to others"
         )
     try:
-        return ThreadingHTTPServer((address, port), _handler(totals))
+        return ThreadingHTTPServer((address, port), _handler(totals, connection_s))
     except OSError as error:
         raise PowerError(f"{address}:{port}: {error.strerror}; choose another --port") from error
     except OverflowError as error:
         raise PowerError(f"{address}:{port}: {error}; choose another --port") from error
 
 
-def _handler(totals: Totals) -> type[BaseHTTPRequestHandler]:
+def _handler(totals: Totals, connection_s: float) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        timeout = 10.0
+        timeout = connection_s
+
+        def handle(self) -> None:
+            # A reader that goes away, or sends a byte now and then, is no news either.
+            deadline = threading.Timer(connection_s, self._hang_up)
+            deadline.daemon = True
+            deadline.start()
+            try:
+                super().handle()
+            except OSError:
+                self.close_connection = True
+            finally:
+                deadline.cancel()
+
+        def _hang_up(self) -> None:
+            with suppress(OSError):
+                self.connection.shutdown(socket.SHUT_RDWR)
 
         def do_GET(self) -> None:
             found = self.path.partition("?")[0] == "/metrics"

@@ -10,9 +10,10 @@ import unicodedata
 # A spreadsheet takes a cell that begins so for a formula (OWASP, "CSV Injection").
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_HTML = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;"}
-# What begins a link, an image, emphasis or code inside a line.
-_MARKDOWN = re.compile(r"[\\`*_\[\]|~]")
+# What begins a tag or an entity, ends the text of a link or an image, ends a cell, or stresses.
+# Brackets alone stay: intervals are written with them.
+_MARKDOWN = re.compile(r"&(?=[#\w])|<|\](?=[(\[:])|[\\|*~]")
+_ENTITIES = {"&": "&amp;", "<": "&lt;"}
 # XML 1.0 allows no other control characters, and no lone surrogates (production 2, Char).
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -46,9 +47,8 @@ def csv_cell(text: str) -> str:
 
 
 def markdown(text: str) -> str:
-    """For a line of Markdown, table cells included: no HTML, link, image, emphasis or code."""
-    escaped = _MARKDOWN.sub(lambda match: "\\" + match[0], shown(text))
-    return escaped.translate(_HTML)
+    """For a line of Markdown, table cells included: no HTML, link, image or new cell."""
+    return _MARKDOWN.sub(lambda match: _ENTITIES.get(match[0], "\\" + match[0]), shown(text))
 
 
 def xml(text: str) -> str:

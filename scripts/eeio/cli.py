@@ -36,6 +36,7 @@ from eeio.errors import (
     InterruptedCampaignError,
     RefusedError,
 )
+from eeio.terminal import harmless_streams
 from eeio_power.errors import PowerError
 from eeio_results.errors import EeioError, SchemaError
 
@@ -65,6 +66,11 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns its exit code."""
+    with harmless_streams():
+        return _main(argv)
+
+
+def _main(argv: Sequence[str] | None) -> int:
     top = parser()
     with suppress(ImportError):
         import argcomplete

@@ -4,6 +4,8 @@ import json
 import math
 import os
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -455,6 +457,38 @@ def test_the_page_is_served_on_loopback_alone(tmp_path: Path) -> None:
             with pytest.raises(PowerError, match="choose another --port"):
                 server(totals, port=http.server_address[1])
             http.shutdown()
+
+
+def test_slow_and_broken_connections_end_without_a_word(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    meter = ScriptedMeter([COUNTER], lambda: [100.0 * time.monotonic()])
+    with (
+        Sampler([meter], tmp_path / "s.gz") as sampler,
+        server(Totals(sampler), port=0, connection_s=0.3) as http,
+    ):
+        threading.Thread(target=http.serve_forever, daemon=True).start()
+        address = ("127.0.0.1", int(http.server_address[1]))
+        with socket.create_connection(address, timeout=PATIENCE_S) as broken:
+            broken.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            broken.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        with socket.create_connection(address, timeout=PATIENCE_S) as slow:
+            # A byte now and then earns no new patience: the server hangs up.
+            slow.settimeout(0.02)
+            ended = False
+            for byte in b"GET /" + b"x" * 10_000:
+                try:
+                    slow.sendall(bytes([byte]))
+                    ended = slow.recv(1) == b""
+                except TimeoutError:
+                    continue
+                except OSError:
+                    ended = True
+                if ended:
+                    break
+            assert ended
+        http.shutdown()
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_a_port_that_is_none_is_refused(eeio: Any, rapl: str) -> None:

@@ -4,6 +4,7 @@ import csv
 import io
 from typing import Any
 
+from eeio_limits.text import csv_cell
 from eeio_results.characterization import DomainFigures, Quartiles, Row
 from eeio_results.report.model import Report
 
@@ -43,7 +44,13 @@ def _line(row: Row, figures: DomainFigures | None) -> dict[str, Any]:
         for name in _FIGURES[1:]:
             cells |= _parts(prefix + name, getattr(figures, name))
     cells["reason"] = "; ".join(sorted(set(reasons.values())))
-    return {key: "" if value is None else value for key, value in cells.items()}
+    return {key: _cell(value) for key, value in cells.items()}
+
+
+def _cell(value: Any) -> Any:
+    if value is None:
+        return ""
+    return csv_cell(value) if isinstance(value, str) else value
 
 
 def _parts(name: str, figures: Quartiles | None) -> dict[str, float]:

@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from eeio_results import comparison, statistics
 from eeio_results.comparison import BANDWIDTH, EFFICIENCY, POWER, Cell, IdleBusy
 from eeio_results.record import ProcessorSeries, Run
-from eeio_results.report.plots import sheet, svg_of
+from eeio_results.report.plots import foreign, sheet, svg_of
 from eeio_results.store import Campaign
 from eeio_results.units import MB, parse_size
 
@@ -92,7 +92,7 @@ def _grid(
             panel = axes[row][column]
             if column < len(drives[machine]):
                 drive = drives[machine][column]
-                panel.set_title(f"{machine}, {drive}", fontsize=9)
+                panel.set_title(foreign(f"{machine}, {drive}"), fontsize=9)
                 found[machine, drive] = panel
             else:
                 panel.set_axis_off()
@@ -245,7 +245,7 @@ def _lines(
     for row, (place, taken) in zip(axes, series.items(), strict=True):
         for panel, kind in zip(row, kinds, strict=True):
             mine = [one for words, one in taken if words == kind]
-            panel.set_title(f"{' '.join(place)}: {len(mine)} runs\n{kind}", fontsize=7)
+            panel.set_title(f"{foreign(' '.join(place))}: {len(mine)} runs\n{kind}", fontsize=7)
             panel.grid(linewidth=0.3)
             panel.tick_params(labelsize=7)
             for number, one in enumerate(mine):

@@ -3,12 +3,10 @@
 Below the line (B_ts / B_lp) x P_lp = P_ts replacing saves power (Pavan et al. 2018, section 7).
 """
 
-import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -17,6 +15,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator
 
 from eeio_results.guidelines import Guideline
+from eeio_results.report.plots import foreign, svg_of
 from eeio_results.statistics import Estimate
 
 # Okabe and Ito's palette.
@@ -71,10 +70,12 @@ def draw(guideline: Guideline) -> str | None:
         side.set_minor_formatter(plain)
     axis.tick_params(labelsize=7, which="both")
     axis.grid(alpha=0.3, which="both")
-    ts, lp = guideline.traditional.name, guideline.low_power.name
+    ts, lp = foreign(guideline.traditional.name), foreign(guideline.low_power.name)
     axis.set_xlabel(f"B_ts / B_lp: number of {lp} for the bandwidth of one {ts}", fontsize=8)
     axis.set_ylabel(f"P_lp / P_ts: power of one {lp} over one {ts}", fontsize=8)
-    axis.set_title(f"Replacing {ts} by {lp}, workload {guideline.workload.name}", fontsize=10)
+    axis.set_title(
+        f"Replacing {ts} by {lp}, workload {foreign(guideline.workload.name)}", fontsize=10
+    )
     interval = f"{100 * guideline.confidence:g} % intervals"
     # Beside the axes; figure.legend(loc="outside ...") would need matplotlib 3.7.
     axis.legend(
@@ -86,12 +87,7 @@ def draw(guideline: Guideline) -> str | None:
         title=f"numbers as in the map; {interval}",
         title_fontsize=7,
     )
-    out = io.StringIO()
-    # Fixed identifiers and no date: the same data gives the same file.
-    with matplotlib.rc_context({"svg.hashsalt": "eeio", "svg.fonttype": "none"}):
-        figure.savefig(out, format="svg", metadata={"Date": None})
-    text = out.getvalue()
-    return text[text.index("<svg") :]
+    return svg_of(figure)
 
 
 def _points(guideline: Guideline) -> list[_Point]:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import jinja2
 
+from eeio_limits.text import shown_lines
 from eeio_results.report import journal_figures, plots
 from eeio_results.report.contents import contents
 from eeio_results.report.model import Report
@@ -31,7 +32,7 @@ def render(report: Report) -> str:
         if efficiency is not None:
             figures.append(efficiency)
     figures += [(_FIGURE_TITLES[name], svg) for name, svg in journal_figures.draw(report).items()]
-    return environment.get_template("page.html.j2").render(
+    page = environment.get_template("page.html.j2").render(
         title=", ".join(campaign.name for campaign in report.campaigns),
         campaigns=report.campaigns,
         warnings=report.warnings,
@@ -39,3 +40,6 @@ def render(report: Report) -> str:
         figures=figures,
         estimate=ESTIMATE,
     )
+    # Whatever came in by a name or a reason: nothing that turns the direction of writing or that
+    # UTF-8 cannot hold.
+    return shown_lines(page)

@@ -8,6 +8,7 @@ import matplotlib
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+from eeio_limits import text as harmless
 from eeio_results.characterization import Row
 from eeio_results.record import LEVELS
 from eeio_results.report.model import Report
@@ -122,4 +123,10 @@ def svg_of(figure: Figure) -> str:
     with matplotlib.rc_context({"svg.hashsalt": "eeio", "svg.fonttype": "none"}):
         figure.savefig(out, format="svg", metadata={"Date": None})
     text = out.getvalue()
-    return text[text.index("<svg") :]
+    # Names of others may hold what XML forbids.
+    return harmless.xml(text[text.index("<svg") :])
+
+
+def foreign(name: str) -> str:
+    """A name of others for a label: with all its dollars, which matplotlib takes for formulas."""
+    return harmless.shown(name).replace("$", r"\$")

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from eeio_results.report.plots import sheet, svg_of
+from eeio_results.report.plots import foreign, sheet, svg_of
 from eeio_results.traces.events import Event, TracePhase
 from eeio_results.units import MB, format_size
 
@@ -56,7 +56,7 @@ def draw(
     for (name, samples), colour in zip(power.items(), _POWER * 8, strict=False):
         axes[1].step(
             [t - first_s for t, _ in samples], [w for _, w in samples], where="pre", color=colour,
-            linewidth=0.9, label=name,
+            linewidth=0.9, label=foreign(name),
         )  # fmt: skip
     if power:
         axes[1].set_ylabel("Power (W)")

@@ -6,6 +6,9 @@ import time
 from types import TracebackType
 from typing import Any
 
+from eeio.terminal import raw
+from eeio_limits.text import shown_lines
+
 
 def format_duration(seconds: float) -> str:
     """`1:02:03` or `2:03`."""
@@ -38,7 +41,7 @@ class Progress:
                 BarColumn(),
                 MofNCompleteColumn(),
                 TextColumn("ETA {task.fields[eta]}"),
-                console=Console(stderr=True),
+                console=Console(file=raw(sys.stderr)),
                 transient=True,
             )
             self._task = self._bar.add_task(
@@ -62,7 +65,7 @@ class Progress:
     def say(self, words: str) -> None:
         """One line that stays."""
         if self._bar is not None:
-            self._bar.console.print(words, markup=False, highlight=False)
+            self._bar.console.print(shown_lines(words), markup=False, highlight=False)
         else:
             print(words, file=sys.stderr, flush=True)
 

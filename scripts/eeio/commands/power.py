@@ -24,6 +24,7 @@ from eeio.errors import (
 )
 from eeio.power import SAMPLE_RATE_HZ, open_source
 from eeio.signals import signals_raise
+from eeio.terminal import raw
 from eeio_power import alignment, prometheus
 from eeio_power.breakdown import Share, above_idle, breakdown
 from eeio_power.errors import PowerError
@@ -259,7 +260,7 @@ def _watch(
         now_s = time.monotonic()
         readings = sampler.energy(now_s - window_s, now_s)
         if live and shown:
-            print(f"\x1b[{shown}A\x1b[J", end="")
+            raw(sys.stdout).write(f"\x1b[{shown}A\x1b[J")
         for reading in readings:
             print(_watch_line(reading), flush=True)
         shown = len(readings)

@@ -1,0 +1,45 @@
+"""What the command prints, made harmless for a terminal.
+
+Tool output, file names, sensors' names and reasons of servers reach the screen in many lines. They
+all leave through here, so that none of them can move the cursor, set a title, or turn the
+direction of writing.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from typing import Any, TextIO
+
+from eeio_limits.text import shown_lines
+
+
+class HarmlessStream:
+    """A text stream that shows control characters as escapes; line breaks and tabs stay."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.raw = stream
+
+    def write(self, text: str) -> int:
+        self.raw.write(shown_lines(text))
+        return len(text)
+
+    def writelines(self, lines: list[str]) -> None:
+        self.raw.writelines(map(shown_lines, lines))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.raw, name)
+
+
+@contextmanager
+def harmless_streams() -> Iterator[None]:
+    """Standard output and standard error show all of others' text as text."""
+    out, err = HarmlessStream(sys.stdout), HarmlessStream(sys.stderr)
+    with redirect_stdout(out), redirect_stderr(err):
+        yield
+
+
+def raw(stream: TextIO) -> TextIO:
+    """The stream itself, for what moves the cursor on purpose: a bar, a table drawn again.
+
+    Who writes others' text there escapes it (`eeio_limits.text.shown`)."""
+    return stream.raw if isinstance(stream, HarmlessStream) else stream

@@ -1,0 +1,81 @@
+"""What others named reaches the screen, files and pages as text alone."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from tests.conftest import Eeio
+
+from eeio.terminal import HarmlessStream, harmless_streams, raw
+
+HOSTILE = "\x1b]0;owned\x07=1+1|<script>alert(1)</script>\u202e"
+PROFILE = Path(__file__).parents[1] / "data/profiles"
+
+
+def test_streams_show_control_characters() -> None:
+    behind = io.StringIO()
+    stream = HarmlessStream(behind)
+    print(HOSTILE, file=stream)
+    stream.writelines(["a\n", "\x9b\n"])
+    assert behind.getvalue() == (
+        "\\x1b]0;owned\\x07=1+1|<script>alert(1)</script>\\u202e\na\n\\x9b\n"
+    )
+    assert raw(stream) is behind  # type: ignore[arg-type]
+
+
+def test_only_the_command_writes_through_them(capsys: pytest.CaptureFixture[str]) -> None:
+    before = sys.stdout
+    with harmless_streams():
+        print("\x1b")
+    assert sys.stdout is before
+    assert capsys.readouterr().out == "\\x1b\n"
+
+
+def test_an_error_with_a_hostile_name(eeio: Eeio) -> None:
+    done = eeio("report", f"a{HOSTILE}b")
+    assert done.returncode in (1, 2)
+    assert "\x1b" not in done.stderr and "\u202e" not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.fixture
+def campaign(home: Path, eeio: Eeio) -> Path:
+    """A campaign whose machine, reasons and meters have hostile names."""
+    done = eeio("run", "dummy-suite", "--directory", str(home / "target"), "--name", "hostile",
+                "--repetitions", "1", "--meter", "none", "--allow-memory-filesystem")  # fmt: skip
+    assert done.returncode in (0, 3), done.stderr
+    folder = home / "data/eeio/results/hostile"
+    machine = json.loads((folder / "machine.json").read_text())
+    machine |= {"hostname": HOSTILE, "cpu_model": HOSTILE, "device_model": f"-{HOSTILE}"}
+    (folder / "machine.json").write_text(json.dumps(machine))
+    idle = json.loads((folder / "idle.json").read_text())
+    (folder / "idle.json").write_text(json.dumps(idle | {"reason": HOSTILE}))
+    runs = [json.loads(line) for line in (folder / "runs.jsonl").read_text().splitlines()]
+    for run in runs:
+        for phase in run["phases"]:
+            phase["name"] = f"={HOSTILE}"
+    (folder / "runs.jsonl").write_text("".join(json.dumps(run) + "\n" for run in runs))
+    return folder
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "markdown", "html"])
+def test_every_format_is_harmless(campaign: Path, eeio: Eeio, form: str) -> None:
+    done = eeio("report", "hostile", "--format", form)
+    assert done.returncode == 0, done.stderr
+    assert "owned" in done.stdout
+    assert "\x1b" not in done.stdout and "\u202e" not in done.stdout
+    if form in ("markdown", "html"):
+        assert "<script>alert" not in done.stdout
+    if form == "csv":
+        assert not [line for line in done.stdout.splitlines() if ",=" in line or ",-\\x1b" in line]
+
+
+def test_a_file_is_as_harmless_as_the_screen(campaign: Path, eeio: Eeio, home: Path) -> None:
+    for form in ("table", "csv", "markdown", "html"):
+        path = home / f"report.{form}"
+        assert eeio("report", "hostile", "--format", form, "-o", str(path)).returncode == 0
+        written = path.read_text(encoding="utf-8")
+        assert "owned" in written
+        assert "\x1b" not in written and "\u202e" not in written
