@@ -94,8 +94,8 @@ def _cluster(hosts: Hosts, folder: Path) -> Iterator[Slurm]:
     (folder / "slurm.conf").write_text(
         CONFIGURATION.format(names=hosts.names, addresses=ADDRESSES, folder=folder)
     )
-    # Nothing here limits or counts by control groups, which not every machine has mounted: named, this
-    # plugin does not look for them before they are wanted.
+    # Nothing here limits or counts by control groups, which not every machine has mounted: named,
+    # this plugin does not look for them before they are wanted.
     (folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
     (folder / "munge.key").write_bytes(os.urandom(128))
     (folder / "munge.key").chmod(0o600)
