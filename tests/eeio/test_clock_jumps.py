@@ -1,0 +1,129 @@
+"""A wall clock that is set while a campaign runs: no figure may follow it."""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from eeio_power.simulators import FakeRapl
+
+POWER_W = 100.0
+RUNS = 6
+
+# The wall clock of every process below, off by as many seconds as the file says; the monotonic
+# clock is left alone. (Under libfaketime 0.9.10 no Python sleeps: it breaks clock_nanosleep.)
+SHIM = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <time.h>
+
+static long offset(void) {
+    long seconds = 0;
+    FILE *file = fopen(getenv("CLOCK_OFFSET_FILE"), "re");
+    if (file) {
+        if (fscanf(file, "%ld", &seconds) != 1) seconds = 0;
+        fclose(file);
+    }
+    return seconds;
+}
+
+int clock_gettime(clockid_t clock, struct timespec *now) {
+    int (*real)(clockid_t, struct timespec *) =
+        (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+    int failed = real(clock, now);
+    if (!failed && clock == CLOCK_REALTIME) now->tv_sec += offset();
+    return failed;
+}
+
+int gettimeofday(struct timeval *restrict now, void *restrict zone) {
+    struct timespec exact;
+    (void)zone;
+    if (clock_gettime(CLOCK_REALTIME, &exact)) return -1;
+    now->tv_sec = exact.tv_sec;
+    now->tv_usec = exact.tv_nsec / 1000;
+    return 0;
+}
+
+time_t time(time_t *kept) {
+    struct timespec exact;
+    clock_gettime(CLOCK_REALTIME, &exact);
+    if (kept) *kept = exact.tv_sec;
+    return exact.tv_sec;
+}
+"""
+
+SUITE = """<?xml version="1.0"?>
+<PhoronixTestSuite>
+  <SuiteInformation><Title>Jumps</Title></SuiteInformation>
+  <Execute>
+    <Test>local/eeio-fio-1.0.0</Test>
+    <Arguments>level=filesystem operation=read spatiality=sequential request_size=4k buffer=off
+      file_size=128m runtime_s=1</Arguments>
+    <Description>fio</Description>
+  </Execute>
+</PhoronixTestSuite>
+"""
+PROTOCOL = "presets:\n  quick: {repetitions: 6, settle_s: 0, idle_s: 0, is_measurement: false}\n"
+
+
+def test_no_figure_follows_a_clock_that_is_set(home: Path) -> None:
+    if shutil.which("fio") is None or shutil.which("cc") is None:
+        pytest.skip("fio or a C compiler is not installed")
+    (home / "clock.c").write_text(SHIM)
+    library = home / "clock.so"
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-O2", "-o", str(library), str(home / "clock.c"), "-ldl"],
+        check=True, timeout=60,
+    )  # fmt: skip
+    suite = home / "jumps"
+    suite.mkdir()
+    (suite / "suite-definition.xml").write_text(SUITE)
+    (suite / "protocol.yaml").write_text(PROTOCOL)
+    clock = home / "clock"
+    clock.write_text("0")
+    jumps, over = random.Random(3), threading.Event()
+
+    def set_clock() -> None:
+        while not over.wait(jumps.uniform(0.05, 0.3)):
+            new = home / "clock.new"
+            new.write_text(str(jumps.choice([0, 2, -2, 3600, -86400, 946_080_000])))
+            new.replace(clock)
+
+    setter = threading.Thread(target=set_clock)
+    setter.start()
+    try:
+        with FakeRapl(home / "powercap", power_w=lambda _: POWER_W) as rapl:
+            done = subprocess.run(
+                [sys.executable, "-m", "eeio", "run", str(suite), "--preset", "quick", "--name",
+                 "jumps", "--directory", str(home / "target"), "--allow-memory-filesystem",
+                 "--meter", f"rapl,root={rapl.root}"],
+                env={**os.environ, "LD_PRELOAD": str(library), "CLOCK_OFFSET_FILE": str(clock)},
+                stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
+            )  # fmt: skip
+    finally:
+        over.set()
+        setter.join()
+    assert done.returncode in (0, 3), done.stderr
+    lines = (home / "data/eeio/results/jumps/runs.jsonl").read_text().splitlines()
+    runs = [json.loads(line) for line in lines]
+    assert [run["order_index"] for run in runs] == list(range(RUNS))
+    begun_s = [run["started_monotonic_s"] for run in runs]
+    assert begun_s == sorted(begun_s)
+    for run in runs:
+        assert run["exit_code"] == 0, run["validity"]
+        assert 0.0 < run["duration_s"] < 60.0
+        (phase,) = run["phases"]
+        assert 0.0 <= phase["start_s"] < phase["end_s"] <= run["duration_s"]
+        watts = [reading["power_w"] for reading in phase["energy"]]
+        assert None not in watts, phase["energy"]
+        # A window that lay elsewhere would find no sample, or those of another run.
+        assert sum(watts) == pytest.approx(POWER_W, rel=0.1), phase["window_source"]
