@@ -151,7 +151,7 @@ def test_windows_match_the_times_that_pts_measured(random_run: Ran) -> None:
     for result in random_run.of("J"):
         trials = result.entries[0].own["trials"]
         sleep_s = 0.6 if "First" in result.description else 0.3
-        assert all(sleep_s <= trial["duration_s"] < sleep_s + 0.3 for trial in trials)
+        assert all(sleep_s <= trial["duration_s"] < sleep_s + 2.0 for trial in trials)
     orders = [t["order"] for r in random_run.of("J") for t in r.entries[0].own["trials"]]
     assert sorted(orders) == [0, 1, 2, 3]
 
