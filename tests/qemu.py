@@ -1,9 +1,9 @@
 """A guest of QEMU (TCG is enough) with a kernel of its own, Python, and our packages.
 
 For what this machine's kernel has not: a BMC, disks with partitions, RAID, device mapper.
-`scripts/setup --test` installs what it takes and unpacks a kernel into .venv/; EEIO_QEMU names another
-folder that holds boot/vmlinuz-* and lib/modules: `/`, or where a kernel's package was unpacked (the
-cloud kernels lack drivers).
+`scripts/setup --test` installs what it takes and unpacks a kernel into .venv/; EEIO_QEMU names
+another folder that holds boot/vmlinuz-* and lib/modules: `/`, or where a kernel's package was
+unpacked (the cloud kernels lack drivers).
 """
 
 import os
