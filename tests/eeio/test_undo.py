@@ -13,7 +13,6 @@ import pytest
 from tests.conftest import Eeio
 
 from eeio.target.undo import Entry, UndoJournal, group_alive, orphans, start_ticks
-from eeio_results.errors import EeioError
 
 CHANGE_AND_WAIT = textwrap.dedent("""
     import pathlib, subprocess, sys, time
@@ -83,7 +82,8 @@ def test_a_living_process_keeps_its_journal(home: Path) -> None:
     journal = UndoJournal()
     entry = Entry("file", str(home / "mine"))
     journal.add(entry)
-    assert orphans() == []
+    with orphans() as found:
+        assert found == ([], [])
     journal.forget(entry)
     assert not journal.path.exists()
 
@@ -132,14 +132,6 @@ def test_a_full_disk_keeps_nothing_from_being_put_back(
     assert setting.read_text() == "original"
     assert not image.exists()
     assert not list((home / "state").iterdir())
-
-
-def test_a_damaged_journal_is_named(home: Path) -> None:
-    path = home / "state/eeio/undo" / f"{os.getpid()}-1.json"
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps({"not": "a list"}) + "x")
-    with pytest.raises(EeioError, match=str(path)):
-        orphans()
 
 
 @pytest.mark.root

@@ -19,22 +19,27 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def restore(arguments: argparse.Namespace) -> int:
     try:
-        if not restore_orphans():
-            print("nothing to put back", file=sys.stderr)
+        journals, aside = restore_orphans()
     except EeioError as error:
         print(f"eeio: {error}", file=sys.stderr)
         return EXIT_FAILED
-    return EXIT_DONE
+    if not journals and not aside:
+        print("nothing to put back", file=sys.stderr)
+    return EXIT_FAILED if aside else EXIT_DONE
 
 
-def restore_orphans() -> bool:
-    """Whether there was anything; EeioError names what could not be put back."""
+def restore_orphans() -> tuple[int, int]:
+    """How many journals were put back, and how many files set aside that are none; EeioError names
+    what could not be put back."""
     failures: list[str] = []
-    found = orphans()
-    for journal in found:
-        for entry in reversed(journal.entries):
-            print(f"eeio: after a killed campaign: {entry.words}", file=sys.stderr)
-        failures += journal.undo_all()
+    with orphans() as (found, aside):
+        for journal in found:
+            for entry in reversed(journal.entries):
+                print(f"eeio: after a killed campaign: {entry.words}", file=sys.stderr)
+            failures += journal.undo_all()
+    # Said, and no reason to stop: it is out of the way, and nobody knows what it would put back.
+    for words in aside:
+        print(f"eeio: {words}", file=sys.stderr)
     if failures:
         raise EeioError("could not put back: " + "; ".join(failures))
-    return bool(found)
+    return len(found), len(aside)

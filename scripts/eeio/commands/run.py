@@ -78,7 +78,7 @@ def resume_campaign(arguments: argparse.Namespace) -> int:
     body = read_body(store.folder)
     plan = plans.from_body(body)
     restore_orphans()
-    plans.check_targets(plan.options, bool(plan.made_places))
+    plans.check_targets(plan.options, bool(plan.made_places), store.folder)
     plans.check_room(plan)
     plans.check_disks(plan.options, body)
     with target_locks(plan):
