@@ -1,7 +1,6 @@
 """What was changed is put back: by the program itself, or by `eeio restore` after SIGKILL."""
 
 import errno
-import json
 import os
 import signal
 import subprocess

@@ -75,6 +75,8 @@ def check_erasable(node: Path, permission: Permission) -> BlockDevice:
             raise RefusedError(f"{node} is read-only; `blockdev --setrw` changes that")
     if not os.access(node, os.W_OK):
         raise RefusedError(f"{node}: this user may not write to it; run as root")
+    if not device.size_bytes:
+        raise RefusedError(f"{node} holds 0 bytes: no medium is in it, or nothing is attached")
     _refuse_used(device)
     _refuse_written(device)
     os.close(_claim(node, device))
@@ -82,7 +84,7 @@ def check_erasable(node: Path, permission: Permission) -> BlockDevice:
     missing = permission.missing(found)
     if missing:
         raise RefusedError(
-            f"{node} ({_size(device)}) carries {signatures.listed(missing, node)}: all that is "
+            f"{node} ({device.size_bytes / 1e9:.3g} GB) carries {signatures.listed(missing, node)}: all that is "
             f"on it would be lost. To allow that add {signatures.options(missing)}"
         )
     return device
@@ -253,8 +255,3 @@ def _refuse_written(device: BlockDevice) -> None:
     for opener in Kernel().openers(device.name):
         if opener.writes:
             raise RefusedError(f"{device.node} is held open by {opener.words}; end it first")
-
-
-def _size(device: BlockDevice) -> str:
-    sectors = (device.sysfs / "size").read_text(encoding="ascii").strip()
-    return f"{int(sectors) * 512 / 1e9:.3g} GB"

@@ -69,6 +69,11 @@ class BlockDevice:
         return found
 
     @property
+    def size_bytes(self) -> int:
+        # In units of 512 bytes, whatever the device's sectors are.
+        return int((self.sysfs / "size").read_text(encoding="ascii")) * 512
+
+    @property
     def identity(self) -> str:
         """What a reboot leaves as it is: the name may be another's then."""
         words = []
@@ -80,8 +85,7 @@ class BlockDevice:
         with suppress(OSError):
             number = (self.sysfs / "partition").read_text(encoding="ascii").strip()
             words.append(f"partition {number}")
-        sectors = (self.sysfs / "size").read_text(encoding="ascii").strip()
-        return ", ".join(dict.fromkeys([*filter(None, words), f"{int(sectors) * 512} bytes"]))
+        return ", ".join(dict.fromkeys([*filter(None, words), f"{self.size_bytes} bytes"]))
 
 
 def mounts() -> list[Mount]:
