@@ -3,9 +3,11 @@
 import argparse
 import sys
 
+from eeio import paths
 from eeio.errors import EXIT_DONE, EXIT_FAILED
 from eeio.target.undo import orphans
 from eeio_results.errors import EeioError
+from eeio_results.store import half_made, remove_half_made
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -37,6 +39,9 @@ def restore_orphans() -> tuple[int, int]:
             for entry in reversed(journal.entries):
                 print(f"eeio: after a killed campaign: {entry.words}", file=sys.stderr)
             failures += journal.undo_all()
+    for folder in half_made(paths.results_root()):
+        if remove_half_made(folder):
+            print(f"eeio: deleted what was left of making a campaign: {folder}", file=sys.stderr)
     # Said, and no reason to stop: it is out of the way, and nobody knows what it would put back.
     for words in aside:
         print(f"eeio: {words}", file=sys.stderr)

@@ -170,12 +170,12 @@ def orphans() -> Iterator[tuple[list[UndoJournal], list[str]]]:
     each. They are this process's alone until the block ends; EeioError when another process has
     not put them back within some minutes."""
     folder = state_root() / "undo"
-    try:
-        # The folder itself is the lock: it leaves nothing behind.
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except FileNotFoundError:
+    if not folder.is_dir():
         yield [], []
         return
+    # Beside the folder, and it stays: network file systems lock no folders.
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(folder.with_suffix(".lock"), flags, 0o600)
     try:
         _lock(descriptor, folder)
         yield _orphans_in(folder)
