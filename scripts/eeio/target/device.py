@@ -84,8 +84,9 @@ def check_erasable(node: Path, permission: Permission) -> BlockDevice:
     missing = permission.missing(found)
     if missing:
         raise RefusedError(
-            f"{node} ({device.size_bytes / 1e9:.3g} GB) carries {signatures.listed(missing, node)}: all that is "
-            f"on it would be lost. To allow that add {signatures.options(missing)}"
+            f"{node} ({device.size_bytes / 1e9:.3g} GB) carries "
+            f"{signatures.listed(missing, node)}: all that is on it would be lost. To allow that "
+            f"add {signatures.options(missing)}"
         )
     return device
 

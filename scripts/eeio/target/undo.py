@@ -28,6 +28,7 @@ _KILL_GRACE_S = 5.0
 # A journal is some kilobytes; settings of 4096 processors are a megabyte.
 _LARGEST_BYTES = 16 << 20
 _NAME = re.compile(r"([1-9][0-9]{0,9})-([0-9]{1,20})\.(json|new)")
+_MARK = "EEIO_STARTED_BY"
 # As long as another restore may take: tools are ended, file systems unmounted.
 _OTHER_RESTORE_S = 300
 
@@ -216,12 +217,47 @@ def _orphans_in(folder: Path) -> tuple[list[UndoJournal], list[str]]:
         try:
             if name is None:
                 raise EeioError(f"{path}: is no journal of eeio")
+            _end_children_of(path.stem)
             found.append(UndoJournal(path))
         except FileNotFoundError:
             continue  # its process was just about to end by itself
         except EeioError as error:
             aside.append(_set_aside(path, error))
     return found, aside
+
+
+def mark() -> dict[str, str]:
+    """For the environment of what this process starts, so that it can be found when this process
+    was killed before it could note it, or in the middle of a `mount`."""
+    return {_MARK: f"{os.getpid()}-{start_ticks(os.getpid())}"}
+
+
+def _end_children_of(name: str) -> None:
+    """Ends what the dead process of that journal had started, so that no mount is made after the
+    unmounting."""
+    wanted = f"{_MARK}={name}".encode()
+    deadline_s = time.monotonic() + 2 * _KILL_GRACE_S
+    for signum in (signal.SIGTERM, signal.SIGKILL):
+        sent: set[int] = set()
+        grace_s = time.monotonic() + _KILL_GRACE_S
+        while found := _marked(wanted):
+            for pid in found - sent:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signum)
+            sent |= found
+            if time.monotonic() > (grace_s if signum == signal.SIGTERM else deadline_s):
+                break
+            time.sleep(0.02)
+
+
+def _marked(wanted: bytes) -> set[int]:
+    """Living processes with that in their environment."""
+    found = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if wanted in (folder / "environ").read_bytes().split(b"\0"):
+                found.add(int(folder.name))
+    return found
 
 
 def _set_aside(path: Path, error: EeioError) -> str:
@@ -291,6 +327,7 @@ def run_command(command: list[str], timeout_s: float = _COMMAND_TIMEOUT_S) -> st
             command,
             stdin=subprocess.DEVNULL,
             capture_output=True,
+            env={**os.environ, **mark()},
             text=True,
             errors="backslashreplace",
             timeout=timeout_s,
