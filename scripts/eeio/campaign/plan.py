@@ -406,8 +406,7 @@ def check_room(plan: Plan) -> None:
             raise RefusedError("this suite needs a directory: give --directory DIR on the disk")
         return
     directory = Path(options.directory)
-    if plan.room_bytes(""):
-        check_scratch(directory)
+    check_scratch(directory)
     needed = max(0, math.ceil(plan.room_bytes("") * 1.05) - _left_bytes(plan))
     if options.device is None:
         for filesystem in plan.made_places:

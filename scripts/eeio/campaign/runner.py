@@ -286,7 +286,7 @@ class _Campaign:
         on_raw_device = experiment.experiment.target == "device"
         if on_raw_device:
             self._places.check_device()
-        elif experiment.place == "" and experiment.file_bytes:
+        elif experiment.place == "":
             plans.check_scratch(place.directory)
         device = self._raw_device if on_raw_device else place.device
         # What is noted here stays to the campaign's end, not to that of the run.
