@@ -86,7 +86,8 @@ class Store:
         try:
             aside.mkdir()
             with (aside / _LOCK).open("w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                with suppress(OSError):  # not every file system has locks
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 new = Store(aside / self.folder.name)
                 yield new
                 if self.folder.exists():
