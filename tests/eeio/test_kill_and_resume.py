@@ -1,5 +1,6 @@
 """A campaign killed at any moment goes on where it stopped: no run lost, none doubled."""
 
+import errno
 import json
 import os
 import random
@@ -12,11 +13,13 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Eeio
-from tests.kill.harness import drop_last_runs, start, stored
+from tests.kill.harness import COMPOSITE, drop_last_runs, start, stored
 
 from eeio import environment
+from eeio.cli import main
 from eeio.target.filesystem import mounts
 from eeio_results.record import Tool
+from eeio_results.store import Store
 
 RUNS = 6 * 3
 
@@ -91,6 +94,23 @@ def test_file_systems_of_a_killed_campaign_are_taken_away(home: Path, eeio: Eeio
     assert process.returncode == 128 + signal.SIGTERM
     assert list(target.iterdir()) == []
     assert stored(home) == list(range(len(stored(home))))
+
+
+@pytest.mark.parametrize(
+    "words", [["run", "dummy-suite", "--directory", "{home}/target"], ["import", str(COMPOSITE)]]
+)
+def test_a_campaign_that_could_not_be_made_is_not_there(
+    home: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    """Half of one would be in the way of run, resume and import alike."""
+
+    def fails(*_: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(Store, "write", fails)
+    command = [word.format(home=home) for word in words]
+    assert main([*command, "--name", "c"]) == 1
+    assert list((home / "data/eeio/results").iterdir()) == []
 
 
 def test_a_line_cut_off_by_a_crash_is_run_again(home: Path, eeio: Eeio) -> None:

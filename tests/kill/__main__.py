@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.kill.harness import TARGETS, UnavailableError, kill_over_and_over
+from tests.kill.harness import ROOT, TARGETS, UnavailableError, kill_over_and_over
 
 
 def main() -> int:
@@ -19,7 +19,7 @@ def main() -> int:
     names = arguments.target or list(TARGETS)
     wrong = False
     for number, name in enumerate(names):
-        if name in ("loop", "device") and os.geteuid() != 0:
+        if name in ROOT and os.geteuid() != 0:
             print(f"{name}: not tried: needs root")
             continue
         kills = (arguments.kills + number) // len(names)

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.cpufreq import bytes_of, pstate_tree
+
 DATA = Path(__file__).parents[1] / "data"
 COMPOSITE = DATA / "pts/10.8.6/native.xml"
 CAMPAIGN = "killed"
@@ -101,6 +103,10 @@ class Target:
         return ("--directory", str(self.home / "target"))
 
     @property
+    def suite(self) -> str:
+        return "dummy-suite"
+
+    @property
     def results(self) -> Path:
         return self.home / "data/eeio/results"
 
@@ -113,7 +119,7 @@ class Target:
         if (self.results / CAMPAIGN).exists():
             return ("resume", CAMPAIGN)
         return (
-            "run", "dummy-suite", "--name", CAMPAIGN, "--meter", "none", "--seed", "7",
+            "run", self.suite, "--name", CAMPAIGN, "--meter", "none", "--seed", "7",
             "--repetitions", str(self.repetitions), *self.options,
         )  # fmt: skip
 
@@ -172,6 +178,50 @@ class Filesystems(Target):
     @property
     def options(self) -> Sequence[str]:
         return (*super().options, "--filesystem", "ext4,xfs")
+
+
+class Study(Target):
+    """File systems on loop images, traced, with frequencies set in a tree of files."""
+
+    name = "settings"
+    repetitions = 1
+    experiments = 2
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
+        self._suite = home / "suites/study"
+        self._suite.mkdir(parents=True)
+        (self._suite / "protocol.yaml").write_text(
+            "study: {variants: [ext4], frequencies: [lowest, highest], window_us: "
+            "{dummy: 500}, max_resets: 64, flush_first: true, half_width: null, "
+            "most_repetitions: 3}\npresets:\n  standard: {repetitions: 1, settle_s: 0, idle_s: 0, "
+            "is_measurement: true}\n"
+        )
+        (self._suite / "suite-definition.xml").write_text(
+            "<PhoronixTestSuite><SuiteInformation><Title>made</Title></SuiteInformation><Execute>"
+            "<Test>local/eeio-dummy-1.0.0</Test><Arguments>level=filesystem operation=read "
+            "spatiality=sequential</Arguments><Description>one</Description></Execute>"
+            "</PhoronixTestSuite>"
+        )
+        self._tree = pstate_tree(home / "tree")
+        self._before = bytes_of(self._tree)
+
+    @property
+    def suite(self) -> str:
+        return str(self._suite)
+
+    @property
+    def options(self) -> Sequence[str]:
+        return (*super().options, "--sysfs-root", str(self._tree))
+
+    def left(self) -> Iterator[str]:
+        yield from super().left()
+        now = bytes_of(self._tree)
+        yield from (f"setting {name}" for name in now if now[name] != self._before.get(name))
+        for instance in Path("/sys/kernel/tracing/instances").glob("eeio*"):
+            # Of a process that lives it is another's who measures on this machine.
+            if not Path("/proc", instance.name.split("-")[1]).exists():
+                yield f"folder {instance}"
 
 
 class Device(Target):
@@ -247,7 +297,8 @@ class Import(Target):
             yield from self.wrong_at_end()
 
 
-TARGETS = {kind.name: kind for kind in (Target, Filesystems, Import, Device)}
+ROOT = ("loop", "settings", "device")
+TARGETS = {kind.name: kind for kind in (Target, Filesystems, Study, Import, Device)}
 
 
 def kill_over_and_over(target: Target, kills: int, seed: int) -> Outcome:

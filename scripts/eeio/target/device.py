@@ -77,8 +77,7 @@ def check_erasable(node: Path, permission: Permission) -> BlockDevice:
         raise RefusedError(f"{node}: this user may not write to it; run as root")
     if not device.size_bytes:
         raise RefusedError(f"{node} holds 0 bytes: no medium is in it, or nothing is attached")
-    _refuse_used(device)
-    _refuse_written(device)
+    _refuse_in_use(device)
     os.close(_claim(node, device))
     found = carried(node)
     missing = permission.missing(found)
@@ -149,8 +148,7 @@ class ErasedDevice:
     def check(self) -> None:
         """To be asked before every write; EeioError when the device may no longer be written."""
         self._same()
-        _refuse_used(self._device)
-        _refuse_written(self._device)
+        _refuse_in_use(self._device)
         found = carried(self.node)
         made = self._permission.made | read_made(self._record)
         permission = Permission(self._permission.erase, self._permission.lose, made)
@@ -242,17 +240,19 @@ def _claim(node: Path, device: BlockDevice) -> int:
     raise RefusedError(f"{node} became another device just now; look what changes it")
 
 
-def _refuse_used(device: BlockDevice) -> None:
+def _refuse_used(device: BlockDevice, kernel: Kernel | None = None) -> None:
     """Refuses a device that anything uses, with the first that does."""
-    used = Kernel().users(device.name)
+    used = (kernel or Kernel()).users(device.name)
     if used:
         more = f" (and {len(used) - 1} more)" if len(used) > 1 else ""
         raise RefusedError(used[0] + more)
 
 
-def _refuse_written(device: BlockDevice) -> None:
-    """Refuses a device that a process, such as a virtual machine, may write to. Those that only
-    read (udev, smartd) lose nothing."""
-    for opener in Kernel().openers(device.name):
+def _refuse_in_use(device: BlockDevice) -> None:
+    """Also one that a process, such as a virtual machine, may write to. Those that only read (udev,
+    smartd) lose nothing."""
+    kernel = Kernel()
+    _refuse_used(device, kernel)
+    for opener in kernel.openers(device.name):
         if opener.writes:
             raise RefusedError(f"{device.node} is held open by {opener.words}; end it first")

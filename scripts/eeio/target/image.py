@@ -97,7 +97,6 @@ def make_on_device(
     EeioError when the device may not, or no longer, be written.
     """
     kind, *_ = filesystem.partition("+")
-    device.hold()
     made = device.new_uuid()
     own = [*_UUID_OPTION[kind], f"uuid={made}" if kind == "xfs" else made]
     command = [*MKFS[filesystem], *own, str(device.node)]
