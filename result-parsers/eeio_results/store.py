@@ -8,10 +8,13 @@ NAME/raw/...         the tools' own output, one folder a run
 NAME/samples/...     power samples (gzip)
 """
 
+import errno
+import fcntl
 import json
 import os
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -26,6 +29,7 @@ _CAMPAIGN = "campaign.json"
 _MACHINE = "machine.json"
 _IDLE = "idle.json"
 _RUNS = "runs.jsonl"
+_LOCK = "lock"
 # What everything that reads campaign.json counts on.
 _BODY = ("name", "suite", "options", "protocol", "experiments", "not_measured", "order")
 
@@ -68,6 +72,35 @@ class Store:
     @property
     def runs_path(self) -> Path:
         return self.folder / _RUNS
+
+    @contextmanager
+    def made_whole(self) -> Iterator["Store"]:
+        """A store elsewhere, which becomes this one when the block ends: whoever is killed in it
+        leaves no half of a campaign under its name (`remove_half_made` clears what it does leave).
+
+        EeioError when the name is taken.
+        """
+        aside = self.folder.with_name(f".{self.folder.name}.new")
+        aside.parent.mkdir(parents=True, exist_ok=True)
+        remove_half_made(aside)
+        try:
+            aside.mkdir()
+            with (aside / _LOCK).open("w") as lock:
+                with suppress(OSError):  # not every file system has locks
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                new = Store(aside / self.folder.name)
+                yield new
+                if self.folder.exists():
+                    raise FileExistsError(errno.EEXIST, "taken")
+                new.folder.rename(self.folder)
+                _sync_directory(self.folder.parent)
+        except FileExistsError:
+            raise EeioError(
+                f"{self.folder} is there already: `eeio resume {self.folder.name}` goes on with "
+                "it, `--name` gives this campaign another name"
+            ) from None
+        finally:
+            remove_half_made(aside)
 
     def create(self, body: Mapping[str, Any]) -> None:
         """Makes the folder with campaign.json; EeioError when the name is taken."""
@@ -154,6 +187,24 @@ class Store:
         with _naming(self.runs_path):
             lines = self.runs_path.read_text(encoding="utf-8").splitlines()
             return {int(json.loads(line)["order_index"]) for line in lines}
+
+
+def half_made(results: Path) -> list[Path]:
+    """What killed processes left in a folder of campaigns."""
+    return [path for path in sorted(results.glob(".*.new")) if path.is_dir()]
+
+
+def remove_half_made(aside: Path) -> bool:
+    """Deletes a campaign that was never finished, unless a living process makes it."""
+    if not aside.is_dir() or aside.is_symlink():
+        return False
+    with suppress(OSError), (aside / _LOCK).open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    shutil.rmtree(aside, ignore_errors=True)
+    return True
 
 
 def _line(run: Run) -> str:

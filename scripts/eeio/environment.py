@@ -139,7 +139,10 @@ def _virtualization() -> str | None:
         return None
     for path in ("/sys/hypervisor/type", "/sys/class/dmi/id/sys_vendor"):
         try:
-            return Path(path).read_text(encoding="utf-8").strip() or "unnamed hypervisor"
+            return (
+                Path(path).read_bytes().decode(errors="backslashreplace").strip()
+                or "unnamed hypervisor"
+            )
         except OSError:
             continue
     return "unnamed hypervisor"
@@ -148,9 +151,10 @@ def _virtualization() -> str | None:
 def _device_model(disk: Path, missing: dict[str, str]) -> str | None:
     backing = disk / "loop/backing_file"
     if backing.exists():
-        return f"loop image {backing.read_text(encoding='utf-8').strip()}"
+        name = backing.read_bytes().decode(errors="backslashreplace")
+        return f"loop image {name.strip()}"
     try:
-        words = (disk / "device/model").read_text(encoding="utf-8").strip()
+        words = (disk / "device/model").read_bytes().decode(errors="backslashreplace").strip()
     except OSError as error:
         missing["device_model"] = f"{disk / 'device/model'}: {error.strerror}"
         return None

@@ -11,27 +11,12 @@ from typing import Any
 import jsonschema
 import pytest
 from tests.conftest import Eeio
+from tests.dummy import suite as _suite
 
 import eeio_results
 from eeio_power.simulators.powercap import FakeRapl
 
 SCHEMAS = Path(eeio_results.__file__).parent / "schemas"
-
-
-def _suite(home: Path, *arguments: str) -> str:
-    """A suite of dummy experiments with these arguments; its folder."""
-    source = Path(os.environ["EEIO_SUITES"]) / "dummy-suite"
-    folder = home / "suites" / "made"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "protocol.yaml").write_text((source / "protocol.yaml").read_text())
-    head = (source / "suite-definition.xml").read_text().partition("  <Execute>")[0]
-    entries = "".join(
-        f"<Execute><Test>local/eeio-dummy-1.0.0</Test><Arguments>{words}</Arguments>"
-        f"<Description>{words}</Description></Execute>"
-        for words in arguments
-    )
-    (folder / "suite-definition.xml").write_text(f"{head}{entries}</PhoronixTestSuite>")
-    return str(folder)
 
 
 def _run(home: Path, eeio: Eeio, suite: str, *words: str, expected: int = 0) -> dict[str, Any]:

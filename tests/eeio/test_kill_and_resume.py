@@ -1,5 +1,6 @@
 """A campaign killed at any moment goes on where it stopped: no run lost, none doubled."""
 
+import errno
 import json
 import os
 import random
@@ -12,21 +13,15 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Eeio
+from tests.kill.harness import COMPOSITE, drop_last_runs, start, stored
 
 from eeio import environment
+from eeio.cli import main
 from eeio.target.filesystem import mounts
 from eeio_results.record import Tool
+from eeio_results.store import Store
 
 RUNS = 6 * 3
-
-
-def _start(*words: str) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(
-        [sys.executable, "-m", "eeio", *words],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
 
 
 def _until(process: "subprocess.Popen[str]", progress: str) -> None:
@@ -38,15 +33,9 @@ def _until(process: "subprocess.Popen[str]", progress: str) -> None:
     pytest.fail(f"the campaign ended before it said {progress}")
 
 
-def _stored(home: Path) -> list[int]:
-    path = home / "data/eeio/results/killed/runs.jsonl"
-    lines = path.read_bytes().split(b"\n") if path.exists() else [b""]
-    return [json.loads(line)["order_index"] for line in lines[:-1]]
-
-
 def test_twenty_kills_lose_and_double_nothing(home: Path, eeio: Eeio) -> None:
     moments = random.Random(20)
-    process = _start(
+    process = start(
         "run", "dummy-suite", "--directory", str(home / "target"), "--name", "killed",
         "--repetitions", str(RUNS // 3), "--meter", "none", "--seed", "7",
     )  # fmt: skip
@@ -62,14 +51,14 @@ def test_twenty_kills_lose_and_double_nothing(home: Path, eeio: Eeio) -> None:
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
             kills += 1
-        if len(_stored(home)) == RUNS:
+        if len(stored(home)) == RUNS:
             # All done before the twentieth kill: the kills go on over the same campaign's tail.
-            _drop_last_runs(home, 4)
-        process = _start("resume", "killed")
+            drop_last_runs(home, 4)
+        process = start("resume", "killed")
     process.wait(60)
     finished = eeio("resume", "killed")
     assert finished.returncode == 0, finished.stderr
-    order = _stored(home)
+    order = stored(home)
     assert order == list(range(RUNS))
     records = (home / "data/eeio/results/killed/runs.jsonl").read_text().splitlines()
     pairs = {(r["experiment_id"], r["repetition"]) for r in map(json.loads, records)}
@@ -104,13 +93,24 @@ def test_file_systems_of_a_killed_campaign_are_taken_away(home: Path, eeio: Eeio
     process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGTERM
     assert list(target.iterdir()) == []
-    assert _stored(home) == list(range(len(_stored(home))))
+    assert stored(home) == list(range(len(stored(home))))
 
 
-def _drop_last_runs(home: Path, count: int) -> None:
-    path = home / "data/eeio/results/killed/runs.jsonl"
-    lines = path.read_text().splitlines(keepends=True)
-    path.write_text("".join(lines[:-count]))
+@pytest.mark.parametrize(
+    "words", [["run", "dummy-suite", "--directory", "{home}/target"], ["import", str(COMPOSITE)]]
+)
+def test_a_campaign_that_could_not_be_made_is_not_there(
+    home: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    """Half of one would be in the way of run, resume and import alike."""
+
+    def fails(*_: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(Store, "write", fails)
+    command = [word.format(home=home) for word in words]
+    assert main([*command, "--name", "c"]) == 1
+    assert list((home / "data/eeio/results").iterdir()) == []
 
 
 def test_a_line_cut_off_by_a_crash_is_run_again(home: Path, eeio: Eeio) -> None:
@@ -124,23 +124,23 @@ def test_a_line_cut_off_by_a_crash_is_run_again(home: Path, eeio: Eeio) -> None:
     assert report.returncode == 0
     assert "1 of 6 runs are not done" in report.stdout
     assert eeio("resume", "killed").returncode == 0
-    assert _stored(home) == list(range(6))
+    assert stored(home) == list(range(6))
 
 
 def test_a_campaign_goes_on_only_on_the_machine_it_began_on(home: Path, eeio: Eeio) -> None:
     words = ("--directory", str(home / "target"), "--meter", "none")
     assert eeio("run", "dummy-suite", "--name", "killed", *words).returncode == 0
-    _drop_last_runs(home, 2)
+    drop_last_runs(home, 2)
     path = home / "data/eeio/results/killed/machine.json"
     machine = json.loads(path.read_text())
     path.write_text(json.dumps({**machine, "kernel": "2.6.32"}))
     done = eeio("resume", "killed")
     assert done.returncode == 2, done.stderr
     assert f"kernel was 2.6.32, is {os.uname().release}" in done.stderr
-    assert len(_stored(home)) == 4
+    assert len(stored(home)) == 4
     path.write_text(json.dumps(machine))
     assert eeio("resume", "killed").returncode == 0
-    assert _stored(home) == list(range(6))
+    assert stored(home) == list(range(6))
 
 
 def test_a_tool_that_was_upgraded_makes_another_machine() -> None:
@@ -168,7 +168,7 @@ def test_a_campaign_goes_on_only_on_the_disk_it_began_on(home: Path, eeio: Eeio)
     try:
         words = ("--directory", str(target), "--meter", "none", "--name", "killed")
         assert eeio("run", "dummy-suite", *words).returncode == 0
-        _drop_last_runs(home, 2)
+        drop_last_runs(home, 2)
         subprocess.run(["umount", str(target)], check=True)
         for way in ([*mount, str(home / "second")], ["mount", "--bind", str(home / "data")]):
             subprocess.run([*way, str(target)], check=True)
@@ -176,10 +176,10 @@ def test_a_campaign_goes_on_only_on_the_disk_it_began_on(home: Path, eeio: Eeio)
             subprocess.run(["umount", str(target)], check=True)
             assert done.returncode == 2, done.stderr
             assert str(target) in done.stderr and str(home / "first") in done.stderr
-            assert len(_stored(home)) == 4
+            assert len(stored(home)) == 4
         subprocess.run([*mount, str(home / "first"), str(target)], check=True)
         assert eeio("resume", "killed").returncode == 0
-        assert _stored(home) == list(range(6))
+        assert stored(home) == list(range(6))
     finally:
         subprocess.run(["umount", "-q", str(target)], check=False)
 
@@ -204,12 +204,12 @@ def test_test_files_that_are_there_need_no_room_again(home: Path, eeio: Eeio) ->
         done = eeio("run", "dummy-suite", "--directory", str(target), "--meter", "none", "--name",
                     "killed", environment=own)  # fmt: skip
         assert done.returncode == 0, done.stderr
-        _drop_last_runs(home, 2)
+        drop_last_runs(home, 2)
         (target / "eeio-scratch").mkdir()
         (target / "eeio-scratch" / "eeio-dummy.0.0").write_bytes(bytes(20 << 20))
         done = eeio("resume", "killed", environment=own)
         assert done.returncode == 0, done.stderr
-        assert _stored(home) == list(range(6))
+        assert stored(home) == list(range(6))
     finally:
         subprocess.run(["umount", str(target)], check=True)
 
@@ -227,7 +227,7 @@ def test_a_signal_stops_the_campaign_and_says_how_to_go_on(home: Path, signum: i
     assert process.returncode == 128 + signum
     assert "eeio resume killed" in errors
     assert not list((home / "state/eeio/undo").glob("*"))
-    assert _stored(home) == list(range(len(_stored(home))))
+    assert stored(home) == list(range(len(stored(home))))
 
 
 def test_nohup_keeps_the_campaign_from_stopping_with_its_terminal(home: Path) -> None:
@@ -240,4 +240,4 @@ def test_nohup_keeps_the_campaign_from_stopping_with_its_terminal(home: Path) ->
     process.send_signal(signal.SIGHUP)
     process.communicate(timeout=60)
     assert process.returncode == 0
-    assert _stored(home) == list(range(6))
+    assert stored(home) == list(range(6))

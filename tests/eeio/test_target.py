@@ -12,6 +12,7 @@ from eeio.campaign.plan import Options, Plan
 from eeio.errors import RefusedError
 from eeio.profiles.suite import Protocol
 from eeio.target import caches, counters, device, image
+from eeio.target.device import Permission
 from eeio.target.filesystem import backing_device, block_device, check_directory, mount_of
 from eeio.target.undo import Entry, UndoJournal
 from eeio_results.errors import EeioError
@@ -39,20 +40,19 @@ def loop(tmp_path: Path) -> Iterator[Path]:
 
 @root
 def test_a_free_device_may_be_erased_only_when_named_twice(loop: Path) -> None:
-    assert device.check_erasable(loop, loop).name == loop.name
+    assert device.check_erasable(loop, Permission(loop)).name == loop.name
     with pytest.raises(RefusedError, match="name it twice"):
-        device.check_erasable(loop, Path("/dev/null"))
+        device.check_erasable(loop, Permission(Path("/dev/null")))
 
 
 @root
 def test_a_mounted_device_is_refused(loop: Path, tmp_path: Path) -> None:
     subprocess.run(["mkfs.ext4", "-q", str(loop)], check=True)
-    device.check_erasable(loop, loop)  # a signature alone: the user named it twice
     mount_point = tmp_path / "mnt"
     mount_point.mkdir()
     subprocess.run(["mount", str(loop), str(mount_point)], check=True)
     with pytest.raises(RefusedError, match="mounted at"):
-        device.check_erasable(loop, loop)
+        device.check_erasable(loop, Permission(loop))
     device.check_readable(loop)  # reading a mounted device harms nobody
 
 
@@ -63,7 +63,7 @@ def test_a_swap_device_is_refused(loop: Path) -> None:
         pytest.skip("swapon is not permitted here")
     try:
         with pytest.raises(RefusedError, match="swap"):
-            device.check_erasable(loop, loop)
+            device.check_erasable(loop, Permission(loop))
     finally:
         subprocess.run(["swapoff", str(loop)], check=True)
 
@@ -81,12 +81,11 @@ def test_a_device_held_by_a_mounted_partition_is_refused(loop: Path, tmp_path: P
         if not partition.exists():
             pytest.skip("the kernel makes no partition nodes for loop devices here")
         subprocess.run(["mkfs.ext4", "-q", str(partition)], check=True)
-        device.check_erasable(Path(again), Path(again))
         (tmp_path / "mnt").mkdir()
         subprocess.run(["mount", str(partition), str(tmp_path / "mnt")], check=True)
         try:
             with pytest.raises(RefusedError, match="mounted at"):
-                device.check_erasable(Path(again), Path(again))
+                device.check_erasable(Path(again), Permission(Path(again)))
         finally:
             subprocess.run(["umount", str(partition)], check=True)
     finally:
@@ -125,11 +124,11 @@ def test_a_file_system_is_made_measured_and_taken_away(filesystem: str, tmp_path
 def test_an_image_is_taken_away_even_when_the_mount_fails(tmp_path: Path) -> None:
     journal = UndoJournal(tmp_path / "journal.json")
     (tmp_path / "eeio-ext4").write_text("in the way")
-    with pytest.raises(FileExistsError):
+    with pytest.raises(EeioError, match="eeio-ext4 is there already"):
         image.make_on_loop("ext4", tmp_path, 16 << 20, journal)
-    failures = journal.undo_all()
-    assert len(failures) == 1 and "eeio-ext4" in failures[0]
-    assert not (tmp_path / "eeio-ext4.img").exists()
+    assert journal.undo_all() == []
+    assert [path.name for path in tmp_path.iterdir()] == ["eeio-ext4"]
+    assert (tmp_path / "eeio-ext4").read_text() == "in the way"
 
 
 @root

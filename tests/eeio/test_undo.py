@@ -1,8 +1,8 @@
 """What was changed is put back: by the program itself, or by `eeio restore` after SIGKILL."""
 
 import errno
-import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from tests.conftest import Eeio
 
-from eeio.target.undo import Entry, UndoJournal, group_alive, orphans, start_ticks
-from eeio_results.errors import EeioError
+from eeio.cli import main
+from eeio.target.undo import Entry, UndoJournal, group_alive, mark, orphans, start_ticks
 
 CHANGE_AND_WAIT = textwrap.dedent("""
     import pathlib, subprocess, sys, time
@@ -83,7 +83,8 @@ def test_a_living_process_keeps_its_journal(home: Path) -> None:
     journal = UndoJournal()
     entry = Entry("file", str(home / "mine"))
     journal.add(entry)
-    assert orphans() == []
+    with orphans() as found:
+        assert found == ([], [])
     journal.forget(entry)
     assert not journal.path.exists()
 
@@ -134,14 +135,6 @@ def test_a_full_disk_keeps_nothing_from_being_put_back(
     assert not list((home / "state").iterdir())
 
 
-def test_a_damaged_journal_is_named(home: Path) -> None:
-    path = home / "state/eeio/undo" / f"{os.getpid()}-1.json"
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps({"not": "a list"}) + "x")
-    with pytest.raises(EeioError, match=str(path)):
-        orphans()
-
-
 @pytest.mark.root
 def test_a_folder_that_could_not_be_made_on_a_read_only_file_system(tmp_path: Path) -> None:
     """A container's tracefs: the note of the folder stayed, and no `eeio restore` got rid of it."""
@@ -159,3 +152,182 @@ def test_a_folder_that_could_not_be_made_on_a_read_only_file_system(tmp_path: Pa
         assert journal.undo_all() == []
     finally:
         subprocess.run(["umount", str(tmp_path)], check=True)
+
+
+@pytest.fixture
+def undo(home: Path) -> Path:
+    folder = home / "state/eeio/undo"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def _dead_pid() -> int:
+    process = subprocess.Popen(["true"])
+    process.wait()
+    return process.pid
+
+
+def test_a_process_of_any_name_stops_nothing(home: Path) -> None:
+    """Any user may run one, and /proc/PID/stat shows its name as it is."""
+    program = home / os.fsdecode(b"\xff) Z 1")
+    shutil.copy("/bin/sleep", program)
+    process = subprocess.Popen([program, "1000"], start_new_session=True)
+    try:
+        assert start_ticks(process.pid) is not None
+        assert group_alive(process.pid)
+        assert not group_alive(_dead_pid())
+        journal = UndoJournal(home / "journal.json")
+        journal.add(Entry("process", str(process.pid), str(start_ticks(process.pid))))
+        assert journal.undo_all() == []
+        assert process.wait(10) == -signal.SIGTERM
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_whatever_goes_wrong_with_an_entry_the_others_are_put_back(home: Path) -> None:
+    setting, file = home / "setting", home / "file"
+    setting.write_text("changed")
+    file.write_text("x")
+    journal = UndoJournal(home / "journal.json")
+    journal.add(Entry("setting", str(setting), "original"))
+    journal.add(Entry("command", "/dev/x", "no JSON"))
+    journal.add(Entry("setting", str(home / "other"), "\u20ac"))
+    journal.add(Entry("file", str(file)))
+    failures = journal.undo_all()
+    assert len(failures) == 2 and "no JSON" in failures[1] and "other" in failures[0]
+    assert setting.read_text() == "original" and not file.exists()
+    assert [entry.subject for entry in journal.entries] == ["/dev/x", str(home / "other")]
+
+
+BAD = {
+    "1-x.json": "[]",
+    "notes.txt": "mine",
+    "000-1.json": "[]",
+    "{dead}-1.json": "no JSON",
+    "{dead}-2.json": '{"kind": "file", "subject": "/x"}',
+    "{dead}-3.json": '[{"kind": "format", "subject": "/dev/vda"}]',
+    "{dead}-4.json": '[{"kind": "file", "subject": "/x", "more": 1}]',
+    "{dead}-5.json": '[{"kind": "file", "subject": ["/x"]}]',
+    "{dead}-6.json": '[{"kind": "process", "subject": "1", "value": "1"}]',
+    "{dead}-7.json": '[{"kind": "process", "subject": "-5", "value": "1"}]',
+    "{dead}-8.json": "[" * 200_000,
+    "{dead}-9.json": '[{"kind": "file", "subject": "/x\\u0000y"}]',
+    "{dead}-10.json": "[1]",
+    "{dead}-11.json": '[{"kind": ["file"], "subject": "/x"}]',
+    "{dead}-12.json": '[{"kind": "process", "subject": "' + "9" * 5000 + '", "value": "1"}]',
+}
+
+
+@pytest.mark.parametrize(("name", "content"), BAD.items(), ids=BAD)
+def test_what_is_no_journal_is_set_aside(
+    home: Path, undo: Path, name: str, content: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = undo / name.format(dead=_dead_pid())
+    path.write_text(content)
+    setting = home / "setting"
+    setting.write_text("changed")
+    UndoJournal(undo / f"{_dead_pid()}-99.json").add(Entry("setting", str(setting), "original"))
+    assert main(["restore"]) == 1
+    said = capsys.readouterr().err
+    assert str(path) in said and f"{path.name}.bad" in said and said.count("\n") == 2
+    # What stands beside it is put back all the same, and the next one finds nothing.
+    assert setting.read_text() == "original"
+    assert path.with_name(f"{path.name}.bad").read_text() == content
+    assert main(["restore"]) == 0
+    assert capsys.readouterr().err.strip() == "nothing to put back"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "link", "huge"])
+def test_what_cannot_be_read_as_a_file_is_set_aside(undo: Path, kind: str) -> None:
+    path = undo / f"{_dead_pid()}-1.json"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "link":
+        path.symlink_to("/dev/zero")
+    else:
+        with path.open("wb") as file:
+            file.truncate(1 << 40)
+    with orphans() as (journals, (said,)):
+        assert journals == [] and "set aside" in said
+    assert [entry.name for entry in undo.iterdir()] == [f"{path.name}.bad"]
+
+
+def test_run_and_resume_go_on_beside_a_bad_file(home: Path, undo: Path, eeio: Eeio) -> None:
+    (undo / "notes.json").write_text("[")
+    words = ("--directory", str(home / "target"), "--meter", "none", "--name", "next")
+    done = eeio("run", "dummy-suite", *words)
+    assert done.returncode == 0, done.stderr
+    assert "notes.json.bad" in done.stderr
+    (undo / "notes.json").write_text("[")
+    done = eeio("resume", "next")
+    assert done.returncode == 0, done.stderr
+    assert "set aside" in done.stderr
+
+
+def test_half_a_write_of_a_dead_process_is_cleared(undo: Path) -> None:
+    mine = undo / f"{os.getpid()}-{start_ticks(os.getpid())}.new"
+    mine.write_text("half")
+    (undo / f"{_dead_pid()}-1.new").write_text("half")
+    with orphans() as found:
+        assert found == ([], [])
+    assert list(undo.iterdir()) == [mine]
+
+
+def test_two_restores_put_everything_back_once(home: Path, undo: Path) -> None:
+    """The second waits for the first, and then finds nothing."""
+    (home / "image").write_text("x")
+    UndoJournal(undo / f"{_dead_pid()}-1.json").add(Entry("file", str(home / "image")))
+    with orphans() as (journals, _):
+        other = subprocess.Popen(
+            [sys.executable, "-m", "eeio", "restore"], stderr=subprocess.PIPE, text=True
+        )
+        lock = str(undo.with_suffix(".lock"))
+        while other.poll() is None and not _has_open(other.pid, lock):
+            pass
+        assert [journal.undo_all() for journal in journals] == [[]]
+        assert other.poll() is None
+    _, said = other.communicate(timeout=30)
+    assert (other.returncode, said.strip()) == (0, "nothing to put back")
+
+
+def _has_open(pid: int, path: str) -> bool:
+    folder = Path(f"/proc/{pid}/fd")
+    try:
+        return any(os.path.realpath(entry) == path for entry in folder.iterdir())
+    except OSError:
+        return False
+
+
+def test_what_a_killed_process_had_started_is_ended_before_anything_is_put_back(
+    home: Path, undo: Path
+) -> None:
+    """Killed between the start and the note of it, or in the middle of a `mount`."""
+    dead = _dead_pid()
+    (name,) = mark()
+    child = subprocess.Popen(["sleep", "1000"], env={**os.environ, name: f"{dead}-1"})
+    other = subprocess.Popen(["sleep", "1000"], env={**os.environ, name: f"{dead}-12"})
+    try:
+        UndoJournal(undo / f"{dead}-1.json").add(Entry("file", str(home / "image")))
+        with orphans() as (journals, _):
+            assert child.poll() is not None or child.wait(10) == -signal.SIGTERM
+            assert [journal.undo_all() for journal in journals] == [[]]
+        assert other.poll() is None
+    finally:
+        for process in (child, other):
+            process.kill()
+            process.wait()
+
+
+def test_a_link_in_the_place_of_a_folder_is_not_followed(home: Path) -> None:
+    (home / "victim").mkdir()
+    (home / "mine").symlink_to("victim")
+    journal = UndoJournal(home / "journal.json")
+    journal.add(Entry("directory", str(home / "mine")))
+    (failure,) = journal.undo_all()
+    assert "not followed" in failure
+    journal.add(Entry("file", str(home / "mine")))
+    journal.undo(journal.entries[-1])
+    assert (home / "victim").is_dir()

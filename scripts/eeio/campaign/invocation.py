@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from eeio.target.undo import Entry, UndoJournal, end_group, start_ticks
+from eeio.target.undo import Entry, UndoJournal, end_group, mark, start_ticks
 from eeio_results.errors import EeioError
 from eeio_results.tools.capture import Capture, Stamp
 
@@ -38,7 +38,7 @@ def invoke(
         process = subprocess.Popen(
             command,
             cwd=home,
-            env=dict(environment),
+            env={**environment, **mark()},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

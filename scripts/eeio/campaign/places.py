@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from eeio.campaign.plan import SCRATCH, Plan
+from eeio.campaign.plan import MADE, SCRATCH, Plan, permission
 from eeio.target import image
+from eeio.target.device import ErasedDevice
 from eeio.target.filesystem import (
     WITHOUT_STORAGE,
     BlockDevice,
@@ -41,6 +42,23 @@ class Places:
         self._journal = journal
         self._made: dict[str, Place] = {}
         self._failed: dict[str, str] = {}
+        self._erased: ErasedDevice | None = None
+
+    def hold(self) -> None:
+        """Takes the device that may be written over, and keeps it from everybody else until
+        `close`; RefusedError when it may not be written."""
+        options = self._plan.options
+        if options.device is not None and options.erase is not None:
+            self._erased = ErasedDevice(
+                Path(options.device), permission(options, self._folder), self._folder / MADE
+            )
+            self._erased.hold()
+
+    def check_device(self) -> None:
+        """Before each run that may write to the device itself; EeioError when it may not."""
+        if self._erased is not None:
+            self._erased.hold()
+            self._erased.check()
 
     def get(self, name: str) -> Place:
         """EeioError when it cannot be made; on a loop image for the same reason whenever it is
@@ -62,9 +80,10 @@ class Places:
             # A campaign on a raw device alone has no files; its folder only holds the results.
             return describe(Path(options.directory) if options.directory else self._folder, None)
         if options.device is not None:
-            self.close()
+            assert self._erased is not None
+            self._take_away()
             mount_point, mkfs = image.make_on_device(
-                name, Path(options.device), self._folder, self._journal
+                name, self._erased, self._folder, self._journal
             )
         else:
             assert options.directory is not None
@@ -74,7 +93,14 @@ class Places:
         return describe(mount_point, mkfs)
 
     def close(self) -> list[str]:
-        """Unmounts and removes what was made; returns what could not be."""
+        """Unmounts and removes what was made, and lets the device go; returns what could not be
+        put back."""
+        failures = self._take_away()
+        if self._erased is not None:
+            self._erased.release()
+        return failures
+
+    def _take_away(self) -> list[str]:
         self._made.clear()
         return self._journal.undo_all()
 

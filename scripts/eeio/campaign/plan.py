@@ -1,7 +1,9 @@
 """What a campaign will do, decided before anything is touched."""
 
 import math
+import os
 import random
+import stat
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -17,10 +19,11 @@ from eeio.profiles.suite import Entry, Protocol, Suite, experiment_of, size_of
 from eeio.target import device as devices
 from eeio.target import write_cache
 from eeio.target.filesystem import backing_device, block_device, check_directory
-from eeio.target.image import MKFS, OVERHEAD_BYTES
+from eeio.target.image import MKFS, OVERHEAD_BYTES, in_the_way
 from eeio_results.record import Experiment
 
 SCRATCH = "eeio-scratch"  # the folder that the profiles keep their test files in
+MADE = "made-filesystems.txt"  # in the campaign's folder: UUIDs of those it made on the device
 DEFAULT_RUNTIME_S = 5.0
 # Operations that write to the device, whatever else they do.
 _WRITING = ("write", "mixed", "metadata")
@@ -51,13 +54,14 @@ class Options:
     variants: tuple[str, ...] = ()
     frequencies: tuple[str, ...] = ()
     sysfs_root: str = "/"
+    lose: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Options":
-        lists = ("meters", "filesystems", "variants", "frequencies")
+        lists = ("meters", "filesystems", "variants", "frequencies", "lose")
         return cls(**{**body, **{key: tuple(body[key]) for key in lists if key in body}})
 
     @property
@@ -401,12 +405,33 @@ def check_room(plan: Plan) -> None:
                for planned in plan.experiments):  # fmt: skip
             raise RefusedError("this suite needs a directory: give --directory DIR on the disk")
         return
+    directory = Path(options.directory)
+    check_scratch(directory)
     needed = max(0, math.ceil(plan.room_bytes("") * 1.05) - _left_bytes(plan))
     if options.device is None:
         for filesystem in plan.made_places:
+            if (there := in_the_way(filesystem, directory)) is not None:
+                raise RefusedError(
+                    f"{there} is there already; is another campaign using it? Delete it if not"
+                )
             size = plan.room_bytes(filesystem)
             needed += size + size // 8 + OVERHEAD_BYTES
-    check_directory(Path(options.directory), needed, options.allow_memory_filesystem)
+    check_directory(directory, needed, options.allow_memory_filesystem)
+
+
+def check_scratch(directory: Path) -> None:
+    """Refuses a folder of test files that is a link, no folder, or of a user who could have laid
+    links in it: it is written, and what lies in it deleted, perhaps as root."""
+    scratch = directory / SCRATCH
+    try:
+        status = scratch.lstat()
+    except OSError:
+        return  # made by the profiles, or refused there
+    if not stat.S_ISDIR(status.st_mode):
+        raise RefusedError(f"{scratch} is no folder (a link?): it is not followed. Take it away")
+    # Who owns the directory may change all of it anyway.
+    if status.st_uid not in (0, os.geteuid(), directory.stat().st_uid):
+        raise RefusedError(f"{scratch} belongs to user {status.st_uid}: take it away")
 
 
 def _check_runtime(tool: str, factors: Mapping[str, str]) -> None:
@@ -441,15 +466,29 @@ def _file_bytes(tool: str, factors: Mapping[str, str], preset: Mapping[str, str]
     return size
 
 
-def check_targets(options: Options, makes_filesystems: bool) -> None:
+def permission(options: Options, folder: Path | None = None) -> devices.Permission:
+    """What of the device the campaign, which has this folder already or not, may write over."""
+    made = devices.read_made(folder / MADE) if folder else frozenset[str]()
+    return devices.Permission(Path(options.erase or ""), options.lose, made)
+
+
+def check_targets(options: Options, makes_filesystems: bool, folder: Path | None = None) -> None:
+    """Refuses file systems and a device that cannot be used; `folder` is that of a campaign which
+    goes on."""
     if unknown := [name for name in options.filesystems if name not in MKFS]:
         raise RefusedError(f"--filesystem {unknown[0]}: eeio makes {', '.join(MKFS)}")
     if options.erase is not None and options.device is None:
         raise RefusedError("--erase DEV needs --device DEV: name the device twice to write over it")
+    if options.lose and options.erase is None:
+        raise RefusedError(
+            f"--lose {options.lose[0]} needs --erase DEV: it names what that device carries"
+        )
     if options.device is None:
         return
     if options.erase is not None:
-        devices.check_erasable(Path(options.device), Path(options.erase))
+        devices.check_erasable(Path(options.device), permission(options, folder))
+        if folder is None:  # later on it may be gone already
+            devices.check_named(Path(options.device), options.lose)
     elif makes_filesystems:
         raise RefusedError(
             f"making file systems writes over {options.device}: name it again with --erase, "

@@ -74,6 +74,7 @@ def execute(plan: Plan, store: Store) -> Outcome:
     with signals_raise(f"every finished run is stored, `eeio resume {store.folder.name}` goes on"):
         places = Places(plan, store.folder, journal)
         try:
+            places.hold()
             _Campaign(plan, store, journal, places).run(left)
         except OSError as error:
             if error.errno == errno.ENOSPC:
@@ -283,6 +284,10 @@ class _Campaign:
         experiment = planned.experiment
         place = self._places.get(experiment.place)
         on_raw_device = experiment.experiment.target == "device"
+        if on_raw_device:
+            self._places.check_device()
+        elif experiment.place == "":
+            plans.check_scratch(place.directory)
         device = self._raw_device if on_raw_device else place.device
         # What is noted here stays to the campaign's end, not to that of the run.
         reached = self._set_frequency(experiment)
@@ -293,6 +298,8 @@ class _Campaign:
                     raise EeioError(f"write cache cannot be switched: {place.device_reason}")
                 write_cache.switch(device, experiment.experiment.cache.disk, self._journal)
             prepared = self._prepare(planned, place, raw)
+            if on_raw_device:
+                self._places.check_device()  # again: the pause may have been long
             profile = self._plan.profiles[experiment.profile]
             on_nodes = nodes.settings(profile, raw / "nodes", self._plan.options.meters, power)
             before = counters.read_counters(device) if device else None
@@ -453,6 +460,11 @@ class _Campaign:
         """post.sh of each profile, on the user's own directory; the others go with their mount. For
         a device alone too: what a profile remembers of it holds no longer."""
         place = self._places.get("")
+        try:
+            plans.check_scratch(place.directory)
+        except RefusedError as error:
+            print(f"eeio: the test files stay: {error}", file=sys.stderr)
+            return
         for profile in self._plan.profiles.values():
             script = profile.folder / "post.sh"
             if not script.is_file() or not profile.install_dir.is_dir():
@@ -474,7 +486,7 @@ class _Campaign:
             )
             shutil.rmtree(target)
         with suppress(OSError):
-            (place.directory / "eeio-scratch").rmdir()
+            (place.directory / plans.SCRATCH).rmdir()
 
 
 def _contradictions(planned: PlannedExperiment, run: Run, result: ToolResult) -> dict[str, str]:

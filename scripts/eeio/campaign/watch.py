@@ -1,6 +1,7 @@
 """What a study adds to a run: the journal traced around it, and fsync calls held for `delayjc`."""
 
 import os
+import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -54,8 +55,10 @@ class JournalWatch:
         if self._study is None or self._planned.variant is None:
             return self
         if VARIANTS[self._planned.variant].delays:
-            # In memory: its pages would be written to the disk that is measured.
-            self._state = Path(f"/dev/shm/eeio-delayjc-{os.getpid()}")
+            # In memory: its pages would be written to the disk that is measured. In a folder that
+            # is ours alone: everybody may write to /dev/shm, and lay links there.
+            folder = Path(f"/dev/shm/eeio-delayjc-{os.getpid()}-{secrets.token_hex(8)}")
+            self._state = folder / "state"
             # First, for it may fail: nothing is held then.
             self.settings = delayjc.settings(
                 self._state,
@@ -63,7 +66,8 @@ class JournalWatch:
                 max_resets=self._study.max_resets,
                 flush_first=self._study.flush_first,
             )
-            self._state.unlink(missing_ok=True)
+            self._stack.enter_context(self._journal.held(Entry("directory", str(folder))))
+            folder.mkdir(mode=0o700)
             self._stack.enter_context(self._journal.held(Entry("file", str(self._state))))
         try:
             self._trace = self._stack.enter_context(

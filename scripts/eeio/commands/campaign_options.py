@@ -22,6 +22,14 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--erase", metavar="DEV", help="the same device again: it may be WRITTEN OVER"
     )
     parser.add_argument(
+        "--lose",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="what that device carries and may be lost, repeatable: ext4:LABEL, xfs:UUID, gpt, ... "
+        "(`eeio plan` says what to name)",
+    )
+    parser.add_argument(
         "--filesystem",
         metavar="LIST",
         default="",
@@ -95,6 +103,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
         variants=_words(arguments.variant),
         frequencies=_words(arguments.frequency),
         sysfs_root=arguments.sysfs_root,
+        lose=tuple(arguments.lose),
     )
 
 

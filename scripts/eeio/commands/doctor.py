@@ -5,6 +5,7 @@ import importlib.util
 import json
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -150,7 +151,9 @@ def _devices() -> list[Finding]:
         if size == 0 or device is None or folder.name.startswith(("zram", "ram")):
             continue
         model = folder / "device/model"
-        words = model.read_text().strip() if model.exists() else "no model name"
+        words = "no model name"
+        with suppress(OSError):
+            words = model.read_bytes().decode(errors="backslashreplace").strip()
         cache = write_cache.found(device) or "unknown"
         readable = os.access(device.node, os.R_OK)
         found.append(

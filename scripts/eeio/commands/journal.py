@@ -4,6 +4,7 @@ import argparse
 import json
 import math
 import os
+import secrets
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -135,8 +136,10 @@ def _run(words: Sequence[str], arguments: argparse.Namespace) -> _Traced:
     if (folder / _TRACE).exists():
         raise RefusedError(f"{folder}: holds a trace already; name another with -o")
     environment = dict(os.environ)
-    # In memory: its pages would be written to the disk that is measured.
-    state = Path(f"/dev/shm/eeio-delayjc-{os.getpid()}")
+    # In memory: its pages would be written to the disk that is measured. In a folder that is ours
+    # alone: everybody may write to /dev/shm, and lay links there.
+    shared = Path(f"/dev/shm/eeio-delayjc-{os.getpid()}-{secrets.token_hex(8)}")
+    state = shared / "state"
     if arguments.delayjc:
         # Absolute: of `./su` Path leaves `su`, which is another program in PATH.
         reason = delayjc.cannot_preload(Path(program).absolute())
@@ -154,7 +157,10 @@ def _run(words: Sequence[str], arguments: argparse.Namespace) -> _Traced:
     before = read_transactions(target)
     with signals_raise("the trace was taken away"), ExitStack() as stack:
         stack.callback(undo.undo_all)
-        undo.add(Entry("file", str(state)))
+        if arguments.delayjc:
+            undo.add(Entry("directory", str(shared)))
+            shared.mkdir(mode=0o700)
+            undo.add(Entry("file", str(state)))
         calls = not arguments.commits_only
         with JournalTrace(target, folder / _TRACE, undo, calls=calls) as trace:
             # Children of this very thread are traced, and nothing that they started before.

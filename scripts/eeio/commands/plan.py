@@ -1,6 +1,7 @@
 """`eeio plan`: everything a campaign would do and touch; nothing is run or written."""
 
 import argparse
+from pathlib import Path
 
 from eeio import hostnames
 from eeio.campaign import plan as plans
@@ -9,6 +10,8 @@ from eeio.commands import campaign_options
 from eeio.errors import EXIT_DONE
 from eeio.profiles import profile as profiles
 from eeio.profiles import suite as suites
+from eeio.target import device as devices
+from eeio.target import signatures
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -91,8 +94,7 @@ def _touched(plan: plans.Plan) -> list[str]:
                 for filesystem in plan.made_places
             ]
     if options.device is not None:
-        how = "WRITTEN OVER: all that is on it is lost" if options.erase else "read only"
-        lines.append(f"{options.device}: {how}")
+        lines += _device_lines(Path(options.device), options.erase is not None)
     if options.disk_cache != "leave":
         lines.append("the drive's write cache: switched during writes, then put back")
     if plan.protocol.study:
@@ -109,3 +111,12 @@ def _touched(plan: plans.Plan) -> list[str]:
         if not profiles.is_installed(profile)
     ]
     return lines
+
+
+def _device_lines(node: Path, erased: bool) -> list[str]:
+    if not erased:
+        return [f"{node}: read only"]
+    found = signatures.listed(devices.carried(node), node)
+    lost = f", {found} with it" if found else "; no file system or table was found on it"
+    lines = [f"{node}: WRITTEN OVER: all that is on it is lost{lost}"]
+    return lines + [f"{node}: also held open by {words}" for words in devices.readers(node)]

@@ -64,7 +64,8 @@ def run_suite(arguments: argparse.Namespace) -> int:
         )
     body = plans.to_body(plan, name, now.isoformat(timespec="seconds"))
     with target_locks(plan):
-        store.create({"eeio_version": __version__, **body})
+        with store.made_whole() as new:
+            new.create({"eeio_version": __version__, **body})
         print(f"campaign {name}: {len(plan.runs)} runs, results in {store.folder}", file=sys.stderr)
         outcome = execute(plan, store)
     return _finish(store, outcome)
@@ -78,7 +79,7 @@ def resume_campaign(arguments: argparse.Namespace) -> int:
     body = read_body(store.folder)
     plan = plans.from_body(body)
     restore_orphans()
-    plans.check_targets(plan.options, bool(plan.made_places))
+    plans.check_targets(plan.options, bool(plan.made_places), store.folder)
     plans.check_room(plan)
     plans.check_disks(plan.options, body)
     with target_locks(plan):

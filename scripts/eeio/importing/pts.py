@@ -59,9 +59,10 @@ def import_file(path: Path, name: str | None, preset: str | None) -> list[tuple[
             )
     stored = []
     for campaign, system, tests in made:
-        store = Store(paths.results_root() / campaign)
-        runs = _store(store, campaign, file, system, tests, preset)
-        stored.append((campaign, store.folder, runs))
+        folder = paths.results_root() / campaign
+        with Store(folder).made_whole() as store:
+            runs = _store(store, campaign, file, system, tests, preset)
+        stored.append((campaign, folder, runs))
     return stored
 
 

@@ -1,6 +1,8 @@
 """The file system under a directory, and the block device under that."""
 
 import os
+import re
+import stat
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,12 +26,14 @@ _IDENTIFYING = (
 
 @dataclass(frozen=True)
 class Mount:
-    """One line of /proc/self/mountinfo."""
+    """One line of /proc/PID/mountinfo; `number` is its device's, such as `8:1` (btrfs and those
+    without a device have one of their own)."""
 
     mount_point: Path
     filesystem: str
     source: str
     options: str
+    number: str
 
 
 @dataclass(frozen=True)
@@ -56,35 +60,64 @@ class BlockDevice:
         return folder.parent if (folder / "partition").exists() else folder
 
     @property
+    def partitions(self) -> "list[BlockDevice]":
+        """Those that the kernel knows; a partition has none."""
+        found = []
+        for entry in sorted(self.sysfs.resolve().glob("*/partition")):
+            major, _, minor = (entry.parent / "dev").read_text(encoding="ascii").partition(":")
+            found.append(BlockDevice(entry.parent.name, int(major), int(minor)))
+        return found
+
+    @property
+    def size_bytes(self) -> int:
+        # In units of 512 bytes, whatever the device's sectors are.
+        return int((self.sysfs / "size").read_text(encoding="ascii")) * 512
+
+    @property
     def identity(self) -> str:
         """What a reboot leaves as it is: the name may be another's then."""
         words = []
         for name in _IDENTIFYING:
             with suppress(OSError):
-                words.append((self.disk_sysfs / name).read_text(encoding="utf-8").strip())
+                # A drive's serial number and an image's name may hold any bytes.
+                text = (self.disk_sysfs / name).read_bytes().decode(errors="backslashreplace")
+                words.append(text.strip())
         with suppress(OSError):
             number = (self.sysfs / "partition").read_text(encoding="ascii").strip()
             words.append(f"partition {number}")
-        sectors = (self.sysfs / "size").read_text(encoding="ascii").strip()
-        return ", ".join(dict.fromkeys([*filter(None, words), f"{int(sectors) * 512} bytes"]))
+        return ", ".join(dict.fromkeys([*filter(None, words), f"{self.size_bytes} bytes"]))
 
 
 def mounts() -> list[Mount]:
     """Every mount of this mount namespace, oldest first."""
+    return parse_mountinfo(Path("/proc/self/mountinfo").read_bytes())
+
+
+def parse_mountinfo(text: bytes) -> list[Mount]:
+    """The lines of a mountinfo file (proc_pid_mountinfo(5)), which may hold any bytes; a line that
+    is cut off is passed over."""
     found = []
-    for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
-        left, _, right = line.partition(" - ")
-        fields, (filesystem, source, *super_options) = left.split(), right.split()
-        both = ",".join([fields[5], *super_options[-1:]])
-        options = ",".join(dict.fromkeys(both.split(",")))
-        found.append(Mount(Path(_unescape(fields[4])), filesystem, _unescape(source), options))
+    for line in text.split(b"\n"):
+        left, _, right = line.partition(b" - ")
+        fields, of_filesystem = left.split(b" "), right.split(b" ")
+        if len(fields) < 6 or len(of_filesystem) < 2:
+            continue
+        both = b",".join([fields[5], *of_filesystem[2:3]]).decode(errors="backslashreplace")
+        found.append(
+            Mount(
+                Path(unescape(fields[4])),
+                of_filesystem[0].decode(errors="backslashreplace"),
+                unescape(of_filesystem[1]),
+                ",".join(dict.fromkeys(both.split(","))),
+                fields[2].decode(errors="backslashreplace"),
+            )
+        )
     return found
 
 
-def _unescape(text: str) -> str:
-    for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
-        text = text.replace(code, character)
-    return text
+def unescape(text: bytes) -> str:
+    """A name as the kernel writes it into mountinfo and swaps: blanks and others are octal."""
+    return os.fsdecode(re.sub(rb"\\([0-3][0-7]{2})", lambda found: bytes([int(found[1], 8)]), text))
 
 
 def mount_of(directory: Path) -> Mount:
@@ -108,7 +141,10 @@ def block_device(node: Path) -> BlockDevice | None:
     """The block device behind a node such as /dev/sda, or None when it is not one."""
     try:
         status = node.stat()
-    except OSError:
+    except (OSError, ValueError):
+        return None
+    # A character device may have a block device's number: /dev/null that of /dev/ram3.
+    if not stat.S_ISBLK(status.st_mode):
         return None
     return _from_number(os.major(status.st_rdev), os.minor(status.st_rdev))
 

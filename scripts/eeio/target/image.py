@@ -1,7 +1,9 @@
 """File systems made for a campaign, on a loop image or on a device the user gave up."""
 
+import os
 from pathlib import Path
 
+from eeio.target.device import ErasedDevice
 from eeio.target.undo import Entry, UndoJournal, run_command
 from eeio_results.errors import EeioError
 
@@ -16,10 +18,19 @@ MKFS = {
     "xfs": ["mkfs.xfs", "-q", "-f", "-K"],
     "btrfs": ["mkfs.btrfs", "-q", "-f", "-K"],
 }
+# The option that takes a UUID, by the type.
+_UUID_OPTION = {"ext4": ["-U"], "xfs": ["-m"], "btrfs": ["-U"]}
 # What a file system needs for itself beside the test files; xfs refuses less than 300 MiB.
 OVERHEAD_BYTES = 320 << 20
 # Between asking for a free loop device and taking it.
 _TRIES = 5
+
+
+def in_the_way(filesystem: str, directory: Path) -> Path | None:
+    """What is there already under a name that the image or its mount point will have, if anything,
+    a link to nothing included."""
+    names = (directory / f"eeio-{filesystem}.img", directory / f"eeio-{filesystem}")
+    return next((path for path in names if os.path.lexists(path)), None)
 
 
 def make_on_loop(
@@ -31,13 +42,32 @@ def make_on_loop(
     again through the journal.
     """
     image = directory / f"eeio-{filesystem}.img"
-    if image.exists():
-        raise EeioError(f"{image} is there already; is another campaign using it? Delete it if not")
-    journal.add(Entry("file", str(image)))
+    _make_new(Entry("file", str(image)), journal)
     total = size_bytes + size_bytes // 8 + OVERHEAD_BYTES
     # Allocated, not sparse: the image must not run out of room in the middle of a run.
     run_command(["fallocate", "--length", str(total), str(image)])
-    return make_on_device(filesystem, _attach(image, journal), directory, journal)
+    loop = _attach(image, journal)
+    command = [*MKFS[filesystem], str(loop)]
+    run_command(command)
+    return _mount(filesystem, loop, directory, journal), " ".join(command)
+
+
+def _make_new(entry: Entry, journal: UndoJournal) -> None:
+    """A file or folder of ours, noted before it is made; never one that is there already, and
+    never through a link."""
+    path = Path(entry.subject)
+    journal.add(entry)
+    try:
+        if entry.kind == "directory":
+            path.mkdir()
+        else:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            os.close(os.open(path, flags, 0o600))
+    except FileExistsError as error:
+        journal.forget(entry)  # not ours to delete
+        raise EeioError(
+            f"{path} is there already; is another campaign using it? Delete it if not"
+        ) from error
 
 
 def _attach(image: Path, journal: UndoJournal) -> Path:
@@ -60,14 +90,25 @@ def _attach(image: Path, journal: UndoJournal) -> Path:
 
 
 def make_on_device(
-    filesystem: str, node: Path, directory: Path, journal: UndoJournal
+    filesystem: str, device: ErasedDevice, directory: Path, journal: UndoJournal
 ) -> tuple[Path, str]:
-    """A new file system on `node`, mounted under `directory`; what was on the device is lost."""
-    command = [*MKFS[filesystem], str(node)]
-    run_command(command)
+    """A new file system on `device`, mounted under `directory`; what was on the device is lost.
+
+    EeioError when the device may not, or no longer, be written.
+    """
+    kind, *_ = filesystem.partition("+")
+    made = device.new_uuid()
+    own = [*_UUID_OPTION[kind], f"uuid={made}" if kind == "xfs" else made]
+    command = [*MKFS[filesystem], *own, str(device.node)]
+    with device.released():
+        run_command(command)
+    device.release()  # the mount holds it from now on
+    return _mount(filesystem, device.node, directory, journal), " ".join(command)
+
+
+def _mount(filesystem: str, node: Path, directory: Path, journal: UndoJournal) -> Path:
     mount_point = directory / f"eeio-{filesystem}"
-    journal.add(Entry("directory", str(mount_point)))
-    mount_point.mkdir()
+    _make_new(Entry("directory", str(mount_point)), journal)
     journal.add(Entry("mount", str(mount_point)))
     run_command(["mount", "-t", filesystem.partition("+")[0], str(node), str(mount_point)])
-    return mount_point, " ".join(command)
+    return mount_point

@@ -2,26 +2,35 @@
 
 An entry is on disk before the change is made, so that whatever ends the program - SIGKILL
 included - `eeio restore` can put things back. One journal file belongs to one process; a journal
-whose process is gone is an orphan.
+whose process is gone is an orphan. One process at a time deals with orphans. What stands in the
+folder and is no journal is set aside, with its name ending in `.bad`.
 """
 
 import contextlib
+import fcntl
 import json
 import os
+import re
 import signal
+import stat
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from eeio.paths import state_root
 from eeio_results.errors import EeioError
 
 _COMMAND_TIMEOUT_S = 60
 _KILL_GRACE_S = 5.0
+# A journal is some kilobytes; settings of 4096 processors are a megabyte.
+_LARGEST_BYTES = 16 << 20
+_NAME = re.compile(r"([1-9][0-9]{0,9})-([0-9]{1,20})\.(json|new)")
+_MARK = "EEIO_STARTED_BY"
+# As long as another restore may take: tools are ended, file systems unmounted.
+_OTHER_RESTORE_S = 300
 
 
 @dataclass(frozen=True)
@@ -56,7 +65,7 @@ class UndoJournal:
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path or state_root() / "undo" / f"{os.getpid()}-{start_ticks(os.getpid())}.json"
-        self._entries: list[Entry] = _read(self.path) if self.path.exists() else []
+        self._entries: list[Entry] = _read(self.path) if os.path.lexists(self.path) else []
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -122,8 +131,9 @@ class UndoJournal:
                 try:
                     _PUT_BACK[entry.kind](entry)
                     done.append(entry)
-                except (OSError, EeioError, subprocess.SubprocessError) as error:
-                    failures.append(f"{entry.words}: {error}")
+                except Exception as error:
+                    # Whatever it is, it keeps nothing else from being put back.
+                    failures.append(f"{entry.words}: {error or type(error).__name__}")
                     stuck.add(entry.subject)
         finally:
             if done:
@@ -155,53 +165,178 @@ class UndoJournal:
         return self.path.with_suffix(".new")
 
 
-def orphans() -> list[UndoJournal]:
-    """Journals whose process is gone."""
-    found = []
-    for path in sorted((state_root() / "undo").glob("*.json")):
-        pid, _, ticks = path.stem.partition("-")
-        if start_ticks(int(pid)) != int(ticks):
+@contextlib.contextmanager
+def orphans() -> Iterator[tuple[list[UndoJournal], list[str]]]:
+    """Journals whose process is gone, and what was set aside since it is no journal, a sentence
+    each. They are this process's alone until the block ends; EeioError when another process has
+    not put them back within some minutes."""
+    folder = state_root() / "undo"
+    if not folder.is_dir():
+        yield [], []
+        return
+    # Beside the folder, and it stays: network file systems lock no folders.
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(folder.with_suffix(".lock"), flags, 0o600)
+    try:
+        _lock(descriptor, folder)
+        yield _orphans_in(folder)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, folder: Path) -> None:
+    deadline_s = time.monotonic() + _OTHER_RESTORE_S
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() > deadline_s:
+                raise EeioError(
+                    f"{folder}: another restore is at work; wait for its end"
+                ) from error
+            time.sleep(0.05)
+        else:
+            return
+
+
+def _orphans_in(folder: Path) -> tuple[list[UndoJournal], list[str]]:
+    found, aside = [], []
+    for path in sorted(folder.iterdir()):
+        if path.suffix == ".bad":
+            continue
+        name = _NAME.fullmatch(path.name)
+        if name is not None:
+            pid, ticks = int(name[1]), int(name[2])
+            if start_ticks(pid) == ticks:
+                continue
+            if name[3] == "new":
+                # Half of a write; what it was to replace still stands beside it.
+                with contextlib.suppress(OSError):
+                    path.unlink()
+                continue
+        try:
+            if name is None:
+                raise EeioError(f"{path}: is no journal of eeio")
+            _end_children_of(path.stem)
             found.append(UndoJournal(path))
+        except FileNotFoundError:
+            continue  # its process was just about to end by itself
+        except EeioError as error:
+            aside.append(_set_aside(path, error))
+    return found, aside
+
+
+def mark() -> dict[str, str]:
+    """For the environment of what this process starts, so that it can be found when this process
+    was killed before it could note it, or in the middle of a `mount`."""
+    return {_MARK: f"{os.getpid()}-{start_ticks(os.getpid())}"}
+
+
+def _end_children_of(name: str) -> None:
+    """Ends what the dead process of that journal had started, so that no mount is made after the
+    unmounting."""
+    wanted = f"{_MARK}={name}".encode()
+    deadline_s = time.monotonic() + 2 * _KILL_GRACE_S
+    for signum in (signal.SIGTERM, signal.SIGKILL):
+        sent: set[int] = set()
+        grace_s = time.monotonic() + _KILL_GRACE_S
+        while found := _marked(wanted):
+            for pid in found - sent:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signum)
+            sent |= found
+            if time.monotonic() > (grace_s if signum == signal.SIGTERM else deadline_s):
+                break
+            time.sleep(0.02)
+
+
+def _marked(wanted: bytes) -> set[int]:
+    """Living processes with that in their environment."""
+    found = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if wanted in (folder / "environ").read_bytes().split(b"\0"):
+                found.add(int(folder.name))
     return found
+
+
+def _set_aside(path: Path, error: EeioError) -> str:
+    bad = path.with_name(f"{path.name}.bad")
+    try:
+        path.rename(bad)
+    except OSError as refused:
+        return f"{error}; it could not be set aside ({refused.strerror}): delete it"
+    return f"{error}; set aside as {bad.name}: look what it names, put it back, delete it"
 
 
 def start_ticks(pid: int) -> int | None:
     """When a process began, in clock ticks after boot: with the PID it names a process for good.
 
     None when there is no such process, or it is a zombie."""
+    fields = _stat_fields(Path(f"/proc/{pid}"))
+    return None if fields is None or fields[0] == b"Z" else int(fields[19])
+
+
+def _stat_fields(process: Path) -> list[bytes] | None:
+    """State, parent, group and what follows of /proc/PID/stat; None when the process is gone. Its
+    name, which may be any bytes, stands before them in brackets."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+        text = (process / "stat").read_bytes()
     except OSError:
         return None
-    fields = text.rpartition(")")[2].split()
-    return None if fields[0] == "Z" else int(fields[19])
+    return text.rpartition(b")")[2].split() or None
 
 
 def _read(path: Path) -> list[Entry]:
+    """The entries of a journal; EeioError where it is none."""
     try:
-        body: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
-        return [Entry(**item) for item in body]
-    except (OSError, ValueError, TypeError) as error:
-        raise EeioError(
-            f"{path}: cannot be read ({error}); look what it names, put it back, delete the file"
-        ) from error
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_BYTES:
+                raise ValueError("no plain file, or too large")
+            body = json.loads(file.read(_LARGEST_BYTES))
+        entries = [Entry(**item) for item in body]
+        for entry in entries:
+            _check(entry)
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        words = str(error) or type(error).__name__
+        raise EeioError(f"{path}: cannot be read as a journal ({words[:200]})") from error
+    return entries
 
 
-def run_command(command: list[str]) -> str:
+def _check(entry: Entry) -> None:
+    """ValueError for what no journal of ours holds: acting on it might harm."""
+    if not isinstance(entry.subject, str) or not isinstance(entry.value, str):
+        raise ValueError("an entry that is no text")
+    if entry.kind not in _PUT_BACK:
+        raise ValueError(f"an entry of the unknown kind {entry.kind!r:.40}")
+    if not entry.subject or "\0" in entry.subject:
+        raise ValueError(f"{entry.kind} of no name")
+    # To the kernel 0 and 1 are not a group but many.
+    if entry.kind == "process" and (int(entry.subject) < 2 or int(entry.value) < 0):
+        raise ValueError(f"no process: {entry.subject:.40}")
+
+
+def run_command(command: list[str], timeout_s: float = _COMMAND_TIMEOUT_S) -> str:
     """Output of a small system command; EeioError with its own words when it fails."""
     try:
         done = subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
             capture_output=True,
+            env={**os.environ, **mark()},
             text=True,
-            timeout=_COMMAND_TIMEOUT_S,
+            errors="backslashreplace",
+            timeout=timeout_s,
             check=False,
         )
     except FileNotFoundError as error:
         raise EeioError(f"{command[0]}: not installed; `scripts/setup` installs it") from error
     except subprocess.TimeoutExpired as error:
-        raise EeioError(f"{' '.join(command)}: no end after {_COMMAND_TIMEOUT_S} s") from error
+        raise EeioError(f"{' '.join(command)}: no end after {timeout_s:g} s") from error
     if done.returncode != 0:
         words = (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
         raise EeioError(f"{' '.join(command)}: {words}")
@@ -237,8 +372,10 @@ def _delete(entry: Entry) -> None:
 
 def _remove_directory(entry: Entry) -> None:
     folder = Path(entry.subject)
-    if not folder.exists():
+    if not os.path.lexists(folder):
         return  # asked first: a read-only file system says EROFS of a folder that was never made
+    if folder.is_symlink():
+        raise EeioError("a link has its place; it is not followed: look what made it")
     with contextlib.suppress(FileNotFoundError):
         folder.rmdir()
 
@@ -267,12 +404,8 @@ def end_group(group: int) -> None:
 def group_alive(group: int) -> bool:
     """Whether a process of the group still runs; zombies that wait for their parent do not."""
     for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            text = (folder / "stat").read_text(encoding="utf-8")
-        except OSError:
-            continue
-        fields = text.rpartition(")")[2].split()
-        if int(fields[2]) == group and fields[0] != "Z":
+        fields = _stat_fields(folder)
+        if fields is not None and int(fields[2]) == group and fields[0] != b"Z":
             return True
     return False
 

@@ -1,0 +1,33 @@
+"""The dummy profile and suites of it, as a test needs them."""
+
+import os
+import shutil
+from pathlib import Path
+
+
+def suite(home: Path, *arguments: str) -> str:
+    """A suite of dummy experiments with these arguments; its folder."""
+    source = Path(os.environ["EEIO_SUITES"]) / "dummy-suite"
+    folder = home / "suites" / "made"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "protocol.yaml").write_text((source / "protocol.yaml").read_text())
+    head = (source / "suite-definition.xml").read_text().partition("  <Execute>")[0]
+    entries = "".join(
+        f"<Execute><Test>local/eeio-dummy-1.0.0</Test><Arguments>{words}</Arguments>"
+        f"<Description>{words}</Description></Execute>"
+        for words in arguments
+    )
+    (folder / "suite-definition.xml").write_text(f"{head}{entries}</PhoronixTestSuite>")
+    return str(folder)
+
+
+def profile(home: Path, script: str, before: str = "") -> Path:
+    """The dummy profile, in the folder returned, which first does `script` in every run, and
+    `before` (its pre.sh) before it."""
+    folder = home / "profiles" / "eeio-dummy-1.0.0"
+    shutil.copytree(Path(os.environ["EEIO_TEST_PROFILES"]) / folder.name, folder)
+    program = folder / "eeio-dummy.sh"
+    program.write_text(program.read_text().replace("set -eu\n", f"set -eu\n{script}\n"))
+    if before:
+        (folder / "pre.sh").write_text(before)
+    return folder.parent

@@ -1,0 +1,85 @@
+"""Nothing is written or deleted through a link that lies in the directory to be measured."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from tests import dummy
+from tests.conftest import Eeio
+
+WORDS = ("dummy-suite", "--meter", "none")
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("name", ["eeio-ext4.img", "eeio-ext4"])
+@pytest.mark.parametrize("kind", ["link to nothing", "link", "file"])
+def test_an_image_is_not_made_over_what_is_there(
+    home: Path, eeio: Eeio, name: str, kind: str
+) -> None:
+    victim = home / "victim"
+    if kind != "link to nothing":
+        victim.write_text("precious")
+    path = home / "target" / name
+    if kind == "file":
+        path.write_text("precious")
+    else:
+        path.symlink_to(victim)
+    words = (*WORDS, "--directory", str(home / "target"), "--filesystem", "ext4")
+    for command in ("plan", "run"):
+        done = eeio(command, *words)
+        assert done.returncode == 2, done.stderr
+        assert done.stderr.startswith(f"eeio: {path} is there already")
+        assert done.stderr.count("\n") == 1
+    assert victim.exists() == (kind != "link to nothing")
+    assert not victim.exists() or victim.read_text() == "precious"
+    assert os.path.lexists(path)
+
+
+@pytest.mark.parametrize("kind", ["link", "link to nothing", "file", "another user's"])
+def test_a_scratch_folder_that_is_none_is_refused(home: Path, eeio: Eeio, kind: str) -> None:
+    scratch, victim = home / "target/eeio-scratch", home / "victim"
+    if kind == "another user's":
+        if os.geteuid() != 0:
+            pytest.skip("needs root: a folder of another user")
+        scratch.mkdir()
+        os.chown(scratch, 12345, 12345)
+    elif kind == "file":
+        scratch.write_text("precious")
+    else:
+        scratch.symlink_to(victim)
+        if kind == "link":
+            victim.mkdir()
+    for command in ("plan", "run"):
+        done = eeio(command, *WORDS, "--directory", str(home / "target"))
+        assert done.returncode == 2, done.stderr
+        assert str(scratch) in done.stderr and done.stderr.count("\n") == 1
+    assert victim.exists() == (kind == "link")
+
+
+@pytest.mark.root
+def test_a_scratch_folder_of_the_directory_s_owner_is_his(home: Path, eeio: Eeio) -> None:
+    (home / "target/eeio-scratch").mkdir()
+    for path in (home / "target", home / "target/eeio-scratch"):
+        os.chown(path, 12345, 12345)
+    done = eeio("run", *WORDS, "--directory", str(home / "target"))
+    assert done.returncode == 0, done.stderr
+
+
+def test_test_files_are_not_deleted_through_a_link(home: Path, eeio: Eeio) -> None:
+    """Laid while the campaign runs."""
+    (home / "victim").mkdir()
+    (home / "victim/file").write_text("precious")
+    scratch = home / "target/eeio-scratch"
+    profiles = dummy.profile(home, f"[ -e {scratch} ] || ln -s {home}/victim {scratch}")
+    (profiles / "eeio-dummy-1.0.0/post.sh").write_text(
+        '#!/bin/sh\nrm -f "$EEIO_DIRECTORY/eeio-scratch/file"\n'
+    )
+    done = eeio("run", *WORDS, "--directory", str(home / "target"), "--name", "c",
+                environment={"EEIO_TEST_PROFILES": str(profiles)})  # fmt: skip
+    assert done.returncode == 3, done.stderr
+    assert "the test files stay" in done.stderr
+    assert (home / "victim/file").read_text() == "precious"
+    lines = (home / "data/eeio/results/c/runs.jsonl").read_text().splitlines()
+    reasons = [json.loads(line)["validity"] for line in lines]
+    assert reasons[0] == [] and all("is not followed" in words for (words,) in reasons[1:])

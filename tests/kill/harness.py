@@ -1,0 +1,398 @@
+"""Kills a campaign at random moments and looks at what is left of it."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.cpufreq import bytes_of, pstate_tree
+
+DATA = Path(__file__).parents[1] / "data"
+COMPOSITE = DATA / "pts/10.8.6/native.xml"
+CAMPAIGN = "killed"
+# Kernels let go of a loop device, and end a process that was killed, a little later.
+_PATIENCE_S = 20.0
+_COMMAND_S = 120.0
+
+
+def environment_of(home: Path) -> dict[str, str]:
+    """A user with a home of the harness's own, and the dummy profile on the search path."""
+    return {
+        **os.environ,
+        "XDG_DATA_HOME": str(home / "data"),
+        "XDG_STATE_HOME": str(home / "state"),
+        "EEIO_LOCKS": str(home / "locks"),
+        "EEIO_TEST_PROFILES": str(home / "profiles"),
+        "EEIO_SUITES": str(DATA / "suites"),
+    }
+
+
+def start(*words: str, environment: Mapping[str, str] | None = None) -> "subprocess.Popen[bytes]":
+    """An eeio that nobody listens to."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "eeio", *words],
+        env=None if environment is None else dict(environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def stored(home: Path, campaign: str = CAMPAIGN) -> list[int]:
+    """Order indices of the runs that are stored whole, in the order of the file."""
+    path = home / "data/eeio/results" / campaign / "runs.jsonl"
+    lines = path.read_bytes().split(b"\n") if path.exists() else [b""]
+    return [json.loads(line)["order_index"] for line in lines[:-1]]
+
+
+def drop_last_runs(home: Path, count: int) -> None:
+    path = home / "data/eeio/results" / CAMPAIGN / "runs.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:-count]))
+
+
+@dataclass
+class Outcome:
+    """What one target came to: kills, runs stored by whole campaigns, and everything wrong."""
+
+    target: str
+    kills: int = 0
+    runs: int = 0
+    campaigns: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+    @property
+    def line(self) -> str:
+        left = "nothing lost, doubled or left" if not self.wrong else f"{len(self.wrong)} WRONG"
+        return (
+            f"{self.target}: {self.kills} kills, {self.campaigns} campaigns with {self.runs} runs, "
+            f"{left}"
+        )
+
+
+class UnavailableError(Exception):
+    """The machine does not allow what a target needs."""
+
+
+class Target:
+    """Something that is killed over and over: here a campaign over a directory."""
+
+    name = "directory"
+    repetitions = 2
+    experiments = 3
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.environment = environment_of(home)
+        for folder in ("target", "locks"):
+            (home / folder).mkdir(parents=True, exist_ok=True)
+        shutil.copytree(DATA / "profiles", home / "profiles", dirs_exist_ok=True)
+        presets = home / "profiles/eeio-dummy-1.0.0/presets.conf"
+        presets.write_text(presets.read_text().replace("sleep_s=0.1", "sleep_s=0.02"))
+
+    @property
+    def options(self) -> Sequence[str]:
+        return ("--directory", str(self.home / "target"))
+
+    @property
+    def suite(self) -> str:
+        return "dummy-suite"
+
+    @property
+    def results(self) -> Path:
+        return self.home / "data/eeio/results"
+
+    @property
+    def runs(self) -> int:
+        return self.repetitions * self.experiments
+
+    def words(self) -> Sequence[str]:
+        """What is typed now: to begin, or to go on."""
+        if (self.results / CAMPAIGN).exists():
+            return ("resume", CAMPAIGN)
+        return (
+            "run", self.suite, "--name", CAMPAIGN, "--meter", "none", "--seed", "7",
+            "--repetitions", str(self.repetitions), *self.options,
+        )  # fmt: skip
+
+    def prepare(self) -> None:
+        """Before a campaign begins."""
+
+    def wrong_at_end(self) -> Iterator[str]:
+        """Of a campaign that ended by itself: every run once, in its order."""
+        order = stored(self.home)
+        if order != list(range(self.runs)):
+            yield f"runs {order} are stored, wanted each of {self.runs} once"
+        if (self.results / CAMPAIGN / "runs.jsonl").exists():
+            lines = (self.results / CAMPAIGN / "runs.jsonl").read_text().splitlines()
+            records = [json.loads(line) for line in lines]
+            if len({(r["experiment_id"], r["repetition"]) for r in records}) != len(records):
+                yield "a repetition of an experiment is stored twice"
+            yield from (f"invalid: {r['validity']}" for r in records if r["validity"])
+
+    def left(self) -> Iterator[str]:
+        """What should be gone after `eeio restore`."""
+        home = str(self.home)
+        mountinfo = Path("/proc/self/mountinfo").read_bytes()
+        yield from (f"mount: {line!r}" for line in mountinfo.splitlines() if home.encode() in line)
+        for backing in Path("/sys/block").glob("loop*/loop/backing_file"):
+            name = os.fsdecode(backing.read_bytes()) if backing.exists() else ""
+            if name.startswith(f"{home}/target/"):
+                yield f"loop device over {name.strip()}"
+        for process in Path("/proc").glob("[0-9]*"):
+            if self._is_ours(process):
+                yield f"process {process.name}"
+        for folder in (self.home / "target", self.home / "state/eeio/undo"):
+            yield from (f"file {path}" for path in folder.glob("*"))
+        yield from (f"file {path}" for path in self.results.glob(".*"))
+        yield from (f"folder {path}" for path in self.results.glob("*/eeio-*"))
+
+    def _is_ours(self, process: Path) -> bool:
+        home = os.fsencode(self.home)
+        try:
+            text = (process / "cmdline").read_bytes()
+            return home in text or bytes((process / "cwd").readlink()).startswith(home)
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        """Takes away what the harness itself made."""
+        shutil.rmtree(self.home, ignore_errors=True)
+
+
+class Filesystems(Target):
+    """File systems on loop images."""
+
+    name = "loop"
+    repetitions = 1
+    experiments = 6
+
+    @property
+    def options(self) -> Sequence[str]:
+        return (*super().options, "--filesystem", "ext4,xfs")
+
+
+class Study(Target):
+    """File systems on loop images, traced, with frequencies set in a tree of files."""
+
+    name = "settings"
+    repetitions = 1
+    experiments = 2
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
+        self._suite = home / "suites/study"
+        self._suite.mkdir(parents=True)
+        (self._suite / "protocol.yaml").write_text(
+            "study: {variants: [ext4], frequencies: [lowest, highest], window_us: "
+            "{dummy: 500}, max_resets: 64, flush_first: true, half_width: null, "
+            "most_repetitions: 3}\npresets:\n  standard: {repetitions: 1, settle_s: 0, idle_s: 0, "
+            "is_measurement: true}\n"
+        )
+        (self._suite / "suite-definition.xml").write_text(
+            "<PhoronixTestSuite><SuiteInformation><Title>made</Title></SuiteInformation><Execute>"
+            "<Test>local/eeio-dummy-1.0.0</Test><Arguments>level=filesystem operation=read "
+            "spatiality=sequential</Arguments><Description>one</Description></Execute>"
+            "</PhoronixTestSuite>"
+        )
+        self._tree = pstate_tree(home / "tree")
+        self._before = bytes_of(self._tree)
+
+    @property
+    def suite(self) -> str:
+        return str(self._suite)
+
+    @property
+    def options(self) -> Sequence[str]:
+        return (*super().options, "--sysfs-root", str(self._tree))
+
+    def left(self) -> Iterator[str]:
+        yield from super().left()
+        now = bytes_of(self._tree)
+        yield from (f"setting {name}" for name in now if now[name] != self._before.get(name))
+        for instance in Path("/sys/kernel/tracing/instances").glob("eeio*"):
+            # Of a process that lives it is another's who measures on this machine.
+            if not Path("/proc", instance.name.split("-")[1]).exists():
+                yield f"folder {instance}"
+
+
+class Device(Target):
+    """File systems on a loop device of the harness's own that was named with --erase."""
+
+    name = "device"
+    repetitions = 1
+    experiments = 6
+    node = ""
+
+    @property
+    def options(self) -> Sequence[str]:
+        return (
+            *super().options, "--device", self.node, "--erase", self.node,
+            "--filesystem", "ext4,btrfs",
+        )  # fmt: skip
+
+    def prepare(self) -> None:
+        image = self.home / "device.img"
+        if not self.node:
+            with image.open("wb") as file:
+                file.truncate(128 << 20)
+            done = _run(["losetup", "--find", "--show", str(image)])
+            if done.returncode != 0:
+                raise UnavailableError(f"no loop device: {done.stderr.strip()}")
+            self.node = done.stdout.strip()
+        done = _run(["wipefs", "--all", "--quiet", self.node])
+        assert done.returncode == 0, done.stderr
+
+    def left(self) -> Iterator[str]:
+        yield from super().left()
+        try:
+            os.close(os.open(self.node, os.O_RDONLY | os.O_EXCL))
+        except OSError as error:
+            yield f"{self.node}: {error.strerror}"
+
+    def close(self) -> None:
+        if self.node:
+            _run(["losetup", "--detach", self.node])
+        super().close()
+
+
+class Import(Target):
+    """A PTS result file: the campaign is there whole, or not at all."""
+
+    name = "import"
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
+        done = self._import("whole")
+        assert done.returncode == 0, done.stderr
+        self._whole = (self.results / "whole/runs.jsonl").read_bytes()
+
+    @property
+    def runs(self) -> int:
+        return self._whole.count(b"\n")
+
+    def _import(self, name: str) -> "subprocess.CompletedProcess[str]":
+        words = [sys.executable, "-m", "eeio", "import", str(COMPOSITE), "--name", name]
+        return _run(words, self.environment)
+
+    def words(self) -> Sequence[str]:
+        return ("import", str(COMPOSITE), "--name", CAMPAIGN)
+
+    def wrong_at_end(self) -> Iterator[str]:
+        path = self.results / CAMPAIGN / "runs.jsonl"
+        if not path.exists() or path.read_bytes() != self._whole:
+            yield "the import is not what one that nobody killed gives"
+
+    def left(self) -> Iterator[str]:
+        yield from super().left()
+        if (self.results / CAMPAIGN).exists():
+            yield from self.wrong_at_end()
+
+
+ROOT = ("loop", "settings", "device")
+TARGETS = {kind.name: kind for kind in (Target, Filesystems, Study, Import, Device)}
+
+
+def kill_over_and_over(target: Target, kills: int, seed: int) -> Outcome:
+    """At least `kills` SIGKILLs, at moments that the seed draws, of `run`, `resume`, `import` and
+    now and then of `restore`; after each is looked at what is left."""
+    moments = random.Random(f"{seed}-{target.name}")
+    outcome = Outcome(target.name)
+    length_s = _length_s(target)
+    while outcome.kills < kills:
+        with _campaign(target):
+            ended = False
+            while not ended and not outcome.wrong:
+                ended = _kill_one(target, moments, length_s, outcome, kills)
+            outcome.wrong += target.wrong_at_end() if not outcome.wrong else ()
+            outcome.wrong += _after_restore(target)
+            outcome.runs += target.runs
+            outcome.campaigns += 1
+        if outcome.wrong:
+            break
+    return outcome
+
+
+@contextmanager
+def _campaign(target: Target) -> Iterator[None]:
+    target.prepare()
+    shutil.rmtree(target.results / CAMPAIGN, ignore_errors=True)
+    yield
+
+
+def _length_s(target: Target) -> float:
+    """How long a campaign takes that nobody kills: the moments lie within."""
+    with _campaign(target):
+        began_s = time.monotonic()
+        process = start(*target.words(), environment=target.environment)
+        code = process.wait(_COMMAND_S)
+        length_s = time.monotonic() - began_s
+        wrong = [*target.wrong_at_end(), *_after_restore(target)]
+        if code != 0 or wrong:
+            raise AssertionError(f"{target.name}: code {code} before any kill: {wrong}")
+    return length_s
+
+
+def _kill_one(
+    target: Target, moments: random.Random, length_s: float, outcome: Outcome, kills: int
+) -> bool:
+    """Whether the campaign ended by itself."""
+    if isinstance(target, Import) and (target.results / CAMPAIGN).exists():
+        return True  # killed after it was in its place
+    process = start(*target.words(), environment=target.environment)
+    if outcome.kills >= kills:
+        code = process.wait(_COMMAND_S)
+    elif _killed(process, moments.uniform(0, length_s)):
+        outcome.kills += 1
+        choice = moments.random()
+        if choice < 0.2:
+            # The one that cleans up is killed too.
+            restore = start("restore", environment=target.environment)
+            outcome.kills += _killed(restore, moments.uniform(0, 0.6))
+        if choice < 0.7:
+            outcome.wrong += _after_restore(target)
+        return False
+    else:
+        code = process.returncode
+    if code != 0:
+        outcome.wrong.append(f"`eeio {' '.join(target.words())}` ended with code {code}")
+    return True
+
+
+def _killed(process: "subprocess.Popen[bytes]", after_s: float) -> bool:
+    """Whether it still ran then; it ends either way."""
+    try:
+        process.wait(after_s)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        return True
+    return False
+
+
+def _after_restore(target: Target) -> list[str]:
+    """What `eeio restore` left."""
+    done = _run([sys.executable, "-m", "eeio", "restore"], target.environment)
+    if done.returncode != 0:
+        return [f"restore ended with {done.returncode}: {done.stderr.strip()[-500:]}"]
+    deadline_s = time.monotonic() + _PATIENCE_S
+    while (left := list(target.left())) and time.monotonic() < deadline_s:
+        time.sleep(0.05)
+    return left
+
+
+def _run(
+    words: Sequence[str], environment: Mapping[str, str] | None = None
+) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        words, env=None if environment is None else dict(environment), stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=_COMMAND_S, check=False,
+    )  # fmt: skip
