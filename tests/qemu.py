@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LIMIT_S = 240.0
+_PATH = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
 _PROGRAMS = ("qemu-system-x86_64", "busybox", "cpio", "ldd")
 
 _INIT = """#!/busybox sh
@@ -82,7 +83,7 @@ class Guest:
         )
         needed: set[Path] = set()
         for name in programs:
-            program = Path(str(shutil.which(name)))
+            program = Path(str(shutil.which(name, path=_PATH)))
             shutil.copy(program, root / "usr/bin")
             needed |= _libraries(program)
         _place(root, python)
@@ -121,8 +122,7 @@ class Guest:
 
 def guest(modules: Sequence[str], programs: Sequence[str]) -> Guest | str:
     """A kernel with these modules, on a machine with these programs; or why there is none."""
-    path = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
-    lacking = [name for name in (*_PROGRAMS, *programs) if shutil.which(name, path=path) is None]
+    lacking = [name for name in (*_PROGRAMS, *programs) if shutil.which(name, path=_PATH) is None]
     if lacking:
         return f"not installed: {', '.join(lacking)}"
     fetched = Path(__file__).parents[1] / ".venv/share/kernel"
