@@ -58,7 +58,6 @@ class Places:
         """Before each run that may write to the device itself; EeioError when it may not."""
         if self._erased is not None:
             self._erased.hold()
-            self._erased.check()
 
     def get(self, name: str) -> Place:
         """EeioError when it cannot be made; on a loop image for the same reason whenever it is

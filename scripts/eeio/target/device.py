@@ -123,7 +123,7 @@ class ErasedDevice:
     It is kept open exclusively wherever possible, so that the kernel lets nobody mount it, swap to
     it, make a file system on it or take it into an array meanwhile; plain opens, such as a tool's,
     are as free as before. The descriptor ends with the process. What an exclusive open does not
-    keep away (a loop device, a process that writes) is looked for by `check`.
+    keep away (a loop device, a process that writes) is looked for each time that `hold` is asked.
 
     `record` is the file that keeps the UUIDs of the file systems that the campaign makes, each
     noted before it is made, so that a campaign which was killed knows its own again.
@@ -138,16 +138,11 @@ class ErasedDevice:
         self._descriptor: int | None = None
 
     def hold(self) -> None:
-        """Takes the device, unless it is held already, and checks it; EeioError when something else
-        has it, or it is another one now."""
+        """To be asked before every write: takes the device, unless it is held already, and looks at
+        it again; EeioError when it may not, or no longer, be written."""
         self._same()
         if self._descriptor is None:
             self._descriptor = _claim(self.node, self._device)
-        self.check()
-
-    def check(self) -> None:
-        """To be asked before every write; EeioError when the device may no longer be written."""
-        self._same()
         _refuse_in_use(self._device)
         found = carried(self.node)
         made = self._permission.made | read_made(self._record)
