@@ -151,7 +151,7 @@ def check_depth(body: object, most_values: int | None = None) -> None:
 
 
 def _no_constant(word: str) -> NoReturn:
-    raise LimitError(f"{word} is no number")
+    raise LimitError(f"{word} is not a number")
 
 
 def _int(text: str) -> int:

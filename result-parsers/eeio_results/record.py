@@ -70,6 +70,10 @@ class Experiment:
         )
 
 
+LEAST_COVERAGE = 0.5
+"""Of a window: with less of it seen by a meter its mean power is not compared."""
+
+
 @dataclass(frozen=True)
 class EnergyReading:
     """Energy of one power domain over one window, as one meter saw it.
@@ -91,6 +95,16 @@ class EnergyReading:
     lost: int
     valid: bool
     reasons: tuple[str, ...] = ()
+
+    @property
+    def why_not_ranked(self) -> str | None:
+        """The reason where too little of the window was seen to compare it with others."""
+        if not self.valid or self.coverage >= LEAST_COVERAGE:
+            return None
+        return (
+            f"{self.meter}: readings stand for {self.coverage:.0%} of the window, less than "
+            f"{LEAST_COVERAGE:.0%}: not ranked and not compared"
+        )
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "EnergyReading":

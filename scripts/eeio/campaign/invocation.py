@@ -6,7 +6,6 @@ import signal
 import subprocess
 import threading
 import time
-from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
@@ -131,22 +130,20 @@ class _Stream:
         self.name = name
         self.size = 0
         self._file = file
-        self._tail: deque[bytes] = deque()
-        self._tail_bytes = 0
+        self._tail = bytearray()
 
     def take(self, chunk: bytes) -> None:
         room = max(0, inputs.KEPT_HEAD_BYTES - self.size)
         self.size += len(chunk)
         self._file.write(chunk[:room])
-        if rest := chunk[room:]:
-            self._tail.append(rest)
-            self._tail_bytes += len(rest)
-            while self._tail_bytes - len(self._tail[0]) >= inputs.KEPT_TAIL_BYTES:
-                self._tail_bytes -= len(self._tail.popleft())
+        self._tail += chunk[room:]
+        # Not at every chunk: moving the rest takes time.
+        if len(self._tail) > 2 * inputs.KEPT_TAIL_BYTES:
+            del self._tail[: -inputs.KEPT_TAIL_BYTES]
 
     def finish(self) -> int:
         """Writes the end behind the beginning; how many bytes are in neither."""
-        tail = b"".join(self._tail)[-inputs.KEPT_TAIL_BYTES :]
+        tail = self._tail[-inputs.KEPT_TAIL_BYTES :]
         left_out = max(0, self.size - inputs.KEPT_HEAD_BYTES - len(tail))
         if left_out:
             self._file.write(b"\n[eeio: %d bytes are left out here]\n" % left_out)
