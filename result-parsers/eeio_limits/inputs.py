@@ -33,9 +33,10 @@ XML_BYTES = 64 * MIB
 """A result file of PTS."""
 XML_ELEMENTS = 500_000
 XML_DEPTH = 16
-TABLE_BYTES = 1 * GIB
+TABLE_BYTES = 256 * MIB
 """A table or a log of power that is imported."""
 CELL_CHARACTERS = 64 * KIB
+"""A line of a table or log, and so each cell of it."""
 TOOL_FILE_BYTES = 64 * MIB
 """A file that a tool or a profile wrote, as a parser reads it."""
 TOOL_LINE_CHARACTERS = 64 * KIB
@@ -54,7 +55,11 @@ DEPTH = 32
 """Objects and lists of JSON and YAML in each other."""
 YAML_VALUES = 100_000
 """With what aliases repeat."""
-SYSFS_BYTES = 1 * MIB
+SYSFS_BYTES = 4 * MIB
+"""A file of the kernel's that a meter reads."""
+CPUS = 65536
+CHASSIS = 32
+"""Of a BMC, that are asked for a reading."""
 
 _LONG_DIGITS = re.compile(rf"\d{{{MOST_DIGITS}}}|[eE][+-]?\d{{3}}")
 _CHUNK = 1 << 16

@@ -119,6 +119,8 @@ FIGURE = Quantity("figure", "", -1e18, 1e18)
 """Anything else that a tool or a machine tells."""
 PRICE = Quantity("price", "", 0, 1e12)
 YEARS = Quantity("years", "", 0, 1000)
+LEAST_COVERAGE = 0.5
+"""Of a window: with less of it seen by a meter its mean power is not compared with others."""
 FACTOR = Quantity("factor", "", -1e12, 1e12)
 """What an import multiplies a column with, or takes from it."""
 

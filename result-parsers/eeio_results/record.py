@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from eeio_limits.quantities import LEAST_COVERAGE
+
 SCHEMA_VERSION = 1
 
 Level = Literal["device", "filesystem", "library", "application", "context"]
@@ -68,10 +70,6 @@ class Experiment:
                 "arguments": tuple(sorted(body["arguments"].items())),
             }
         )
-
-
-LEAST_COVERAGE = 0.5
-"""Of a window: with less of it seen by a meter its mean power is not compared."""
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from eeio_limits.quantities import POWER_SAMPLE
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Finding, number_option
 from eeio_power.reader import IPMI_NAME, QuestionReader, can_run, find_reader
@@ -105,7 +106,7 @@ def watt_sensors(lines: Sequence[str]) -> dict[str, float]:
         words = line.split(",")
         if len(words) >= 4 and words[2].strip() == "Watts":
             with suppress(ValueError):
-                sensors[words[0].strip()] = float(words[1])
+                sensors[words[0].strip()] = POWER_SAMPLE.of_text(words[1], words[0])
     return sensors
 
 

@@ -220,13 +220,18 @@ _HEADER = re.compile(
     r"^(?P<job>(?>.*?(?=: \(g=))): \(g=(?P<group>\d+)\): rw=(?P<rw>[^,\n]+), bs=(?P<bs>.*),", re.M
 )
 _BLOCK = re.compile(
-    r"^(?P<job>(?>.*?(?=: \(groupid=))): \(groupid=(?P<group>\d+), jobs=\d+\): err= *(?P<error>\d+)",
+    r"^(?P<job>(?>.*?(?=: \(groupid=))): \(groupid=(?P<group>\d+), jobs=\d+\): "
+    r"err= *(?P<error>\d+)",
     re.M,
 )
 _STATUS = re.compile(r"^Run status group (?P<group>\d+) ", re.M)
 _LINE_2 = re.compile(r"^  (read|write) *: io=\S+, bw=\S+, iops=\S+, runt= *(\d{1,18})msec$", re.M)
-_LINE_3 = re.compile(r"^  (read|write): IOPS=\S+, BW=\S+ \([^\s()]+\)\([^\s()/]+/(\d{1,18})msec\)", re.M)
-_ISSUED = re.compile(r"^ +issued(?: rwts?)? *: total=(?:r=)?(\d{1,18})[/,](?:w=)?(\d{1,18})\b.*$", re.M)
+_LINE_3 = re.compile(
+    r"^  (read|write): IOPS=\S+, BW=\S+ \([^\s()]+\)\([^\s()/]+/(\d{1,18})msec\)", re.M
+)
+_ISSUED = re.compile(
+    r"^ +issued(?: rwts?)? *: total=(?:r=)?(\d{1,18})[/,](?:w=)?(\d{1,18})\b.*$", re.M
+)
 _TOTAL = re.compile(r"^ +(READ|WRITE): .*(?:maxt=|-)\d+msec$", re.M)
 _LATENCY = re.compile(
     rf"^ +lat \((nsec|usec|msec|sec)\): min= *\S+, max= *({_FIGURE})([kKMG]?), "

@@ -22,8 +22,8 @@ _RESULT = re.compile(r"^(write|read) +(.*)$", re.M)
 _COLUMNS = ("bw", "iops", "latency", "block", "xfer", "open", "wrrd", "close", "total", "iter")
 # Summary of all tests: its last columns are segcnt blksiz xsize aggs API RefNum.
 _SUMMARY = re.compile(
-    r"^(write|read) .* (?P<tasks>\d{1,9}) +\d+ +\d+ +\d+ +\d+ +\d+ +\d+ +\d+ +(?P<segments>\d{1,15}) +"
-    r"(?P<block>\d{1,18}) +(?P<transfer>\d{1,18}) +[\d.]+ +\S+ +\d+ *$",
+    r"^(write|read) .* (?P<tasks>\d{1,9}) +\d+ +\d+ +\d+ +\d+ +\d+ +\d+ +\d+ "
+    r"+(?P<segments>\d{1,15}) +(?P<block>\d{1,18}) +(?P<transfer>\d{1,18}) +[\d.]+ +\S+ +\d+ *$",
     re.M,
 )
 _ORDERING = re.compile(r"^ordering in a file +: (\w+)", re.M)
@@ -195,4 +195,6 @@ def _count(value: object, what: str) -> int:
 
 
 def _figure(value: object, what: str) -> float:
-    return q.FIGURE.of_text(value, what) if isinstance(value, str) else q.FIGURE.checked(value, what)
+    return (
+        q.FIGURE.of_text(value, what) if isinstance(value, str) else q.FIGURE.checked(value, what)
+    )

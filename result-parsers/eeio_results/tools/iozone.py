@@ -59,7 +59,9 @@ _NUMBER = r"\d{1,15}(?:\.\d{1,15})?"
 _BLOCK = re.compile(
     r"\tChildren see throughput for +(?P<processes>\d{1,9}) (?P<group>[\w -]{1,40}?)\s*"
     r"= *(?P<children>" + _NUMBER + r") kB/sec\n"
-    r"\tParent sees throughput for +\d{1,9} [\w -]{1,40}?\s*= *(?P<parent>" + _NUMBER + r") kB/sec\n"
+    r"\tParent sees throughput for +\d{1,9} [\w -]{1,40}?\s*= *(?P<parent>"
+    + _NUMBER
+    + r") kB/sec\n"
     r"\tMin throughput per process\s*= *(?P<slowest>" + _NUMBER + r") kB/sec *\n"
     r"\tMax throughput per process\s*= *(?P<fastest>" + _NUMBER + r") kB/sec *\n"
     r"\tAvg throughput per process\s*= *[\d.]+ kB/sec *\n"
