@@ -174,7 +174,7 @@ def check_date(text: str) -> None:
         raise LimitError(f"{q.shortened(text)} is no date: {error}") from None
 
 
-def check_types(value: object) -> None:
+def check_types(value: Any) -> None:
     """Whether each field of a dataclass has a type that it is declared with. Raises LimitError.
 
     Tuples and mappings are looked into for texts alone.
@@ -207,7 +207,8 @@ def _is(item: object, kind: Any) -> bool:
     if origin is not None:  # mappings of texts
         if not isinstance(item, Mapping):
             return False
-        return all(isinstance(k, str) and isinstance(v, str) for k, v in item.items())
+        of = get_args(kind)[1]
+        return all(isinstance(k, str) and _is(v, of) for k, v in item.items())
     if kind is float:
         return isinstance(item, int | float) and not isinstance(item, bool)
     if kind is int:
