@@ -27,7 +27,7 @@ SAMPLE_BYTES = 256
 """A line of it, but the header."""
 HEADER_BYTES = 1 * MIB
 """The header of a samples file."""
-DEFINITION_BYTES = 256 * KIB
+DEFINITION_BYTES = 128 * KIB
 """A protocol, a preset file, a map, a workload: what people write."""
 XML_BYTES = 64 * MIB
 """A result file of PTS."""
@@ -192,6 +192,11 @@ def lines(
         except UnicodeDecodeError as error:
             byte = line[error.start]
             raise LimitError(f"line {number}: not UTF-8 (byte {byte:#04x})") from None
+
+
+def trace_lines(file: IO[bytes]) -> Iterator[str]:
+    """The lines of a trace. Raises LimitError, OSError."""
+    return lines(file, TRACE_LINE_BYTES, TRACE_BYTES)
 
 
 def check_lines(text: str, most_characters: int = TOOL_LINE_CHARACTERS) -> None:

@@ -115,6 +115,8 @@ FRACTION = Quantity("fraction", "", 0, 1e6)
 RATE = Quantity("rate", "1/s", 0, 1e15)
 FREQUENCY = Quantity("frequency", "Hz", 0, 1e12)
 EXIT_CODE = Quantity("exit code", "", -(2**31), 2**32, whole=True)
+NUMBER = Quantity("number", "", 0, 2**32, whole=True)
+"""That the kernel gives to something."""
 FIGURE = Quantity("figure", "", -1e18, 1e18)
 """Anything else that a tool or a machine tells."""
 PRICE = Quantity("price", "", 0, 1e12)

@@ -17,6 +17,13 @@ from eeio_limits import quantities as q
 from eeio_results.record import ContextValue, EnergyReading, Experiment, Machine, Phase, Run, Tool
 
 _DOMAINS = ("system", "package", "dram", "device")
+_FACTORS: Mapping[str, tuple[str | None, ...]] = types.MappingProxyType(
+    {
+        "level": ("device", "filesystem", "library", "application", "context"),
+        "operation": ("read", "write", "mixed", "metadata", None),
+        "spatiality": ("sequential", "random", "strided", "mixed", "none", None),
+    }
+)
 _KINDS = ("measured", "device-reported", "modelled")
 
 
@@ -53,6 +60,10 @@ def check_run(run: Run) -> None:
 
 def check_experiment(experiment: Experiment) -> None:
     """Raises LimitError for a factor that cannot be."""
+    for name, known in _FACTORS.items():
+        if getattr(experiment, name) not in known:
+            raise LimitError(f"{name}: {q.shortened(getattr(experiment, name))} is not known")
+    check_types(experiment.cache)
     q.REQUEST_SIZE.checked(experiment.processes, "processes")
     _if_there(q.REQUEST_SIZE, experiment.request_size_bytes, "request_size_bytes")
 
@@ -159,8 +170,13 @@ def check_body(body: Mapping[str, Any]) -> None:
     for item in body["not_measured"]:
         if not isinstance(item.get("reason"), str):
             raise LimitError("not_measured: an experiment without a reason")
-    if not all(isinstance(item, list) and len(item) == 3 for item in body["order"]):
-        raise LimitError("order: not triples of place, repetition and seed")
+    holds = q.COUNT.holds
+    for item in body["order"]:
+        if not isinstance(item, list) or len(item) != 3:
+            raise LimitError("order: not triples of place, repetition and seed")
+        # What is imported has the experiment's id in place of its place.
+        if not (isinstance(item[0], str) or holds(item[0])) or not all(map(holds, item[1:])):
+            raise LimitError("order: not triples of place, repetition and seed")
     remarks = body.get("remarks", [])
     if not isinstance(remarks, list) or not all(isinstance(item, str) for item in remarks):
         raise LimitError("remarks: not a list of texts")
@@ -203,7 +219,8 @@ def _is(item: object, kind: Any) -> bool:
         return isinstance(item, str) and item in get_args(kind)
     if origin is tuple:
         of = get_args(kind)[0]
-        return isinstance(item, tuple) and (of is not str or all(isinstance(i, str) for i in item))
+        looked_into = of is str or get_origin(of) is tuple
+        return isinstance(item, tuple) and (not looked_into or all(_is(i, of) for i in item))
     if origin is not None:  # mappings of texts
         if not isinstance(item, Mapping):
             return False

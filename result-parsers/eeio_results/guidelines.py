@@ -186,7 +186,10 @@ def load_workload(path: Path) -> Workload:
         documents.check_flow_depth(text)
     except (OSError, LimitError) as error:
         raise EeioError(f"{path}: cannot be read as a workload: {error}") from error
-    loader = yaml.SafeLoader(text)
+    try:
+        loader = yaml.SafeLoader(text)
+    except yaml.YAMLError as error:  # a character that YAML cannot hold
+        raise EeioError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
     try:
         node = loader.get_single_node()
         if node is None:

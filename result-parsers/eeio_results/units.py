@@ -5,6 +5,7 @@ MB is 10^6 bytes and MiB is 2^20 bytes everywhere in eeio.
 
 import re
 
+from eeio_limits.quantities import shortened
 from eeio_results.errors import EeioError
 
 MB = 1_000_000
@@ -19,7 +20,9 @@ def parse_size(text: str) -> int:
     """Bytes of a size written as `4096`, `32k`, `4m` or `20g`; suffixes are binary, as in fio."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
-        raise EeioError(f"not a size: {text!r}; write it as 4096, 32k, 4m or 20g (binary units)")
+        raise EeioError(
+            f"not a size: {shortened(text)}; write it as 4096, 32k, 4m or 20g (binary units)"
+        )
     return int(match[1]) * _BINARY[match[2].lower()]
 
 

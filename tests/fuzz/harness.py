@@ -8,6 +8,7 @@ import mmap
 import multiprocessing
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -121,7 +122,8 @@ def try_input(
         words = "".join(traceback.format_exception(error))
         return finding("exception", _place(error), words), False
     if problem is not None:
-        return finding("insane", problem.rpartition(" is ")[0], problem), True
+        where = re.sub(r"\[\d+\]", "[]", problem.rpartition(" is ")[0])
+        return finding("insane", where, problem), True
     return _memory(finding, before), True
 
 

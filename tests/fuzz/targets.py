@@ -27,6 +27,7 @@ from eeio_limits import LimitError, quantities
 from eeio_limits.names import campaign_name
 from eeio_power import alignment, http_json, reader, samples, session, sysfs
 from eeio_power.errors import PowerError
+from eeio_power.loops import absurdity
 from eeio_power.meters import Channel, csv, iio, modelled, nvme, parse_spec, perf, power_supply
 from eeio_power.meters import hwmon as hwmons
 from eeio_power.meters import ipmi as ipmis
@@ -231,7 +232,7 @@ def trace_targets() -> list[Target]:
     journals = of_folders("journal/6.18/*", "journal.gz")
     plain = [{"journal.txt": gzip.decompress(seed["journal.gz"])[:30_000]} for seed in journals]
     return [
-        Target("strace", [{"t.7": STRACE, "t.12": STRACE.replace(b"000.000", b"000.100")}],
+        Target("strace", [{"t.7": STRACE, "t.12": STRACE.replace(b"000.00", b"000.20")}],
                lambda folder: followed(strace.read([folder / "t.7", folder / "t.12"]))),
         Target("bpftrace", of_files("bpftrace/*/*.txt", "trace.txt"),
                lambda folder: followed(bpftrace.read(folder / "trace.txt"))),
@@ -264,11 +265,12 @@ def loaded(folder: Path) -> Any:
     found = store.load(folder)
     rows = characterization.characterize(found)
     cells = comparison.cells_of(found)
-    return found, rows, characterization.context(found), cells
+    # The body is as it came: what is used of it is in the rows.
+    return found.runs, found.machine, found.idle, rows, characterization.context(found), cells
 
 
 def resumed(folder: Path) -> Any:
-    return store.read_body(folder), store.Store(folder).done_indices()
+    return store.read_body(folder)["order"], store.Store(folder).done_indices()
 
 
 INFOS = (
@@ -454,7 +456,7 @@ def import_targets() -> list[Target]:
                fixed={"map.yaml": small["map.yaml"]}),
         Target("import-logs", [{k: v for k, v in logged.items() if k != "map.yaml"}], imported,
                fixed={"map.yaml": logged["map.yaml"]}),
-        Target("import-ccpe-map", [{"map.yaml": ccpe[:n]} for n in (2000, 4000)],
+        Target("import-ccpe-map", [{"map.yaml": ccpe[: ccpe.index(b"  - name: pc-hdd2")]}],
                lambda folder: mapping.load(folder / "map.yaml")),
         Target("test-log", [{"test.log": SPANS}],
                lambda folder: testlogs.read(folder / "test.log")),
@@ -462,7 +464,8 @@ def import_targets() -> list[Target]:
                lambda folder: processors.parse_blocks(folder / "blocks.txt", 2)),
         Target("pts-import", of_files("pts/10.8.6/*.xml", "composite.xml"), pts_tests),
         Target("pts-composite", of_files("pts/10.8.6/*.xml", "composite.xml"),
-               lambda folder: composite.read(folder / "composite.xml")),
+               lambda folder: [result.comparison_hash for result in composite.read(
+                   folder / "composite.xml").results]),
         Target("power-log", [{"power.csv": POWER_LOG}, {"power.csv": POWER_LOG.decode().encode(
             "utf-16")}], log_of(layout), missing=True),
         Target("power-log-volts", [{"power.csv": b"0.0,5.0,1.5\n0.5,5.1,1.25\n1.0,OL,1.3\n" * 1}],
@@ -597,7 +600,13 @@ def in_tree(files: Files, open_meter: Callable[[Path], Any]) -> Callable[[Path],
 
     def read(folder: Path) -> Any:
         meter = open_meter(grow(folder))
-        return [replace(c) for c in meter.channels], meter.read(), meter.native_period_s
+        values = [
+            value
+            for channel, value in zip(meter.channels, meter.read(), strict=True)
+            # As the sampler judges them.
+            if value is not None and absurdity(channel, value) is None
+        ]
+        return [replace(c) for c in meter.channels], values, meter.native_period_s
 
     return read
 
@@ -679,7 +688,8 @@ def meter_targets() -> list[Target]:
         Target("wattsup", [{"line.bin": record * 5 + b"#v,-,8,1,2,3,4,5,6,7,8;\n" + record}],
                shouted),
         Target("ipmi", [{"answer.txt": dcmi}], told_by_ipmitool),
-        Target("ipmi-helper", [{"records.bin": answered * 4}], asked),
+        Target("ipmi-helper", [{"records.bin": answered * 4}], asked,
+               missing=True),
         Target("rapl-helper", [{"records.bin": struct.pack("=qqqq", 10**9, 10**9, 5, 6) * 9}],
                counted, missing=True),
         Target("nvme", [{"log.bin": bytes(240) + struct.pack("<I", 1 << 16 | 4500) + bytes(268)}],

@@ -34,7 +34,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from eeio_limits import LimitError, inputs
-from eeio_limits.quantities import MOST_DIGITS, TIMESTAMP
+from eeio_limits.quantities import COUNTER_SAMPLE, MOST_DIGITS, POWER_SAMPLE, TIMESTAMP
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Finding, Quantity, number_option
 from eeio_power.reading import DOMAINS, Kind
@@ -281,7 +281,13 @@ class _RowReader:
                 product *= part
             else:
                 total += part
-        return product if is_product else total
+        value = product if is_product else total
+        possible = COUNTER_SAMPLE if self._counter else POWER_SAMPLE
+        if math.isnan(value) or possible.holds(value):
+            return value
+        self.damaged += 1
+        self.damaged_example = self.damaged_example or f"{value:g} in line {number}"
+        return math.nan
 
     def _number(self, number: int, text: str) -> float:
         self.cells += 1

@@ -135,6 +135,8 @@ def _of_table(
 ) -> PowerSource:
     table = read_table(folder / body["table"])
     places = {group: table.place(column) for group, column in columns.items()}
+    if lacking := set(body.get("idle", {})) - set(columns):
+        raise EeioError(f"{table.path}: idle: the map names no column of {', '.join(lacking)}")
     idle_words = {table.place(columns[group]): word for group, word in body.get("idle", {}).items()}
     found: dict[Key, list[float]] = {}
     lost: dict[Key, int] = {}

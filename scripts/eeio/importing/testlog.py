@@ -10,7 +10,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from eeio_limits import LimitError, inputs
-from eeio_limits.quantities import TIMESTAMP
+from eeio_limits.quantities import TIMESTAMP, shortened
 from eeio_results.errors import EeioError
 
 # The first three letters of a month in English, Portuguese, Spanish, French, German and Italian;
@@ -44,7 +44,7 @@ def parse_date(text: str) -> float:
     """Unix seconds of a line of date(1). Raises ValueError."""
     match = _DATE.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f"{text.strip()!r} is no date as date(1) prints it")
+        raise ValueError(f"{shortened(text.strip())} is no date as date(1) prints it")
     month = _month(match["month"])
     clock = datetime.strptime(match["time"], "%H:%M:%S")
     try:
@@ -90,14 +90,14 @@ def read(path: Path) -> list[Span]:
         number = piece[0][0]
         words = [text for _, text in piece]
         if len(words) < 5:
-            raise EeioError(f"{path}:{number}: {words[0]} has no end: the log is cut off")
+            raise EeioError(f"{path}:{number}: {words[0]:.100} has no end: the log is cut off")
         if words[1] != "start" or words[3] != "end":
-            raise EeioError(f"{path}:{number}: not NAME, start, date, end, date: {words}")
+            raise EeioError(f"{path}:{number}: not NAME, start, date, end, date: {words!s:.200}")
         try:
             start_s, end_s = parse_date(words[2]), parse_date(words[4])
         except ValueError as error:
             raise EeioError(f"{path}:{number}: {error}") from error
         if end_s <= start_s:
-            raise EeioError(f"{path}:{number}: {words[0]} ends before it starts")
+            raise EeioError(f"{path}:{number}: {words[0]:.100} ends before it starts")
         spans.append(Span(words[0], start_s, end_s))
     return spans

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -12,12 +13,15 @@ from pathlib import Path
 from eeio.errors import RefusedError
 from eeio.paths import install_root, search_path
 from eeio_limits import LimitError, inputs
+from eeio_limits.names import LONGEST_NAME
+from eeio_limits.quantities import shortened
 from eeio_results import documents
 from eeio_results.errors import EeioError
 from eeio_results.record import Tool
 
 INSTALL_TIMEOUT_S = 900
 # Keys of presets.conf that speak to the plan, not to the profile's executable.
+_IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 _FORECAST_KEYS = ("passes_written", "memory_multiple", "footprint", "parallel_pause_s")
 
 
@@ -67,6 +71,9 @@ class Profile:
 def find(identifier: str) -> Profile:
     """The profile of that name and version, from the search path."""
     folders = search_path("test-profiles")
+    # It may come from a file of others.
+    if len(identifier) > LONGEST_NAME or not _IDENTIFIER.fullmatch(identifier):
+        raise RefusedError(f"{shortened(identifier)} is no name of a test profile")
     for folder in folders:
         if (folder / identifier / "test-definition.xml").is_file():
             return load(folder / identifier)
