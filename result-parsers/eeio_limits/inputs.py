@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from eeio_limits import LimitError
 from eeio_limits.quantities import MOST_DIGITS
@@ -63,6 +63,12 @@ CHASSIS = 32
 
 _LONG_DIGITS = re.compile(rf"\d{{{MOST_DIGITS}}}|[eE][+-]?\d{{3}}")
 _CHUNK = 1 << 16
+
+
+class BinaryLines(Protocol):
+    """An open binary file, packed or not."""
+
+    def readline(self, size: int, /) -> bytes: ...
 
 
 def read_bytes(path: Path, most_bytes: int) -> bytes:
@@ -173,7 +179,7 @@ def _float(text: str) -> float:
 
 
 def lines(
-    file: IO[bytes], most_line_bytes: int, most_bytes: int, errors: str = "replace"
+    file: BinaryLines, most_line_bytes: int, most_bytes: int, errors: str = "replace"
 ) -> Iterator[str]:
     """The lines of an open binary file, as UTF-8, with their ends (the last one may have none).
 
@@ -194,7 +200,7 @@ def lines(
             raise LimitError(f"line {number}: not UTF-8 (byte {byte:#04x})") from None
 
 
-def trace_lines(file: IO[bytes]) -> Iterator[str]:
+def trace_lines(file: BinaryLines) -> Iterator[str]:
     """The lines of a trace. Raises LimitError, OSError."""
     return lines(file, TRACE_LINE_BYTES, TRACE_BYTES)
 

@@ -195,7 +195,8 @@ def check_types(value: Any) -> None:
 
     Tuples and mappings are looked into for texts alone.
     """
-    for name, allowed in _types(type(value)).items():
+    kind: Any = type(value)
+    for name, allowed in _types(kind).items():
         item = getattr(value, name)
         if not any(_is(item, one) for one in allowed):
             raise LimitError(f"{name}: {q.shortened(item)} is no {_words(allowed)}")

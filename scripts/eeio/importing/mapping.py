@@ -2,6 +2,7 @@
 
 import json
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -111,7 +112,10 @@ def load(path: Path) -> Map:
             raise RefusedError(f"{path}: two campaigns are called {name}")
     for pattern in _patterns(body):
         try:
-            re.compile(pattern)
+            with warnings.catch_warnings():
+                # What Python may read otherwise one day is no matter of the user's.
+                warnings.simplefilter("ignore")
+                re.compile(pattern)
         except (re.error, OverflowError, RecursionError) as error:
             raise RefusedError(f"{path}: name: {pattern!r} is no pattern: {error}") from error
     return Map(
