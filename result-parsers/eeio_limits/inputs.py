@@ -61,7 +61,8 @@ CPUS = 65536
 CHASSIS = 32
 """Of a BMC, that are asked for a reading."""
 
-_LONG_DIGITS = re.compile(rf"\d{{{MOST_DIGITS}}}|[eE][+-]?\d{{3}}")
+_LONG_DIGITS = re.compile(rf"(?<!\d)\d{{{MOST_DIGITS}}}")
+_LONG_EXPONENT = re.compile(r"\d[eE][+-]?\d{3}")
 _CHUNK = 1 << 16
 
 
@@ -124,21 +125,17 @@ def _parsed(
     if isinstance(text, bytes):
         text = decode(text)
     # Only where a number could be too long is each of them looked at: that is slow.
-    suspicious = _LONG_DIGITS.search(text) is not None
-    decoder = json.JSONDecoder(
-        parse_constant=_no_constant,
-        parse_float=_float if suspicious else None,
-        parse_int=_int if suspicious else None,
-    )
+    suspicious = _LONG_DIGITS.search(text) or _LONG_EXPONENT.search(text)
     try:
-        body = parse(decoder, text)
+        body = parse(_CAREFUL if suspicious else _QUICK, text)
     except RecursionError:
         raise LimitError(f"nested deeper than {DEPTH}") from None
     except LimitError:
         raise
     except ValueError as error:
         raise LimitError(f"not JSON: {error}") from error
-    check_depth(body)
+    if text.count("[") + text.count("{") > DEPTH:
+        check_depth(body)
     return body
 
 
@@ -176,6 +173,10 @@ def _float(text: str) -> float:
     if value in (float("inf"), float("-inf")):
         raise LimitError(f"{text[:24]} is too large for a number")
     return value
+
+
+_QUICK = json.JSONDecoder(parse_constant=_no_constant)
+_CAREFUL = json.JSONDecoder(parse_constant=_no_constant, parse_float=_float, parse_int=_int)
 
 
 def lines(

@@ -9,6 +9,7 @@ tool, a meter or a file is wrong. Ranges hold their ends.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 
 from eeio_limits import LimitError
@@ -147,6 +148,7 @@ _BY_UNIT: Mapping[str, Quantity] = MappingProxyType(
 )
 
 
+@lru_cache(maxsize=256)
 def of_name(name: str) -> Quantity:
     """What kind of number a metric is, by the unit in its name; FIGURE where there is none."""
     return next((q for suffix, q in _BY_SUFFIX.items() if name.endswith(suffix)), FIGURE)

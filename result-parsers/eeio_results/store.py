@@ -20,6 +20,7 @@ from typing import Any
 import jsonschema
 
 from eeio_limits import LimitError, inputs
+from eeio_limits.quantities import COUNT
 from eeio_results import checks
 from eeio_results.errors import EeioError, SchemaError
 from eeio_results.record import SCHEMA_VERSION, EnergyReading, Machine, Run
@@ -156,7 +157,7 @@ class Store:
         done = set()
         for number, body in _lines(self.runs_path):
             index = body.get("order_index") if isinstance(body, dict) else None
-            if not isinstance(index, int):
+            if not isinstance(index, int) or not COUNT.holds(index):
                 raise SchemaError(f"{self.runs_path}:{number}: not a run record: no order_index")
             done.add(index)
         return done

@@ -5,7 +5,7 @@ MB is 10^6 bytes and MiB is 2^20 bytes everywhere in eeio.
 
 import re
 
-from eeio_limits.quantities import shortened
+from eeio_limits.quantities import SIZE, shortened
 from eeio_results.errors import EeioError
 
 MB = 1_000_000
@@ -23,7 +23,10 @@ def parse_size(text: str) -> int:
         raise EeioError(
             f"not a size: {shortened(text)}; write it as 4096, 32k, 4m or 20g (binary units)"
         )
-    return int(match[1]) * _BINARY[match[2].lower()]
+    size_bytes = int(match[1]) * _BINARY[match[2].lower()]
+    if not SIZE.holds(size_bytes):
+        raise EeioError(f"not a size: {shortened(text)}: {SIZE.refusal(size_bytes)}")
+    return size_bytes
 
 
 def format_size(size_bytes: int) -> str:

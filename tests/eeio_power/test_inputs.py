@@ -222,3 +222,14 @@ def test_specs_have_numbers_that_can_be() -> None:
 
 def test_an_infinite_sample_is_not_written() -> None:
     assert samples.sample_lines(1.0, 0, [float("nan")]) == "1.0,0,\n"
+
+
+def test_long_digits_in_a_log_take_no_time() -> None:
+    """Quadratic: 20 KB took seconds."""
+    with pytest.raises(PowerError, match="line 4"):
+        log(GOOD + "2" * 60_000 + ";20\n")
+
+
+def test_white_space_of_other_scripts_in_ipmitools_answer() -> None:
+    with pytest.raises(PowerError, match="makes no sense"):
+        ipmi.parse_dcmi([" dc 57\x85 00 02 00"])

@@ -15,9 +15,10 @@ from eeio_results.characterization import characterize
 from eeio_results.comparison import POWER, cells_of
 from eeio_results.errors import EeioError, SchemaError, ToolOutputError
 from eeio_results.record import EnergyReading
-from eeio_results.tools import fio, ior
+from eeio_results.tools import btio, fio, ior
 from eeio_results.tools.capture import Capture
 from eeio_results.traces import jbd2, strace
+from eeio_results.units import parse_size
 from tests.eeio_results import made
 
 DATA = Path(__file__).parents[1] / "data"
@@ -139,6 +140,20 @@ def test_output_that_was_not_kept_whole_is_no_result(tmp_path: Path) -> None:
     assert any("12345 bytes left out" in note for note in capture.notes)
     with pytest.raises(ToolOutputError, match="12345 bytes of it were not kept"):
         tools.parse("iozone", capture)
+
+
+def test_an_original_btio_that_cannot_be() -> None:
+    text = (DATA / "btio/3.3.1/S-4-simple.txt").read_text()
+    with pytest.raises(ToolOutputError, match="BT-IO: |dumps of"):
+        btio.parse_text(
+            text.replace("I/O data rate  (MB/sec)  :", "I/O data rate  (MB/sec)  :9999999")
+        )
+
+
+@pytest.mark.parametrize("text", ["9" * 19, "9999999999g", "9" * 5000])
+def test_a_size_that_cannot_be(text: str) -> None:
+    with pytest.raises(EeioError, match="not a size"):
+        parse_size(text)
 
 
 # --- records --------------------------------------------------------------------------------------

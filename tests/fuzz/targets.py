@@ -457,7 +457,7 @@ def import_targets() -> list[Target]:
         Target("import-logs", [{k: v for k, v in logged.items() if k != "map.yaml"}], imported,
                fixed={"map.yaml": logged["map.yaml"]}),
         Target("import-ccpe-map", [{"map.yaml": ccpe[: ccpe.index(b"  - name: pc-hdd2")]}],
-               lambda folder: mapping.load(folder / "map.yaml")),
+               lambda folder: [c["name"] for c in mapping.load(folder / "map.yaml").campaigns]),
         Target("test-log", [{"test.log": SPANS}],
                lambda folder: testlogs.read(folder / "test.log")),
         Target("processor-blocks", [{"blocks.txt": BLOCKS}],

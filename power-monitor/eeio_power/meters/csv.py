@@ -97,7 +97,7 @@ TIME_KEYS = ("time", "date", "seconds")
 _NO_ENCODINGS = frozenset(
     ("idna", "punycode", "undefined", "unicode_escape", "raw-unicode-escape", "utf-7", "mbcs")
 )
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _COMMA_NUMBER = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 _HEADER_UNIT = re.compile(r"[(\[/]\s*([mk]?(?:wh|w|v|a|j))\s*[)\]]?\s*$", re.I)
 

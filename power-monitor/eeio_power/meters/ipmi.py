@@ -90,7 +90,10 @@ class DcmiReading:
 def parse_dcmi(lines: Sequence[str]) -> DcmiReading:
     """The bytes that `raw` printed. Raises PowerError for anything else."""
     text = " ".join(line for line in lines if _HEX_LINE.fullmatch(line))
-    data = bytes.fromhex(text)
+    try:
+        data = bytes.fromhex(text)
+    except ValueError:  # white space that Python's patterns know, and fromhex does not
+        data = b""
     if len(data) < 18 or data[0] != 0xDC:
         said = " ".join(lines).strip() or "nothing"
         raise PowerError(f"the BMC's power reading makes no sense: {said[:120]!r}")

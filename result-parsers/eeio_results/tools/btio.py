@@ -26,8 +26,7 @@ def parse(capture: Capture) -> ToolResult:
     if not (capture.directory / ORIGINAL_FILE).exists():
         return native.parse(capture)
     try:
-        with naming("its figures"):
-            result = parse_text(capture.text(ORIGINAL_FILE))
+        result = parse_text(capture.text(ORIGINAL_FILE))
     except ToolOutputError as error:
         raise ToolOutputError(f"{capture.directory / ORIGINAL_FILE}: {error}") from error
     program = capture.text(PROGRAM_FILE).strip()
@@ -36,6 +35,11 @@ def parse(capture: Capture) -> ToolResult:
 
 def parse_text(text: str) -> ToolResult:
     """The original's output. Bytes are those of its grid and dumps: its megabytes are rounded."""
+    with naming("BT-IO"):
+        return _written(text)
+
+
+def _written(text: str) -> ToolResult:
     version = _found(r"NAS Parallel Benchmarks (\S+) -- BT Benchmark", text)[0]
     points = 1
     for side in _found(r"^ *Size: *(\d{1,6})x *(\d{1,6})x *(\d{1,6})\b", text):
