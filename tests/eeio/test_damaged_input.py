@@ -8,15 +8,19 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.conftest import DATA, Eeio
 from tests.eeio.importing import made
+from tests.eeio_results import made as records
 
 from eeio.campaign.invocation import invoke
+from eeio.campaign.runner import _storable
 from eeio.target.undo import UndoJournal
 from eeio_limits import inputs
+from eeio_results import checks
 from eeio_results.store import load
 
 Refused = Callable[..., str]
@@ -312,3 +316,16 @@ def test_a_campaign_outlives_its_parser(home: Path, tmp_path: Path) -> None:
     records.write_text("".join(records.read_text().splitlines(keepends=True)[:-1]))
     assert run("resume", "c").returncode == 3
     assert len(load(home / "data/eeio/results/c").runs) == len(runs)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"sync_s": float("inf")}, {"prepare_s": -1.0}, {"duration_s": float("nan")}],
+)
+def test_a_run_with_a_figure_that_cannot_be_is_kept_as_invalid(change: dict[str, float]) -> None:
+    run = replace(records.run(0, (records.phase(1e6),)), **change)
+    kept = _storable(run)
+    checks.check_run(kept)
+    assert not kept.phases and next(iter(change)) in kept.validity[0]
+    good = records.run(0, (records.phase(1e6),))
+    assert _storable(good) is good

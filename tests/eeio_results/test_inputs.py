@@ -144,7 +144,7 @@ def test_output_that_was_not_kept_whole_is_no_result(tmp_path: Path) -> None:
 
 def test_an_original_btio_that_cannot_be() -> None:
     text = (DATA / "btio/3.3.1/S-4-simple.txt").read_text()
-    with pytest.raises(ToolOutputError, match="BT-IO: |dumps of"):
+    with pytest.raises(ToolOutputError, match=r"BT-IO: |dumps of"):
         btio.parse_text(text.replace("(MB/sec) :         458.15", "(MB/sec) : 99999999999"))
 
 

@@ -31,6 +31,7 @@ from eeio.target.lock import TargetLock
 from eeio.target.processor import ProcessorSampler
 from eeio.target.undo import UndoJournal
 from eeio_limits import LimitError
+from eeio_limits.quantities import DURATION
 from eeio_power.errors import PowerError
 from eeio_results import checks, tools
 from eeio_results.errors import EeioError, ToolOutputError
@@ -485,6 +486,7 @@ def _storable(run: Run) -> Run:
     except LimitError as error:
         return replace(
             run, phases=(), context=(), processor=None, prepare_s=None, sync_s=None,
+            duration_s=run.duration_s if DURATION.holds(run.duration_s) else 0.0,
             device_before=None, device_after=None, validity=(*run.validity, str(error)),
         )  # fmt: skip
     return run
