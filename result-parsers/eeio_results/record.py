@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from eeio_limits.quantities import LEAST_COVERAGE
+from eeio_limits.quantities import FIGURE, LEAST_COVERAGE
 
 SCHEMA_VERSION = 1
 
@@ -168,7 +168,8 @@ class Phase:
         """Bandwidth over mean power (docs/method.md); None where they do not belong together."""
         if self.bandwidth_bytes_per_s is None or not power_w or self.why_no_efficiency:
             return None
-        return self.bandwidth_bytes_per_s / power_w
+        efficiency = self.bandwidth_bytes_per_s / power_w
+        return efficiency if FIGURE.holds(efficiency) else None
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Phase":

@@ -104,6 +104,7 @@ def folder(home: Path) -> Path:
         ("\n  name: board", "\n  name: ../x", "campaigns/0/name"),
         ("scale: 10", "scale: .inf", "scale"),
         ("divide: 2", "divide: 0", "divide"),
+        ("period_s: 0.5", "period_s: 0.5\n    format: " + "%d" * 51, "format"),
         ("title: Made by hand", "title: 2001-99-99", "not YAML"),
         ("title: Made by hand", "title: [[[[[[", "not YAML|nested"),
         ("kernel: '6.1'", "kernel: 6.1", "kernel"),

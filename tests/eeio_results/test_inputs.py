@@ -215,6 +215,11 @@ def test_a_run_that_cannot_be_is_not_stored(campaign: Path) -> None:
     assert (campaign / "runs.jsonl").read_bytes() == before
 
 
+def test_next_to_no_power_gives_no_endless_efficiency() -> None:
+    assert made.phase(1e6).efficiency_bytes_per_j(1e-320) is None
+    assert made.phase(1e6).efficiency_bytes_per_j(2.0) == 5e5
+
+
 # --- coverage -------------------------------------------------------------------------------------
 
 
