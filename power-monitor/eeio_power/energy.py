@@ -34,6 +34,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import mul, sub, truediv
 
+from eeio_limits.quantities import DURATION, LEAST_COVERAGE
 from eeio_power.meters import Channel
 from eeio_power.reading import Domain, EnergyReading, Kind
 
@@ -148,6 +149,9 @@ def channel_energy(
     """
     if not start_s < end_s or not math.isfinite(end_s - start_s):
         return _invalid(channel, 0, f"the window from {start_s} s to {end_s} s has no length")
+    if end_s - start_s > DURATION.most:
+        days = DURATION.most / 86400
+        return _invalid(channel, 0, f"a window of more than {days:.0f} days")
     low, high = bisect_right(times_s, start_s), bisect_right(times_s, end_s)
     samples = high - low - sum(map(math.isnan, values[low:high]))
     if samples == 0:
@@ -219,6 +223,9 @@ def domain_energy(
     energies = [c.energy_j for c in channels if c.energy_j is not None]
     valid = not reasons and len(energies) == len(channels) > 0
     energy_j = math.fsum(energies) if valid else None
+    coverage = min((c.coverage for c in channels), default=0.0)
+    if valid and coverage < LEAST_COVERAGE:
+        reasons = (f"readings stand for {coverage:.0%} of the window only: not to be compared",)
     return EnergyReading(
         domain=domain,
         meter=meter,
@@ -226,7 +233,7 @@ def domain_energy(
         power_w=None if energy_j is None else energy_j / (end_s - start_s),
         energy_j=energy_j,
         uncertainty_j=_combined_uncertainty_j(channels) if valid else None,
-        coverage=min((c.coverage for c in channels), default=0.0),
+        coverage=coverage,
         largest_gap_s=max(gaps, default=None),
         samples=min((c.samples for c in channels), default=0),
         lost=max((c.lost for c in channels), default=0),
@@ -504,4 +511,17 @@ def _lost(stretches: _Stretches, k: int, period_s: float, start_s: float, end_s:
     if stretches.tail and k == len(stretches.starts_s) - 1:
         return int(length_s / period_s)
     steps = round(length_s / period_s)
-    return sum(1 for j in range(1, steps) if start_s < begin_s + length_s * j / steps <= end_s)
+    if steps < 2:
+        return 0
+
+    def until(time_s: float) -> int:
+        """How many of them should have come at `time_s` or before."""
+        count = min(max(math.floor((time_s - begin_s) / length_s * steps), 0), steps - 1)
+        # The quotient may be a hair off the time that it stands for.
+        while count + 1 < steps and begin_s + length_s * (count + 1) / steps <= time_s:
+            count += 1
+        while count > 0 and begin_s + length_s * count / steps > time_s:
+            count -= 1
+        return count
+
+    return max(0, until(end_s) - until(start_s))

@@ -1,7 +1,9 @@
 """The one error of this package."""
 
+from eeio_limits import ShortError
 
-class PowerError(Exception):
+
+class PowerError(ShortError):
     """Power cannot be read as asked.
 
     The message says what was wrong, with which file or device, and what to do about it.

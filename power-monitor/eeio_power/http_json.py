@@ -2,7 +2,6 @@
 
 import base64
 import http.client
-import json
 import os
 import socket
 import ssl
@@ -14,9 +13,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from eeio_limits import LimitError, inputs
+from eeio_limits.quantities import FIGURE
 from eeio_power.errors import PowerError
 
-LONGEST_ANSWER = 1 << 20
 CHUNK = 1 << 14
 TIMEOUT_S = 2.0
 
@@ -97,8 +97,11 @@ class JsonClient:
             data = bytearray()
             while chunk := response.read1(CHUNK):
                 data += chunk
-                if len(data) > LONGEST_ANSWER:
+                if len(data) > inputs.ANSWER_BYTES:
                     raise http.client.HTTPException("an answer without end")
+        except ValueError as error:
+            # A path that no request can hold, or a head that http.client cannot read.
+            raise http.client.HTTPException(f"no HTTP: {error}") from error
         except (OSError, http.client.HTTPException) as error:
             if isinstance(error, TimeoutError) or time.monotonic() < deadline_s:
                 raise
@@ -116,9 +119,9 @@ class JsonClient:
                 + (": check user= and the password" if response.status in (401, 403) else "")
             )
         try:
-            return json.loads(data)
-        except ValueError as error:
-            raise PowerError(f"{self.host}{_shown(path)}: the answer is not JSON") from error
+            return inputs.parse_json(bytes(data), inputs.ANSWER_BYTES)
+        except LimitError as error:
+            raise PowerError(f"{self.host}{_shown(path)}: the answer is {error}") from error
 
     def _connected(self) -> http.client.HTTPConnection:
         if self._connection is None:
@@ -170,9 +173,11 @@ def password(spec: str, options: Mapping[str, str]) -> str:
     if "password_file" in options:
         file = Path(options["password_file"])
         try:
-            return file.read_text(encoding="utf-8").split("\n")[0]
+            return inputs.read_text(file, inputs.DEFINITION_BYTES).split("\n")[0]
         except OSError as error:
             raise PowerError(f"meter '{spec}': {file}: {error.strerror}") from error
+        except LimitError as error:
+            raise PowerError(f"meter '{spec}': {file}: {error}") from error
     found = os.environ.get(PASSWORD_VARIABLE)
     if found is None:
         raise PowerError(
@@ -188,10 +193,4 @@ def number_at(answer: Any, *keys: str | int) -> float | None:
             answer = answer[key]
         except (KeyError, IndexError, TypeError):
             return None
-    # A bool is an int to Python; JSON's NaN and Infinity are no measurements.
-    if isinstance(answer, bool) or not isinstance(answer, int | float):
-        return None
-    try:
-        return float(answer) if abs(answer) < float("inf") else None
-    except OverflowError:  # a whole number of hundreds of digits
-        return None
+    return float(answer) if FIGURE.holds(answer) else None

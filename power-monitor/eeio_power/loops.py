@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from eeio_limits.quantities import COUNTER_SAMPLE
 from eeio_power.errors import PowerError
 from eeio_power.meters import Batch, Batches, Channel, LoggedMeter, Meter
 from eeio_power.samples import MISSING, MeterInfo, MeterSamples
@@ -71,7 +72,8 @@ def absurdity(channel: Channel, value: float) -> str | None:
     if math.isnan(value):
         return None
     if channel.quantity == "energy_j":
-        return None if math.isfinite(value) else f"{channel.name}: {value} J is no energy"
+        possible = COUNTER_SAMPLE.holds(value)
+        return None if possible else f"{channel.name}: {value:g} J is no energy"
     if value < -NEGATIVE_QUANTA * channel.resolution:
         return f"{channel.name}: {value:g} W is negative: is its clamp or shunt turned round?"
     most_w = channel.max_power_w or ABSURD_POWER_W

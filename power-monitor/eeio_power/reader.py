@@ -20,6 +20,7 @@ from fcntl import fcntl
 from pathlib import Path
 from typing import Protocol
 
+from eeio_limits.inputs import ANSWER_BYTES
 from eeio_power.errors import PowerError
 from eeio_power.meters import Batch
 
@@ -265,6 +266,9 @@ class QuestionReader(Helper):
         place = 0
         while len(self._rest) - place >= _HEAD.size:
             begun_ns, done_ns, length = _HEAD.unpack_from(self._rest, place)
+            if not 0 <= length <= ANSWER_BYTES:
+                self._rest = b""
+                raise PowerError(f"{self._name} is out of step: an answer of {length} bytes")
             end = place + _HEAD.size + length
             if end > len(self._rest):
                 break

@@ -15,15 +15,17 @@ import math
 import zlib
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from eeio_limits import LimitError, inputs
+from eeio_limits import quantities as q
 from eeio_power.energy import meter_energy
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, LoggedMeter, Meter
-from eeio_power.reading import EnergyReading, Kind
+from eeio_power.reading import DOMAINS, KINDS, EnergyReading, Kind
 
 SCHEMA_VERSION = 1
 
@@ -185,41 +187,67 @@ def load(path: Path) -> Samples:
 
     Raises PowerError if the file cannot be read, is no samples file, or holds a damaged line.
     """
-    text, whole = _decompress(path)
-    header, newline, body = text.partition("\n")
-    if not newline:
-        raise PowerError(
-            f"{path}: no header line, so no samples: the sampler was killed within its first "
-            "second, or this is not a samples file; run the experiment again"
-        )
-    infos = _parse_header(path, header)
-    # What stands after the last newline was cut in the middle and may look like a number.
-    lines = body[: body.rfind("\n") + 1].splitlines()
-    return Samples(meters=_parse_lines(path, infos, lines), truncated=not whole)
-
-
-def _decompress(path: Path) -> tuple[str, bool]:
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            unpacked = _Unpacked(file)
+            lines = unpacked.lines()
+            header = next(lines, None)
+            if header is None:
+                raise PowerError(
+                    f"{path}: no header line, so no samples: the sampler was killed within its "
+                    "first second, or this is not a samples file; run the experiment again"
+                )
+            infos = _parse_header(path, header)
+            return Samples(_parse_lines(path, infos, lines), truncated=not unpacked.whole)
     except OSError as error:
         raise PowerError(f"{path}: cannot read the samples: {error.strerror}") from error
-    stream = zlib.decompressobj(wbits=GZIP_WBITS)
-    text = bytearray()
-    try:
-        for start in range(0, len(data), CHUNK_BYTES):
-            text += stream.decompress(data[start : start + CHUNK_BYTES])
-    except zlib.error as error:
-        # After a power cut a file may end in zeros: what stands before them is good.
-        if not text:
-            raise PowerError(
-                f"{path}: not a gzip samples file ({error}); name the file a sampler wrote"
-            ) from error
-    return text.decode("utf-8", errors="replace"), stream.eof
+    except LimitError as error:
+        raise PowerError(f"{path}: {error}") from error
+
+
+class _Unpacked:
+    """The whole lines of a gzip stream, without more of it in memory than needed."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.whole = False
+        """Whether the stream had its end; known after the last line."""
+
+    def lines(self) -> Iterator[str]:
+        """Lines without their ends. What stands after the last end was cut in the middle, and may
+        look like a number. Raises LimitError."""
+        stream = zlib.decompressobj(wbits=GZIP_WBITS)
+        rest, unpacked, number = b"", 0, 0
+        while not stream.eof and (packed := self._file.read(CHUNK_BYTES)):
+            try:
+                data = stream.decompress(packed)
+            except zlib.error as error:
+                # After a power cut a file may end in zeros: what stands before them is good.
+                if not unpacked:
+                    raise LimitError(
+                        f"not a gzip samples file ({error}); name the file a sampler wrote"
+                    ) from error
+                return
+            unpacked += len(data)
+            if unpacked > inputs.SAMPLES_BYTES:
+                raise LimitError(f"unpacked more than {inputs.size(inputs.SAMPLES_BYTES)}")
+            *whole, rest = (rest + data).split(b"\n")
+            for line in whole:
+                number += 1
+                _check_length(line, number)
+                yield line.decode("utf-8", errors="replace")
+            _check_length(rest, number + 1)
+        self.whole = stream.eof
+
+
+def _check_length(line: bytes, number: int) -> None:
+    if len(line) > (inputs.HEADER_BYTES if number == 1 else inputs.SAMPLE_BYTES):
+        raise LimitError(f"line {number} is too long for a sample")
 
 
 def _parse_header(path: Path, line: str) -> list[MeterInfo]:
     try:
-        header: dict[str, Any] = json.loads(line)
+        header: dict[str, Any] = inputs.parse_json(line, inputs.HEADER_BYTES)
         version = header["schema_version"]
     except (ValueError, KeyError, TypeError) as error:
         raise PowerError(f"{path}: the first line is not a samples header: {error!r}") from error
@@ -229,29 +257,62 @@ def _parse_header(path: Path, line: str) -> list[MeterInfo]:
             "use the eeio that wrote it or a newer one"
         )
     try:
-        return [
-            MeterInfo(**{**meter, "channels": tuple(Channel(**c) for c in meter["channels"])})
-            for meter in header["meters"]
-        ]
-    except (KeyError, TypeError) as error:
-        raise PowerError(f"{path}: the header's meters are damaged: {error!r}") from error
+        return [_info(meter) for meter in header["meters"]]
+    except (KeyError, TypeError, AttributeError, LimitError) as error:
+        raise PowerError(f"{path}: the header's meters are damaged: {error!r:.200}") from error
+
+
+def _info(body: Mapping[str, Any]) -> MeterInfo:
+    info = MeterInfo(**{**body, "channels": tuple(_channel(c) for c in body["channels"])})
+    if not isinstance(info.name, str) or not isinstance(info.spec, str) or info.kind not in KINDS:
+        raise LimitError("a meter without name, spec or kind")
+    q.PERIOD.checked(info.native_period_s, "native_period_s")
+    q.PERIOD.checked(info.period_s, "period_s")
+    return info
+
+
+def _channel(body: Mapping[str, Any]) -> Channel:
+    channel = Channel(**body)
+    if not isinstance(channel.name, str) or channel.domain not in DOMAINS:
+        raise LimitError("a channel without name or domain")
+    if channel.quantity not in _SAMPLES or not isinstance(channel.in_domain_total, bool):
+        raise LimitError("a channel without quantity")
+    q.FRACTION.checked(channel.accuracy_relative, "accuracy_relative")
+    q.ENERGY.checked(channel.resolution, "resolution")
+    for value, quantity in ((channel.range_j, q.ENERGY), (channel.max_power_w, q.POWER)):
+        if value is not None and quantity.checked(value, "range or highest power") == 0:
+            raise LimitError("a range or highest power of 0")
+    return channel
+
+
+_SAMPLES = {"power_w": q.POWER_SAMPLE, "energy_j": q.COUNTER_SAMPLE}
 
 
 def _parse_lines(
-    path: Path, infos: Sequence[MeterInfo], lines: Sequence[str]
+    path: Path, infos: Sequence[MeterInfo], lines: Iterable[str]
 ) -> tuple[MeterSamples, ...]:
-    pairs = [(m, c) for m, info in enumerate(infos) for c in range(len(info.channels))]
-    owners = {str(index): pair for index, pair in enumerate(pairs)}
+    owners: dict[str, tuple[int, int, float, float]] = {}
+    for m, info in enumerate(infos):
+        for c, channel in enumerate(info.channels):
+            quantity = _SAMPLES[channel.quantity]
+            owners[str(len(owners))] = (m, c, quantity.least, quantity.most)
     times = [array("d") for _ in infos]
     columns = [tuple(array("d") for _ in info.channels) for info in infos]
+    last_s = [-math.inf for _ in infos]
+    earliest_s, latest_s = q.TIMESTAMP.least, q.TIMESTAMP.most
     for number, line in enumerate(lines, start=2):
         try:
             time_text, index_text, value_text = line.split(",")
-            time_s, (m, c) = float(time_text), owners[index_text]
+            time_s, (m, c, least, most) = float(time_text), owners[index_text]
             value = float(value_text) if value_text else MISSING
         except (ValueError, KeyError) as error:
-            raise PowerError(f"{path}: line {number} is not a sample: {line!r}") from error
-        if not times[m] or times[m][-1] != time_s:
+            raise PowerError(f"{path}: line {number} is not a sample: {line!r:.100}") from error
+        if not (earliest_s <= time_s <= latest_s and (not value_text or least <= value <= most)):
+            raise PowerError(f"{path}: line {number}: no such time or value can be: {line!r:.100}")
+        if last_s[m] != time_s:
+            if time_s < last_s[m]:
+                raise PowerError(f"{path}: line {number}: the time runs backwards: {line!r:.100}")
+            last_s[m] = time_s
             times[m].append(time_s)
             for column in columns[m]:
                 column.append(MISSING)

@@ -39,6 +39,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
+from eeio_limits import inputs
+from eeio_limits import quantities as q
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, close_meters, open_meters
 from eeio_power.sampler import Sampler
@@ -155,7 +157,7 @@ class Session:
         """Does what one request asks; raises PowerError, KeyError, TypeError or ValueError."""
         match request["do"]:
             case "idle":
-                seconds = float(request["seconds"])
+                seconds = q.PAUSE.checked(request["seconds"], "seconds")
                 start_s = time.monotonic()
                 time.sleep(seconds)
                 return self._window(start_s, start_s + seconds)
@@ -166,7 +168,9 @@ class Session:
                 return {}
             case "watch":
                 self._trial = Trial(
-                    int(request["pid"]), float(request["start_s"]), self._sample_now
+                    q.COUNT.whole_number(request["pid"], "pid"),
+                    q.TIMESTAMP.checked(request["start_s"], "start_s"),
+                    self._sample_now,
                 )
                 return {}
             case "end":
@@ -237,7 +241,7 @@ def serve(session: Session, requests: Iterable[str], answers: TextIO) -> None:
     """One answer a request, until the requests end or one asks to quit."""
     for line in requests:
         try:
-            request = json.loads(line)
+            request = inputs.parse_json(line, inputs.ANSWER_BYTES)
             if request == QUIT:
                 return
             answer = session.answer(request)

@@ -1,8 +1,11 @@
 """Reading numbers out of sysfs and procfs."""
 
+import errno
 import os
 import re
 from pathlib import Path
+
+from eeio_limits.inputs import SYSFS_BYTES, size
 
 # sysfs gives a page at most; /proc/stat of a large machine is longer.
 _CHUNK = 1 << 16
@@ -13,9 +16,11 @@ def read_text(path: Path) -> str:
     # Several times as fast as a text file of Python's, and this is read ten times a second.
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        data = b""
+        data = bytearray()
         while more := os.read(fd, _CHUNK):
             data += more
+            if len(data) > SYSFS_BYTES:
+                raise OSError(errno.EFBIG, f"longer than {size(SYSFS_BYTES)}", str(path))
     finally:
         os.close(fd)
     return data.decode("ascii", errors="replace").strip()

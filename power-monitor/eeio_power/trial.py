@@ -19,6 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from eeio_limits import inputs
 from eeio_power.errors import PowerError
 
 STREAMS = ("stdout", "stderr")
@@ -113,7 +114,7 @@ def told(command: Sequence[str], folder: Path) -> dict[str, Any]:
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TELL_LIMIT_S,
             check=False,
         )  # fmt: skip
-        body = json.loads(done.stdout) if done.returncode == 0 else None
+        body = inputs.parse_json(done.stdout) if done.returncode == 0 else None
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         raise PowerError(f"{' '.join(command)}: {error}") from error
     if not isinstance(body, dict):

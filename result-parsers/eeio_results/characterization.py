@@ -274,7 +274,9 @@ def _phase_row(campaign: Campaign, experiment: Experiment, runs: list[Run], name
         why = _why_no_energy(campaign, measured, good, tuple(invalid_reasons))
         reasons.update(dict.fromkeys(("power_w", "energy_j", "efficiency_bytes_per_j"), why))
     elif not any(d.efficiency_bytes_per_j for d in measured):
+        poor = (d.reason for d in measured if d.reason and d.power_w is not None)
         why_not = next((p.why_no_efficiency for p in good if p.why_no_efficiency), None)
+        why_not = why_not or next(poor, None)
         if why_not is not None:
             reasons["efficiency_bytes_per_j"] = why_not
     rates: list[float] = []
@@ -349,9 +351,11 @@ def _domains(good: list[Phase]) -> list[DomainFigures]:
         efficiencies = [
             value
             for phase, reading in valid
-            if (value := phase.efficiency_bytes_per_j(reading.power_w)) is not None
+            if reading.why_not_ranked is None
+            and (value := phase.efficiency_bytes_per_j(reading.power_w)) is not None
         ]
         reasons = [r for _, reading in readings if reading.power_w is None for r in reading.reasons]
+        poor = dict.fromkeys(why for _, r in valid if (why := r.why_not_ranked))
         without = "no valid reading" if len(readings) == len(good) else "the meter was not read"
         found.append(
             DomainFigures(
@@ -366,7 +370,9 @@ def _domains(good: list[Phase]) -> list[DomainFigures]:
                 ),
                 efficiency_bytes_per_j=quartiles(efficiencies),
                 efficiency_values=tuple(efficiencies),
-                reason=None if len(powers) == len(good) else next(iter(reasons), without),
+                reason=next(iter(poor), None)
+                if len(powers) == len(good)
+                else next(iter(reasons), without),
             )
         )
     return found

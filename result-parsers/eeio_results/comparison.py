@@ -184,6 +184,8 @@ def _reading(
             continue
         if reading.kind == "modelled":
             reasons.setdefault(metric, _NOT_MODELLED)
+        elif reading.why_not_ranked is not None:
+            reasons.setdefault(metric, reading.why_not_ranked)
         elif reading.valid and reading.power_w is not None:
             return reading
         elif reading.reasons:

@@ -1,7 +1,8 @@
 """Result files of the Phoronix Test Suite (composite.xml), read and written.
 
 The files come from others too, so nothing in them is trusted: a document type, an entity, a file
-of more than MAX_BYTES or deeper than MAX_DEPTH is refused before it is looked at.
+longer, deeper or with more elements than `eeio_limits.inputs` allows is refused before it is looked
+at.
 
 Beside the elements of PTS's schema, entries may carry our own words in their JSON, under `eeio`:
 
@@ -21,13 +22,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from xml.parsers import expat
+from xml.etree.ElementTree import Element
 from xml.sax.saxutils import escape
 
+from eeio_limits import LimitError, inputs
+from eeio_limits import quantities as q
+from eeio_results import documents
 from eeio_results.errors import EeioError, SchemaError
 
-MAX_BYTES = 64 << 20
-MAX_DEPTH = 16
+MOST_SYSTEMS = 256
 
 # What XML 1.0 cannot hold, however it is written.
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -50,16 +53,17 @@ class Entry:
         """The trials' values; the mean alone where PTS kept no others; none if it failed."""
         words = (self.raw or self.value).split(":")
         try:
-            return tuple(float(word) for word in words if word.strip())
-        except ValueError:
+            return tuple(q.FIGURE.of_text(word, "a value") for word in words if word.strip())
+        except LimitError:
             return ()
 
     @property
     def run_times_s(self) -> tuple[float, ...]:
         """Seconds that each trial took, as PTS (to 0.01 s) or our module saw it."""
+        words = str(self.json.get("test-run-times", "")).split(":")
         try:
-            return tuple(float(t) for t in str(self.json.get("test-run-times", "")).split(":") if t)
-        except ValueError:
+            return tuple(q.DURATION.of_text(word, "a run time") for word in words if word)
+        except LimitError:
             return ()
 
     @property
@@ -125,122 +129,83 @@ class ResultFile:
     results: tuple[Result, ...]
 
 
-@dataclass
-class _Node:
-    name: str
-    text: list[str] = field(default_factory=list)
-    children: list["_Node"] = field(default_factory=list)
-
-    def find(self, name: str) -> list["_Node"]:
-        return [child for child in self.children if child.name == name]
-
-    def of(self, name: str) -> str:
-        """The text of the first child of that name; empty if there is none."""
-        found = self.find(name)
-        return "".join(found[0].text).strip() if found else ""
-
-
 def read(path: Path) -> ResultFile:
     """Raises EeioError if the file cannot be read, SchemaError if it is no result file."""
     try:
         if not path.is_file():
             raise EeioError(f"{path}: no such file; PTS keeps them in test-results/NAME/")
-        if path.stat().st_size > MAX_BYTES:
-            raise SchemaError(f"{path}: more than {MAX_BYTES >> 20} MiB: not a result file of PTS")
-        content = path.read_bytes()
+        content = inputs.read_bytes(path, inputs.XML_BYTES)
     except OSError as error:
         raise EeioError(f"{path}: {error.strerror}") from error
+    except LimitError as error:
+        raise SchemaError(f"{path}: {error}: not a result file of PTS") from error
     return parse(content, str(path))
 
 
 def parse(content: bytes, source: str = "composite.xml") -> ResultFile:
     """The result file in `content`; SchemaError names `source` and what is wrong with it."""
-    if len(content) > MAX_BYTES:
-        raise SchemaError(f"{source}: more than {MAX_BYTES >> 20} MiB: not a result file of PTS")
     root = _tree(content, source)
-    generated = root.find("Generated")
-    if root.name != "PhoronixTestSuite" or not generated or not root.find("System"):
+    generated, systems = root.findall("Generated"), root.findall("System")
+    if root.tag != "PhoronixTestSuite" or not generated or not systems:
         raise SchemaError(f"{source}: not a result file of PTS (no Generated and System in it)")
+    if len(systems) > MOST_SYSTEMS:
+        raise SchemaError(f"{source}: more than {MOST_SYSTEMS} systems")
     about = generated[0]
     return ResultFile(
-        title=about.of("Title"),
-        last_modified=about.of("LastModified"),
-        test_client=about.of("TestClient"),
-        description=about.of("Description"),
-        environment=_pairs(about.of("PreSetEnvironmentVariables")),
-        systems=tuple(_system(node, source) for node in root.find("System")),
-        results=tuple(_result(node, source) for node in root.find("Result")),
+        title=_of(about, "Title"),
+        last_modified=_of(about, "LastModified"),
+        test_client=_of(about, "TestClient"),
+        description=_of(about, "Description"),
+        environment=_pairs(_of(about, "PreSetEnvironmentVariables")),
+        systems=tuple(_system(node, source) for node in systems),
+        results=tuple(_result(node, source) for node in root.findall("Result")),
     )
 
 
-def _tree(content: bytes, source: str) -> _Node:
-    stack: list[_Node] = [_Node("")]
-    parser = expat.ParserCreate()
-    parser.buffer_text = True
-
-    def start(name: str, _: Mapping[str, str]) -> None:
-        if len(stack) > MAX_DEPTH:
-            raise SchemaError(f"{source}: elements nested deeper than {MAX_DEPTH}")
-        node = _Node(name)
-        stack[-1].children.append(node)
-        stack.append(node)
-
-    def end(_: str) -> None:
-        stack.pop()
-
-    def text(data: str) -> None:
-        stack[-1].text.append(data)
-
-    # Entities are declared in a document type, and nowhere else: without one there are no bombs,
-    # no files of this machine and no requests to others. PTS writes none.
-    def refuse(*_: object) -> int:
-        raise SchemaError(f"{source}: has a document type or entities, which no result file needs")
-
-    parser.StartElementHandler, parser.EndElementHandler = start, end
-    parser.CharacterDataHandler = text
-    parser.StartDoctypeDeclHandler = refuse
-    parser.EntityDeclHandler = refuse
-    parser.ExternalEntityRefHandler = refuse
-    parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
+def _tree(content: bytes, source: str) -> Element:
     try:
-        parser.Parse(content, True)
-    except expat.ExpatError as error:
-        raise SchemaError(f"{source}: not whole XML: {error}") from error
-    return stack[0].children[0]
+        return documents.parse_xml(content)
+    except LimitError as error:
+        raise SchemaError(f"{source}: {error}") from error
 
 
-def _system(node: _Node, source: str) -> System:
+def _of(node: Element, name: str) -> str:
+    """The text of the first child of that name; empty if there is none."""
+    return (node.findtext(name) or "").strip()
+
+
+def _system(node: Element, source: str) -> System:
     return System(
-        identifier=node.of("Identifier"),
-        hardware=node.of("Hardware"),
-        software=node.of("Software"),
-        user=node.of("User"),
-        timestamp=node.of("TimeStamp"),
-        client_version=node.of("TestClientVersion"),
-        notes=node.of("Notes"),
-        json=_json(node.of("JSON"), source),
+        identifier=_of(node, "Identifier"),
+        hardware=_of(node, "Hardware"),
+        software=_of(node, "Software"),
+        user=_of(node, "User"),
+        timestamp=_of(node, "TimeStamp"),
+        client_version=_of(node, "TestClientVersion"),
+        notes=_of(node, "Notes"),
+        json=_json(_of(node, "JSON"), source),
     )
 
 
-def _result(node: _Node, source: str) -> Result:
-    entries = [entry for data in node.find("Data") for entry in data.find("Entry")]
+def _result(node: Element, source: str) -> Result:
+    entries = [entry for data in node.findall("Data") for entry in data.findall("Entry")]
     return Result(
-        identifier=node.of("Identifier"),
-        title=node.of("Title"),
-        app_version=node.of("AppVersion"),
-        arguments=node.of("Arguments"),
-        description=node.of("Description"),
-        scale=node.of("Scale"),
-        proportion=node.of("Proportion"),
-        display_format=node.of("DisplayFormat"),
-        annotation=node.of("Annotation"),
-        parent=node.of("Parent"),
+        identifier=_of(node, "Identifier"),
+        title=_of(node, "Title"),
+        app_version=_of(node, "AppVersion"),
+        arguments=_of(node, "Arguments"),
+        description=_of(node, "Description"),
+        scale=_of(node, "Scale"),
+        proportion=_of(node, "Proportion"),
+        display_format=_of(node, "DisplayFormat"),
+        annotation=_of(node, "Annotation"),
+        parent=_of(node, "Parent"),
         entries=tuple(
             Entry(
-                identifier=entry.of("Identifier"),
-                value=entry.of("Value"),
-                raw=entry.of("RawString"),
-                json=_json(entry.of("JSON"), source),
+                identifier=_of(entry, "Identifier"),
+                value=_of(entry, "Value"),
+                raw=_of(entry, "RawString"),
+                json=_json(_of(entry, "JSON"), source),
             )
             for entry in entries
         ),
@@ -251,8 +216,8 @@ def _json(text: str, source: str) -> Mapping[str, Any]:
     if not text:
         return {}
     try:
-        body = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        body = inputs.parse_json(text)
+    except LimitError as error:
         raise SchemaError(f"{source}: a JSON element does not hold JSON: {error}") from error
     return body if isinstance(body, dict) else {}
 
@@ -278,10 +243,10 @@ def pts_words(profile: Path) -> dict[str, str]:
     except OSError as error:
         raise EeioError(f"{path}: {error.strerror}") from error
     words = {}
-    for parser in root.find("ResultsParser"):
-        match = _PHASE_LINE.fullmatch(parser.of("OutputTemplate"))
+    for parser in root.findall("ResultsParser"):
+        match = _PHASE_LINE.fullmatch(_of(parser, "OutputTemplate"))
         if match and not match[1].endswith(" children"):
-            words[match[1]] = parser.of("AppendToArgumentsDescription")
+            words[match[1]] = _of(parser, "AppendToArgumentsDescription")
     return words
 
 
@@ -292,7 +257,7 @@ def pts_app_version(profile: Path) -> str:
         root = _tree(path.read_bytes(), str(path))
     except OSError as error:
         raise EeioError(f"{path}: {error.strerror}") from error
-    return next((node.of("AppVersion") for node in root.find("TestInformation")), "")
+    return next((_of(node, "AppVersion") for node in root.findall("TestInformation")), "")
 
 
 def number(value: float) -> str:

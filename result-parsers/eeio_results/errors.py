@@ -1,7 +1,9 @@
 """The error every eeio_results and eeio failure derives from."""
 
+from eeio_limits import ShortError
 
-class EeioError(Exception):
+
+class EeioError(ShortError):
     """Something a user can act on: the message says what was wrong, with what, and what to do."""
 
 

@@ -14,6 +14,9 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 import yaml
 
+from eeio_limits import LimitError, inputs
+from eeio_limits import quantities as q
+from eeio_results import documents
 from eeio_results.errors import EeioError
 from eeio_results.record import Switch
 from eeio_results.statistics import (
@@ -179,15 +182,21 @@ def load_workload(path: Path) -> Workload:
     Raises EeioError, with file, line and key, for anything that is not known or not a mix.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = inputs.read_text(path, inputs.DEFINITION_BYTES)
+        documents.check_flow_depth(text)
+    except (OSError, LimitError) as error:
         raise EeioError(f"{path}: cannot be read as a workload: {error}") from error
-    loader = yaml.SafeLoader(text)
+    try:
+        loader = yaml.SafeLoader(text)
+    except yaml.YAMLError as error:  # a character that YAML cannot hold
+        raise EeioError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
     try:
         node = loader.get_single_node()
         if node is None:
             raise EeioError(f"{path}: empty; a workload needs the key `workload`")
         return _Reader(path, loader).workload(node)
+    except RecursionError as error:
+        raise EeioError(f"{path}: nested deeper than {inputs.DEPTH}") from error
     except yaml.YAMLError as error:
         raise EeioError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
     finally:
@@ -233,10 +242,12 @@ class _Reader:
         )
         share = self._scalar(body["share"])
         if isinstance(share, bool) or not isinstance(share, int | float):
-            raise self._error(body["share"], f"share must be a number, not {share!r}")
-        if not (math.isfinite(share) and share > 0):
+            raise self._error(body["share"], f"share must be a number, not {share!r:.60}")
+        if not (q.FRACTION.holds(share) and share > 0):
             raise self._error(
-                body["share"], f"share {share} is not positive; leave the entry out if it has none"
+                body["share"],
+                f"share {q.shortened(share)} is not positive, or too large; leave the "
+                "entry out if it has none",
             )
         return WorkloadEntry(key, float(share))
 
@@ -261,7 +272,12 @@ class _Reader:
     def _scalar(self, node: yaml.Node) -> Any:
         if not isinstance(node, yaml.ScalarNode):
             raise self._error(node, "expected one value, not a list or keys")
-        return self._loader.construct_object(node)
+        try:
+            return self._loader.construct_object(node)
+        except yaml.YAMLError:
+            raise
+        except Exception as error:  # a date 2001-99-99, a tag that does not fit
+            raise self._error(node, f"not YAML: {error!r:.200}") from error
 
     def _one_of(self, node: yaml.Node, name: str, known: Sequence[str]) -> str:
         value = self._scalar(node)
@@ -284,8 +300,9 @@ class _Reader:
                 value = parse_size(value)
             except EeioError as error:
                 raise self._error(node, f"request_size_bytes: {error}") from error
-        if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
-            raise self._error(node, f"request_size_bytes {value!r} is not a positive whole number")
+        if not isinstance(value, int) or not q.REQUEST_SIZE.holds(value):
+            shown = q.shortened(value)
+            raise self._error(node, f"request_size_bytes {shown} is not a positive whole number")
         return value
 
     def _error(self, node: yaml.Node, words: str) -> EeioError:

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from eeio_limits.quantities import FIGURE, LEAST_COVERAGE
+
 SCHEMA_VERSION = 1
 
 Level = Literal["device", "filesystem", "library", "application", "context"]
@@ -92,6 +94,16 @@ class EnergyReading:
     valid: bool
     reasons: tuple[str, ...] = ()
 
+    @property
+    def why_not_ranked(self) -> str | None:
+        """The reason where too little of the window was seen to compare it with others."""
+        if not self.valid or self.coverage >= LEAST_COVERAGE:
+            return None
+        return (
+            f"{self.meter}: readings stand for {self.coverage:.0%} of the window, less than "
+            f"{LEAST_COVERAGE:.0%}: not ranked and not compared"
+        )
+
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "EnergyReading":
         return cls(**{**body, "reasons": tuple(body["reasons"])})
@@ -156,7 +168,8 @@ class Phase:
         """Bandwidth over mean power (docs/method.md); None where they do not belong together."""
         if self.bandwidth_bytes_per_s is None or not power_w or self.why_no_efficiency:
             return None
-        return self.bandwidth_bytes_per_s / power_w
+        efficiency = self.bandwidth_bytes_per_s / power_w
+        return efficiency if FIGURE.holds(efficiency) else None
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Phase":

@@ -22,6 +22,9 @@ from typing import Any
 
 import jsonschema
 
+from eeio_limits import LimitError, inputs
+from eeio_limits.quantities import COUNT
+from eeio_results import checks
 from eeio_results.errors import EeioError, SchemaError
 from eeio_results.record import SCHEMA_VERSION, EnergyReading, Machine, Run
 
@@ -184,9 +187,13 @@ class Store:
         """Order indices of the runs that are stored whole."""
         if not self.runs_path.exists():
             return set()
-        with _naming(self.runs_path):
-            lines = self.runs_path.read_text(encoding="utf-8").splitlines()
-            return {int(json.loads(line)["order_index"]) for line in lines}
+        done = set()
+        for number, body in _lines(self.runs_path):
+            index = body.get("order_index") if isinstance(body, dict) else None
+            if not isinstance(index, int) or not COUNT.holds(index):
+                raise SchemaError(f"{self.runs_path}:{number}: not a run record: no order_index")
+            done.add(index)
+        return done
 
 
 def half_made(results: Path) -> list[Path]:
@@ -208,6 +215,10 @@ def remove_half_made(aside: Path) -> bool:
 
 
 def _line(run: Run) -> str:
+    try:
+        checks.check_run(run)
+    except LimitError as error:
+        raise SchemaError(f"run {run.order_index} cannot be stored: {error}") from error
     line = json.dumps(run.to_json(), separators=(",", ":")) + "\n"
     # Checked as it will be read: JSON knows lists where the types have tuples.
     problem = next(iter(_validator().iter_errors(json.loads(line))), None)
@@ -222,6 +233,8 @@ def read_body(folder: Path) -> dict[str, Any]:
     body = _read_json(path)
     if lacking := [key for key in _BODY if key not in body]:
         raise SchemaError(f"{path}: not a campaign of eeio: no {', '.join(lacking)} in it")
+    with _naming(path):
+        checks.check_body(body)
     return body
 
 
@@ -244,7 +257,11 @@ def load(folder: Path) -> Campaign:
     )
     with _naming(idle_path):
         readings = tuple(EnergyReading.from_json(reading) for reading in idle["readings"])
+        for reading in readings:
+            checks.check_reading(reading)
         idle_reason = idle["reason"]
+        if not isinstance(idle_reason, str | None):
+            raise LimitError("reason: not a text")
     return Campaign(
         folder=folder,
         body=body,
@@ -258,7 +275,9 @@ def load(folder: Path) -> Campaign:
 def _read_machine(path: Path) -> Machine:
     body = _read_json(path)
     with _naming(path):
-        return Machine.from_json(body)
+        machine = Machine.from_json(body)
+        checks.check_machine(machine)
+        return machine
 
 
 @contextmanager
@@ -266,49 +285,66 @@ def _naming(path: Path) -> Iterator[None]:
     """What a damaged file brings about becomes a SchemaError that names it."""
     try:
         yield
+    except LimitError as error:
+        raise SchemaError(f"{path}: not as eeio writes it: {error}") from error
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise SchemaError(f"{path}: not as eeio writes it: {error!r}") from error
+        raise SchemaError(f"{path}: not as eeio writes it: {error!r:.200}") from error
 
 
 def _read_runs(path: Path) -> list[Run]:
     if not path.exists():
         return []
-    with _naming(path):
-        lines = path.read_text(encoding="utf-8").split("\n")
-    runs = []
-    for number, line in enumerate(lines[:-1], 1):
-        try:
-            body = json.loads(line)
-        except ValueError as error:
-            raise SchemaError(f"{path}:{number}: not a run record: {error}") from error
-        _check_version(f"{path}:{number}", body)
+    runs: dict[int, Run] = {}
+    for number, body in _lines(path):
+        where = f"{path}:{number}"
+        _check_version(where, body)
         problem = next(iter(_validator().iter_errors(body)), None)
         if problem is not None:
-            raise SchemaError(f"{path}:{number}: not a run record: {problem.message}")
-        runs.append(Run.from_json(body))
-    indices = [run.order_index for run in runs]
-    if len(set(indices)) != len(indices):
-        twice = next(index for index in indices if indices.count(index) > 1)
-        raise SchemaError(f"{path}: run {twice} is there twice; keep one of the two lines")
-    return runs
+            raise SchemaError(f"{where}: not a run record: {problem.message:.200}")
+        run = Run.from_json(body)
+        try:
+            checks.check_run(run)
+        except LimitError as error:
+            raise SchemaError(f"{where}: not a run record: {error}") from error
+        if run.order_index in runs:
+            raise SchemaError(
+                f"{path}: run {run.order_index} is there twice; keep one of the two lines"
+            )
+        runs[run.order_index] = run
+    return list(runs.values())
+
+
+def _lines(path: Path) -> Iterator[tuple[int, Any]]:
+    """Number and JSON of each whole line. Raises SchemaError that names a line that is none."""
+    number = 0
+    try:
+        with path.open("rb") as file:
+            lines = inputs.lines(file, inputs.RECORD_BYTES, inputs.RECORDS_BYTES, errors="strict")
+            for number, line in enumerate(lines, 1):
+                if line.endswith("\n"):
+                    yield number, inputs.parse_json(line, inputs.RECORD_BYTES)
+    except OSError as error:
+        raise EeioError(f"{path}: {error.strerror}") from error
+    except LimitError as error:
+        raise SchemaError(f"{path}:{number}: not a run record: {error}") from error
 
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        body = json.loads(path.read_text(encoding="utf-8"))
+        body = inputs.read_json(path)
     except OSError as error:
         raise EeioError(
             f"{path}: {error.strerror}; is this the folder of a campaign? `eeio list` shows them"
         ) from error
-    except ValueError as error:
-        raise SchemaError(f"{path}: not JSON: {error}") from error
+    except LimitError as error:
+        raise SchemaError(f"{path}: {error}") from error
     _check_version(str(path), body)
     return dict(body)
 
 
 def _check_version(where: str, body: Any) -> None:
     version = body.get("schema_version") if isinstance(body, dict) else None
-    if not isinstance(version, int):
+    if not isinstance(version, int) or isinstance(version, bool):
         raise SchemaError(f"{where}: not written by eeio (no schema_version)")
     if version > SCHEMA_VERSION:
         raise SchemaError(

@@ -5,13 +5,14 @@ MB is 10^6 bytes and MiB is 2^20 bytes everywhere in eeio.
 
 import re
 
+from eeio_limits.quantities import SIZE, shortened
 from eeio_results.errors import EeioError
 
 MB = 1_000_000
 KIB = 1 << 10
 MIB = 1 << 20
 
-_SIZE = re.compile(r"(\d+)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
+_SIZE = re.compile(r"(\d{1,19})\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
 _BINARY = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -19,8 +20,13 @@ def parse_size(text: str) -> int:
     """Bytes of a size written as `4096`, `32k`, `4m` or `20g`; suffixes are binary, as in fio."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
-        raise EeioError(f"not a size: {text!r}; write it as 4096, 32k, 4m or 20g (binary units)")
-    return int(match[1]) * _BINARY[match[2].lower()]
+        raise EeioError(
+            f"not a size: {shortened(text)}; write it as 4096, 32k, 4m or 20g (binary units)"
+        )
+    size_bytes = int(match[1]) * _BINARY[match[2].lower()]
+    if not SIZE.holds(size_bytes):
+        raise EeioError(f"not a size: {shortened(text)}: {SIZE.refusal(size_bytes)}")
+    return size_bytes
 
 
 def format_size(size_bytes: int) -> str:

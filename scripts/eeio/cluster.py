@@ -1,6 +1,5 @@
 """The power of several machines: one recording a node, and their sum per domain."""
 
-import json
 import math
 import os
 import time
@@ -10,10 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from eeio.errors import RefusedError
+from eeio_limits import LimitError, inputs
+from eeio_limits import quantities as q
 from eeio_power import samples as power_samples
 from eeio_power.errors import PowerError
 from eeio_power.reading import EnergyReading
 from eeio_power.recording import READING_FIELDS, SCHEMA_VERSION
+from eeio_results import checks
+from eeio_results.record import EnergyReading as RecordedReading
 
 # Of the node's windows. They end together, with the program; starting it takes some time.
 _MOST_APART_S = 1.0
@@ -102,18 +105,23 @@ def _told(names: Sequence[str], environment: Mapping[str, str]) -> int | None:
 def load(path: Path) -> NodeRecording:
     """A file of `eeio power node`, or the JSON of `eeio power record`, then named by its file."""
     try:
-        body = json.loads(path.read_text(encoding="utf-8"))
+        body = inputs.read_json(path)
         if body["schema_version"] != SCHEMA_VERSION:
-            raise ValueError(f"schema_version {body['schema_version']}")
+            raise ValueError(f"schema_version {body['schema_version']!r:.40}")
         readings = tuple(_reading(fields) for fields in body["readings"])
-        return NodeRecording(str(body.get("node", path.stem)), float(body["duration_s"]), readings)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        duration_s = q.DURATION.checked(body["duration_s"], "duration_s")
+        if duration_s == 0:
+            raise LimitError("duration_s: 0, so that there is no power")
+        return NodeRecording(str(body.get("node", path.stem)), duration_s, readings)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise RefusedError(f"{path}: not what `eeio power node` writes ({error})") from error
 
 
 def _reading(fields: Mapping[str, Any]) -> EnergyReading:
     known = {name: fields[name] for name in READING_FIELDS}
-    return EnergyReading(**{**known, "reasons": tuple(known["reasons"])})
+    reading = {**known, "reasons": tuple(known["reasons"])}
+    checks.check_reading(RecordedReading(**reading))
+    return EnergyReading(**reading)
 
 
 def add(recordings: Sequence[NodeRecording]) -> Sum:
@@ -208,11 +216,18 @@ def load_nodes(folder: Path) -> tuple[Node, ...]:
     nodes, places = [], []
     for path in sorted(folder.glob("*.json")):
         try:
-            body = json.loads(path.read_text(encoding="utf-8"))
-            begun, ended = (Clocks(float(u), float(m)) for u, m in body["clocks"])
+            body = inputs.read_json(path)
+            begun, ended = (
+                Clocks(q.TIMESTAMP.checked(u, "a clock"), q.TIMESTAMP.checked(m, "a clock"))
+                for u, m in body["clocks"]
+            )
             samples = power_samples.load(samples_path(path))
             nodes.append(Node(str(body["node"]), samples, begun, ended))
-            places.append((body["ranks"], body["all_ranks"], body["all_nodes"]))
+            place = tuple(body[key] for key in ("ranks", "all_ranks", "all_nodes"))
+            for number in place:
+                if number is not None:
+                    q.COUNT.checked(number, "ranks")
+            places.append(place)
         except (OSError, ValueError, KeyError, TypeError, PowerError) as error:
             raise RefusedError(f"{path}: not what `eeio power node` writes ({error})") from error
     if not nodes:

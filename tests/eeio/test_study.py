@@ -148,7 +148,7 @@ def test_killed_in_the_middle_of_a_run(home: Path, eeio: Eeio, signum: signal.Si
 @pytest.mark.root
 def test_fewer_repetitions_than_asked_for_are_not_converged(home: Path, eeio: Eeio) -> None:
     """Of three repetitions the last is taken away, as a kill would; the others agree by chance."""
-    suite = _suite(home, METADATA, "repetitions: 3, half_width: 1.0e+9")
+    suite = _suite(home, METADATA, "repetitions: 3, half_width: 1.0e+6")
     suite_file = Path(suite) / "protocol.yaml"
     suite_file.write_text(suite_file.read_text().replace("repetitions: 2, ", ""))
     done = eeio(*_words(home, suite), environment={"EEIO_TEST_PROFILES": str(PROFILES)})

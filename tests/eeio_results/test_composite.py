@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eeio.cli import main
+from eeio_limits import inputs
 from eeio_results import composite, store
 from eeio_results.characterization import characterize
 from eeio_results.composite import Entry, Result, ResultFile, System
@@ -73,7 +74,7 @@ def test_entities_and_document_types_are_refused(attack: bytes) -> None:
 def test_an_oversized_file_is_refused_unread(tmp_path: Path) -> None:
     path = tmp_path / "composite.xml"
     with path.open("wb") as file:
-        file.truncate(composite.MAX_BYTES + 1)
+        file.truncate(inputs.XML_BYTES + 1)
     with pytest.raises(SchemaError, match="64 MiB"):
         composite.read(path)
 

@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
+from eeio_limits.quantities import FIGURE
 from eeio_power.errors import PowerError
 from eeio_power.reading import Domain, Kind
 
@@ -253,7 +254,7 @@ def number_option(
         value = float(text)
     except ValueError:
         value = -1.0
-    if not 0.0 <= value < float("inf") or (above_zero and value == 0.0):
+    if not 0.0 <= value <= FIGURE.most or (above_zero and value == 0.0):
         least = "above 0" if above_zero else "of at least 0"
         raise PowerError(f"meter '{spec}': {key}={text} is not a number {least}")
     return value

@@ -20,6 +20,7 @@ reading. A log whose clock runs backwards is refused, and so is one when this ma
 set after the meter was opened: nobody can say then what belongs together.
 """
 
+import codecs
 import csv
 import math
 import re
@@ -32,6 +33,8 @@ from itertools import pairwise
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from eeio_limits import LimitError, inputs
+from eeio_limits.quantities import COUNTER_SAMPLE, MOST_DIGITS, POWER_SAMPLE, TIMESTAMP
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Finding, Quantity, number_option
 from eeio_power.reading import DOMAINS, Kind
@@ -90,7 +93,11 @@ UNITS: Mapping[str, float] = {
 }  # fmt: skip
 TIME_KEYS = ("time", "date", "seconds")
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+# Of Python's encodings those that are none of files; they take quadratic time, too.
+_NO_ENCODINGS = frozenset(
+    ("idna", "punycode", "undefined", "unicode_escape", "raw-unicode-escape", "utf-7", "mbcs")
+)
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _COMMA_NUMBER = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 _HEADER_UNIT = re.compile(r"[(\[/]\s*([mk]?(?:wh|w|v|a|j))\s*[)\]]?\s*$", re.I)
 
@@ -166,9 +173,19 @@ def decode(data: bytes, encoding: str | None) -> str:
             except UnicodeDecodeError:
                 encoding = "cp1252"
     try:
+        if codecs.lookup(encoding).name in _NO_ENCODINGS:
+            raise LookupError("no log is written so")
         return data.decode(encoding, errors="strict").removeprefix("\ufeff")
-    except (UnicodeDecodeError, LookupError) as error:
+    except (LookupError, ValueError) as error:
         raise PowerError(f"the log is not in {encoding} ({error}); say encoding=") from error
+
+
+def read_bytes(file: Path) -> bytes:
+    """A log. Raises OSError, and PowerError for one that is longer than any is."""
+    try:
+        return inputs.read_bytes(file, inputs.TABLE_BYTES)
+    except LimitError as error:
+        raise PowerError(str(error)) from error
 
 
 def parse_log(data: bytes, layout: Layout) -> Log:
@@ -177,6 +194,10 @@ def parse_log(data: bytes, layout: Layout) -> Log:
     A last line without an end is being written, and is left out.
     """
     text = decode(data, layout.encoding)
+    try:
+        inputs.check_lines(text, inputs.CELL_CHARACTERS)
+    except LimitError as error:
+        raise PowerError(str(error)) from error
     lines = text.splitlines()
     if text and not text.endswith(("\n", "\r")):
         lines.pop()
@@ -228,8 +249,9 @@ class _RowReader:
         before_s = self.times_s[-1] if self.times_s else -math.inf
         try:
             time_s = self._time(time_text, before_s)
-        except ValueError as error:
-            raise PowerError(f"line {number}: '{time_text}' is no time ({error})") from error
+            TIMESTAMP.checked(time_s, "it")
+        except (ValueError, OverflowError) as error:
+            raise PowerError(f"line {number}: '{time_text:.60}' is no time ({error})") from error
         if time_s < before_s:
             raise PowerError(
                 f"line {number}: the log's clock runs backwards by {before_s - time_s:.3f} s: it "
@@ -259,16 +281,22 @@ class _RowReader:
                 product *= part
             else:
                 total += part
-        return product if is_product else total
+        value = product if is_product else total
+        possible = COUNTER_SAMPLE if self._counter else POWER_SAMPLE
+        if math.isnan(value) or possible.holds(value):
+            return value
+        self.damaged += 1
+        self.damaged_example = self.damaged_example or f"{value:g} in line {number}"
+        return math.nan
 
     def _number(self, number: int, text: str) -> float:
         self.cells += 1
         if text.lower() in SENTINELS:
             return math.nan
         plain = text.replace(",", ".") if self._decimal_comma else text
-        if not _NUMBER.fullmatch(plain):
+        if len(plain) > MOST_DIGITS or not _NUMBER.fullmatch(plain):
             self.damaged += 1
-            self.damaged_example = self.damaged_example or f"'{text}' in line {number}"
+            self.damaged_example = self.damaged_example or f"'{text:.60}' in line {number}"
             return math.nan
         value = float(plain)
         return math.nan if abs(value) >= SENTINEL else value
@@ -340,7 +368,7 @@ class CsvMeter:
         try:
             status = self._file.stat()
             if self._seen != (status.st_mtime_ns, status.st_size):
-                self._log = parse_log(self._file.read_bytes(), self._layout)
+                self._log = parse_log(read_bytes(self._file), self._layout)
                 self._seen = (status.st_mtime_ns, status.st_size)
         except OSError as error:
             raise PowerError(f"{self._file}: {error.strerror}") from error
@@ -422,7 +450,7 @@ def _layout(options: Mapping[str, str]) -> Layout:
         moment = None if start is None else datetime.fromisoformat(start)
     except ValueError as error:
         raise PowerError(f"start={start}: {error}") from error
-    zone = None if "tz" not in options else _zone(options["tz"])
+    zone = None if "tz" not in options else zone_of(options["tz"])
     if moment is not None and moment.tzinfo is None:
         if zone is None:
             raise PowerError(f"start={start} has no zone: say tz=")
@@ -444,7 +472,8 @@ def _layout(options: Mapping[str, str]) -> Layout:
     )
 
 
-def _zone(text: str) -> tzinfo:
+def zone_of(text: str) -> tzinfo:
+    """A time zone by its name or offset. Raises PowerError."""
     if text.lower() in ("utc", "z"):
         return UTC
     match = re.fullmatch(r"([+-])(\d\d):?(\d\d)", text)
@@ -462,7 +491,7 @@ def _period_s(file: Path, layout: Layout) -> float:
     if not file.exists():
         return NATIVE_PERIOD_S
     try:
-        data = file.read_bytes()
+        data = read_bytes(file)
         times_s = parse_log(data, layout).times_s if data.strip() else []
     except NoReadingError:
         return NATIVE_PERIOD_S
@@ -476,7 +505,10 @@ def _period_s(file: Path, layout: Layout) -> float:
 
 
 def _split(line: str, delimiter: str) -> list[str]:
-    return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
+    try:
+        return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
+    except csv.Error as error:
+        raise PowerError(f"{line[:60]!r} is no line of a log: {error}") from error
 
 
 def _find_columns(lines: Sequence[str], layout: Layout) -> tuple[str, int, list[tuple[str, int]]]:

@@ -24,6 +24,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from eeio_limits.quantities import PERIOD
 from eeio_power.meters import Channel, Finding, Quantity
 from eeio_power.meters._choice import Choice, Problem, named, unreadable
 from eeio_power.reading import Domain, Kind
@@ -294,6 +295,6 @@ def _period_s(folder: Path, number: int, nominal_s: float) -> float:
     """The averaging interval the chip tells (ms), else the nominal one."""
     for name in (f"power{number}_average_interval", "update_interval"):
         interval_ms = read_optional_int(folder / name)
-        if interval_ms is not None and interval_ms > 0:
+        if interval_ms is not None and interval_ms > 0 and PERIOD.holds(interval_ms / 1e3):
             return interval_ms / 1e3
     return nominal_s

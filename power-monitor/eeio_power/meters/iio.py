@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from eeio_limits.quantities import FIGURE
 from eeio_power.meters import Channel, Finding
 from eeio_power.meters._choice import Choice, named, unreadable
 from eeio_power.reading import Kind
@@ -146,5 +147,8 @@ def _scale_mw(device: Path, number: str) -> float:
     """mW a count; some drivers have one scale for all power channels."""
     for name in (f"in_power{number}_scale", "in_power_scale"):
         if (device / name).exists():
-            return float(read_text(device / name))
+            scale_mw = FIGURE.of_text(read_text(device / name), f"{device / name}")
+            if scale_mw <= 0:
+                raise ValueError(f"{device / name}: a scale of {scale_mw:g}")
+            return scale_mw
     raise ValueError(f"{device} has raw power without a scale")

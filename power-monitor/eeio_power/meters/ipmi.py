@@ -31,6 +31,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from eeio_limits.quantities import POWER_SAMPLE
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Finding, number_option
 from eeio_power.reader import IPMI_NAME, QuestionReader, can_run, find_reader
@@ -89,7 +90,10 @@ class DcmiReading:
 def parse_dcmi(lines: Sequence[str]) -> DcmiReading:
     """The bytes that `raw` printed. Raises PowerError for anything else."""
     text = " ".join(line for line in lines if _HEX_LINE.fullmatch(line))
-    data = bytes.fromhex(text)
+    try:
+        data = bytes.fromhex(text)
+    except ValueError:  # white space that Python's patterns know, and fromhex does not
+        data = b""
     if len(data) < 18 or data[0] != 0xDC:
         said = " ".join(lines).strip() or "nothing"
         raise PowerError(f"the BMC's power reading makes no sense: {said[:120]!r}")
@@ -105,7 +109,7 @@ def watt_sensors(lines: Sequence[str]) -> dict[str, float]:
         words = line.split(",")
         if len(words) >= 4 and words[2].strip() == "Watts":
             with suppress(ValueError):
-                sensors[words[0].strip()] = float(words[1])
+                sensors[words[0].strip()] = POWER_SAMPLE.of_text(words[1], words[0])
     return sensors
 
 

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from eeio_limits.quantities import COUNT
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Finding, number_option
 from eeio_power.reading import Kind
@@ -58,7 +59,7 @@ def parse_stat(text: str) -> CpuTicks:
     if not lines or lines[0][0] != "cpu" or len(lines[0]) < 6:
         raise ValueError("no 'cpu' line with at least five numbers")
     # user nice system idle iowait irq softirq steal [guest guest_nice]
-    ticks = [int(word) for word in lines[0][1:9]]
+    ticks = [int(COUNT.of_text(word, "ticks")) for word in lines[0][1:9]]
     total = sum(ticks)
     return CpuTicks(busy=total - ticks[3] - ticks[4], total=total, cpus=max(1, len(lines) - 1))
 

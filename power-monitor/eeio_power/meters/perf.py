@@ -18,6 +18,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from eeio_limits.inputs import CPUS
+from eeio_limits.quantities import NUMBER, POWER
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Finding, number_option, rapl
 from eeio_power.reading import Domain, Kind
@@ -142,7 +144,7 @@ _PERMISSION_REMEDY = "run as root, or give CAP_PERFMON, or set kernel.perf_event
 
 def _events(unit: Path, max_power_w: float) -> tuple[list[_Event], int]:
     """Raises OSError or ValueError if the unit is not there, or is damaged."""
-    event_type = read_int(unit / "type")
+    event_type = NUMBER.whole_number(read_int(unit / "type"), f"{unit / 'type'}")
     cpus = _cpu_list(read_text(unit / "cpumask"))
     events = []
     for k, cpu in enumerate(cpus):
@@ -152,8 +154,8 @@ def _events(unit: Path, max_power_w: float) -> tuple[list[_Event], int]:
                 continue
             unit_name = read_text(file.with_name(f"{label}.unit"))
             if unit_name != "Joules":
-                raise ValueError(f"{label} is in {unit_name!r}, not in Joules")
-            scale_j = float(read_text(file.with_name(f"{label}.scale")))
+                raise ValueError(f"{label} is in {unit_name!r:.60}, not in Joules")
+            scale_j = POWER.of_text(read_text(file.with_name(f"{label}.scale")), f"{label}.scale")
             name = f"perf:package-{k}" + ("/dram" if domain == "dram" else "")
             channel = Channel(
                 name=name,
@@ -173,7 +175,7 @@ def _config(text: str) -> int:
     """`event=0x02` -> 2. Raises ValueError."""
     key, _, value = text.partition("=")
     if key != "event":
-        raise ValueError(f"an event described as {text!r}")
+        raise ValueError(f"an event described as {text!r:.60}")
     return int(value, 0)
 
 
@@ -182,5 +184,8 @@ def _cpu_list(text: str) -> list[int]:
     cpus: list[int] = []
     for part in text.split(","):
         first, dash, last = part.partition("-")
-        cpus += range(int(first), int(last if dash else first) + 1)
+        begin, end = int(first), int(last if dash else first)
+        if not 0 <= begin <= end < CPUS:
+            raise ValueError(f"CPUs {part!r}")
+        cpus += range(begin, end + 1)
     return cpus

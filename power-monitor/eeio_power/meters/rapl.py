@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from eeio_limits.quantities import ENERGY
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Finding, number_option
 from eeio_power.reader import EnergyReader, find_reader, try_reader
@@ -191,7 +192,11 @@ def _zones(folder: Path, max_power_w: float) -> tuple[_Zone, ...]:
                     name=f"rapl:{_package_prefix(folder, zone_folder)}{label}",
                     domain=domain,
                     quantity="energy_j",
-                    range_j=read_int(zone_folder / "max_energy_range_uj") / 1e6,
+                    range_j=ENERGY.checked(
+                        read_int(zone_folder / "max_energy_range_uj") / 1e6,
+                        f"{zone_folder}: max_energy_range_uj",
+                    )
+                    or None,
                     accuracy_relative=ACCURACY[domain],
                     resolution=RESOLUTION_J,
                     max_power_w=max_power_w,

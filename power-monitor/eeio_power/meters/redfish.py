@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eeio_limits.inputs import CHASSIS
 from eeio_power import http_json
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Finding, number_option
@@ -118,4 +119,4 @@ def _chassis(client: http_json.JsonClient, wanted: str | None) -> list[str]:
         found = [str(member["@odata.id"]) for member in answer["Members"]]
     except (KeyError, TypeError) as error:
         raise PowerError(f"{client.host}{_CHASSIS}: not a list of chassis") from error
-    return [path for path in found if path.startswith(f"{_CHASSIS}/")]
+    return [path for path in found if path.startswith(f"{_CHASSIS}/")][:CHASSIS]

@@ -175,7 +175,7 @@ class PacketReader:
 def parse_packet(body: str) -> Packet | None:
     """`d,-,18,1203,...` -> Packet; None if it is not whole."""
     words = [word.strip() for word in body.split(",")]
-    if len(words) < 3 or not words[2].isdecimal():
+    if len(words) < 3 or not words[2].isdecimal() or len(words[2]) > 9:
         return None
     # `#L,W,3,E,,1` has empty arguments; `#V,R,0` may have one too many, which is empty.
     arguments = words[3:] if words[3:] != [""] else []
@@ -190,7 +190,8 @@ def record_power_w(packet: Packet, fields: int) -> float | None:
         return None
     text = packet.arguments[0]
     # 0.1 W; a sign or a letter is a damaged byte.
-    return int(text) / 10.0 if text.isascii() and text.isdecimal() else None
+    whole = text.isascii() and text.isdecimal() and len(text) <= 9
+    return int(text) / 10.0 if whole else None
 
 
 class WattsUpMeter:

@@ -12,7 +12,8 @@ import importlib
 import importlib.util
 from typing import Protocol, cast
 
-from eeio_results.tools.capture import Capture, ToolResult
+from eeio_results.errors import EeioError, ToolOutputError
+from eeio_results.tools.capture import Capture, ToolResult, naming
 
 
 class _Parser(Protocol):
@@ -20,8 +21,21 @@ class _Parser(Protocol):
 
 
 def parse(tool: str, capture: Capture) -> ToolResult:
-    """The metrics of one invocation of `tool`, from what was kept of it."""
+    """The metrics of one invocation of `tool`, from what was kept of it.
+
+    Raises ToolOutputError, also for what no parser expected: one output must not end a campaign.
+    """
     name = f"{__name__}.{tool}"
     if importlib.util.find_spec(name) is None:
         name = f"{__name__}.native"
-    return cast(_Parser, importlib.import_module(name)).parse(capture)
+    parser = cast(_Parser, importlib.import_module(name))
+    try:
+        with naming(str(capture.directory)):
+            return parser.parse(capture)
+    except EeioError:
+        raise
+    except Exception as error:  # whatever it is, the raw output is kept and can be read again
+        raise ToolOutputError(
+            f"{capture.directory}: the parser of {tool} failed with {error!r:.200}; the tool's "
+            "output is kept there: please report it with this message"
+        ) from error

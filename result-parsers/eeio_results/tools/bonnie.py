@@ -10,8 +10,9 @@ O_DIRECT for the others, as strace shows of 2.00a. Those phases are marked.
 
 import re
 
+from eeio_limits import quantities as q
 from eeio_results.errors import EeioError, ToolOutputError
-from eeio_results.tools._arrivals import arrival_s, byte_offset
+from eeio_results.tools._arrivals import Arrivals
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
 from eeio_results.units import parse_size
 
@@ -28,9 +29,9 @@ _ONLY_WRITES_ARE_DIRECT = (
     "the page cache and are left out"
 )
 _TOO_FAST = "+++++"
-_LATENCY = re.compile(r"(\d+)(us|ms|s)")
+_LATENCY = re.compile(r"(\d{1,18})(us|ms|s)")
 _LATENCY_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
-_NUMBER = re.compile(r"\d+(\.\d+)?")
+_NUMBER = re.compile(r"\d{1,18}(\.\d{1,18})?")
 
 # name, operation, spatiality, words on stderr, field of the rate, of the CPU share, of the latency
 _PHASES = (
@@ -52,8 +53,8 @@ def parse(capture: Capture) -> ToolResult:
     try:
         size_bytes = parse_size(fields[_SIZE])
         chunk = fields[_CHUNK] or capture.factors.get("request_size", str(_DEFAULT_CHUNK_BYTES))
-        chunk_bytes = parse_size(chunk)
-        seeks = int(fields[_SEEKS])
+        chunk_bytes = q.REQUEST_SIZE.whole_number(parse_size(chunk), "chunk size")
+        seeks = int(q.COUNT.of_text(fields[_SEEKS], "seeks"))
         phases = tuple(
             _phase(capture, fields, plan, size_bytes, chunk_bytes, seeks)
             for plan in _PHASES
@@ -139,8 +140,8 @@ def _window(capture: Capture, words: str) -> tuple[float | None, float | None, s
     match = re.search(rf"({words})(done(?:\.\.\.done)*)", text)
     if match is None:
         return None, None, missing
-    start_s = arrival_s(capture, "stderr", byte_offset(text, match.end(1)))
-    end_s = arrival_s(capture, "stderr", byte_offset(text, match.end(2)))
+    arrivals = Arrivals(capture, "stderr", text)
+    start_s, end_s = arrivals.of(match.end(1)), arrivals.of(match.end(2))
     if start_s is None or end_s is None or not start_s < end_s:
         return None, None, missing
     return start_s, end_s, "arrival of Bonnie++'s progress words"

@@ -10,7 +10,7 @@ import re
 
 from eeio_results.errors import ToolOutputError
 from eeio_results.tools import native
-from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
+from eeio_results.tools.capture import Capture, PhaseResult, ToolResult, naming
 
 ORIGINAL_FILE = "npb.txt"
 PROGRAM_FILE = "npb-program.txt"
@@ -18,6 +18,7 @@ PROGRAM_FILE = "npb-program.txt"
 _BYTES_A_POINT = 40
 # What is printed has two places.
 _ROUNDED = 0.006
+_NUMBER = r"(\d{1,15}(?:\.\d{0,15})?)(?![\d.])"
 
 
 def parse(capture: Capture) -> ToolResult:
@@ -34,14 +35,19 @@ def parse(capture: Capture) -> ToolResult:
 
 def parse_text(text: str) -> ToolResult:
     """The original's output. Bytes are those of its grid and dumps: its megabytes are rounded."""
+    with naming("BT-IO"):
+        return _written(text)
+
+
+def _written(text: str) -> ToolResult:
     version = _found(r"NAS Parallel Benchmarks (\S+) -- BT Benchmark", text)[0]
     points = 1
-    for side in _found(r"^ *Size: *(\d+)x *(\d+)x *(\d+)", text):
+    for side in _found(r"^ *Size: *(\d{1,6})x *(\d{1,6})x *(\d{1,6})\b", text):
         points *= int(side)
     dumps = len(re.findall(r"Writing data set", text))
-    (shown_s,) = map(float, _found(r"I/O timing in seconds *: *([\d.]+)", text))
-    (megabytes,) = map(float, _found(r"Total data written \(MB\) *: *([\d.]+)", text))
-    (rate,) = map(float, _found(r"I/O data rate *\(MB/sec\) *: *([\d.]+)", text))
+    (shown_s,) = map(float, _found(r"I/O timing in seconds *: *" + _NUMBER, text))
+    (megabytes,) = map(float, _found(r"Total data written \(MB\) *: *" + _NUMBER, text))
+    (rate,) = map(float, _found(r"I/O data rate *\(MB/sec\) *: *" + _NUMBER, text))
     (verified,) = _found(r"^ *Verification *= *(\w+)", text)
     moved = points * _BYTES_A_POINT * dumps
     io_s = moved / 1e6 / rate if rate else None

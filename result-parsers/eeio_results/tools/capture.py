@@ -1,11 +1,15 @@
 """What the runner kept of one invocation of a tool, and what a parser makes of it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from eeio_limits import LimitError, inputs
+from eeio_limits import quantities as q
+from eeio_results import checks
 from eeio_results.errors import ToolOutputError
 from eeio_results.record import ContextValue, EnergyReading, Phase
 
@@ -29,6 +33,8 @@ class Capture:
     `factors` are the key=value arguments the profile got, preset values included.
     Monotonic times are CLOCK_MONOTONIC seconds; `started_utc_s` is the wall clock at
     `started_monotonic_s`, so that a stamp a tool took from the wall clock can be placed.
+    `left_out` tells of `stdout` and `stderr`, where one was too long to keep, how many bytes of its
+    middle are not in its file (eeio_limits.inputs).
     """
 
     directory: Path
@@ -38,14 +44,35 @@ class Capture:
     ended_monotonic_s: float
     started_utc_s: float
     stamps: tuple[Stamp, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
-    def text(self, name: str) -> str:
-        """The raw file `name`, or ToolOutputError when it is missing or empty."""
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said of the output itself, beside what is in it."""
+        kept = inputs.size(inputs.KEPT_HEAD_BYTES), inputs.size(inputs.KEPT_TAIL_BYTES)
+        return tuple(
+            f"{stream}: {count} bytes left out between the first {kept[0]} and the last {kept[1]}"
+            for stream, count in self.left_out.items()
+        )
+
+    def text(self, name: str, most_line: int | None = inputs.TOOL_LINE_CHARACTERS) -> str:
+        """The raw file `name`, its lines no longer than `most_line` characters.
+
+        Raises ToolOutputError when it is missing, empty, too long, or not kept whole.
+        """
         path = self.directory / name
+        if count := self.left_out.get(Path(name).stem):
+            raise ToolOutputError(
+                f"{path}: the tool printed so much that {count} bytes of it were not kept"
+            )
         try:
-            content = path.read_text(encoding="utf-8", errors="replace")
+            content = inputs.read_text(path, inputs.TOOL_FILE_BYTES, errors="replace")
+            if most_line is not None:
+                inputs.check_lines(content, most_line)
         except OSError as error:
             raise ToolOutputError(f"{path}: {error.strerror or error}") from error
+        except LimitError as error:
+            raise ToolOutputError(f"{path}: {error}") from error
         if not content.strip():
             raise ToolOutputError(f"{path}: empty; the tool stopped before it printed a result")
         return content
@@ -63,26 +90,54 @@ class Capture:
             "ended_monotonic_s": self.ended_monotonic_s,
             "started_utc_s": self.started_utc_s,
             "stamps": [[s.stream, s.end_offset, s.monotonic_s] for s in self.stamps],
+            "left_out": dict(self.left_out),
         }
         (self.directory / CAPTURE_FILE).write_text(json.dumps(body) + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, directory: Path) -> "Capture":
-        """The capture kept in `directory`."""
+        """The capture kept in `directory`. Raises ToolOutputError."""
         path = directory / CAPTURE_FILE
         try:
-            body: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            return cls(
-                directory=directory,
-                factors=body["factors"],
-                exit_code=body["exit_code"],
-                started_monotonic_s=body["started_monotonic_s"],
-                ended_monotonic_s=body["ended_monotonic_s"],
-                started_utc_s=body["started_utc_s"],
-                stamps=tuple(Stamp(*row) for row in body["stamps"]),
-            )
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            return _capture(directory, inputs.read_json(path))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ToolOutputError(f"{path}: not a capture of a run: {error}") from error
+
+
+def _capture(directory: Path, body: dict[str, Any]) -> Capture:
+    factors = {str(key): str(value) for key, value in body["factors"].items()}
+    started_s = q.TIMESTAMP.checked(body["started_monotonic_s"], "started_monotonic_s")
+    ended_s = q.TIMESTAMP.checked(body["ended_monotonic_s"], "ended_monotonic_s")
+    q.DURATION.checked(ended_s - started_s, "the time from its start to its end")
+    return Capture(
+        directory=directory,
+        factors=factors,
+        exit_code=q.EXIT_CODE.whole_number(body["exit_code"], "exit_code"),
+        started_monotonic_s=started_s,
+        ended_monotonic_s=ended_s,
+        started_utc_s=q.TIMESTAMP.checked(body["started_utc_s"], "started_utc_s"),
+        stamps=tuple(
+            Stamp(
+                str(stream),
+                q.SIZE.whole_number(offset, "a stamp's offset"),
+                q.TIMESTAMP.checked(at_s, "a stamp's time"),
+            )
+            for stream, offset, at_s in body["stamps"]
+        ),
+        left_out={
+            str(stream): q.SIZE.whole_number(count, "left_out")
+            for stream, count in body.get("left_out", {}).items()
+        },
+    )
+
+
+@contextmanager
+def naming(source: str) -> Iterator[None]:
+    """What is outside of all limits in a tool's output becomes a ToolOutputError that names it."""
+    try:
+        yield
+    except LimitError as error:
+        raise ToolOutputError(f"{source}: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -109,6 +164,18 @@ class PhaseResult:
     window_source: str
     metrics: Mapping[str, float] = field(default_factory=dict)
     invalid: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raises LimitError for a figure that cannot be, whichever parser made it."""
+        checks.check_figures(
+            self.name,
+            self.request_size_bytes,
+            self.bytes_moved,
+            self.bandwidth_bytes_per_s,
+            self.start_s,
+            self.end_s,
+            self.metrics,
+        )
 
     def recorded(
         self, energy: tuple[EnergyReading, ...] = (), validity: tuple[str, ...] | None = None
@@ -137,3 +204,8 @@ class ToolResult:
     phases: tuple[PhaseResult, ...] = ()
     context: tuple[ContextValue, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raises LimitError for a figure of the machine that cannot be."""
+        for value in self.context:
+            checks.check_context(value)

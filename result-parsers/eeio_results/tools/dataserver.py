@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from eeio_limits import LimitError, inputs
 from eeio_results.errors import ToolOutputError
 from eeio_results.tools import native
 from eeio_results.tools.capture import Capture, ToolResult
@@ -22,7 +23,7 @@ def parse(capture: Capture) -> ToolResult:
         return result
     try:
         found = spatiality(_events(Path(trace)))
-    except (OSError, UnicodeDecodeError, ToolOutputError) as error:
+    except (OSError, LimitError, ToolOutputError) as error:
         note = f"spatiality of the replay: mixed, for its trace cannot be read ({error})"
         return replace(result, notes=(*result.notes, note))
     return replace(
@@ -32,7 +33,7 @@ def parse(capture: Capture) -> ToolResult:
 
 def _events(trace: Path) -> Iterable[events.Event]:
     """As the program reads it: comments, empty lines and the header stand anywhere or nowhere."""
-    lines = trace.read_text(encoding="utf-8").splitlines()
+    lines = inputs.read_text(trace, inputs.TOOL_FILE_BYTES).splitlines()
     requests = [line for line in lines if line and not line.startswith(("#", "time,"))]
     return logs.parse_csv("\n".join([",".join(logs.HEADER), *requests]), str(trace))
 

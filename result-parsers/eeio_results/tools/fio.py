@@ -5,21 +5,22 @@ right after its I/O (`fio-start.txt`, `fio-end.txt`), because fio's process also
 and reports.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from eeio_limits import LimitError, inputs
+from eeio_limits import quantities as q
 from eeio_results.errors import EeioError, ToolOutputError
-from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
+from eeio_results.tools.capture import Capture, PhaseResult, ToolResult, naming
 from eeio_results.units import parse_size
 
 OUTPUT_FILE = "fio.json"
 START_FILE = "fio-start.txt"
 END_FILE = "fio-end.txt"
 
-_STAMP = re.compile(r"(\d{9,}\.\d{9})\n")
+_STAMP = re.compile(r"(\d{9,12}\.\d{9})\n")
 _PERCENTILES = {50.0: "p50", 95.0: "p95", 99.0: "p99", 99.9: "p999"}
 # How far a wall-clock stamp may lie outside the invocation before the clock must have been set.
 _CLOCK_TOLERANCE_S = 0.5
@@ -46,7 +47,7 @@ def parse(capture: Capture) -> ToolResult:
     divided; each direction's figures are then metrics that begin with `read_` or `write_`.
     """
     source = str(capture.directory / OUTPUT_FILE)
-    body = _document(capture.text(OUTPUT_FILE), source)
+    body = _document(capture.text(OUTPUT_FILE, None), source)
     try:
         jobs = body["jobs"]
         if len(jobs) != 1:
@@ -60,17 +61,17 @@ def parse(capture: Capture) -> ToolResult:
         directions = [
             _json_direction(operation, job[operation])
             for operation in ("read", "write")
-            if job[operation]["io_bytes"] > 0
+            if q.SIZE.checked(job[operation]["io_bytes"], f"{operation}: io_bytes") > 0
         ]
         cpu = {
-            "cpu_user_fraction": job["usr_cpu"] / 100,
-            "cpu_system_fraction": job["sys_cpu"] / 100,
+            "cpu_user_fraction": q.FIGURE.checked(job["usr_cpu"], "usr_cpu") / 100,
+            "cpu_system_fraction": q.FIGURE.checked(job["sys_cpu"], "sys_cpu") / 100,
         }
-        processes = int(options.get("numjobs", 1))
+        processes = q.REQUEST_SIZE.whole_number(int(options.get("numjobs", 1)), "numjobs")
         pattern = str(options.get("rw") or options.get("readwrite") or "")
         request_size_bytes = _single_size(str(options.get("bs", "4k")))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ToolOutputError(f"{source}: not fio's report of a job: {error!r}") from error
+        raise ToolOutputError(f"{source}: not fio's report of a job: {error!r:.200}") from error
     if not directions:
         raise ToolOutputError(f"{source}: fio moved no bytes; see stderr.txt")
 
@@ -88,8 +89,8 @@ def _document(text: str, source: str) -> dict[str, Any]:
     if brace is None:
         raise ToolOutputError(f"{source}: no JSON, it begins {text[:60]!r}; is it fio's output?")
     try:
-        body, _ = json.JSONDecoder().raw_decode(text, brace.start())
-    except ValueError as error:
+        body = inputs.parse_json_at(text, brace.start())
+    except LimitError as error:
         raise ToolOutputError(f"{source}: cut off or damaged JSON: {error}") from error
     if "fio version" not in body or "jobs" not in body:
         raise ToolOutputError(f"{source}: JSON, but not fio's: it has {sorted(body)[:5]}")
@@ -99,25 +100,30 @@ def _document(text: str, source: str) -> dict[str, Any]:
 def _json_direction(operation: str, body: Mapping[str, Any]) -> _Direction:
     total = body["lat_ns"]
     latency = {}
-    if total["N"] > 0:
-        latency = {"latency_mean_s": total["mean"] / 1e9, "latency_max_s": total["max"] / 1e9}
+    if q.COUNT.checked(total["N"], "lat_ns: N") > 0:
+        latency = {
+            f"latency_{key}_s": q.FIGURE.checked(total[key], f"lat_ns: {key}") / 1e9
+            for key in ("mean", "max")
+        }
         # fio gives percentiles of the total latency only with --lat_percentiles=1.
         percentiles = total.get("percentile") or body["clat_ns"].get("percentile") or {}
         for rank, value in percentiles.items():
             if float(rank) in _PERCENTILES:
-                latency[f"latency_{_PERCENTILES[float(rank)]}_s"] = value / 1e9
+                taken_ns = q.FIGURE.checked(value, f"percentile {rank}")
+                latency[f"latency_{_PERCENTILES[float(rank)]}_s"] = taken_ns / 1e9
     flaws = tuple(
         f"fio reports {body[key]} {word} {operation}s"
         for key, word in (("short_ios", "short"), ("drop_ios", "dropped"))
         if body.get(key, 0)
     )
-    if body["runtime"] <= 0:
+    runtime_ms = q.FIGURE.checked(body["runtime"], "runtime")
+    if runtime_ms <= 0:
         raise ValueError("its run time is 0 ms: give a larger file")
     return _Direction(
         operation=operation,
-        bytes_moved=int(body["io_bytes"]),
-        runtime_s=body["runtime"] / 1e3,
-        requests=int(body["total_ios"]),
+        bytes_moved=q.SIZE.whole_number(body["io_bytes"], "io_bytes"),
+        runtime_s=q.DURATION.checked(runtime_ms / 1e3, "runtime"),
+        requests=q.COUNT.whole_number(body["total_ios"], "total_ios"),
         latency=latency,
         flaws=flaws,
     )
@@ -206,25 +212,35 @@ def _phase(
 # The text report. In 2.x `KB` and `MB` are binary and every figure is rounded; in 3.x `KiB` is
 # binary and `kB` decimal. Counts of requests are exact in both, so bytes are counted from them.
 
+# Expressions take the first place that fits, and no other, so that they take linear time.
+_FIGURE = r"\d{1,18}(?:\.\d{0,18})?"
 _TIME_UNITS = {"nsec": 1e-9, "usec": 1e-6, "msec": 1e-3, "sec": 1.0}
 _SUFFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 _HEADER = re.compile(
-    r"^(?P<job>[^\n]*?): \(g=(?P<group>\d+)\): rw=(?P<rw>[^,\n]+), bs=(?P<bs>.*),", re.M
+    r"^(?P<job>(?>.*?(?=: \(g=))): \(g=(?P<group>\d+)\): rw=(?P<rw>[^,\n]+), bs=(?P<bs>.*),", re.M
 )
 _BLOCK = re.compile(
-    r"^(?P<job>[^\n]*?): \(groupid=(?P<group>\d+), jobs=\d+\): err= *(?P<error>\d+)", re.M
+    r"^(?P<job>(?>.*?(?=: \(groupid=))): \(groupid=(?P<group>\d+), jobs=\d+\): "
+    r"err= *(?P<error>\d+)",
+    re.M,
 )
 _STATUS = re.compile(r"^Run status group (?P<group>\d+) ", re.M)
-_LINE_2 = re.compile(r"^  (read|write) *: io=\S+, bw=\S+, iops=\S+, runt= *(\d+)msec$", re.M)
-_LINE_3 = re.compile(r"^  (read|write): IOPS=\S+, BW=\S+ \(\S+\)\(\S+/(\d+)msec\)", re.M)
-_ISSUED = re.compile(r"^ +issued(?: rwts?)? *: total=(?:r=)?(\d+)[/,](?:w=)?(\d+).*$", re.M)
-_TOTAL = re.compile(r"^ +(READ|WRITE): .*(?:maxt=|run=\d+-)(\d+)msec$", re.M)
-_LATENCY = re.compile(
-    r"^ +lat \((\w*sec)\): min= *\S+, max= *([\d.]+)([kKMG]?), avg= *([\d.]+)([kKMG]?),", re.M
+_LINE_2 = re.compile(r"^  (read|write) *: io=\S+, bw=\S+, iops=\S+, runt= *(\d{1,18})msec$", re.M)
+_LINE_3 = re.compile(
+    r"^  (read|write): IOPS=\S+, BW=\S+ \([^\s()]+\)\([^\s()/]+/(\d{1,18})msec\)", re.M
 )
-_PERCENTILE_HEAD = re.compile(r"^ +c?lat percentiles \((\w*sec)\):\n", re.M)
-_PERCENTILE = re.compile(r"([\d.]+)th=\[ *(\d+)\]")
-_CPU = re.compile(r"^  cpu +: usr=([\d.]+)%, sys=([\d.]+)%,", re.M)
+_ISSUED = re.compile(
+    r"^ +issued(?: rwts?)? *: total=(?:r=)?(\d{1,18})[/,](?:w=)?(\d{1,18})\b.*$", re.M
+)
+_TOTAL = re.compile(r"^ +(READ|WRITE): .*(?:maxt=|-)\d+msec$", re.M)
+_LATENCY = re.compile(
+    rf"^ +lat \((nsec|usec|msec|sec)\): min= *\S+, max= *({_FIGURE})([kKMG]?), "
+    rf"avg= *({_FIGURE})([kKMG]?),",
+    re.M,
+)
+_PERCENTILE_HEAD = re.compile(r"^ +c?lat percentiles \((nsec|usec|msec|sec)\):\n", re.M)
+_PERCENTILE = re.compile(rf"({_FIGURE})th=\[ *(\d{{1,18}})\]")
+_CPU = re.compile(rf"^  cpu +: usr=({_FIGURE})%, sys=({_FIGURE})%,", re.M)
 
 
 def parse_text(text: str, source: str = "fio's report") -> ToolResult:
@@ -234,6 +250,12 @@ def parse_text(text: str, source: str = "fio's report") -> ToolResult:
     The report does not tell when the I/O happened, so the phases have no window.
     Raises ToolOutputError when the report is cut off, is not fio's, or tells of an error.
     """
+    with naming(source):
+        inputs.check_lines(text)
+        return _text_phases(text, source)
+
+
+def _text_phases(text: str, source: str) -> ToolResult:
     if re.search(r"^fio-\d", text, re.M) is None:
         raise ToolOutputError(f"{source}: not fio's report, it begins {text[:60]!r}")
     headers = list(_HEADER.finditer(text))
@@ -243,8 +265,9 @@ def parse_text(text: str, source: str = "fio's report") -> ToolResult:
         raise ToolOutputError(f"{source}: cut off before fio's `Run status`")
     ends = [block.start() for block in blocks[1:]] + [statuses[0].start()]
     phases = []
+    of_job = {header["job"]: header for header in reversed(headers)}
     for block, end in zip(blocks, ends, strict=True):
-        header = next((h for h in headers if h["job"] == block["job"]), headers[0])
+        header = of_job.get(block["job"], headers[0])
         phases.append(_text_phase(text[block.start() : end], block, header, source))
     _check_whole(text, blocks, statuses, source)
     return ToolResult(phases=tuple(phases), notes=("text report: bytes are requests x block size",))
@@ -255,16 +278,14 @@ def _check_whole(
 ) -> None:
     """Each group must end with the totals of every direction its jobs had."""
     ends = [status.start() for status in statuses[1:]] + [len(text)]
+    totals: dict[str, set[str]] = {}
+    for status, end in zip(statuses, ends, strict=True):
+        of_group = totals.setdefault(status["group"], set())
+        of_group.update(total[1] for total in _TOTAL.finditer(text, status.start(), end))
     for index, block in enumerate(blocks):
         block_end = blocks[index + 1].start() if index + 1 < len(blocks) else statuses[0].start()
         wanted = {m[1].upper() for m in _text_lines(text[block.start() : block_end])}
-        found = {
-            total[1]
-            for status, end in zip(statuses, ends, strict=True)
-            if status["group"] == block["group"]
-            for total in _TOTAL.finditer(text, status.start(), end)
-        }
-        if not wanted <= found:
+        if not wanted <= totals.get(block["group"], set()):
             raise ToolOutputError(f"{source}: cut off in the totals of group {block['group']}")
 
 
@@ -318,7 +339,7 @@ def _text_phase(block: str, head: re.Match[str], header: re.Match[str], source: 
 
 def _text_sizes(text: str) -> dict[str, int | None]:
     """Block sizes by direction, from `32K-32K/32K-32K/...` or `(R) 4096B-4096B, (W) ...`."""
-    ranges = re.findall(r"(\w+)-(\w+)", text)
+    ranges = re.findall(r"\b(\w{1,20})-(\w{1,20})\b", text)
     return {
         operation: _single_size(low) if low == high else None
         for operation, (low, high) in zip(("read", "write"), ranges, strict=False)

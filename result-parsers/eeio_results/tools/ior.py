@@ -5,14 +5,15 @@ window of a phase ends when that line arrived, and lasts the total time (open to
 gives. Bytes are tasks x segments x block size, which the summary prints exactly.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
+from eeio_limits import LimitError, inputs
+from eeio_limits import quantities as q
 from eeio_results.errors import ToolOutputError
-from eeio_results.tools._arrivals import arrival_s, byte_offset
-from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
+from eeio_results.tools._arrivals import Arrivals
+from eeio_results.tools.capture import Capture, PhaseResult, ToolResult, naming
 from eeio_results.units import MIB
 
 OUTPUT_FILE = "stdout.txt"
@@ -21,8 +22,8 @@ _RESULT = re.compile(r"^(write|read) +(.*)$", re.M)
 _COLUMNS = ("bw", "iops", "latency", "block", "xfer", "open", "wrrd", "close", "total", "iter")
 # Summary of all tests: its last columns are segcnt blksiz xsize aggs API RefNum.
 _SUMMARY = re.compile(
-    r"^(write|read) .* (?P<tasks>\d+) +\d+ +\d+ +\d+ +\d+ +\d+ +\d+ +\d+ +(?P<segments>\d+) +"
-    r"(?P<block>\d+) +(?P<transfer>\d+) +[\d.]+ +\S+ +\d+ *$",
+    r"^(write|read) .* (?P<tasks>\d{1,9}) +\d+ +\d+ +\d+ +\d+ +\d+ +\d+ +\d+ "
+    r"+(?P<segments>\d{1,15}) +(?P<block>\d{1,18}) +(?P<transfer>\d{1,18}) +[\d.]+ +\S+ +\d+ *$",
     re.M,
 )
 _ORDERING = re.compile(r"^ordering in a file +: (\w+)", re.M)
@@ -32,7 +33,8 @@ _NO_WINDOW = "none: a stored report does not tell when its lines came"
 def parse(capture: Capture) -> ToolResult:
     """The phases of one invocation, with their windows from the arrival of their lines."""
     source = str(capture.directory / OUTPUT_FILE)
-    return _parse_text(capture.text(OUTPUT_FILE), source, capture)
+    with naming(source):
+        return _parse_text(capture.text(OUTPUT_FILE), source, capture)
 
 
 def parse_text(text: str, source: str = "IOR's report") -> ToolResult:
@@ -40,30 +42,35 @@ def parse_text(text: str, source: str = "IOR's report") -> ToolResult:
 
     Raises ToolOutputError when it is cut off, is not IOR's, or tells of an error.
     """
-    return _parse_text(text, source, None)
+    with naming(source):
+        inputs.check_lines(text)
+        return _parse_text(text, source, None)
 
 
 def _parse_text(text: str, source: str, capture: Capture | None) -> ToolResult:
     if not re.search(r"^IOR-\d", text, re.M):
         raise ToolOutputError(f"{source}: not IOR's report, it begins {text[:60]!r}")
-    if error := re.search(r"^(?:ior |.*)?ERROR: (.*?),? *(?:errno|MPI|$)", text, re.M):
-        raise ToolOutputError(f"{source}: IOR stopped: {error[1]}")
+    if error := re.search(r"ERROR: (.*)", text):
+        words = re.split(r",? (?=errno|MPI)", error[1])[0].strip(" ,")
+        raise ToolOutputError(f"{source}: IOR stopped: {words}")
     head, separator, tail = text.partition("\nSummary of all tests:")
     summaries = {match[1]: match for match in _SUMMARY.finditer(tail)}
     results = [match for match in _RESULT.finditer(head) if _is_result(match[2])]
     if not separator or not results or not {match[1] for match in results} <= set(summaries):
         raise ToolOutputError(f"{source}: cut off before IOR's summary")
     ordering = _ORDERING.search(head)
-    several = max(int(_columns(match[2], source)["iter"]) for match in results) > 0
+    rows = [_columns(match[2], source) for match in results]
+    several = max(row["iter"] for row in rows) > 0
+    arrivals = None if capture is None else Arrivals(capture, "stdout", text)
     phases = []
-    for match in results:
-        columns, summary = _columns(match[2], source), summaries[match[1]]
+    for match, columns in zip(results, rows, strict=True):
+        summary = summaries[match[1]]
         moved = int(summary["tasks"]) * int(summary["segments"]) * int(summary["block"])
         total_s = columns["total"]
         start_s = end_s = None
         window = _NO_WINDOW
-        if capture is not None:
-            end_s = arrival_s(capture, "stdout", byte_offset(text, match.end()))
+        if arrivals is not None:
+            end_s = arrivals.of(match.end())
             if end_s is not None:
                 start_s = max(0.0, end_s - total_s)
                 window = "the arrival of IOR's result less its total time"
@@ -92,13 +99,18 @@ def _is_result(text: str) -> bool:
 
 def _columns(text: str, source: str) -> dict[str, float]:
     try:
-        return {
-            name: float(word)
+        columns = {
+            name: q.FIGURE.of_text(word, name)
             for name, word in zip(_COLUMNS, text.split(), strict=True)
             if word != "-"
         }
-    except ValueError as error:
-        raise ToolOutputError(f"{source}: not a line of IOR's results: {text!r}") from error
+        q.COUNT.checked(columns["iter"], "iter")
+        q.DURATION.checked(columns["total"], "total")
+    except (KeyError, LimitError) as error:
+        raise ToolOutputError(
+            f"{source}: not a line of IOR's results: {q.shortened(text)}: {error}"
+        ) from error
+    return columns
 
 
 def _metrics(columns: Mapping[str, float]) -> dict[str, float]:
@@ -128,7 +140,7 @@ def parse_json(text: str, source: str = "IOR's JSON") -> ToolResult:
     """
     brace = text.find("{")
     try:
-        body = json.JSONDecoder().raw_decode(text, max(brace, 0))[0]
+        body = inputs.parse_json_at(text, max(brace, 0))
         phases = [phase for test in body["tests"] for phase in _json_phases(test)]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ToolOutputError(f"{source}: not IOR's JSON, or cut off: {error!r}") from error
@@ -143,12 +155,14 @@ def _json_phases(test: Mapping[str, Any]) -> list[PhaseResult]:
     if rows and isinstance(rows[0], list):
         rows = [row for iteration in rows for row in iteration]
     rows = [row for row in rows if row["access"] in ("read", "write")]
-    tasks, segments = int(options["tasks"]), int(parameters["segmentCount"])
-    block, transfer = int(parameters["blockSize"]), int(parameters["transferSize"])
+    tasks = _count(options["tasks"], "tasks")
+    segments = _count(parameters["segmentCount"], "segmentCount")
+    block = _count(parameters["blockSize"], "blockSize")
+    transfer = _count(parameters["transferSize"], "transferSize")
     random = bool(parameters["randomOffset"])
     strided = segments > 1 and tasks > 1 and block == transfer
     seen: dict[str, int] = {}
-    several = any(sum(row["access"] == other["access"] for row in rows) > 1 for other in rows)
+    several = len({row["access"] for row in rows}) < len(rows)
     phases = []
     for row in rows:
         number = seen.get(row["access"], 0)
@@ -160,11 +174,27 @@ def _json_phases(test: Mapping[str, Any]) -> list[PhaseResult]:
                 spatiality="random" if random else "strided" if strided else "sequential",
                 request_size_bytes=transfer,
                 bytes_moved=tasks * segments * block,
-                bandwidth_bytes_per_s=float(row["bwMiB"]) * MIB,
+                bandwidth_bytes_per_s=_figure(row["bwMiB"], "bwMiB") * MIB,
                 start_s=None,
                 end_s=None,
                 window_source=_NO_WINDOW,
-                metrics={"iops": float(row["iops"]), "latency_mean_s": float(row["latency"])},
+                metrics={
+                    "iops": _figure(row["iops"], "iops"),
+                    "latency_mean_s": _figure(row["latency"], "latency"),
+                },
             )
         )
     return phases
+
+
+def _count(value: object, what: str) -> int:
+    """IOR writes some numbers as texts."""
+    if isinstance(value, str):
+        value = q.COUNT.of_text(value, what)
+    return q.COUNT.whole_number(value, what)
+
+
+def _figure(value: object, what: str) -> float:
+    return (
+        q.FIGURE.of_text(value, what) if isinstance(value, str) else q.FIGURE.checked(value, what)
+    )

@@ -14,8 +14,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from eeio_limits import quantities as q
 from eeio_results.errors import ToolOutputError
-from eeio_results.tools._arrivals import arrival_s, byte_offset
+from eeio_results.tools._arrivals import Arrivals
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
 
 OUTPUT_FILE = "stdout.txt"
@@ -53,15 +54,18 @@ _COMPLETE = "iozone test complete."
 _FLUSHED = "Include fsync in write timing"
 _WITHOUT_FLUSH = "the time of a write leaves the flush out (flush=off)"
 _WHOLE = "Stonewall disabled"
-_EACH = re.compile(r"Each process writes a +(\d+) kByte file in +(\d+) kByte records")
+_EACH = re.compile(r"Each process writes a +(\d{1,15}) kByte file in +(\d{1,15}) kByte records")
+_NUMBER = r"\d{1,15}(?:\.\d{1,15})?"
 _BLOCK = re.compile(
-    r"\tChildren see throughput for +(?P<processes>\d+) (?P<group>[\w -]+?)\s*"
-    r"= *(?P<children>[\d.]+) kB/sec\n"
-    r"\tParent sees throughput for +\d+ [\w -]+?\s*= *(?P<parent>[\d.]+) kB/sec\n"
-    r"\tMin throughput per process\s*= *(?P<slowest>[\d.]+) kB/sec *\n"
-    r"\tMax throughput per process\s*= *(?P<fastest>[\d.]+) kB/sec *\n"
+    r"\tChildren see throughput for +(?P<processes>\d{1,9}) (?P<group>[\w -]{1,40}?)\s*"
+    r"= *(?P<children>" + _NUMBER + r") kB/sec\n"
+    r"\tParent sees throughput for +\d{1,9} [\w -]{1,40}?\s*= *(?P<parent>"
+    + _NUMBER
+    + r") kB/sec\n"
+    r"\tMin throughput per process\s*= *(?P<slowest>" + _NUMBER + r") kB/sec *\n"
+    r"\tMax throughput per process\s*= *(?P<fastest>" + _NUMBER + r") kB/sec *\n"
     r"\tAvg throughput per process\s*= *[\d.]+ kB/sec *\n"
-    r"\tMin xfer\s*= *(?P<least>[\d.]+) kB\n"
+    r"\tMin xfer\s*= *(?P<least>" + _NUMBER + r") kB\n"
 )
 
 
@@ -112,21 +116,25 @@ def parse(capture: Capture) -> ToolResult:
 
 def _rows(capture: Capture, text: str, begin: int, source: str) -> list[_Test]:
     tests = []
+    arrivals = Arrivals(capture, "stdout", text)
     position = begin
-    for line in text[begin : text.index(_COMPLETE, begin)].splitlines(keepends=True):
+    end_of_rows = text.find(_COMPLETE, begin)
+    if end_of_rows < 0:
+        raise ToolOutputError(f"{source}: IOzone's end stands before its figures")
+    for line in text[begin:end_of_rows].splitlines(keepends=True):
         if line.strip():
             figures = {m.end(): m for m in re.finditer(r"\S+", line)}
             if not re.fullmatch(r"[\d\s]+", line) or not {_SIZE_END, _RECORD_END} < set(figures):
                 raise ToolOutputError(f"{source}: not a row of figures: {line.strip()[:80]!r}")
-            size_bytes = int(figures.pop(_SIZE_END)[0]) * _KIB
-            record_bytes = int(figures.pop(_RECORD_END)[0]) * _KIB
+            size_bytes = _kib(figures.pop(_SIZE_END)[0], q.SIZE, "file size")
+            record_bytes = _kib(figures.pop(_RECORD_END)[0], q.REQUEST_SIZE, "record size")
             for end, figure in figures.items():
                 if end not in _COLUMNS:
                     raise ToolOutputError(f"{source}: {figure[0]} at column {end} is in no column")
-                rate = int(figure[0]) * _KIB
+                rate = _kib(figure[0], q.BANDWIDTH, "rate")
                 if rate == 0:
                     continue  # -+n prints 0 for the second pass it leaves out
-                arrived_s = arrival_s(capture, "stdout", byte_offset(text, position + end))
+                arrived_s = arrivals.of(position + end)
                 test = _Test(*_COLUMNS[end], record_bytes, size_bytes, rate, arrived_s, metrics={})
                 if test.operation == "write" and _FLUSHED not in text:
                     test = replace(test, unplaced=_WITHOUT_FLUSH)
@@ -135,14 +143,22 @@ def _rows(capture: Capture, text: str, begin: int, source: str) -> list[_Test]:
     return tests
 
 
+def _kib(text: str, quantity: q.Quantity, what: str) -> int:
+    """Bytes of a figure in units of 1024. Raises LimitError."""
+    return quantity.whole_number(int(q.COUNT.of_text(text, what)) * _KIB, what)
+
+
 def _blocks(capture: Capture, text: str) -> list[_Test]:
     each = _EACH.search(text)
+    arrivals = Arrivals(capture, "stdout", text)
     tests = []
     for block in _BLOCK.finditer(text):
         if each is None or block["group"] not in _GROUPS:
             continue
         share_kib, record_kib = int(each[1]), int(each[2])
         processes, least_kib = int(block["processes"]), float(block["least"])
+        if record_kib == 0 or float(block["parent"]) == 0:
+            raise ToolOutputError(f"{capture.directory / OUTPUT_FILE}: a record or a rate of 0 kB")
         # "Min xfer" alone proves nothing: of 16 writers that were stopped it leaves out those that
         # had moved nothing, and is then the whole file (tests/data: 16-stonewalled.txt).
         whole = least_kib >= share_kib and _WHOLE in text
@@ -154,7 +170,7 @@ def _blocks(capture: Capture, text: str) -> list[_Test]:
                 # The children's sum counts each at its own speed, however little they overlapped;
                 # the parent's figure is all bytes by the time that passed.
                 rate_bytes_per_s=float(block["parent"]) * _KIB,
-                arrived_s=arrival_s(capture, "stdout", byte_offset(text, block.end("children"))),
+                arrived_s=arrivals.of(block.end("children")),
                 metrics={
                     "processes": float(processes),
                     "parent_bandwidth_bytes_per_s": float(block["parent"]) * _KIB,

@@ -7,13 +7,14 @@ each. Bandwidths are in 10^6 bytes a second, memory latencies in ns, system call
 import re
 from collections.abc import Callable
 
+from eeio_limits import inputs
 from eeio_results.errors import ToolOutputError
 from eeio_results.record import ContextValue
-from eeio_results.tools.capture import Capture, ToolResult
+from eeio_results.tools.capture import Capture, ToolResult, naming
 
 OUTPUT_FILE = "stderr.txt"
 _END = "end"
-_NUMBER = r"(\d+(?:\.\d+)?)"
+_NUMBER = r"(\d{1,15}(?:\.\d{1,15})?)"
 _OPERATIONS = {"rd": "read", "wr": "write", "cp": "copy"}
 
 
@@ -30,9 +31,9 @@ def parse(capture: Capture) -> ToolResult:
     context: list[ContextValue] = []
     notes: list[str] = []
     for command, output in commands[:-1]:
-        program, *arguments = command.split()
+        program, *arguments = command.split() or [""]
         read = _READERS.get(program)
-        values = read(output, arguments) if read else []
+        values = read(output, arguments) if read and arguments else []
         if not values:
             said = " ".join(output.split())[:80] or "nothing"
             notes.append(f"lmbench: {command}: no figure, it said {said!r}")
@@ -56,6 +57,12 @@ def parse_results(text: str, source: str = "lmbench's results") -> ToolResult:
     of the largest one under the names that the profile's runs have; latencies of system calls.
     Raises ToolOutputError when the file is not lmbench's, or is cut off before these.
     """
+    with naming(source):
+        inputs.check_lines(text)
+        return _results(text, source)
+
+
+def _results(text: str, source: str) -> ToolResult:
     if not text.startswith("[lmbench"):
         raise ToolOutputError(f"{source}: not lmbench's results, it begins {text[:60]!r}")
     context = [
@@ -93,9 +100,10 @@ def _bw_mem(output: str, arguments: list[str]) -> list[ContextValue]:
 def _lat_mem_rd(output: str, arguments: list[str]) -> list[ContextValue]:
     """The first and the last block: the innermost cache's latency and the memory's."""
     rows = re.findall(rf"^{_NUMBER} {_NUMBER}$", output, re.M)
-    wanted_mib = float(arguments[-2])
-    if not rows or float(rows[-1][0]) != wanted_mib:
+    wanted = re.fullmatch(_NUMBER, arguments[-2]) if len(arguments) > 1 else None
+    if not rows or wanted is None or float(rows[-1][0]) != float(wanted[1]):
         return []
+    wanted_mib = float(wanted[1])
     return [
         ContextValue("cache_latency", float(rows[0][1]) * 1e-9, "s"),
         ContextValue("memory_latency", float(rows[-1][1]) * 1e-9, "s"),
@@ -114,7 +122,7 @@ def _lat_fs(output: str, _arguments: list[str]) -> list[ContextValue]:
     """Rows of size, files, creations a second, deletions a second."""
     values = []
     for size, _, created, deleted in re.findall(
-        rf"^(\d+k)\t(\d+)\t{_NUMBER}\t{_NUMBER}\n", output, re.M
+        rf"^(\d{{1,9}}k)\t(\d{{1,18}})\t{_NUMBER}\t{_NUMBER}\n", output, re.M
     ):
         values.append(ContextValue(f"file_create_rate_{size}", float(created), "1/s"))
         values.append(ContextValue(f"file_delete_rate_{size}", float(deleted), "1/s"))

@@ -13,11 +13,11 @@ The spatiality `mixed` is that of several patterns. Creating, looking up or dele
 operation `metadata` and the spatiality `none`; its rate is the metric `operations_per_s`.
 """
 
-import json
-import math
 from collections.abc import Mapping
 from typing import Any
 
+from eeio_limits import inputs
+from eeio_limits import quantities as q
 from eeio_results.errors import ToolOutputError
 from eeio_results.record import ContextValue
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
@@ -35,7 +35,7 @@ def parse(capture: Capture) -> ToolResult:
     """The phases and context values a profile wrote in the project's own format."""
     source = str(capture.directory / OUTPUT_FILE)
     try:
-        body = json.loads(capture.text(OUTPUT_FILE))
+        body = inputs.parse_json(capture.text(OUTPUT_FILE, None), inputs.TOOL_FILE_BYTES)
         version = body["schema_version"]
         if version != SCHEMA_VERSION:
             raise ToolOutputError(
@@ -97,11 +97,10 @@ def _optional(row: Mapping[str, Any], key: str) -> float | None:
 
 def _number(row: Mapping[str, Any], key: str) -> float:
     value = row[key]
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{key} is {value!r}, not a number")
-    if value < 0:
-        raise ValueError(f"{key} is negative: {value}")
-    return float(value)
+    number = q.FIGURE.checked(value, key)
+    if number < 0:
+        raise ValueError(f"{key} is negative: {number}")
+    return number
 
 
 def _text(row: Mapping[str, Any], key: str) -> str:

@@ -14,8 +14,9 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from eeio_limits import LimitError, inputs
 from eeio_results.errors import ToolOutputError
-from eeio_results.traces.events import Event
+from eeio_results.traces.events import Event, possible
 from eeio_results.traces.strace import is_data
 
 FIRST = "eeio-bpftrace 1"
@@ -128,8 +129,13 @@ def is_trace(first: str) -> bool:
 
 def read(path: Path) -> list[Event]:
     """Events of all processes, by time. Raises ToolOutputError when one is missing."""
-    with path.open(encoding="utf-8", errors="replace") as file:
-        return parse(file, str(path))
+    try:
+        with path.open("rb") as file:
+            return parse(inputs.trace_lines(file), str(path))
+    except OSError as error:
+        raise ToolOutputError(f"{path}: {error.strerror}") from error
+    except LimitError as error:
+        raise ToolOutputError(f"{path}: {error}") from error
 
 
 def began_ns(lines: Iterable[str], source: str = "bpftrace") -> int:
@@ -165,7 +171,7 @@ def parse(lines: Iterable[str], source: str = "bpftrace") -> list[Event]:
                 if len(name.encode()) >= _LONGEST:
                     raise ToolOutputError(
                         f"{source}: a file or directory has a name longer than {_LONGEST - 1} "
-                        f"bytes, which bpftrace cuts: take --tracer strace: {name}"
+                        f"bytes, which bpftrace cuts: take --tracer strace: {name:.200}"
                     )
                 names.setdefault((dentry, inode, generation), {})[int(depth)] = name
             elif kind == "f":
@@ -204,19 +210,21 @@ def parse(lines: Iterable[str], source: str = "bpftrace") -> list[Event]:
     paths = {key: _path(names.get(key, {}), roots[key], mounts, source) for key in roots}
     try:
         events = [_event(row, paths, ahead_ns) for row in rows]
-    except (KeyError, ValueError) as error:
-        raise ToolOutputError(f"{source}: an event's file or number is missing: {error}") from error
+    except (KeyError, ValueError, OverflowError) as error:
+        raise ToolOutputError(
+            f"{source}: an event's file or number is missing: {str(error)[:200]}"
+        ) from error
     return sorted(event for event in events if is_data(event.file, event.operation))
 
 
 def _event(row: tuple[str, list[str]], paths: dict[_File, str], ahead_ns: int) -> Event:
     kind, (process, start, end, dentry, inode, generation, offset, length) = row
     start_ns = int(start)
-    return Event(
+    return possible(Event(
         (start_ns - ahead_ns) / 1e9, (int(end) - start_ns) / 1e9, process,
         "read" if kind == "r" else "write", paths[dentry, inode, generation],
         int(offset), int(length),
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def _path(
@@ -229,7 +237,7 @@ def _path(
     if depth >= _DEEPEST:
         raise ToolOutputError(f"{source}: a file lies deeper than {_DEEPEST} directories")
     if sorted(names) != list(range(depth)):
-        raise ToolOutputError(f"{source}: a part of a file's name is missing: {names}")
+        raise ToolOutputError(f"{source}: a part of a file's name is missing: {names!s:.200}")
     path = "".join("/" + names[n] for n in reversed(range(depth)))
     # As the kernel packs a device's number.
     name = f"{device >> 20}:{device & 0xFFFFF}"

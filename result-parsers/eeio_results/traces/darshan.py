@@ -6,7 +6,7 @@ Only the POSIX segments: those of MPI-IO are the same bytes once more.
 from pathlib import Path
 
 from eeio_results.errors import EeioError, ToolOutputError
-from eeio_results.traces.events import Event
+from eeio_results.traces.events import Event, possible
 
 
 def read(path: Path) -> list[Event]:
@@ -40,14 +40,16 @@ def read(path: Path) -> list[Event]:
                     continue  # the end of a file
                 took_s = float(row.end_time) - float(row.start_time)
                 events.append(
-                    Event(
-                        float(row.start_time),
-                        took_s,
-                        str(record["rank"]),
-                        operation,
-                        file,
-                        int(row.offset),
-                        int(row.length),
+                    possible(
+                        Event(
+                            float(row.start_time),
+                            took_s,
+                            str(record["rank"]),
+                            operation,
+                            file,
+                            int(row.offset),
+                            int(row.length),
+                        )
                     )
                 )
     if not events:

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from eeio_limits import quantities as q
+
 GAP_S = 0.5
 """A pause as long as this ends a phase (docs/tracing.md)."""
 
@@ -24,6 +26,16 @@ class Event(NamedTuple):
     file: str
     offset: int | None
     length: int
+
+
+def possible(event: Event) -> Event:
+    """The event. Raises LimitError where its time, place or length cannot be."""
+    q.TIMESTAMP.checked(event.start_s, "its time")
+    q.DURATION.checked(event.duration_s, "its duration")
+    q.REQUEST_SIZE.checked(event.length, "its length")
+    if event.offset is not None:
+        q.SIZE.checked(event.offset, "its offset")
+    return event
 
 
 @dataclass(frozen=True)

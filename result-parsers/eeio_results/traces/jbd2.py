@@ -7,10 +7,13 @@ ended, so the last commit whose end woke the caller is the one that it waited fo
 
 import gzip
 import re
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from eeio_limits import LimitError, inputs
+from eeio_limits import quantities as q
 from eeio_results.errors import ToolOutputError
 
 HEADER = "# eeio journal trace 1"
@@ -23,15 +26,15 @@ CALLS = ("openat", *WRITES, *SYNCS, *DUPS, "close")
 
 _O_CREAT = 0o100  # the same on x86 and arm
 _LINE = re.compile(
-    r"\s*.{1,40}?-(?P<task>\d+)\s+\[\d+\]\s+(?P<flags>\S+)\s+(?P<time>\d+\.\d+): "
+    r"\s*.{1,40}?-(?P<task>\d{1,10})\s+\[\d+\]\s+(?P<flags>\S+)\s+(?P<time>\d+\.\d+): "
     r"(?P<event>\S+?)(?P<rest>[:( ].*)"
 )
 _IN_INTERRUPT = tuple("hHsZz")  # third of the flags: hardirq, softirq, NMI
 _ENTER = re.compile(r"\((?P<arguments>.*)\)")
-_EXIT = re.compile(r" -> (?P<result>-?(?:0x)?[0-9a-f]+)")
+_EXIT = re.compile(r" -> (?P<result>-?(?:0x)?[0-9a-f]{1,16})\b")
 _FAST_DONE = re.compile(r"\breason 0\b")  # EXT4_FC_STATUS_OK
-_TRANSACTION = re.compile(r"transaction (\d+)")
-_WOKEN = re.compile(r"\bpid=(\d+)")
+_TRANSACTION = re.compile(r"transaction (\d{1,18})\b")
+_WOKEN = re.compile(r"\bpid=(\d{1,10})\b")
 _HEADER_WORDS = re.compile(r"# (?P<key>[\w ]+?): (?P<value>.*)")
 
 
@@ -89,11 +92,11 @@ def load(path: Path) -> JournalTrace:
     """The trace in a file, compressed or not. ToolOutputError when it is none."""
     try:
         if path.suffix == ".gz":
-            with gzip.open(path, "rt", errors="replace") as file:
-                return parse(file, str(path))
-        with path.open(errors="replace") as text:
-            return parse(text, str(path))
-    except (OSError, EOFError) as error:
+            with gzip.open(path, "rb") as packed:
+                return parse(inputs.trace_lines(packed), str(path))
+        with path.open("rb") as file:
+            return parse(inputs.trace_lines(file), str(path))
+    except (OSError, EOFError, zlib.error, LimitError) as error:
         raise ToolOutputError(f"{path}: not a whole journal trace: {error}") from error
 
 
@@ -132,7 +135,7 @@ class _Reader:
         if match := _HEADER_WORDS.match(line):
             self.header[match["key"]] = match["value"]
             if match["key"] == "followed" and match["value"].isdecimal():
-                self._followed = int(match["value"])
+                self._followed = int(match["value"][:10])
         elif line == HEADER:
             self.header["format"] = "1"
 
@@ -142,7 +145,8 @@ class _Reader:
         match = _LINE.match(line)
         if match is None:
             raise ToolOutputError(f"{self._source}:{number}: not an event: {line.strip()[:80]!r}")
-        task, time_s = int(match["task"]), float(match["time"])
+        task = int(match["task"])
+        time_s = _time_s(match["time"], f"{self._source}:{number}")
         event, rest = match["event"], match["rest"]
         if task == self._followed:
             return
@@ -215,8 +219,8 @@ class _Reader:
 
     def trace(self) -> JournalTrace:
         try:
-            overruns = int(self.header.get("overruns", "0"))
-        except ValueError as error:
+            overruns = int(q.COUNT.of_text(self.header.get("overruns", "0"), "overruns"))
+        except LimitError as error:
             raise ToolOutputError(f"{self._source}: overruns: {error}") from error
         return JournalTrace(
             commits=tuple(self._commits),
@@ -236,6 +240,16 @@ class _Entered:
     on_device: bool = False
 
 
+def _time_s(text: str, where: str) -> float:
+    try:
+        return q.TIMESTAMP.of_text(text, "the time")
+    except LimitError as error:
+        raise ToolOutputError(f"{where}: {error}") from error
+
+
+_LONGEST_WORD = 20
+
+
 def _arguments(text: str) -> dict[str, int]:
     """`fd: 3, buf: 0x7f.., count: 8000` -> numbers by name; the kernel prints them in hex."""
     found = {}
@@ -243,9 +257,11 @@ def _arguments(text: str) -> dict[str, int]:
         key, _, value = part.partition(": ")
         word = value.split(" ")[0].strip('"')
         try:
-            found[key] = int(word, 16)
+            number = int(word[:_LONGEST_WORD], 16)
         except ValueError:
             continue  # newer kernels add the text of a path
+        if len(word) < _LONGEST_WORD and q.SIZE.holds(_signed(number)):
+            found[key] = number
     return found
 
 

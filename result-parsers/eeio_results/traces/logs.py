@@ -5,13 +5,14 @@ The CSV (`time,client,op,offset,length`) is what eeio-dataserver replays.
 
 import csv
 import io
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from eeio_limits import LimitError, inputs
+from eeio_limits.quantities import MOST_DIGITS
 from eeio_results.errors import ToolOutputError
-from eeio_results.traces.events import Event
+from eeio_results.traces.events import Event, possible
 
 HEADER = ("time", "client", "op", "offset", "length")
 
@@ -19,9 +20,12 @@ HEADER = ("time", "client", "op", "offset", "length")
 def read(path: Path) -> list[Event]:
     """Events of a trace whose first line tells what it is. Raises ToolOutputError."""
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = inputs.read_text(path, inputs.TABLE_BYTES, errors="replace")
+        inputs.check_lines(text, inputs.TRACE_LINE_BYTES)
     except OSError as error:
         raise ToolOutputError(f"{path}: {error.strerror}") from error
+    except LimitError as error:
+        raise ToolOutputError(f"{path}: {error}") from error
     first = text.lstrip().partition("\n")[0]
     readers: dict[str, Callable[[str, str], Iterator[Event]]] = {
         "fio version": parse_iolog,
@@ -43,24 +47,31 @@ def read(path: Path) -> list[Event]:
 
 
 def parse_csv(text: str, source: str = "trace") -> Iterator[Event]:
-    rows = csv.reader(io.StringIO(text))
-    if tuple(next(rows, ())) != HEADER:
+    lines = text.split("\n")
+    if tuple(lines[0].strip("\r").split(",")) != HEADER:
         raise ToolOutputError(f"{source}: the first line is not {','.join(HEADER)}")
     last_s = 0.0
-    for row in rows:
-        where = f"{source}:{rows.line_num}"
+    for number, line in enumerate(lines[1:], 2):
+        if not line:
+            continue
+        where = f"{source}:{number}"
         try:
-            time_s, client, operation = float(row[0]), int(row[1]), row[2]
-            offset, length = int(row[3]), int(row[4])
-        except (ValueError, IndexError) as error:
-            raise ToolOutputError(f"{where}: not {','.join(HEADER)}: {row}") from error
-        wrong = operation not in ("read", "write") or offset < 0 or length < 1
-        if wrong or len(row) != 5 or not 0 <= time_s < math.inf:
-            raise ToolOutputError(f"{where}: not {','.join(HEADER)}: {row}")
-        if time_s < last_s:
+            # No cell has quotes: these are numbers and two words.
+            time, client, operation, offset, length = line.strip("\r").split(",")
+            event = possible(
+                Event(
+                    float(time[:MOST_DIGITS]), 0.0, str(int(client)), operation, "trace",
+                    int(offset), int(length),
+                )
+            )  # fmt: skip
+            if operation not in ("read", "write") or event.start_s < 0:
+                raise ValueError(operation)
+        except ValueError as error:
+            raise ToolOutputError(f"{where}: not {','.join(HEADER)}: {line!r:.100}") from error
+        if event.start_s < last_s:
             raise ToolOutputError(f"{where}: the time runs backwards; sort the trace")
-        last_s = time_s
-        yield Event(time_s, 0.0, str(client), operation, "trace", offset, length)
+        last_s = event.start_s
+        yield event
 
 
 def parse_iolog(text: str, source: str = "iolog") -> Iterator[Event]:
@@ -76,7 +87,7 @@ def parse_iolog(text: str, source: str = "iolog") -> Iterator[Event]:
         try:
             before_us = clock_us
             if version[1] == "3":
-                clock_us = int(words.pop(0))
+                clock_us = int(words.pop(0)[:MOST_DIGITS])
             file, action, *place = words
             numbers = [int(word) for word in place]
             if any(value < 0 for value in numbers):
@@ -89,16 +100,17 @@ def parse_iolog(text: str, source: str = "iolog") -> Iterator[Event]:
                 offset, length = numbers
                 if length == 0:
                     raise ValueError(place)
-                yield Event(clock_us / 1e6, 0.0, file, action, file, offset, length)
+                yield possible(Event(clock_us / 1e6, 0.0, file, action, file, offset, length))
             elif action not in ("add", "open", "close", "sync", "datasync", "trim"):
                 raise ValueError(action)
-        except (ValueError, IndexError) as error:
-            raise ToolOutputError(f"{where}: not a line of an iolog: {line!r}") from error
+        except (ValueError, IndexError, OverflowError) as error:
+            raise ToolOutputError(f"{where}: not a line of an iolog: {line!r:.100}") from error
 
 
 _DXT = re.compile(
-    r" *(?P<module>X_\w+) +(?P<rank>-?\d+) +(?P<operation>read|write) +(?P<segment>\d+) +"
-    r"(?P<offset>\d+) +(?P<length>\d+) +(?P<start>[\d.]+) +(?P<end>[\d.]+)"
+    r" *(?P<module>X_\w+) +(?P<rank>-?\d+) +(?P<operation>read|write) +(?P<segment>\d{1,18}) +"
+    r"(?P<offset>\d{1,19}) +(?P<length>\d{1,19}) +(?P<start>\d{1,15}(?:\.\d{0,15})?) +"
+    r"(?P<end>\d{1,15}(?:\.\d{0,15})?)\s*$"
 )
 _DXT_FILE = re.compile(r"# DXT, file_id: \d+, file_name: (?P<name>.*)")
 
@@ -117,7 +129,7 @@ def parse_dxt(text: str, source: str = "DXT") -> Iterator[Event]:
                     f"{source}:{number}: incomplete: Darshan had no memory for all segments; run "
                     "the program again with more (DARSHAN_MODMEM)"
                 )
-            counts = re.findall(r"(?:write|read)_count: (\d+)", line)
+            counts = re.findall(r"(?:write|read)_count: (\d{1,18})", line)
             counted += bool(counts)
             expected += sum(map(int, counts))
             continue
@@ -125,17 +137,24 @@ def parse_dxt(text: str, source: str = "DXT") -> Iterator[Event]:
             continue
         match = _DXT.match(line)
         if match is None:
-            raise ToolOutputError(f"{source}:{number}: not a line of DXT, or cut off: {line!r}")
+            raise ToolOutputError(
+                f"{source}:{number}: not a line of DXT, or cut off: {line!r:.100}"
+            )
         seen += 1
         if match["module"] != "X_POSIX" or int(match["length"]) == 0:
             continue
         start_s, end_s = float(match["start"]), float(match["end"])
         if end_s < start_s:
             raise ToolOutputError(f"{source}:{number}: a request ends before it starts")
-        yield Event(
-            start_s, end_s - start_s, match["rank"], match["operation"], file,
-            int(match["offset"]), int(match["length"]),
-        )  # fmt: skip
+        try:
+            yield possible(
+                Event(
+                    start_s, end_s - start_s, match["rank"], match["operation"], file,
+                    int(match["offset"]), int(match["length"]),
+                )
+            )  # fmt: skip
+        except LimitError as error:
+            raise ToolOutputError(f"{source}:{number}: {error}") from error
     if counted < files:
         raise ToolOutputError(f"{source}: cut off: a file has no segments, nor their number")
     if not text.endswith("\n"):

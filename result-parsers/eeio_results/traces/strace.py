@@ -7,13 +7,14 @@ moved nothing are no events.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 
+from eeio_limits import LimitError, inputs
 from eeio_results.errors import ToolOutputError
-from eeio_results.traces.events import Event
+from eeio_results.traces.events import Event, possible
 
 # A question mark is for those that not every machine has.
 CALLS = (
@@ -22,14 +23,14 @@ CALLS = (
 )
 
 _LINE = re.compile(
-    r"(?P<time>\d+\.\d+) (?P<call>\w+)\((?P<arguments>.*)\) += (?P<result>-?\d+)"
-    r"(?P<rest>.*?)(?: <(?P<took>\d+\.\d+)>)?$"
+    r"(?P<time>\d{1,12}\.\d{1,12}) (?P<call>\w{1,40})\((?P<arguments>.*)\) += "
+    r"(?P<result>-?\d{1,19})(?P<rest>\D.*?|)(?: <(?P<took>\d{1,12}\.\d{1,12})>)?$"
 )
-_RESUMED = re.compile(r"(?P<time>\d+\.\d+) <\.\.\. (?P<call>\w+) resumed>(?P<rest>.*)")
+_RESUMED = re.compile(r"(?P<time>\d{1,12}\.\d{1,12}) <\.\.\. (?P<call>\w+) resumed>(?P<rest>.*)")
 _FD = re.compile(r"(?:AT_FDCWD<[^>]*>|(\d+)(?:<([^>]*)>)?)")
 _ESCAPE = re.compile(rb"\\([0-7]{1,3}|.)")
 _ESCAPED = {b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
-_LLSEEK = re.compile(r"\[(\d+)\]")
+_LLSEEK = re.compile(r"\[(\d{1,19})\]")
 _NO_DATA = re.compile(r"^(?:/dev/(?!shm/)|/proc/|/sys/|pipe:|socket:|anon_inode:|TCP|UNIX|NETLINK)")
 # Where programs and their libraries lie; what they read there is not their work.
 _SYSTEM = re.compile(
@@ -44,16 +45,26 @@ def is_data(path: str, operation: str) -> bool:
     return operation == "write" or not _SYSTEM.match(path)
 
 
-def read(paths: Iterable[Path]) -> list[Event]:
+def read(paths: Sequence[Path]) -> list[Event]:
     """Events of all processes. Raises ToolOutputError for a file that is not strace's, or not
     whole."""
     calls: list[_Call] = []
     for path in paths:
         process = path.suffix.removeprefix(".") or path.name
-        with path.open(encoding="utf-8", errors="replace") as file:
-            calls += _calls(file, process, str(path))
+        try:
+            with path.open("rb") as file:
+                calls += _calls(inputs.trace_lines(file), process, str(path))
+        except OSError as error:
+            raise ToolOutputError(f"{path}: {error.strerror}") from error
+        except LimitError as error:
+            raise ToolOutputError(f"{path}: {error}") from error
     calls.sort(key=itemgetter(0))
-    return list(_events(calls))
+    try:
+        return list(_events(calls))
+    except LimitError as error:
+        raise ToolOutputError(
+            f"{', '.join(map(str, paths))}: a call is damaged: {error}"
+        ) from error
 
 
 def parse(lines: Iterable[str], process: str, source: str = "strace") -> Iterator[Event]:
@@ -136,7 +147,7 @@ def _events(calls: Iterable[_Call]) -> Iterator[Event]:
                     _share(path, tables.values())
             offset = _moved(call, arguments, result, table[descriptor])
             name = _unescape(path) if "\\" in path else path
-            yield Event(time_s, took_s, process, _MOVES[call][0], name, offset, result)
+            yield possible(Event(time_s, took_s, process, _MOVES[call][0], name, offset, result))
         elif call in _OPENS:
             path = rest.partition("<")[2].partition(">")[0]
             opened.add(path)
@@ -167,7 +178,12 @@ def _moved(call: str, arguments: str, result: int, file: _Open) -> int | None:
     offset, flags = -1, ""
     if positioned:
         words = arguments.rsplit(",", 2)
-        offset, flags = (int(words[1]), words[2]) if call in _FLAGGED else (int(words[2]), "")
+        place = words[-2:-1] if call in _FLAGGED else words[-1:]
+        try:
+            offset = int(place[0])
+        except (ValueError, IndexError):
+            raise LimitError(f"{call}({arguments[:100]}: no offset in it") from None
+        flags = words[-1] if call in _FLAGGED else ""
     end = operation == "write" and (file.appends or "RWF_APPEND" in flags)
     if offset >= 0:
         return None if end else offset

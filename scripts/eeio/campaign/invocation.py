@@ -8,8 +8,10 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 from eeio.target.undo import Entry, UndoJournal, end_group, mark, start_ticks
+from eeio_limits import inputs
 from eeio_results.errors import EeioError
 from eeio_results.tools.capture import Capture, Stamp
 
@@ -27,7 +29,8 @@ def invoke(
     journal: UndoJournal,
 ) -> Capture:
     """Runs `command` in its own process group; stdout.txt, stderr.txt and capture.json are left
-    in `directory`, each piece of output stamped with the monotonic clock as it came.
+    in `directory`, each piece of output stamped with the monotonic clock as it came. Of more
+    output than `eeio_limits.inputs` allows the beginning and the end are kept.
 
     Whatever ends this call, no process of the group is left.
     """
@@ -50,7 +53,7 @@ def invoke(
     entry = Entry("process", str(process.pid), str(start_ticks(process.pid) or 0))
     journal.add(entry)
     try:
-        stamps, ended_s = _drain(process, directory, deadline_s)
+        stamps, left_out, ended_s = _drain(process, directory, deadline_s)
         exit_code = TIMED_OUT if ended_s is None else process.wait()
         ended_s = ended_s or time.monotonic()
     finally:
@@ -69,6 +72,7 @@ def invoke(
         ended_monotonic_s=ended_s,
         started_utc_s=started_utc_s,
         stamps=tuple(stamps),
+        left_out=left_out,
     )
     capture.save()
     return capture
@@ -76,14 +80,14 @@ def invoke(
 
 def _drain(
     process: "subprocess.Popen[bytes]", directory: Path, deadline_s: float
-) -> tuple[list[Stamp], float | None]:
-    """Copies both pipes to files until the wrapper has ended; when it did, or None: time is out.
+) -> tuple[list[Stamp], dict[str, int], float | None]:
+    """Copies both pipes to files until the wrapper has ended: the stamps, the bytes of each stream
+    that were not kept, and when it ended, or None: time is out.
 
     The wrapper's end counts, not that of the pipes: a child it left behind may hold them open.
     """
     assert process.stdout is not None and process.stderr is not None
     stamps: list[Stamp] = []
-    sizes = {"stdout": 0, "stderr": 0}
     ended_s: float | None = None
     with (
         _End(process) as end,
@@ -93,30 +97,58 @@ def _drain(
         process.stdout,
         process.stderr,
     ):
-        selector.register(process.stdout, selectors.EVENT_READ, ("stdout", stdout))
-        selector.register(process.stderr, selectors.EVENT_READ, ("stderr", stderr))
+        streams = [_Stream("stdout", stdout), _Stream("stderr", stderr)]
+        selector.register(process.stdout, selectors.EVENT_READ, streams[0])
+        selector.register(process.stderr, selectors.EVENT_READ, streams[1])
         selector.register(end.pipe, selectors.EVENT_READ)
         while True:
             # After the end only what the pipes already hold is taken.
             remaining = deadline_s - time.monotonic() if ended_s is None else 0
-            if remaining < 0:
-                return stamps, None
-            ready = [key for key, _ in selector.select(remaining)]
-            if not ready and ended_s is not None:
-                return stamps, ended_s
+            ready = [key for key, _ in selector.select(max(remaining, 0))]
+            if remaining < 0 or (not ready and ended_s is not None):
+                left_out = {s.name: count for s in streams if (count := s.finish())}
+                return stamps, left_out, ended_s
             for key in ready:
                 if key.fd == end.pipe:
                     ended_s = end.monotonic_s()
                     selector.unregister(end.pipe)
                     continue
-                name, file = key.data
+                stream: _Stream = key.data
                 chunk = os.read(key.fd, 65536)
                 if not chunk:
                     selector.unregister(key.fileobj)
                     continue
-                file.write(chunk)
-                sizes[name] += len(chunk)
-                stamps.append(Stamp(name, sizes[name], time.monotonic()))
+                stream.take(chunk)
+                if len(stamps) < inputs.STAMPS:
+                    stamps.append(Stamp(stream.name, stream.size, time.monotonic()))
+
+
+class _Stream:
+    """What a tool prints: its beginning and its end are kept, and how much lay between."""
+
+    def __init__(self, name: str, file: IO[bytes]) -> None:
+        self.name = name
+        self.size = 0
+        self._file = file
+        self._tail = bytearray()
+
+    def take(self, chunk: bytes) -> None:
+        room = max(0, inputs.KEPT_HEAD_BYTES - self.size)
+        self.size += len(chunk)
+        self._file.write(chunk[:room])
+        self._tail += chunk[room:]
+        # Not at every chunk: moving the rest takes time.
+        if len(self._tail) > 2 * inputs.KEPT_TAIL_BYTES:
+            del self._tail[: -inputs.KEPT_TAIL_BYTES]
+
+    def finish(self) -> int:
+        """Writes the end behind the beginning; how many bytes are in neither."""
+        tail = self._tail[-inputs.KEPT_TAIL_BYTES :]
+        left_out = max(0, self.size - inputs.KEPT_HEAD_BYTES - len(tail))
+        if left_out:
+            self._file.write(b"\n[eeio: %d bytes are left out here]\n" % left_out)
+        self._file.write(tail)
+        return left_out
 
 
 class _End:

@@ -30,8 +30,10 @@ from eeio.target.image import MKFS
 from eeio.target.lock import TargetLock
 from eeio.target.processor import ProcessorSampler
 from eeio.target.undo import UndoJournal
+from eeio_limits import LimitError
+from eeio_limits.quantities import DURATION
 from eeio_power.errors import PowerError
-from eeio_results import tools
+from eeio_results import checks, tools
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.record import EnergyReading, Phase, Run, Tool
 from eeio_results.store import Store, load
@@ -147,7 +149,7 @@ class _Campaign:
                 left = left or self._another_round(progress)
                 while left:
                     for planned in left:
-                        run = self._one(planned, power)
+                        run = _storable(self._one(planned, power))
                         store.append(run)
                         if self._done is not None:
                             self._done.append(run)
@@ -453,7 +455,7 @@ class _Campaign:
             run,
             phases=tuple(_phase(phase, run, prepared, place, reasons, energy) for phase in phases),
             context=result.context,
-            notes=tuple(notes),
+            notes=(*notes, *capture.notes),
         )
 
     def _clean_up(self) -> None:
@@ -487,6 +489,19 @@ class _Campaign:
             shutil.rmtree(target)
         with suppress(OSError):
             (place.directory / plans.SCRATCH).rmdir()
+
+
+def _storable(run: Run) -> Run:
+    """The run; an invalid one without its figures where one of them cannot be."""
+    try:
+        checks.check_run(run)
+    except LimitError as error:
+        return replace(
+            run, phases=(), context=(), processor=None, prepare_s=None, sync_s=None,
+            duration_s=run.duration_s if DURATION.holds(run.duration_s) else 0.0,
+            device_before=None, device_after=None, validity=(*run.validity, str(error)),
+        )  # fmt: skip
+    return run
 
 
 def _contradictions(planned: PlannedExperiment, run: Run, result: ToolResult) -> dict[str, str]:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from eeio import paths
 from eeio.errors import RefusedError
+from eeio_limits import LimitError
+from eeio_limits.names import campaign_name
 from eeio_results.errors import EeioError
 from eeio_results.store import Campaign, load
 
@@ -26,7 +28,10 @@ def campaign_folder(name: str) -> Path:
     """The folder of a campaign that was named, or whose path was given."""
     if "/" in name or Path(name).is_dir():
         return Path(name)
-    folder = paths.results_root() / name
+    try:
+        folder = paths.results_root() / campaign_name(name)
+    except LimitError as error:
+        raise RefusedError(str(error)) from error
     if not folder.is_dir():
         raise RefusedError(
             f"no campaign {name!r} in {paths.results_root()}; `eeio list` shows them"

@@ -14,6 +14,8 @@ from eeio.importing import pts_trial
 from eeio.profiles import profile as profiles
 from eeio.profiles import suite as suites
 from eeio.profiles.profile import Profile
+from eeio_limits import LimitError
+from eeio_limits.names import campaign_name
 from eeio_results import composite, store
 from eeio_results.composite import Entry, Result, ResultFile, System
 from eeio_results.errors import EeioError
@@ -45,7 +47,7 @@ def export(arguments: argparse.Namespace) -> int:
     file = result_file(campaign)
     if not file.results:
         raise RefusedError(f"campaign {campaign.name} has no valid bandwidth or rate to export yet")
-    folder: Path = arguments.output or Path(campaign.name)
+    folder: Path = arguments.output or _named_folder(campaign.name)
     path = folder / "composite.xml"
     if path.exists():
         raise RefusedError(f"{path} is there already: give another folder with -o")
@@ -56,6 +58,14 @@ def export(arguments: argparse.Namespace) -> int:
         raise EeioError(f"{path}: {error.strerror}") from error
     print(path)
     return EXIT_DONE
+
+
+def _named_folder(name: str) -> Path:
+    """Here, of the campaign's name, which stands in its campaign.json."""
+    try:
+        return Path(campaign_name(name))
+    except LimitError as error:
+        raise RefusedError(f"{error}: give a folder with -o") from error
 
 
 def result_file(campaign: Campaign) -> ResultFile:

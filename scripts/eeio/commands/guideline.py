@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING
 from eeio.commands.analysis import analysis, load_campaigns
 from eeio.commands.output import add_output, write_output
 from eeio.errors import EXIT_DONE, RefusedError
+from eeio_limits import LimitError
+from eeio_limits import quantities as q
 
 if TYPE_CHECKING:
     from eeio_results.guidelines import CellValues, Costs, System
@@ -31,27 +34,28 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         parser.add_argument(
             f"--{side}", metavar="NAME|PATH", nargs="+", required=True, help=f"campaigns of {words}"
         )
-        parser.add_argument(f"--{side}-price", metavar="N", type=float, help="of one such server")
+        parser.add_argument(f"--{side}-price", metavar="N", type=_price, help="of one such server")
         parser.add_argument(
-            f"--{side}-device-price", metavar="N", type=float, help="of one drive in it"
+            f"--{side}-device-price", metavar="N", type=_price, help="of one drive in it"
         )
         parser.add_argument(
-            f"--{side}-devices", metavar="N", type=int, default=1, help="drives in it (default: 1)"
-        )
+            f"--{side}-devices", metavar="N", type=_devices, default=1,
+            help="drives in it (default: 1)",
+        )  # fmt: skip
     parser.add_argument("--workload", metavar="MIX.yaml", type=Path, required=True)
     parser.add_argument(
         "--choice", choices=("medians", "best-worst"), default="medians",
         help="best-worst: best variant of the traditional against the worst of the low-power one",
     )  # fmt: skip
     parser.add_argument(
-        "--servers", metavar="N", type=float, action="append", default=[],
+        "--servers", metavar="N", type=_factor, action="append", default=[],
         help="judge this number of low-power servers too; may be given again",
     )  # fmt: skip
-    parser.add_argument("--price-per-kwh", metavar="N", type=float, help="with --years")
-    parser.add_argument("--years", metavar="N", type=float, help="that the servers run")
-    parser.add_argument("--pue", metavar="N", type=float, default=1.0, help="(default: 1)")
+    parser.add_argument("--price-per-kwh", metavar="N", type=_price, help="with --years")
+    parser.add_argument("--years", metavar="N", type=_years, help="that the servers run")
+    parser.add_argument("--pue", metavar="N", type=_factor, default=1.0, help="(default: 1)")
     parser.add_argument(
-        "--busy-share", metavar="N", type=float, help="of the time, 0 to 1 (default: always busy)"
+        "--busy-share", metavar="N", type=_share, help="of the time, 0 to 1 (default: always busy)"
     )
     parser.add_argument("--currency", metavar="WORD", default="")
     parser.add_argument(
@@ -71,6 +75,26 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
     add_output(parser)
     parser.set_defaults(action=guide)
+
+
+def _of(quantity: q.Quantity) -> Callable[[str], float]:
+    """For argparse: a number of that kind."""
+
+    def convert(text: str) -> float:
+        try:
+            return quantity.of_text(text)
+        except LimitError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return convert
+
+
+_price, _years, _share = _of(q.PRICE), _of(q.YEARS), _of(q.SHARE)
+_factor = _of(q.FRACTION)
+
+
+def _devices(text: str) -> int:
+    return int(_of(q.REPETITIONS)(text))
 
 
 def guide(arguments: argparse.Namespace) -> int:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
 
 from eeio import cluster
@@ -25,6 +26,8 @@ from eeio.errors import (
 from eeio.power import SAMPLE_RATE_HZ, open_source
 from eeio.signals import signals_raise
 from eeio.terminal import raw
+from eeio_limits import LimitError, inputs
+from eeio_limits.quantities import DURATION, TIMESTAMP
 from eeio_power import alignment, prometheus
 from eeio_power.breakdown import Share, above_idle, breakdown
 from eeio_power.errors import PowerError
@@ -345,8 +348,15 @@ def _log(spec: str) -> LoggedMeter:
 
 def _load_pulses(path: Path) -> list[alignment.Pulse]:
     try:
-        body = json.loads(path.read_text(encoding="utf-8"))
-        return [alignment.Pulse(float(a), float(b)) for a, b in body["pulses_unix_s"]]
+        pulses = [
+            alignment.Pulse(TIMESTAMP.checked(a, "a pulse"), TIMESTAMP.checked(b, "a pulse"))
+            for a, b in inputs.read_json(path)["pulses_unix_s"]
+        ]
+        if not all(p.start_s < p.end_s for p in pulses) or not all(
+            before.end_s < after.start_s for before, after in pairwise(pulses)
+        ):
+            raise LimitError("pulses that overlap, or end before they start")
+        return pulses
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RefusedError(f"{path}: no pulses that --save wrote ({error})") from error
 
@@ -503,7 +513,7 @@ def _number(convert: Callable[[str], float], text: str, what: str) -> float:
         value = convert(text)
     except ValueError:
         value = -1.0
-    if not 0.0 < value < float("inf"):
+    if not 0.0 < value <= DURATION.most:
         raise argparse.ArgumentTypeError(f"{text!r} is not {what}")
     return value
 

@@ -15,6 +15,10 @@ from eeio.commands.restore import restore_orphans
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RefusedError
 from eeio.power import check_meters
 from eeio.profiles import suite as suites
+from eeio_limits import LimitError
+from eeio_limits.names import campaign_name
+from eeio_results import checks
+from eeio_results.errors import SchemaError
 from eeio_results.store import Store, read_body
 
 
@@ -77,7 +81,13 @@ def resume_campaign(arguments: argparse.Namespace) -> int:
     if not store.folder.is_dir():
         raise RefusedError(f"no campaign {arguments.name!r} in {paths.results_root()}")
     body = read_body(store.folder)
-    plan = plans.from_body(body)
+    try:
+        plan = plans.from_body(body)
+        checks.check_types(plan.options)
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        raise SchemaError(
+            f"{store.folder}/campaign.json: not as eeio writes it: {error!r:.200}"
+        ) from error
     restore_orphans()
     plans.check_targets(plan.options, bool(plan.made_places), store.folder)
     plans.check_room(plan)
@@ -103,8 +113,10 @@ def _absolute(options: plans.Options) -> plans.Options:
 
 
 def _check_name(name: str) -> None:
-    if not name or name.startswith(".") or "/" in name:
-        raise RefusedError(f"campaign name {name!r}: a plain file name is needed")
+    try:
+        campaign_name(name)
+    except LimitError as error:
+        raise RefusedError(str(error)) from error
 
 
 def _finish(store: Store, outcome: Outcome) -> int:

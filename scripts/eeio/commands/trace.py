@@ -15,6 +15,7 @@ from eeio import tracers
 from eeio.commands.analysis import analysis
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RefusedError
 from eeio.power import PowerMonitor, check_meters, open_source
+from eeio_limits import inputs
 from eeio_power.samples import load as load_samples
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.record import EnergyReading
@@ -131,7 +132,7 @@ def _read(paths: Sequence[Path]) -> list[Event]:
 def _first_line(path: Path) -> str:
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
-            return file.readline()
+            return file.readline(inputs.TRACE_LINE_BYTES)
     except OSError as error:
         raise RefusedError(f"{path}: {error.strerror}") from error
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from eeio import __version__, paths
 from eeio.errors import RefusedError
+from eeio_limits import LimitError
+from eeio_limits.names import campaign_name
 from eeio_results.record import EnergyReading, Machine, Run
 from eeio_results.store import Campaign, Store
 
@@ -87,7 +89,13 @@ def store(campaigns: Sequence[Imported], prefix: str) -> list[tuple[str, Path, i
 
     Raises RefusedError, before anything is written, when one of the names is taken.
     """
-    stores = [(item, Store(paths.results_root() / f"{prefix}-{item.name}")) for item in campaigns]
+    try:
+        stores = [
+            (item, Store(paths.results_root() / campaign_name(f"{prefix}-{item.name}")))
+            for item in campaigns
+        ]
+    except LimitError as error:
+        raise RefusedError(str(error)) from error
     for _, place in stores:
         if place.folder.exists():
             raise RefusedError(f"{place.folder} is there already: give another --name")

@@ -2,6 +2,7 @@
 
 import json
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -9,11 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import yaml
 
 from eeio.errors import RefusedError
+from eeio_limits import LimitError
+from eeio_limits import quantities as q
+from eeio_limits.names import campaign_name
+from eeio_power.errors import PowerError
+from eeio_power.meters.csv import zone_of
+from eeio_results import documents
 
 _FOLDER = Path(__file__).parent
+# Of a file, or of a run in a log: a map's pattern may take quadratic time.
+_LONGEST_NAME = 1000
 FACTORS = ("level", "operation", "spatiality", "request_size", "buffer", "disk", "api", "processes")
 
 Words = Mapping[str, Mapping[str, Mapping[str, str]]]
@@ -38,7 +46,7 @@ class Labels:
             if word is None:
                 continue
             if group == "repetition":
-                repetition = int(word)
+                repetition = int(q.COUNT.of_text(word, "repetition"))
             elif group in self.words:
                 known = self.words[group]
                 if word not in known:
@@ -54,7 +62,7 @@ class Labels:
 
     def key_of_name(self, pattern: str, name: str) -> Key:
         """As `key`, from the named groups of a pattern that must fit the whole name."""
-        match = re.fullmatch(pattern, name)
+        match = re.fullmatch(pattern, name[:_LONGEST_NAME])
         if match is None:
             raise ValueError(f"the name {name!r} does not fit {pattern!r}")
         return self.key(match.groupdict())
@@ -85,23 +93,30 @@ def shipped() -> dict[str, Path]:
 def load(path: Path) -> Map:
     """Reads and checks a map. Raises RefusedError that names the place of a fault."""
     try:
-        body = yaml.safe_load(path.read_text(encoding="utf-8"))
+        body = documents.read_yaml(path)
     except OSError as error:
         raise RefusedError(f"{path}: {error.strerror}; --map names the map of the files") from error
-    except yaml.YAMLError as error:
-        raise RefusedError(f"{path}: not YAML: {error}") from error
+    except LimitError as error:
+        raise RefusedError(f"{path}: {error}") from error
+    if (key := _no_text(body)) is not None:
+        raise RefusedError(f"{path}: the key {q.shortened(key)} is no text: put it in quotes")
     problem = jsonschema.exceptions.best_match(_validator().iter_errors(body))
     if problem is not None:
         place = "/".join(str(part) for part in problem.absolute_path) or "the whole file"
-        raise RefusedError(f"{path}: {place}: {problem.message}")
+        raise RefusedError(f"{path}: {place}: {problem.message:.300}")
+    for campaign in body["campaigns"]:
+        _check(path, campaign)
     names = [campaign["name"] for campaign in body["campaigns"]]
     for name in names:
         if names.count(name) > 1:
             raise RefusedError(f"{path}: two campaigns are called {name}")
     for pattern in _patterns(body):
         try:
-            re.compile(pattern)
-        except re.error as error:
+            with warnings.catch_warnings():
+                # What Python may read otherwise one day is no matter of the user's.
+                warnings.simplefilter("ignore")
+                re.compile(pattern)
+        except (re.error, OverflowError, RecursionError) as error:
             raise RefusedError(f"{path}: name: {pattern!r} is no pattern: {error}") from error
     return Map(
         path=path,
@@ -111,6 +126,64 @@ def load(path: Path) -> Map:
         not_imported=tuple(body.get("not_imported", ())),
         campaigns=tuple(body["campaigns"]),
     )
+
+
+# Where a campaign names its files; patterns too.
+_FILES = (
+    "table", "outputs", "spans", "file", "csv", "csv_of_run", "idle_csv", "blocks",
+    "minus_median_of",
+)  # fmt: skip
+
+
+def _check(path: Path, campaign: Mapping[str, Any]) -> None:
+    """What the schema cannot tell: names, numbers, zones, and files outside of the folder."""
+    where = f"{path}: {campaign['name']}"
+    try:
+        campaign_name(campaign["name"])
+        for part in _objects(campaign):
+            for key in _FILES:
+                if isinstance(part.get(key), str):
+                    _check_file(key, part[key])
+            for key, quantity in _NUMBERS.items():
+                if key in part:
+                    quantity.checked(part[key], key)
+            if part.get("divide") == 0:
+                raise LimitError("divide: by 0")
+            if isinstance(part.get("tz"), str):
+                zone_of(part["tz"])
+    except (LimitError, PowerError) as error:
+        raise RefusedError(f"{where}: {error}") from error
+
+
+_NUMBERS = {
+    "minus": q.FACTOR, "scale": q.FACTOR, "divide": q.FACTOR, "period_s": q.PERIOD,
+    "offset_s": q.OFFSET, "accuracy": q.FRACTION, "values_per_sample": q.REPETITIONS,
+}  # fmt: skip
+
+
+def _no_text(part: Any) -> object | None:
+    """A key that YAML reads as a number, a truth value or a date; None without one."""
+    if isinstance(part, list):
+        return next((key for item in part if (key := _no_text(item)) is not None), None)
+    if not isinstance(part, dict):
+        return None
+    wrong = next((key for key in part if not isinstance(key, str)), None)
+    return _no_text(list(part.values())) if wrong is None else wrong
+
+
+def _check_file(key: str, name: str) -> None:
+    if "\0" in name or name.startswith("/") or ".." in Path(name).parts or not name.strip("./"):
+        raise LimitError(f"{key}: {q.shortened(name)} is no file within the folder")
+
+
+def _objects(part: Any) -> list[Mapping[str, Any]]:
+    """The campaign and all objects in it but its words."""
+    if isinstance(part, list):
+        return [found for item in part for found in _objects(item)]
+    if not isinstance(part, dict):
+        return []
+    inner = [value for key, value in part.items() if key not in ("words", "machine", "factors")]
+    return [part, *_objects(inner)]
 
 
 def _patterns(body: Mapping[str, Any]) -> list[str]:

@@ -9,13 +9,20 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from eeio.importing.mapping import Key, Labels
 from eeio.importing.tables import Watts, read_table
 from eeio.importing.testlog import Span
+from eeio_limits import quantities as q
 from eeio_power.errors import PowerError
-from eeio_power.meters.csv import DELIMITERS, Layout, parse_log, parse_map
+from eeio_power.meters.csv import (
+    DELIMITERS,
+    Layout,
+    parse_log,
+    parse_map,
+    read_bytes,
+    zone_of,
+)
 from eeio_results.errors import EeioError
 from eeio_results.record import EnergyReading
 
@@ -42,7 +49,7 @@ class PowerSource:
         if not samples:
             return self._invalid(f"no sample of this run in {self._where()}", lost)
         mean_w = self.means_w.get(key, statistics.fmean(samples))
-        if mean_w <= 0:
+        if mean_w <= 0 or not q.POWER.holds(mean_w):
             return self._invalid(f"{mean_w:g} W: no machine runs on that; see its scale", lost)
         return self._reading(mean_w, duration_s, len(samples), lost, self.gaps_s.get(key))
 
@@ -51,9 +58,10 @@ class PowerSource:
         if not self.idle_watts:
             return None
         count = len(self.idle_watts)
-        return self._reading(
-            statistics.fmean(self.idle_watts), count * self.period_s, count, 0, None
-        )
+        mean_w = statistics.fmean(self.idle_watts)
+        if not q.POWER.holds(mean_w):
+            return self._invalid(f"{mean_w:g} W: no machine idles on that; see its scale", 0)
+        return self._reading(mean_w, count * self.period_s, count, 0, None)
 
     def _where(self) -> str:
         return str(next(self.body[k] for k in ("table", "csv", "csv_of_run") if k in self.body))
@@ -63,6 +71,10 @@ class PowerSource:
     ) -> EnergyReading:
         accuracy = self.body.get("accuracy")
         energy_j = mean_w * duration_s
+        coverage = min(1.0, samples * self.period_s / duration_s) if duration_s > 0 else 0.0
+        reasons = () if accuracy is not None else (_NO_ACCURACY,)
+        if coverage < q.LEAST_COVERAGE:
+            reasons = (*reasons, f"samples stand for {coverage:.0%} of the run only: not compared")
         return EnergyReading(
             domain=self.body["domain"],
             meter=self.body["meter"],
@@ -70,12 +82,12 @@ class PowerSource:
             power_w=mean_w,
             energy_j=energy_j,
             uncertainty_j=None if accuracy is None else accuracy * energy_j,
-            coverage=min(1.0, samples * self.period_s / duration_s) if duration_s > 0 else 0.0,
+            coverage=coverage,
             largest_gap_s=gap_s,
             samples=samples,
             lost=lost,
             valid=True,
-            reasons=() if accuracy is not None else (_NO_ACCURACY,),
+            reasons=reasons,
         )
 
     def _invalid(self, reason: str, lost: int) -> EnergyReading:
@@ -123,6 +135,8 @@ def _of_table(
 ) -> PowerSource:
     table = read_table(folder / body["table"])
     places = {group: table.place(column) for group, column in columns.items()}
+    if lacking := set(body.get("idle", {})) - set(columns):
+        raise EeioError(f"{table.path}: idle: the map names no column of {', '.join(lacking)}")
     idle_words = {table.place(columns[group]): word for group, word in body.get("idle", {}).items()}
     found: dict[Key, list[float]] = {}
     lost: dict[Key, int] = {}
@@ -163,7 +177,7 @@ def _of_table(
 def _layout(body: Mapping[str, Any], columns: str) -> Layout:
     return Layout(
         columns=parse_map(columns),
-        zone=ZoneInfo(body["tz"]) if "tz" in body else None,
+        zone=zone_of(body["tz"]) if "tz" in body else None,
         time_format=body.get("format"),
         delimiter=DELIMITERS[body["delimiter"]] if "delimiter" in body else None,
         decimal_comma=None if "decimal" not in body else body["decimal"] == "comma",
@@ -174,7 +188,7 @@ def _layout(body: Mapping[str, Any], columns: str) -> Layout:
 def _read_log(path: Path, layout: Layout) -> tuple[list[float], list[float]]:
     try:
         # Nobody writes this log any more, so a last line without its end is whole.
-        log = parse_log(path.read_bytes() + b"\n", layout)
+        log = parse_log(read_bytes(path) + b"\n", layout)
     except OSError as error:
         raise EeioError(f"{path}: {error.strerror}") from error
     except PowerError as error:
@@ -200,7 +214,7 @@ def _of_log(body: Mapping[str, Any], folder: Path, spans: Mapping[Key, Span]) ->
         good = [(t, v) for t, v in zip(times_s[first:last], window, strict=True) if v == v]
         found[key] = [v for _, v in good]
         lost[key] = len(window) - len(good)
-        if good:
+        if good and span.end_s > span.start_s:
             moments = [span.start_s, *(t for t, _ in good), span.end_s]
             gaps[key] = max(b - a for a, b in itertools.pairwise(moments))
             if body.get("mean") == "time":
@@ -210,10 +224,14 @@ def _of_log(body: Mapping[str, Any], folder: Path, spans: Mapping[Key, Span]) ->
         remarks.append(f"{path}: {total} samples of {body['domain']} power without a value")
     idle: list[float] = []
     if "idle_until" in body:
-        moment = datetime.fromisoformat(body["idle_until"])
-        if moment.tzinfo is None and "tz" in body:
-            moment = moment.replace(tzinfo=ZoneInfo(body["tz"]))
-        last = bisect_right(times_s, moment.timestamp())
+        try:
+            moment = datetime.fromisoformat(body["idle_until"])
+            if moment.tzinfo is None and "tz" in body:
+                moment = moment.replace(tzinfo=zone_of(body["tz"]))
+            until_s = moment.timestamp()
+        except (ValueError, OverflowError) as error:
+            raise EeioError(f"idle_until: {body['idle_until']!r:.60}: {error}") from error
+        last = bisect_right(times_s, until_s)
         idle = [v for v in values[:last] if v == v]
     idle += _idle_of_csv(body, folder)
     return PowerSource(body, found, _usual_s(times_s), lost, means, gaps, idle, remarks)

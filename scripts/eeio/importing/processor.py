@@ -2,18 +2,23 @@
 
 import math
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from eeio.importing.mapping import Key, Labels
 from eeio.importing.tables import Table, read_table
 from eeio.importing.testlog import Span
+from eeio_limits import LimitError, inputs
+from eeio_limits import quantities as q
+from eeio_power.meters.csv import zone_of
 from eeio_results.errors import EeioError
 from eeio_results.record import ProcessorSeries
 
+_MOST_BUSY = 1.05
 Found = dict[Key, ProcessorSeries]
 
 
@@ -40,8 +45,11 @@ def _series(
     use, frequency = [], []
     for row in rows:
         clocks = [value for value in row[int(has_use) :] if not math.isnan(value)]
-        use.append(row[0] / 100 if has_use and not math.isnan(row[0]) else None)
-        frequency.append(sum(clocks) / len(clocks) * 1e6 if clocks else None)
+        busy = row[0] / 100 if has_use else math.nan
+        clock_hz = sum(clocks) / len(clocks) * 1e6 if clocks else math.nan
+        # What cannot be is missing; tops print 100.3 % at times.
+        use.append(min(busy, 1.0) if 0 <= busy <= _MOST_BUSY else None)
+        frequency.append(clock_hz if q.FREQUENCY.holds(clock_hz) else None)
     missing = {} if has_use else {"use": f"{source} holds no CPU use"}
     if not any(value is not None for value in frequency):
         missing["frequency_hz"] = f"{source} holds no frequency"
@@ -84,17 +92,18 @@ def _of_log(
     body: Mapping[str, Any], folder: Path, spans: Mapping[Key, Span]
 ) -> tuple[Found, list[str]]:
     table = read_table(folder / body["csv"])
-    zone = ZoneInfo(body["tz"]) if "tz" in body else None
+    zone = zone_of(body["tz"]) if "tz" in body else None
     place = table.place(body["time"])
     samples = []
     for line, cells in table.rows:
         try:
             moment = datetime.strptime(cells[place], body["format"])
-        except ValueError as error:
-            raise EeioError(f"{table.path}:{line}: {error}") from error
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=zone)
-        samples.append((moment.timestamp(), _row(table, cells, _value_columns(body))))
+            if moment.tzinfo is None:
+                moment = moment.replace(tzinfo=zone)
+            at_s = q.TIMESTAMP.checked(moment.timestamp(), "a time")
+        except (ValueError, OverflowError, re.error) as error:
+            raise EeioError(f"{table.path}:{line}: {str(error)[:200]}") from error
+        samples.append((at_s, _row(table, cells, _value_columns(body))))
     return _cut(samples, spans, table.path, body)
 
 
@@ -119,22 +128,30 @@ def _cut(
     """The samples that lie in each run's span."""
     found: Found = {}
     remarks = []
+    ordered = sorted(samples, key=itemgetter(0))
+    times_s = [t for t, _ in ordered]
     for key, span in spans.items():
-        inside = [(t, row) for t, row in samples if span.start_s <= t <= span.end_s]
+        first, last = bisect_left(times_s, span.start_s), bisect_right(times_s, span.end_s)
+        inside = ordered[first:last]
         if not inside:
             remarks.append(f"{path}: no sample during {span.name}")
             continue
-        times_s = [t - span.start_s for t, _ in inside]
-        found[key] = _series(path.name, times_s, body, [row for _, row in inside])
+        since_s = [t - span.start_s for t, _ in inside]
+        found[key] = _series(path.name, since_s, body, [row for _, row in inside])
     return found, remarks
 
 
 def parse_blocks(path: Path, width: int) -> list[tuple[int, int, list[list[float]]]]:
     """(start, end, samples of `width` values) of each block. Raises EeioError for a torn one."""
     try:
-        numbers = [int(word) for word in re.findall(r"\d+", path.read_text(encoding="utf-8"))]
+        text = inputs.read_text(path, inputs.TABLE_BYTES)
+        if long := re.search(r"\d{16}", text):
+            raise LimitError(f"{long[0]}... is no time and no value")
+        numbers = [int(word) for word in re.findall(r"\d+", text)]
     except OSError as error:
         raise EeioError(f"{path}: {error.strerror}") from error
+    except LimitError as error:
+        raise EeioError(f"{path}: {error}") from error
     # No processor runs at 10^9 MHz, and no clock of these years shows less.
     stamps = [place for place, number in enumerate(numbers) if number >= 10**9]
     if not stamps or len(stamps) % 2 or stamps[0] != 0 or stamps[-1] != len(numbers) - 1:
@@ -142,6 +159,8 @@ def parse_blocks(path: Path, width: int) -> list[tuple[int, int, list[list[float
     blocks = []
     for first, last in zip(stamps[::2], stamps[1::2], strict=True):
         values = numbers[first + 1 : last]
+        if numbers[last] <= numbers[first] or not q.TIMESTAMP.holds(numbers[last]):
+            raise EeioError(f"{path}: no block goes from {numbers[first]} to {numbers[last]} s")
         if not values or len(values) % width:
             raise EeioError(
                 f"{path}: {len(values)} values after {numbers[first]} are no samples of {width}"

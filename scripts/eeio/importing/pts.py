@@ -14,7 +14,10 @@ from eeio.importing import pts_trial
 from eeio.profiles import profile as profiles
 from eeio.profiles.profile import Profile
 from eeio.profiles.suite import experiment_of
-from eeio_results import composite
+from eeio_limits import LimitError
+from eeio_limits import quantities as q
+from eeio_limits.names import LONGEST_NAME, campaign_name
+from eeio_results import checks, composite
 from eeio_results.composite import Entry, Result, ResultFile, System
 from eeio_results.errors import EeioError, SchemaError
 from eeio_results.record import ContextValue, EnergyReading, Experiment, Machine, Phase, Run
@@ -43,13 +46,14 @@ def import_file(path: Path, name: str | None, preset: str | None) -> list[tuple[
     file does not say. Raises RefusedError when nothing in it is ours to read, or a name is taken.
     """
     file = composite.read(path)
-    base = _slug(name or file.title or path.parent.name)
+    base = _checked(name) if name is not None else _slug(file.title or path.parent.name)
     made = []
     for system in file.systems:
         tests = _tests(file, system.identifier, preset)
         if tests:
             several = len(file.systems) > 1
             made.append((f"{base}-{_slug(system.identifier)}" if several else base, system, tests))
+    made = [(_checked(campaign), system, tests) for campaign, system, tests in made]
     if not made:
         raise RefusedError(f"{path}: no result of our profiles, pts/fio or pts/iozone in it")
     for campaign, _, _ in made:
@@ -83,14 +87,14 @@ class _Test:
 
     @property
     def trials(self) -> int:
-        told = [int(e.own.get("trials", 0)) for e, _ in self.phases.values() if _is_count(e)]
+        told = [e.own["trials"] for e, _ in self.phases.values() if _is_count(e)]
         counts = [len(entry.values) for entry, _ in self.phases.values()]
         counts += [len(entry.values) for _, _, entry in self.context]
         return max([*told, *counts], default=0)
 
 
 def _is_count(entry: Entry) -> bool:
-    return isinstance(entry.own.get("trials"), int)
+    return q.REPETITIONS.holds(entry.own.get("trials"))
 
 
 def _tests(file: ResultFile, identifier: str, preset: str | None) -> list[_Test]:
@@ -145,7 +149,10 @@ def _test(file: ResultFile, result: Result, preset: str | None) -> _Test | None:
 
 def _own_factors(result: Result, profile: Profile, preset: str) -> dict[str, str]:
     sizes = profile.preset_factors(preset)
-    words = dict(_split(word, result) for word in shlex.split(result.arguments))
+    try:
+        words = dict(_split(word, result) for word in shlex.split(result.arguments))
+    except ValueError as error:
+        raise SchemaError(f"{result.identifier}: arguments: {error}") from error
     return {**sizes, **words}
 
 
@@ -194,7 +201,8 @@ def _upstream(result: Result) -> tuple[str, dict[str, str]] | None:
         return None
     if name == "fio" and pairs.get("type", "").lower() in _FIO_TYPES:
         operation, spatiality = _FIO_TYPES[pairs["type"].lower()]
-        factors = {"request_size": _size(pairs.get("block size", "")), "engine": pairs["engine"]}
+        factors = {"request_size": _size(pairs.get("block size", ""))}
+        factors |= {"engine": pairs.get("engine", "")}
         factors |= {"buffer": "off" if pairs.get("direct", "").lower() == "yes" else "on"}
         if pairs.get("job count", "1").isdigit():
             factors["processes"] = pairs.get("job count", "1")
@@ -212,7 +220,7 @@ def _upstream(result: Result) -> tuple[str, dict[str, str]] | None:
 
 def _size(text: str) -> str:
     """Upstream's `4KB` and `2MB` are binary."""
-    match = re.fullmatch(r"(\d+)\s*([KMG])i?B", text, re.IGNORECASE)
+    match = re.fullmatch(r"(\d{1,9})\s*([KMG])i?B", text, re.IGNORECASE)
     return f"{match[1]}{match[2].lower()}" if match else ""
 
 
@@ -282,7 +290,7 @@ def _body(
 
 def _order(test: _Test, trial: int) -> int | None:
     told = _told(test, trial).get("order")
-    return told if isinstance(told, int) else None
+    return int(told) if isinstance(told, int) and q.COUNT.holds(told) else None
 
 
 def _told(test: _Test, trial: int) -> Mapping[str, Any]:
@@ -325,7 +333,7 @@ def _run(test: _Test, trial: int, system: System) -> Run:
         if (value := _value(entry, trial)) is not None
     ]
     times = [t for (_, t), _ in taken.values() if t is not None]
-    duration_s = float(told.get("duration_s") or (times[0] if times else 0.0))
+    duration_s = _number(q.DURATION, told, "duration_s") or (times[0] if times else 0.0)
     failed = not taken and not figures
     run = Run(
         experiment=test.experiment,
@@ -333,7 +341,7 @@ def _run(test: _Test, trial: int, system: System) -> Run:
         order_index=0,
         preset=test.preset,
         started_utc=str(told.get("started_utc") or _utc(system.timestamp)),
-        started_monotonic_s=float(told.get("start_s") or 0.0),
+        started_monotonic_s=_number(q.TIMESTAMP, told, "start_s") or 0.0,
         duration_s=duration_s,
         exit_code=1 if failed else 0,
         phases=tuple(_phases(test, trial, taken, duration_s)),
@@ -411,9 +419,20 @@ def _energy(test: _Test, trial: int, phase: str, whole: bool) -> tuple[EnergyRea
 
 def _reading(body: Mapping[str, Any]) -> EnergyReading:
     try:
-        return EnergyReading.from_json(body)
-    except (KeyError, TypeError) as error:
+        reading = EnergyReading.from_json(body)
+        checks.check_reading(reading)
+    except (KeyError, TypeError, LimitError) as error:
         raise SchemaError(f"an energy reading in the result file is damaged: {error}") from error
+    return reading
+
+
+def _number(quantity: q.Quantity, told: Mapping[str, Any], name: str) -> float | None:
+    """What our module wrote of a trial. Raises SchemaError for what it cannot have written."""
+    value = told.get(name)
+    try:
+        return None if value is None else quantity.checked(value, name)
+    except LimitError as error:
+        raise SchemaError(f"a trial in the result file is damaged: {error}") from error
 
 
 def _idle(file: ResultFile, identifier: str) -> list[EnergyReading]:
@@ -421,7 +440,8 @@ def _idle(file: ResultFile, identifier: str) -> list[EnergyReading]:
         for entry in result.entries:
             window = entry.own.get("idle")
             if entry.identifier == identifier and isinstance(window, dict):
-                return [_reading(body) for body in window.get("readings", [])]
+                readings = window.get("readings", [])
+                return [_reading(body) for body in readings if isinstance(body, dict)]
     return []
 
 
@@ -431,9 +451,11 @@ def _machine(system: System, file: ResultFile) -> Machine:
         part.split(": ", 1) for part in f"{system.hardware}, {system.software}".split(", ")
         if ": " in part
     )  # fmt: skip
-    cores = re.search(r"\((?:\d+ Cores? / )?(\d+) (?:Cores?|Threads?)\)", told.get("Processor", ""))
+    cores = re.search(
+        r"\((?:\d{1,6} Cores? / )?(\d{1,6}) (?:Cores?|Threads?)\)", told.get("Processor", "")
+    )
     architecture = re.search(r"\(([^)]+)\)", told.get("Kernel", ""))
-    memory = re.search(r"(\d+)\s*([MGT])B", told.get("Memory", ""))
+    memory = re.search(r"(\d{1,6})\s?([MGT])B", told.get("Memory", ""))
     missing = "a PTS result file does not hold it"
     unknown = ("frequency_min_hz", "frequency_max_hz", "device", "device_firmware",
                "device_size_bytes", "device_rotational", "device_write_cache",
@@ -482,7 +504,14 @@ def _utc(timestamp: str) -> str:
 
 
 def _slug(text: str) -> str:
-    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")
+    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", text[: 2 * LONGEST_NAME]).strip("-.")
     if not slug:
         raise EeioError(f"{text!r} gives no campaign name: give --name")
-    return slug
+    return slug[:LONGEST_NAME]
+
+
+def _checked(name: str) -> str:
+    try:
+        return campaign_name(name)
+    except LimitError as error:
+        raise RefusedError(str(error)) from error

@@ -22,7 +22,8 @@ from typing import Any
 from eeio.profiles import profile as profiles
 from eeio.target import write_cache
 from eeio.target.filesystem import BlockDevice, backing_device, block_device
-from eeio_results import tools
+from eeio_limits import LimitError
+from eeio_results import checks, tools
 from eeio_results.composite import Entry
 from eeio_results.errors import EeioError, SchemaError
 from eeio_results.record import ContextValue, Phase, Run
@@ -87,7 +88,7 @@ def with_told(run: Run, told: Mapping[str, Any]) -> Run:
     if not told or run.validity:
         return run
     try:
-        return replace(
+        described = replace(
             run,
             phases=tuple(_phase(body) for body in told["phases"]),
             context=tuple(ContextValue(**body) for body in told["context"]),
@@ -96,13 +97,21 @@ def with_told(run: Run, told: Mapping[str, Any]) -> Run:
             device_reason=told["device_reason"] or run.device_reason,
             disk_cache_found=told["disk_cache_found"],
         )
-    except (KeyError, TypeError, AttributeError) as error:
+        checks.check_types(described)
+        checks.check_run(described)
+    except (KeyError, TypeError, AttributeError, LimitError) as error:
         raise SchemaError(f"what the result file tells of a trial is damaged: {error}") from error
+    return described
 
 
 def _phase(body: Mapping[str, Any]) -> Phase:
     fields = {key: value for key, value in body.items() if key != "invalid"}
-    return Phase.from_json({**fields, "validity": body["invalid"]})
+    phase = Phase.from_json({**fields, "validity": body["invalid"]})
+    checks.check_types(phase)
+    for reading in phase.energy:
+        checks.check_types(reading)
+    checks.check_phase(phase)
+    return phase
 
 
 def main(arguments: Sequence[str]) -> int:

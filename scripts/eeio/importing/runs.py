@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from eeio.errors import RefusedError
 from eeio.importing.imported import Imported
@@ -19,6 +18,10 @@ from eeio.importing.tables import read_table
 from eeio.importing.testlog import Span
 from eeio.importing.testlog import read as read_log
 from eeio.profiles.suite import experiment_of
+from eeio_limits import LimitError, inputs
+from eeio_limits import quantities as q
+from eeio_power.meters.csv import zone_of
+from eeio_results import checks
 from eeio_results.errors import EeioError
 from eeio_results.record import (
     ContextValue,
@@ -31,6 +34,12 @@ from eeio_results.record import (
 )
 from eeio_results.tools import fio, lmbench
 
+# A table's columns; each is above 0.
+_VALUES = {
+    "bandwidth_bytes_per_s": q.BANDWIDTH,
+    "bytes_moved": replace(q.SIZE, whole=False),
+    "duration_s": q.DURATION,
+}
 _NO_DEVICE = "imported: nothing was counted at the device"
 # Fewer repetitions than this cannot be told apart at the 95 % level whatever they show.
 _FEW = 5
@@ -87,7 +96,7 @@ def read(mapping: Map, folder: Path) -> Folder:
     absent = []
     for body in mapping.campaigns:
         source = next(body["runs"][k] for k in ("table", "outputs", "spans") if k in body["runs"])
-        if not any(folder.glob(source)):
+        if not _glob(folder, source):
             absent.append(f"{body['name']}: {source} is missing")
             continue
         campaign = _campaign(mapping, body, folder)
@@ -99,9 +108,17 @@ def read(mapping: Map, folder: Path) -> Folder:
     absent += [
         f"{path.relative_to(folder)}: not imported: {item['reason']}"
         for item in mapping.not_imported
-        for path in sorted(folder.glob(item["files"]))
+        for path in _glob(folder, item["files"])
     ]
     return Folder(found, absent)
+
+
+def _glob(folder: Path, pattern: str) -> list[Path]:
+    """Files of the folder, sorted. Raises RefusedError for what is no pattern of files in it."""
+    try:
+        return sorted(folder.glob(pattern))
+    except (ValueError, NotImplementedError, OSError) as error:
+        raise RefusedError(f"{pattern!r:.100}: no pattern of files in {folder}: {error}") from error
 
 
 def _campaign(mapping: Map, body: Mapping[str, Any], folder: Path) -> Imported:
@@ -137,6 +154,7 @@ def _campaign(mapping: Map, body: Mapping[str, Any], folder: Path) -> Imported:
         _run(key, order, shift, experiments[key[0]], collected, sources, series.get(key))
         for order, key in enumerate(keys)
     )
+    runs = tuple(_possible(run, collected.remarks) for run in runs)
     _judge_repetitions(runs, collected.remarks)
     return Imported(
         name=body["name"],
@@ -190,8 +208,16 @@ def _from_table(source: Mapping[str, Any], folder: Path, labels: Labels) -> _Col
             continue
         numbers = {name: table.number(cells[place]) for name, place in values.items()}
         bandwidth = numbers["bandwidth_bytes_per_s"]
-        if not bandwidth > 0:
-            collected.failed[key] = f"{where}: a bandwidth of {bandwidth:g}"
+        wrong = [
+            f"{name.removesuffix('_bytes_per_s')} of {numbers[name]:g}"
+            for name, quantity in _VALUES.items()
+            if name in numbers and not math.isnan(numbers[name])
+            and not (quantity.holds(numbers[name]) and numbers[name] > 0)
+        ]  # fmt: skip
+        if math.isnan(bandwidth):
+            wrong.insert(0, f"bandwidth of {bandwidth:g}")
+        if wrong:
+            collected.failed[key] = f"{where}: a {wrong[0]}"
             collected.remarks.append(f"{collected.failed[key]}: the run is invalid")
             continue
         duration_s = numbers.get("duration_s", math.nan)
@@ -212,7 +238,7 @@ def _from_outputs(source: Mapping[str, Any], folder: Path, labels: Labels) -> _C
     """The tool's own output, one file a run."""
     collected = _Collected()
     pattern, form = source.get("name", r".*?(?P<repetition>\d+)"), source.get("format", "fio")
-    for path in sorted(folder.glob(source["outputs"])):
+    for path in _glob(folder, source["outputs"]):
         name = path.stem if form == "fio" else path.name
         try:
             key = labels.key_of_name(pattern, name)
@@ -221,16 +247,17 @@ def _from_outputs(source: Mapping[str, Any], folder: Path, labels: Labels) -> _C
             continue
         collected.names[key] = name
         try:
-            text = path.read_text(encoding="utf-8", errors="replace")
+            text = inputs.read_text(path, inputs.TOOL_FILE_BYTES, errors="replace")
             if not text.strip():
                 raise EeioError(f"{path}: empty")
             if form == "lmbench":
                 result = lmbench.parse_results(text, str(path))
             else:
                 result = fio.parse_text(text, str(path))
-        except EeioError as error:
-            collected.failed[key] = str(error)
-            collected.remarks.append(f"{error}: the run is invalid")
+        except (OSError, EeioError, LimitError) as error:
+            words = str(error) if isinstance(error, EeioError) else f"{path}: {error}"
+            collected.failed[key] = words
+            collected.remarks.append(f"{words}: the run is invalid")
             continue
         times = [phase.metrics["runtime_s"] for phase in result.phases]
         duration_s = max(times, default=0.0)
@@ -244,18 +271,18 @@ def _from_spans(source: Mapping[str, Any], folder: Path, labels: Labels) -> _Col
     """A log of samples with the name of the run that each belongs to; no tool's output."""
     collected = _Collected()
     table = read_table(folder / source["spans"])
-    zone = ZoneInfo(source["tz"]) if "tz" in source else None
+    zone = zone_of(source["tz"]) if "tz" in source else None
     run, time = table.place(source["run"]), table.place(source["time"])
     for line, cells in table.rows:
         try:
             key = labels.key_of_name(source["name"], cells[run])
             moment = datetime.fromisoformat(cells[time])
-        except ValueError as error:
+            if moment.tzinfo is None:
+                moment = moment.replace(tzinfo=zone)
+            at_s = q.TIMESTAMP.checked(moment.timestamp(), "a time")
+        except (ValueError, OverflowError) as error:
             collected.remarks.append(f"{table.path}:{line}: left out: {error}")
             continue
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=zone)
-        at_s = moment.timestamp()
         span = collected.spans.get(key, Span(cells[run], at_s, at_s))
         span = Span(span.name, min(span.start_s, at_s), max(span.end_s, at_s))
         collected.spans[key] = span
@@ -269,7 +296,7 @@ def _read_spans(
     source: Mapping[str, Any], folder: Path, labels: Labels, collected: _Collected
 ) -> None:
     path = folder / source["file"]
-    offset_s = source.get("offset_s", 0.0)
+    offset_s = float(source.get("offset_s", 0.0))
     for span in read_log(path):
         try:
             key = labels.key_of_name(source["name"], span.name)
@@ -320,6 +347,20 @@ def _run(
         validity=() if failed is None else (failed,),
         notes=(f"imported from {found.source}", *found.notes) if found else (),
     )
+
+
+def _possible(run: Run, remarks: list[str]) -> Run:
+    """The run, without its figures and with the reason where one of them cannot be."""
+    try:
+        checks.check_run(run)
+    except LimitError as error:
+        remarks.append(f"{run.notes[0] if run.notes else run.order_index}: {error}: invalid")
+        duration_s = run.duration_s if q.DURATION.holds(run.duration_s) else 0.0
+        return replace(
+            run, phases=(), context=(), processor=None, duration_s=duration_s, exit_code=1,
+            validity=(*run.validity, str(error)),
+        )  # fmt: skip
+    return run
 
 
 def _told(
@@ -386,7 +427,12 @@ def _machine(body: Mapping[str, Any], mapping: Map) -> Machine:
     values: dict[str, Any] = {name: body.get(name) for name in known}
     missing = {name: "the map does not tell" for name, value in values.items() if value is None}
     values["logical_cpus"] = values["logical_cpus"] or 1
-    return Machine(**values, missing=missing)
+    machine = Machine(**values, missing=missing)
+    try:
+        checks.check_machine(machine)
+    except LimitError as error:
+        raise RefusedError(f"{mapping.path}: machine: {error}") from error
+    return machine
 
 
 def _utc(seconds: float) -> str:

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from eeio_limits import LimitError, inputs
+from eeio_limits.quantities import FIGURE, MOST_DIGITS
 from eeio_results.errors import EeioError
-
-# SCPI instruments write 9.9E37 for overload and 9.91E37 for no number.
-SENTINEL = 9.8e37
 
 
 @dataclass(frozen=True)
@@ -32,12 +31,15 @@ class Table:
             ) from None
 
     def number(self, cell: str) -> float:
-        """NaN for a cell that is empty, no number, or an instrument's sign of none."""
+        """NaN for a cell that is empty, no number, or an instrument's sign of none (SCPI's 9.9E37
+        for overload, 9.91E37 for no number: more than any number may be)."""
+        if len(cell) > MOST_DIGITS:
+            return math.nan
         try:
             value = float(cell.replace(",", ".") if self.decimal_comma else cell)
         except ValueError:
             return math.nan
-        return value if abs(value) < SENTINEL else math.nan
+        return value if FIGURE.holds(value) else math.nan
 
     def numbers(self, column: str) -> list[float]:
         """A whole column; NaN where a value is missing."""
@@ -48,11 +50,12 @@ class Table:
 def read_table(path: Path) -> Table:
     """Raises EeioError for a file that is missing, empty, or has a row of another width."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = inputs.read_text(path, inputs.TABLE_BYTES)
+        inputs.check_lines(text, inputs.CELL_CHARACTERS)
     except OSError as error:
         raise EeioError(f"{path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise EeioError(f"{path}: not UTF-8: {error}") from error
+    except (LimitError, ValueError) as error:  # a path with a NUL
+        raise EeioError(f"{path}: {error}") from error
     lines = text.splitlines()
     if not lines or not lines[0].strip():
         raise EeioError(f"{path}: empty")
@@ -60,7 +63,7 @@ def read_table(path: Path) -> Table:
     reader = csv.reader(lines, delimiter=delimiter)
     columns = tuple(cell.strip() for cell in next(reader))
     rows = []
-    for cells in reader:
+    while (cells := _row(reader, path)) is not None:
         if not cells:
             continue
         if len(cells) != len(columns):
@@ -71,6 +74,16 @@ def read_table(path: Path) -> Table:
     if not rows:
         raise EeioError(f"{path}: a header and no row")
     return Table(path, columns, rows, decimal_comma=delimiter != "," and _decimal_comma(rows))
+
+
+def _row(reader: Iterator[list[str]], path: Path) -> list[str] | None:
+    """The next row, None after the last one. Raises EeioError."""
+    try:
+        return next(reader, None)
+    except csv.Error as error:
+        # A quote that is not closed runs on over the lines.
+        line = getattr(reader, "line_num", 0)
+        raise EeioError(f"{path}:{line}: no row of a table: {error}") from error
 
 
 def _decimal_comma(rows: Sequence[tuple[int, Sequence[str]]]) -> bool:

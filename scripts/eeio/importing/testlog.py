@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
+from eeio_limits import LimitError, inputs
+from eeio_limits.quantities import TIMESTAMP, shortened
 from eeio_results.errors import EeioError
 
 # The first three letters of a month in English, Portuguese, Spanish, French, German and Italian;
@@ -24,7 +26,7 @@ _OFFSETS_H = {
     "PST": -8, "PDT": -7, "JST": 9, "KST": 9,
 }  # fmt: skip
 _DATE = re.compile(
-    r"\S+ +(?P<month>[^\W\d]{3})[^\W\d]*\.? +(?P<day>\d{1,2}) +"
+    r"\S{1,20} +(?P<month>[^\W\d]{3})[^\W\d]*\.? +(?P<day>\d{1,2}) +"
     r"(?P<time>\d\d:\d\d:\d\d) +(?P<zone>\S+) +(?P<year>\d{4})"
 )
 
@@ -42,13 +44,17 @@ def parse_date(text: str) -> float:
     """Unix seconds of a line of date(1). Raises ValueError."""
     match = _DATE.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f"{text.strip()!r} is no date as date(1) prints it")
+        raise ValueError(f"{shortened(text.strip())} is no date as date(1) prints it")
     month = _month(match["month"])
     clock = datetime.strptime(match["time"], "%H:%M:%S")
-    return datetime(
-        int(match["year"]), month, int(match["day"]), clock.hour, clock.minute, clock.second,
-        tzinfo=_zone(match["zone"]),
-    ).timestamp()  # fmt: skip
+    try:
+        moment = datetime(
+            int(match["year"]), month, int(match["day"]), clock.hour, clock.minute, clock.second,
+            tzinfo=_zone(match["zone"]),
+        )  # fmt: skip
+        return TIMESTAMP.checked(moment.timestamp(), f"the date {text.strip()!r}")
+    except OverflowError as error:
+        raise ValueError(f"{text.strip()!r} is no date: {error}") from error
 
 
 def _month(word: str) -> int:
@@ -70,9 +76,11 @@ def _zone(word: str) -> timezone:
 def read(path: Path) -> list[Span]:
     """The spans of a log, in its order. Raises EeioError that names the line of a fault."""
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = inputs.read_text(path, inputs.TABLE_BYTES).splitlines()
     except OSError as error:
         raise EeioError(f"{path}: {error.strerror}") from error
+    except LimitError as error:
+        raise EeioError(f"{path}: {error}") from error
     spans: list[Span] = []
     found = [(number, line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
     if not found:
@@ -82,14 +90,14 @@ def read(path: Path) -> list[Span]:
         number = piece[0][0]
         words = [text for _, text in piece]
         if len(words) < 5:
-            raise EeioError(f"{path}:{number}: {words[0]} has no end: the log is cut off")
+            raise EeioError(f"{path}:{number}: {words[0]:.100} has no end: the log is cut off")
         if words[1] != "start" or words[3] != "end":
-            raise EeioError(f"{path}:{number}: not NAME, start, date, end, date: {words}")
+            raise EeioError(f"{path}:{number}: not NAME, start, date, end, date: {words!s:.200}")
         try:
             start_s, end_s = parse_date(words[2]), parse_date(words[4])
         except ValueError as error:
             raise EeioError(f"{path}:{number}: {error}") from error
         if end_s <= start_s:
-            raise EeioError(f"{path}:{number}: {words[0]} ends before it starts")
+            raise EeioError(f"{path}:{number}: {words[0]:.100} ends before it starts")
         spans.append(Span(words[0], start_s, end_s))
     return spans

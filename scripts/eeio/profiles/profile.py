@@ -3,20 +3,25 @@
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from xml.etree import ElementTree
 
 from eeio.errors import RefusedError
 from eeio.paths import install_root, search_path
+from eeio_limits import LimitError, inputs
+from eeio_limits.names import LONGEST_NAME
+from eeio_limits.quantities import shortened
+from eeio_results import documents
 from eeio_results.errors import EeioError
 from eeio_results.record import Tool
 
 INSTALL_TIMEOUT_S = 900
 # Keys of presets.conf that speak to the plan, not to the profile's executable.
+_IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 _FORECAST_KEYS = ("passes_written", "memory_multiple", "footprint", "parallel_pause_s")
 
 
@@ -66,6 +71,9 @@ class Profile:
 def find(identifier: str) -> Profile:
     """The profile of that name and version, from the search path."""
     folders = search_path("test-profiles")
+    # It may come from a file of others.
+    if len(identifier) > LONGEST_NAME or not _IDENTIFIER.fullmatch(identifier):
+        raise RefusedError(f"{shortened(identifier)} is no name of a test profile")
     for folder in folders:
         if (folder / identifier / "test-definition.xml").is_file():
             return load(folder / identifier)
@@ -87,8 +95,8 @@ def load(folder: Path) -> Profile:
     """The profile in `folder`."""
     definition = folder / "test-definition.xml"
     try:
-        root = ElementTree.parse(definition).getroot()  # noqa: S314 - the project's own file
-    except (OSError, ElementTree.ParseError) as error:
+        root = documents.read_xml(definition)
+    except (OSError, LimitError) as error:
         raise RefusedError(f"{definition}: not a PTS test definition: {error}") from error
     return Profile(
         folder=folder,
@@ -103,13 +111,19 @@ def _read_presets(path: Path) -> dict[str, dict[str, str]]:
     if not path.is_file():
         return {}
     presets: dict[str, dict[str, str]] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    try:
+        text = inputs.read_text(path, inputs.DEFINITION_BYTES)
+    except (OSError, LimitError) as error:
+        raise RefusedError(f"{path}: {error}") from error
+    for number, line in enumerate(text.splitlines(), 1):
         words = line.partition("#")[0].split()
         if not words:
             continue
         pairs = [word.partition("=") for word in words[1:]]
         if any(not separator for _, separator, _ in pairs):
-            raise RefusedError(f"{path}:{number}: expected `preset key=value ...`, found {line!r}")
+            raise RefusedError(
+                f"{path}:{number}: expected `preset key=value ...`, found {line!r:.100}"
+            )
         presets[words[0]] = {key: value for key, _, value in pairs}
     return presets
 
@@ -197,5 +211,9 @@ def _tool_conf(profile: Profile) -> dict[str, str] | None:
     path = profile.install_dir / "tool.conf"
     if not path.is_file():
         return None
-    pairs = (line.partition("=") for line in path.read_text(encoding="utf-8").splitlines())
+    try:
+        text = inputs.read_text(path, inputs.DEFINITION_BYTES, errors="replace")
+    except LimitError as error:
+        raise EeioError(f"{path}: {error}; install the profile again") from error
+    pairs = (line.partition("=") for line in text.splitlines())
     return {key: value for key, separator, value in pairs if separator}

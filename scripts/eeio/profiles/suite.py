@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
-
-import yaml
+from xml.etree.ElementTree import Element
 
 from eeio.errors import RefusedError
 from eeio.paths import search_path
+from eeio_limits import LimitError
+from eeio_limits import quantities as q
+from eeio_results import documents
 from eeio_results.errors import EeioError
 from eeio_results.record import CacheLayers, Experiment
 from eeio_results.units import parse_size
@@ -86,11 +87,16 @@ class Study:
         return cls(
             variants=tuple(map(str, body["variants"])),
             frequencies=tuple(map(str, body["frequencies"])),
-            window_us={str(tool): int(value) for tool, value in body["window_us"].items()},
-            max_resets=int(body["max_resets"]),
-            flush_first=bool(body["flush_first"]),
-            half_width=None if half_width is None else float(half_width),
-            most_repetitions=int(body["most_repetitions"]),
+            window_us={
+                str(tool): q.COUNT.whole_number(value, "window_us")
+                for tool, value in body["window_us"].items()
+            },
+            max_resets=q.COUNT.whole_number(body["max_resets"], "max_resets"),
+            flush_first=_truth(body["flush_first"], "flush_first"),
+            half_width=None if half_width is None else q.FRACTION.checked(half_width, "half_width"),
+            most_repetitions=q.REPETITIONS.whole_number(
+                body["most_repetitions"], "most_repetitions"
+            ),
         )
 
 
@@ -173,8 +179,8 @@ def load(folder: Path) -> Suite:
     """The suite in `folder`: suite-definition.xml (PTS's own file) and protocol.yaml (ours)."""
     path = folder / DEFINITION
     try:
-        root = ElementTree.parse(path).getroot()  # noqa: S314 - the user's own suite
-    except (OSError, ElementTree.ParseError) as error:
+        root = documents.read_xml(path)
+    except (OSError, LimitError) as error:
         raise RefusedError(f"{path}: not a PTS suite definition: {error}") from error
     entries = tuple(_entry(node, path) for node in root.findall("Execute"))
     if not entries:
@@ -190,7 +196,7 @@ def load(folder: Path) -> Suite:
     )
 
 
-def _entry(node: ElementTree.Element, path: Path) -> Entry:
+def _entry(node: Element, path: Path) -> Entry:
     test = (node.findtext("Test") or "").removeprefix("local/")
     if not test:
         raise RefusedError(f"{path}: an <Execute> without <Test>")
@@ -209,14 +215,20 @@ def _entry(node: ElementTree.Element, path: Path) -> Entry:
 
 def _read_protocol_file(path: Path) -> tuple[dict[str, Protocol], tuple[Optional, ...]]:
     try:
-        body: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+        body: Any = documents.read_yaml(path)
+        if not isinstance(body, dict) or not isinstance(body.get("presets"), dict):
+            raise LimitError("no presets in it")
         optional = tuple(
             Optional(
-                command=item["command"],
-                variable=item["variable"],
+                command=_text(item["command"], "command"),
+                variable=_text(item["variable"], "variable"),
                 otherwise=" ".join(item["otherwise"].split()),
                 entries=tuple(
-                    Entry(entry["profile"], entry["factors"], entry["description"])
+                    Entry(
+                        _text(entry["profile"], "profile"),
+                        _factors(entry["factors"]),
+                        _text(entry["description"], "description"),
+                    )
                     for entry in item["experiments"]
                 ),
             )
@@ -224,17 +236,53 @@ def _read_protocol_file(path: Path) -> tuple[dict[str, Protocol], tuple[Optional
         )
         return {
             str(preset): Protocol(
-                repetitions=int(values["repetitions"]),
-                settle_s=float(values["settle_s"]),
-                idle_s=float(values["idle_s"]),
-                is_measurement=bool(values["is_measurement"]),
-                leave_out=tuple(LeftOut(**item) for item in values.get("leave_out", ())),
+                repetitions=q.REPETITIONS.whole_number(values["repetitions"], "repetitions"),
+                settle_s=q.PAUSE.checked(values["settle_s"], "settle_s"),
+                idle_s=q.PAUSE.checked(values["idle_s"], "idle_s"),
+                is_measurement=_truth(values["is_measurement"], "is_measurement"),
+                leave_out=tuple(
+                    LeftOut(
+                        _text(item["profile"], "profile"),
+                        _factors(item["factors"]),
+                        _text(item["reason"], "reason"),
+                    )
+                    for item in values.get("leave_out", ())
+                ),
                 study=Study.from_json({**body["study"], **values}) if "study" in body else None,
             )
             for preset, values in body["presets"].items()
         }, optional
-    except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
-        raise RefusedError(f"{path}: not a suite protocol: {error}") from error
+    except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RefusedError(f"{path}: not a suite protocol: {error!s:.300}") from error
+
+
+def _text(value: object, name: str) -> str:
+    if not isinstance(value, str):
+        raise LimitError(f"{name}: {q.shortened(value)} is no text")
+    return value
+
+
+def _truth(value: object, name: str) -> bool:
+    if not isinstance(value, bool):
+        raise LimitError(f"{name}: {q.shortened(value)} is neither true nor false")
+    return value
+
+
+def _factors(value: object) -> dict[str, str]:
+    """Words of a profile's arguments; YAML reads some as numbers or truth values, which the suite's
+    XML does not."""
+    if not isinstance(value, dict):
+        raise LimitError("factors: no keys and values")
+    return {
+        _text(key, "factors"): "on" if word is True else "off" if word is False else _word(word)
+        for key, word in value.items()
+    }
+
+
+def _word(value: object) -> str:
+    if isinstance(value, int | float) and q.FIGURE.holds(value):
+        return str(value)
+    return _text(value, "factors")
 
 
 def experiment_of(

@@ -1,0 +1,20 @@
+"""Names of campaigns, which become folders."""
+
+import re
+
+from eeio_limits import LimitError
+from eeio_limits.quantities import shortened
+
+LONGEST_NAME = 128
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+@=-]*")
+
+
+def campaign_name(name: str) -> str:
+    """The name, if it can be a campaign's: letters, digits and `. _ - + @ =`, not beginning with a
+    dot or a sign, 128 characters at most. Raises LimitError."""
+    if len(name) > LONGEST_NAME or _NAME.fullmatch(name) is None:
+        raise LimitError(
+            f"campaign name {shortened(name)}: give letters (a-z, A-Z), digits and . _ - + @ =, "
+            f"beginning with a letter, a digit or _, {LONGEST_NAME} characters at most"
+        )
+    return name

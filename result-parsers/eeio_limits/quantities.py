@@ -1,0 +1,159 @@
+"""What a number may be: finite, in its range, in its unit.
+
+    BANDWIDTH.checked(value, "fio's bandwidth")
+
+A truth value is no number, and no limit is reached by what exists: a value outside means that a
+tool, a meter or a file is wrong. Ranges hold their ends.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+
+from eeio_limits import LimitError
+
+# More of a wrong value than this makes no message clearer.
+_SHOWN = 40
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A kind of number: its name, unit and range; `whole` ones have no fraction."""
+
+    name: str
+    unit: str
+    least: float
+    most: float
+    whole: bool = False
+
+    def holds(self, value: object) -> bool:
+        """Whether the value is a number of this kind; NaN, infinities and truth values are not."""
+        return (
+            isinstance(value, int | float)
+            and not isinstance(value, bool)
+            and self.least <= value <= self.most
+            and (not self.whole or value == int(value))
+        )
+
+    def checked(self, value: object, what: str = "") -> float:
+        """The value as a float. Raises LimitError that says `what` it was of."""
+        if not self.holds(value):
+            raise LimitError(self.refusal(value, what))
+        assert isinstance(value, int | float)
+        return float(value)
+
+    def whole_number(self, value: object, what: str = "") -> int:
+        """The value as an int: also 4.0, never 4.5. Raises LimitError."""
+        if not self.holds(value) or not isinstance(value, int | float) or value != int(value):
+            raise LimitError(self.refusal(value, what))
+        return int(value)
+
+    def of_text(self, text: str, what: str = "") -> float:
+        """The number that is written in `text`. Raises LimitError."""
+        try:
+            if len(text) > MOST_DIGITS:
+                raise ValueError
+            value = float(text)
+        except ValueError:
+            raise LimitError(f"{what or self.name}: {shortened(text)} is not a number") from None
+        return self.checked(value, what)
+
+    def refusal(self, value: object, what: str = "") -> str:
+        """Why the value is none of this kind."""
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return f"{what or self.name}: {shortened(value)} is not a number"
+        unit = f" {self.unit}" if self.unit else ""
+        kind = "a whole number of" if self.whole else "between"
+        return (
+            f"{what or self.name}: {shortened(value)} is not {kind} "
+            f"{self.least:.12g} to {self.most:.12g}{unit}"
+        )
+
+
+def shortened(value: object) -> str:
+    """The value in a message: of a long one its beginning and how long it is."""
+    if isinstance(value, int) and abs(value) >= 10**_SHOWN:
+        # Python refuses to write the digits of very large ones.
+        return f"a number of about {int(value.bit_length() * math.log10(2)) + 1} digits"
+    if isinstance(value, str | int | float | None):
+        text = repr(value)
+    else:
+        # The repr of a deep structure has no bound.
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
+
+
+MOST_DIGITS = 64
+"""Characters of a number in a text: a float of 17 digits with sign and exponent has 24."""
+
+_EXBI = 2.0**63
+
+BANDWIDTH = Quantity("bandwidth", "bytes/s", 0, 1e15)
+POWER = Quantity("power", "W", 0, 1e9)
+POWER_SAMPLE = Quantity("power sample", "W", -1e9, 1e9)
+"""An idle sensor may read a little below zero; the mean of a window may not be."""
+ENERGY = Quantity("energy", "J", 0, 1e15)
+COUNTER_SAMPLE = Quantity("energy counter", "J", -1e18, 1e18)
+DURATION = Quantity("duration", "s", 0, 366 * 86400)
+"""Of a run, a phase, a window: a year and a day."""
+PERIOD = Quantity("period", "s", 1e-6, 86400)
+"""Between two readings of a meter."""
+OFFSET = Quantity("offset", "s", -DURATION.most, DURATION.most)
+"""Between two clocks, or from the start of a run."""
+TIMESTAMP = Quantity("time", "s", -1e9, 1e10)
+"""On CLOCK_MONOTONIC, or since 1970: the year 2286."""
+PAUSE = Quantity("pause", "s", 0, 7 * 86400)
+"""Between runs, and of the idle baseline: a week."""
+REPETITIONS = Quantity("repetitions", "", 1, 10_000, whole=True)
+COUNT = Quantity("count", "", 0, _EXBI, whole=True)
+SIZE = Quantity("size", "bytes", 0, _EXBI, whole=True)
+REQUEST_SIZE = Quantity("request size", "bytes", 1, 2.0**44, whole=True)
+SHARE = Quantity("share", "", 0, 1)
+FRACTION = Quantity("fraction", "", 0, 1e6)
+"""Of one processor: more than 1 where several are busy."""
+RATE = Quantity("rate", "1/s", 0, 1e15)
+FREQUENCY = Quantity("frequency", "Hz", 0, 1e12)
+EXIT_CODE = Quantity("exit code", "", -(2**31), 2**32, whole=True)
+NUMBER = Quantity("number", "", 0, 2**32, whole=True)
+"""That the kernel gives to something."""
+FIGURE = Quantity("figure", "", -1e18, 1e18)
+"""Anything else that a tool or a machine tells."""
+PRICE = Quantity("price", "", 0, 1e12)
+YEARS = Quantity("years", "", 0, 1000)
+LEAST_COVERAGE = 0.5
+"""Of a window: with less of it seen by a meter its mean power is not compared with others."""
+FACTOR = Quantity("factor", "", -1e12, 1e12)
+"""What an import multiplies a column with, or takes from it."""
+
+# By the end of a name, the longest first: units stand in names.
+_BY_SUFFIX: Mapping[str, Quantity] = MappingProxyType(
+    {
+        "_bytes_per_s": BANDWIDTH,
+        "_per_s": RATE,
+        "iops": RATE,
+        "_bytes": SIZE,
+        "bytes_read": SIZE,
+        "bytes_written": SIZE,
+        "_fraction": FRACTION,
+        "_hz": FREQUENCY,
+        "_w": POWER,
+        "_j": ENERGY,
+        "_s": DURATION,
+    }
+)
+_BY_UNIT: Mapping[str, Quantity] = MappingProxyType(
+    {"B/s": BANDWIDTH, "B": SIZE, "s": DURATION, "1/s": RATE, "W": POWER, "J": ENERGY}
+)
+
+
+@lru_cache(maxsize=256)
+def of_name(name: str) -> Quantity:
+    """What kind of number a metric is, by the unit in its name; FIGURE where there is none."""
+    return next((q for suffix, q in _BY_SUFFIX.items() if name.endswith(suffix)), FIGURE)
+
+
+def of_unit(unit: str) -> Quantity:
+    """What kind of number a context value is."""
+    return _BY_UNIT.get(unit, FIGURE)

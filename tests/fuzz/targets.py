@@ -1,0 +1,790 @@
+"""Everything that reads what others wrote, with real inputs to begin with."""
+
+import gzip
+import http.client
+import json
+import struct
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache
+from io import BytesIO, StringIO
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from eeio import cluster
+from eeio.commands import power as power_command
+from eeio.importing import mapping, pts, runs
+from eeio.importing import processor as processors
+from eeio.importing import testlog as testlogs
+from eeio.profiles import profile as profiles
+from eeio.profiles import suite as suites
+from eeio_limits import LimitError, quantities
+from eeio_limits.names import campaign_name
+from eeio_power import alignment, http_json, reader, samples, session, sysfs
+from eeio_power.errors import PowerError
+from eeio_power.loops import absurdity
+from eeio_power.meters import Channel, csv, iio, modelled, nvme, parse_spec, perf, power_supply
+from eeio_power.meters import hwmon as hwmons
+from eeio_power.meters import ipmi as ipmis
+from eeio_power.meters import rapl as rapls
+from eeio_power.meters import redfish as redfishes
+from eeio_power.meters import shelly as shellies
+from eeio_power.meters import tasmota as tasmotas
+from eeio_power.meters import wattsup as wattsups
+from eeio_results import characterization, comparison, composite, guidelines, store, tools
+from eeio_results.errors import EeioError, ToolOutputError
+from eeio_results.tools import btio, fio, ior, lmbench
+from eeio_results.tools.capture import Capture
+from eeio_results.traces import bpftrace, events, jbd2, logs, strace
+from eeio_results.units import parse_size
+from tests.eeio.importing import made as imports_made
+from tests.eeio_results import made
+from tests.fuzz.mutate import Files
+
+DATA = Path(__file__).parents[1] / "data"
+ROOT = DATA.parents[1]
+ALLOWED = (EeioError, PowerError)
+"""The documented errors; a file of its own kind may have more (`Target.allowed`)."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """One reader: inputs to begin with, and what reads the folder that one is written into."""
+
+    name: str
+    seeds: Sequence[Files]
+    read: Callable[[Path], Any]
+    fixed: Files | None = None
+    """Files that are there unchanged."""
+    allowed: tuple[type[Exception], ...] = ALLOWED
+    missing: bool = False
+    """Whether NaN stands for a missing value in the result."""
+
+
+def of_files(pattern: str, name: str) -> list[Files]:
+    """A seed from each file that fits below tests/data, called `name`."""
+    found = [{name: path.read_bytes()} for path in sorted(DATA.glob(pattern))]
+    assert found, pattern
+    return found
+
+
+def of_folders(pattern: str, *names: str) -> list[Files]:
+    """A seed from each folder that fits, with those of the named files that it has."""
+    found = [
+        {name: (folder / name).read_bytes() for name in names if (folder / name).is_file()}
+        for folder in sorted(DATA.glob(pattern))
+    ]
+    assert found, pattern
+    return found
+
+
+def text(folder: Path, name: str) -> str:
+    return (folder / name).read_text(encoding="utf-8", errors="replace")
+
+
+# --- tools ---------------------------------------------------------------------------------------
+
+
+def parsed(tool: str) -> Callable[[Path], Any]:
+    """The parser; its second line, that an exception is no end, must not be needed."""
+
+    def read(folder: Path) -> Any:
+        capture = Capture.load(folder)
+        if tool == "dataserver":
+            capture = replace(capture, factors={"replay": str(folder / "trace.csv")})
+        try:
+            return tools.parse(tool, capture)
+        except ToolOutputError as error:
+            if "the parser of" in str(error):
+                raise AssertionError(str(error)) from error.__cause__
+            raise
+
+    return read
+
+
+CAPTURE = b"""{"factors": {"buffer": "on"}, "exit_code": 0, "started_monotonic_s": 100.0,
+"ended_monotonic_s": 160.0, "started_utc_s": 1700000000.0, "stamps": [["stdout", 100, 101.0],
+["stderr", 40, 110.5], ["stdout", 2500, 150.0]], "left_out": {}}"""
+
+
+def with_capture(seeds: Sequence[Files]) -> list[Files]:
+    return [{"capture.json": CAPTURE, **seed} for seed in seeds]
+
+
+def original_btio(folder: Path) -> Any:
+    return btio.parse_text(text(folder, "npb.txt"))
+
+
+EEIO_JSON = json.dumps(
+    {
+        "schema_version": 1,
+        "phases": [
+            {
+                "name": "dump", "operation": "write", "spatiality": "sequential",
+                "request_size_bytes": 131072, "bytes_moved": 10485760,
+                "start_monotonic_s": 112.25, "end_monotonic_s": 112.5,
+                "bandwidth_bytes_per_s": 41943040.0, "metrics": {"iops": 320.0}, "invalid": [],
+            }
+        ],
+        "context": [{"name": "ranks", "value": 4, "unit": "1"}],
+        "notes": ["x"],
+    }
+).encode()  # fmt: skip
+
+
+def tool_targets() -> list[Target]:
+    whole = ("capture.json", "stdout.txt", "stderr.txt")
+    native = [{"eeio.json": EEIO_JSON}, *of_files("journal/6.18/metadata-8/eeio.json", "eeio.json")]
+    trace = b"time,client,op,offset,length\n0.0,0,read,0,4096\n0.5,1,write,4096,4096\n"
+    served = with_capture([{"eeio.json": EEIO_JSON, "trace.csv": trace}])
+    return [
+        Target("fio", [
+            *of_folders("fio/3.33/[mrs]*", "capture.json", "fio.json", "fio-start.txt",
+                        "fio-end.txt"),
+            *of_folders("fio/3.33/two-processes", "capture.json", "fio.json", "fio-start.txt",
+                        "fio-end.txt"),
+        ], parsed("fio")),
+        Target("fio-text", of_files("fio/3.33/other/*.txt", "fio.txt"),
+               lambda folder: fio.parse_text(text(folder, "fio.txt"))),
+        Target("ior", with_capture(of_files("ior/*/other/*.txt", "stdout.txt")), parsed("ior")),
+        Target("ior-text", of_files("ior/*/other/*.txt", "ior.txt"),
+               lambda folder: ior.parse_text(text(folder, "ior.txt"))),
+        Target("ior-json", of_files("ior/*/other/*.json", "ior.json"),
+               lambda folder: ior.parse_json(text(folder, "ior.json"))),
+        Target("iozone", of_folders("iozone/3.489/[!o]*", *whole), parsed("iozone")),
+        Target("bonnie", of_folders("bonnie/2.00a/*", *whole), parsed("bonnie")),
+        Target("lmbench", of_folders("lmbench/*/*", *whole), parsed("lmbench")),
+        Target("lmbench-results", [{"results.txt": LMBENCH}],
+               lambda folder: lmbench.parse_results(text(folder, "results.txt"))),
+        Target("btio", with_capture(
+            [{**seed, "npb-program.txt": b"bt.S.x\n"} for seed in
+             of_files("btio/3.3.1/*.txt", "npb.txt")]), parsed("btio")),
+        Target("btio-text", of_files("btio/3.3.1/*.txt", "npb.txt"), original_btio),
+        Target("native", with_capture(native), parsed("native")),
+        Target("dataserver", served, parsed("dataserver")),
+        Target("capture", of_folders("fio/3.33/[mrst]*", "capture.json"), Capture.load),
+    ]  # fmt: skip
+
+
+LMBENCH = b"""[lmbench3.0 results for Linux pc 4.19 #1]
+Simple syscall: 0.0525 microseconds
+Simple read: 0.1 microseconds
+Simple open/close: 1.5 microseconds
+Memory read bandwidth
+0.000512 40000.5
+268.44 12000
+
+Memory write bandwidth
+0.000512 30000.25
+268.44 9000
+
+"""
+
+
+# --- traces --------------------------------------------------------------------------------------
+
+
+def followed(found: Sequence[events.Event]) -> Any:
+    """What `eeio trace --read` makes of events."""
+    phases = events.find_phases(found)
+    replayed = logs.to_csv(found) if all(e.offset is not None for e in found) and found else ""
+    return [phase.to_json() for phase in phases], len(replayed)
+
+
+STRACE = b"""\
+1700000000.000100 openat(AT_FDCWD</tmp>, "/tmp/a, b", O_RDWR|O_CREAT, 0666) = 3</tmp/a, b> <0.0001>
+1700000000.000300 write(3</tmp/a, b>, "\\0\\0"..., 4096) = 4096 <0.00005>
+1700000000.000500 pwrite64(3</tmp/a, b>, "\\0"..., 4096, 8192) = 4096 <0.00005>
+1700000000.000600 lseek(3</tmp/a, b>, 0, SEEK_SET) = 0 <0.00001>
+1700000000.000700 preadv2(3</tmp/a, b>, [{iov_base="", iov_len=512}], 1, 512, 0) = 512 <0.00001>
+1700000000.000800 clone(child_stack=NULL, flags=CLONE_CHILD_CLEARTID|SIGCHLD) = 12 <0.0001>
+1700000000.000900 read(3</tmp/a, b>,  <unfinished ...>
+1700000000.001000 <... read resumed>"x"..., 100) = 100 <0.0001>
+1700000000.001100 close(3</tmp/a, b>) = 0 <0.00001>
+1700000000.001200 +++ exited with 0 +++
+"""
+DXT = b"""\
+# darshan log version: 3.41
+# DXT, file_id: 16457598720760448348, file_name: /tmp/test.h5
+# DXT, rank: 0, hostname: host
+# DXT, write_count: 2, read_count: 1
+# DXT, mnt_pt: /, fs_type: ext4
+# Module    Rank  Wt/Rd  Segment          Offset       Length    Start(s)      End(s)
+ X_POSIX       0  write        0               0          4096      0.0010      0.0020
+ X_POSIX       0  write        1            4096          4096      0.0030      0.0040
+ X_POSIX       0   read        0               0          8192      0.0050      0.0060
+"""
+TRACE_CSV = (
+    b"time,client,op,offset,length\n0.0,0,read,0,4096\n0.1,1,write,4096,512\n0.9,0,read,9,9\n"
+)
+
+
+def stored_trace(folder: Path) -> Any:
+    return followed(logs.read(folder / "trace.txt"))
+
+
+def trace_targets() -> list[Target]:
+    journals = of_folders("journal/6.18/*", "journal.gz")
+    plain = [{"journal.txt": gzip.decompress(seed["journal.gz"])[:30_000]} for seed in journals]
+    return [
+        Target("strace", [{"t.7": STRACE, "t.12": STRACE.replace(b"000.00", b"000.20")}],
+               lambda folder: followed(strace.read([folder / "t.7", folder / "t.12"]))),
+        Target("bpftrace", of_files("bpftrace/*/*.txt", "trace.txt"),
+               lambda folder: followed(bpftrace.read(folder / "trace.txt"))),
+        Target("journal", plain, lambda folder: jbd2.load(folder / "journal.txt")),
+        Target("journal-gz", journals, lambda folder: jbd2.load(folder / "journal.gz")),
+        Target("iolog", of_files("iolog/*.log", "trace.txt"), stored_trace),
+        Target("dxt", [{"trace.txt": DXT}], stored_trace),
+        Target("trace-csv", [{"trace.txt": TRACE_CSV}], stored_trace),
+    ]  # fmt: skip
+
+
+# --- records and samples -------------------------------------------------------------------------
+
+
+def stored() -> dict[str, bytes]:
+    """A campaign as the store writes it."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "c"
+        place = store.Store(folder)
+        place.create(made.body("c", 2))
+        place.write_machine(made.MACHINE)
+        place.write_idle([made.energy(5.0)], None)
+        for number in range(2):
+            place.append(made.run(number, (made.phase(1e6 + number, (made.energy(12.5),)),)))
+        return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def loaded(folder: Path) -> Any:
+    """What `eeio report` and `eeio compare` read of a campaign."""
+    found = store.load(folder)
+    rows = characterization.characterize(found)
+    cells = comparison.cells_of(found)
+    # The body is as it came: what is used of it is in the rows.
+    return found.runs, found.machine, found.idle, rows, characterization.context(found), cells
+
+
+def resumed(folder: Path) -> Any:
+    return store.read_body(folder)["order"], store.Store(folder).done_indices()
+
+
+INFOS = (
+    samples.MeterInfo("rapl", "rapl", "measured", 0.001, 0.1, (
+        Channel("rapl:package-0", "package", "energy_j", 262143.0, 0.05, 6e-5, True, 500.0),
+        Channel("rapl:package-0/dram", "dram", "energy_j"),
+    )),
+    samples.MeterInfo("wall", "wall", "measured", 1.0, 1.0,
+                      (Channel("wall", "system", "power_w"),)),
+)  # fmt: skip
+
+
+def sampled() -> bytes:
+    body = samples.header_line(INFOS, 7.0, "2024-01-01T00:00:00+00:00")
+    for k in range(60):
+        time_s = round(7.0 + 0.1 * k, 6)
+        body += samples.sample_lines(time_s, 0, [3.3 * k, 1.0 * k if k != 4 else float("nan")])
+        if k % 10 == 0:
+            body += samples.sample_lines(time_s + 0.01, 2, [120.0])
+    return gzip.compress(body.encode())
+
+
+def integrated(folder: Path) -> Any:
+    found = samples.load(folder / "power.csv.gz")
+    readings = [found.energy(8.0, 10.0), found.energy(7.0, 13.0), found.energy(6.0, 5e6)]
+    return [[replace(reading) for reading in part] for part in readings]
+
+
+NODE = json.dumps(
+    {
+        "schema_version": 1, "duration_s": 2.0, "exit_code": 0, "node": "a",
+        "readings": [{
+            "meter": "rapl", "domain": "package", "kind": "measured", "power_w": 5.0,
+            "energy_j": 10.0, "uncertainty_j": 0.5, "coverage": 1.0, "largest_gap_s": 0.1,
+            "samples": 20, "lost": 0, "valid": True, "reasons": [],
+        }],
+        "clocks": [[1700000000.0, 7.0], [1700000004.0, 11.0]],
+        "ranks": 1, "all_ranks": 1, "all_nodes": 1,
+    }
+).encode()  # fmt: skip
+
+
+def summed(folder: Path) -> Any:
+    return cluster.add([cluster.load(folder / "a.json"), cluster.load(folder / "b.json")])
+
+
+def windowed(folder: Path) -> Any:
+    nodes = cluster.load_nodes(folder)
+    begun, ended = cluster.Clocks(1700000000.0, 7.0), cluster.Clocks(1700000004.0, 11.0)
+    return cluster.window(nodes, 8.0, 10.0, begun, ended)
+
+
+def record_targets() -> list[Target]:
+    files = stored()
+    others = {name: data for name, data in files.items() if name != "runs.jsonl"}
+    parts = [
+        Target(f"store-{name.partition('.')[0]}", [{name: data}], loaded,
+               fixed={k: v for k, v in files.items() if k != name})
+        for name, data in others.items()
+    ]  # fmt: skip
+    node = {"a.json": NODE, "b.json": NODE.replace(b'"node": "a"', b'"node": "b"')}
+    return [
+        Target("store-runs", [{"runs.jsonl": files["runs.jsonl"]}], loaded, fixed=others),
+        *parts,
+        Target("store-resume", [{k: files[k] for k in ("campaign.json", "runs.jsonl")}], resumed),
+        Target("samples", [{"power.csv.gz": sampled()}], integrated, missing=True),
+        Target("power-sum", [node], summed),
+        Target("power-nodes", [{"a.json": NODE, "a.csv.gz": sampled()}], windowed),
+        Target("pulses", [{"pulses.json": b'{"pulses_unix_s": [[1.5, 2.5], [4.0, 6.5]]}'}],
+               lambda folder: power_command._load_pulses(folder / "pulses.json")),
+    ]  # fmt: skip
+
+
+# --- importers -----------------------------------------------------------------------------------
+
+
+def imported(folder: Path) -> Any:
+    found = runs.read(mapping.load(folder / "map.yaml"), folder)
+    for item in found.campaigns:
+        for run in item.runs:
+            store._line(run)
+    return found
+
+
+def small_map() -> Files:
+    with tempfile.TemporaryDirectory() as name:
+        imports_made.write(Path(name))
+        return {path.name: path.read_bytes() for path in Path(name).iterdir()}
+
+
+SPANS = b"""\
+read-32-0-1
+start
+Mon Nov 13 12:00:00 UTC 2017
+end
+Mon Nov 13 12:00:20 UTC 2017
+read-32-0-2
+start
+seg nov 13 12:01:00 BRST 2017
+end
+seg nov 13 12:01:30 BRST 2017
+"""
+LOG_MAP = {
+    "campaigns": [{
+        "name": "log",
+        "machine": {"hostname": "h", "architecture": "a", "kernel": "k"},
+        "tool": "fio",
+        "factors": {"level": "filesystem", "spatiality": "sequential", "buffer": "off"},
+        "runs": {"outputs": "*.fio", "name": r"(?P<operation>\w+)-(?P<repetition>\d+)"},
+        "log": {"file": "test.log", "name": r"(?P<operation>\w+)-32-0-(?P<repetition>\d+)"},
+        "power": [{
+            "domain": "system", "meter": "m", "csv": "power.csv", "map": "time:Time+power_w:W",
+            "tz": "utc", "offset_s": 0.5, "mean": "time",
+        }],
+        "processor": {
+            "csv": "top.csv", "time": "t", "format": "%Y-%m-%d %H:%M:%S", "tz": "utc",
+            "use_percent": "cpu", "frequency_mhz": ["mhz"],
+        },
+    }]
+}  # fmt: skip
+POWER_LOG = b"Time;W\n" + b"".join(
+    b"2017-11-13 12:%02d:%02d;%d,5\n" % (second // 60, second % 60, 20 + second % 7)
+    for second in range(0, 120, 4)
+)
+TOP = b"t,cpu,mhz\n" + b"".join(
+    b"2017-11-13 12:00:%02d,%d,1200\n" % (second, second) for second in range(0, 60, 10)
+)
+
+
+def log_folder() -> Files:
+    report = (DATA / "fio/3.33/other/normal.txt").read_bytes()
+    return {
+        "map.yaml": yaml.safe_dump(LOG_MAP).encode(), "read-1.fio": report, "read-2.fio": report,
+        "test.log": SPANS, "power.csv": POWER_LOG, "top.csv": TOP,
+    }  # fmt: skip
+
+
+def pts_tests(folder: Path) -> Any:
+    """All that `eeio import` does but storing it."""
+    file = composite.read(folder / "composite.xml")
+    kept = []
+    for system in file.systems:
+        tests = pts._tests(file, system.identifier, None)
+        pts._slug(system.identifier)
+        pts._machine(system, file)
+        pts._idle(file, system.identifier)
+        kept += [
+            pts._run(test, trial, system) for test in tests for trial in range(min(test.trials, 99))
+        ]
+    for run in kept:
+        store._line(run)
+    return kept
+
+
+BLOCKS = b"1511000000 12 1200 13 1300 11 1250 14 1260 1511000004\n1511000010 1 2 1511000011\n"
+
+
+def log_of(layout: csv.Layout) -> Callable[[Path], Any]:
+    def read(folder: Path) -> Any:
+        found = csv.parse_log((folder / "power.csv").read_bytes(), layout)
+        known = [(t, v) for t, v in zip(found.times_s, found.values, strict=True) if v == v]
+        if len(known) > 2:
+            begin_s = known[0][0]
+            pulses = [alignment.Pulse(begin_s + k, begin_s + k + 3) for k in (0, 10)]
+            with suppress(PowerError):
+                alignment.find_offset([t for t, _ in known], [v for _, v in known], pulses, 1.0)
+        return found
+
+    return read
+
+
+def import_targets() -> list[Target]:
+    small, logged = small_map(), log_folder()
+    ccpe = (ROOT / "scripts/eeio/importing/ccpe2017.yaml").read_bytes()
+    layout = csv.Layout(csv.parse_map("time:Time+power_w:W"), csv.zone_of("utc"))
+    volts = csv.Layout(csv.parse_map("seconds:#1+voltage_v:#2+current_a:#3"), start=1.7e9)
+    return [
+        Target("import-map", [{"map.yaml": small["map.yaml"]}], imported,
+               fixed={k: v for k, v in small.items() if k != "map.yaml"}),
+        Target("import-map-log", [{"map.yaml": logged["map.yaml"]}], imported,
+               fixed={k: v for k, v in logged.items() if k != "map.yaml"}),
+        Target("import-tables", [{k: v for k, v in small.items() if k != "map.yaml"}], imported,
+               fixed={"map.yaml": small["map.yaml"]}),
+        Target("import-logs", [{k: v for k, v in logged.items() if k != "map.yaml"}], imported,
+               fixed={"map.yaml": logged["map.yaml"]}),
+        Target("import-ccpe-map", [{"map.yaml": ccpe[: ccpe.index(b"  - name: pc-hdd2")]}],
+               lambda folder: [c["name"] for c in mapping.load(folder / "map.yaml").campaigns]),
+        Target("test-log", [{"test.log": SPANS}],
+               lambda folder: testlogs.read(folder / "test.log")),
+        Target("processor-blocks", [{"blocks.txt": BLOCKS}],
+               lambda folder: processors.parse_blocks(folder / "blocks.txt", 2)),
+        Target("pts-import", of_files("pts/10.8.6/*.xml", "composite.xml"), pts_tests),
+        Target("pts-composite", of_files("pts/10.8.6/*.xml", "composite.xml"),
+               lambda folder: [result.comparison_hash for result in composite.read(
+                   folder / "composite.xml").results]),
+        Target("power-log", [{"power.csv": POWER_LOG}, {"power.csv": POWER_LOG.decode().encode(
+            "utf-16")}], log_of(layout), missing=True),
+        Target("power-log-volts", [{"power.csv": b"0.0,5.0,1.5\n0.5,5.1,1.25\n1.0,OL,1.3\n" * 1}],
+               log_of(volts), missing=True),
+        Target("csv-meter", [{"power.csv": POWER_LOG}], csv_meter, missing=True),
+    ]  # fmt: skip
+
+
+def csv_meter(folder: Path) -> Any:
+    spec = f"csv:{folder / 'power.csv'},map=time:Time+power_w:W,tz=utc"
+    _, options = parse_spec(spec)
+    meter = csv.open_meter(spec, {**options, "file": options.pop("")}, Path("/"))
+    return meter.logged(), meter.native_period_s
+
+
+# --- meters --------------------------------------------------------------------------------------
+
+
+class Sock:
+    """A socket that has answered already."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def makefile(self, mode: str, *_: object) -> BytesIO:
+        return BytesIO(self._data)
+
+    def sendall(self, data: bytes) -> None:
+        """Nobody listens."""
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def shutdown(self, how: int) -> None:
+        """Nothing is held open."""
+
+
+class Answered(http_json.JsonClient):
+    """A client whose every request is answered by the same bytes."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__("http://meter.example")
+        self._data = data
+
+    def _connected(self) -> http.client.HTTPConnection:
+        connection = http.client.HTTPConnection("meter.example")
+        connection.sock = Sock(self._data)  # type: ignore[assignment]
+        return connection
+
+
+def answer(body: str) -> bytes:
+    data = body.encode()
+    return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data)
+
+
+def over_http(make: Callable[[http_json.JsonClient], Any]) -> Callable[[Path], Any]:
+    def read(folder: Path) -> Any:
+        data = (folder / "answer.json").read_bytes()
+        if not data.startswith(b"HTTP"):
+            data = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data)
+        return make(Answered(data)).read()
+
+    return read
+
+
+class _Hand:
+    """The helper's end of a pipe."""
+
+    def descriptors(self) -> tuple[int, int, float | None]:
+        return 0, 1, None
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+def asked(folder: Path) -> Any:
+    """Records of the helper that asks ipmitool."""
+    judge = ipmis.IpmiMeter._judged.__get__(_Judge())
+    helper = reader.QuestionReader(Path("x"), _Hand(), "q", judge, 1.0, 1.0)
+    helper._rest = (folder / "records.bin").read_bytes()[:100_000]
+    return helper._batch()
+
+
+class _Judge:
+    sensor = None
+
+
+def counted(folder: Path) -> Any:
+    helper = reader.EnergyReader(Path("x"), None, ["a", "b"], 0.1)
+    helper._rest = (folder / "records.bin").read_bytes()[:100_000]
+    return helper._batch()
+
+
+def shouted(folder: Path) -> Any:
+    packets = wattsups.PacketReader()
+    found = []
+    data = (folder / "line.bin").read_bytes()
+    for begin in range(0, len(data), 4096):
+        found += packets.feed(data[begin : begin + 4096])
+    return [wattsups.record_power_w(packet, 18) for packet in found]
+
+
+def told_by_ipmitool(folder: Path) -> Any:
+    lines = text(folder, "answer.txt").splitlines()
+    sensors = ipmis.watt_sensors(lines)
+    ipmis.whole_system(list(sensors))
+    return sensors, ipmis.parse_dcmi(lines)
+
+
+def logged_by_drive(folder: Path) -> Any:
+    page = (folder / "log.bin").read_bytes()[:512].ljust(512, b"\0")
+    return nvme.interval_power_w(page)
+
+
+def tree(*names: str) -> Callable[[Path], Path]:
+    """Files called a+b+c become a/b/c."""
+
+    def grow(folder: Path) -> Path:
+        root = folder / "root"
+        for name in names:
+            if (folder / name).exists():
+                path = root.joinpath(*name.split("+"))
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes((folder / name).read_bytes())
+        return root
+
+    return grow
+
+
+def in_tree(files: Files, open_meter: Callable[[Path], Any]) -> Callable[[Path], Any]:
+    grow = tree(*files)
+
+    def read(folder: Path) -> Any:
+        meter = open_meter(grow(folder))
+        values = [
+            value
+            for channel, value in zip(meter.channels, meter.read(), strict=True)
+            # As the sampler judges them.
+            if value is not None and absurdity(channel, value) is None
+        ]
+        return [replace(c) for c in meter.channels], values, meter.native_period_s
+
+    return read
+
+
+RAPL = {
+    "intel-rapl:0+name": b"package-0\n", "intel-rapl:0+energy_uj": b"1000000\n",
+    "intel-rapl:0+max_energy_range_uj": b"262143328850\n",
+    "intel-rapl:0:0+name": b"dram\n", "intel-rapl:0:0+energy_uj": b"500\n",
+    "intel-rapl:0:0+max_energy_range_uj": b"65532610987\n",
+}  # fmt: skip
+HWMON = {
+    "hwmon0+name": b"ina3221\n", "hwmon0+in1_input": b"5000\n", "hwmon0+curr1_input": b"800\n",
+    "hwmon0+in1_label": b"VDD_IN\n", "hwmon0+update_interval": b"100\n",
+}  # fmt: skip
+IIO = {
+    "iio:device0+name": b"ina226\n", "iio:device0+in_power2_raw": b"420\n",
+    "iio:device0+in_power2_scale": b"25.000000\n",
+}  # fmt: skip
+SUPPLY = {
+    "axp20x-ac+type": b"Mains\n", "axp20x-ac+online": b"1\n",
+    "axp20x-ac+voltage_now": b"5000000\n", "axp20x-ac+current_now": b"800000\n",
+}  # fmt: skip
+PERF = {
+    "type": b"23\n", "cpumask": b"0-1\n", "events+energy-pkg": b"event=0x02\n",
+    "events+energy-pkg.unit": b"Joules\n",
+    "events+energy-pkg.scale": b"2.3283064365386962890625e-10\n",
+}  # fmt: skip
+STAT = b"cpu  100 0 50 9000 20 0 3 0 0 0\ncpu0 50 0 25 4500 10 0 1 0 0 0\nintr 5\n"
+
+
+def perf_events(folder: Path) -> Any:
+    found, kind = perf._events(tree(*PERF)(folder), 500.0)
+    return [replace(event.channel) for event in found], [e.scale_j for e in found], kind
+
+
+def requests(folder: Path) -> Any:
+    """Lines to the power session, without a meter."""
+    lines = text(folder, "requests.jsonl").splitlines()[:50]
+    answers = StringIO()
+    talk = session.Session([], Path("/dev/null"))
+    # What it does with the time and with processes is not what is tried here.
+    talk.answer = lambda request: _answered(request)  # type: ignore[method-assign]
+    session.serve(talk, lines, answers)
+    return [json.loads(line) for line in answers.getvalue().splitlines()]
+
+
+def _answered(request: Any) -> dict[str, Any]:
+    if request["do"] == "idle":
+        return {"idle": quantities.PAUSE.checked(request["seconds"])}
+    if request["do"] == "watch":
+        return {"pid": quantities.COUNT.whole_number(request["pid"])}
+    raise ValueError("not one")
+
+
+def meter_targets() -> list[Target]:
+    redfish = '{"PowerWatts": {"Reading": 87.5}, "PowerControl": [{"PowerConsumedWatts": 88}]}'
+    shelly = '{"apower": 12.5, "aenergy": {"total": 100.25}, "meters": [{"power": 3.5}]}'
+    tasmota = '{"StatusSNS": {"ENERGY": {"Power": [3, 4.5]}}}'
+    one = '{"StatusSNS": {"ENERGY": {"Power": 42}}}'
+    dcmi = b" dc 57 00 02 00 80 00 60 00 c0 9d 5f 65 e8 03 00 00 40\nPwr Consumption,88,Watts,ok\n"
+    record = b"#d,-,18,1203,1190,1010,5,0,0,0,0,0,0,0,0,0,0,0,0,0,0;"
+    answered = struct.pack("=qqq", 10**9, 10**9 + 5, len(dcmi)) + dcmi
+    return [
+        Target("redfish", [{"answer.json": redfish.encode()}], over_http(
+            lambda client: redfishes.RedfishMeter(
+                "r", "r", client, "/x", ("PowerWatts", "Reading")))),
+        Target("redfish-chassis", [{"answer.json": b'{"Members": [{"@odata.id": '
+                                    b'"/redfish/v1/Chassis/1"}]}'}],
+               lambda folder: redfishes._chassis(
+                   Answered(answer(text(folder, "answer.json"))), None)),
+        Target("shelly", [{"answer.json": shelly.encode()}], over_http(
+            lambda client: shellies.ShellyMeter("s", "s", client, 0, False))),
+        Target("shelly-1", [{"answer.json": shelly.encode()}], over_http(
+            lambda client: shellies.ShellyMeter("s", "s", client, 0, True))),
+        Target("tasmota", [{"answer.json": tasmota.encode()}, {"answer.json": one.encode()}],
+               over_http(lambda client: tasmotas.TasmotaMeter("t", "t", client, "/cm"))),
+        Target("http", [{"answer.json": answer(one)}], over_http(
+            lambda client: tasmotas.TasmotaMeter("t", "t", client, "/cm"))),
+        Target("wattsup", [{"line.bin": record * 5 + b"#v,-,8,1,2,3,4,5,6,7,8;\n" + record}],
+               shouted),
+        Target("ipmi", [{"answer.txt": dcmi}], told_by_ipmitool),
+        Target("ipmi-helper", [{"records.bin": answered * 4}], asked,
+               missing=True),
+        Target("rapl-helper", [{"records.bin": struct.pack("=qqqq", 10**9, 10**9, 5, 6) * 9}],
+               counted, missing=True),
+        Target("nvme", [{"log.bin": bytes(240) + struct.pack("<I", 1 << 16 | 4500) + bytes(268)}],
+               logged_by_drive),
+        Target("rapl", [RAPL], in_tree(RAPL, lambda root: rapls.open_meter(
+            "rapl", {"root": str(root), "reader": "no"}, Path("/"))),
+            allowed=(*ALLOWED, OSError, ValueError)),
+        Target("hwmon", [HWMON], in_tree(HWMON, lambda root: hwmons.open_meter(
+            "hwmon", {"root": str(root)}, Path("/")))),
+        Target("iio", [IIO], in_tree(IIO, lambda root: iio.open_meter(
+            "iio", {"root": str(root)}, Path("/")))),
+        Target("power-supply", [SUPPLY], in_tree(SUPPLY, lambda root: power_supply.open_meter(
+            "power_supply", {"root": str(root)}, Path("/")))),
+        Target("perf", [PERF], perf_events, allowed=(OSError, ValueError)),
+        Target("modelled", [{"stat": STAT}], lambda folder: modelled.parse_stat(
+            sysfs.read_text(folder / "stat")), allowed=(ValueError,)),
+        Target("session", [{"requests.jsonl": b'{"do": "idle", "seconds": 5}\n{"do": "watch", '
+                            b'"pid": 4711, "start_s": 812.25}\n'}], requests),
+        Target("meter-spec", [{"spec.txt": b"csv:scope.csv,map=time:T+power_w:P (W),tz=+01:00,"
+                               b"offset_s=0.8,decimal=comma,start=2026-01-31T12:00:00"}],
+               lambda folder: csv.open_meter("csv", _options(folder), Path("/"),
+                                             lambda: 0.0).native_period_s),
+    ]  # fmt: skip
+
+
+def _options(folder: Path) -> dict[str, str]:
+    _, options = parse_spec(text(folder, "spec.txt"))
+    return {**options, "file": str(folder / "none.csv")}
+
+
+# --- definitions ---------------------------------------------------------------------------------
+
+WORKLOAD = b"""\
+name: data server
+share_of: bytes
+workload:
+  - operation: read
+    spatiality: sequential
+    request_size_bytes: 4m
+    cache: {buffer: off}
+    share: 0.75
+  - {operation: write, spatiality: random, request_size_bytes: 32k,
+     cache: {buffer: on}, share: 0.25}
+"""
+
+
+def definition_targets() -> list[Target]:
+    suite = ROOT / "suites/eeio-machado2017"
+    chang = ROOT / "suites/eeio-chang2014"
+    profile = ROOT / "test-profiles/eeio-fio-1.0.0"
+    dummy = DATA / "suites/dummy-suite"
+    xml = {"suite-definition.xml": (dummy / "suite-definition.xml").read_bytes()}
+    definition = {"test-definition.xml": (profile / "test-definition.xml").read_bytes()}
+    presets = {"presets.conf": (profile / "presets.conf").read_bytes()}
+    protocols = [{"protocol.yaml": (each / "protocol.yaml").read_bytes()}
+                 for each in (dummy, suite, chang)]  # fmt: skip
+    return [
+        Target("protocol", protocols, lambda folder: suites.load(folder).protocols, fixed=xml),
+        Target("suite", [
+            xml, {"suite-definition.xml": (suite / "suite-definition.xml").read_bytes()}],
+               suites.load, fixed=protocols[0]),
+        Target("presets", [presets], profiles.load, fixed=definition),
+        Target("profile", [definition], profiles.load, fixed=presets),
+        Target("pts-words", [{"results-definition.xml": (
+            profile / "results-definition.xml").read_bytes()}],
+            lambda folder: composite.pts_words(folder)),
+        Target("workload", [{"mix.yaml": WORKLOAD}],
+               lambda folder: guidelines.load_workload(folder / "mix.yaml")),
+        Target("size", [{"size.txt": b"4096"}, {"size.txt": b"20g"}],
+               lambda folder: parse_size(text(folder, "size.txt"))),
+        Target("campaign-name", [{"name.txt": b"eeio-suite-quick-20260101-120000"}],
+               lambda folder: campaign_name(text(folder, "name.txt")), allowed=(LimitError,)),
+    ]  # fmt: skip
+
+
+@cache
+def all_targets() -> dict[str, Target]:
+    """Every target by its name."""
+    found = [
+        *tool_targets(), *trace_targets(), *record_targets(), *import_targets(), *meter_targets(),
+        *definition_targets(),
+    ]  # fmt: skip
+    return {target.name: target for target in found}
+
+
+# `threading.Timer` of each HTTP request is a thread that a fuzzer need not start.
+class NoTimer:
+    def __init__(self, *_: object) -> None:
+        self.daemon = True
+
+    def start(self) -> None:
+        """The harness has a clock of its own."""
+
+    def cancel(self) -> None:
+        """Nothing runs."""
+
+
+http_json.threading = type("threading", (), {"Timer": NoTimer, "Thread": threading.Thread})  # type: ignore[attr-defined]

@@ -1,0 +1,104 @@
+"""A short run of the fuzzer, and that it sees what it is for. Long runs by hand: tests/fuzz/run."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz import harness
+from tests.fuzz.mutate import mutated
+from tests.fuzz.sane import insane
+from tests.fuzz.targets import Target, all_targets
+
+# About a minute on two small processors; the seed is the same each time, so that CI does not fail
+# by chance, and `tests/fuzz/run --seed N` looks at others.
+INPUTS = 400
+SEED = 20260101
+
+
+@pytest.mark.parametrize("name", sorted(all_targets()))
+def test_no_damaged_input_does_harm(name: str, tmp_path: Path) -> None:
+    tally = harness.fuzz([name], SEED, inputs=INPUTS, seconds=0.0)[name]
+    assert tally.tried == INPUTS
+    saved = {finding.save(tmp_path): finding for finding in tally.findings}
+    assert not saved, "\n".join(f"{path}: {f.where}\n{f.words}" for path, f in saved.items())
+
+
+@pytest.mark.parametrize("name", sorted(all_targets()))
+def test_the_inputs_to_begin_with_are_taken(name: str, tmp_path: Path) -> None:
+    target = all_targets()[name]
+    taken = [harness.try_input(target, 0, seed, tmp_path) for seed in target.seeds]
+    assert all(finding is None for finding, _ in taken), taken
+    assert any(result for _, result in taken), "no seed gives a result: it tries nothing"
+
+
+def test_the_same_seed_gives_the_same_inputs() -> None:
+    target = all_targets()["fio"]
+    one = [harness.made_input(target, 7, index) for index in range(50)]
+    assert one == [harness.made_input(target, 7, index) for index in range(50)]
+    assert one != [harness.made_input(target, 8, index) for index in range(50)]
+
+
+def _reads(what: str) -> Target:
+    def read(folder: Path) -> object:
+        size = (folder / "x").stat().st_size
+        if what == "exception":
+            raise ZeroDivisionError
+        if what == "slow":
+            begun_s = time.process_time()
+            while time.process_time() < begun_s + 60.0:
+                size += 1
+        if what == "insane":
+            return {"bandwidth": [1.0, float("nan")]}
+        return size
+
+    return Target(what, [{"x": b"1"}], read)
+
+
+@pytest.mark.parametrize("what", ["exception", "slow", "insane"])
+def test_a_reader_that_does_harm_is_found_and_its_input_kept(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(harness, "LONGEST_S", 0.2)
+    work = tmp_path / "work"
+    work.mkdir()
+    found, _ = harness.try_input(_reads(what), 3, {"x": b"input"}, work)
+    assert found is not None and found.kind == what
+    path = found.save(tmp_path)
+    monkeypatch.setattr(harness, "all_targets", lambda: {what: _reads(what)})
+    again = harness.replay(path)
+    assert again is not None and again.where == found.where
+
+
+def test_a_process_that_dies_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    def die(folder: Path) -> None:
+        import os
+
+        os._exit(9)
+
+    target = Target("dies", [{"x": b"1"}], die)
+    monkeypatch.setattr(harness, "all_targets", lambda: {"dies": target})
+    (finding,) = harness.fuzz(["dies"], 1, inputs=1, seconds=0.0)["dies"].findings
+    assert finding.kind == "died" and finding.index == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "missing", "where"),
+    [
+        ([1.0, (2, {"a": None, "b": "x"})], False, None),
+        ({"a": [float("inf")]}, True, "result[a][0]"),
+        ([float("nan")], True, None),
+        ((10**400,), False, "result[0]"),
+    ],
+)
+def test_what_is_sane(value: object, missing: bool, where: str | None) -> None:
+    assert (insane(value, missing) or "None").partition(" is ")[0] == str(where)
+
+
+def test_mutations_change_something() -> None:
+    import random
+
+    draw = random.Random(1)
+    files = {"a.json": b'{"a": [1, 2, {"b": "c"}]}', "b.txt": b"one 2 three\n" * 5}
+    made = [mutated(files, [files], draw) for _ in range(200)]
+    assert sum(each != files for each in made) > 180
