@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -16,6 +17,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="repeats the moments")
     parser.add_argument("--target", choices=TARGETS, action="append", help="default: all")
     arguments = parser.parse_args()
+    # So that what the harness itself made is taken away then too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     names = arguments.target or list(TARGETS)
     wrong = False
     for number, name in enumerate(names):
