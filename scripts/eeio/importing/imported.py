@@ -101,12 +101,13 @@ def store(campaigns: Sequence[Imported], prefix: str) -> list[tuple[str, Path, i
             raise RefusedError(f"{place.folder} is there already: give another --name")
     stored = []
     for item, place in stores:
-        place.create({**item.body(), "name": place.folder.name})
-        place.write_machine(item.machine)
-        place.write_idle(item.idle, item.idle_reason)
-        place.append_all(item.runs)
-        for domain, watts in item.idle_watts.items():
-            _write_samples(place.folder / "samples" / f"idle-{domain}.csv.gz", watts)
+        with place.made_whole() as new:
+            new.create({**item.body(), "name": place.folder.name})
+            new.write_machine(item.machine)
+            new.write_idle(item.idle, item.idle_reason)
+            new.append_all(item.runs)
+            for domain, watts in item.idle_watts.items():
+                _write_samples(new.folder / "samples" / f"idle-{domain}.csv.gz", watts)
         stored.append((place.folder.name, place.folder, len(item.runs)))
     return stored
 

@@ -22,6 +22,8 @@ MKFS = {
 _UUID_OPTION = {"ext4": ["-U"], "xfs": ["-m"], "btrfs": ["-U"]}
 # What a file system needs for itself beside the test files; xfs refuses less than 300 MiB.
 OVERHEAD_BYTES = 320 << 20
+# Tables of a large slow drive take minutes to write, and so does an image that must be zeroed.
+_MAKE_S = 3600.0
 # Between asking for a free loop device and taking it.
 _TRIES = 5
 
@@ -45,10 +47,10 @@ def make_on_loop(
     _make_new(Entry("file", str(image)), journal)
     total = size_bytes + size_bytes // 8 + OVERHEAD_BYTES
     # Allocated, not sparse: the image must not run out of room in the middle of a run.
-    run_command(["fallocate", "--length", str(total), str(image)])
+    run_command(["fallocate", "--length", str(total), str(image)], _MAKE_S)
     loop = _attach(image, journal)
     command = [*MKFS[filesystem], str(loop)]
-    run_command(command)
+    run_command(command, _MAKE_S)
     return _mount(filesystem, loop, directory, journal), " ".join(command)
 
 
@@ -101,7 +103,7 @@ def make_on_device(
     own = [*_UUID_OPTION[kind], f"uuid={made}" if kind == "xfs" else made]
     command = [*MKFS[filesystem], *own, str(device.node)]
     with device.released():
-        run_command(command)
+        run_command(command, _MAKE_S)
     device.release()  # the mount holds it from now on
     return _mount(filesystem, device.node, directory, journal), " ".join(command)
 
