@@ -24,7 +24,7 @@ CALLS = (
 
 _LINE = re.compile(
     r"(?P<time>\d{1,12}\.\d{1,12}) (?P<call>\w{1,40})\((?P<arguments>.*)\) += "
-    r"(?P<result>-?\d{1,19})(?P<rest>\D.*?|)(?: <(?P<took>\d{1,12}\.\d{1,12})>)?$"
+    r"(?P<result>-?\d{1,19})(?P<rest>(?!\d).*?)(?: <(?P<took>\d{1,12}\.\d{1,12})>)?$"
 )
 _RESUMED = re.compile(r"(?P<time>\d{1,12}\.\d{1,12}) <\.\.\. (?P<call>\w+) resumed>(?P<rest>.*)")
 _FD = re.compile(r"(?:AT_FDCWD<[^>]*>|(\d+)(?:<([^>]*)>)?)")
