@@ -9,7 +9,7 @@ import unicodedata
 
 # A spreadsheet takes a cell that begins so for a formula (OWASP, "CSV Injection").
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 # What begins a tag or an entity, ends the text of a link or an image, ends a cell, or stresses.
 # Brackets alone stay: intervals are written with them.
 _MARKDOWN = re.compile(r"&(?=[#\w])|<|\](?=[(\[:])|[\\|*~]")
