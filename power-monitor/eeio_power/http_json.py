@@ -19,6 +19,7 @@ from eeio_power.errors import PowerError
 
 CHUNK = 1 << 14
 TIMEOUT_S = 2.0
+_HANG_UP_PAUSE_S = 0.05
 
 OPTIONS = {
     "user": "user name",
@@ -88,9 +89,10 @@ class JsonClient:
         deadline_s = time.monotonic() + self._timeout_s
         connection = self._connected()
         # A socket's own limit is for each byte: a head that drips in would take hours.
-        watchdog = threading.Timer(self._timeout_s, _hang_up, (connection,))
-        watchdog.daemon = True
-        watchdog.start()
+        done = threading.Event()
+        threading.Thread(
+            target=_hang_up_late, args=(connection, done, self._timeout_s), daemon=True
+        ).start()
         try:
             connection.request("GET", f"{self.base}{path}", headers=self._headers)
             response = connection.getresponse()
@@ -107,7 +109,7 @@ class JsonClient:
                 raise
             raise TimeoutError(f"timed out: no whole answer in {self._timeout_s:g} s") from error
         finally:
-            watchdog.cancel()
+            done.set()
         if time.monotonic() > deadline_s:
             raise TimeoutError(f"timed out: no whole answer in {self._timeout_s:g} s")
         # Read to its end, but the connection takes no request before it is closed.
@@ -136,10 +138,17 @@ class JsonClient:
         return self._connection
 
 
-def _hang_up(connection: http.client.HTTPConnection) -> None:
-    if connection.sock is not None:
-        with suppress(OSError):
-            connection.sock.shutdown(socket.SHUT_RDWR)
+def _hang_up_late(
+    connection: http.client.HTTPConnection, done: threading.Event, timeout_s: float
+) -> None:
+    """Ends a connection that is not done in time, again and again: its name may be looked up longer
+    than that, so that there is no socket yet."""
+    pause_s = timeout_s
+    while not done.wait(pause_s):
+        pause_s = _HANG_UP_PAUSE_S
+        if connection.sock is not None:
+            with suppress(OSError):
+                connection.sock.shutdown(socket.SHUT_RDWR)
 
 
 def _shown(path: str) -> str:

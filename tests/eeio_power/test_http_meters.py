@@ -1,6 +1,7 @@
 """Redfish, Shelly and Tasmota against HTTP doubles on loopback."""
 
 import base64
+import http.client
 import socket
 import threading
 import time
@@ -137,6 +138,24 @@ def test_a_server_that_hangs_is_given_up(
         meter.client.close()  # type: ignore[attr-defined]
         assert meter.read()[0] == 87.5
         meter.close()
+
+
+def test_a_connection_that_comes_late_is_ended_too() -> None:
+    """The time may be over before there is a socket: a name that is looked up for long."""
+    connection = http.client.HTTPConnection("127.0.0.1", 1)
+    done = threading.Event()
+    watch = threading.Thread(
+        target=http_json._hang_up_late, args=(connection, done, 0.0), daemon=True
+    )
+    watch.start()
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        connection.sock = ours
+        theirs.settimeout(10.0)
+        assert theirs.recv(1) == b""
+    done.set()
+    watch.join(10.0)
+    assert not watch.is_alive()
 
 
 def test_an_answer_that_never_gets_past_its_head_is_given_up(
