@@ -168,7 +168,7 @@ def names_of_any_bytes(tree: Tree) -> tuple[str, str]:
     tree.mount("0:99", b"/\xff\xfe")
     (tree.proc / "1/mountinfo").open("ab").write(b"\xff\n\n1 2 3\n- \n21 1 8:16 / - -\n")
     tree.mount("8:16", b"/a\\040b\\012\xff\x1b")
-    return "sdb", "/dev/sdb is mounted at '/a b\\n\\udcff\\x1b'; unmount it first"
+    return "sdb", r"/dev/sdb is mounted at /a b\x0a\udcff\x1b; unmount it first"
 
 
 def processes_that_vanish(tree: Tree) -> tuple[str, str]:

@@ -137,8 +137,8 @@ def mount_of(directory: Path) -> Mount:
     return best
 
 
-def block_device(node: Path) -> BlockDevice | None:
-    """The block device behind a node such as /dev/sda, or None when it is not one."""
+def device_number(node: Path) -> tuple[int, int] | None:
+    """Major and minor number of the block device at a node, or None when it is not one."""
     try:
         status = node.stat()
     except (OSError, ValueError):
@@ -146,7 +146,13 @@ def block_device(node: Path) -> BlockDevice | None:
     # A character device may have a block device's number: /dev/null that of /dev/ram3.
     if not stat.S_ISBLK(status.st_mode):
         return None
-    return _from_number(os.major(status.st_rdev), os.minor(status.st_rdev))
+    return os.major(status.st_rdev), os.minor(status.st_rdev)
+
+
+def block_device(node: Path) -> BlockDevice | None:
+    """The block device behind a node such as /dev/sda, or None when it is not one."""
+    number = device_number(node)
+    return None if number is None else _from_number(*number)
 
 
 def backing_device(directory: Path) -> tuple[BlockDevice | None, str | None]:

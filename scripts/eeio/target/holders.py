@@ -9,7 +9,6 @@ open, which knows holders that nothing shows, is asked by `device.py`.
 import fcntl
 import os
 import re
-import stat
 import struct
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,7 +16,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from eeio.target.filesystem import Mount, parse_mountinfo, unescape
+from eeio.target.filesystem import Mount, device_number, parse_mountinfo, unescape
+from eeio_limits.text import shown
 
 _LOOP_GET_STATUS64 = 0x4C05  # linux/loop.h
 # struct loop_info64: lo_device, lo_inode, lo_rdevice and what is not needed here.
@@ -135,7 +135,7 @@ class Kernel:
                 )
             for number in {mount.number, by_source[mount.source]} - {None}:
                 assert number is not None
-                found.setdefault(number, []).append(_shown(str(mount.mount_point)))
+                found.setdefault(number, []).append(shown(str(mount.mount_point)))
         return found
 
     @cached_property
@@ -288,16 +288,6 @@ def _entries(folder: Path) -> list[str]:
 
 
 def _number_of(node: Path) -> str | None:
-    """The number of the block device at a node."""
-    try:
-        status = node.stat()
-    except (OSError, ValueError):
-        return None
-    if not stat.S_ISBLK(status.st_mode):
-        return None
-    return f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
-
-
-def _shown(name: str) -> str:
-    """A name from outside, as it may be printed."""
-    return name if name.isprintable() else ascii(name)
+    """The number of the block device at a node, as sysfs writes it."""
+    number = device_number(node)
+    return None if number is None else f"{number[0]}:{number[1]}"
