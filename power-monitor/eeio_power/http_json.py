@@ -90,9 +90,7 @@ class JsonClient:
         connection = self._connected()
         # A socket's own limit is for each byte: a head that drips in would take hours.
         done = threading.Event()
-        threading.Thread(
-            target=_hang_up_late, args=(connection, done, self._timeout_s), daemon=True
-        ).start()
+        self._watch(connection, done)
         try:
             connection.request("GET", f"{self.base}{path}", headers=self._headers)
             response = connection.getresponse()
@@ -124,6 +122,11 @@ class JsonClient:
             return inputs.parse_json(bytes(data), inputs.ANSWER_BYTES)
         except LimitError as error:
             raise PowerError(f"{self.host}{_shown(path)}: the answer is {error}") from error
+
+    def _watch(self, connection: http.client.HTTPConnection, done: threading.Event) -> None:
+        threading.Thread(
+            target=_hang_up_late, args=(connection, done, self._timeout_s), daemon=True
+        ).start()
 
     def _connected(self) -> http.client.HTTPConnection:
         if self._connection is None:

@@ -510,6 +510,9 @@ class Answered(http_json.JsonClient):
         super().__init__("http://meter.example")
         self._data = data
 
+    def _watch(self, connection: http.client.HTTPConnection, done: threading.Event) -> None:
+        """No thread for what has answered already."""
+
     def _connected(self) -> http.client.HTTPConnection:
         connection = http.client.HTTPConnection("meter.example")
         connection.sock = Sock(self._data)  # type: ignore[assignment]
@@ -773,18 +776,3 @@ def all_targets() -> dict[str, Target]:
         *definition_targets(),
     ]  # fmt: skip
     return {target.name: target for target in found}
-
-
-# `threading.Timer` of each HTTP request is a thread that a fuzzer need not start.
-class NoTimer:
-    def __init__(self, *_: object) -> None:
-        self.daemon = True
-
-    def start(self) -> None:
-        """The harness has a clock of its own."""
-
-    def cancel(self) -> None:
-        """Nothing runs."""
-
-
-http_json.threading = type("threading", (), {"Timer": NoTimer, "Thread": threading.Thread})  # type: ignore[attr-defined]
