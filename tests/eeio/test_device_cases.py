@@ -718,7 +718,7 @@ def _drop_last_run(home: Path) -> None:
 
 def test_a_killed_campaign_goes_on_over_the_file_system_it_made(rig: Rig) -> None:
     node = rig.device(128)
-    act = "kill -9 $(ps -o ppid= -p $PPID)"
+    act = "read -r _ _ _ parent _ </proc/$PPID/stat; kill -9 $parent"
     words = ("--filesystem", "ext4", "--directory", str(rig.home / "target"))
     done = _during(rig, node, act, *words)
     assert done.returncode == -signal.SIGKILL, (done.stderr, (rig.home / "act.log").read_text())
