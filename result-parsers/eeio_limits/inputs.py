@@ -179,6 +179,11 @@ _QUICK = json.JSONDecoder(parse_constant=_no_constant)
 _CAREFUL = json.JSONDecoder(parse_constant=_no_constant, parse_float=_float, parse_int=_int)
 
 
+def whole_number(text: str) -> int | None:
+    """The number that a text of ASCII digits writes, 18 at most; None for any other text."""
+    return int(text) if len(text) <= 18 and text.isascii() and text.isdecimal() else None
+
+
 def lines(
     file: BinaryLines, most_line_bytes: int, most_bytes: int, errors: str = "replace"
 ) -> Iterator[str]:

@@ -192,3 +192,12 @@ def test_a_folder_on_no_mount(home: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(filesystem, "mounts", list)
     with pytest.raises(RefusedError, match=f"no mount at {home} or a folder above it, not even /"):
         filesystem.mount_of(home)
+
+
+@pytest.mark.parametrize("processes", ["5" * 5000, "²", "0", "-1", "", "1.5"])
+def test_a_number_of_processes_that_is_none(processes: str) -> None:
+    from eeio.errors import RefusedError
+    from eeio.profiles.suite import experiment_of
+
+    with pytest.raises(RefusedError, match="processes is .{0,120}; it is a number of at least 1"):
+        experiment_of("fio", {"level": "device", "processes": processes}, "file", None)

@@ -14,7 +14,7 @@ from eeio.importing import pts_trial
 from eeio.profiles import profile as profiles
 from eeio.profiles.profile import Profile
 from eeio.profiles.suite import experiment_of
-from eeio_limits import LimitError
+from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
 from eeio_limits.names import LONGEST_NAME, campaign_name
 from eeio_results import checks, composite
@@ -204,8 +204,8 @@ def _upstream(result: Result) -> tuple[str, dict[str, str]] | None:
         factors = {"request_size": _size(pairs.get("block size", ""))}
         factors |= {"engine": pairs.get("engine", "")}
         factors |= {"buffer": "off" if pairs.get("direct", "").lower() == "yes" else "on"}
-        if pairs.get("job count", "1").isdigit():
-            factors["processes"] = pairs.get("job count", "1")
+        if inputs.whole_number(jobs := pairs.get("job count", "1")):
+            factors["processes"] = jobs
     elif name == "iozone" and pairs.get("disk test", "").lower() in _IOZONE_TESTS:
         operation, spatiality = _IOZONE_TESTS[pairs["disk test"].lower()], "sequential"
         factors = {"request_size": _size(pairs.get("record size", ""))}

@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element
 
 from eeio.errors import RefusedError
 from eeio.paths import search_path
-from eeio_limits import LimitError
+from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
 from eeio_results import documents
 from eeio_results.errors import EeioError
@@ -300,9 +300,12 @@ def experiment_of(
     for name, known in (("operation", _OPERATIONS), ("spatiality", _SPATIALITIES)):
         if (value := rest.get(name)) is not None and value not in known:
             raise RefusedError(f"{tool}: unknown {name} {value!r}; it is one of {', '.join(known)}")
-    processes = str(rest.pop("processes", "1"))  # YAML has numbers
-    if not processes.isdecimal() or int(processes) < 1:
-        raise RefusedError(f"{tool}: processes is {processes!r}; it is a number of at least 1")
+    told = str(rest.pop("processes", "1"))  # YAML has numbers
+    processes = inputs.whole_number(told)
+    if not processes:
+        raise RefusedError(
+            f"{tool}: processes is {q.shortened(told)}; it is a number of at least 1"
+        )
     request_size = rest.pop("request_size", None)
     buffer = _switch(tool, "buffer", rest.pop("buffer", None))
     return Experiment(
@@ -315,7 +318,7 @@ def experiment_of(
         else size_of(tool, "request_size", request_size),
         cache=CacheLayers(buffer=buffer, disk=_switch(tool, "disk", disk)),  # type: ignore[arg-type]
         api=rest.pop("api", "posix"),
-        processes=int(processes),
+        processes=processes,
         target=target,
         arguments=tuple(sorted(rest.items())),
     )
