@@ -199,5 +199,5 @@ def test_a_number_of_processes_that_is_none(processes: str) -> None:
     from eeio.errors import RefusedError
     from eeio.profiles.suite import experiment_of
 
-    with pytest.raises(RefusedError, match="processes is .{0,120}; it is a number of at least 1"):
+    with pytest.raises(RefusedError, match=r"processes is .{0,120}; it is a number of at least 1"):
         experiment_of("fio", {"level": "device", "processes": processes}, "file", None)

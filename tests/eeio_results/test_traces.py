@@ -1,6 +1,5 @@
 """Traces to phases: real ones by strace and fio, made ones for every pattern and every damage."""
 
-import importlib.util
 import sys
 from collections import Counter
 from pathlib import Path
@@ -400,9 +399,10 @@ def test_damaged_traces(tmp_path: Path, text: str, words: str) -> None:
         logs.read(path)
 
 
-def test_a_darshan_log_without_pydarshan_says_what_to_install(tmp_path: Path) -> None:
-    if importlib.util.find_spec("darshan") is not None:
-        pytest.skip("PyDarshan is installed here")
+def test_a_darshan_log_without_pydarshan_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "darshan", None)  # as if it were not installed
     with pytest.raises(EeioError, match="pip install darshan"):
         darshan.read(tmp_path / "x.darshan")
 
@@ -417,13 +417,13 @@ def test_a_darshan_log_that_is_incomplete(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_darshan_log() -> None:
-    """The log that PyDarshan brings: 1 process, 1497 writes, 6126 reads."""
+    """The log that PyDarshan brings: 1 process, 1497 writes, 6126 reads, of which 10 met an end."""
     package = pytest.importorskip("darshan", reason="PyDarshan is not installed")
     path = Path(package.__file__).parent / "examples" / "example_logs" / "dxt.darshan"
     events = darshan.read(path)
     counts = Counter(event.operation for event in events)
-    assert counts == {"write": 1497, "read": 6126}
-    assert sum(p.requests for p in find_phases(events)) == 1497 + 6126
+    assert counts == {"write": 1497, "read": 6116}
+    assert sum(p.requests for p in find_phases(events)) == 1497 + 6116
 
 
 def test_a_replay_puts_files_behind_each_other() -> None:
