@@ -188,7 +188,7 @@ def load(path: Path) -> Samples:
     Raises PowerError if the file cannot be read, is no samples file, or holds a damaged line.
     """
     try:
-        with path.open("rb") as file:
+        with inputs.open_file(path) as file:
             unpacked = _Unpacked(file)
             lines = unpacked.lines()
             header = next(lines, None)

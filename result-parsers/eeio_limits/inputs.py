@@ -4,11 +4,14 @@ The bounds stand here and in docs/method.md, which a test holds together. They a
 the tools, meters and people write, and low enough that no input takes a machine's memory or hours.
 """
 
+import errno
 import json
+import os
 import re
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, BinaryIO, NoReturn, Protocol
 
 from eeio_limits import LimitError
 from eeio_limits.quantities import MOST_DIGITS
@@ -72,9 +75,22 @@ class BinaryLines(Protocol):
     def readline(self, size: int, /) -> bytes: ...
 
 
+def open_file(path: Path) -> BinaryIO:
+    """A plain file, to be read. Raises OSError, and LimitError for a pipe, a device or a socket:
+    one of those may keep whoever opens it waiting for good."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise LimitError("a pipe or a device, and no file: copy what it gives into one")
+
+
 def read_bytes(path: Path, most_bytes: int) -> bytes:
-    """The file. Raises OSError, and LimitError for one that is longer."""
-    with path.open("rb") as file:
+    """The file. Raises OSError, and LimitError for one that is longer, or is no plain file."""
+    with open_file(path) as file:
         data = file.read(most_bytes + 1)
     if len(data) > most_bytes:
         raise LimitError(f"longer than {size(most_bytes)}")

@@ -318,7 +318,7 @@ def _lines(path: Path) -> Iterator[tuple[int, Any]]:
     """Number and JSON of each whole line. Raises SchemaError that names a line that is none."""
     number = 0
     try:
-        with path.open("rb") as file:
+        with inputs.open_file(path) as file:
             lines = inputs.lines(file, inputs.RECORD_BYTES, inputs.RECORDS_BYTES, errors="strict")
             for number, line in enumerate(lines, 1):
                 if line.endswith("\n"):
@@ -326,7 +326,8 @@ def _lines(path: Path) -> Iterator[tuple[int, Any]]:
     except OSError as error:
         raise EeioError(f"{path}: {error.strerror}") from error
     except LimitError as error:
-        raise SchemaError(f"{path}:{number}: not a run record: {error}") from error
+        where = f"{path}:{number}" if number else f"{path}"
+        raise SchemaError(f"{where}: not a run record: {error}") from error
 
 
 def _read_json(path: Path) -> dict[str, Any]:

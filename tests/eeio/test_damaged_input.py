@@ -330,3 +330,56 @@ def test_a_run_with_a_figure_that_cannot_be_is_kept_as_invalid(change: dict[str,
     assert not kept.phases and next(iter(change)) in kept.validity[0]
     good = records.run(0, (records.phase(1e6),))
     assert _storable(good) is good
+
+
+# --- pipes for files, one damaged thing among others ----------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["campaign.json", "machine.json", "idle.json", "runs.jsonl"])
+def test_a_pipe_in_a_campaign(home: Path, eeio: Eeio, refused: Refused, name: str) -> None:
+    words = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none")
+    for campaign in ("good", "piped"):
+        assert eeio(*words, "--name", campaign).returncode == 0
+    damaged = home / "data/eeio/results/piped" / name
+    damaged.unlink()
+    os.mkfifo(damaged)
+    assert f"{damaged}: " in refused("report", "piped")
+    assert f"{damaged}: " in eeio("resume", "piped").stderr
+    listed = eeio("list")
+    assert listed.returncode == 0 and "  good: dummy-suite, 6 of 6 runs\n" in listed.stdout
+
+
+def test_pipes_that_a_user_names(home: Path, refused: Refused) -> None:
+    os.mkfifo(home / "pipe")
+    pipe = str(home / "pipe")
+    for words in (
+        ("import", "runs", "--map", pipe, str(home)),
+        ("trace", "--read", pipe),
+        ("power", "sum", pipe),
+        ("journal", "--read", pipe),
+        ("journal", "--counters", pipe),
+    ):
+        assert "a pipe or a device" in refused(*words, code=(1, 2))
+
+
+@pytest.mark.parametrize("kind", ["suites", "test-profiles"])
+def test_a_damaged_definition_hides_no_other(home: Path, eeio: Eeio, kind: str) -> None:
+    definition = "suite-definition.xml" if kind == "suites" else "test-definition.xml"
+    folder = home / kind / "eeio-odd-1.0.0"
+    folder.mkdir(parents=True)
+    (folder / definition).write_text("<a>")
+    variable = "EEIO_" + kind.upper().replace("-", "_")
+    added = {variable: f"{folder.parent}:{os.environ[variable]}"}
+    listed = eeio("list", environment=added)
+    assert listed.returncode == 0, listed.stderr
+    assert f"  eeio-odd-1.0.0: unreadable: {folder / definition}" in listed.stdout
+    assert "dummy-suite: Dummy suite" in listed.stdout and "eeio-dummy-1.0.0" in listed.stdout
+    assert "there are: dummy-suite" in eeio("plan", "no-such", environment=added).stderr
+    assert eeio("doctor", environment=added).returncode == 0
+
+
+@pytest.mark.parametrize("option", ["--repetitions=1000000000", "--seed=" + "9" * 80, "--seed=-5"])
+def test_numbers_that_no_campaign_holds(home: Path, eeio: Eeio, option: str) -> None:
+    done = eeio("plan", "dummy-suite", "--directory", str(home / "target"), option)
+    assert done.returncode == 2
+    assert "whole number" in done.stderr and "Traceback" not in done.stderr

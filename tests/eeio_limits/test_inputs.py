@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -73,3 +74,14 @@ def test_an_alias_counts_as_all_that_it_repeats() -> None:
         body = [body] * 10
     with pytest.raises(LimitError, match="values"):
         inputs.check_depth(body, inputs.YAML_VALUES)
+
+
+def test_only_plain_files_are_opened(tmp_path: Path) -> None:
+    """A pipe that nobody writes to would keep its reader waiting for good."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(LimitError, match="a pipe or a device"):
+            inputs.read_bytes(path, 5)
+    with pytest.raises(IsADirectoryError) as error:
+        inputs.read_bytes(tmp_path, 5)
+    assert error.value.filename == str(tmp_path)

@@ -130,7 +130,7 @@ def is_trace(first: str) -> bool:
 def read(path: Path) -> list[Event]:
     """Events of all processes, by time. Raises ToolOutputError when one is missing."""
     try:
-        with path.open("rb") as file:
+        with inputs.open_file(path) as file:
             return parse(inputs.trace_lines(file), str(path))
     except OSError as error:
         raise ToolOutputError(f"{path}: {error.strerror}") from error

@@ -91,11 +91,11 @@ class JournalTrace:
 def load(path: Path) -> JournalTrace:
     """The trace in a file, compressed or not. ToolOutputError when it is none."""
     try:
-        if path.suffix == ".gz":
-            with gzip.open(path, "rb") as packed:
-                return parse(inputs.trace_lines(packed), str(path))
-        with path.open("rb") as file:
-            return parse(inputs.trace_lines(file), str(path))
+        with inputs.open_file(path) as file:
+            if path.suffix != ".gz":
+                return parse(inputs.trace_lines(file), str(path))
+            with gzip.open(file) as unpacked:
+                return parse(inputs.trace_lines(unpacked), str(path))
     except (OSError, EOFError, zlib.error, LimitError) as error:
         raise ToolOutputError(f"{path}: not a whole journal trace: {error}") from error
 

@@ -52,7 +52,7 @@ def read(paths: Sequence[Path]) -> list[Event]:
     for path in paths:
         process = path.suffix.removeprefix(".") or path.name
         try:
-            with path.open("rb") as file:
+            with inputs.open_file(path) as file:
                 calls += _calls(inputs.trace_lines(file), process, str(path))
         except OSError as error:
             raise ToolOutputError(f"{path}: {error.strerror}") from error

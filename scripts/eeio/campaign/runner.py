@@ -69,8 +69,8 @@ def execute(plan: Plan, store: Store) -> Outcome:
     InterruptedCampaignError between two consistent states; an error of one run is recorded with
     it and the campaign goes on.
     """
+    done = store.done_indices()  # first: it refuses what is no file of records
     store.drop_partial_line()
-    done = store.done_indices()
     left = [run for run in plan.runs if run.order_index not in done]
     journal = UndoJournal()
     with signals_raise(f"every finished run is stored, `eeio resume {store.folder.name}` goes on"):

@@ -4,6 +4,8 @@ import argparse
 import secrets
 
 from eeio.campaign.plan import Options
+from eeio_limits import LimitError
+from eeio_limits.quantities import COUNT, REPETITIONS, Quantity
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -72,8 +74,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="without a meter, model the power and mark it ESTIMATE",
     )
-    parser.add_argument("--repetitions", metavar="N", type=_positive, help="of each experiment")
-    parser.add_argument("--seed", metavar="N", type=int, help="repeats the random order")
+    parser.add_argument("--repetitions", metavar="N", type=_repetitions, help="of each experiment")
+    parser.add_argument("--seed", metavar="N", type=_seed, help="repeats the random order")
     parser.add_argument("--settle", metavar="S", type=_seconds, help="pause before each run")
     parser.add_argument("--idle", metavar="S", type=_seconds, help="length of the idle baseline")
     parser.add_argument(
@@ -111,11 +113,20 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(word for word in text.split(",") if word)
 
 
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text}: at least 1 is needed")
-    return value
+def _repetitions(text: str) -> int:
+    return _whole(REPETITIONS, text)
+
+
+def _seed(text: str) -> int:
+    # What campaign.json can hold; -5 would draw the order of 5.
+    return _whole(COUNT, text)
+
+
+def _whole(quantity: Quantity, text: str) -> int:
+    try:
+        return quantity.whole_number(int(text))
+    except LimitError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _seconds(text: str) -> float:

@@ -15,6 +15,7 @@ from eeio.profiles import profile as profiles
 from eeio.target import caches, image, write_cache
 from eeio.target.filesystem import block_device
 from eeio_power.meters import discover
+from eeio_results.errors import EeioError
 from eeio_results.record import SCHEMA_VERSION
 
 _SETUP = "scripts/setup"
@@ -92,13 +93,18 @@ def examine() -> list[Finding]:
 
 def _tools() -> list[Finding]:
     found = []
-    for profile in profiles.available():
-        tool = profiles.installed_tool(profile) if profiles.is_installed(profile) else None
+    for name, folder in profiles.available().items():
+        cost = f"every row of {name}: its runs are recorded as failed"
+        try:
+            profile = profiles.load(folder)
+            tool = profiles.installed_tool(profile) if profiles.is_installed(profile) else None
+        except EeioError as error:
+            found.append(Finding("tool", name, False, str(error), cost, f"mend or delete {folder}"))
+            continue
         detail = f"{tool.version} ({tool.path}, {tool.source})" if tool else "not installed"
         found.append(
             Finding(
-                "tool", profile.tool, tool is not None, detail,
-                f"every row of {profile.identifier}: its runs are recorded as failed", _SETUP,
+                "tool", profile.tool, tool is not None, detail, cost, _SETUP,
             )
         )  # fmt: skip
     return found

@@ -19,7 +19,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def install(arguments: argparse.Namespace) -> int:
-    chosen = [profiles.find(name) for name in arguments.profiles] or profiles.available()
+    chosen = [profiles.find(name) for name in arguments.profiles or profiles.available()]
     failed = 0
     for profile in chosen:
         try:

@@ -1,6 +1,8 @@
 """`eeio list`: suites, profiles and stored campaigns."""
 
 import argparse
+from collections.abc import Callable
+from pathlib import Path
 
 from eeio import paths
 from eeio.errors import EXIT_DONE
@@ -21,20 +23,37 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def show(arguments: argparse.Namespace) -> int:
     print("suites:")
-    for suite in suites.available():
-        presets = ", ".join(suite.protocols)
-        print(f"  {suite.name}: {suite.title} ({len(suite.entries)} experiments; {presets})")
+    for name, folder in suites.available().items():
+        print(f"  {name}: {_said_of(_suite, folder)}")
     print("test profiles:")
-    for profile in profiles.available():
-        state = "installed" if profiles.is_installed(profile) else "not installed yet"
-        print(f"  {profile.identifier}: {profile.title} ({state})")
+    for name, folder in profiles.available().items():
+        print(f"  {name}: {_said_of(_profile, folder)}")
     print(f"campaigns in {paths.results_root()}:")
     for folder in sorted(paths.results_root().glob("*/")):
-        try:
-            body = read_body(folder)
-            done = len(Store(folder).done_indices())
-        except (EeioError, ValueError) as error:
-            print(f"  {folder.name}: unreadable: {error}")
-            continue
-        print(f"  {folder.name}: {body['suite']}, {done} of {len(body['order'])} runs")
+        print(f"  {folder.name}: {_said_of(_campaign, folder)}")
     return EXIT_DONE
+
+
+def _said_of(words: Callable[[Path], str], folder: Path) -> str:
+    """One that is damaged hides none of the others."""
+    try:
+        return words(folder)
+    except (EeioError, OSError, ValueError) as error:
+        return f"unreadable: {error}"
+
+
+def _suite(folder: Path) -> str:
+    suite = suites.load(folder)
+    return f"{suite.title} ({len(suite.entries)} experiments; {', '.join(suite.protocols)})"
+
+
+def _profile(folder: Path) -> str:
+    profile = profiles.load(folder)
+    state = "installed" if profiles.is_installed(profile) else "not installed yet"
+    return f"{profile.title} ({state})"
+
+
+def _campaign(folder: Path) -> str:
+    body = read_body(folder)
+    done = len(Store(folder).done_indices())
+    return f"{body['suite']}, {done} of {len(body['order'])} runs"

@@ -15,7 +15,7 @@ from eeio import tracers
 from eeio.commands.analysis import analysis
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RefusedError
 from eeio.power import PowerMonitor, check_meters, open_source
-from eeio_limits import inputs
+from eeio_limits import LimitError, inputs
 from eeio_power.samples import load as load_samples
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.record import EnergyReading
@@ -131,10 +131,12 @@ def _read(paths: Sequence[Path]) -> list[Event]:
 
 def _first_line(path: Path) -> str:
     try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            return file.readline(inputs.TRACE_LINE_BYTES)
+        with inputs.open_file(path) as file:
+            return file.readline(inputs.TRACE_LINE_BYTES).decode("utf-8", "replace")
     except OSError as error:
         raise RefusedError(f"{path}: {error.strerror}") from error
+    except LimitError as error:
+        raise RefusedError(f"{path}: {error}") from error
 
 
 def _is_strace(first: str) -> bool:

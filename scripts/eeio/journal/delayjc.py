@@ -11,6 +11,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from eeio_limits import LimitError, inputs
 from eeio_results.errors import EeioError
 
 NAME = "libdelayjc.so"
@@ -137,9 +138,11 @@ def read_counters(state: Path) -> Counters:
     """The counters as they are, also while programs run: each is exact, but they are read one
     after another. EeioError for a file that is not there or not the library's."""
     try:
-        body = state.read_bytes()
+        body = inputs.read_bytes(state, _SIZE)
     except OSError as error:
         raise EeioError(f"{state}: {error.strerror}; was a program run with it?") from error
+    except LimitError as error:
+        raise EeioError(f"{state}: {error}: no state file of {NAME}") from error
     if len(body) != _SIZE:
         raise EeioError(f"{state}: {len(body)} bytes, but a state file of {NAME} has {_SIZE}")
     header, *slots = _RECORD.iter_unpack(body)

@@ -162,17 +162,17 @@ def find(name: str) -> Suite:
     for folder in folders:
         if (folder / name / DEFINITION).is_file():
             return load(folder / name)
-    known = ", ".join(suite.name for suite in available())
-    raise RefusedError(f"no suite {name!r}; there are: {known}")
+    raise RefusedError(f"no suite {name!r}; there are: {', '.join(available())}")
 
 
-def available() -> list[Suite]:
-    """Every suite on the search path, by name."""
-    found: dict[str, Suite] = {}
+def available() -> dict[str, Path]:
+    """Name -> folder of every suite on the search path, by name; the first folder that has one
+    wins. Not read yet: a damaged one must not hide the others."""
+    found: dict[str, Path] = {}
     for folder in search_path("suites"):
         for definition in sorted(folder.glob(f"*/{DEFINITION}")):
-            found.setdefault(definition.parent.name, load(definition.parent))
-    return [found[name] for name in sorted(found)]
+            found.setdefault(definition.parent.name, definition.parent)
+    return dict(sorted(found.items()))
 
 
 def load(folder: Path) -> Suite:
