@@ -140,46 +140,29 @@ def check_machine(machine: Machine) -> None:
 
 
 def check_body(body: Mapping[str, Any]) -> None:
-    """What everything that reads campaign.json counts on. Raises LimitError."""
-    for name in ("name", "suite", "suite_title", "created_utc"):
-        if not isinstance(body.get(name, ""), str):
-            raise LimitError(f"{name}: not a text")
-    check_date(body.get("created_utc") or "1970-01-01")
-    for name in ("options", "protocol"):
-        _object(body[name], name)
-    if not isinstance(body["options"].get("preset"), str):
-        raise LimitError("options: no preset")
+    """Ranges, dates and factors in a campaign.json that follows its schema. Raises LimitError."""
+    check_date(body["created_utc"] or "1970-01-01")
     protocol = body["protocol"]
-    if not isinstance(protocol.get("is_measurement"), bool):
-        raise LimitError("protocol: no is_measurement")
     for name, quantity in (
         ("repetitions", q.COUNT), ("settle_s", q.PAUSE), ("idle_s", q.PAUSE),
     ):  # fmt: skip
-        _if_there(quantity, protocol.get(name), f"protocol: {name}")
-    for name in ("experiments", "not_measured", "order"):
-        if not isinstance(body[name], list):
-            raise LimitError(f"{name}: not a list")
+        quantity.checked(protocol[name], f"protocol: {name}")
+    if study := protocol.get("study"):
+        _if_there(q.FRACTION, study["half_width"], "protocol: half_width")
     for item in (*body["experiments"], *body["not_measured"]):
-        _object(item, "an experiment")
         try:
-            experiment = Experiment.from_json(_object(item["experiment"], "an experiment"))
+            experiment = Experiment.from_json(item["experiment"])
         except (KeyError, TypeError, AttributeError) as error:
             raise LimitError(f"an experiment is damaged: {error!r}") from error
         check_types(experiment)
         check_experiment(experiment)
-    for item in body["not_measured"]:
-        if not isinstance(item.get("reason"), str):
-            raise LimitError("not_measured: an experiment without a reason")
-    holds = q.COUNT.holds
-    for item in body["order"]:
-        if not isinstance(item, list) or len(item) != 3:
-            raise LimitError("order: not triples of place, repetition and seed")
+    for item in body["experiments"]:
+        q.SIZE.checked(item["file_bytes"], "file_bytes")
+        _if_there(q.FREQUENCY, item.get("frequency_hz"), "frequency_hz")
+    for place, repetition, seed in body["order"]:
         # What is imported has the experiment's id in place of its place.
-        if not (isinstance(item[0], str) or holds(item[0])) or not all(map(holds, item[1:])):
-            raise LimitError("order: not triples of place, repetition and seed")
-    remarks = body.get("remarks", [])
-    if not isinstance(remarks, list) or not all(isinstance(item, str) for item in remarks):
-        raise LimitError("remarks: not a list of texts")
+        for number in (repetition, seed) if isinstance(place, str) else (place, repetition, seed):
+            q.COUNT.checked(number, "order")
 
 
 def check_date(text: str) -> None:
@@ -243,9 +226,3 @@ def _words(allowed: tuple[Any, ...]) -> str:
 def _if_there(quantity: q.Quantity, value: object, what: str) -> None:
     if value is not None:
         quantity.checked(value, what)
-
-
-def _object(value: Any, what: str) -> Any:
-    if not isinstance(value, dict):
-        raise LimitError(f"{what}: not an object")
-    return value

@@ -33,8 +33,7 @@ _MACHINE = "machine.json"
 _IDLE = "idle.json"
 _RUNS = "runs.jsonl"
 _LOCK = "lock"
-# What everything that reads campaign.json counts on.
-_BODY = ("name", "suite", "options", "protocol", "experiments", "not_measured", "order")
+_CAMPAIGN_SCHEMA, _RUN_SCHEMA = "campaign.schema.json", "run.schema.json"
 
 
 @dataclass(frozen=True)
@@ -221,18 +220,21 @@ def _line(run: Run) -> str:
         raise SchemaError(f"run {run.order_index} cannot be stored: {error}") from error
     line = json.dumps(run.to_json(), separators=(",", ":")) + "\n"
     # Checked as it will be read: JSON knows lists where the types have tuples.
-    problem = next(iter(_validator().iter_errors(json.loads(line))), None)
+    problem = next(_validator(_RUN_SCHEMA).iter_errors(json.loads(line)), None)
     if problem is not None:
         raise SchemaError(f"run {run.order_index} breaks the run schema: {problem.message}")
     return line
 
 
 def read_body(folder: Path) -> dict[str, Any]:
-    """campaign.json of a folder; SchemaError when it lacks what every campaign has."""
+    """campaign.json of a folder; SchemaError where it does not follow its schema."""
     path = folder / _CAMPAIGN
     body = _read_json(path)
-    if lacking := [key for key in _BODY if key not in body]:
-        raise SchemaError(f"{path}: not a campaign of eeio: no {', '.join(lacking)} in it")
+    problem = next(_validator(_CAMPAIGN_SCHEMA).iter_errors(body), None)
+    if problem is not None:
+        raise SchemaError(
+            f"{path}: not as eeio writes it: {problem.json_path}: {problem.message:.200}"
+        )
     with _naming(path):
         checks.check_body(body)
     return body
@@ -298,7 +300,7 @@ def _read_runs(path: Path) -> list[Run]:
     for number, body in _lines(path):
         where = f"{path}:{number}"
         _check_version(where, body)
-        problem = next(iter(_validator().iter_errors(body)), None)
+        problem = next(_validator(_RUN_SCHEMA).iter_errors(body), None)
         if problem is not None:
             raise SchemaError(f"{where}: not a run record: {problem.message:.200}")
         run = Run.from_json(body)
@@ -363,6 +365,6 @@ def _sync_directory(folder: Path) -> None:
 
 
 @cache
-def _validator() -> jsonschema.Draft202012Validator:
-    path = Path(__file__).parent / "schemas" / "run.schema.json"
+def _validator(name: str) -> jsonschema.Draft202012Validator:
+    path = Path(__file__).parent / "schemas" / name
     return jsonschema.Draft202012Validator(json.loads(path.read_text(encoding="utf-8")))

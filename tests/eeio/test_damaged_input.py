@@ -21,7 +21,7 @@ from eeio.campaign.runner import _storable
 from eeio.target.undo import UndoJournal
 from eeio_limits import inputs
 from eeio_results import checks
-from eeio_results.store import load
+from eeio_results.store import Store, load
 
 Refused = Callable[..., str]
 
@@ -383,3 +383,35 @@ def test_numbers_that_no_campaign_holds(home: Path, eeio: Eeio, option: str) -> 
     done = eeio("plan", "dummy-suite", "--directory", str(home / "target"), option)
     assert done.returncode == 2
     assert "whole number" in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("suite_title",), None), (("protocol", "study"), 5),
+        (("experiments", 0, "variant"), 1.5), (("experiments", 0, "variant"), "ext4"),
+        (("experiments", 0, "description"), None), (("experiments", 0, "profile"), {"a": 1}),
+        (("experiments", 0, "experiment_id"), None), (("experiments", 0, "file_bytes"), -1),
+        (("options", "seed"), "x"), (("options", "meters"), [5]), (("disks",), [5]),
+    ],
+)  # fmt: skip
+def test_a_campaign_file_of_other_types(
+    home: Path, eeio: Eeio, refused: Refused, place: tuple[str | int, ...], value: object
+) -> None:
+    """None: the key is gone. What every command relies on is asked where the file is read."""
+    made_whole = Store(home / "data/eeio/results/c")
+    made_whole.create(records.body("c", 1))
+    made_whole.write_machine(records.MACHINE)
+    path = made_whole.folder / "campaign.json"
+    body = json.loads(path.read_text())
+    part = body
+    for key in place[:-1]:
+        part = part[key]
+    if value is None:
+        del part[place[-1]]
+    else:
+        part[place[-1]] = value
+    path.write_text(json.dumps(body))
+    for words in (("report", "c", "--format", "html"), ("export", "c", "--pts"), ("resume", "c")):
+        assert f"{path}: not as eeio writes it: " in refused(*words)
+    assert "  c: unreadable: " in eeio("list").stdout

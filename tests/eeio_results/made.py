@@ -129,11 +129,22 @@ def body(
         "suite": "suite",
         "suite_title": "Suite",
         "created_utc": "2026-01-01T00:00:00+00:00",
-        "options": {"preset": "standard"},
-        "protocol": {"is_measurement": measurement},
+        "options": {"preset": "standard", "device": None, "seed": 1},
+        "protocol": {
+            "repetitions": runs, "settle_s": 0.0, "idle_s": 0.0, "is_measurement": measurement,
+        },
         "experiments": [
-            {"experiment": experiment.to_json()} for experiment in experiments or (EXPERIMENT,)
+            {
+                "experiment_id": experiment.id,
+                "experiment": experiment.to_json(),
+                "profile": f"eeio-{experiment.tool}-1.0.0",
+                "factors": {},
+                "description": "",
+                "place": "",
+                "file_bytes": 0,
+            }
+            for experiment in experiments or (EXPERIMENT,)
         ],
         "not_measured": [],
         "order": [[0, number, 0] for number in range(runs)],
-    }
+    }  # fmt: skip
