@@ -167,6 +167,44 @@ def test_an_image_behind_a_symbolic_link_is_detached(tmp_path: Path) -> None:
     assert str(tmp_path) not in attached.stdout
 
 
+@root
+@pytest.mark.parametrize("name", [b"a b", b"n\nl", b"x\xff", b"e\x1b[31m", b"b\\040s"])
+def test_an_image_in_a_folder_of_any_name_is_detached(tmp_path: Path, name: bytes) -> None:
+    """losetup writes such names as escapes; the device stayed, and with it the deleted image."""
+    folder = tmp_path / os.fsdecode(name)
+    folder.mkdir()
+    journal = UndoJournal(tmp_path / "journal.json")
+    image.make_on_loop("ext4", folder, 16 << 20, journal)
+    loop = next(entry.subject for entry in journal.entries if entry.kind == "loop")
+    assert UndoJournal(tmp_path / "journal.json").undo_all() == []
+    backing = Path("/sys/class/block") / Path(loop).name / "loop/backing_file"
+    left = backing.read_bytes() if backing.exists() else b""  # another may have it already
+    if bytes(folder) in left:
+        subprocess.run(["losetup", "--detach", loop], check=True)
+    assert bytes(folder) not in left
+    assert not list(folder.iterdir())
+
+
+@root
+def test_a_loop_device_whose_image_somebody_deleted_is_detached(tmp_path: Path) -> None:
+    backing = tmp_path / "image"
+    backing.write_bytes(bytes(1 << 20))
+    node = subprocess.run(
+        ["losetup", "--find", "--show", str(backing)], capture_output=True, text=True, check=False
+    ).stdout.strip()
+    if not node:
+        pytest.skip("no loop devices here")
+    journal = UndoJournal(tmp_path / "journal.json")
+    journal.add(Entry("loop", node, str(backing)))
+    backing.unlink()
+    assert journal.undo_all() == []
+    shown = Path("/sys/class/block") / Path(node).name / "loop/backing_file"
+    left = shown.read_text() if shown.exists() else ""
+    if str(backing) in left:
+        subprocess.run(["losetup", "--detach", node], check=True)
+    assert str(backing) not in left
+
+
 def test_a_dropped_file_is_not_resident(tmp_path: Path) -> None:
     file = tmp_path / "data"
     file.write_bytes(os.urandom(4 << 20))

@@ -357,12 +357,16 @@ def _unmount(entry: Entry) -> None:
 
 
 def _detach(entry: Entry) -> None:
-    # After a reboot the node itself may be gone: the kernel makes those beyond the first on demand.
-    if not Path(entry.subject).exists():
+    # Asked of the kernel itself, for losetup writes a name's odd bytes as escapes. Nothing is there
+    # where nothing is attached, and after a reboot.
+    backing = Path("/sys/class/block") / Path(entry.subject).name / "loop/backing_file"
+    try:
+        attached = os.fsdecode(backing.read_bytes().removesuffix(b"\n"))
+    except FileNotFoundError:
         return
-    # A loop device may have been given to another image since: only ours is detached.
-    attached = run_command(["losetup", "--noheadings", "--output", "BACK-FILE", entry.subject])
-    if attached.strip() == entry.value:
+    # A loop device may have been given to another image since: only ours is detached, also when
+    # somebody deleted the image.
+    if attached in (entry.value, f"{entry.value} (deleted)"):
         run_command(["losetup", "--detach", entry.subject])
 
 
