@@ -85,6 +85,21 @@ def test_a_campaign_named_twice_in_two_ways(home: Path, eeio: Eeio) -> None:
         assert "named twice" in done.stderr
 
 
+def test_a_folder_in_the_way_does_not_hide_a_stored_campaign(
+    home: Path, eeio: Eeio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder may be anybody's, as in /tmp."""
+    words = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
+             "--name", "mine")  # fmt: skip
+    assert eeio(*words).returncode == 0
+    (home / "mine").mkdir()
+    monkeypatch.chdir(home)
+    assert "Machine of mine" in eeio("report", "mine").stdout
+    assert eeio("report", "./mine").returncode == 1
+    (home / "data/eeio/results/mine").rename(home / "copied")
+    assert "Machine of mine" in eeio("report", "copied").stdout
+
+
 def test_a_newer_schema_is_refused(home: Path, eeio: Eeio) -> None:
     words = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
              "--name", "mine")  # fmt: skip

@@ -25,18 +25,20 @@ def analysis() -> Iterator[None]:
 
 
 def campaign_folder(name: str) -> Path:
-    """The folder of a campaign that was named, or whose path was given."""
-    if "/" in name or Path(name).is_dir():
+    """The folder of a campaign that was named, or whose path was given: of a stored one before one
+    that lies in the working directory, where others may have put it."""
+    if "/" in name:
         return Path(name)
     try:
         folder = paths.results_root() / campaign_name(name)
     except LimitError as error:
-        raise RefusedError(str(error)) from error
-    if not folder.is_dir():
-        raise RefusedError(
-            f"no campaign {name!r} in {paths.results_root()}; `eeio list` shows them"
-        )
-    return folder
+        folder, refusal = Path(name), str(error)
+    else:
+        refusal = f"no campaign {name!r} in {paths.results_root()}; `eeio list` shows them"
+    for found in (folder, Path(name)):
+        if name and found.is_dir():
+            return found
+    raise RefusedError(refusal)
 
 
 def load_campaigns(names: Sequence[str]) -> list[Campaign]:
