@@ -80,6 +80,23 @@ def test_presets_that_are_no_text(home: Path, refused: Refused) -> None:
     assert "presets.conf: line 2: not UTF-8" in said
 
 
+@pytest.mark.parametrize(
+    "pair",
+    ["passes_written=abc", "passes_written=-1", "parallel_pause_s=nan", "memory_multiple=inf",
+     "memory_multiple=1e300", "runtime_s=1e300", "runtime_s=nan", "file_size=-1", "file_size=1e9"],
+)  # fmt: skip
+@pytest.mark.parametrize("command", ["plan", "run"])
+def test_presets_that_cannot_be(home: Path, refused: Refused, pair: str, command: str) -> None:
+    profile = home / "profiles/eeio-dummy-1.0.0"
+    shutil.copytree(DATA / "profiles/eeio-dummy-1.0.0", profile)
+    (profile / "presets.conf").write_text(f"standard sleep_s=0.1 {pair}\n")
+    said = refused(
+        command, "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
+        environment={"EEIO_TEST_PROFILES": str(profile.parent)},
+    )  # fmt: skip
+    assert pair.partition("=")[0] in said
+
+
 # --- imports --------------------------------------------------------------------------------------
 
 
@@ -392,7 +409,8 @@ def test_numbers_that_no_campaign_holds(home: Path, eeio: Eeio, option: str) -> 
         (("experiments", 0, "variant"), 1.5), (("experiments", 0, "variant"), "ext4"),
         (("experiments", 0, "description"), None), (("experiments", 0, "profile"), {"a": 1}),
         (("experiments", 0, "experiment_id"), None), (("experiments", 0, "file_bytes"), -1),
-        (("options", "seed"), "x"), (("options", "meters"), [5]), (("disks",), [5]),
+        (("experiments", 0, "factors"), {"a": 1}), (("options", "seed"), "x"),
+        (("options", "meters"), [5]), (("disks",), [5]),
     ],
 )  # fmt: skip
 def test_a_campaign_file_of_other_types(
@@ -415,3 +433,11 @@ def test_a_campaign_file_of_other_types(
     for words in (("report", "c", "--format", "html"), ("export", "c", "--pts"), ("resume", "c")):
         assert f"{path}: not as eeio writes it: " in refused(*words)
     assert "  c: unreadable: " in eeio("list").stdout
+
+
+def test_a_runtime_in_a_campaign_file_that_is_none(home: Path, refused: Refused) -> None:
+    place = Store(home / "data/eeio/results/c")
+    body = records.body("c", 1)
+    body["experiments"][0] |= {"profile": "eeio-dummy-1.0.0", "factors": {"runtime_s": "$x$"}}
+    place.create(body)
+    assert "runtime_s" in refused("resume", "c")

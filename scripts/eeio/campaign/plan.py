@@ -20,6 +20,8 @@ from eeio.target import device as devices
 from eeio.target import write_cache
 from eeio.target.filesystem import backing_device, block_device, check_directory
 from eeio.target.image import MKFS, OVERHEAD_BYTES, in_the_way
+from eeio_limits import LimitError
+from eeio_limits.quantities import DURATION, shortened
 from eeio_results.record import Experiment
 
 SCRATCH = "eeio-scratch"  # the folder that the profiles keep their test files in
@@ -358,6 +360,8 @@ def with_round(plan: Plan, experiments: Sequence[PlannedExperiment]) -> Plan:
 def from_body(body: Mapping[str, Any]) -> Plan:
     """The plan that campaign.json keeps."""
     experiments = tuple(PlannedExperiment.from_json(item) for item in body["experiments"])
+    for planned in experiments:
+        _check_runtime(planned.experiment.tool, planned.factors)
     return Plan(
         options=Options.from_json(body["options"]),
         suite_title=body["suite_title"],
@@ -435,13 +439,15 @@ def check_scratch(directory: Path) -> None:
 
 
 def _check_runtime(tool: str, factors: Mapping[str, str]) -> None:
-    runtime_s = factors.get("runtime_s", "1")
     try:
-        sound = 0 < float(runtime_s) < math.inf
-    except ValueError:
+        sound = DURATION.of_text(factors.get("runtime_s", "1")) > 0
+    except LimitError:
         sound = False
     if not sound:
-        raise RefusedError(f"{tool}: runtime_s is {runtime_s!r}; it is a number of seconds")
+        raise RefusedError(
+            f"{tool}: runtime_s is {shortened(factors['runtime_s'])}; it is a number of seconds, "
+            "above 0 and a year at most"
+        )
 
 
 def _left_bytes(plan: Plan) -> int:

@@ -14,7 +14,7 @@ from eeio.errors import RefusedError
 from eeio.paths import install_root, search_path
 from eeio_limits import LimitError, inputs
 from eeio_limits.names import LONGEST_NAME
-from eeio_limits.quantities import shortened
+from eeio_limits.quantities import FRACTION, PAUSE, shortened
 from eeio_results import documents
 from eeio_results.errors import EeioError
 from eeio_results.record import Tool
@@ -125,8 +125,19 @@ def _read_presets(path: Path) -> dict[str, dict[str, str]]:
             raise RefusedError(
                 f"{path}:{number}: expected `preset key=value ...`, found {line!r:.100}"
             )
-        presets[words[0]] = {key: value for key, _, value in pairs}
+        preset = presets[words[0]] = {key: value for key, _, value in pairs}
+        try:
+            for name, quantity in _NUMBERS.items():
+                if name in preset:
+                    quantity.of_text(preset[name], name)
+        except LimitError as error:
+            raise RefusedError(f"{path}:{number}: {error}") from error
     return presets
+
+
+# Of a preset: how often a run writes its file, a pause of runs with several processes, and how much
+# larger than memory a file is.
+_NUMBERS = {"passes_written": FRACTION, "parallel_pause_s": PAUSE, "memory_multiple": FRACTION}
 
 
 def script_environment(home: Path, extra: Mapping[str, str]) -> dict[str, str]:
