@@ -7,7 +7,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -90,9 +90,12 @@ class JsonClient:
         connection = self._connected()
         # A socket's own limit is for each byte: a head that drips in would take hours.
         done = threading.Event()
-        self._watch(connection, done)
+        opened: list[socket.socket] = []
+        self._watch(connection, opened, done)
         try:
             connection.request("GET", f"{self.base}{path}", headers=self._headers)
+            # Of an answer that ends with the connection http.client lets go before it is read.
+            opened.append(connection.sock)
             response = connection.getresponse()
             data = bytearray()
             while chunk := response.read1(CHUNK):
@@ -123,9 +126,14 @@ class JsonClient:
         except LimitError as error:
             raise PowerError(f"{self.host}{_shown(path)}: the answer is {error}") from error
 
-    def _watch(self, connection: http.client.HTTPConnection, done: threading.Event) -> None:
+    def _watch(
+        self,
+        connection: http.client.HTTPConnection,
+        opened: Sequence[socket.socket],
+        done: threading.Event,
+    ) -> None:
         threading.Thread(
-            target=_hang_up_late, args=(connection, done, self._timeout_s), daemon=True
+            target=_hang_up_late, args=(connection, opened, done, self._timeout_s), daemon=True
         ).start()
 
     def _connected(self) -> http.client.HTTPConnection:
@@ -142,16 +150,20 @@ class JsonClient:
 
 
 def _hang_up_late(
-    connection: http.client.HTTPConnection, done: threading.Event, timeout_s: float
+    connection: http.client.HTTPConnection,
+    opened: Sequence[socket.socket],
+    done: threading.Event,
+    timeout_s: float,
 ) -> None:
     """Ends a connection that is not done in time, again and again: its name may be looked up longer
     than that, so that there is no socket yet."""
     pause_s = timeout_s
     while not done.wait(pause_s):
         pause_s = _HANG_UP_PAUSE_S
-        if connection.sock is not None:
-            with suppress(OSError):
-                connection.sock.shutdown(socket.SHUT_RDWR)
+        for late in (connection.sock, *opened):
+            if late is not None:
+                with suppress(OSError):
+                    late.shutdown(socket.SHUT_RDWR)
 
 
 def _shown(path: str) -> str:

@@ -145,7 +145,7 @@ def test_a_connection_that_comes_late_is_ended_too() -> None:
     connection = http.client.HTTPConnection("127.0.0.1", 1)
     done = threading.Event()
     watch = threading.Thread(
-        target=http_json._hang_up_late, args=(connection, done, 0.0), daemon=True
+        target=http_json._hang_up_late, args=(connection, [], done, 0.0), daemon=True
     )
     watch.start()
     ours, theirs = socket.socketpair()
@@ -158,8 +158,17 @@ def test_a_connection_that_comes_late_is_ended_too() -> None:
     assert not watch.is_alive()
 
 
-def test_an_answer_that_never_gets_past_its_head_is_given_up(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    "begin",
+    [
+        b"HTTP/1.1 200 OK\r\nX: ",
+        # Without a length it ends with the connection.
+        b"HTTP/1.1 200 OK\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n",
+    ],
+)
+def test_an_answer_that_drips_without_end_is_given_up(
+    begin: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_json.JsonClient.__init__, "__defaults__", (None, None, 0.1))
     ended = threading.Event()
@@ -169,7 +178,7 @@ def test_an_answer_that_never_gets_past_its_head_is_given_up(
             with suppress(OSError):
                 connection, _ = server.accept()
                 with connection:
-                    connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+                    connection.sendall(begin)
                     while not ended.wait(0.01):
                         connection.sendall(b"a")
 

@@ -5,7 +5,6 @@ import http.client
 import json
 import struct
 import tempfile
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -510,7 +509,7 @@ class Answered(http_json.JsonClient):
         super().__init__("http://meter.example")
         self._data = data
 
-    def _watch(self, connection: http.client.HTTPConnection, done: threading.Event) -> None:
+    def _watch(self, *_: object) -> None:
         """No thread for what has answered already."""
 
     def _connected(self) -> http.client.HTTPConnection:
