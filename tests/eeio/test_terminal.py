@@ -3,12 +3,16 @@
 import io
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.conftest import Eeio
+from tests.eeio_results import made
 
 from eeio.terminal import HarmlessStream, harmless_streams, raw
+from eeio_results import documents
+from eeio_results.store import Store
 
 HOSTILE = "\x1b]0;owned\x07=1+1|<script>alert(1)</script>\u202e"
 PROFILE = Path(__file__).parents[1] / "data/profiles"
@@ -79,3 +83,58 @@ def test_a_file_is_as_harmless_as_the_screen(campaign: Path, eeio: Eeio, home: P
         written = path.read_text(encoding="utf-8")
         assert "owned" in written
         assert "\x1b" not in written and "\u202e" not in written
+
+
+FORMULAS = (r"$\frac{1}{$", r"$ x_{ $ <script>alert(1)</script>[x](javascript:1)")
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_names_are_no_formulas_to_the_figures(home: Path, eeio: Eeio, name: str) -> None:
+    """matplotlib takes what stands between dollars for a formula, and refuses a broken one."""
+    pytest.importorskip("matplotlib")
+    reading = made.energy(5.0)
+    place = Store(home / "data/eeio/results/c")
+    body = made.body("c", 2)
+    body["suite_title"] = name
+    place.create(body)
+    machine = replace(made.MACHINE, hostname=name, device=name, device_model=name)
+    place.write_machine(machine)
+    place.write_idle([replace(reading, meter=name)], None)
+    for number in range(2):
+        run = made.run(number, (made.phase(1e6, (reading,)),))
+        experiment = replace(run.experiment, tool=name, target=name, api=name)
+        place.append(replace(run, experiment=experiment, device=name))
+    done = eeio("figures", "c", "-o", str(home / "figures"))
+    assert done.returncode == 0, done.stderr
+    drawn = [path.read_bytes() for path in (home / "figures").iterdir()]
+    assert drawn
+    for svg in drawn:
+        documents.parse_xml(svg)
+        assert b"<script" not in svg
+
+
+def test_warnings_of_a_comparison_are_harmless_in_markdown(home: Path, eeio: Eeio) -> None:
+    for name in ("a", "b"):
+        place = Store(home / "data/eeio/results" / name)
+        body = made.body("<script>alert(1)</script>[x](javascript:1)\n# heading", 1)
+        body["protocol"]["is_measurement"] = False
+        place.create({**body, "name": f"{name}{body['name']}"})
+        place.write_machine(replace(made.MACHINE, hostname=name))
+        place.write_idle((), None)
+        place.append(made.run(0, (made.phase(1e6),)))
+    done = eeio("compare", "a", "b", "--format", "markdown")
+    assert done.returncode == 0, done.stderr
+    assert "alert(1)" in done.stdout
+    assert "<script" not in done.stdout and "[x](" not in done.stdout
+    assert "\n# heading" not in done.stdout
+
+
+def test_a_suite_whose_name_no_folder_has(home: Path, eeio: Eeio) -> None:
+    place = Store(home / "data/eeio/results/c")
+    body = made.body("c", 1)
+    place.create({**body, "suite": "a/\0b"})
+    place.write_machine(made.MACHINE)
+    place.write_idle((), None)
+    place.append(made.run(0, (made.phase(1e6),)))
+    done = eeio("export", "c", "--pts", "-o", str(home / "out"))
+    assert done.returncode == 0, done.stderr

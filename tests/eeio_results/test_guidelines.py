@@ -607,6 +607,14 @@ def test_text_markdown_and_json_hold_the_same_figures() -> None:
     assert len(body["experiments"]) == 3
 
 
+def test_markdown_holds_no_tag_and_no_heading_of_others() -> None:
+    made = _full()
+    name = "<script>alert(1)</script>[x](javascript:1)\n# heading"
+    marked = report.render_markdown(replace(made, traditional=replace(made.traditional, name=name)))
+    assert "alert(1)" in marked and "Replacing one" in marked
+    assert "<script" not in marked and "[x](" not in marked and "\n# heading" not in marked
+
+
 def test_the_map_shows_every_experiment_and_is_the_same_each_time() -> None:
     found = _full()
     svg = guideline_map.draw(found)

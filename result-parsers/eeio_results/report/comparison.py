@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from eeio_limits import text as harmless
 from eeio_results.comparison import (
     BANDWIDTH,
     EFFICIENCY,
@@ -106,16 +107,20 @@ def _interval(difference: Difference) -> tuple[float, float] | None:
 
 def to_text(comparison: Comparison) -> str:
     """For a terminal."""
-    return _document(comparison, text.render_table, "*** ")
+    return _document(comparison, text.render_table, lambda warning: f"*** {warning}")
 
 
 def to_markdown(comparison: Comparison) -> str:
     """For a repository or a mail."""
-    return _document(comparison, markdown.render_table, "> ")
+    return _document(
+        comparison, markdown.render_table, lambda warning: f"> {harmless.markdown(warning)}"
+    )
 
 
-def _document(comparison: Comparison, render: Callable[[Table], str], mark: str) -> str:
-    parts = [mark + warning for warning in comparison.warnings]
+def _document(
+    comparison: Comparison, render: Callable[[Table], str], marked: Callable[[str], str]
+) -> str:
+    parts = [marked(warning) for warning in comparison.warnings]
     for group in comparison.groups:
         title = ", ".join(f"{name} {level}" for name, level in group.levels)
         for metric in dict.fromkeys(finding.metric for finding in group.findings):

@@ -124,7 +124,7 @@ def _repetitions(cells: Sequence[Cell], metric: str, unit: float, label: str, ti
         else:
             panel.set_ylim(bottom=0)
     figure.supylabel(label + (", logarithmic" if logarithmic else ""), fontsize=9)
-    figure.suptitle(title, fontsize=11)
+    figure.suptitle(foreign(title), fontsize=11)
     handles = [Line2D([], [], marker="s", linestyle="", color=_COLOURS[b]) for b in buffers]
     handles.append(Line2D([], [], marker=".", linestyle="", color="black"))
     words = [f"buffer cache {b}" for b in buffers]
@@ -193,7 +193,9 @@ def _idle_busy(items: Sequence[tuple[IdleBusy, Sequence[float]]]) -> str:
             if values:
                 _dots(panel, at + 0.2, 0.36, values, "#D55E00")
         panel.set_xticks(
-            range(len(mine)), [f"{item.machine}\n{item.device}" for item, _ in mine], fontsize=8
+            range(len(mine)),
+            [f"{foreign(item.machine)}\n{foreign(item.device)}" for item, _ in mine],
+            fontsize=8,
         )
         panel.set_ylabel(f"{domain} (W)", fontsize=9)
         panel.grid(axis="y", linewidth=0.3)

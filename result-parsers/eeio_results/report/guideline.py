@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+from eeio_limits import text as harmless
 from eeio_results.guidelines import (
     CHOICES,
     Change,
@@ -41,9 +42,9 @@ def render_text(guideline: Guideline) -> str:
 
 def render_markdown(guideline: Guideline) -> str:
     """For a repository or an issue."""
-    parts = [f"# eeio guideline: {_title(guideline)}"]
-    parts += [f"> **{message}**" for message in _warnings(guideline)]
-    parts += [verdict(guideline)]
+    parts = [f"# eeio guideline: {harmless.markdown(_title(guideline))}"]
+    parts += [f"> **{harmless.markdown(message)}**" for message in _warnings(guideline)]
+    parts += [harmless.markdown(verdict(guideline))]
     parts += [markdown_table(table) for table in tables(guideline)]
     return "\n\n".join(parts) + "\n"
 

@@ -164,7 +164,7 @@ def _handles(points: list[_Point]) -> list[Line2D | Patch]:
     ]
     for point in points:
         colour = _COLOURS.get(point.operation, "#555555")
-        words = point.label if point.in_mix else f"{point.label} (not in the mix)"
+        words = foreign(point.label) + ("" if point.in_mix else " (not in the mix)")
         handles.append(
             Line2D(
                 [],

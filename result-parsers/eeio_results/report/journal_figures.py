@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from eeio_results.report.journal import workload_words
 from eeio_results.report.model import Report
-from eeio_results.report.plots import QUICK_MARK, sheet, svg_of
+from eeio_results.report.plots import QUICK_MARK, foreign, sheet, svg_of
 from eeio_results.studies.chang2014 import BASELINE, CHILDREN, CREATES, PARENT, Cell
 from eeio_results.units import MB
 
@@ -82,9 +82,9 @@ def _draw(cells: Sequence[Cell], title: str, rows: Sequence[tuple[str, Value, st
     axes = figure.subplots(len(shown), len(workloads), squeeze=False, sharex=True)
     for column, workload in enumerate(workloads):
         mine = [cell for cell in cells if cell.workload == workload]
-        words = workload_words(mine[0])
+        words = foreign(workload_words(mine[0]))
         if several:
-            words = f"{mine[0].campaign}\n{words}"
+            words = f"{foreign(mine[0].campaign)}\n{words}"
         axes[0, column].set_title(words, fontsize=8)
         for line, (label, value, spread) in zip(axes[:, column], shown, strict=True):
             if over_frequency:
@@ -123,7 +123,7 @@ def _lines(axis: Axes, cells: Sequence[Cell], value: Value, spread: str | None) 
         x = [point[0] for point in points]
         y = [point[1] for point in points]
         colour = _COLOURS.get(variant, "#000000")
-        axis.plot(x, y, "o-", ms=3, lw=1.2, color=colour, label=variant)
+        axis.plot(x, y, "o-", ms=3, lw=1.2, color=colour, label=foreign(variant))
         shares = [_share(cell, spread, "rsd") for _, _, cell in points]
         axis.fill_between(
             x,
@@ -157,7 +157,7 @@ def _bars(axis: Axes, cells: Sequence[Cell], value: Value, spread: str | None) -
 
 
 def _label(variant: str) -> str:
-    return "EXT4" if variant == BASELINE else variant.replace("_", "\n")
+    return "EXT4" if variant == BASELINE else foreign(variant).replace("_", "\n")
 
 
 def _share(cell: Cell, spread: str | None, which: str) -> float:

@@ -156,6 +156,8 @@ class Suite:
 
 def find(name: str) -> Suite:
     """The suite of that name on the search path, or in the folder of that path."""
+    if "\0" in name:  # from a campaign.json of others
+        raise RefusedError(f"{q.shortened(name)} is no name of a suite")
     if "/" in name:
         return load(Path(name).resolve())
     folders = search_path("suites")
