@@ -198,12 +198,16 @@ def test_the_sampler_gets_the_energy_of_a_window(helper: Path, tmp_path: Path) -
         sampler = opened(helper, rapl.root)
         assert isinstance(sampler._loops[0], BatchLoop)
         with sampler:
-            start_s = time.monotonic()
-            assert not threading.Event().wait(0.6), "time must go by"
-            end_s = time.monotonic()
-            readings = sampler.energy(start_s, end_s)
-            newest_s = sampler.samples().meters[0].times_s[-1]
-            rates = sampler.rates()[0]
+            # A machine that is busy enough keeps the reader from reading in one window or another.
+            for _ in range(20):
+                start_s = time.monotonic()
+                assert not threading.Event().wait(0.6), "time must go by"
+                end_s = time.monotonic()
+                readings = sampler.energy(start_s, end_s)
+                newest_s = sampler.samples().meters[0].times_s[-1]
+                rates = sampler.rates()[0]
+                if all(reading.valid for reading in readings):
+                    break
     assert newest_s >= end_s, "the window is clipped by a reading at its end"
     assert all(reading.valid for reading in readings)
     assert sum(r.power_w or 0.0 for r in readings) == pytest.approx(150.0, rel=0.3)
