@@ -233,3 +233,11 @@ def test_long_digits_in_a_log_take_no_time() -> None:
 def test_white_space_of_other_scripts_in_ipmitools_answer() -> None:
     with pytest.raises(PowerError, match="makes no sense"):
         ipmi.parse_dcmi([" dc 57\x85 00 02 00"])
+
+
+def test_a_long_list_of_cpus_is_refused_in_few_words() -> None:
+    from eeio_power.meters import perf
+
+    with pytest.raises(ValueError, match=r"^CPUs ") as refused:
+        perf._cpu_list("0" + " " * 5000 + "-99999999")
+    assert len(str(refused.value)) < 100

@@ -186,6 +186,6 @@ def _cpu_list(text: str) -> list[int]:
         first, dash, last = part.partition("-")
         begin, end = int(first), int(last if dash else first)
         if not 0 <= begin <= end < CPUS:
-            raise ValueError(f"CPUs {part!r}")
+            raise ValueError(f"CPUs {part!r:.60}")
         cpus += range(begin, end + 1)
     return cpus
