@@ -159,10 +159,13 @@ def check_body(body: Mapping[str, Any]) -> None:
     for item in body["experiments"]:
         q.SIZE.checked(item["file_bytes"], "file_bytes")
         _if_there(q.FREQUENCY, item.get("frequency_hz"), "frequency_hz")
+    known = {item["experiment_id"] for item in body["experiments"]}
     for place, repetition, seed in body["order"]:
         # What is imported has the experiment's id in place of its place.
         for number in (repetition, seed) if isinstance(place, str) else (place, repetition, seed):
             q.COUNT.checked(number, "order")
+        if place not in known if isinstance(place, str) else place >= len(body["experiments"]):
+            raise LimitError(f"order: there is no experiment {q.shortened(str(place))}")
 
 
 def check_date(text: str) -> None:

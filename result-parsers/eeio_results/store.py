@@ -270,7 +270,7 @@ def load(folder: Path) -> Campaign:
         machine=_read_machine(folder / _MACHINE),
         idle=readings,
         idle_reason=idle_reason,
-        runs=tuple(_read_runs(folder / _RUNS)),
+        runs=tuple(_read_runs(folder / _RUNS, body)),
     )
 
 
@@ -293,9 +293,10 @@ def _naming(path: Path) -> Iterator[None]:
         raise SchemaError(f"{path}: not as eeio writes it: {error!r:.200}") from error
 
 
-def _read_runs(path: Path) -> list[Run]:
+def _read_runs(path: Path, campaign: Mapping[str, Any]) -> list[Run]:
     if not path.exists():
         return []
+    planned = _planned(campaign)
     runs: dict[int, Run] = {}
     for number, body in _lines(path):
         where = f"{path}:{number}"
@@ -303,6 +304,7 @@ def _read_runs(path: Path) -> list[Run]:
         problem = next(_validator(_RUN_SCHEMA).iter_errors(body), None)
         if problem is not None:
             raise SchemaError(f"{where}: not a run record: {problem.message:.200}")
+        _check_planned(where, body, planned)
         run = Run.from_json(body)
         try:
             checks.check_run(run)
@@ -314,6 +316,38 @@ def _read_runs(path: Path) -> list[Run]:
             )
         runs[run.order_index] = run
     return list(runs.values())
+
+
+_PLANNED_FIELDS = ("experiment_id", "experiment", "repetition")
+_Place = tuple[str, Mapping[str, Any], int]
+
+
+def _planned(campaign: Mapping[str, Any]) -> list[_Place]:
+    """The experiment's id, its factors and the repetition at each place in the order."""
+    items = campaign["experiments"]
+    known = {item["experiment_id"]: item for item in items}
+    places = []
+    for place, repetition, _ in campaign["order"]:
+        item = known[place] if isinstance(place, str) else items[place]
+        places.append((item["experiment_id"], item["experiment"], repetition))
+    return places
+
+
+def _check_planned(where: str, body: Mapping[str, Any], planned: Sequence[_Place]) -> None:
+    """Refuses a record of another run than the one planned at its place: its figures would stand
+    under factors that they were not measured with."""
+    index = body["order_index"]
+    if not 0 <= index < len(planned):
+        raise SchemaError(
+            f"{where}: order_index {index}, but {_CAMPAIGN} plans {len(planned)} runs"
+        )
+    told = (body["experiment_id"], body["experiment"], body["repetition"])
+    for name, found, wanted in zip(_PLANNED_FIELDS, told, planned[index], strict=True):
+        if found != wanted:
+            raise SchemaError(
+                f"{where}: its {name} is not what {_CAMPAIGN} plans for run {index}: one of the "
+                "two files was changed"
+            )
 
 
 def _lines(path: Path) -> Iterator[tuple[int, Any]]:

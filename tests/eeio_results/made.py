@@ -146,5 +146,5 @@ def body(
             for experiment in experiments or (EXPERIMENT,)
         ],
         "not_measured": [],
-        "order": [[0, number, 0] for number in range(runs)],
+        "order": [[0, number + 1, 0] for number in range(runs)],
     }  # fmt: skip

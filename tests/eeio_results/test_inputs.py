@@ -169,6 +169,34 @@ def campaign(tmp_path: Path) -> Path:
     return tmp_path / "c"
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("experiment_id", "0123456789ab"),
+        ("experiment", {**made.EXPERIMENT.to_json(), "processes": 64}),
+        ("repetition", 2),
+        ("order_index", 2),
+    ],
+)
+def test_a_record_of_another_run_than_the_planned_one(
+    campaign: Path, key: str, value: object
+) -> None:
+    """Its bandwidth would stand in a row of other factors."""
+    path = campaign / "runs.jsonl"
+    first, second = path.read_text().splitlines()
+    path.write_text(f"{json.dumps({**json.loads(first), key: value})}\n{second}\n")
+    with pytest.raises(SchemaError, match=rf"runs\.jsonl:1: .*{key}.*campaign\.json"):
+        store.load(campaign)
+
+
+def test_an_order_of_experiments_that_are_not_there(campaign: Path) -> None:
+    body = json.loads((campaign / "campaign.json").read_text())
+    for place in (1, "0123456789ab"):
+        (campaign / "campaign.json").write_text(json.dumps({**body, "order": [[place, 1, 0]]}))
+        with pytest.raises(SchemaError, match=f"there is no experiment '{place}'"):
+            store.load(campaign)
+
+
 @pytest.mark.parametrize("value", ["NaN", "-5", "1e999", "true", "1" + "0" * 400, "[" * 5000])
 def test_a_bandwidth_of_a_record_that_cannot_be(campaign: Path, value: str) -> None:
     path = campaign / "runs.jsonl"
