@@ -238,10 +238,7 @@ def pts_words(profile: Path) -> dict[str, str]:
     add up to is no phase: its bandwidth is what their parent saw.
     """
     path = profile / "results-definition.xml"
-    try:
-        root = _tree(path.read_bytes(), str(path))
-    except OSError as error:
-        raise EeioError(f"{path}: {error.strerror}") from error
+    root = _definition(path)
     words = {}
     for parser in root.findall("ResultsParser"):
         match = _PHASE_LINE.fullmatch(_of(parser, "OutputTemplate"))
@@ -252,12 +249,17 @@ def pts_words(profile: Path) -> dict[str, str]:
 
 def pts_app_version(profile: Path) -> str:
     """What PTS shows as the version of the tool; it tells results of two versions apart."""
-    path = profile / "test-definition.xml"
+    root = _definition(profile / "test-definition.xml")
+    return next((_of(node, "AppVersion") for node in root.findall("TestInformation")), "")
+
+
+def _definition(path: Path) -> Element:
     try:
-        root = _tree(path.read_bytes(), str(path))
+        return _tree(inputs.read_bytes(path, inputs.XML_BYTES), str(path))
     except OSError as error:
         raise EeioError(f"{path}: {error.strerror}") from error
-    return next((_of(node, "AppVersion") for node in root.findall("TestInformation")), "")
+    except LimitError as error:
+        raise EeioError(f"{path}: {error}") from error
 
 
 def number(value: float) -> str:

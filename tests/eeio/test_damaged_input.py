@@ -20,8 +20,10 @@ from eeio.campaign.invocation import invoke
 from eeio.campaign.runner import _storable
 from eeio.target.undo import UndoJournal
 from eeio_limits import inputs
-from eeio_results import checks
+from eeio_results import checks, composite
+from eeio_results.errors import EeioError
 from eeio_results.store import Store, load
+from eeio_results.traces import darshan
 
 Refused = Callable[..., str]
 
@@ -377,6 +379,22 @@ def test_pipes_that_a_user_names(home: Path, refused: Refused) -> None:
         ("journal", "--counters", pipe),
     ):
         assert "a pipe or a device" in refused(*words, code=(1, 2))
+
+
+def test_a_pipe_for_a_definition(tmp_path: Path) -> None:
+    for read in (composite.pts_words, composite.pts_app_version):
+        for name in ("results-definition.xml", "test-definition.xml"):
+            (tmp_path / name).unlink(missing_ok=True)
+            os.mkfifo(tmp_path / name)
+        with pytest.raises(EeioError, match="a pipe or a device"):
+            read(tmp_path)
+
+
+def test_a_pipe_for_darshan_s_log(tmp_path: Path) -> None:
+    pytest.importorskip("darshan", reason="PyDarshan is not installed")
+    os.mkfifo(tmp_path / "a.darshan")
+    with pytest.raises(EeioError, match="a pipe or a device"):
+        darshan.read(tmp_path / "a.darshan")
 
 
 @pytest.mark.parametrize("kind", ["suites", "test-profiles"])

@@ -412,6 +412,7 @@ def test_a_darshan_log_that_is_incomplete(tmp_path: Path, monkeypatch: pytest.Mo
     report = SimpleNamespace(modules={"DXT_POSIX": {"partial_flag": True}}, records={})
     fake = SimpleNamespace(DarshanReport=lambda path, read_all: report)
     monkeypatch.setitem(sys.modules, "darshan", fake)
+    (tmp_path / "x.darshan").touch()
     with pytest.raises(ToolOutputError, match="incomplete"):
         darshan.read(tmp_path / "x.darshan")
 

@@ -5,6 +5,7 @@ Only the POSIX segments: those of MPI-IO are the same bytes once more.
 
 from pathlib import Path
 
+from eeio_limits import LimitError, inputs
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.traces.events import Event, possible
 
@@ -20,10 +21,11 @@ def read(path: Path) -> list[Event]:
             "darshan-dxt-parser"
         ) from error
     try:
+        inputs.open_file(path).close()  # PyDarshan would wait at a pipe for good
         report = darshan.DarshanReport(str(path), read_all=True)
         partial = report.modules.get("DXT_POSIX", {}).get("partial_flag", False)
         records = report.records["DXT_POSIX"].to_df() if "DXT_POSIX" in report.records else []
-    except (OSError, RuntimeError, ValueError) as error:
+    except (LimitError, OSError, RuntimeError, ValueError) as error:
         raise ToolOutputError(f"{path}: not a log that PyDarshan reads: {error}") from error
     if partial:
         raise ToolOutputError(
