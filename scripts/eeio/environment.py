@@ -7,6 +7,7 @@ from pathlib import Path
 
 from eeio.target.filesystem import BlockDevice, Mount, mount_of
 from eeio.target.undo import run_command
+from eeio_limits.text import shown
 from eeio_results.errors import EeioError
 from eeio_results.record import Machine, Tool
 
@@ -85,7 +86,11 @@ def differences(before: Machine, now: Machine, of_target: bool) -> list[str]:
     for tool in before.tools:
         words = f"{tool.version} (sha256 {tool.sha256[:12]})"
         pairs.append((tool.name, words, found.get(tool.name, words)))
-    return [f"{name} was {old}, is {new}" for name, old, new in pairs if old != new]
+    return [
+        f"{name} was {shown(str(old))}, is {shown(str(new))}"
+        for name, old, new in pairs
+        if old != new
+    ]
 
 
 def _cpu_model(missing: dict[str, str]) -> str | None:

@@ -133,10 +133,10 @@ def test_a_campaign_goes_on_only_on_the_machine_it_began_on(home: Path, eeio: Ee
     drop_last_runs(home, 2)
     path = home / "data/eeio/results/killed/machine.json"
     machine = json.loads(path.read_text())
-    path.write_text(json.dumps({**machine, "kernel": "2.6.32"}))
+    path.write_text(json.dumps({**machine, "kernel": "2.6.32\nrc1"}))
     done = eeio("resume", "killed")
     assert done.returncode == 2, done.stderr
-    assert f"kernel was 2.6.32, is {os.uname().release}" in done.stderr
+    assert f"kernel was 2.6.32\\x0arc1, is {os.uname().release}" in done.stderr
     assert len(stored(home)) == 4
     path.write_text(json.dumps(machine))
     assert eeio("resume", "killed").returncode == 0
