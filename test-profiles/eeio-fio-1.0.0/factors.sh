@@ -55,9 +55,10 @@ if [ -n "$device" ]; then
 		mounts=$(lsblk -nro MOUNTPOINT "$device") || refuse "$device: lsblk cannot tell whether it is mounted"
 		[ -z "$(echo "$mounts" | tr -d ' \n')" ] || refuse "$device: mounted; unmount it and its partitions first"
 	fi
+	# Asked by its number: the node need not lie in /dev nor have the kernel's name.
+	device_bytes=$(lsblk -bdnro SIZE "$device") || refuse "$device: lsblk cannot tell its size"
 	device=$(readlink -f "$device")
-	sectors=$(cat "/sys/class/block/${device##*/}/size")
-	[ $((share_bytes * processes)) -le $((sectors * 512)) ] ||
-		refuse "file_size=$file_size: $device has only $((sectors * 512)) bytes; give a smaller file_size"
+	[ $((share_bytes * processes)) -le "$device_bytes" ] ||
+		refuse "file_size=$file_size: $device has only $device_bytes bytes; give a smaller file_size"
 fi
 marker="directory share_bytes=$share_bytes processes=$processes"

@@ -2,6 +2,7 @@
 
 import os
 import re
+import stat
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -354,6 +355,11 @@ def test_a_device_is_written_only_when_named_twice(
     assert image.read_bytes() == bytes(8 << 20)
     done = profile.run("operation=read", "level=device", "file_size=9m", **named)
     assert done.returncode == 2 and f"{device} has only {8 << 20} bytes" in done.stderr
+    # A node of another name, anywhere, is the device as well.
+    node = tmp_path / "node"
+    os.mknod(node, stat.S_IFBLK | 0o600, device.stat().st_rdev)
+    elsewhere = {**named, "EEIO_DEVICE": str(node)}
+    assert profile.run("operation=read", *sizes, **elsewhere).returncode == 0
 
     twice = {**named, "EEIO_ERASE": str(device)}
     assert profile.script("pre.sh", "operation=write", *sizes, **twice).returncode == 0
