@@ -34,7 +34,7 @@ def _tell_skips(terminal: pytest.TerminalReporter, reports: Sequence[pytest.Test
         report.longrepr[2].removeprefix("Skipped: ") if isinstance(report.longrepr, tuple) else "?"
         for report in reports
     )
-    terminal.write_line(f"{reasons.total()} skipped, for these reasons:")
+    terminal.write_line(f"{reasons.total()} skipped{', for these reasons:' if reasons else ''}")
     for reason, count in reasons.most_common():
         terminal.write_line(f"  {count:4} {reason}")
 
