@@ -143,12 +143,13 @@ def _end(process: "subprocess.Popen[str]") -> None:
     process.communicate()
 
 
-def _digest(image: Path) -> str:
-    """Of the image's bytes, once the kernel has written back what was written to its devices."""
+def _digest(image: Path, most_bytes: int | None = None) -> str:
+    """Of the image's bytes (the first ones), once the kernel has written back what was written to
+    its devices."""
     for line in _try("losetup", "--noheadings", "--output", "NAME").stdout.split():
         with suppress(OSError), Path(line).open("rb") as device:
             os.fsync(device.fileno())
-    return hashlib.sha256(image.read_bytes()).hexdigest()
+    return hashlib.sha256(image.read_bytes()[:most_bytes]).hexdigest()
 
 
 def _refused(done: "subprocess.CompletedProcess[str]", *expected: str) -> None:
@@ -368,10 +369,12 @@ IN_USE: list[Case] = [
 @pytest.mark.parametrize("case", IN_USE, ids=lambda case: case.__name__)
 def test_a_device_in_use_is_left_alone(rig: Rig, case: Case) -> None:
     node, expected = case(rig)
-    before = _digest(rig.home / "image")
+    # To swap space the kernel itself writes whenever it likes, but not to its header.
+    most_bytes = 4096 if case in (swap, swap_by_a_name_with_a_blank) else None
+    before = _digest(rig.home / "image", most_bytes)
     # Whatever it carries: named or not, it is in use.
     _refused(rig.run(node), expected)
-    assert _digest(rig.home / "image") == before
+    assert _digest(rig.home / "image", most_bytes) == before
     assert not (rig.home / "data/eeio/results/c").exists()
 
 

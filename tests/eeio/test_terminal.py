@@ -94,16 +94,16 @@ def test_names_are_no_formulas_to_the_figures(home: Path, eeio: Eeio, name: str)
     pytest.importorskip("matplotlib")
     reading = made.energy(5.0)
     place = Store(home / "data/eeio/results/c")
-    body = made.body("c", 2)
+    experiment = replace(made.EXPERIMENT, tool=name, target=name, api=name)
+    body = made.body("c", 2, experiment)
     body["suite_title"] = name
     place.create(body)
     machine = replace(made.MACHINE, hostname=name, device=name, device_model=name)
     place.write_machine(machine)
     place.write_idle([replace(reading, meter=name)], None)
     for number in range(2):
-        run = made.run(number, (made.phase(1e6, (reading,)),))
-        experiment = replace(run.experiment, tool=name, target=name, api=name)
-        place.append(replace(run, experiment=experiment, device=name))
+        run = made.run(number, (made.phase(1e6, (reading,)),), experiment)
+        place.append(replace(run, device=name))
     done = eeio("figures", "c", "-o", str(home / "figures"))
     assert done.returncode == 0, done.stderr
     drawn = [path.read_bytes() for path in (home / "figures").iterdir()]
