@@ -60,6 +60,10 @@ YAML_VALUES = 100_000
 """With what aliases repeat."""
 SYSFS_BYTES = 4 * MIB
 """A file of the kernel's that a meter reads."""
+MACHINE_BYTES = 16 * MIB
+"""A machine's description in JSON, unpacked; in YAML it is a definition."""
+MACHINE_FILES = 50_000
+"""In its tree."""
 CPUS = 65536
 CHASSIS = 32
 """Of a BMC, that are asked for a reading."""

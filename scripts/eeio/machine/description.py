@@ -1,0 +1,342 @@
+"""The description of a machine: one file, the same for what a user captured and for our fixtures.
+
+    machine: 1
+    about: "Dell PowerEdge R640, two Xeon Gold 6130"
+    sources: ["..."]
+    tree: {"sys/class/powercap/intel-rapl:0/name": "package-0"}
+    links: {"sys/class/hwmon/hwmon0": "../../devices/platform/hwmon0"}
+    refused: {"sys/class/powercap/intel-rapl:0/energy_uj": "EACCES"}
+    commands: [{run: [hdparm, -C, /dev/sda], exit: 0, prints: "...", errors: ""}]
+    services: {redfish: {"/redfish/v1/Chassis": {}}}
+
+`machine.schema.json` beside this file is its schema. Files end in one line feed, which `tree`
+leaves out; what commands print is kept as it is. A program that takes its commands from a file, as
+`ipmitool -I open -c exec FILE` does, is described by the single commands: `[ipmitool, -I, open,
+-c, raw, "0x2c", ...]`. `services` are data for simulators and are not laid out.
+"""
+
+import errno
+import json
+import os
+import shlex
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import jsonschema
+import yaml
+
+from eeio.errors import RefusedError
+from eeio_limits import LimitError, inputs
+from eeio_limits.quantities import shortened
+from eeio_limits.text import shown
+from eeio_results import documents
+
+VERSION = 1
+JSON_SUFFIX = ".json"
+
+_SCHEMA = Path(__file__).with_name("machine.schema.json")
+_LONGEST_PATH, _LONGEST_NAME = 2000, 255
+# Nobody may read these, root neither: sysctl asks the mode alone, whatever capabilities there are.
+_UNREADABLE = (Path("/proc/sys/vm/compact_memory"), Path("/proc/sys/net/ipv4/route/flush"))
+# Can be opened, and every read at its beginning fails (EIO).
+_FAILING = Path("/proc/self/mem")
+_DENIED = ("EACCES", "EPERM")
+# A program that reads its commands as lines of a file.
+_TAKES_LINES = {"ipmitool": "exec"}
+
+
+@dataclass(frozen=True)
+class Command:
+    """What a program said when it was run with these words: `run[0]` is its name."""
+
+    run: tuple[str, ...]
+    exit: int = 0
+    prints: str = ""
+    errors: str = ""
+
+
+@dataclass(frozen=True)
+class Description:
+    """A machine. Paths have no slash before them; `refused` names errors as errno does."""
+
+    about: str
+    sources: tuple[str, ...] = ()
+    tree: Mapping[str, str] = field(default_factory=dict)
+    links: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+    commands: tuple[Command, ...] = ()
+    services: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The form of the schema; what is empty is left out."""
+        body = {key: value for key, value in asdict(self).items() if value}
+        for command in body.get("commands", ()):
+            command["run"] = list(command["run"])
+        for key in ("sources", "commands"):
+            if key in body:
+                body[key] = list(body[key])
+        return {"machine": VERSION, **body}
+
+
+def load(path: Path) -> Description:
+    """Reads and checks a description, JSON by the name's end and YAML else. RefusedError in one
+    line that names the file and the place of the fault."""
+    try:
+        most = inputs.MACHINE_BYTES if path.suffix == JSON_SUFFIX else inputs.DEFINITION_BYTES
+        text = inputs.read_text(path, most)
+        return parse(text, path.suffix == JSON_SUFFIX)
+    except OSError as error:
+        raise RefusedError(f"{path}: {error.strerror}") from error
+    except LimitError as error:
+        raise RefusedError(f"{path}: {error}") from error
+
+
+def parse(text: str, is_json: bool) -> Description:
+    """The description that a text writes. Raises LimitError."""
+    body = inputs.parse_json(text, inputs.MACHINE_BYTES) if is_json else documents.parse_yaml(text)
+    return of_body(body)
+
+
+def of_body(body: Any) -> Description:
+    """Checks what a file held. Raises LimitError with the place of the fault."""
+    if isinstance(body, dict) and "machine" in body and body["machine"] != VERSION:
+        raise LimitError(
+            f"machine: version {shortened(body['machine'])} of the form is unknown, this eeio "
+            f"reads {VERSION}; update eeio"
+        )
+    if (key := _no_text(body)) is not None:
+        raise LimitError(f"the key {shortened(key)} is no text: put it in quotes")
+    schema = json.loads(_SCHEMA.read_text(encoding="utf-8"))
+    problem = jsonschema.exceptions.best_match(
+        jsonschema.Draft202012Validator(schema).iter_errors(body)
+    )
+    if problem is not None:
+        place = "/".join(str(part) for part in problem.absolute_path) or "the whole file"
+        raise LimitError(shown(f"{place:.300}: {problem.message:.300}"))
+    try:
+        json.dumps(body, ensure_ascii=False).encode()
+    except (UnicodeEncodeError, TypeError, ValueError) as error:
+        raise LimitError(f"a text is not Unicode, or a value no JSON: {error!s:.200}") from None
+    description = Description(
+        about=body["about"],
+        sources=tuple(body.get("sources", ())),
+        tree=body.get("tree", {}),
+        links=body.get("links", {}),
+        refused=body.get("refused", {}),
+        commands=tuple(
+            Command(
+                tuple(c["run"]), int(c.get("exit", 0)), c.get("prints", ""), c.get("errors", "")
+            )
+            for c in body.get("commands", ())
+        ),
+        services=body.get("services", {}),
+    )
+    _check(description)
+    return description
+
+
+def save(description: Description, path: Path) -> None:
+    """Writes it, JSON by the name's end and YAML else. Raises OSError."""
+    body = description.to_json()
+    if path.suffix == JSON_SUFFIX:
+        text = json.dumps(body, indent=1, ensure_ascii=False) + "\n"
+    else:
+        text = yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=100)
+    path.write_text(text, encoding="utf-8")
+
+
+def lay_out(description: Description, folder: Path) -> tuple[Path, Path]:
+    """Writes the tree below FOLDER/root and the commands into FOLDER/bin; returns those two.
+
+    A file that is `refused` with EACCES or EPERM cannot be read there either, by root neither; of
+    other errors that it fails is kept, not how (EIO). Raises RefusedError for a folder that has
+    something in it, OSError.
+    """
+    if folder.exists() and any(folder.iterdir()):
+        raise RefusedError(f"{folder} is not empty; name a new folder")
+    root, programs = folder / "root", folder / "bin"
+    root.mkdir(parents=True)
+    programs.mkdir()
+    for name, text in description.tree.items():
+        _with_folder(root / name).write_text(f"{text}\n", encoding="utf-8")
+    for name, target in description.links.items():
+        _with_folder(root / name).symlink_to(target)
+    for name, reason in description.refused.items():
+        _refuse(_with_folder(root / name), reason)
+    for program in dict.fromkeys(command.run[0] for command in description.commands):
+        script = programs / program
+        known = [command for command in description.commands if command.run[0] == program]
+        script.write_text(_script(program, known), encoding="utf-8")
+        script.chmod(0o755)
+    # ipmitool is run through it (meters/ipmi.py), and this folder may be all of PATH.
+    if (real := shutil.which("stdbuf")) is not None:
+        (programs / "stdbuf").symlink_to(real)
+    return root, programs
+
+
+def _with_folder(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _refuse(path: Path, reason: str) -> None:
+    if reason not in _DENIED:
+        path.symlink_to(_FAILING)
+    elif os.geteuid() != 0:
+        path.touch(mode=0o000)
+    else:
+        path.symlink_to(next((p for p in _UNREADABLE if p.exists()), _FAILING))
+
+
+# ---- checks that the schema cannot tell ----
+
+
+def _check(description: Description) -> None:
+    """LimitError for paths that leave the tree or stand in each other's way, and for programs and
+    errors that there are not."""
+    names = [*description.tree, *description.links, *description.refused]
+    if len(names) > inputs.MACHINE_FILES:
+        raise LimitError(f"more than {inputs.MACHINE_FILES} files")
+    for name in names:
+        _check_path(name)
+    _check_apart(names)
+    for name, target in description.links.items():
+        _check_link(name, target)
+    for name, reason in description.refused.items():
+        if not hasattr(errno, reason):
+            raise LimitError(f"refused: {shortened(name)}: there is no error {reason}")
+    runs = set()
+    for command in description.commands:
+        program = command.run[0]
+        if not program or program != Path(program).name or program.startswith((".", "-")):
+            raise LimitError(f"commands: {shortened(program)} is no program's name, without folder")
+        if any("\0" in text for text in (*command.run, command.prints, command.errors)):
+            raise LimitError(f"commands: {program}: a text holds a NUL character")
+        if command.run in runs:
+            words = shown(shlex.join(command.run))
+            raise LimitError(f"commands: {words:.200} stands there twice")
+        runs.add(command.run)
+
+
+def _check_path(name: str) -> None:
+    if name.startswith("/"):
+        raise LimitError(f"{shortened(name)}: paths begin without a slash: sys/class/...")
+    parts = name.split("/")
+    if ".." in parts:
+        raise LimitError(f"{shortened(name)}: `..` may lead out of the tree")
+    if (
+        "" in parts
+        or "." in parts
+        or "\0" in name
+        or len(name) > _LONGEST_PATH
+        or max(len(os.fsencode(part)) for part in parts) > _LONGEST_NAME
+    ):
+        raise LimitError(f"{shortened(name)} is no path of a file")
+
+
+def _check_apart(names: Iterable[str]) -> None:
+    """No name may stand there twice, nor be another's folder: of a link nobody knows where to."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise LimitError(f"{shortened(name)} stands there twice (tree, links, refused)")
+        seen.add(name)
+    for name in seen:
+        for parent in PurePosixPath(name).parents:
+            if str(parent) in seen:
+                raise LimitError(
+                    f"{shown(name):.300} lies below {shown(str(parent)):.300}, which is a file or "
+                    "a link; give files where they really lie"
+                )
+
+
+def _check_link(name: str, target: str) -> None:
+    """With all `..` before other words, and no link above another file, none leaves the tree."""
+    parts = target.split("/")
+    up = 0
+    while up < len(parts) and parts[up] == "..":
+        up += 1
+    inside = up <= name.count("/") and ".." not in parts[up:]
+    if not target or target.startswith("/") or "\0" in target or not inside:
+        raise LimitError(
+            f"links: {shortened(name)} -> {shortened(target)} leads out of the tree; links are "
+            "relative to their folder, with all `..` first"
+        )
+
+
+def _no_text(part: Any) -> object | None:
+    """A key that YAML reads as a number, a truth value or a date; None without one."""
+    if isinstance(part, list):
+        return next((key for item in part if (key := _no_text(item)) is not None), None)
+    if not isinstance(part, dict):
+        return None
+    wrong = next((key for key in part if not isinstance(key, str)), None)
+    return _no_text(list(part.values())) if wrong is None else wrong
+
+
+# ---- programs ----
+
+
+def _script(program: str, commands: Iterable[Command]) -> str:
+    """A program for sh that needs no other: it answers what was recorded, and nothing else."""
+    known = list(commands)
+    lines = ["#!/bin/sh", f"# What {shown(program)} answered on the machine that is described."]
+    takes_lines = _TAKES_LINES.get(program)
+    if takes_lines is not None:
+        lines += _lines_arm(program, takes_lines, known)
+    for command in known:
+        words = command.run[1:]
+        tests = [f"[ $# -eq {len(words)} ]"]
+        tests += [
+            f'[ "${{{number}}}" = {shlex.quote(word)} ]'
+            for number, word in enumerate(words, start=1)
+        ]
+        lines += [f"if {' && '.join(tests)}; then", *_answer(command), "fi"]
+    lines += [
+        f"""printf '%s\\n' "{program}: not in this description: $*" >&2""",
+        "exit 64",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _answer(command: Command) -> list[str]:
+    return [*_says(command), f"  exit {command.exit}"]
+
+
+def _says(command: Command) -> list[str]:
+    found = []
+    if command.prints:
+        found.append(f"  printf '%s' {shlex.quote(command.prints)}")
+    if command.errors:
+        found.append(f"  printf '%s' {shlex.quote(command.errors)} >&2")
+    return found
+
+
+def _lines_arm(program: str, word: str, commands: Iterable[Command]) -> list[str]:
+    """`PROGRAM OPTION... exec FILE`: each line of the file is the rest of a command. One that is
+    none is refused with the name in it, as ipmitool does: eeio tells answers apart by that."""
+    lines = [
+        'before="" file=""',
+        'for word in "$@"; do file=$word; done',
+        f'for word in "$@"; do [ "$word" = {word} ] && break; before="$before$word "; done',
+        f'if [ "${{before}}{word} $file" = "$*" ]; then',
+        "while read -r line; do",
+        '  case "$before$line" in',
+    ]
+    for command in commands:
+        said = " ".join(f'"{w}"' if " " in w else w for w in command.run[1:])
+        # Set off by blanks, as the loop above puts the options together.
+        lines += [f"  {shlex.quote(said)})", *(_says(command) or ["  :"]), "  ;;"]
+    lines += [
+        """  *"raw eeio"*) token=${line#raw }; printf 'Given netfn "%s" is invalid.\\n' """
+        '"${token% 0}" ;;',
+        f"""  *) printf '%s\\n' "{program}: not in this description: $line" ;;""",
+        "  esac",
+        'done < "$file"',
+        "exit 0",
+        "fi",
+    ]
+    return lines
