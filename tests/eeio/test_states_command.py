@@ -119,6 +119,56 @@ def test_a_drive_without_states_is_refused(
     assert "tells no power state" in done.stderr
 
 
+@pytest.mark.root
+def test_a_drive_behind_a_bridge_without_answers_is_refused(
+    home: Path, eeio: Eeio, loop: str, drive: dict[str, str]
+) -> None:
+    """What hdparm prints of a Western Digital behind its USB bridge (patch 53 of hdparm's tracker);
+    the state it prints then is 0, standby, whatever the drive does. It ends with 0."""
+    (home / "state").write_text("standby\n")
+    (home / "bin/hdparm").write_text(
+        "#!/bin/sh\n"
+        "echo 'SG_IO: bad/missing sense data, sb[]:  f0 00 01 00 50 40 ff 0a 80' >&2\n"
+        "printf '\\n%s:\\n drive state is:  standby\\n' \"$2\"\n"
+    )
+    done = eeio("states", "--device", loop, environment=drive)
+    assert done.returncode == 2
+    assert "does not come through" in done.stderr
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("state", ["idle", "idle_a", "idle_b", "idle_c"])
+def test_an_idle_state_has_its_own_row(
+    home: Path, eeio: Eeio, loop: str, drive: dict[str, str], state: str
+) -> None:
+    """Of drives with extended power conditions (ATA ACS-3: 0x80 to 0x83)."""
+    (home / "state").write_text(f"{state}\n")
+    _, body = _states(home, eeio, loop, drive)
+    found = {entry["state"]: entry["invalid"] for entry in body["states"]}
+    assert list(found) == ["active", state, "standby", "spin-up"]
+    assert (found[state], found["spin-up"]) == (None, None)
+
+
+@pytest.mark.root
+def test_an_idle_state_that_changed_meanwhile_is_none(
+    home: Path, eeio: Eeio, loop: str, drive: dict[str, str]
+) -> None:
+    (home / "state").write_text("idle_a\n")
+    script = (home / "bin/hdparm").read_text()
+    # The first question is whether it tells a state, the second begins the row, the third ends it.
+    script = script.replace(
+        "-C)",
+        '-C)\n    echo >>"$STATE.asked"\n'
+        '    [ "$(wc -l <"$STATE.asked")" -ne 3 ] || echo idle_b >"$STATE"',
+    )
+    (home / "bin/hdparm").write_text(script)
+    code, body = _states(home, eeio, loop, drive)
+    assert code == 3
+    idle = body["states"][1]
+    assert idle["state"] == "idle"
+    assert "from idle_a to idle_b" in idle["invalid"]
+
+
 def test_what_is_no_device_is_refused(home: Path, eeio: Eeio) -> None:
     done = eeio("states", "--device", str(home / "state"))
     assert done.returncode == 2

@@ -8,7 +8,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RefusedError
@@ -99,21 +99,36 @@ def _measure(
     time.sleep(settle_s)
     found.append(_during("active", lambda: _read_for(node, seconds), power))
     time.sleep(settle_s)
-    idle = _during("idle", lambda: time.sleep(seconds), power)
-    found.append(_proved(idle, node, "active/idle"))
+    found.append(_idle(node, seconds, power))
     try:
         power_state.put_into_standby(node)
     except EeioError as error:
         return [*found, *(StateReading(s, 0.0, (), str(error)) for s in ("standby", "spin-up"))]
     time.sleep(settle_s)
-    standby = _proved(_during("standby", lambda: time.sleep(seconds), power), node, "standby")
+    standby = _during("standby", lambda: time.sleep(seconds), power)
+    standby = _proved(standby, node, power_state.STANDBY)
     found.append(standby)
     # What the drive answers from its own cache spins nothing up.
     spin_up = _during("spin-up", lambda: _read(node, _SECTOR_BYTES), power)
-    spin_up = _proved(spin_up, node, "active/idle")
+    spin_up = _proved(spin_up, node, power_state.IDLE)
     if standby.invalid is not None:
         spin_up = StateReading("spin-up", spin_up.duration_s, spin_up.energy, standby.invalid)
     return [*found, spin_up]
+
+
+def _idle(node: Path, seconds: float, power: PowerMonitor) -> StateReading:
+    """Drives with several idle states go from one to the next by themselves: the row bears the name
+    of the one it was measured in, and one in which that changed is of none."""
+    before = power_state.state_of(node)
+    name = "idle" if before == "active/idle" else before
+    reading = _during(name, lambda: time.sleep(seconds), power)
+    after = power_state.state_of(node)
+    if after == before and before in power_state.IDLE:
+        return reading
+    if after == before:
+        return replace(reading, state="idle", invalid=f"the drive was {after} while it idled")
+    reason = f"the drive went from {before} to {after} meanwhile; a longer --settle waits for that"
+    return replace(reading, state="idle", invalid=reason)
 
 
 def _during(state: str, act: Callable[[], None], power: PowerMonitor) -> StateReading:
@@ -125,13 +140,12 @@ def _during(state: str, act: Callable[[], None], power: PowerMonitor) -> StateRe
     return StateReading(state, end_s - start_s, power.energy(start_s, end_s), None)
 
 
-def _proved(reading: StateReading, node: Path, wanted: str) -> StateReading:
+def _proved(reading: StateReading, node: Path, wanted: tuple[str, ...]) -> StateReading:
     """The state must still be the same at the end: anything may have woken the drive."""
     at_end = power_state.state_of(node)
-    if at_end == wanted:
+    if at_end in wanted:
         return reading
-    reason = f"the drive was {at_end} at the end of {reading.state}"
-    return StateReading(reading.state, reading.duration_s, reading.energy, reason)
+    return replace(reading, invalid=f"the drive was {at_end} at the end of {reading.state}")
 
 
 def _read_for(node: Path, seconds: float) -> None:

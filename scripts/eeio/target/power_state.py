@@ -5,31 +5,38 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Literal
 
 from eeio_results.errors import EeioError
-
-State = Literal["active/idle", "standby", "sleeping"]
 
 _TIMEOUT_S = 60
 _PATH = ":/usr/sbin:/sbin"
 
+IDLE = ("active/idle", "idle", "idle_a", "idle_b", "idle_c")
+"""The medium turns. Drives with extended power conditions (EPC, ATA ACS-3) tell their idle states
+apart, idle_a to idle_c (0x81 to 0x83); `idle` is 0x80, and `active/idle` is 0xff, any of them."""
+STANDBY = ("standby", "standby_y", "standby_z")
+"""It does not."""
+_STATES = (*IDLE, *STANDBY, "sleeping")
+# hdparm then shows what stood in its memory, which is 0 and means standby, and ends with 0.
+_NO_ANSWER = "bad/missing sense data"
 
-def state_of(node: Path) -> State:
-    """What the drive says (hdparm -C). EeioError when it knows no power states."""
+
+def state_of(node: Path) -> str:
+    """What the drive says (hdparm -C), one of IDLE, STANDBY or `sleeping`. EeioError when it tells
+    no power state, or what lies before it passes none on."""
     said = _hdparm("-C", node)
-    match = re.search(r"drive state is:\s*(active/idle|standby|sleeping)", said)
-    if match is None:
+    match = re.search(r"drive state is:\s*(\S+)", said)
+    if match is None or match[1] not in _STATES:
         last = said.strip().splitlines()[-1] if said.strip() else "nothing"
         raise EeioError(f"{node} tells no power state (hdparm -C said: {last})")
-    return match[1]  # type: ignore[return-value]
+    return match[1]
 
 
 def put_into_standby(node: Path) -> None:
     """Spins the drive down (hdparm -y), proved by asking. The next access wakes it."""
     _hdparm("-y", node)
     found = state_of(node)
-    if found != "standby":
+    if found not in STANDBY:
         raise EeioError(f"{node} was told to stand by and is {found}: something uses it")
 
 
@@ -51,4 +58,9 @@ def _hdparm(option: str, node: Path) -> str:
         raise EeioError(f"{node}: hdparm {option} did not answer in {_TIMEOUT_S} s") from error
     if done.returncode != 0:
         raise EeioError(f"{node}: hdparm {option} failed: {done.stdout.strip()[-200:]}")
+    if _NO_ANSWER in done.stdout:
+        raise EeioError(
+            f"{node}: what the drive answers does not come through (hdparm {option}: SG_IO: "
+            f"{_NO_ANSWER}); USB bridges and RAID controllers do that: connect it to a SATA port"
+        )
     return done.stdout
