@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import textwrap
@@ -483,6 +484,63 @@ def test_cycles_are_counted_or_the_reason_is_told() -> None:
     with pytest.raises(EeioError, match="processor 100000 cannot be used"):
         frequency.cycles_hz(100_000)
     assert os.sched_getaffinity(0) == before
+
+
+# Intel's Core i9-12900K as the kernel's perf documentation (tools/perf/Documentation/
+# intel-hybrid.txt) shows it, and the RK3399 of a RockPro64: two Cortex-A72 and four A53.
+HYBRID = {
+    "cpu_core": ("4", "0-15", "cpu-cycles", "event=0x3c"),
+    "cpu_atom": ("10", "16-23", "cpu-cycles", "event=0x3c"),
+}
+BIG_LITTLE = {
+    "armv8_cortex_a53": ("7", "0-3", "cpu_cycles", "event=0x0011"),
+    "armv8_cortex_a72": ("8", "4-5", "cpu_cycles", "event=0x0011"),
+}
+
+
+def _units(root: Path, units: dict[str, tuple[str, str, str, str]]) -> Path:
+    for name, (kind, cpus, event, config) in units.items():
+        unit = root / "sys/bus/event_source/devices" / name
+        write(unit, type=kind, cpus=cpus)
+        write(unit / "events", **{event: config})
+    return root
+
+
+@pytest.mark.parametrize(
+    ("units", "expected"),
+    [
+        (HYBRID, {0: (4, 0x3C), 15: (4, 0x3C), 16: (10, 0x3C), 23: (10, 0x3C), 24: (0, 0)}),
+        (BIG_LITTLE, {3: (7, 0x11), 4: (8, 0x11)}),
+        # One kind of processor: the unit `cpu` tells no processors.
+        ({}, {0: (0, 0)}),
+        ({"cpu_core": ("4", "0-99999999999", "cpu-cycles", "event=0x3c")}, {0: (0, 0)}),
+        ({"cpu_core": ("4", "", "cpu-cycles", "event=0x3c")}, {0: (0, 0)}),
+        ({"uncore_imc": ("20", "0-15", "cas_count_read", "event=0x04")}, {0: (0, 0)}),
+    ],
+)
+def test_each_kind_of_processor_is_counted_by_its_own_unit(
+    tmp_path: Path,
+    units: dict[str, tuple[str, str, str, str]],
+    expected: dict[int, tuple[int, int]],
+) -> None:
+    root = _units(tmp_path, units)
+    assert {cpu: frequency.cycle_event(cpu, root) for cpu in expected} == expected
+
+
+def test_the_event_of_the_kind_is_the_one_that_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = []
+
+    def counter(*event: int) -> int:
+        opened.append(event)
+        read, write_end = os.pipe()
+        os.write(write_end, struct.pack("=3Q", 30_000_000, 10_000_000, 10_000_000))
+        os.close(write_end)
+        return read
+
+    monkeypatch.setattr(frequency, "cycle_event", lambda cpu: (10, 0x3C))
+    monkeypatch.setattr(frequency, "_open_cycles", counter)
+    assert frequency.cycles_hz(min(os.sched_getaffinity(0)), 0.0) == 3e9
+    assert opened == [(10, 0x3C)]
 
 
 # ---- the command, however it ends ----

@@ -316,6 +316,8 @@ class _Campaign:
             # Only after the sync has the device seen all that a buffered run wrote.
             sync_s = _sync()
             after = counters.read_counters(device) if device else None
+            if before is not None and after is not None:
+                after = counters.unwrapped(before, after)
             run = replace(
                 begun,
                 started_utc=_iso(capture.started_utc_s),

@@ -1,19 +1,70 @@
 """What the block layer counted, and whether it agrees with what a tool claims."""
 
+import platform
+import re
+from dataclasses import astuple
+from pathlib import Path
+
 from eeio.target.filesystem import BlockDevice
 from eeio_results.record import DeviceCounters, Experiment
 from eeio_results.tools.capture import PhaseResult
 
 _SECTOR_BYTES = 512  # the unit of the stat file, whatever the device's own sectors are
+_WRAP_BYTES = (1 << 32) * _SECTOR_BYTES
+_OF_32_BITS = ("armv5tel", "armv6l", "armv7l", "armv8l", "i386", "i486", "i586", "i686", "ppc",
+               "mips", "riscv32")  # fmt: skip
 # The device may merge, journal and read ahead, but it cannot move less than was asked of it.
 _DIRECT_SHARE = 0.98
 _BUFFERED_SHARE = 0.90
 
 
 def read_counters(device: BlockDevice) -> DeviceCounters:
-    """Bytes read and written since boot (Documentation/block/stat.rst, fields 3 and 7)."""
-    fields = (device.sysfs / "stat").read_text(encoding="ascii").split()
+    """Bytes read and written since boot (Documentation/block/stat.rst, fields 3 and 7).
+
+    With NVMe's native multipath the disk is a head over the paths to it, and older kernels count in
+    the paths alone: a head that counted nothing has the sum of its paths, which have no partitions.
+    Newer kernels count in both.
+    """
+    counted = _read(device.sysfs)
+    if any(astuple(counted)):
+        return counted
+    paths = [_read(path) for path in nvme_paths(device)]
+    return DeviceCounters(
+        sum(path.read_bytes for path in paths), sum(path.written_bytes for path in paths)
+    )
+
+
+def nvme_paths(device: BlockDevice) -> list[Path]:
+    """Folders of the paths (`nvme0c1n1`) below the head of an NVMe disk (`nvme0n1`); none for any
+    other disk."""
+    disk = device.disk_sysfs
+    name = re.fullmatch(r"nvme([0-9]+)n([0-9]+)", disk.name)
+    if name is None:
+        return []
+    path = re.compile(rf"nvme{name[1]}c[0-9]+n{name[2]}")
+    # The subsystem's folder, beside the head, links to its controllers, which hold the paths.
+    found = {each.resolve() for each in disk.parent.glob("nvme*/nvme*c*n*")}
+    return sorted(each for each in found if path.fullmatch(each.name))
+
+
+def _read(folder: Path) -> DeviceCounters:
+    fields = (folder / "stat").read_text(encoding="ascii").split()
     return DeviceCounters(int(fields[2]) * _SECTOR_BYTES, int(fields[6]) * _SECTOR_BYTES)
+
+
+def unwrapped(
+    before: DeviceCounters, after: DeviceCounters, machine: str | None = None
+) -> DeviceCounters:
+    """`after` as it would be had no counter begun again at 0: the kernel counts sectors in a word,
+    which on 32 bits (`machine` as uname tells it) is full after 2 TiB."""
+    if (machine or platform.machine()) not in _OF_32_BITS:
+        return after
+    return DeviceCounters(
+        *(
+            late + _WRAP_BYTES if late < early else late
+            for early, late in zip(astuple(before), astuple(after), strict=True)
+        )
+    )
 
 
 def disagreements(
@@ -46,6 +97,12 @@ def disagreements(
     buffered = experiment.cache.buffer == "on"
     found = {}
     for operation, claim in claimed.items():
+        if claim and moved[operation] < 0:
+            found[operation] = (
+                f"the device's counter of {operation}s went back by {-moved[operation]} bytes: it "
+                "was taken away, or another device has its name"
+            )
+            continue
         expected = claim
         if buffered and file_bytes is not None:
             expected = min(claim, file_bytes)

@@ -38,19 +38,22 @@ class Mount:
 
 @dataclass(frozen=True)
 class BlockDevice:
-    """A block device by its kernel name (`sda1`, `loop0`) and number."""
+    """A block device by its kernel name (`sda1`, `loop0`) and number. `root` is another tree than
+    `/` for a machine that was laid out from a description."""
 
     name: str
     major: int
     minor: int
+    root: Path = Path("/")
 
     @property
     def sysfs(self) -> Path:
         # By name, not number: podman hides /sys/dev/block from containers.
-        return Path("/sys/class/block") / self.name
+        return self.root / "sys/class/block" / self.name
 
     @property
     def node(self) -> Path:
+        """Its name, also in another tree: the file is there at `root` and this."""
         return Path("/dev") / self.name
 
     @property
@@ -65,7 +68,7 @@ class BlockDevice:
         found = []
         for entry in sorted(self.sysfs.resolve().glob("*/partition")):
             major, _, minor = (entry.parent / "dev").read_text(encoding="ascii").partition(":")
-            found.append(BlockDevice(entry.parent.name, int(major), int(minor)))
+            found.append(BlockDevice(entry.parent.name, int(major), int(minor), self.root))
         return found
 
     @property
@@ -88,9 +91,9 @@ class BlockDevice:
         return ", ".join(dict.fromkeys([*filter(None, words), f"{self.size_bytes} bytes"]))
 
 
-def mounts() -> list[Mount]:
+def mounts(root: Path = Path("/")) -> list[Mount]:
     """Every mount of this mount namespace, oldest first."""
-    return parse_mountinfo(Path("/proc/self/mountinfo").read_bytes())
+    return parse_mountinfo((root / "proc/self/mountinfo").read_bytes())
 
 
 def parse_mountinfo(text: bytes) -> list[Mount]:
@@ -120,11 +123,12 @@ def unescape(text: bytes) -> str:
     return os.fsdecode(re.sub(rb"\\([0-3][0-7]{2})", lambda found: bytes([int(found[1], 8)]), text))
 
 
-def mount_of(directory: Path) -> Mount:
-    """The mount that `directory` lies on (the last one wins where mounts are stacked)."""
-    resolved = directory.resolve()
+def mount_of(directory: Path, root: Path = Path("/")) -> Mount:
+    """The mount that `directory` lies on (the last one wins where mounts are stacked). Of another
+    machine only the mounts are known, not where links of its own lead."""
+    resolved = directory.resolve() if root == Path("/") else Path(os.path.normpath(directory))
     best: Mount | None = None
-    for mount in mounts():
+    for mount in mounts(root):
         inside = resolved == mount.mount_point or mount.mount_point in resolved.parents
         if inside and (best is None or len(str(mount.mount_point)) >= len(str(best.mount_point))):
             best = mount
@@ -149,25 +153,34 @@ def device_number(node: Path) -> tuple[int, int] | None:
     return os.major(status.st_rdev), os.minor(status.st_rdev)
 
 
-def block_device(node: Path) -> BlockDevice | None:
+def block_device(node: Path, root: Path = Path("/")) -> BlockDevice | None:
     """The block device behind a node such as /dev/sda, or None when it is not one."""
+    if root != Path("/"):
+        # A description has plain files and links for nodes: their names are the kernel's.
+        return _from_name((root / str(node).lstrip("/")).resolve().name, root)
     number = device_number(node)
-    return None if number is None else _from_number(*number)
+    return None if number is None else _from_number(*number, root)
 
 
-def backing_device(directory: Path) -> tuple[BlockDevice | None, str | None]:
+def backing_device(
+    directory: Path, root: Path = Path("/")
+) -> tuple[BlockDevice | None, str | None]:
     """The block device that holds `directory`'s files, or None and why there is none.
 
     A file system with device numbers of its own (btrfs) is found by its mount source; one that
     spans several devices is not attributed to any of them.
     """
-    number = directory.stat().st_dev
-    device = _from_number(os.major(number), os.minor(number))
+    if root == Path("/"):
+        number = directory.stat().st_dev
+        device = _from_number(os.major(number), os.minor(number), root)
+    else:
+        major, _, minor = mount_of(directory, root).number.partition(":")
+        device = _from_number(int(major), int(minor), root) if major.isdecimal() else None
     if device is not None:
         return device, None
-    mount = mount_of(directory)
+    mount = mount_of(directory, root)
     source = Path(mount.source)
-    device = block_device(source) if source.is_absolute() else None
+    device = block_device(source, root) if source.is_absolute() else None
     if device is None:
         return None, f"no block device lies under {mount.filesystem} at {mount.mount_point}"
     members = _btrfs_members(device)
@@ -176,18 +189,26 @@ def backing_device(directory: Path) -> tuple[BlockDevice | None, str | None]:
     return device, None
 
 
-def _from_number(major: int, minor: int) -> BlockDevice | None:
+def _from_number(major: int, minor: int, root: Path) -> BlockDevice | None:
     if major == 0:
         return None
-    for folder in Path("/sys/class/block").iterdir():
-        with suppress(OSError):
-            if (folder / "dev").read_text(encoding="ascii").strip() == f"{major}:{minor}":
-                return BlockDevice(folder.name, major, minor)
+    for folder in (root / "sys/class/block").iterdir():
+        device = _from_name(folder.name, root)
+        if device is not None and (device.major, device.minor) == (major, minor):
+            return device
+    return None
+
+
+def _from_name(name: str, root: Path) -> BlockDevice | None:
+    with suppress(OSError, ValueError):
+        text = (root / "sys/class/block" / name / "dev").read_text(encoding="ascii")
+        major, _, minor = text.partition(":")
+        return BlockDevice(name, int(major), int(minor), root)
     return None
 
 
 def _btrfs_members(device: BlockDevice) -> list[str]:
-    for folder in Path("/sys/fs/btrfs").glob("*-*-*/devices"):
+    for folder in (device.root / "sys/fs/btrfs").glob("*-*-*/devices"):
         members = sorted(entry.name for entry in folder.iterdir())
         if device.name in members:
             return members

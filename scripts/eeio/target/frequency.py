@@ -17,7 +17,7 @@ import re
 import struct
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -25,6 +25,7 @@ from typing import Literal
 
 from eeio.errors import RefusedError
 from eeio.target.undo import Entry, UndoJournal
+from eeio_limits.inputs import CPUS
 from eeio_results.errors import EeioError
 
 TOLERANCE = 0.02
@@ -379,7 +380,7 @@ _CLOSE_ON_EXEC = 8
 
 
 class _PerfEventAttr(ctypes.Structure):
-    """struct perf_event_attr as it first was, 64 bytes; type 0 config 0 are hardware's cycles."""
+    """struct perf_event_attr as it first was, 64 bytes."""
 
     _fields_ = (
         ("type", ctypes.c_uint32), ("size", ctypes.c_uint32), ("config", ctypes.c_uint64),
@@ -390,6 +391,41 @@ class _PerfEventAttr(ctypes.Structure):
     )  # fmt: skip
 
 
+_PMUS = Path("sys/bus/event_source/devices")
+_HARDWARE_CYCLES = (0, 0)
+"""PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES: of whichever unit there is."""
+
+
+def cycle_event(cpu: int, root: Path = Path("/")) -> tuple[int, int]:
+    """Type and config of the event that counts this processor's cycles.
+
+    Where processors differ (Intel's hybrids, big.LITTLE) each kind has a unit of its own, which
+    tells its processors in `cpus` (cpu_core, cpu_atom, armv8_cortex_a72), and the event of hardware
+    in general may be another kind's, which counts nothing here.
+    """
+    for unit in sorted((root / _PMUS).glob("*/cpus")):
+        for name in ("cpu-cycles", "cpu_cycles"):
+            with suppress(OSError, ValueError):
+                event = re.fullmatch(
+                    r"event=(0x[0-9a-f]{1,4})", _text(unit.parent / "events" / name)
+                )
+                if event is not None and cpu in _cpus(_text(unit)):
+                    return int(_text(unit.parent / "type")), int(event[1], 16)
+    return _HARDWARE_CYCLES
+
+
+def _cpus(text: str) -> set[int]:
+    """`0-3,8`. Raises ValueError."""
+    found: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        begin, end = int(first), int(last or first)
+        if not 0 <= begin <= end < CPUS:
+            raise ValueError(f"{text!r} is no list of processors")
+        found.update(range(begin, end + 1))
+    return found
+
+
 def cycles_hz(cpu: int, spin_s: float = _SPIN_S) -> float:
     """Cycles a second of processor time while this thread spins on `cpu`.
 
@@ -397,7 +433,7 @@ def cycles_hz(cpu: int, spin_s: float = _SPIN_S) -> float:
     was lent out in between bias it. EeioError when there is no counter, or it may not be used.
     """
     with _pinned(cpu):
-        descriptor = _open_cycles()
+        descriptor = _open_cycles(*cycle_event(cpu))
         try:
             end_s = time.monotonic() + spin_s
             while time.monotonic() < end_s:
@@ -424,7 +460,7 @@ def _pinned(cpu: int) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def _open_cycles() -> int:
+def _open_cycles(type_: int, config: int) -> int:
     """A running counter of this thread's cycles; without the kernel's where it must be."""
     number = _SYSCALLS.get(platform.machine())
     if number is None:
@@ -432,7 +468,9 @@ def _open_cycles() -> int:
     libc = ctypes.CDLL(None, use_errno=True)
     for flags in (_EXCLUDE_HYPERVISOR, _EXCLUDE_HYPERVISOR | _EXCLUDE_KERNEL):
         attributes = _PerfEventAttr(
+            type=type_,
             size=ctypes.sizeof(_PerfEventAttr),
+            config=config,
             read_format=_FORMAT_ENABLED_AND_RUNNING,
             flags=flags,
         )

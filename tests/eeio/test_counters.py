@@ -1,0 +1,108 @@
+"""The device's counters on trees with published names and values, and what they mean."""
+
+from pathlib import Path
+
+import pytest
+
+from eeio.target import counters
+from eeio.target.filesystem import BlockDevice, block_device
+from eeio_power.simulators.tree import write_tree
+from eeio_results.record import CacheLayers, DeviceCounters, Experiment
+from eeio_results.tools.capture import PhaseResult
+
+# Of a server of Bytedance, in pull request 157 of atop (2021): the head of a drive with native
+# multipath counts nothing, its path does.
+PATH_STAT = (
+    "34706049 74843 4815165730 93876201 4187610 1925219 6989322264 47813633 0 45557635 118897696 "
+    "312571 0 11200562376 857547"
+)
+HEAD_STAT = "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"
+SUBSYSTEM = "sys/devices/virtual/nvme-subsystem/nvme-subsys0"
+
+
+def nvme(root: Path, head: str, paths: dict[int, str], others: bool = True) -> BlockDevice:
+    """A drive as kernels with native multipath show it, with a path a controller, and another
+    namespace and another subsystem beside it."""
+    files = {
+        f"{SUBSYSTEM}/nvme0n1/dev": "259:1",
+        f"{SUBSYSTEM}/nvme0n1/stat": head,
+        f"{SUBSYSTEM}/nvme0n1/nvme0n1p1/partition": "1",
+        f"{SUBSYSTEM}/nvme0n1/nvme0n1p1/dev": "259:2",
+        f"{SUBSYSTEM}/nvme0n1/nvme0n1p1/stat": head,
+    }
+    links = {
+        "sys/class/block/nvme0n1": f"../../../{SUBSYSTEM}/nvme0n1",
+        "sys/class/block/nvme0n1p1": f"../../../{SUBSYSTEM}/nvme0n1/nvme0n1p1",
+    }
+    for number, stat in paths.items():
+        controller = f"sys/devices/pci0000:00/0000:00:0{number}.0/nvme/nvme{number}"
+        files[f"{controller}/nvme0c{number}n1/stat"] = stat
+        if others:
+            files[f"{controller}/nvme0c{number}n2/stat"] = PATH_STAT
+            files[f"{controller}/nvme7c{number}n1/stat"] = PATH_STAT
+        links[f"{SUBSYSTEM}/nvme{number}"] = f"../../../../../{controller}"
+    write_tree(root, files)
+    for name, target in links.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).symlink_to(target)
+    device = block_device(Path("/dev/nvme0n1"), root)
+    assert device is not None
+    return device
+
+
+READ, WRITTEN = 4815165730 * 512, 6989322264 * 512
+
+
+def test_a_head_that_counts_nothing_has_its_paths_counters(tmp_path: Path) -> None:
+    device = nvme(tmp_path, HEAD_STAT, {0: PATH_STAT})
+    assert counters.read_counters(device) == DeviceCounters(READ, WRITTEN)
+
+
+def test_several_paths_are_added(tmp_path: Path) -> None:
+    device = nvme(tmp_path, HEAD_STAT, {0: PATH_STAT, 1: PATH_STAT})
+    assert counters.read_counters(device) == DeviceCounters(2 * READ, 2 * WRITTEN)
+
+
+def test_a_head_that_counts_is_not_counted_twice(tmp_path: Path) -> None:
+    """Newer kernels count in the head too."""
+    device = nvme(tmp_path, PATH_STAT, {0: PATH_STAT})
+    assert counters.read_counters(device) == DeviceCounters(READ, WRITTEN)
+
+
+def test_a_partition_of_such_a_drive_has_the_paths_too(tmp_path: Path) -> None:
+    nvme(tmp_path, HEAD_STAT, {0: PATH_STAT})
+    partition = block_device(Path("/dev/nvme0n1p1"), tmp_path)
+    assert partition is not None
+    assert counters.read_counters(partition) == DeviceCounters(READ, WRITTEN)
+
+
+def test_another_disk_that_moved_nothing_has_moved_nothing(tmp_path: Path) -> None:
+    write_tree(tmp_path, {"sys/class/block/sdb/dev": "8:16", "sys/class/block/sdb/stat": HEAD_STAT})
+    device = block_device(Path("/dev/sdb"), tmp_path)
+    assert device is not None
+    assert counters.read_counters(device) == DeviceCounters(0, 0)
+
+
+def _claim(operation: str, bytes_moved: int) -> PhaseResult:
+    return PhaseResult("p", operation, "sequential", 4096, bytes_moved, 1e6, 0.0, 1.0, "test", {})  # type: ignore[arg-type]
+
+
+# A word of sectors on 32 bits: 2 TiB. The drive had moved all but 1 GB of that.
+FULL = (1 << 32) * 512
+BEFORE, AFTER = DeviceCounters(FULL - 10**9, 0), DeviceCounters(10**9, 0)
+
+
+@pytest.mark.parametrize("machine", ["armv7l", "i686"])
+def test_sectors_of_a_32_bit_kernel_begin_again(machine: str) -> None:
+    assert counters.unwrapped(BEFORE, AFTER, machine) == DeviceCounters(FULL + 10**9, 0)
+    assert counters.unwrapped(AFTER, BEFORE, machine) == BEFORE
+
+
+def test_those_of_a_64_bit_kernel_do_not() -> None:
+    assert counters.unwrapped(BEFORE, AFTER, "x86_64") == AFTER
+    experiment = Experiment("device", "fio", "read", "sequential", 4096, CacheLayers(buffer="off"))
+    (reason,) = counters.disagreements(
+        experiment, (_claim("read", 10**9),), BEFORE, AFTER, None
+    ).values()
+    assert "went back" in reason
+    assert "cache" not in reason
