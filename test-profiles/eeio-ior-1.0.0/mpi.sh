@@ -23,6 +23,25 @@ end_when_stuck() { # PID of mpirun
 	done
 }
 
+# Open MPI's own OMPIO ignores the hints that decide the size of collective requests. Its ROMIO is called
+# romio321 in version 4 and romio341 in 5, and may not be there: ompi_info, beside mpirun, knows.
+choose_io() {
+	info=$(command -v "$mpirun")
+	info=${info%/*}/ompi_info
+	[ -x "$info" ] || info=ompi_info
+	if [ -z "${OMPI_MCA_io:-}" ]; then
+		OMPI_MCA_io=$("$info" --parsable 2>/dev/null |
+			sed -n 's/^mca:io:\(romio[0-9]*\):version:.*/\1/p' | sort -u | tail -n 1)
+		if [ -n "$OMPI_MCA_io" ]; then export OMPI_MCA_io; else unset OMPI_MCA_io; fi
+	fi
+	# For the record (docs/adding-a-profile.md).
+	[ -d "${output:-}" ] || return 0
+	{
+		printf 'MPI-IO by %s, ' "${OMPI_MCA_io:-what Open MPI chooses (no ROMIO was found; OMPIO ignores its hints)}"
+		"$mpirun" --version 2>/dev/null | head -n 1
+	} >"$output/notes.txt"
+}
+
 launch() { # RANKS PROGRAM ARGUMENTS...: replaces this shell
 	ranks=$1
 	shift
@@ -51,15 +70,14 @@ launch() { # RANKS PROGRAM ARGUMENTS...: replaces this shell
 		# As root it refuses to start, and on one machine it counts cores as slots: neither
 		# protects anything here. A hostfile's slots are the user's word.
 		export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-		# Its own OMPIO ignores the hints that decide the size of collective requests.
-		export OMPI_MCA_io="${OMPI_MCA_io:-romio321}"
+		choose_io
 		read -r self _ </proc/self/stat
 		# It holds no directory that is to be unmounted, and in a subshell none of the files that a shell
 		# keeps while it redirects a function.
 		( (cd / && end_when_stuck "$self") </dev/null >/dev/null 2>&1 &)
 		if [ -n "${EEIO_HOSTFILE:-}" ]; then
 			exec "$mpirun" --hostfile "$EEIO_HOSTFILE" --bind-to none -np "$ranks" \
-				-x HOME -x PATH -x OMPI_MCA_io -x HWLOC_COMPONENTS "$@"
+				-x HOME -x PATH ${OMPI_MCA_io:+-x OMPI_MCA_io} -x HWLOC_COMPONENTS "$@"
 		fi
 		exec "$mpirun" --oversubscribe --bind-to none -np "$ranks" "$@"
 		;;

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from eeio_power.simulators import FakeRapl
+from eeio_results.tools.capture import Capture
 from tests.profiles import programs
 from tests.profiles.harness import PROFILES, Installed
 from tests.profiles.hosts import Hosts, ip, write_suite
@@ -267,6 +268,58 @@ def test_no_display_is_looked_for(tmp_path: Path) -> None:
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
         assert done.stdout == f"{told}\n", done.stderr
+
+
+# What `ompi_info --parsable` says of MPI-IO: 4.1.4 as Debian 12 has it, 5.0 with the component that
+# its documentation names (tuning-apps/mpi-io/romio), and without ROMIO, as it is to be removed.
+OMPI_4 = """mca:io:romio321:version:"mca:2.1.0"
+mca:io:romio321:version:"component:4.1.4"
+mca:io:ompio:version:"mca:2.1.0"
+"""
+OMPI_5 = """mca:io:ompio:version:"mca:2.1.0"
+mca:io:romio341:version:"mca:2.1.0"
+mca:io:romio341:version:"component:5.0.5"
+"""
+OMPIO_ALONE = """mca:io:ompio:version:"mca:2.1.0"
+"""
+
+
+@pytest.mark.parametrize(
+    ("told", "given", "chosen", "note"),
+    [
+        (OMPI_4, None, "romio321", "MPI-IO by romio321, mpirun (Open MPI) 5.0.5"),
+        (OMPI_5, None, "romio341", "MPI-IO by romio341, mpirun (Open MPI) 5.0.5"),
+        (OMPIO_ALONE, None, "unset", "MPI-IO by what Open MPI chooses (no ROMIO was found;"),
+        ("", None, "unset", "MPI-IO by what Open MPI chooses (no ROMIO was found;"),
+        (OMPI_5, "ompio", "ompio", "MPI-IO by ompio, mpirun (Open MPI) 5.0.5"),
+    ],
+)
+def test_the_romio_of_this_open_mpi_is_asked_for(
+    tmp_path: Path, told: str, given: str | None, chosen: str, note: str
+) -> None:
+    """Asking for romio321, which Open MPI 5 does not have, ends every program that opens a file."""
+    output = tmp_path / "output"
+    output.mkdir()
+    (tmp_path / "info.txt").write_text(told)
+    for name, says in (
+        ("mpirun", '[ "$1" = --version ] && echo "mpirun (Open MPI) 5.0.5" ||\n'
+                   'echo "${OMPI_MCA_io-unset}"\n'),
+        ("ompi_info", f"cat {tmp_path}/info.txt\n"),
+    ):  # fmt: skip
+        (tmp_path / name).write_text(f"#!/bin/sh\n{says}")
+        (tmp_path / name).chmod(0o755)
+    done = subprocess.run(
+        ["sh", "-c", 'output=$OUT; . "$0"; launch 2 true',
+         str(PROFILES / "eeio-btio-1.0.0/mpi.sh")],
+        env={
+            "PATH": os.environ["PATH"], "EEIO_MPIRUN": str(tmp_path / "mpirun"), "OUT": str(output),
+            **({"OMPI_MCA_io": given} if given else {}),
+        },
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.stdout == f"{chosen}\n", done.stderr
+    assert (output / "notes.txt").read_text().startswith(note)
+    assert Capture(output, {}, 0, 0.0, 1.0, 0.0).notes[0].startswith(note)
 
 
 # srun on one node, for a machine without Slurm.

@@ -25,6 +25,10 @@ class Stamp:
     monotonic_s: float
 
 
+NOTES_FILE = "notes.txt"
+_MOST_NOTES = 20
+
+
 @dataclass(frozen=True)
 class Capture:
     """One invocation: a directory of raw output and the times around it.
@@ -48,12 +52,20 @@ class Capture:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be said of the output itself, beside what is in it."""
+        """What is to be said of the output itself, beside what is in it; and what the profile's
+        script says of the run (`notes.txt`, the first lines of it)."""
         kept = inputs.size(inputs.KEPT_HEAD_BYTES), inputs.size(inputs.KEPT_TAIL_BYTES)
-        return tuple(
+        left_out = tuple(
             f"{stream}: {count} bytes left out between the first {kept[0]} and the last {kept[1]}"
             for stream, count in self.left_out.items()
         )
+        try:
+            told = inputs.read_text(self.directory / NOTES_FILE, inputs.CELL_CHARACTERS, "replace")
+        except OSError:
+            return left_out
+        except LimitError as error:
+            return (*left_out, f"{NOTES_FILE}: {error}")
+        return (*left_out, *told.splitlines()[:_MOST_NOTES])
 
     def text(self, name: str, most_line: int | None = inputs.TOOL_LINE_CHARACTERS) -> str:
         """The raw file `name`, its lines no longer than `most_line` characters.
