@@ -5,6 +5,7 @@ import platform
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from eeio.machine.place import memory_bytes
 from eeio.target.filesystem import BlockDevice, Mount, mount_of
 from eeio.target.undo import run_command
 from eeio_limits.text import shown
@@ -123,11 +124,6 @@ def _filesystem_features(mount: Mount, missing: dict[str, str]) -> str | None:
     lines = (" ".join(line.split()) for line in text.splitlines())
     return "; ".join(line for line in lines if line.lower().startswith(wanted) or
                      line.startswith("Filesystem features"))  # fmt: skip
-
-
-def memory_bytes() -> int:
-    """Physical memory of the machine."""
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def _distribution() -> str | None:

@@ -11,14 +11,20 @@ from pathlib import Path
 from typing import Any
 
 from eeio.campaign.variants import Cell, study_cells
-from eeio.environment import memory_bytes
 from eeio.errors import RefusedError
+from eeio.machine.place import HERE, memory_bytes
 from eeio.profiles import profile as profiles
 from eeio.profiles.profile import Profile
 from eeio.profiles.suite import Entry, Protocol, Suite, experiment_of, size_of
 from eeio.target import device as devices
 from eeio.target import write_cache
-from eeio.target.filesystem import backing_device, block_device, check_directory
+from eeio.target.filesystem import (
+    backing_device,
+    block_device,
+    check_directory,
+    check_storage,
+    mount_of,
+)
 from eeio.target.image import MKFS, OVERHEAD_BYTES, in_the_way
 from eeio_limits import LimitError
 from eeio_limits.quantities import DURATION, shortened
@@ -204,8 +210,9 @@ class Plan:
         return 120 + 2 * runtime_s + 3 * planned.file_bytes / slowest_bytes_per_s
 
 
-def make(options: Options, suite: Suite) -> Plan:
-    """Decides experiments and order; RefusedError when the options cannot be used."""
+def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
+    """Decides experiments and order; RefusedError when the options cannot be used. `root` stands
+    for `/` of a machine that was laid out from a description."""
     protocol = suite.protocol(options.preset)
     protocol = replace(
         protocol,
@@ -216,7 +223,7 @@ def make(options: Options, suite: Suite) -> Plan:
     if options.repetitions and protocol.study:
         # A number that the user gives is that number, whatever the spread.
         protocol = replace(protocol, study=replace(protocol.study, half_width=None))
-    if options.directory is not None and not Path(options.directory).is_dir():
+    if root == HERE and options.directory is not None and not Path(options.directory).is_dir():
         raise RefusedError(f"{options.directory}: no such directory; create it or name another")
     cells, frequency_reason = study_cells(
         protocol.study, options.variants, options.frequencies, options.frequency_root
@@ -228,20 +235,20 @@ def make(options: Options, suite: Suite) -> Plan:
         )
     entries, absent = _with_optional(suite)
     used = {entry.profile: profiles.find(entry.profile) for entry in (*entries, *absent)}
-    check_targets(options, bool(options.filesystems or protocol.study))
+    check_targets(options, bool(options.filesystems or protocol.study), root=root)
     experiments: list[PlannedExperiment] = []
     not_measured: list[NotMeasured] = []
     for entry in (*entries, *absent):
         profile = used[entry.profile]
         preset = profile.preset(options.preset)
         factors = {**profile.preset_factors(options.preset), **entry.factors}
-        file_bytes = _file_bytes(profile.tool, factors, preset)
+        file_bytes = _file_bytes(profile.tool, factors, preset, root)
         _check_runtime(profile.tool, factors)
         for cell in cells or _targets(options, factors):
             for disk in _disk_settings(options, factors):
                 told = {**factors, **cell.arguments}
                 experiment = experiment_of(profile.tool, told, cell.target, disk)
-                reason = absent.get(entry) or _why_not(options, protocol, entry, experiment)
+                reason = absent.get(entry) or _why_not(options, protocol, entry, experiment, root)
                 if reason is not None:
                     not_measured.append(NotMeasured(experiment, reason))
                     continue
@@ -423,6 +430,20 @@ def check_room(plan: Plan) -> None:
     check_directory(directory, needed, options.allow_memory_filesystem)
 
 
+def check_described(plan: Plan, root: Path) -> str:
+    """As `check_room` on a machine that is only described, as far as that tells; returns on what
+    the directory lies there, in words, or nothing without one."""
+    options = plan.options
+    if options.directory is None:
+        check_room(plan)
+        return ""
+    directory = Path(options.directory)
+    mount = mount_of(directory, root)
+    check_storage(directory, mount, options.allow_memory_filesystem)
+    device, reason = backing_device(directory, root)
+    return f"{directory}: {mount.filesystem} on {device.node if device else f'no device: {reason}'}"
+
+
 def check_scratch(directory: Path) -> None:
     """Refuses a folder of test files that is a link, no folder, or of a user who could have laid
     links in it: it is written, and what lies in it deleted, perhaps as root."""
@@ -462,13 +483,15 @@ def _left_bytes(plan: Plan) -> int:
     )
 
 
-def _file_bytes(tool: str, factors: Mapping[str, str], preset: Mapping[str, str]) -> int:
+def _file_bytes(
+    tool: str, factors: Mapping[str, str], preset: Mapping[str, str], root: Path
+) -> int:
     """A profile whose buffered measurement needs a file larger than memory sees to that itself
     (`memory_multiple` in its presets.conf), and one that has no file_size tells its `footprint`;
     the forecast has to know."""
     size = size_of(tool, "file_size", factors.get("file_size") or preset.get("footprint", "0"))
     if factors.get("buffer") == "on" and "memory_multiple" in preset:
-        size = max(size, int(float(preset["memory_multiple"]) * memory_bytes()))
+        size = max(size, int(float(preset["memory_multiple"]) * memory_bytes(root)))
     return size
 
 
@@ -478,7 +501,9 @@ def permission(options: Options, folder: Path | None = None) -> devices.Permissi
     return devices.Permission(Path(options.erase or ""), options.lose, made)
 
 
-def check_targets(options: Options, makes_filesystems: bool, folder: Path | None = None) -> None:
+def check_targets(
+    options: Options, makes_filesystems: bool, folder: Path | None = None, root: Path = HERE
+) -> None:
     """Refuses file systems and a device that cannot be used; `folder` is that of a campaign which
     goes on."""
     if unknown := [name for name in options.filesystems if name not in MKFS]:
@@ -501,7 +526,7 @@ def check_targets(options: Options, makes_filesystems: bool, folder: Path | None
             "or leave --device out for a loop image in --directory"
         )
     else:
-        devices.check_readable(Path(options.device))
+        devices.check_readable(Path(options.device), root)
 
 
 def _targets(options: Options, factors: Mapping[str, str]) -> list[Cell]:
@@ -523,29 +548,30 @@ def _disk_settings(options: Options, factors: Mapping[str, str]) -> list[str | N
     return ["on", "off"] if options.disk_cache == "both" else [options.disk_cache]
 
 
-def _why_cache_stays(options: Options, experiment: Experiment) -> str | None:
+def _why_cache_stays(options: Options, experiment: Experiment, root: Path) -> str | None:
     """Why the drive's write cache cannot be brought into the experiment's state, or None."""
     assert experiment.cache.disk is not None
     on_device = experiment.target == "device" or (options.filesystems and options.device)
     if on_device and options.device:
-        device = block_device(Path(options.device))
+        device = block_device(Path(options.device), root)
     elif options.filesystems:
         return "a loop image has no write cache of its own: name a device for --disk-cache"
     else:
-        device = backing_device(Path(options.directory))[0] if options.directory else None
+        directory = Path(options.directory) if options.directory else None
+        device = backing_device(directory, root)[0] if directory else None
     if device is None:
         return "no block device lies behind the target, so it has no write cache to switch"
     return write_cache.cannot_switch(device, experiment.cache.disk)
 
 
 def _why_not(
-    options: Options, protocol: Protocol, entry: Entry, experiment: Experiment
+    options: Options, protocol: Protocol, entry: Entry, experiment: Experiment, root: Path
 ) -> str | None:
     for left_out in protocol.leave_out:
         if left_out.matches(entry):
             return left_out.reason
     if experiment.cache.disk is not None:
-        reason = _why_cache_stays(options, experiment)
+        reason = _why_cache_stays(options, experiment, root)
         if reason is not None:
             return reason
     if experiment.target == "device" and experiment.operation != "read" and not options.erase:

@@ -4,21 +4,28 @@ import argparse
 import importlib.util
 import json
 import os
-import shutil
+import sys
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from eeio import hostnames
 from eeio.errors import EXIT_DONE, EXIT_FAILED, RefusedError
+from eeio.machine import capture
+from eeio.machine.place import HERE, user_id, which
+from eeio.machine.replay import Replay, replayed
 from eeio.profiles import profile as profiles
 from eeio.target import caches, image, write_cache
 from eeio.target.filesystem import block_device
+from eeio_limits import LimitError, inputs
 from eeio_power.meters import discover
 from eeio_results.errors import EeioError
 from eeio_results.record import SCHEMA_VERSION
 
 _SETUP = "scripts/setup"
+# Of eeio's own installation, not of the machine: no description of a machine has them in its tree.
+_OF_THE_INSTALLATION = ("tool", "name", "library")
 
 
 @dataclass(frozen=True)
@@ -47,11 +54,43 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="end with code 1 when one of these is missing: names (fio, rapl), or kinds (tool, "
         "meter, library) for all of a kind",
     )
+    parser.add_argument(
+        "--capture",
+        metavar="FILE.tar.gz",
+        type=Path,
+        help="write what eeio reads of this machine into a file to hand on (names, addresses and "
+        "serial numbers are replaced); shows what is in it, and asks",
+    )
+    parser.add_argument(
+        "--yes", action="store_true", help="with --capture: do not ask, for scripts"
+    )
+    add_replay(parser)
     parser.set_defaults(action=show)
 
 
+def add_replay(parser: argparse.ArgumentParser) -> None:
+    """The option that `power list` and `plan` have too."""
+    parser.add_argument(
+        "--replay",
+        metavar="FILE",
+        type=Path,
+        help="look at the machine in FILE instead of this one: what `eeio doctor --capture` wrote, "
+        "or a description (.json, .yaml)",
+    )
+
+
 def show(arguments: argparse.Namespace) -> int:
-    findings = examine()
+    if arguments.capture is not None:
+        if arguments.replay is not None:
+            raise RefusedError("--capture and --replay: one of them")
+        return _capture(arguments.capture, arguments.yes)
+    if arguments.replay is None:
+        return _show(examine(), arguments)
+    with replayed(arguments.replay) as replay:
+        return _show(examine_replay(replay), arguments)
+
+
+def _show(findings: Sequence[Finding], arguments: argparse.Namespace) -> int:
     required = {word for word in arguments.require.split(",") if word}
     unknown = required - {f.kind for f in findings} - {f.name for f in findings}
     if unknown:
@@ -59,11 +98,7 @@ def show(arguments: argparse.Namespace) -> int:
     missing = any(not required.isdisjoint({f.kind, f.name}) and not f.found for f in findings)
     code = EXIT_FAILED if missing else EXIT_DONE
     if arguments.json:
-        body = {
-            "schema_version": SCHEMA_VERSION,
-            "findings": [asdict(finding) for finding in findings],
-        }
-        print(json.dumps(body, indent=1))
+        print(_json(findings))
         return code
     kind = ""
     for finding in findings:
@@ -77,18 +112,81 @@ def show(arguments: argparse.Namespace) -> int:
     return code
 
 
-def examine() -> list[Finding]:
-    """Everything that was looked for, grouped by kind."""
+def _json(findings: Sequence[Finding]) -> str:
+    body = {
+        "schema_version": SCHEMA_VERSION,
+        "findings": [asdict(finding) for finding in findings],
+    }
+    return json.dumps(body, indent=1)
+
+
+def _capture(path: Path, yes: bool) -> int:
+    """Shows what would be handed on, and writes it if that is wanted."""
+    if not yes and not sys.stdin.isatty():
+        raise RefusedError("--capture asks before it writes; without a terminal give --yes")
+    capture.check_name(path)
+    taken = capture.take(_json(examine()))
+    print(f"{path} would hold of this machine:")
+    for line in taken.listed():
+        print(line)
+    if not yes and input("Write it? [y/N] ").strip().lower() not in ("y", "yes"):
+        raise RefusedError("nothing was written")
+    capture.write(taken, path)
+    print(f"{path}: written; `tar -xOf {path}` shows all of it, `eeio doctor --replay` reads it")
+    return EXIT_DONE
+
+
+def examine(root: Path = HERE) -> list[Finding]:
+    """Everything that was looked for, grouped by kind; below another root than `/` all but what is
+    of eeio's installation."""
+    here = root == HERE
     return [
-        *_tools(),
-        *_meters(),
-        *_privileges(),
-        *_devices(),
-        *_filesystems(),
-        *_programs(),
-        *_names(),
-        *_libraries(),
+        *(_tools() if here else ()),
+        *_meters(root),
+        *_privileges(root),
+        *_devices(root),
+        *_filesystems(root),
+        *_programs(root),
+        *(_names() if here else ()),
+        *(_libraries() if here else ()),
     ]
+
+
+def examine_replay(replay: Replay) -> list[Finding]:
+    """What this eeio finds on a described machine; of the eeio that was on it what that said."""
+    of_machine = [
+        replace(
+            finding,
+            detail=replay.named(finding.detail),
+            remedy=finding.remedy and replay.named(finding.remedy),
+        )
+        for finding in examine(replay.root)
+    ]
+    kept = recorded(replay)
+    return [
+        *(finding for finding in kept if finding.kind == "tool"),
+        *of_machine,
+        *(finding for finding in kept if finding.kind != "tool"),
+    ]
+
+
+def recorded(replay: Replay) -> list[Finding]:
+    """What doctor said, on the machine itself, of the installation there. Raises RefusedError."""
+    if replay.doctor is None:
+        return []
+    try:
+        listed = inputs.parse_json(replay.doctor)["findings"]
+        found = [Finding(**finding) for finding in listed]
+        if not all(
+            isinstance(value, str) or (name in ("cost", "remedy") and value is None)
+            for finding in found
+            for name, value in asdict(finding).items()
+            if name != "found"
+        ):
+            raise LimitError("a text is wanted")
+    except (LimitError, TypeError, KeyError) as error:
+        raise RefusedError(f"what `eeio doctor --json` said is not sound: {error}") from error
+    return [finding for finding in found if finding.kind in _OF_THE_INSTALLATION]
 
 
 def _tools() -> list[Finding]:
@@ -110,7 +208,7 @@ def _tools() -> list[Finding]:
     return found
 
 
-def _meters() -> list[Finding]:
+def _meters(root: Path) -> list[Finding]:
     return [
         Finding(
             "meter",
@@ -122,18 +220,19 @@ def _meters() -> list[Finding]:
             "power, energy and MB/J of its domains",
             meter.remedy or "connect one; docs/meters.md says how",
         )
-        for meter in discover()
+        for meter in discover(root)
     ]
 
 
-def _privileges() -> list[Finding]:
-    root = os.geteuid() == 0
+def _privileges(root: Path) -> list[Finding]:
+    user = user_id(root)
+    is_root = user == 0
     drop_file = caches.drop_file()
-    drop = os.access(drop_file, os.W_OK)
-    loop = root and Path("/dev/loop-control").exists()
+    drop = os.access(root / str(drop_file).lstrip("/"), os.W_OK)
+    loop = is_root and (root / "dev/loop-control").exists()
     return [
         Finding(
-            "privilege", "root", root, "user id 0" if root else f"user id {os.geteuid()}",
+            "privilege", "root", is_root, f"user id {user}",
             "raw devices, new file systems, the drive's write cache, most RAPL counters", "sudo",
         ),
         Finding(
@@ -149,11 +248,13 @@ def _privileges() -> list[Finding]:
     ]  # fmt: skip
 
 
-def _devices() -> list[Finding]:
+def _devices(root: Path) -> list[Finding]:
     found = []
-    for folder in sorted(Path("/sys/block").iterdir()):
-        size = int((folder / "size").read_text()) * 512
-        device = block_device(Path("/dev") / folder.name)
+    for folder in sorted((root / "sys/block").glob("*")):
+        size = 0
+        with suppress(OSError, ValueError):
+            size = int((folder / "size").read_text(encoding="ascii")) * 512
+        device = block_device(Path("/dev") / folder.name, root)
         if size == 0 or device is None or folder.name.startswith(("zram", "ram")):
             continue
         model = folder / "device/model"
@@ -161,7 +262,7 @@ def _devices() -> list[Finding]:
         with suppress(OSError):
             words = model.read_bytes().decode(errors="backslashreplace").strip()
         cache = write_cache.found(device) or "unknown"
-        readable = os.access(device.node, os.R_OK)
+        readable = os.access(root / str(device.node).lstrip("/"), os.R_OK)
         found.append(
             Finding(
                 "device", str(device.node), readable,
@@ -172,13 +273,15 @@ def _devices() -> list[Finding]:
     return found
 
 
-def _filesystems() -> list[Finding]:
-    known = Path("/proc/filesystems").read_text(encoding="ascii").split()
+def _filesystems(root: Path) -> list[Finding]:
+    known: list[str] = []
+    with suppress(OSError):
+        known = (root / "proc/filesystems").read_text(encoding="ascii", errors="replace").split()
     packages = {"ext4": "e2fsprogs", "xfs": "xfsprogs", "btrfs": "btrfs-progs"}
     found = []
     for name, package in packages.items():
         command = image.MKFS[name]
-        there = shutil.which(command[0]) is not None
+        there = which(command[0], root) is not None
         loaded = name in known
         detail = f"{command[0]} {'found' if there else 'missing'}"
         detail += ", kernel support loaded" if loaded else ", kernel module loaded on first mount"
@@ -191,14 +294,14 @@ def _filesystems() -> list[Finding]:
     return found
 
 
-def _programs() -> list[Finding]:
+def _programs(root: Path) -> list[Finding]:
     wanted = {
         "hdparm": ("switching the write cache of ATA drives", "apt-get install hdparm"),
         "nvme": ("switching the write cache of NVMe drives", "apt-get install nvme-cli"),
         "losetup": ("file systems on loop images", "apt-get install mount"),
     }
     return [
-        Finding("program", name, (path := shutil.which(name)) is not None, path or "not on PATH",
+        Finding("program", name, (path := which(name, root)) is not None, path or "not on PATH",
                 cost, remedy)
         for name, (cost, remedy) in wanted.items()
     ]  # fmt: skip

@@ -1,17 +1,22 @@
 """`eeio plan`: everything a campaign would do and touch; nothing is run or written."""
 
 import argparse
+import dataclasses
 from pathlib import Path
 
 from eeio import hostnames
 from eeio.campaign import plan as plans
 from eeio.campaign.progress import format_duration
 from eeio.commands import campaign_options
-from eeio.errors import EXIT_DONE
+from eeio.commands.doctor import add_replay, recorded
+from eeio.errors import EXIT_DONE, RefusedError
+from eeio.machine.replay import replayed
 from eeio.profiles import profile as profiles
 from eeio.profiles import suite as suites
 from eeio.target import device as devices
 from eeio.target import signatures
+from eeio_limits.text import shown
+from eeio_results.errors import EeioError
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -21,14 +26,55 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         description="Prints experiments, time, bytes written and all that would be touched.",
     )
     campaign_options.add(parser)
+    add_replay(parser)
     parser.set_defaults(action=show)
 
 
 def show(arguments: argparse.Namespace) -> int:
     options = campaign_options.options_of(arguments)
     suite = suites.find(options.suite)
+    if arguments.replay is not None:
+        return _show_described(options, suite, arguments.replay)
     plan = plans.make(options, suite)
     plans.check_room(plan)
+    _print_plan(plan, suite, _names_waited_for(plan))
+    print("\nwould be touched:")
+    for line in _touched(plan):
+        print(f"  {line}")
+    return EXIT_DONE
+
+
+def _show_described(options: plans.Options, suite: suites.Suite, path: Path) -> int:
+    """The plan on another machine, without what a description does not hold: the room, what lies
+    on devices, and whether this machine's profiles are installed."""
+    if options.erase is not None:
+        raise RefusedError("--erase: a description does not hold what a device carries")
+    with replayed(path) as replay:
+        if options.sysfs_root == "/":
+            options = dataclasses.replace(options, sysfs_root=str(replay.root))
+        try:
+            plan = plans.make(options, suite, replay.root)
+            directory = plans.check_described(plan, replay.root)
+        except EeioError as error:
+            # The machine's own paths, not those that they have here for a moment.
+            raise type(error)(replay.named(str(error))) from error
+        names = [
+            f"the name {finding.name}: {finding.detail}"
+            for finding in recorded(replay)
+            if finding.kind == "name" and not finding.found and _has_ranks(plan)
+        ]
+        if plan.frequency_reason:
+            plan = dataclasses.replace(plan, frequency_reason=replay.named(plan.frequency_reason))
+        _print_plan(plan, suite, names)
+        print(f"\non {shown(replay.description.about)}, as {path} describes it")
+        for line in (directory, *_settings_touched(plan)):
+            if line:
+                print(f"  {replay.named(line)}")
+    return EXIT_DONE
+
+
+def _print_plan(plan: plans.Plan, suite: suites.Suite, names: list[str]) -> None:
+    options = plan.options
     protocol = plan.protocol
     print(f"{suite.name}: {suite.title}")
     quick = "" if protocol.is_measurement else " (QUICK: not a measurement)"
@@ -48,7 +94,7 @@ def show(arguments: argparse.Namespace) -> int:
         print(f"frequency left as it is: {plan.frequency_reason}")
     print(f"about {format_duration(plan.expected_s)} (h:mm:ss) on a disk of medium speed")
     print(f"at most {plan.bytes_written / 1e9:.2f} GB written, test files included")
-    for waiting in _names_waited_for(plan):
+    for waiting in names:
         print(waiting)
     print("\nexperiments:")
     for planned in plan.experiments:
@@ -62,21 +108,21 @@ def show(arguments: argparse.Namespace) -> int:
         for left_out in plan.not_measured:
             experiment = left_out.experiment
             print(f"  {experiment.id}  {experiment.tool} {experiment.level}: {left_out.reason}")
-    print("\nwould be touched:")
-    for line in _touched(plan):
-        print(f"  {line}")
-    return EXIT_DONE
 
 
 def _names_waited_for(plan: plans.Plan) -> list[str]:
     """Names of this machine that MPI would ask a name server for."""
-    if not any((profile.folder / "mpi.sh").is_file() for profile in plan.profiles.values()):
+    if not _has_ranks(plan):
         return []
     return [
         f"the name {name}: {found.reason}; MPI over several hosts waits for it at each start (here "
         f"alone the profiles avoid that): {found.remedy}"
         for name, found in hostnames.unresolved().items()
     ]
+
+
+def _has_ranks(plan: plans.Plan) -> bool:
+    return any((profile.folder / "mpi.sh").is_file() for profile in plan.profiles.values())
 
 
 def _touched(plan: plans.Plan) -> list[str]:
@@ -95,6 +141,18 @@ def _touched(plan: plans.Plan) -> list[str]:
             ]
     if options.device is not None:
         lines += _device_lines(Path(options.device), options.erase is not None)
+    lines += _settings_touched(plan)
+    lines += [
+        f"{profile.install_dir}: install.sh of {profile.identifier}"
+        for profile in plan.profiles.values()
+        if not profiles.is_installed(profile)
+    ]
+    return lines
+
+
+def _settings_touched(plan: plans.Plan) -> list[str]:
+    options = plan.options
+    lines = []
     if options.disk_cache != "leave":
         lines.append("the drive's write cache: switched during writes, then put back")
     if plan.protocol.study:
@@ -105,11 +163,6 @@ def _touched(plan: plans.Plan) -> list[str]:
             "set, all put back at the end"
         )
     lines.append("the page cache of the machine: dropped before every run (as root)")
-    lines += [
-        f"{profile.install_dir}: install.sh of {profile.identifier}"
-        for profile in plan.profiles.values()
-        if not profiles.is_installed(profile)
-    ]
     return lines
 
 

@@ -11,11 +11,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
 
 from eeio import cluster
+from eeio.commands.doctor import add_replay
 from eeio.errors import (
     EXIT_DONE,
     EXIT_DONE_WITH_INVALID_RUNS,
@@ -23,6 +24,7 @@ from eeio.errors import (
     EXIT_SIGNAL_BASE,
     RefusedError,
 )
+from eeio.machine.replay import replayed
 from eeio.power import SAMPLE_RATE_HZ, open_source
 from eeio.signals import signals_raise
 from eeio.terminal import raw
@@ -32,7 +34,7 @@ from eeio_power import alignment, prometheus
 from eeio_power.breakdown import Share, above_idle, breakdown
 from eeio_power.errors import PowerError
 from eeio_power.grades import PROFILES, Grade, Profile, grade
-from eeio_power.meters import LoggedMeter, Meter, close_meters, discover, open_meters
+from eeio_power.meters import Finding, LoggedMeter, Meter, close_meters, discover, open_meters
 from eeio_power.reading import EnergyReading
 from eeio_power.recording import Recording, reading_json, record, to_json
 from eeio_power.sampler import Sampler
@@ -72,12 +74,27 @@ def _add_list(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         description="Looks for meters. Nothing is written to a serial line or the network.",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="for programs")
+    add_replay(parser)
     parser.set_defaults(action=show_list)
 
 
 def show_list(arguments: argparse.Namespace) -> int:
-    findings = discover()
-    if arguments.json:
+    if arguments.replay is None:
+        return _show_list(discover(), arguments.json)
+    with replayed(arguments.replay) as replay:
+        found = [
+            replace(
+                finding,
+                reason=finding.reason and replay.named(finding.reason),
+                remedy=finding.remedy and replay.named(finding.remedy),
+            )
+            for finding in discover(replay.root)
+        ]
+    return _show_list(found, arguments.json)
+
+
+def _show_list(findings: Sequence[Finding], as_json: bool) -> int:
+    if as_json:
         body = {"schema_version": _LIST_SCHEMA, "meters": [asdict(f) for f in findings]}
         print(json.dumps(body, indent=1))
         return EXIT_DONE

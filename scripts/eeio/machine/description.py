@@ -36,6 +36,7 @@ from eeio_results import documents
 
 VERSION = 1
 JSON_SUFFIX = ".json"
+SUFFIXES = (JSON_SUFFIX, ".yaml", ".yml")
 
 _SCHEMA = Path(__file__).with_name("machine.schema.json")
 _LONGEST_PATH, _LONGEST_NAME = 2000, 255

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import stat
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -24,16 +23,18 @@ _TRIES = 20
 _PAUSE_S = 0.1
 
 
-def check_readable(node: Path) -> BlockDevice:
-    """The device at `node`, which this user can read; RefusedError otherwise."""
+def check_readable(node: Path, root: Path = Path("/")) -> BlockDevice:
+    """The device at `node`, which this user can read; RefusedError otherwise. `root` stands for `/`
+    of a machine that is only described."""
+    path = node if root == Path("/") else root / str(node).lstrip("/")
     try:
-        mode = node.stat().st_mode
+        path.stat()
     except OSError as error:
         raise RefusedError(f"{node}: {error.strerror}; `lsblk` lists the devices") from error
-    device = block_device(node)
-    if not stat.S_ISBLK(mode) or device is None:
+    device = block_device(node, root)
+    if device is None:
         raise RefusedError(f"{node} is not a block device; `lsblk` lists them")
-    if not os.access(node, os.R_OK):
+    if not os.access(path, os.R_OK):
         raise RefusedError(f"{node}: this user may not read it; run as root or join group disk")
     return device
 

@@ -221,18 +221,22 @@ def check_directory(directory: Path, needed_bytes: int, allow_memory: bool) -> N
         raise RefusedError(f"{directory}: no such directory; create it or name another")
     if not os.access(directory, os.W_OK | os.X_OK):
         raise RefusedError(f"{directory}: not writable by this user; name another directory")
-    mount = mount_of(directory)
-    if "ro" in mount.options.split(","):
-        raise RefusedError(f"{directory}: {mount.mount_point} is mounted read-only")
-    if mount.filesystem in WITHOUT_STORAGE and not allow_memory:
-        raise RefusedError(
-            f"{directory} lies on {mount.filesystem}, which has no storage device to measure; "
-            "name a directory on a disk (or give --allow-memory-filesystem to try things out)"
-        )
+    check_storage(directory, mount_of(directory), allow_memory)
     free = os.statvfs(directory)
     free_bytes = free.f_bavail * free.f_frsize
     if free_bytes < needed_bytes:
         raise RefusedError(
             f"{directory}: {needed_bytes / 1e6:.0f} MB needed for the test files, "
             f"{free_bytes / 1e6:.0f} MB free; free some room or choose a smaller preset"
+        )
+
+
+def check_storage(directory: Path, mount: Mount, allow_memory: bool) -> None:
+    """Refuses a mount that cannot be written, or has no storage to measure."""
+    if "ro" in mount.options.split(","):
+        raise RefusedError(f"{directory}: {mount.mount_point} is mounted read-only")
+    if mount.filesystem in WITHOUT_STORAGE and not allow_memory:
+        raise RefusedError(
+            f"{directory} lies on {mount.filesystem}, which has no storage device to measure; "
+            "name a directory on a disk (or give --allow-memory-filesystem to try things out)"
         )

@@ -7,10 +7,10 @@ and the measurement wrong.
 """
 
 import json
-import os
 import re
 from pathlib import Path
 
+from eeio.machine.place import user_id
 from eeio.target.filesystem import BlockDevice
 from eeio.target.undo import Entry, UndoJournal, run_command
 from eeio_results.errors import EeioError
@@ -39,7 +39,7 @@ def cannot_switch(device: BlockDevice, wanted: Switch) -> str | None:
         return None
     disk = device.disk_sysfs
     if _cache_type(disk) is not None or disk.name.startswith(("nvme", "sd", "hd")):
-        if os.geteuid() == 0:
+        if user_id(device.root) == 0:
             return None
         return f"the write cache of /dev/{disk.name} can only be switched as root"
     state = found(device) or "unknown"

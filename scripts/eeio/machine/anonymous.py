@@ -1,0 +1,110 @@
+"""What tells one machine, or its user, from others of its kind is replaced, the same by the same.
+
+Names that the machine tells (hosts, users), and what looks like an address or a serial number: IP,
+MAC, UUID, WWN, EUI. Replacements look like what they stand for (RFC 5737, RFC 3849), so that what
+reads them still can.
+"""
+
+import ipaddress
+import os
+import pwd
+import re
+import socket
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
+# Names that say nothing of anybody, and stand in other words' places: ID=debian, /home, "Linux".
+_EVERYBODYS = frozenset(
+    {"root", "localhost", "debian", "ubuntu", "fedora", "centos", "alma", "rocky", "arch", "linux",
+     "raspberrypi", "pi", "vm", "user", "admin", "test", "host", "server", "node", "home", "disk",
+     "system", "package", "core", "dram", "none", "nobody", "on", "off", "cpu", "sda", "intel",
+     "amd", "arm", "power", "energy"}
+)  # fmt: skip
+_HEX = "[0-9A-Fa-f]"
+
+_PATTERNS: tuple[tuple[str, str], ...] = (
+    ("UUID", rf"\b{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}\b"),
+    ("WWN", r"\b(?:naa|eui|t10|nvme)\.[\w.-]{8,}"),
+    ("WWN", rf"\b0x{_HEX}{{16}}\b"),
+    ("MAC address", rf"(?<![\w:])(?:{_HEX}{{2}}[:-]){{5}}{_HEX}{{2}}(?![\w:])"),
+    ("IP address", r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w.])"),
+    ("IP address", rf"(?<![\w:.]){_HEX}{{0,4}}(?::{_HEX}{{0,4}}){{2,7}}(?![\w:.])"),
+    # Of a serial adapter, in its name below /dev/serial/by-id.
+    ("serial number", r"(?<=_)[A-Za-z0-9]+(?=-if\d\d)"),
+)
+
+
+class Replacer:
+    """Replaces in any number of texts; `counts` says how many different ones of each kind."""
+
+    def __init__(self, hosts: Iterable[str], users: Iterable[str]) -> None:
+        self._known: dict[tuple[str, str], str] = {}
+        self.counts: Counter[str] = Counter()
+        self._names: list[tuple[str, re.Pattern[str]]] = [
+            (kind, re.compile(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])"))
+            for kind, names in (("host name", hosts), ("user name", users))
+            # The longest first: of host.example.org and host.
+            for name in sorted(set(names), key=lambda name: (-len(name), name))
+            if len(name) > 1 and name.lower() not in _EVERYBODYS
+        ]
+
+    def __call__(self, text: str, addresses: bool = True) -> str:
+        """`addresses`: versions of firmware and kernels look like them, and have none."""
+        for kind, pattern in self._names:
+            text = pattern.sub(self._substitute(kind), text)
+        if addresses:
+            for kind, expression in _PATTERNS:
+                text = re.sub(expression, self._substitute(kind), text)
+        return text
+
+    def _substitute(self, kind: str) -> Callable[[re.Match[str]], str]:
+        return lambda match: self._replacement(kind, match[0])
+
+    def _replacement(self, kind: str, found: str) -> str:
+        if kind == "IP address" and not _is_somebodys(found):
+            return found
+        if found in self._known.values():
+            return found
+        key = (kind, found.lower())
+        if key not in self._known:
+            self.counts[kind] += 1
+            self._known[key] = _made(kind, self.counts[kind], found)
+        return self._known[key]
+
+
+def own_names() -> tuple[list[str], list[str]]:
+    """The names of this machine, and those of its people."""
+    hosts = [socket.gethostname()]
+    hosts += [name.partition(".")[0] for name in hosts]
+    users = [os.environ.get(variable, "") for variable in ("USER", "LOGNAME", "SUDO_USER")]
+    with suppress(OSError):
+        users += [entry.pw_name for entry in pwd.getpwall() if 1000 <= entry.pw_uid < 65000]
+    with suppress(KeyError):
+        users.append(pwd.getpwuid(os.getuid()).pw_name)
+    return [host for host in hosts if host], [user for user in users if user]
+
+
+def _is_somebodys(text: str) -> bool:
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return not (address.is_loopback or address.is_unspecified)
+
+
+def _made(kind: str, number: int, found: str) -> str:
+    if kind == "UUID":
+        return f"00000000-0000-4000-8000-{number:012x}"
+    if kind == "WWN":
+        # What kind of name it is stays.
+        head, dot, _ = found.rpartition(".") if found[:2] != "0x" else ("", "", "")
+        return f"{head.partition('.')[0]}{dot}0x{number:016x}"
+    if kind == "MAC address":
+        return f"02:00:00:00:{number >> 8 & 0xFF:02x}:{number & 0xFF:02x}"
+    if kind == "IP address":
+        if ":" in found:
+            return f"2001:db8::{number:x}"
+        return f"192.0.2.{number}" if number < 255 else f"198.51.{number >> 8}.{number & 0xFF}"
+    word = {"host name": "host", "user name": "user", "serial number": "SERIAL"}[kind]
+    return f"{word}{number}"
