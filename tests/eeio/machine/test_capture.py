@@ -21,6 +21,7 @@ from eeio.machine.place import user_id, which
 from eeio.machine.replay import replayed
 from eeio_power.meters import discover
 
+NOTHING_SAID = json.dumps({"findings": []})
 SENSORS = "Pwr Consumption,88.0,Watts,ok\nFan1,3000,RPM,ok\n"
 IPMI = ("ipmitool", "-I", "open", "-c")
 SERVER = Description(
@@ -103,8 +104,8 @@ def test_a_replay_finds_what_was_found_on_the_machine(tmp_path: Path, eeio: Eeio
 def test_a_capture_of_a_described_machine_is_that_machine(server: Path) -> None:
     """What meters, doctor and plan read of it is all in the capture: they find the same."""
     with replayed(server) as replay:
-        taken = capture.take("", replay.root, Replacer([], [])).description
-        found, meters = doctor.examine(replay.root), discover(replay.root)
+        taken = capture.take(NOTHING_SAID, replay.root, Replacer([], [])).description
+        found, meters = doctor.examine_replay(replay), discover(replay.root)
         # The processes of this machine are not the described one's.
         assert {c.run: c for c in SERVER.commands} == {
             c.run: c for c in taken.commands if c.run[0] != "eeio"
@@ -114,7 +115,7 @@ def test_a_capture_of_a_described_machine_is_that_machine(server: Path) -> None:
     again = server.with_name("again.json")
     description.save(taken, again)
     with replayed(again) as replay:
-        assert [f.detail for f in doctor.examine(replay.root)] == [f.detail for f in found]
+        assert doctor.examine_replay(replay) == found
         assert [(m.spec, m.available) for m in discover(replay.root)] == [
             (m.spec, m.available) for m in meters
         ]
