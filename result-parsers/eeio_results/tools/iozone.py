@@ -11,7 +11,7 @@ long before its figure arrived.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from eeio_limits import quantities as q
@@ -22,23 +22,26 @@ from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
 OUTPUT_FILE = "stdout.txt"
 _KIB = 1024
 
-# Where a test's figure ends -> its name, operation and spatiality.
-_COLUMNS = {
-    33: ("write", "write", "sequential"),
-    42: ("rewrite", "write", "sequential"),
-    51: ("read", "read", "sequential"),
-    60: ("reread", "read", "sequential"),
-    69: ("random read", "read", "random"),
-    78: ("random write", "write", "random"),
-    87: ("backward read", "read", "strided"),
-    97: ("record rewrite", "write", "sequential"),
-    107: ("strided read", "read", "strided"),
-    116: ("fwrite", "write", "sequential"),
-    125: ("frewrite", "write", "sequential"),
-    134: ("fread", "read", "sequential"),
-    143: ("freread", "read", "sequential"),
-}
+# Each test's column: its width, its name, operation and spatiality.
+_COLUMNS = (
+    (9, ("write", "write", "sequential")),
+    (9, ("rewrite", "write", "sequential")),
+    (9, ("read", "read", "sequential")),
+    (9, ("reread", "read", "sequential")),
+    (9, ("random read", "read", "random")),
+    (9, ("random write", "write", "random")),
+    (9, ("backward read", "read", "strided")),
+    (10, ("record rewrite", "write", "sequential")),
+    (10, ("strided read", "read", "strided")),
+    (9, ("fwrite", "write", "sequential")),
+    (9, ("frewrite", "write", "sequential")),
+    (9, ("fread", "read", "sequential")),
+    (9, ("freread", "read", "sequential")),
+)
 _SIZE_END, _RECORD_END = 16, 24
+# By where the header ends, what a figure is wider than the blank that stands for none: nothing in
+# 3.489 (Debian 12), one in 3.507 (Debian 13).
+_WIDER = {143: 0, 156: 1}
 _GROUPS = {
     "initial writers": ("write", "write", "sequential"),
     "rewriters": ("rewrite", "write", "sequential"),
@@ -117,6 +120,12 @@ def parse(capture: Capture) -> ToolResult:
 def _rows(capture: Capture, text: str, begin: int, source: str) -> list[_Test]:
     tests = []
     arrivals = Arrivals(capture, "stdout", text)
+    header_end = len(text[:begin].rstrip().rsplit("\n", 1)[-1])
+    if header_end not in _WIDER:
+        raise ToolOutputError(
+            f"{source}: columns that end at {header_end} are of no known version of IOzone"
+        )
+    wider = _WIDER[header_end]
     position = begin
     end_of_rows = text.find(_COMPLETE, begin)
     if end_of_rows < 0:
@@ -128,19 +137,36 @@ def _rows(capture: Capture, text: str, begin: int, source: str) -> list[_Test]:
                 raise ToolOutputError(f"{source}: not a row of figures: {line.strip()[:80]!r}")
             size_bytes = _kib(figures.pop(_SIZE_END)[0], q.SIZE, "file size")
             record_bytes = _kib(figures.pop(_RECORD_END)[0], q.REQUEST_SIZE, "record size")
-            for end, figure in figures.items():
-                if end not in _COLUMNS:
-                    raise ToolOutputError(f"{source}: {figure[0]} at column {end} is in no column")
+            for end, told in _of_columns(figures, wider, source).items():
+                figure = figures[end]
                 rate = _kib(figure[0], q.BANDWIDTH, "rate")
                 if rate == 0:
                     continue  # -+n prints 0 for the second pass it leaves out
                 arrived_s = arrivals.of(position + end)
-                test = _Test(*_COLUMNS[end], record_bytes, size_bytes, rate, arrived_s, metrics={})
+                test = _Test(*told, record_bytes, size_bytes, rate, arrived_s, metrics={})
                 if test.operation == "write" and _FLUSHED not in text:
                     test = replace(test, unplaced=_WITHOUT_FLUSH)
                 tests.append(test)
         position += len(line)
     return tests
+
+
+def _of_columns(
+    figures: Mapping[int, re.Match[str]], wider: int, source: str
+) -> dict[int, tuple[str, str, str]]:
+    """Where each figure ends -> the test it is of. A column is a figure or its blank, one after the
+    other, so that where a figure may end depends on those before it."""
+    left, found, position = sorted(figures), {}, _RECORD_END
+    for width, told in _COLUMNS:
+        if left and left[0] == position + width + wider:
+            position = left.pop(0)
+            found[position] = told
+        else:
+            position += width
+    if left:
+        figure = figures[left[0]][0]
+        raise ToolOutputError(f"{source}: {figure} at column {left[0]} is in no column")
+    return found
 
 
 def _kib(text: str, quantity: q.Quantity, what: str) -> int:

@@ -56,6 +56,37 @@ def test_one_test(
     assert "arrival" in phase.window_source
 
 
+SEQUENTIAL = ["write", "rewrite", "read", "reread"]
+RANDOM = ["random read", "random write"]
+
+
+@pytest.mark.parametrize(
+    ("case", "tests"),
+    [
+        ("all-tests", [*SEQUENTIAL, *RANDOM, "backward read", "record rewrite", "strided read"]),
+        ("every-test", [*SEQUENTIAL, *RANDOM, "backward read", "record rewrite", "strided read",
+                        "fwrite", "frewrite", "fread", "freread"]),
+        ("mixed-tests", [*RANDOM, "strided read"]),
+        ("read", ["read"]),
+    ],
+)  # fmt: skip
+def test_the_wider_columns_of_debian_13(tmp_path: Path, case: str, tests: list[str]) -> None:
+    """3.507: a figure is one wider than the blank of a test that was left out."""
+    text = (DATA.parent / "3.507/other" / f"{case}.txt").read_text()
+    figures = [int(word) for word in text.split("freread\n")[1].split("\n")[0].split()][2:]
+    phases = of_text(tmp_path, text).phases
+    assert [phase.name for phase in phases] == tests
+    assert [phase.bandwidth_bytes_per_s for phase in phases] == [
+        figure * 1024 for figure in figures if figure
+    ]
+
+
+def test_columns_of_no_known_version_are_refused(tmp_path: Path) -> None:
+    text = (DATA / "other/all-tests.txt").read_text().replace("  freread", "    freread")
+    with pytest.raises(ToolOutputError, match="of no known version"):
+        of_text(tmp_path, text)
+
+
 def test_random_reads_come_before_random_writes() -> None:
     reads, writes = parse("iozone", kept("random")).phases
     _, _, read_rate, write_rate = row("random")

@@ -1,0 +1,1 @@
+iozone -a -s 4m -r 64k -f f

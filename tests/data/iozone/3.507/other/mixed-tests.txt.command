@@ -1,0 +1,1 @@
+iozone -i 2 -i 5 -s 4m -r 64k -e -w -f f
