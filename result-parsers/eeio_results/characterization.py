@@ -78,6 +78,8 @@ class Row:
     estimates: tuple[DomainFigures, ...] = ()
     reasons: dict[str, str] = field(default_factory=dict)
     invalid_reasons: tuple[str, ...] = ()
+    device_checks: tuple[str, ...] = ()
+    """What its runs say of the comparison with the device's counters (Run.device_check)."""
 
     @property
     def measured(self) -> DomainFigures | None:
@@ -305,6 +307,7 @@ def _phase_row(campaign: Campaign, experiment: Experiment, runs: list[Run], name
         estimates=estimates,
         reasons=reasons,
         invalid_reasons=tuple(invalid_reasons),
+        device_checks=tuple(dict.fromkeys(filter(None, (run.device_check for run in runs)))),
     )
 
 

@@ -212,6 +212,11 @@ class ProcessorSeries:
         return cls(**{**body, **series})
 
 
+UNCHECKED = "not checked against a device"
+CHECKED = "checked against"
+"""How notes of a run begin that tell of the comparison with the device's counters."""
+
+
 @dataclass(frozen=True)
 class Run:
     """One repetition of one experiment: one invocation of a profile.
@@ -247,6 +252,16 @@ class Run:
     processor: ProcessorSeries | None = None
     validity: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def device_check(self) -> str | None:
+        """What is to be known of the comparison with a device's counters: that there was none and
+        why, or what the device itself lies on; None where it is a drive that counted."""
+        if not self.phases or self.experiment.level == "context":
+            return None
+        if self.device is None or self.device_before is None:
+            return f"{UNCHECKED}: {self.device_reason or 'the record says no reason'}"
+        return next((note for note in self.notes if note.startswith(CHECKED)), None)
 
     @property
     def valid(self) -> bool:

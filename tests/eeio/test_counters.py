@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from eeio.target import counters
-from eeio.target.filesystem import BlockDevice, block_device
+from eeio.target.filesystem import BlockDevice, backing_device, block_device
 from eeio_power.simulators.tree import write_tree
 from eeio_results.record import CacheLayers, DeviceCounters, Experiment
 from eeio_results.tools.capture import PhaseResult
@@ -106,3 +106,46 @@ def test_those_of_a_64_bit_kernel_do_not() -> None:
     ).values()
     assert "went back" in reason
     assert "cache" not in reason
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ({"sys/class/block/sda/dev": "8:0"}, None),
+        ({"sys/class/block/sda/dev": "253:0", "sys/class/block/sda/slaves/sdb": "",
+          "sys/class/block/sda/slaves/sdc": ""},
+         "sda, which lies on sdb, sdc: what each of them moves is not told apart"),
+        ({"sys/class/block/sda/dev": "252:0", "sys/class/block/sda/slaves/sdb": "",
+          "sys/class/block/sda/bcache/state": "clean"},
+         "sda, which lies on sdb: what bcache's own cache answers is not told from what its disk "
+         "does"),
+    ],
+)  # fmt: skip
+def test_what_a_device_lies_on_is_told(
+    tmp_path: Path, files: dict[str, str], told: str | None
+) -> None:
+    device = block_device(Path("/dev/sda"), write_tree(tmp_path, files))
+    assert device is not None
+    assert counters.lies_on(device) == told
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("30 1 0:40 / /data rw - zfs tank/data rw,xattr", "its own cache, the ARC, may answer"),
+        ("30 1 0:40 / /data rw - nfs4 server:/export rw", "its server has the devices"),
+        ("30 1 0:40 / /data rw - 9p host0 rw,trans=virtio", "the host has the devices"),
+        ("30 1 0:40 / /data rw - overlay overlay rw,lowerdir=/l", "what lies below it"),
+        ("30 1 0:40 / /data rw - btrfs /dev/sda rw", "/data spans 2 devices: sda, sdb"),
+    ],
+)
+def test_why_no_device_was_compared_is_told(tmp_path: Path, line: str, told: str) -> None:
+    pair = "sys/fs/btrfs/0b7a1c2e-1111-4222-8333-444455556666/devices"
+    write_tree(
+        tmp_path,
+        {"proc/self/mountinfo": line, "sys/class/block/sda/dev": "8:0", f"{pair}/sda": "",
+         f"{pair}/sdb": "", "dev/sda": ""},
+    )  # fmt: skip
+    device, reason = backing_device(Path("/data/files"), tmp_path)
+    assert device is None
+    assert told in str(reason)

@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import numpy
@@ -268,3 +269,29 @@ def test_numbers_are_printed_without_exponent_to_three_digits(value: float) -> N
     printed = number(value)
     assert "e" not in printed or value < 1e-3
     assert float(printed) == pytest.approx(value, rel=5e-3)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({}, None),
+        ({"device": None, "device_before": None, "device_after": None,
+          "device_reason": "no block device lies under zfs at /tank (its pool has the devices)"},
+         "not checked against a device: no block device lies under zfs at /tank (its pool"),
+        ({"notes": ("by hand", "checked against dm-0, which lies on sda, sdb: what each")},
+         "checked against dm-0, which lies on sda, sdb: what each"),
+        # An older record.
+        ({"device": None, "device_before": None, "device_after": None}, "says no reason"),
+    ],
+)  # fmt: skip
+def test_what_was_compared_with_a_device_is_told_under_the_table(
+    change: dict[str, Any], told: str | None
+) -> None:
+    runs = [replace(run(number, (phase(1e6),)), **change) for number in range(3)]
+    report = build([_campaign(*runs)])
+    for render in (text.render, markdown.render, html.render):
+        page = render(report)
+        assert ("checked against" in page) == (told is not None)
+        if told is not None:
+            assert page.count("checked against") == 1
+            assert told in page

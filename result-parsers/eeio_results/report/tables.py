@@ -159,6 +159,8 @@ def _level_table(report: Report, level: str, several: bool) -> Table:
                 f"{best.power_domain} ({best.meter})" if best else _NONE,
             )
         )
+        for check in row.device_checks:
+            notes.setdefault(check)
         if row.operations_per_s is not None:
             notes.setdefault(
                 f"{tool_words(row.experiment)}, {row.phase}: {spread(row.operations_per_s)} "

@@ -25,7 +25,7 @@ from eeio.profiles import profile as profiles
 from eeio.signals import signals_raise
 from eeio.target import caches, counters, frequency, write_cache
 from eeio.target import device as devices
-from eeio.target.filesystem import backing_device
+from eeio.target.filesystem import BlockDevice, backing_device
 from eeio.target.image import MKFS
 from eeio.target.lock import TargetLock
 from eeio.target.processor import ProcessorSampler
@@ -35,7 +35,7 @@ from eeio_limits.quantities import DURATION
 from eeio_power.errors import PowerError
 from eeio_results import checks, tools
 from eeio_results.errors import EeioError, ToolOutputError
-from eeio_results.record import EnergyReading, Phase, Run, Tool
+from eeio_results.record import CHECKED, UNCHECKED, EnergyReading, Phase, Run, Tool
 from eeio_results.store import Store, load
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
 
@@ -338,7 +338,7 @@ class _Campaign:
                 return replace(run, validity=(_failure(capture),))
             run = replace(run, notes=reached)
             energy = nodes.energy(raw / "nodes", capture, power) if on_nodes else power.energy
-            return self._read(experiment, run, capture, prepared, place, energy, watch)
+            return self._read(experiment, run, capture, prepared, place, energy, watch, device)
         finally:
             for entry in reversed(self._journal.entries[found:]):
                 self._journal.undo(entry)
@@ -442,6 +442,7 @@ class _Campaign:
         place: Place,
         energy: nodes.Energy,
         watch: JournalWatch,
+        device: BlockDevice | None,
     ) -> Run:
         """Metrics, checks against the device, and energy."""
         try:
@@ -452,7 +453,9 @@ class _Campaign:
         phases = watch.add_to(result.phases, planned.factors.get("flush", "on") == "on")
         notes = [*run.notes, *watch.notes, *result.notes, *prepared.notes]
         if run.device is None and result.phases:
-            notes.append(f"not checked against a device: {run.device_reason}")
+            notes.append(f"{UNCHECKED}: {run.device_reason}")
+        elif device is not None and (over := counters.lies_on(device)) is not None:
+            notes.append(f"{CHECKED} {over}")
         return replace(
             run,
             phases=tuple(_phase(phase, run, prepared, place, reasons, energy) for phase in phases),

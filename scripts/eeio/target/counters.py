@@ -47,6 +47,22 @@ def nvme_paths(device: BlockDevice) -> list[Path]:
     return sorted(each for each in found if path.fullmatch(each.name))
 
 
+def lies_on(device: BlockDevice) -> str | None:
+    """In words, what a device is made of whose counters are not a drive's own (device mapper, RAID,
+    bcache): they say what was asked of it, not what each drive moved. None for a drive."""
+    disk = device.disk_sysfs
+    try:
+        lower = sorted(entry.name for entry in (disk / "slaves").iterdir())
+    except OSError:
+        lower = []
+    if not lower:
+        return None
+    words = f"{device.name}, which lies on {', '.join(lower)}"
+    if (disk / "bcache").exists() or disk.name.startswith("bcache"):
+        return f"{words}: what bcache's own cache answers is not told from what its disk does"
+    return f"{words}: what each of them moves is not told apart"
+
+
 def _read(folder: Path) -> DeviceCounters:
     fields = (folder / "stat").read_text(encoding="ascii").split()
     return DeviceCounters(int(fields[2]) * _SECTOR_BYTES, int(fields[6]) * _SECTOR_BYTES)

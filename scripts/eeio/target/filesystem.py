@@ -17,6 +17,18 @@ WITHOUT_STORAGE = frozenset(
     }
 )  # fmt: skip
 
+# Why no device of this machine counts what one of these moves, and what that hides.
+_WHY = tuple(
+    (re.compile(pattern), words)
+    for pattern, words in (
+        (r"zfs$", "its pool has the devices, and its own cache, the ARC, may answer reads"),
+        (r"(nfs|cifs|smb|ceph|glusterfs|lustre|beegfs|afs)", "its server has the devices, and its "
+         "caches may answer"),
+        (r"(9p|virtiofs)", "the host has the devices, and its caches may answer"),
+        (r"(overlay|aufs|fuse)", "what lies below it has the devices"),
+    )
+)  # fmt: skip
+
 # Of a drive, in its folder of /sys/block: whichever of these there are.
 _IDENTIFYING = (
     "wwid", "device/wwid", "device/serial", "device/cid", "device/model", "serial", "dm/uuid",
@@ -182,7 +194,8 @@ def backing_device(
     source = Path(mount.source)
     device = block_device(source, root) if source.is_absolute() else None
     if device is None:
-        return None, f"no block device lies under {mount.filesystem} at {mount.mount_point}"
+        why = next((f" ({words})" for kind, words in _WHY if kind.match(mount.filesystem)), "")
+        return None, f"no block device lies under {mount.filesystem} at {mount.mount_point}{why}"
     members = _btrfs_members(device)
     if len(members) > 1:
         return None, f"{mount.mount_point} spans {len(members)} devices: {', '.join(members)}"
