@@ -13,7 +13,16 @@ import pytest
 from tests.conftest import Eeio
 
 from eeio.cli import main
-from eeio.target.undo import Entry, UndoJournal, group_alive, mark, orphans, start_ticks
+from eeio.target.undo import (
+    Entry,
+    UndoJournal,
+    denied_to_root,
+    group_alive,
+    mark,
+    orphans,
+    start_ticks,
+)
+from eeio_power.simulators.tree import write_tree
 
 CHANGE_AND_WAIT = textwrap.dedent("""
     import pathlib, subprocess, sys, time
@@ -331,3 +340,29 @@ def test_a_link_in_the_place_of_a_folder_is_not_followed(home: Path) -> None:
     journal.add(Entry("file", str(home / "mine")))
     journal.undo(journal.entries[-1])
     assert (home / "victim").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("words", "enforce", "user", "told"),
+    [
+        # As mount and losetup say it on RHEL 9 where a policy denies it to root.
+        ("mount: /mnt/x: permission denied.", "1", 0, True),
+        (
+            "losetup: /tmp/image: failed to set up loop device: Operation not permitted",
+            "1",
+            0,
+            True,
+        ),
+        ("mount: /mnt/x: permission denied.", "0", 0, False),
+        ("mount: /mnt/x: permission denied.", None, 0, False),
+        ("mount: /mnt/x: must be superuser to use mount: permission denied", "1", 1000, False),
+        ("mount: /mnt/x: wrong fs type", "1", 0, False),
+    ],
+)
+def test_what_selinux_denies_to_root_is_told_as_such(
+    tmp_path: Path, words: str, enforce: str | None, user: int, told: bool
+) -> None:
+    write_tree(tmp_path, {"proc/self/status": f"Uid:\t{user}\t{user}\t{user}\t{user}"})
+    if enforce is not None:
+        write_tree(tmp_path, {"sys/fs/selinux/enforce": enforce})
+    assert ("ausearch" in denied_to_root(words, tmp_path)) == told

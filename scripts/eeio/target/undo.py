@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
 
+from eeio.machine.place import HERE, user_id
 from eeio.paths import state_root
 from eeio_results.errors import EeioError
 
@@ -339,8 +340,22 @@ def run_command(command: list[str], timeout_s: float = _COMMAND_TIMEOUT_S) -> st
         raise EeioError(f"{' '.join(command)}: no end after {timeout_s:g} s") from error
     if done.returncode != 0:
         words = (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
-        raise EeioError(f"{' '.join(command)}: {words}")
+        raise EeioError(f"{' '.join(command)}: {words}{denied_to_root(words)}")
     return done.stdout
+
+
+def denied_to_root(words: str, root: Path = HERE) -> str:
+    """What to add to a program's words where root was denied something: that SELinux does that,
+    which `run as root` does not mend. Nothing in any other case."""
+    if not re.search(r"permission denied|operation not permitted", words, re.IGNORECASE):
+        return ""
+    try:
+        enforcing = (root / "sys/fs/selinux/enforce").read_text(encoding="ascii").strip() == "1"
+    except OSError:
+        return ""
+    if not enforcing or user_id(root) != 0:
+        return ""
+    return "; SELinux is enforcing here, `ausearch -m avc -ts recent` shows what it denied"
 
 
 def _put_back_setting(entry: Entry) -> None:
