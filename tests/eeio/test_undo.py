@@ -345,7 +345,7 @@ def test_a_link_in_the_place_of_a_folder_is_not_followed(home: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "enforce", "user", "told"),
     [
-        # As mount and losetup say it on RHEL 9 where a policy denies it to root.
+        # The words of util-linux's mount and losetup for EACCES and EPERM.
         ("mount: /mnt/x: permission denied.", "1", 0, True),
         (
             "losetup: /tmp/image: failed to set up loop device: Operation not permitted",
