@@ -43,6 +43,10 @@ else
 	# Relative names: fio splits a path at its colons.
 	cd "$scratch" || refuse "$scratch: cannot be entered"
 fi
+case $(date +%N) in
+'' | *[!0-9]*) refuse "this date knows no nanoseconds (busybox?), which tell when fio's I/O began and ended:" \
+	"install the package coreutils" ;;
+esac
 # The time stamps bracket the I/O alone. fio redirects the command's output itself; the # ends
 # the command before that.
 export EEIO_FIO_START="$output/fio-start.txt" EEIO_FIO_END="$output/fio-end.txt"

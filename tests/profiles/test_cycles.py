@@ -245,6 +245,20 @@ def test_refused_factors(
     assert list(profile.directory.iterdir()) == []
 
 
+def test_a_date_without_nanoseconds_is_refused(installed: Installer, tmp_path: Path) -> None:
+    """As busybox 1.35 prints it, the only one on a plain Alpine: runs would have no window."""
+    profile = installed("fio")
+    words = "operation=read request_size=64k file_size=4m".split()
+    assert profile.script("pre.sh", *words).returncode == 0
+    (tmp_path / "bin").mkdir()
+    date = tmp_path / "bin/date"
+    date.write_text("#!/bin/sh\nexec printf '%s\\n' \"${1#+}\"\n")
+    date.chmod(0o755)
+    done = profile.run(*words, PATH=f"{date.parent}:{os.environ['PATH']}")
+    assert done.returncode != 0
+    assert "knows no nanoseconds" in done.stderr
+
+
 @pytest.mark.parametrize("tool", ["fio", "iozone", "bonnie", "lmbench"])
 def test_unknown_preset_and_unprepared_directory(installed: Installer, tool: str) -> None:
     profile = installed(tool)
