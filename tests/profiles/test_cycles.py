@@ -248,7 +248,7 @@ def test_refused_factors(
 def test_a_date_without_nanoseconds_is_refused(installed: Installer, tmp_path: Path) -> None:
     """As busybox 1.35 prints it, the only one on a plain Alpine: runs would have no window."""
     profile = installed("fio")
-    words = "operation=read request_size=64k file_size=4m".split()
+    words = ["operation=read", "request_size=64k", "file_size=4m"]
     assert profile.script("pre.sh", *words).returncode == 0
     (tmp_path / "bin").mkdir()
     date = tmp_path / "bin/date"
