@@ -1,9 +1,12 @@
 """The device's counters on trees with published names and values, and what they mean."""
 
+import itertools
+import json
 from pathlib import Path
 
 import pytest
 
+from eeio.cli import main
 from eeio.target import counters
 from eeio.target.filesystem import BlockDevice, backing_device, block_device
 from eeio_power.simulators.tree import write_tree
@@ -149,3 +152,28 @@ def test_why_no_device_was_compared_is_told(tmp_path: Path, line: str, told: str
     device, reason = backing_device(Path("/data/files"), tmp_path)
     assert device is None
     assert told in str(reason)
+
+
+def test_a_campaign_records_counters_without_their_wrap_and_what_they_are_of(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a 32-bit board, with files on device mapper."""
+    target = home / "target"
+    if backing_device(target)[0] is None:
+        pytest.skip("no block device lies under the tests' folder")
+    told = itertools.cycle([BEFORE, AFTER])
+    monkeypatch.setattr(counters, "read_counters", lambda device: next(told))
+    monkeypatch.setattr(counters, "lies_on", lambda device: "dm-0, which lies on sda, sdb: both")
+    monkeypatch.setattr("platform.machine", lambda: "armv7l")
+    code = main(["run", "dummy-suite", "--directory", str(target), "--name", "c",
+                 "--meter", "none", "--idle", "0", "--settle", "0",
+                 "--repetitions", "1"])  # fmt: skip
+    assert code in (0, 3)
+    lines = (home / "data/eeio/results/c/runs.jsonl").read_text().splitlines()
+    runs = [json.loads(line) for line in lines]
+    assert runs
+    for run in runs:
+        assert run["device_after"]["read_bytes"] == FULL + 10**9
+        if run["phases"]:
+            assert "checked against dm-0, which lies on sda, sdb: both" in run["notes"]
+    assert any(run["phases"] for run in runs)
