@@ -479,3 +479,8 @@ def _listed(found: Description) -> Iterable[str]:
         )
     for command in found.commands:
         yield f"  $ {' '.join(command.run)}"
+    # What people call things is the one text in it that may say more than is meant.
+    mounts = found.tree.get("proc/self/mountinfo", "").splitlines()
+    named = [line.split(" ")[4] for line in mounts]
+    named += [text for name, text in found.tree.items() if name.endswith("/dm/name")]
+    yield f"  names that people gave: {' '.join(dict.fromkeys(named)) or 'none'}"

@@ -267,7 +267,7 @@ def test_what_tells_whose_machine_it_is_is_replaced(tmp_path: Path) -> None:
     assert len({label[0] for label in labels}) == 2
     listed = "\n".join(taken.listed())
     assert "user name: 1 replaced" in listed
-    assert "/home" not in listed
+    assert "names that people gave: /home/user1 /mnt /m2 /m3" in listed
 
 
 def test_names_that_are_everybodys_stay() -> None:
