@@ -58,6 +58,11 @@ def _show_described(options: plans.Options, suite: suites.Suite, path: Path) -> 
         except EeioError as error:
             # The machine's own paths, not those that they have here for a moment.
             raise type(error)(replay.named(str(error))) from error
+        except OSError as error:
+            missing = replay.named(str(error.filename))
+            raise RefusedError(
+                f"{path}: {missing}: {error.strerror}, which a plan needs"
+            ) from error
         names = [
             f"the name {finding.name}: {finding.detail}"
             for finding in recorded(replay)

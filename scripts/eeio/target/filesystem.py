@@ -205,7 +205,7 @@ def backing_device(
 def _from_number(major: int, minor: int, root: Path) -> BlockDevice | None:
     if major == 0:
         return None
-    for folder in (root / "sys/class/block").iterdir():
+    for folder in (root / "sys/class/block").glob("*"):
         device = _from_name(folder.name, root)
         if device is not None and (device.major, device.minor) == (major, minor):
             return device

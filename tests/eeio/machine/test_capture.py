@@ -199,6 +199,16 @@ def test_what_no_campaign_could_use_there_is_refused(
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_a_description_without_mounts_has_no_plan(tmp_path: Path, eeio: Eeio) -> None:
+    path = tmp_path / "bare.yaml"
+    path.write_text("machine: 1\nabout: a board\n")
+    assert eeio("doctor", "--replay", str(path)).returncode == 0
+    done = eeio("plan", "dummy-suite", "--replay", str(path), "--directory", "/data")
+    assert (done.returncode, done.stderr) == (
+        2, f"eeio: {path}: /proc/self/mountinfo: No such file or directory, which a plan needs\n",
+    )  # fmt: skip
+
+
 # ---- what is replaced ----
 
 SECRETS = {
