@@ -23,7 +23,8 @@ Channels of one domain add up: accuracy linearly, for one meter's channels share
 the others as squares.
 
 **Validity.** A window without a reading, a gap longer than `gap_limit_s`, a counter that may have
-wrapped unseen, went backwards, jumped or stands still: no energy, and the reason. A gap inside a
+wrapped unseen, went backwards, jumped or stands still, counters that are one counter shown several
+times (`Channel.counts`): no energy, and the reason. A gap inside a
 counter's window is harmless while it cannot hide a wrap; at the window's edges the limit holds for
 counters too, because there the energy is interpolated.
 """
@@ -31,7 +32,8 @@ counters too, because there the energy is interpolated.
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations, pairwise
 from operator import mul, sub, truediv
 
 from eeio_limits.quantities import DURATION, LEAST_COVERAGE
@@ -52,6 +54,10 @@ JUMP_FACTOR = 2.0
 # still.
 STILL_POWER_W = 1e-3
 STILL_PERIODS = 10.0
+
+# Counters of one name that agree so closely at every step are one; fewer steps tell nothing.
+STEP_AGREEMENT = 0.01
+LEAST_STEPS = 3
 
 
 def gap_limit_s(period_s: float) -> float:
@@ -256,15 +262,77 @@ def meter_energy(
 ) -> list[EnergyReading]:
     """One reading a power domain of a meter; `values` holds one column a channel."""
     by_domain: dict[Domain, list[ChannelEnergy]] = {}
+    repeated = _repeated_reasons(channels, times_s, values, start_s, end_s)
     for channel, column in zip(channels, values, strict=True):
         if channel.in_domain_total:
-            by_domain.setdefault(channel.domain, []).append(
-                channel_energy(channel, times_s, column, period_s, native_period_s, start_s, end_s)
+            part = channel_energy(
+                channel, times_s, column, period_s, native_period_s, start_s, end_s
             )
+            if channel.name in repeated:
+                part = replace(part, energy_j=None, reasons=(*part.reasons, repeated[channel.name]))
+            by_domain.setdefault(channel.domain, []).append(part)
     return [
         domain_energy(meter, kind, domain, parts, start_s, end_s)
         for domain, parts in by_domain.items()
     ]
+
+
+def in_step(
+    before: Channel,
+    after: Channel,
+    columns: tuple[Sequence[float], Sequence[float]],
+) -> bool | None:
+    """Whether two counters read together agree at every step, within 1 % and their quanta.
+
+    True dies under one load differ by more at some step; one register read twice does not. None if
+    fewer than three steps tell (a step that did not move, wrapped or was not read tells nothing).
+    """
+    quanta_j = 2.0 * (before.resolution + after.resolution)
+    steps = 0
+    for (one, other), (next_one, next_other) in pairwise(zip(*columns, strict=True)):
+        one_j, other_j = next_one - one, next_other - other
+        most_j = max(one_j, other_j)
+        if not (one_j >= 0.0 and other_j >= 0.0 and most_j > quanta_j):
+            continue
+        if abs(one_j - other_j) > STEP_AGREEMENT * most_j + quanta_j:
+            return False
+        steps += 1
+    return True if steps >= LEAST_STEPS else None
+
+
+def _repeated_reasons(
+    channels: Sequence[Channel],
+    times_s: Sequence[float],
+    values: Sequence[Sequence[float]],
+    start_s: float,
+    end_s: float,
+) -> dict[str, str]:
+    """By channel: why several counters of one name cannot be added."""
+    by_name: dict[str, list[int]] = {}
+    for k, channel in enumerate(channels):
+        if channel.counts is not None and channel.in_domain_total:
+            by_name.setdefault(channel.counts, []).append(k)
+    low, high = bisect_right(times_s, start_s), bisect_right(times_s, end_s)
+    # Readings around a short window tell of it too.
+    low, high = max(0, low - 2 * LEAST_STEPS), min(len(times_s), high + 2 * LEAST_STEPS)
+    reasons: dict[str, str] = {}
+    for counts, places in by_name.items():
+        for one, other in combinations(places, 2):
+            columns = values[one][low:high], values[other][low:high]
+            same = in_step(channels[one], channels[other], columns)
+            if same is False:
+                continue
+            names = f"{channels[one].name} and {channels[other].name}"
+            why = (
+                f"move in step: one counter of {counts} shown twice, whose sum is twice the energy"
+                if same
+                else f"were read too rarely to tell whether they are one counter of {counts}"
+            )
+            for k in (one, other):
+                reasons[channels[k].name] = (
+                    f"{names} {why}; dies=once counts one of them, dies=each all"
+                )
+    return reasons
 
 
 def _combined_uncertainty_j(channels: Sequence[ChannelEnergy]) -> float:

@@ -2,7 +2,7 @@
 
 The file is one gzip stream. Its first line is a JSON header; every other line is one value:
 
-    {"schema_version": 1, "monotonic_s": ..., "utc": ..., "meters": [...]}
+    {"schema_version": 2, "monotonic_s": ..., "utc": ..., "meters": [...]}
     monotonic_s,channel_index,value
 
 `channel_index` counts through the channels of all meters in the header's order. The value stands
@@ -27,7 +27,9 @@ from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, LoggedMeter, Meter
 from eeio_power.reading import DOMAINS, KINDS, EnergyReading, Kind
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+READABLE_VERSIONS = (1, 2)
+"""Version 2 says more of a channel; all of version 1 is in it."""
 
 MISSING = math.nan
 """Stands for a failed read in the arrays; never leaves them as a number."""
@@ -251,7 +253,7 @@ def _parse_header(path: Path, line: str) -> list[MeterInfo]:
         version = header["schema_version"]
     except (ValueError, KeyError, TypeError) as error:
         raise PowerError(f"{path}: the first line is not a samples header: {error!r}") from error
-    if version != SCHEMA_VERSION:
+    if version not in READABLE_VERSIONS:
         raise PowerError(
             f"{path}: written with schema_version {version}, this eeio reads {SCHEMA_VERSION}; "
             "use the eeio that wrote it or a newer one"
@@ -277,6 +279,8 @@ def _channel(body: Mapping[str, Any]) -> Channel:
         raise LimitError("a channel without name or domain")
     if channel.quantity not in _SAMPLES or not isinstance(channel.in_domain_total, bool):
         raise LimitError("a channel without quantity")
+    if channel.counts is not None and not isinstance(channel.counts, str):
+        raise LimitError("a channel that counts nothing")
     q.FRACTION.checked(channel.accuracy_relative, "accuracy_relative")
     q.ENERGY.checked(channel.resolution, "resolution")
     for value, quantity in ((channel.range_j, q.ENERGY), (channel.max_power_w, q.POWER)):

@@ -14,7 +14,7 @@ from eeio_power.meters.nvme import interval_power_w
 from eeio_power.sampler import Sampler
 from eeio_power.simulators import FakeRapl
 from eeio_power.simulators.nvme import FakeNvme
-from eeio_power.simulators.tree import cubietruck, perf_unit, write_tree
+from eeio_power.simulators.tree import cubietruck, perf_unit, topology, write_tree
 
 # --- iio ---------------------------------------------------------------------------------------
 
@@ -186,6 +186,7 @@ class Counters:
 
 def test_perf_opens_each_packages_counters_on_its_cpu(tmp_path: Path) -> None:
     unit = perf_unit(tmp_path / "sys/bus/event_source/devices/power")
+    topology(tmp_path, {0: (0, 0), 18: (1, 0)})
     counters = Counters()
     meter = perf.open_meter("perf", {"root": str(unit)}, tmp_path, counters.open)
     assert counters.asked == [(9, 2, 0), (9, 3, 0), (9, 2, 18), (9, 3, 18)], "no energy-cores"
@@ -202,10 +203,50 @@ def test_perf_opens_each_packages_counters_on_its_cpu(tmp_path: Path) -> None:
     meter.close()
 
 
+def perf_counters(root: Path, cpumask: str, options: dict[str, str]) -> list[tuple[str, int]]:
+    """Names and CPUs of the package counters that are opened."""
+    perf_unit(root / "sys/bus/event_source/devices/power", cpumask)
+    counters = Counters()
+    meter = perf.open_meter("perf", options, root, counters.open)
+    cpus = [cpu for _, config, cpu in counters.asked if config == 2]
+    names = [c.name.removeprefix("perf:") for c in meter.channels if c.domain == "package"]
+    meter.close()
+    return list(zip(names, cpus, strict=True))
+
+
+def test_perf_counts_a_package_of_amd_once_whatever_cpumask_says(tmp_path: Path) -> None:
+    """`0,8,16,...,88` is what a 96-core EPYC of 12 dies showed before Linux 6.12 (the commit that
+    mended arch/x86/events/rapl.c, D. Ugwekar, September 2024); newest kernels list every CPU."""
+    write_tree(tmp_path, {"proc/cpuinfo": "processor\t: 0\nvendor_id\t: AuthenticAMD"})
+    topology(tmp_path, {cpu: (0, cpu // 8) for cpu in range(96)})
+    assert perf_counters(tmp_path, "0,8,16,24,32,40,48,56,64,72,80,88", {}) == [("package-0", 0)]
+    assert perf_counters(tmp_path, "0-95", {}) == [("package-0", 0)]
+    topology(tmp_path, {cpu: (1, 12 + cpu // 8) for cpu in range(96, 192)})
+    assert perf_counters(tmp_path, "0-191", {}) == [("package-0", 0), ("package-1", 96)]
+
+
+def test_perf_counts_each_package_of_intel_once_and_dies_that_have_counters(tmp_path: Path) -> None:
+    write_tree(tmp_path, {"proc/cpuinfo": "vendor_id\t: GenuineIntel"})
+    topology(tmp_path, {cpu: (cpu // 64, 0) for cpu in range(128)})
+    assert perf_counters(tmp_path, "0-127", {}) == [("package-0", 0), ("package-1", 64)], (
+        "a mask of all CPUs is not 64 counters a package"
+    )
+    # Cascade Lake-AP (Xeon Platinum 9242): two dies a package, each with counters of its own.
+    topology(tmp_path, {cpu: (0, cpu // 24) for cpu in range(48)})
+    assert perf_counters(tmp_path, "0,24", {}) == [("package-0-die-0", 0), ("package-0-die-1", 24)]
+    assert perf_counters(tmp_path, "0,24", {"dies": "once"}) == [("package-0", 0)]
+    meter = perf.open_meter("perf", {}, tmp_path, Counters().open)
+    assert [c.counts for c in meter.channels] == ["package-0", "package-0 dram"] * 2
+    meter.close()
+
+
 def test_perf_without_the_unit_or_the_right(tmp_path: Path) -> None:
     with pytest.raises(PowerError, match="modprobe rapl"):
         open_meters(["perf"], tmp_path)
     unit = perf_unit(tmp_path / "sys/bus/event_source/devices/power")
+    with pytest.raises(PowerError, match=r"cpu0/topology/physical_package_id cannot.*share"):
+        open_meters(["perf"], tmp_path)
+    topology(tmp_path, {0: (0, 0), 18: (1, 0)})
 
     def refuse(event_type: int, config: int, cpu: int) -> int:
         raise PermissionError(errno.EACCES, "Permission denied")
@@ -221,6 +262,7 @@ def test_auto_takes_one_of_the_two_ways_to_rapl(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     perf_unit(tmp_path / "sys/bus/event_source/devices/power")
+    topology(tmp_path, {0: (0, 0), 18: (1, 0)})
     monkeypatch.setattr(perf.open_meter, "__defaults__", (Counters().open,))
     assert [m.name for m in open_meters(["auto"], tmp_path)] == ["perf"]
     FakeRapl(tmp_path / "sys/class/powercap")

@@ -56,6 +56,9 @@ class Channel:
     """False for a part of something that another channel already counts: recorded, not added."""
     max_power_w: float | None = None
     """More than this the channel cannot draw, W: tells how long a gap may hide a whole wrap."""
+    counts: str | None = None
+    """What several counters of one meter may all be showing, such as `package-0`: if those of one
+    name move in step, they are one counter and their sum is no energy. None: its own."""
 
 
 class Meter(Protocol):
