@@ -81,16 +81,18 @@ def test_a_cubietrucks_mains_input(tmp_path: Path) -> None:
 def test_a_battery_counts_only_while_it_feeds_the_machine(tmp_path: Path) -> None:
     folder = write_tree(
         tmp_path / "sys/class/power_supply",
-        {"AC/type": "Mains", "AC/online": 1, "BAT0/type": "Battery", "BAT0/status": "Discharging",
+        {"AC/type": "Mains", "AC/online": 0, "BAT0/type": "Battery", "BAT0/status": "Discharging",
          "BAT0/voltage_now": 12_000_000, "BAT0/current_now": -1_000_000,
          "mouse/type": "Battery", "mouse/scope": "Device", "mouse/power_now": 1},
     )  # fmt: skip
     (meter,) = open_meters(["power_supply"], tmp_path)
     assert meter.read() == [pytest.approx(12.0)]
-    write_tree(folder, {"BAT0/status": "Charging"})
+    write_tree(folder, {"AC/online": 1, "BAT0/status": "Charging"})
     assert meter.read() == [None]
     with Sampler([meter], tmp_path / "s.gz", rate_hz=1.0) as sampler:
-        assert "the mains feeds the system, unseen" in (sampler.rates()[0].last_error or "")
+        assert "BAT0 is charging): the mains feeds the system" in (
+            sampler.rates()[0].last_error or ""
+        )
     (finding,) = [f for f in discover(tmp_path) if f.spec == "power_supply"]
     assert not finding.available
     assert "unseen" in (finding.reason or "")
@@ -110,7 +112,55 @@ def test_what_a_charger_agreed_to_is_not_what_flows(tmp_path: Path, port: str) -
     write_tree(folder, {"BAT0/type": "Battery", "BAT0/status": "Discharging",
                         "BAT0/power_now": 9_000_000})  # fmt: skip
     (meter,) = open_meters(["power_supply"], tmp_path)
+    assert meter.read() == [None], "the charger feeds the machine too"
+    write_tree(folder, {f"{port}/online": 0})
     assert meter.read() == [pytest.approx(9.0)]
+
+
+def laptop(root: Path, files: dict[str, int | str]) -> Path:
+    """A ThinkPad's supplies: BAT0 and AC with the values of procfs' fixture of
+    /sys/class/power_supply, and beside it the second battery that such laptops have."""
+    return write_tree(
+        root / "sys/class/power_supply",
+        {"AC/type": "Mains", "AC/online": 0,
+         "BAT0/type": "Battery", "BAT0/status": "Discharging", "BAT0/power_now": 4_830_000,
+         "BAT0/voltage_now": 12_229_000,
+         "BAT1/type": "Battery", "BAT1/status": "Not charging", "BAT1/power_now": 0,
+         "BAT1/voltage_now": 12_229_000, **files},
+    )  # fmt: skip
+
+
+def test_a_battery_beside_a_weak_charger_is_not_the_system(tmp_path: Path) -> None:
+    """A 15 W charger, online, and a battery that gives the 3 W which it lacks."""
+    folder = laptop(tmp_path, {"AC/online": 1, "BAT0/power_now": 3_000_000})
+    (meter,) = open_meters(["power_supply"], tmp_path)
+    assert meter.read() == [None]
+    (finding,) = [f for f in discover(tmp_path) if f.spec == "power_supply"]
+    assert not finding.available
+    assert "AC is plugged in beside BAT0" in (finding.reason or "")
+    assert open_meters(["auto"], tmp_path) == []
+    write_tree(folder, {"BAT0/charge_behaviour": "auto inhibit-charge [force-discharge]"})
+    assert meter.read() == [pytest.approx(3.0)], "told to discharge, it feeds the machine alone"
+    write_tree(folder, {"BAT0/charge_behaviour": "[auto] inhibit-charge force-discharge"})
+    assert meter.read() == [None]
+
+
+def test_of_two_batteries_those_that_discharge_are_added(tmp_path: Path) -> None:
+    folder = laptop(tmp_path, {})
+    (meter,) = open_meters(["power_supply"], tmp_path)
+    assert meter.read() == [pytest.approx(4.83)], "the other one rests"
+    write_tree(folder, {"BAT1/status": "Unknown"})
+    assert meter.read() == [pytest.approx(4.83)], "as older kernels call it"
+    write_tree(folder, {"BAT1/status": "Discharging", "BAT1/power_now": 1_170_000})
+    assert meter.read() == [pytest.approx(6.0)]
+    write_tree(folder, {"BAT1/power_now": "?"})
+    assert meter.read() == [None]
+    for state, word in (("Charging", "charging"), ("Unknown", "unknown")):
+        write_tree(folder, {"BAT1/status": state, "BAT1/power_now": 1_170_000})
+        assert meter.read() == [None]
+        with Sampler([meter], tmp_path / "s.gz", rate_hz=1.0) as sampler:
+            error = sampler.rates()[0].last_error or ""
+            assert f"BAT1 is {word} and shows 1.2 W: in or out?" in error
 
 
 def test_supplies_without_sensors(tmp_path: Path) -> None:
