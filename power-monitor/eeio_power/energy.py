@@ -37,7 +37,7 @@ from itertools import combinations, pairwise
 from operator import mul, sub, truediv
 
 from eeio_limits.quantities import DURATION, LEAST_COVERAGE
-from eeio_power.meters import Channel
+from eeio_power.meters import Channel, contents_of
 from eeio_power.reading import Domain, EnergyReading, Kind
 
 GAP_PERIODS = 5.0
@@ -271,10 +271,22 @@ def meter_energy(
             if channel.name in repeated:
                 part = replace(part, energy_j=None, reasons=(*part.reasons, repeated[channel.name]))
             by_domain.setdefault(channel.domain, []).append(part)
-    return [
-        domain_energy(meter, kind, domain, parts, start_s, end_s)
-        for domain, parts in by_domain.items()
-    ]
+    contents = contents_of(channels)
+    readings = []
+    for domain, parts in by_domain.items():
+        reading = domain_energy(meter, kind, domain, parts, start_s, end_s)
+        remarks = dict.fromkeys(
+            c.remark for c in channels if c.domain == domain and c.in_domain_total and c.remark
+        )
+        readings.append(
+            replace(
+                reading,
+                reasons=(*reading.reasons, *remarks),
+                includes=contents[domain].includes,
+                leaves_out=contents[domain].leaves_out,
+            )
+        )
+    return readings
 
 
 def in_step(

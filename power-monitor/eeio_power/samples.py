@@ -25,7 +25,7 @@ from eeio_limits import quantities as q
 from eeio_power.energy import meter_energy
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, LoggedMeter, Meter
-from eeio_power.reading import DOMAINS, KINDS, EnergyReading, Kind
+from eeio_power.reading import CONTENTS, DOMAINS, KINDS, Contents, EnergyReading, Kind
 
 SCHEMA_VERSION = 2
 READABLE_VERSIONS = (1, 2)
@@ -274,13 +274,19 @@ def _info(body: Mapping[str, Any]) -> MeterInfo:
 
 
 def _channel(body: Mapping[str, Any]) -> Channel:
-    channel = Channel(**body)
+    contents = body.get("contents") or {}
+    told = Contents(tuple(contents.get("includes", ())), tuple(contents.get("leaves_out", ())))
+    channel = Channel(**{**body, "contents": told})
     if not isinstance(channel.name, str) or channel.domain not in DOMAINS:
         raise LimitError("a channel without name or domain")
     if channel.quantity not in _SAMPLES or not isinstance(channel.in_domain_total, bool):
         raise LimitError("a channel without quantity")
     if channel.counts is not None and not isinstance(channel.counts, str):
         raise LimitError("a channel that counts nothing")
+    if not {*told.includes, *told.leaves_out} <= set(CONTENTS):
+        raise LimitError("a channel that holds what no machine has")
+    if channel.remark is not None and not isinstance(channel.remark, str):
+        raise LimitError("a remark without words")
     q.FRACTION.checked(channel.accuracy_relative, "accuracy_relative")
     q.ENERGY.checked(channel.resolution, "resolution")
     for value, quantity in ((channel.range_j, q.ENERGY), (channel.max_power_w, q.POWER)):

@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import combinations
 
 from eeio_results import statistics
-from eeio_results.record import EnergyReading, Run
+from eeio_results.record import DOMAINS, EnergyReading, Run
 from eeio_results.statistics import Adjustment, Estimate, MannWhitney
 from eeio_results.store import Campaign
 from eeio_results.units import format_size
@@ -21,7 +21,7 @@ from eeio_results.units import format_size
 ALPHA = 0.05
 
 BANDWIDTH, EFFICIENCY = "bandwidth_bytes_per_s", "efficiency_bytes_per_j"
-POWER = {domain: f"power_{domain}_w" for domain in ("system", "package", "dram", "device")}
+POWER = {domain: f"power_{domain}_w" for domain in DOMAINS}
 METRICS = (BANDWIDTH, *POWER.values(), EFFICIENCY)
 
 FACTORS = ("buffer", "disk", "size", "spatiality", "operation", "type", "machine")
@@ -476,7 +476,9 @@ def idle_and_busy(campaign: Campaign, cells: Sequence[Cell]) -> list[IdleBusy]:
             reason = campaign.idle_reason or f"idle was not measured in the domain {domain}"
         found.append(IdleBusy(*place, domain, idle_w, busy_w, words, reason))
     by_domain = {item.domain: item for item in found}
-    parts = [item for item in found if item.domain != "system"]
+    # A module holds its package and memory: either it is a part of the system, or they are.
+    inner = ("package", "dram") if "module" in by_domain else ("module",)
+    parts = [item for item in found if item.domain not in ("system", *inner)]
     if "system" in by_domain and parts:
         whole = by_domain["system"]
         names = ", ".join(item.domain for item in parts)

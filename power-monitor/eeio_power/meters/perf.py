@@ -26,7 +26,7 @@ from pathlib import Path
 from eeio_limits.inputs import CPUS
 from eeio_limits.quantities import NUMBER, POWER
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Finding, number_option, rapl
+from eeio_power.meters import Channel, Finding, contents_of, number_option, rapl
 from eeio_power.meters._processors import DIES_OPTION, dies_once
 from eeio_power.reading import Domain, Kind
 from eeio_power.sysfs import read_int, read_optional_int, read_text
@@ -144,7 +144,8 @@ def find(root: Path) -> Finding:
     meter.close()
     domains = tuple(dict.fromkeys(channel.domain for channel in meter.channels))
     in_auto = not rapl.find(root).available
-    return Finding("perf", KIND, domains, True, in_auto=in_auto)
+    contents = contents_of(meter.channels)
+    return Finding("perf", KIND, domains, True, contents=contents, in_auto=in_auto)
 
 
 _ABSENT_REMEDY = "RAPL's perf events are there on x86 alone ('modprobe rapl'), not in most guests"
@@ -186,6 +187,7 @@ def _events(
                 accuracy_relative=rapl.ACCURACY[domain],
                 resolution=rapl.RESOLUTION_J,
                 max_power_w=max_power_w,
+                contents=rapl.CONTENTS[domain],
                 counts=None if counter.own else counter.package + (" dram" if memory else ""),
             )
             events.append(_Event(channel, _config(read_text(file)), counter.cpu, scale_j))

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Finding
-from eeio_power.reading import Kind
+from eeio_power.reading import BEHIND_SUPPLY, Kind
 from eeio_power.sysfs import by_number, read_int, read_optional_int, read_optional_text
 
 OPTIONS = {"root": "the folder of supplies, instead of /sys/class/power_supply"}
@@ -159,6 +159,7 @@ class PowerSupplyMeter:
                 accuracy_relative=ACCURACY,
                 resolution=RESOLUTION_W,
                 max_power_w=MAX_POWER_W,
+                contents=BEHIND_SUPPLY,
             ),
         )
 
@@ -196,7 +197,9 @@ def find(root: Path) -> Finding:
         reason = now.reason or "no supply with a sensor is in use"
         remedy = "unplug the mains, or use another meter"
         return Finding("power_supply", KIND, ("system",), False, reason, remedy)
-    return Finding("power_supply", KIND, ("system",), True)
+    return Finding(
+        "power_supply", KIND, ("system",), True, contents={"system": BEHIND_SUPPLY}
+    )  # fmt: skip
 
 
 def _feed(folder: Path) -> _Feed | None:

@@ -22,10 +22,10 @@ from pathlib import Path
 
 from eeio_limits.quantities import ENERGY
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Finding, number_option
+from eeio_power.meters import Channel, Finding, contents_of, number_option
 from eeio_power.meters._processors import DIES_OPTION, PACKAGE, dies_once
 from eeio_power.reader import EnergyReader, find_reader, try_reader
-from eeio_power.reading import Domain, Kind
+from eeio_power.reading import Contents, Domain, Kind, only
 from eeio_power.sysfs import by_number, read_int, read_text
 
 OPTIONS = {
@@ -42,6 +42,7 @@ MAX_POWER_W = 500.0
 # The unit of most Intel processors, 2^-14 J; the kernel reports in uJ.
 RESOLUTION_J = 2.0**-14
 ACCURACY: Mapping[Domain, float] = {"package": 0.05, "dram": 0.20}
+CONTENTS: Mapping[Domain, Contents] = {"package": only("processor"), "dram": only("memory")}
 
 # The kernel numbers zones in hexadecimal: linux' drivers/powercap/powercap_sys.c, "%s:%x".
 _ZONE = re.compile(r"intel-rapl:[0-9a-f]+(:[0-9a-f]+)?")
@@ -128,7 +129,8 @@ def find(root: Path) -> Finding:
     if found.problem is not None:
         return Finding("rapl", KIND, ("package", "dram"), False, *found.problem)
     domains = tuple(dict.fromkeys(z.channel.domain for z in found.zones))
-    return Finding("rapl", KIND, domains, True, found.remark)
+    contents = contents_of([zone.channel for zone in found.zones])
+    return Finding("rapl", KIND, domains, True, found.remark, contents=contents)
 
 
 @dataclass(frozen=True)
@@ -242,6 +244,7 @@ def _zones(folder: Path, max_power_w: float) -> tuple[_Zone, ...]:
                     accuracy_relative=ACCURACY[domain],
                     resolution=RESOLUTION_J,
                     max_power_w=max_power_w,
+                    contents=CONTENTS[domain],
                     counts=_counts(name, domain),
                 ),
                 energy_file=zone_folder / "energy_uj",

@@ -20,7 +20,7 @@ from eeio_limits.inputs import CHASSIS
 from eeio_power import http_json
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Finding, number_option
-from eeio_power.reading import Kind
+from eeio_power.reading import MACHINE, Kind
 
 OPTIONS = {
     "url": "the BMC, such as https://bmc.example",
@@ -62,6 +62,7 @@ class RedfishMeter:
             accuracy_relative=ACCURACY,
             resolution=RESOLUTION_W,
             max_power_w=MAX_POWER_W,
+            contents=MACHINE,
         ),
     )
 

@@ -16,7 +16,7 @@ from typing import Any
 from eeio_power import http_json
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Finding, number_option
-from eeio_power.reading import Kind
+from eeio_power.reading import WALL, Kind
 
 OPTIONS = {
     "host": "the plug's address",
@@ -39,6 +39,7 @@ POWER = Channel(
     accuracy_relative=ACCURACY,
     resolution=0.2,
     max_power_w=MAX_POWER_W,
+    contents=WALL,
 )
 ENERGY = Channel(
     name="shelly:counter",
@@ -47,6 +48,7 @@ ENERGY = Channel(
     accuracy_relative=ACCURACY,
     resolution=0.001 * J_PER_WH,
     in_domain_total=False,
+    contents=WALL,
 )
 
 

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from eeio_power import http_json
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Finding, number_option
-from eeio_power.reading import Kind
+from eeio_power.reading import WALL, Kind
 
 OPTIONS = {
     "host": "the plug's address",
@@ -50,6 +50,7 @@ class TasmotaMeter:
             accuracy_relative=0.03,
             resolution=1.0,
             max_power_w=MAX_POWER_W,
+            contents=WALL,
         ),
     )
 

@@ -85,6 +85,9 @@ def show_list(arguments: argparse.Namespace) -> int:
         state = "ok     " if finding.available else "missing"
         where = f"{finding.kind}, {', '.join(finding.domains) or 'no domain'}"
         print(f"{state}  {finding.spec:14} {where}")
+        for domain, contents in finding.contents.items():
+            if words := contents.words():
+                print(f"{'':9}{domain}: {words}")
         if finding.reason:
             print(f"{'':9}{finding.reason}")
         if finding.remedy and not finding.available:
