@@ -22,6 +22,7 @@ OPTIONS = {
     "host": "the plug's address",
     "user": "user name of its web page",
     "password_file": http_json.OPTIONS["password_file"],
+    "timeout_s": http_json.OPTIONS["timeout_s"],
     "period_s": "how often the plug takes a new reading, s (default 1)",
 }
 ARGUMENT = "host"
