@@ -573,7 +573,9 @@ def shouted(folder: Path) -> Any:
 def told_by_ipmitool(folder: Path) -> Any:
     lines = text(folder, "answer.txt").splitlines()
     sensors = ipmis.watt_sensors(lines)
-    ipmis.whole_system(list(sensors))
+    ipmis.whole_system(sensors)
+    with suppress(PowerError):
+        return sensors, ipmis.parse_node_manager(lines)
     return sensors, ipmis.parse_dcmi(lines)
 
 
