@@ -16,7 +16,7 @@ import zlib
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -25,6 +25,7 @@ from eeio_limits import quantities as q
 from eeio_power.energy import meter_energy
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, LoggedMeter, Meter
+from eeio_power.plausibility import judged
 from eeio_power.reading import CONTENTS, DOMAINS, KINDS, Contents, EnergyReading, Kind
 
 SCHEMA_VERSION = 2
@@ -110,43 +111,11 @@ class Samples:
     def energy(self, start_s: float, end_s: float) -> list[EnergyReading]:
         """The energy of a window on the monotonic clock, one reading a meter and power domain.
 
-        Where two meters contradict each other about one domain, both readings say so.
+        Where meters contradict each other, all of them are doubtful: `eeio_power.plausibility`.
         """
-        return with_remarks(
+        return judged(
             [reading for meter in self.meters for reading in meter.energy(start_s, end_s)]
         )
-
-
-def with_remarks(readings: Sequence[EnergyReading]) -> list[EnergyReading]:
-    """The readings, with a remark where another meter of the same domain contradicts one.
-
-    Two meters contradict each other if they differ by more than both limits of error together.
-    Modelled readings contradict nobody, nor do those of devices: there may be several.
-    """
-    return [
-        replace(reading, reasons=(*reading.reasons, *_contradictions(reading, readings)))
-        for reading in readings
-    ]
-
-
-def _contradictions(reading: EnergyReading, readings: Sequence[EnergyReading]) -> list[str]:
-    remarks = []
-    for other in readings:
-        if other.meter == reading.meter or other.domain != reading.domain:
-            continue
-        if reading.domain == "device":
-            continue  # one meter each for two drives, as a rule
-        if "modelled" in (reading.kind, other.kind):
-            continue
-        if reading.power_w is None or other.power_w is None:
-            continue
-        difference_j = abs((reading.energy_j or 0.0) - (other.energy_j or 0.0))
-        if difference_j > (reading.uncertainty_j or 0.0) + (other.uncertainty_j or 0.0):
-            remarks.append(
-                f"{reading.meter} says {reading.power_w:.1f} W and {other.meter} "
-                f"{other.power_w:.1f} W for {reading.domain}: more apart than both limits of error"
-            )
-    return remarks
 
 
 def meter_info(meter: Meter, rate_hz: float) -> MeterInfo:
