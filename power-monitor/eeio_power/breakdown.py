@@ -67,7 +67,9 @@ def _share(domain: Domain, readings: Sequence[EnergyReading], window_s: float) -
     best = min(valid, key=lambda r: (_WORST_LAST.index(r.kind), r.uncertainty_j or 0.0))
     uncertainty_w = (best.uncertainty_j or 0.0) / window_s
     others = [r.meter for r in valid if domain == "device" and r.meter != best.meter]
-    remark = f"without what {', '.join(others)} reads, if it is another device" if others else None
+    remarks = [f"without what {', '.join(others)} reads, if it is another device"] if others else []
+    remarks += [f"doubtful: {'; '.join(best.reasons)}"] if best.doubtful else []
+    remark = "; ".join(remarks) or None
     return Share(domain, best.power_w, uncertainty_w, best.kind, best.meter, remark)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from eeio_power import sampler as sampler_module
+from eeio_power.breakdown import breakdown
 from eeio_power.load import LoadWatch
 from eeio_power.meters import Channel
 from eeio_power.meters.modelled import CpuTicks
@@ -134,6 +135,13 @@ def test_parts_that_draw_more_together_than_the_whole_are_all_told() -> None:
     module = reading("som", "module", 80.0)
     with_module = judged([readings[0], module, reading("rapl", "package", 70.0)])
     assert not any(r.doubtful for r in with_module), "the package is in the module"
+
+
+def test_where_the_power_goes_says_that_its_meter_is_doubtful() -> None:
+    readings = judged([reading("plug", "system", 100.0), reading("rapl", "package", 130.0)])
+    shares = {share.part: share for share in breakdown(readings, WINDOW_S)}
+    for part in ("system", "package"):
+        assert "doubtful: package (rapl) 130.0 W is in system (plug)" in (shares[part].reason or "")
 
 
 # --- inside one meter --------------------------------------------------------------------------

@@ -222,6 +222,7 @@ def _line(reading: EnergyReading) -> str:
     return (
         f"{head}{reading.energy_j:12.2f} J ± {reading.uncertainty_j or 0.0:.2f}"
         f"  {reading.power_w:9.2f} W  coverage {reading.coverage:.1%}{estimate}"
+        + ("  doubtful" if reading.doubtful else "")
     )
 
 
@@ -277,7 +278,7 @@ def _watch_line(reading: EnergyReading) -> str:
     if reading.power_w is None:
         return f"{head}{'-':>11}    {'; '.join(reading.reasons)[:90]}"
     estimate = "" if reading.kind == "measured" else f"  {_kind_word(reading)}"
-    return f"{head}{reading.power_w:11.2f} W{estimate}"
+    return f"{head}{reading.power_w:11.2f} W{estimate}{'  doubtful' if reading.doubtful else ''}"
 
 
 # --- calibrate ---------------------------------------------------------------------------------
