@@ -12,7 +12,12 @@ from dataclasses import dataclass, field
 from eeio_power.errors import PowerError
 
 _ALGORITHM = "SHA-256"
-_PARAMETER = re.compile(r'([a-z]+)\s*=\s*(?:"([^"]*)"|([^\s,"]+))', re.I)
+# Bounded everywhere, so that the time grows with the header's length alone.
+_PARAMETER = re.compile(
+    r'(?<![a-z])([a-z]{1,20})\s{0,4}=\s{0,4}(?:"([^"]{0,512})"|([^\s,"]{1,512}))', re.I
+)
+# http.client takes 64 KiB; no challenge is as long.
+_CHALLENGE_CHARACTERS = 4096
 # What a header may hold between quotation marks.
 _SAFE = re.compile(r"[\x20\x21\x23-\x5b\x5d-\x7e]*")
 
@@ -27,7 +32,7 @@ class Credentials:
 
 def parameters(challenge: str) -> dict[str, str] | None:
     """Those of a `WWW-Authenticate: Digest ...`; None for another scheme."""
-    scheme, _, rest = challenge.strip().partition(" ")
+    scheme, _, rest = challenge[:_CHALLENGE_CHARACTERS].strip().partition(" ")
     if scheme.lower() != "digest":
         return None
     return {m[1].lower(): m[2] if m[2] is not None else m[3] for m in _PARAMETER.finditer(rest)}

@@ -157,4 +157,4 @@ def test_samples_of_the_first_version_are_read_and_damaged_contents_are_not(tmp_
                 del one[key]
     header["schema_version"] = 1
     write()
-    assert [len(meter.times_s) for meter in load(path).meters][0] == 3
+    assert len(load(path).meters[0].times_s) == 3
