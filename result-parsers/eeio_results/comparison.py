@@ -45,6 +45,10 @@ class Cell:
     values: Mapping[str, tuple[float, ...]]
     reasons: Mapping[str, str] = field(default_factory=dict)
     invalid_runs: int = 0
+    efficiency_of: tuple[str, ...] = ()
+    """The power domains whose MB/J its efficiency is."""
+    doubts: tuple[str, ...] = ()
+    """Which of its powers another meter contradicts, and how."""
 
     def n(self, metric: str) -> int:
         return len(self.values.get(metric, ()))
@@ -134,6 +138,8 @@ def _cell(place: Mapping[str, str], runs: Sequence[Run], name: str) -> Cell:
     values: dict[str, list[float]] = {}
     reasons: dict[str, str] = {}
     invalid = 0
+    efficiency_of: dict[str, None] = {}
+    doubts: dict[str, None] = {}
     first = next(phase for run in runs for phase in run.phases if phase.name == name)
     for run in runs:
         phase = next((p for p in run.phases if p.name == name), None)
@@ -149,9 +155,13 @@ def _cell(place: Mapping[str, str], runs: Sequence[Run], name: str) -> Cell:
             if reading is not None and reading.power_w is not None:
                 values.setdefault(metric, []).append(reading.power_w)
                 widest = widest or reading
+                doubts |= dict.fromkeys(reading.reasons if reading.doubtful else ())
         efficiency = phase.efficiency_bytes_per_j(widest.power_w if widest else None)
         if efficiency is not None:
             values.setdefault(EFFICIENCY, []).append(efficiency)
+            if widest is not None:
+                without = " without drives" if widest.leaves_drives_out else ""
+                efficiency_of.setdefault(f"{widest.domain}{without}")
         elif phase.why_no_efficiency is not None:
             reasons.setdefault(EFFICIENCY, phase.why_no_efficiency)
     for metric in (BANDWIDTH, EFFICIENCY, *POWER.values()):
@@ -172,7 +182,8 @@ def _cell(place: Mapping[str, str], runs: Sequence[Run], name: str) -> Cell:
         "phase": name,
         "arguments": " ".join(f"{k}={v}" for k, v in experiment.arguments),
     }
-    return Cell(factors, {k: tuple(v) for k, v in values.items()}, reasons, invalid)
+    held = {k: tuple(v) for k, v in values.items()}
+    return Cell(factors, held, reasons, invalid, tuple(efficiency_of), tuple(doubts))
 
 
 def _reading(
@@ -429,6 +440,24 @@ def unmatched(cells: Sequence[Cell]) -> list[str]:
         for machine, known in of_machine.items()
         for words in sorted(everything - known)
     ]
+
+
+def domain_warnings(cells: Sequence[Cell]) -> list[str]:
+    """What must be said of the power behind a MB/J: without the drives, of different domains on
+    different sides, contradicted by another meter."""
+    of_machine: dict[str, dict[str, None]] = {}
+    doubts: dict[str, None] = {}
+    for cell in cells:
+        of_machine.setdefault(cell.factors["machine"], {}).update(dict.fromkeys(cell.efficiency_of))
+        doubts |= dict.fromkeys(f"{cell.factors['machine']}: doubtful: {d}" for d in cell.doubts)
+    domains = {domain for of in of_machine.values() for domain in of}
+    told = [f"{machine}: {', '.join(of)}" for machine, of in of_machine.items() if of]
+    found = []
+    if len(domains) > 1:
+        found.append(f"MB/J of different power domains stand beside each other: {'; '.join(told)}")
+    elif any("without drives" in domain for domain in domains):
+        found.append(f"MB/J is not the storage's, for the drives are not in it: {'; '.join(told)}")
+    return [*found, *doubts]
 
 
 @dataclass(frozen=True)
