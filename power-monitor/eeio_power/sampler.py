@@ -28,12 +28,14 @@ from eeio_power.meters import BatchedMeter, LoggedMeter, Meter, parse_spec
 from eeio_power.meters.modelled import STAT, CpuTicks, parse_stat
 from eeio_power.reading import EnergyReading
 from eeio_power.samples import GZIP_WBITS, MeterInfo, Samples, header_line, meter_info, sample_lines
-from eeio_power.sysfs import read_text
 
 __all__ = ["MeterRates", "Sampler"]
 
 # Half the wake-ups of a second; a killed process loses so much, and its run is run again anyway.
 FLUSH_PERIOD_S = 2.0
+
+# Ten numbers of at most twenty digits.
+_FIRST_LINE_BYTES = 256
 
 # How long stop() waits for a disk that does not take the last samples.
 LAST_WRITE_S = 30.0
@@ -153,8 +155,11 @@ class Sampler:
 
 
 def cpu_ticks() -> CpuTicks:
-    """This machine's, now. Raises OSError or ValueError."""
-    return parse_stat(read_text(Path("/") / STAT))
+    """Those of all this machine's CPUs together, now. Raises OSError or ValueError."""
+    # The first line has them; that of each CPU is not looked at, for a large machine has many.
+    with (Path("/") / STAT).open("rb", buffering=0) as file:
+        head = file.read(_FIRST_LINE_BYTES) or b""
+    return parse_stat(head.partition(b"\n")[0].decode("ascii", errors="replace"))
 
 
 def _is_of_this_machine(meter: Meter) -> bool:

@@ -260,6 +260,12 @@ def test_a_load_that_nobody_noted_judges_nothing() -> None:
     assert other.load(0.0, 10.0) is None
 
 
+def test_this_machines_ticks_only_grow() -> None:
+    before, after = sampler_module.cpu_ticks(), sampler_module.cpu_ticks()
+    assert 0 < before.total <= after.total
+    assert 0 <= before.busy <= before.total
+
+
 def test_the_sampler_watches_this_machines_packages_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
