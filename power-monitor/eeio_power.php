@@ -597,6 +597,10 @@ class eeio_power extends pts_module_interface
 				continue;
 			}
 			$times = implode(':', array_map(function($k) use ($taken) { return round($taken[$k]['duration_s'], 3); }, array_keys($valid)));
+			foreach(self::doubts_of($valid) as $doubt)
+			{
+				self::annotate($result_file, key($told), 'doubtful: ' . $doubt);
+			}
 			$base = array('quantity' => '', 'meter' => $source['meter'], 'domain' => $source['domain'], 'kind' => $source['kind']);
 			foreach(array('power_w' => array('Power', 'W'), 'energy_j' => array('Energy', 'J')) as $field => $words)
 			{
@@ -628,7 +632,7 @@ class eeio_power extends pts_module_interface
 				}
 				$derived = self::derive($entry['result'], 'MB/J', 'HIB');
 				$derived->test_profile->set_test_title(self::title($entry['result']->test_profile->get_title(), $source));
-				$derived->set_used_arguments_description($entry['result']->get_arguments_description() . ' - ' . self::words('Energy Efficiency', $source));
+				$derived->set_used_arguments_description($entry['result']->get_arguments_description() . ' - ' . self::words('Energy Efficiency', $source) . (self::leave_drives_out($valid) ? ', without drives' : ''));
 				$derived->set_parent_hash($hash);
 				self::set_item($result_file, $derived, $values, array('test-run-times' => $times, 'eeio' => array_merge($base, array('quantity' => 'efficiency_mb_per_j'))));
 			}
@@ -751,6 +755,34 @@ class eeio_power extends pts_module_interface
 			}
 		}
 		return $found;
+	}
+
+	/** Whether what the drives draw is not in the power: its MB/J is not the storage's then. */
+	private static function leave_drives_out($readings)
+	{
+		foreach($readings as $reading)
+		{
+			$left_out = isset($reading['leaves_out']) ? $reading['leaves_out'] : array();
+			if(in_array('drives', $left_out) || in_array($reading['domain'], array('module', 'package', 'dram')))
+			{
+				return true;
+			}
+		}
+		return false;
+	}
+
+	/** Why readings are doubtful, each reason once: which meter contradicts them. */
+	private static function doubts_of($readings)
+	{
+		$doubts = array();
+		foreach($readings as $reading)
+		{
+			if(!empty($reading['doubtful']))
+			{
+				$doubts = array_merge($doubts, $reading['reasons']);
+			}
+		}
+		return array_unique($doubts);
 	}
 
 	private static function with_reading($trials, $source)

@@ -1,9 +1,10 @@
-"""Where the power goes: system, package, dram, device, and the rest.
+"""Where the power goes: system, module, package, dram, device, and the rest.
 
     rest = system - package - dram - device
 
-with what is not in any of the parts: boards, fans, and, where the system is measured at the wall,
-the losses of the power supply. A part that was not measured stays in the rest, which says so.
+with module in the place of package and dram, which are in it, where a meter reads one, and with
+what is not in any of the parts: boards, fans, and, where the system is measured at the wall, the
+losses of the power supply. A part that was not measured stays in the rest, which says so.
 
 Idle power is stored as it was measured. What a load costs above idle is a view of two breakdowns
 (`above_idle`), made where a table wants it.
@@ -14,11 +15,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from eeio_power.reading import Domain, EnergyReading, Kind
+from eeio_power.reading import DOMAINS, Domain, EnergyReading, Kind
 
-Part = Literal["system", "package", "dram", "device", "rest"]
+Part = Literal["system", "module", "package", "dram", "device", "rest"]
 PARTS: tuple[Domain, ...] = ("package", "dram", "device")
-ALL: tuple[Part, ...] = ("system", "package", "dram", "device", "rest")
+MODULE_PARTS: tuple[Domain, ...] = ("module", "device")
+ALL: tuple[Part, ...] = ("system", "module", "package", "dram", "device", "rest")
 
 _WORST_LAST: tuple[Kind, ...] = ("measured", "device-reported", "modelled")
 
@@ -37,14 +39,18 @@ class Share:
 
 
 def breakdown(readings: Sequence[EnergyReading], window_s: float) -> tuple[Share, ...]:
-    """One share a part, in the order of `ALL`, from the readings of one window of `window_s`.
+    """One share a part, in the order of `ALL`, from the readings of one window of `window_s`; a
+    module's where there is a meter of one.
 
     Where several meters read one domain, the better kind and then the smaller limit of error wins;
     modelled values are never subtracted from measured ones. Several meters of devices may be on
     several devices: one of them wins too, and the share says so.
     """
-    shares = {domain: _share(domain, readings, window_s) for domain in ("system", *PARTS)}
-    return (*shares.values(), _rest(shares["system"], [shares[part] for part in PARTS]))
+    has_module = any(reading.domain == "module" for reading in readings)
+    domains = [domain for domain in DOMAINS if has_module or domain != "module"]
+    shares = {domain: _share(domain, readings, window_s) for domain in domains}
+    parts = MODULE_PARTS if has_module else PARTS
+    return (*shares.values(), _rest(shares["system"], [shares[part] for part in parts]))
 
 
 def above_idle(busy: Sequence[Share], idle: Sequence[Share]) -> tuple[Share, ...]:
@@ -61,7 +67,9 @@ def _share(domain: Domain, readings: Sequence[EnergyReading], window_s: float) -
     best = min(valid, key=lambda r: (_WORST_LAST.index(r.kind), r.uncertainty_j or 0.0))
     uncertainty_w = (best.uncertainty_j or 0.0) / window_s
     others = [r.meter for r in valid if domain == "device" and r.meter != best.meter]
-    remark = f"without what {', '.join(others)} reads, if it is another device" if others else None
+    remarks = [f"without what {', '.join(others)} reads, if it is another device"] if others else []
+    remarks += [f"doubtful: {'; '.join(best.reasons)}"] if best.doubtful else []
+    remark = "; ".join(remarks) or None
     return Share(domain, best.power_w, uncertainty_w, best.kind, best.meter, remark)
 
 

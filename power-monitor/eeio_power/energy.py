@@ -23,19 +23,22 @@ Channels of one domain add up: accuracy linearly, for one meter's channels share
 the others as squares.
 
 **Validity.** A window without a reading, a gap longer than `gap_limit_s`, a counter that may have
-wrapped unseen, went backwards, jumped or stands still: no energy, and the reason. A gap inside a
+wrapped unseen, went backwards, jumped or stands still, counters that are one counter shown several
+times (`Channel.counts`): no energy, and the reason. A gap inside a
 counter's window is harmless while it cannot hide a wrap; at the window's edges the limit holds for
 counters too, because there the energy is interpolated.
 """
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, pairwise
 from operator import mul, sub, truediv
 
 from eeio_limits.quantities import DURATION, LEAST_COVERAGE
-from eeio_power.meters import Channel
+from eeio_power.meters import Channel, contents_of
+from eeio_power.plausibility import INSIDE, doubted
 from eeio_power.reading import Domain, EnergyReading, Kind
 
 GAP_PERIODS = 5.0
@@ -52,6 +55,13 @@ JUMP_FACTOR = 2.0
 # still.
 STILL_POWER_W = 1e-3
 STILL_PERIODS = 10.0
+
+# Counters of one name that agree so closely at every step are one; fewer steps tell nothing.
+STEP_AGREEMENT = 0.01
+LEAST_STEPS = 3
+# Two packages may run alike: to be one register they must agree as two reads of one do.
+EQUAL_AGREEMENT = 0.001
+LEAST_EQUAL_STEPS = 20
 
 
 def gap_limit_s(period_s: float) -> float:
@@ -255,16 +265,174 @@ def meter_energy(
     end_s: float,
 ) -> list[EnergyReading]:
     """One reading a power domain of a meter; `values` holds one column a channel."""
+
+    def energy_of(k: int) -> ChannelEnergy:
+        return channel_energy(
+            channels[k], times_s, values[k], period_s, native_period_s, start_s, end_s
+        )
+
     by_domain: dict[Domain, list[ChannelEnergy]] = {}
-    for channel, column in zip(channels, values, strict=True):
+    repeated = _repeated_reasons(channels, times_s, values, start_s, end_s)
+    for k, channel in enumerate(channels):
         if channel.in_domain_total:
-            by_domain.setdefault(channel.domain, []).append(
-                channel_energy(channel, times_s, column, period_s, native_period_s, start_s, end_s)
+            part = energy_of(k)
+            if channel.name in repeated:
+                part = replace(part, energy_j=None, reasons=(*part.reasons, repeated[channel.name]))
+            by_domain.setdefault(channel.domain, []).append(part)
+    contents = contents_of(channels)
+    readings = []
+    for domain, parts in by_domain.items():
+        reading = domain_energy(meter, kind, domain, parts, start_s, end_s)
+        remarks = dict.fromkeys(
+            c.remark for c in channels if c.domain == domain and c.in_domain_total and c.remark
+        )
+        reading = replace(
+            reading,
+            reasons=(*reading.reasons, *remarks),
+            includes=contents[domain].includes,
+            leaves_out=contents[domain].leaves_out,
+        )
+        readings.append(
+            doubted(
+                reading,
+                [
+                    *_part_doubts(reading, channels, energy_of),
+                    *_step_doubts(reading, channels, times_s, values, start_s, end_s),
+                ],
             )
+        )
+    return readings
+
+
+def _part_doubts(
+    reading: EnergyReading,
+    channels: Sequence[Channel],
+    energy_of: Callable[[int], ChannelEnergy],
+) -> list[str]:
+    """Which of the meter's parts (rails, outputs of supplies) draw more than what holds them."""
+    if reading.energy_j is None or reading.uncertainty_j is None:
+        return []
+    doubts = []
+    outputs = []
+    for k, channel in enumerate(channels):
+        if channel.in_domain_total:
+            continue
+        if channel.domain in INSIDE[reading.domain]:
+            doubts += _excess(reading, [channel], [energy_of(k)])
+        elif channel.domain == reading.domain and (
+            set(channel.contents.leaves_out) & set(reading.includes)
+        ):
+            # It leaves something out that the total holds: an output beside the inputs.
+            outputs.append(k)
+    return doubts + _excess(reading, [channels[k] for k in outputs], [*map(energy_of, outputs)])
+
+
+def _excess(
+    reading: EnergyReading, channels: Sequence[Channel], parts: Sequence[ChannelEnergy]
+) -> list[str]:
+    energies = [part.energy_j for part in parts if part.energy_j is not None]
+    if not parts or len(energies) < len(parts) or reading.energy_j is None:
+        return []
+    limit_j = _combined_uncertainty_j(parts) + (reading.uncertainty_j or 0.0)
+    if math.fsum(energies) - reading.energy_j <= limit_j:
+        return []
+    window_s = reading.energy_j / reading.power_w if reading.power_w else math.inf
+    names = " + ".join(channel.name for channel in channels)
     return [
-        domain_energy(meter, kind, domain, parts, start_s, end_s)
-        for domain, parts in by_domain.items()
+        f"{names} {math.fsum(energies) / window_s:.1f} W is in {reading.domain} ({reading.meter}) "
+        f"{reading.power_w or 0.0:.1f} W and draws more, by more than both limits of error"
     ]
+
+
+def _step_doubts(
+    reading: EnergyReading,
+    channels: Sequence[Channel],
+    times_s: Sequence[float],
+    values: Sequence[Sequence[float]],
+    start_s: float,
+    end_s: float,
+) -> list[str]:
+    """Counters of different packages that move in step: one register, shown for both."""
+    low, high = bisect_right(times_s, start_s), bisect_right(times_s, end_s)
+    places = [
+        k
+        for k, channel in enumerate(channels)
+        if channel.in_domain_total
+        and (channel.domain, channel.quantity) == (reading.domain, "energy_j")
+    ]
+    if reading.domain != "package" or high - low <= LEAST_EQUAL_STEPS:
+        return []
+    return [
+        f"{channels[one].name} and {channels[other].name} move in step: are they two counters?"
+        for one, other in combinations(places, 2)
+        if in_step(
+            channels[one],
+            channels[other],
+            (values[one][low:high], values[other][low:high]),
+            EQUAL_AGREEMENT,
+            LEAST_EQUAL_STEPS,
+        )
+    ]
+
+
+def in_step(
+    before: Channel,
+    after: Channel,
+    columns: tuple[Sequence[float], Sequence[float]],
+    agreement: float = STEP_AGREEMENT,
+    least_steps: int = LEAST_STEPS,
+) -> bool | None:
+    """Whether two counters read together agree at every step, within `agreement` and their quanta.
+
+    True dies under one load differ by more at some step; one register read twice does not. None if
+    fewer than `least_steps` tell (a step that did not move, wrapped or was not read tells nothing).
+    """
+    quanta_j = 2.0 * (before.resolution + after.resolution)
+    steps = 0
+    for (one, other), (next_one, next_other) in pairwise(zip(*columns, strict=True)):
+        one_j, other_j = next_one - one, next_other - other
+        most_j = max(one_j, other_j)
+        if not (one_j >= 0.0 and other_j >= 0.0 and most_j > quanta_j):
+            continue
+        if abs(one_j - other_j) > agreement * most_j + quanta_j:
+            return False
+        steps += 1
+    return True if steps >= least_steps else None
+
+
+def _repeated_reasons(
+    channels: Sequence[Channel],
+    times_s: Sequence[float],
+    values: Sequence[Sequence[float]],
+    start_s: float,
+    end_s: float,
+) -> dict[str, str]:
+    """By channel: why several counters of one name cannot be added."""
+    by_name: dict[str, list[int]] = {}
+    for k, channel in enumerate(channels):
+        if channel.counts is not None and channel.in_domain_total:
+            by_name.setdefault(channel.counts, []).append(k)
+    low, high = bisect_right(times_s, start_s), bisect_right(times_s, end_s)
+    # Readings around a short window tell of it too.
+    low, high = max(0, low - 2 * LEAST_STEPS), min(len(times_s), high + 2 * LEAST_STEPS)
+    reasons: dict[str, str] = {}
+    for counts, places in by_name.items():
+        for one, other in combinations(places, 2):
+            columns = values[one][low:high], values[other][low:high]
+            same = in_step(channels[one], channels[other], columns)
+            if same is False:
+                continue
+            names = f"{channels[one].name} and {channels[other].name}"
+            why = (
+                f"move in step: one counter of {counts} shown twice, whose sum is twice the energy"
+                if same
+                else f"were read too rarely to tell whether they are one counter of {counts}"
+            )
+            for k in (one, other):
+                reasons[channels[k].name] = (
+                    f"{names} {why}; dies=once counts one of them, dies=each all"
+                )
+    return reasons
 
 
 def _combined_uncertainty_j(channels: Sequence[ChannelEnergy]) -> float:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from eeio_power.errors import PowerError
-from eeio_power.reading import Domain, EnergyReading
+from eeio_power.reading import DOMAINS, Domain, EnergyReading
 from eeio_power.samples import MeterInfo
 
 Verdict = Literal["PASS", "WARN"]
@@ -64,7 +64,7 @@ PROFILES: Mapping[str, Profile] = {
             max_gap_s=1.0,
             max_uncertainty=0.05,
             settle_s=1.0,
-            domains=("system", "package", "dram", "device"),
+            domains=DOMAINS,
             measured_only=False,
         ),
     )

@@ -16,9 +16,14 @@ from urllib.parse import urlsplit
 from eeio_limits import LimitError, inputs
 from eeio_limits.quantities import FIGURE
 from eeio_power.errors import PowerError
+from eeio_power.http_digest import Credentials, Digest
+from eeio_power.http_digest import parameters as digest_parameters
+from eeio_power.meters import number_option
 
 CHUNK = 1 << 14
 TIMEOUT_S = 2.0
+# Nobody waits longer for a reading of something that changes every second.
+MOST_TIMEOUT_S = 60.0
 _HANG_UP_PAUSE_S = 0.05
 
 OPTIONS = {
@@ -26,6 +31,7 @@ OPTIONS = {
     "password_file": "file whose first line is the password; default: $EEIO_METER_PASSWORD",
     "cafile": "certificate to trust, for https",
     "insecure": "yes: do not check the certificate of https",
+    "timeout_s": f"how long an answer may take, s (default {TIMEOUT_S:g})",
 }
 PASSWORD_VARIABLE = "EEIO_METER_PASSWORD"
 
@@ -39,7 +45,10 @@ class JsonClient:
         authorization: str | None = None,
         context: ssl.SSLContext | None = None,
         timeout_s: float = TIMEOUT_S,
+        credentials: Credentials | None = None,
     ) -> None:
+        """With `credentials` the server is asked how it wants them, and answered so (Digest or
+        Basic); `authorization` is sent unasked."""
         parts = urlsplit(url if "://" in url else f"http://{url}")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise PowerError(f"{url}: not an address; give HOST or http://HOST[:PORT]")
@@ -55,6 +64,8 @@ class JsonClient:
         self._headers = {"Accept": "application/json", "Connection": "keep-alive"}
         if authorization is not None:
             self._headers["Authorization"] = authorization
+        self._credentials = credentials
+        self._digest: Digest | None = None
         self._context = context
         self._timeout_s = timeout_s
         self._connection: http.client.HTTPConnection | None = None
@@ -86,6 +97,41 @@ class JsonClient:
             self._connection = None
 
     def _get(self, path: str) -> Any:
+        status, challenge, answer = self._asked(path)
+        if status == 401 and self._credentials is not None and self._answers(challenge):
+            status, _, answer = self._asked(path)
+        if status != 200:
+            self.close()
+            raise PowerError(
+                f"{self.host}{_shown(path)}: HTTP {status} {http.client.responses.get(status, '')}"
+                + (": check user= and the password" if status in (401, 403) else "")
+            )
+        try:
+            return inputs.parse_json(answer, inputs.ANSWER_BYTES)
+        except LimitError as error:
+            raise PowerError(f"{self.host}{_shown(path)}: the answer is {error}") from error
+
+    def _answers(self, challenge: str) -> bool:
+        """Whether there is an answer to what the server asks for. Raises PowerError if not."""
+        assert self._credentials is not None
+        wanted = digest_parameters(challenge)
+        if wanted is not None:
+            try:
+                self._digest = Digest(self._credentials, wanted)
+            except PowerError as error:
+                self.close()
+                raise PowerError(f"{self.host}: {error}") from error
+            return True
+        if challenge.strip().lower().startswith("basic"):
+            self._headers["Authorization"] = _basic(self._credentials)
+            return True
+        return False
+
+    def _asked(self, path: str) -> tuple[int, str, bytes]:
+        """Status, challenge and body of one answer, whole and in time."""
+        headers = dict(self._headers)
+        if self._digest is not None:
+            headers["Authorization"] = self._digest.authorization("GET", f"{self.base}{path}")
         deadline_s = time.monotonic() + self._timeout_s
         connection = self._connected()
         # A socket's own limit is for each byte: a head that drips in would take hours.
@@ -93,7 +139,7 @@ class JsonClient:
         opened: list[socket.socket] = []
         self._watch(connection, opened, done)
         try:
-            connection.request("GET", f"{self.base}{path}", headers=self._headers)
+            connection.request("GET", f"{self.base}{path}", headers=headers)
             # Of an answer that ends with the connection http.client lets go before it is read.
             opened.append(connection.sock)
             response = connection.getresponse()
@@ -115,16 +161,7 @@ class JsonClient:
             raise TimeoutError(f"timed out: no whole answer in {self._timeout_s:g} s")
         # Read to its end, but the connection takes no request before it is closed.
         response.close()
-        if response.status != 200:
-            self.close()
-            raise PowerError(
-                f"{self.host}{_shown(path)}: HTTP {response.status} {response.reason}"
-                + (": check user= and the password" if response.status in (401, 403) else "")
-            )
-        try:
-            return inputs.parse_json(bytes(data), inputs.ANSWER_BYTES)
-        except LimitError as error:
-            raise PowerError(f"{self.host}{_shown(path)}: the answer is {error}") from error
+        return response.status, response.getheader("WWW-Authenticate", ""), bytes(data)
 
     def _watch(
         self,
@@ -171,12 +208,24 @@ def _shown(path: str) -> str:
     return path.partition("?")[0]
 
 
-def client(spec: str, options: Mapping[str, str], url: str) -> JsonClient:
-    """A client as the options want it. Raises PowerError if they do not fit."""
-    authorization = None
-    if "user" in options:
-        text = f"{options['user']}:{password(spec, options)}"
-        authorization = f"Basic {base64.b64encode(text.encode()).decode('ascii')}"
+def client(
+    spec: str, options: Mapping[str, str], url: str, *, asked_user: str | None = None
+) -> JsonClient:
+    """A client as the options want it. Raises PowerError if they do not fit.
+
+    With `asked_user`, the user where none is named, the password is not sent before the server has
+    said how it wants it.
+    """
+    authorization, credentials = None, None
+    if asked_user is not None and ("user" in options or "password_file" in options):
+        credentials = Credentials(options.get("user", asked_user), password(spec, options))
+    elif asked_user is None and "user" in options:
+        authorization = _basic(Credentials(options["user"], password(spec, options)))
+    timeout_s = number_option(spec, options, "timeout_s", above_zero=True) or TIMEOUT_S
+    if timeout_s > MOST_TIMEOUT_S:
+        raise PowerError(
+            f"meter '{spec}': timeout_s={options['timeout_s']}: {MOST_TIMEOUT_S:g} at most"
+        )
     context = None
     try:
         if url.startswith("https:"):
@@ -187,9 +236,14 @@ def client(spec: str, options: Mapping[str, str], url: str) -> JsonClient:
     except OSError as error:
         raise PowerError(f"meter '{spec}': cafile={options['cafile']}: {error}") from error
     try:
-        return JsonClient(url, authorization, context)
+        return JsonClient(url, authorization, context, timeout_s, credentials)
     except (PowerError, ValueError) as error:
         raise PowerError(f"meter '{spec}': {error}") from error
+
+
+def _basic(credentials: Credentials) -> str:
+    text = f"{credentials.user}:{credentials.password}"
+    return f"Basic {base64.b64encode(text.encode()).decode('ascii')}"
 
 
 def password(spec: str, options: Mapping[str, str]) -> str:

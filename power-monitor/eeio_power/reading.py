@@ -4,10 +4,67 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 Kind = Literal["measured", "device-reported", "modelled"]
-Domain = Literal["system", "package", "dram", "device"]
+Domain = Literal["system", "module", "package", "dram", "device"]
+Content = Literal["processor", "memory", "gpu", "board", "drives", "network", "fans", "supply"]
 
 KINDS: tuple[Kind, ...] = ("measured", "device-reported", "modelled")
-DOMAINS: tuple[Domain, ...] = ("system", "package", "dram", "device")
+DOMAINS: tuple[Domain, ...] = ("system", "module", "package", "dram", "device")
+"""The widest first. `module`: processors and memory on a board of their own (Jetson, Grace Hopper,
+the rails of a Raspberry Pi 5), without the drives and the supply of the system around it."""
+
+CONTENTS: tuple[Content, ...] = (
+    "processor", "memory", "gpu", "board", "drives", "network", "fans", "supply",
+)  # fmt: skip
+"""`supply`: the losses of the power supply; `gpu`: accelerators on cards or modules of their own;
+`board`: voltage regulators, chip sets and what else stands on the main board."""
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What of a machine a power domain holds, as its meter knows it.
+
+    What stands in neither list is not known, or not there on every machine.
+    """
+
+    includes: tuple[Content, ...] = ()
+    leaves_out: tuple[Content, ...] = ()
+
+    def words(self) -> str:
+        """`processor, memory; without drives`; empty where nothing is known."""
+        parts = [", ".join(self.includes)] if self.includes else []
+        parts += [f"without {', '.join(self.leaves_out)}"] if self.leaves_out else []
+        return "; ".join(parts)
+
+
+UNKNOWN = Contents()
+
+
+def only(*includes: Content) -> Contents:
+    """A domain that holds these and nothing else."""
+    return Contents(includes, tuple(c for c in CONTENTS if c not in includes))
+
+
+def all_but(*leaves_out: Content, unknown: tuple[Content, ...] = ()) -> Contents:
+    """A domain that holds everything but these; nobody knows about `unknown`."""
+    told = tuple(c for c in CONTENTS if c not in leaves_out and c not in unknown)
+    return Contents(told, leaves_out)
+
+
+WALL = all_but()
+"""Between the wall and the machine's supply."""
+MACHINE = all_but(unknown=("supply",))
+"""A whole machine by its own sensors: whether before or behind the supply, they do not tell."""
+BEHIND_SUPPLY = all_but("supply")
+"""A whole machine, on the direct-current side."""
+MODULE = Contents(("processor", "memory"), ("drives", "fans", "supply"))
+
+
+def joined(parts: tuple[Contents, ...]) -> Contents:
+    """Of a sum: what every part leaves out is left out; what any part holds is in it."""
+    return Contents(
+        tuple(c for c in CONTENTS if any(c in part.includes for part in parts)),
+        tuple(c for c in CONTENTS if parts and all(c in part.leaves_out for part in parts)),
+    )
 
 
 @dataclass(frozen=True)
@@ -37,7 +94,17 @@ class EnergyReading:
     """Readings that the meter's period promised and that did not come."""
     valid: bool
     reasons: tuple[str, ...]
+    includes: tuple[Content, ...] = ()
+    """What of the machine is in it: `Contents`."""
+    leaves_out: tuple[Content, ...] = ()
+    doubtful: bool = False
+    """Another meter contradicts it, or it contradicts itself: `reasons` say which and how."""
 
     def to_json(self) -> dict[str, Any]:
         """The reading as plain JSON types, one key a field."""
-        return {**asdict(self), "reasons": list(self.reasons)}
+        return {
+            **asdict(self),
+            "reasons": list(self.reasons),
+            "includes": list(self.includes),
+            "leaves_out": list(self.leaves_out),
+        }

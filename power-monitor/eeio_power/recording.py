@@ -111,8 +111,10 @@ def reading_json(reading: EnergyReading) -> dict[str, Any]:
 
 READING_FIELDS = (
     "meter", "domain", "kind", "power_w", "energy_j", "uncertainty_j", "coverage",
-    "largest_gap_s", "samples", "lost", "valid", "reasons",
+    "largest_gap_s", "samples", "lost", "valid", "reasons", "includes", "leaves_out", "doubtful",
 )  # fmt: skip
+# What recordings of the first versions do not have.
+LATER_FIELDS = ("includes", "leaves_out", "doubtful")
 
 
 def _wait(process: "subprocess.Popen[Any]", timeout_s: float | None) -> tuple[bool, bool]:

@@ -22,8 +22,10 @@ from types import TracebackType
 from typing import Self
 
 from eeio_power.errors import PowerError
+from eeio_power.load import LoadWatch
 from eeio_power.loops import Awaited, BatchLoop, Clock, LoggedLoop, Loop, MeterLoop, MeterRates
-from eeio_power.meters import BatchedMeter, LoggedMeter, Meter
+from eeio_power.meters import BatchedMeter, LoggedMeter, Meter, parse_spec
+from eeio_power.meters.modelled import STAT, CpuTicks, parse_stat
 from eeio_power.reading import EnergyReading
 from eeio_power.samples import GZIP_WBITS, MeterInfo, Samples, header_line, meter_info, sample_lines
 
@@ -31,6 +33,9 @@ __all__ = ["MeterRates", "Sampler"]
 
 # Half the wake-ups of a second; a killed process loses so much, and its run is run again anyway.
 FLUSH_PERIOD_S = 2.0
+
+# Ten numbers of at most twenty digits.
+_FIRST_LINE_BYTES = 256
 
 # How long stop() waits for a disk that does not take the last samples.
 LAST_WRITE_S = 30.0
@@ -59,6 +64,7 @@ class Sampler:
         self.path = path
         self._clock = clock
         self._loops = [_loop(meter, meter_info(meter, rate_hz), clock, keep_s) for meter in meters]
+        self._load = LoadWatch([m.name for m in meters if _is_of_this_machine(m)], cpu_ticks)
         self._stream: _Stream | None = None
         self._stopped = False
 
@@ -81,7 +87,7 @@ class Sampler:
         """
         if self._stream is not None:
             raise PowerError(f"{self.path}: this sampler was started before; make a new one")
-        self._stream = _Stream(self.path, self._loops, self._clock)
+        self._stream = _Stream(self.path, self._loops, self._clock, self._load)
         for loop in self._loops:
             loop.start()
         self._wait([loop.has_answered for loop in self._loops])
@@ -112,11 +118,12 @@ class Sampler:
         if self._stream is not None and not self._stopped and end_s <= self._clock():
             waiting = [loop for loop in self._loops if loop.request_sample(end_s)]
             self._wait([loop.has_sampled(end_s) for loop in waiting])
+        self._load.note(self._clock())
         samples = self.samples()
         errors = {rate.meter: rate.last_error for rate in self.rates()}
         return [
             _with_last_error(reading, errors[reading.meter])
-            for reading in samples.energy(start_s, end_s)
+            for reading in self._load.judged(samples.energy(start_s, end_s), start_s, end_s)
         ]
 
     def samples(self) -> Samples:
@@ -147,6 +154,21 @@ class Sampler:
             awaited.wait(begun_s)
 
 
+def cpu_ticks() -> CpuTicks:
+    """Those of all this machine's CPUs together, now. Raises OSError or ValueError."""
+    # The first line has them; that of each CPU is not looked at, for a large machine has many.
+    with (Path("/") / STAT).open("rb", buffering=0) as file:
+        head = file.read(_FIRST_LINE_BYTES) or b""
+    return parse_stat(head.partition(b"\n")[0].decode("ascii", errors="replace"))
+
+
+def _is_of_this_machine(meter: Meter) -> bool:
+    """Whether it reads the packages of the processors whose load /proc/stat tells: a log, a BMC on
+    the network or a folder that was named need not."""
+    name, options = parse_spec(meter.spec)
+    return name in ("rapl", "perf") and "root" not in options
+
+
 def _loop(meter: Meter, info: MeterInfo, clock: Clock, keep_s: float) -> Loop:
     if isinstance(meter, LoggedMeter):
         return LoggedLoop(meter, info, clock)
@@ -173,8 +195,10 @@ class _Stream:
     measured; a killed process loses two seconds at most, a power cut what the page cache held.
     """
 
-    def __init__(self, path: Path, loops: Sequence[Loop], clock: Clock) -> None:
+    def __init__(self, path: Path, loops: Sequence[Loop], clock: Clock, load: "LoadWatch") -> None:
         self._path = path
+        self._clock = clock
+        self._load = load
         self._loops = loops
         self._written = [0] * len(loops)
         self._first_index = [
@@ -213,6 +237,7 @@ class _Stream:
         self._file.close()
 
     def _flush(self, mode: int) -> None:
+        self._load.note(self._clock())
         self._compress("".join(self._new_lines()))
         self._unwritten += self._compressor.flush(mode)
         try:

@@ -2,7 +2,7 @@
 
 The file is one gzip stream. Its first line is a JSON header; every other line is one value:
 
-    {"schema_version": 1, "monotonic_s": ..., "utc": ..., "meters": [...]}
+    {"schema_version": 2, "monotonic_s": ..., "utc": ..., "meters": [...]}
     monotonic_s,channel_index,value
 
 `channel_index` counts through the channels of all meters in the header's order. The value stands
@@ -16,7 +16,7 @@ import zlib
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -25,9 +25,12 @@ from eeio_limits import quantities as q
 from eeio_power.energy import meter_energy
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, LoggedMeter, Meter
-from eeio_power.reading import DOMAINS, KINDS, EnergyReading, Kind
+from eeio_power.plausibility import judged
+from eeio_power.reading import CONTENTS, DOMAINS, KINDS, Contents, EnergyReading, Kind
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+READABLE_VERSIONS = (1, 2)
+"""Version 2 says more of a channel; all of version 1 is in it."""
 
 MISSING = math.nan
 """Stands for a failed read in the arrays; never leaves them as a number."""
@@ -108,43 +111,11 @@ class Samples:
     def energy(self, start_s: float, end_s: float) -> list[EnergyReading]:
         """The energy of a window on the monotonic clock, one reading a meter and power domain.
 
-        Where two meters contradict each other about one domain, both readings say so.
+        Where meters contradict each other, all of them are doubtful: `eeio_power.plausibility`.
         """
-        return with_remarks(
+        return judged(
             [reading for meter in self.meters for reading in meter.energy(start_s, end_s)]
         )
-
-
-def with_remarks(readings: Sequence[EnergyReading]) -> list[EnergyReading]:
-    """The readings, with a remark where another meter of the same domain contradicts one.
-
-    Two meters contradict each other if they differ by more than both limits of error together.
-    Modelled readings contradict nobody, nor do those of devices: there may be several.
-    """
-    return [
-        replace(reading, reasons=(*reading.reasons, *_contradictions(reading, readings)))
-        for reading in readings
-    ]
-
-
-def _contradictions(reading: EnergyReading, readings: Sequence[EnergyReading]) -> list[str]:
-    remarks = []
-    for other in readings:
-        if other.meter == reading.meter or other.domain != reading.domain:
-            continue
-        if reading.domain == "device":
-            continue  # one meter each for two drives, as a rule
-        if "modelled" in (reading.kind, other.kind):
-            continue
-        if reading.power_w is None or other.power_w is None:
-            continue
-        difference_j = abs((reading.energy_j or 0.0) - (other.energy_j or 0.0))
-        if difference_j > (reading.uncertainty_j or 0.0) + (other.uncertainty_j or 0.0):
-            remarks.append(
-                f"{reading.meter} says {reading.power_w:.1f} W and {other.meter} "
-                f"{other.power_w:.1f} W for {reading.domain}: more apart than both limits of error"
-            )
-    return remarks
 
 
 def meter_info(meter: Meter, rate_hz: float) -> MeterInfo:
@@ -251,7 +222,7 @@ def _parse_header(path: Path, line: str) -> list[MeterInfo]:
         version = header["schema_version"]
     except (ValueError, KeyError, TypeError) as error:
         raise PowerError(f"{path}: the first line is not a samples header: {error!r}") from error
-    if version != SCHEMA_VERSION:
+    if version not in READABLE_VERSIONS:
         raise PowerError(
             f"{path}: written with schema_version {version}, this eeio reads {SCHEMA_VERSION}; "
             "use the eeio that wrote it or a newer one"
@@ -272,11 +243,19 @@ def _info(body: Mapping[str, Any]) -> MeterInfo:
 
 
 def _channel(body: Mapping[str, Any]) -> Channel:
-    channel = Channel(**body)
+    contents = body.get("contents") or {}
+    told = Contents(tuple(contents.get("includes", ())), tuple(contents.get("leaves_out", ())))
+    channel = Channel(**{**body, "contents": told})
     if not isinstance(channel.name, str) or channel.domain not in DOMAINS:
         raise LimitError("a channel without name or domain")
     if channel.quantity not in _SAMPLES or not isinstance(channel.in_domain_total, bool):
         raise LimitError("a channel without quantity")
+    if channel.counts is not None and not isinstance(channel.counts, str):
+        raise LimitError("a channel that counts nothing")
+    if not {*told.includes, *told.leaves_out} <= set(CONTENTS):
+        raise LimitError("a channel that holds what no machine has")
+    if channel.remark is not None and not isinstance(channel.remark, str):
+        raise LimitError("a remark without words")
     q.FRACTION.checked(channel.accuracy_relative, "accuracy_relative")
     q.ENERGY.checked(channel.resolution, "resolution")
     for value, quantity in ((channel.range_j, q.ENERGY), (channel.max_power_w, q.POWER)):

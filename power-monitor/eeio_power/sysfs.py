@@ -10,6 +10,8 @@ from eeio_limits.inputs import SYSFS_BYTES, size
 # sysfs gives a page at most; /proc/stat of a large machine is longer.
 _CHUNK = 1 << 16
 
+_PARTS = re.compile(r":[0-9a-f]+(?=:|$)|[0-9]+|[^0-9:]+|:")
+
 
 def read_text(path: Path) -> str:
     """The file's text without surrounding white space. Raises OSError as the kernel gave it."""
@@ -53,8 +55,13 @@ def read_optional_text(path: Path) -> str | None:
 
 
 def by_number(path: Path) -> list[tuple[int, str]]:
-    """Sort key that puts `hwmon2` before `hwmon10` and `intel-rapl:0` before `intel-rapl:0:0`."""
+    """Sort key that puts `hwmon2` before `hwmon10` and `intel-rapl:0` before `intel-rapl:0:0`.
+
+    A number after a colon is hexadecimal, as powercap's are: `intel-rapl:9` before `intel-rapl:a`.
+    """
     return [
-        (int(part), "") if part.isdigit() else (-1, part)
-        for part in re.findall(r"[0-9]+|[^0-9]+", path.name)
-    ]
+        (int(part[1:], 16), ":") if part[0] == ":" and len(part) > 1
+        else (int(part), "") if part.isdigit()
+        else (-1, part)
+        for part in _PARTS.findall(path.name)
+    ]  # fmt: skip

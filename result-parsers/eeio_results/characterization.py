@@ -9,11 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from eeio_results.record import LEVELS, CacheLayers, Experiment, Level, Phase, Run
+from eeio_results.record import DOMAINS, LEVELS, CacheLayers, Experiment, Level, Phase, Run
 from eeio_results.store import Campaign
 
-# A value for the whole machine says most; parts follow.
-_DOMAIN_ORDER = ("system", "package", "dram", "device")
 _NO_PROFILE = "no profile of this level is in the suite"
 _NO_DATA = "metadata operations move no data"
 
@@ -52,6 +50,18 @@ class DomainFigures:
     efficiency_bytes_per_j: Quartiles | None
     efficiency_values: tuple[float, ...]
     reason: str | None
+    includes: tuple[str, ...] = ()
+    leaves_out: tuple[str, ...] = ()
+    leaves_drives_out: bool = False
+    """The MB/J is not that of the storage: what the drives draw is not in the power."""
+    doubts: tuple[str, ...] = ()
+    """Why the figures are doubtful: which meter contradicts them, and by how much."""
+
+    def contents(self) -> str | None:
+        """What the domain holds, in words; None where its meter did not tell."""
+        parts = [f"includes {', '.join(self.includes)}"] if self.includes else []
+        parts += [f"leaves out {', '.join(self.leaves_out)}"] if self.leaves_out else []
+        return f"{self.power_domain} ({self.meter}): {'; '.join(parts)}" if parts else None
 
 
 @dataclass(frozen=True)
@@ -115,6 +125,7 @@ class Row:
             "energy_kind": kinds[0] if kinds else None,
             "power_domain": best.power_domain if best else None,
             "meter": best.meter if best else None,
+            "leaves_drives_out": best.leaves_drives_out if best else None,
             "domains": [_domain_json(figures) for figures in self.domains],
             "estimates": [_domain_json(figures) for figures in self.estimates],
             "reason": "; ".join(reasons) or None,
@@ -337,12 +348,17 @@ def _why_no_energy(
     return "no measured power source was found; only an estimate is there"
 
 
+def _agreed(told: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """What all repetitions say."""
+    return tuple(word for word in told[0] if all(word in words for words in told))
+
+
 def _domains(good: list[Phase]) -> list[DomainFigures]:
     keys = dict.fromkeys(
         (reading.domain, reading.meter, reading.kind) for phase in good for reading in phase.energy
     )
     found = []
-    for domain, meter, kind in sorted(keys, key=lambda key: (_DOMAIN_ORDER.index(key[0]), key)):
+    for domain, meter, kind in sorted(keys, key=lambda key: (DOMAINS.index(key[0]), key)):
         readings = [
             (phase, reading)
             for phase in good
@@ -376,6 +392,12 @@ def _domains(good: list[Phase]) -> list[DomainFigures]:
                 reason=next(iter(poor), None)
                 if len(powers) == len(good)
                 else next(iter(reasons), without),
+                includes=_agreed([reading.includes for _, reading in readings]),
+                leaves_out=_agreed([reading.leaves_out for _, reading in readings]),
+                leaves_drives_out=any(reading.leaves_drives_out for _, reading in readings),
+                doubts=tuple(
+                    dict.fromkeys(why for _, r in valid if r.doubtful for why in r.reasons)
+                ),
             )
         )
     return found

@@ -14,9 +14,17 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from eeio_limits import LimitError
 from eeio_limits import quantities as q
-from eeio_results.record import ContextValue, EnergyReading, Experiment, Machine, Phase, Run, Tool
+from eeio_results.record import (
+    DOMAINS,
+    ContextValue,
+    EnergyReading,
+    Experiment,
+    Machine,
+    Phase,
+    Run,
+    Tool,
+)
 
-_DOMAINS = ("system", "package", "dram", "device")
 _FACTORS: Mapping[str, tuple[str | None, ...]] = types.MappingProxyType(
     {
         "level": ("device", "filesystem", "library", "application", "context"),
@@ -114,7 +122,7 @@ def check_reading(reading: EnergyReading) -> None:
     """Raises LimitError for a reading of power that cannot be, or says less than it must."""
     check_types(reading)
     where = f"{reading.meter} {reading.domain}"
-    if reading.domain not in _DOMAINS or reading.kind not in _KINDS:
+    if reading.domain not in DOMAINS or reading.kind not in _KINDS:
         raise LimitError(f"{q.shortened(where)}: not a power domain or kind ({reading.kind!r})")
     _if_there(q.POWER, reading.power_w, f"{where}: power_w")
     _if_there(q.ENERGY, reading.energy_j, f"{where}: energy_j")

@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import combinations
 
 from eeio_results import statistics
-from eeio_results.record import EnergyReading, Run
+from eeio_results.record import DOMAINS, EnergyReading, Run
 from eeio_results.statistics import Adjustment, Estimate, MannWhitney
 from eeio_results.store import Campaign
 from eeio_results.units import format_size
@@ -21,7 +21,7 @@ from eeio_results.units import format_size
 ALPHA = 0.05
 
 BANDWIDTH, EFFICIENCY = "bandwidth_bytes_per_s", "efficiency_bytes_per_j"
-POWER = {domain: f"power_{domain}_w" for domain in ("system", "package", "dram", "device")}
+POWER = {domain: f"power_{domain}_w" for domain in DOMAINS}
 METRICS = (BANDWIDTH, *POWER.values(), EFFICIENCY)
 
 FACTORS = ("buffer", "disk", "size", "spatiality", "operation", "type", "machine")
@@ -45,6 +45,10 @@ class Cell:
     values: Mapping[str, tuple[float, ...]]
     reasons: Mapping[str, str] = field(default_factory=dict)
     invalid_runs: int = 0
+    efficiency_of: tuple[str, ...] = ()
+    """The power domains whose MB/J its efficiency is."""
+    doubts: tuple[str, ...] = ()
+    """Which of its powers another meter contradicts, and how."""
 
     def n(self, metric: str) -> int:
         return len(self.values.get(metric, ()))
@@ -134,6 +138,8 @@ def _cell(place: Mapping[str, str], runs: Sequence[Run], name: str) -> Cell:
     values: dict[str, list[float]] = {}
     reasons: dict[str, str] = {}
     invalid = 0
+    efficiency_of: dict[str, None] = {}
+    doubts: dict[str, None] = {}
     first = next(phase for run in runs for phase in run.phases if phase.name == name)
     for run in runs:
         phase = next((p for p in run.phases if p.name == name), None)
@@ -149,9 +155,13 @@ def _cell(place: Mapping[str, str], runs: Sequence[Run], name: str) -> Cell:
             if reading is not None and reading.power_w is not None:
                 values.setdefault(metric, []).append(reading.power_w)
                 widest = widest or reading
+                doubts |= dict.fromkeys(reading.reasons if reading.doubtful else ())
         efficiency = phase.efficiency_bytes_per_j(widest.power_w if widest else None)
         if efficiency is not None:
             values.setdefault(EFFICIENCY, []).append(efficiency)
+            if widest is not None:
+                without = " without drives" if widest.leaves_drives_out else ""
+                efficiency_of.setdefault(f"{widest.domain}{without}")
         elif phase.why_no_efficiency is not None:
             reasons.setdefault(EFFICIENCY, phase.why_no_efficiency)
     for metric in (BANDWIDTH, EFFICIENCY, *POWER.values()):
@@ -172,7 +182,8 @@ def _cell(place: Mapping[str, str], runs: Sequence[Run], name: str) -> Cell:
         "phase": name,
         "arguments": " ".join(f"{k}={v}" for k, v in experiment.arguments),
     }
-    return Cell(factors, {k: tuple(v) for k, v in values.items()}, reasons, invalid)
+    held = {k: tuple(v) for k, v in values.items()}
+    return Cell(factors, held, reasons, invalid, tuple(efficiency_of), tuple(doubts))
 
 
 def _reading(
@@ -431,6 +442,24 @@ def unmatched(cells: Sequence[Cell]) -> list[str]:
     ]
 
 
+def domain_warnings(cells: Sequence[Cell]) -> list[str]:
+    """What must be said of the power behind a MB/J: without the drives, of different domains on
+    different sides, contradicted by another meter."""
+    of_machine: dict[str, dict[str, None]] = {}
+    doubts: dict[str, None] = {}
+    for cell in cells:
+        of_machine.setdefault(cell.factors["machine"], {}).update(dict.fromkeys(cell.efficiency_of))
+        doubts |= dict.fromkeys(f"{cell.factors['machine']}: doubtful: {d}" for d in cell.doubts)
+    domains = {domain for of in of_machine.values() for domain in of}
+    told = [f"{machine}: {', '.join(of)}" for machine, of in of_machine.items() if of]
+    found = []
+    if len(domains) > 1:
+        found.append(f"MB/J of different power domains stand beside each other: {'; '.join(told)}")
+    elif any("without drives" in domain for domain in domains):
+        found.append(f"MB/J is not the storage's, for the drives are not in it: {'; '.join(told)}")
+    return [*found, *doubts]
+
+
 @dataclass(frozen=True)
 class IdleBusy:
     """Power of one domain at idle and in the busiest experiment, W; None where not measured."""
@@ -476,7 +505,9 @@ def idle_and_busy(campaign: Campaign, cells: Sequence[Cell]) -> list[IdleBusy]:
             reason = campaign.idle_reason or f"idle was not measured in the domain {domain}"
         found.append(IdleBusy(*place, domain, idle_w, busy_w, words, reason))
     by_domain = {item.domain: item for item in found}
-    parts = [item for item in found if item.domain != "system"]
+    # A module holds its package and memory: either it is a part of the system, or they are.
+    inner = ("package", "dram") if "module" in by_domain else ("module",)
+    parts = [item for item in found if item.domain not in ("system", *inner)]
     if "system" in by_domain and parts:
         whole = by_domain["system"]
         names = ", ".join(item.domain for item in parts)

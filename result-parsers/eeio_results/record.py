@@ -15,6 +15,10 @@ from eeio_limits.quantities import FIGURE, LEAST_COVERAGE
 
 SCHEMA_VERSION = 1
 
+DOMAINS = ("system", "module", "package", "dram", "device")
+"""Power domains, the widest first: a value for the whole machine says most."""
+DOMAINS_WITHOUT_DRIVES = ("module", "package", "dram")
+
 Level = Literal["device", "filesystem", "library", "application", "context"]
 """`context` is not one of the four levels: it describes the machine (lmbench)."""
 
@@ -93,6 +97,16 @@ class EnergyReading:
     lost: int
     valid: bool
     reasons: tuple[str, ...] = ()
+    includes: tuple[str, ...] = ()
+    """What of the machine is in the domain, by its meter; empty where nobody told."""
+    leaves_out: tuple[str, ...] = ()
+    doubtful: bool = False
+    """Another meter contradicts it, or it contradicts itself: `reasons` name both."""
+
+    @property
+    def leaves_drives_out(self) -> bool:
+        """Whether what the drives draw is not in it, so that its MB/J is not the storage's."""
+        return "drives" in self.leaves_out or self.domain in DOMAINS_WITHOUT_DRIVES
 
     @property
     def why_not_ranked(self) -> str | None:
@@ -106,7 +120,9 @@ class EnergyReading:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "EnergyReading":
-        return cls(**{**body, "reasons": tuple(body["reasons"])})
+        # What a domain holds was not told by the first versions.
+        texts = {name: tuple(body.get(name, ())) for name in ("reasons", "includes", "leaves_out")}
+        return cls(**{**body, **texts})
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
 from eeio_power import samples as power_samples
 from eeio_power.errors import PowerError
-from eeio_power.reading import EnergyReading
-from eeio_power.recording import READING_FIELDS, SCHEMA_VERSION
+from eeio_power.reading import CONTENTS, EnergyReading
+from eeio_power.recording import LATER_FIELDS, READING_FIELDS, SCHEMA_VERSION
 from eeio_results import checks
 from eeio_results.record import EnergyReading as RecordedReading
 
@@ -118,8 +118,9 @@ def load(path: Path) -> NodeRecording:
 
 
 def _reading(fields: Mapping[str, Any]) -> EnergyReading:
-    known = {name: fields[name] for name in READING_FIELDS}
-    reading = {**known, "reasons": tuple(known["reasons"])}
+    known = {n: fields[n] for n in READING_FIELDS if n in fields or n not in LATER_FIELDS}
+    texts = {n: tuple(known.get(n, ())) for n in ("reasons", "includes", "leaves_out")}
+    reading = {**known, **texts}
     checks.check_reading(RecordedReading(**reading))
     return EnergyReading(**reading)
 
@@ -191,6 +192,9 @@ def _sum(
         lost=sum(r.lost for r in known),
         valid=whole,
         reasons=(*reasons, *remarks),
+        includes=tuple(c for c in CONTENTS if any(c in r.includes for r in known)),
+        leaves_out=tuple(c for c in CONTENTS if all(c in r.leaves_out for r in known)),
+        doubtful=any(r.doubtful for r in known),
     )
 
 

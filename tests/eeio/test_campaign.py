@@ -61,7 +61,7 @@ def test_measured_energy_reaches_the_table(home: Path, eeio: Eeio) -> None:
     # The samples are on disk, readable by anyone.
     samples = sorted((home / "data/eeio/results/c/samples").glob("*.csv.gz"))
     header, first, *_ = gzip.decompress(samples[0].read_bytes()).decode().splitlines()
-    assert json.loads(header)["schema_version"] == 1
+    assert json.loads(header)["schema_version"] == 2
     assert len(first.split(",")) == 3
 
 

@@ -304,3 +304,18 @@ def test_the_step_of_a_counter_read_by_hand_is_in_the_limit_of_error(tmp_path: P
             (reading,) = sampler.energy(start_s + begin_s, start_s + begin_s + 1200)
             assert reading.energy_j is not None and reading.uncertainty_j is not None
             assert abs(reading.energy_j - 120e3) <= reading.uncertainty_j
+
+
+def test_what_a_logged_power_holds_is_said_by_who_logged_it(tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    spec = f"csv:{log},map=time:Time+power_w:W,tz=utc,period_s=1"
+    (meter,) = open_meters([f"{spec},includes=drives+processor,leaves_out=supply"])
+    (channel,) = meter.channels
+    assert channel.contents.includes == ("processor", "drives")
+    assert channel.contents.leaves_out == ("supply",)
+    (meter,) = open_meters([f"{spec},domain=module"])
+    assert (meter.channels[0].domain, meter.channels[0].contents.words()) == ("module", "")
+    with pytest.raises(PowerError, match="includes=disk: it is some of processor, memory"):
+        open_meters([f"{spec},includes=disk"])
+    with pytest.raises(PowerError, match="fans cannot be both"):
+        open_meters([f"{spec},includes=fans,leaves_out=fans"])

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from eeio_power import http_json
+from eeio_power import http_digest, http_json
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, discover, open_meters
 from eeio_power.sampler import Sampler
@@ -167,10 +167,7 @@ def test_a_connection_that_comes_late_is_ended_too() -> None:
         b"HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n",
     ],
 )
-def test_an_answer_that_drips_without_end_is_given_up(
-    begin: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(http_json.JsonClient.__init__, "__defaults__", (None, None, 0.1))
+def test_an_answer_that_drips_without_end_is_given_up(begin: bytes) -> None:
     ended = threading.Event()
 
     def drip(server: socket.socket) -> None:
@@ -190,7 +187,7 @@ def test_an_answer_that_drips_without_end_is_given_up(
 
         def opens() -> None:
             try:
-                open_meters([f"shelly:127.0.0.1:{server.getsockname()[1]}"])
+                open_meters([f"shelly:127.0.0.1:{server.getsockname()[1]},timeout_s=0.1"])
             except PowerError as error:
                 failed.append(error)
 
@@ -250,6 +247,174 @@ def test_tasmotas_password_is_in_no_message(
         assert "hunter2" not in str(refused.value)
         assert "hunter2" not in repr(meter)
         meter.close()
+
+
+def test_shelly_is_answered_by_digest_and_the_password_is_never_sent(tmp_path: Path) -> None:
+    """The challenge of a Shelly 1 Mini Gen3, from the tests of Matterbridge's integration."""
+    (tmp_path / "password").write_text("hunter2\n")
+    option = f",password_file={tmp_path / 'password'}"
+    with FakeHttp(doubles.shelly(watts()), digest=("admin", "hunter2")) as fake:
+        with pytest.raises(PowerError, match=r"401.*check user= and the password"):
+            opened("shelly", fake)
+        meter = opened("shelly", fake, option)
+        assert meter.read()[0] == 87.5
+        before = len(fake.requests)
+        assert meter.read()[0] == 87.5
+        assert len(fake.requests) == before + 1, "one request a reading, with the nonce kept"
+        fake.nonce = "1716559999"
+        assert meter.read()[0] == 87.5, "and a new nonce is taken up"
+        assert "hunter2" not in repr(meter) and "hunter2" not in repr(vars(meter.client))  # type: ignore[attr-defined]
+        meter.close()
+        (tmp_path / "password").write_text("wrong\n")
+        with pytest.raises(PowerError, match="401") as refused:
+            opened("shelly", fake, option)
+        assert "wrong" not in str(refused.value)
+
+
+def test_a_digest_that_is_not_known_is_told() -> None:
+    credentials = http_digest.Credentials("admin", "x")
+    for challenge, words in (
+        ('Digest realm="a", nonce="b", qop="auth"', "'MD5'; only SHA-256"),
+        ('Digest realm="a", nonce="b", algorithm=SHA-256', "without qop=auth"),
+        ('Digest realm="a\x01", nonce="b", qop="auth", algorithm=SHA-256', "no header can"),
+    ):
+        wanted = http_digest.parameters(challenge)
+        assert wanted is not None
+        with pytest.raises(PowerError, match=words):
+            http_digest.Digest(credentials, wanted)
+    assert http_digest.parameters('Basic realm="Shelly"') is None
+
+
+def test_rfc_7616s_own_example(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Section 3.9.1."""
+    monkeypatch.setattr(
+        http_digest.secrets, "token_hex", lambda _: "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ"
+    )
+    wanted = http_digest.parameters(
+        'Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm=SHA-256, '
+        'nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", '
+        'opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS"'
+    )
+    assert wanted is not None
+    digest = http_digest.Digest(http_digest.Credentials("Mufasa", "Circle of Life"), wanted)
+    said = digest.authorization("GET", "/dir/index.html")
+    assert "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1" in said
+
+
+def metrics(power_w: float) -> dict[str, Any]:
+    return {"PowerWatts": {"Reading": power_w}}
+
+
+def control(*parts: tuple[float, str | None]) -> dict[str, Any]:
+    return {
+        "PowerControl": [
+            {"MemberId": str(k), "PowerConsumedWatts": power_w}
+            | ({} if context is None else {"PhysicalContext": context})
+            for k, (power_w, context) in enumerate(parts)
+        ]
+    }
+
+
+# The names of a GB200's chassis (HGX_ProcessorModule_0, HGX_CPU_0 with EnvironmentMetrics), as its
+# BMC shows them; the watts are made up. The first that answers is a processor module.
+GB200: dict[str, tuple[str, Any]] = {
+    "HGX_ProcessorModule_0": ("Module", metrics(1800.0)),
+    "HGX_CPU_0": ("Component", metrics(210.0)),
+    "HGX_GPU_0": ("Component", metrics(760.0)),
+    "BMC_0": ("Module", None),
+    "Chassis_0": ("RackMount", metrics(4210.0)),
+}
+
+
+def test_redfish_takes_the_systems_chassis_and_no_module() -> None:
+    systems = {"System_0": ["Chassis_0", "HGX_ProcessorModule_0"], "HGX_Baseboard_0": ["HGX_CPU_0"]}
+    for linked in (systems, {"System_0": []}, {}):
+        with FakeHttp(doubles.redfish_of(GB200, linked)) as fake:
+            meter = opened("redfish", fake)
+            assert meter.read() == [4210.0], linked
+            meter.close()
+            with pytest.raises(PowerError, match="HGX_ProcessorModule_0 is a Module"):
+                opened("redfish", fake, ",chassis=HGX_ProcessorModule_0")
+
+
+def test_redfish_lists_several_systems_with_their_watts() -> None:
+    nodes = {f"Node{k}": ("Blade", control((200.0 + k, None))) for k in range(2)}
+    paths = doubles.redfish_of(nodes, {f"Node{k}": [f"Node{k}"] for k in range(2)})
+    with FakeHttp(paths) as fake:
+        with pytest.raises(PowerError, match=r"Node0 200 W, Node1 201 W; name.*chassis=Node0"):
+            opened("redfish", fake)
+        meter = opened("redfish", fake, ",chassis=Node1")
+        assert meter.read() == [201.0]
+        meter.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "power_w"),
+    [
+        # As Lenovo's XCC lists them: the server, then its processors and its memory.
+        (control((343.0, "Chassis"), (150.0, "CPU"), (40.0, "Memory")), 343.0),
+        (control((150.0, "CPU"), (40.0, "Memory"), (343.0, "Chassis")), 343.0),
+        (control((150.0, "CPU")), None),
+        (control((100.0, None), (120.0, None)), None),
+        ({"PowerWatts": {"Reading": 90.0, "PhysicalContext": "GPU"}}, None),
+        ({"PowerWatts": {"Reading": 90.0, "DataSourceUri": "/redfish/v1/sensor"}}, None),
+    ],
+)
+def test_redfish_looks_at_what_a_reading_is_of(
+    answer: dict[str, Any], power_w: float | None
+) -> None:
+    paths = doubles.redfish_of({"1": ("RackMount", answer)}, {"1": ["1"]})
+    with FakeHttp({**paths, "/redfish/v1/sensor": {"PhysicalContext": "CPU"}}) as fake:
+        if power_w is None:
+            with pytest.raises(PowerError, match="1 has no power of the whole chassis"):
+                opened("redfish", fake)
+        else:
+            meter = opened("redfish", fake)
+            assert meter.read() == [power_w]
+            meter.close()
+
+
+EM = {
+    "id": 0, "a_act_power": 400.0, "b_act_power": 410.5, "c_act_power": 389.5,
+    "total_act_power": 1200.0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "answer", "options", "power_w"),
+    [
+        ("PM1", {"id": 0, "apower": 42.5, "aenergy": {"total": 2.0}}, "", 42.5),
+        ("EM1", {"id": 0, "act_power": 51.0}, "", 51.0),
+        ("EM", EM, "", 1200.0),
+        ("EM", EM, ",phase=b", 410.5),
+        ("EM", EM, ",component=em", 1200.0),
+    ],
+)
+def test_shellys_other_components(
+    path: str, answer: dict[str, Any], options: str, power_w: float
+) -> None:
+    """Keys of Shelly's Gen2+ API: PM1, EM1 and EM (Pro 3EM)."""
+    with FakeHttp({f"/rpc/{path}.GetStatus?id=0": answer}) as fake:
+        meter = opened("shelly", fake, options)
+        assert meter.read()[0] == power_w
+        assert [c.domain for c in meter.channels if c.in_domain_total] == ["system"]
+        meter.close()
+        with pytest.raises(PowerError, match="component=relay: it is one of switch, pm1"):
+            opened("shelly", fake, ",component=relay")
+        with pytest.raises(PowerError, match="phase=d"):
+            opened("shelly", fake, ",phase=d")
+
+
+@pytest.mark.parametrize(("name", "paths"), CASES)
+def test_how_long_an_answer_may_take_can_be_said(name: str, paths: Any) -> None:
+    with FakeHttp(paths(watts())) as fake:
+        meter = opened(name, fake, ",timeout_s=17.5")
+        assert meter.client._timeout_s == 17.5  # type: ignore[attr-defined]
+        assert meter.read()[0] == 87.5
+        meter.close()
+        for wrong in ("0", "-1", "x", "61"):
+            with pytest.raises(PowerError, match="timeout_s"):
+                opened(name, fake, f",timeout_s={wrong}")
 
 
 @pytest.mark.parametrize("name", ["redfish", "shelly", "tasmota"])

@@ -7,6 +7,7 @@ import pytest
 from eeio_power.errors import PowerError
 from eeio_power.meters import discover, open_meters
 from eeio_power.simulators import FakeHwmon
+from eeio_power.simulators.tree import write_tree
 
 UW = 1_000_000
 
@@ -69,9 +70,10 @@ def test_ina3221_labels_tell_the_input_from_its_rails(hwmon: FakeHwmon) -> None:
     hwmon.add_chip("ina3221", files)
     (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
     assert [(c.name, c.domain, c.in_domain_total) for c in meter.channels] == [
-        ("hwmon:ina3221/power1", "system", True),
+        ("hwmon:ina3221/power1", "module", True),
         ("hwmon:ina3221/power2", "package", False),
-    ], "no shunt voltage x current sum, and no GPU"
+    ], "no shunt voltage x current sum, and no GPU; the carrier board and its drives are not in it"
+    assert "drives" in meter.channels[0].contents.leaves_out
     assert meter.read() == [pytest.approx(10.0), pytest.approx(3.0)]
 
 
@@ -149,7 +151,7 @@ def test_the_input_of_a_part_is_no_input_of_the_system(hwmon: FakeHwmon, label: 
 
 
 def test_totals_of_two_kinds_may_contain_each_other(hwmon: FakeHwmon) -> None:
-    for label, watts in [("Total Power", 600), ("Module Power Socket 0", 500)]:
+    for label, watts in [("Total Power", 600), ("System Power", 500)]:
         hwmon.add_chip("power_meter", {"power1_average": watts * UW, "power1_oem_info": label})
     with pytest.raises(PowerError, match="contain each other"):
         open_meters([f"hwmon,root={hwmon.root}"])
@@ -178,3 +180,135 @@ def test_two_acpi_meters_without_a_total_are_not_added_up(hwmon: FakeHwmon) -> N
     hwmon.add_chip("power_meter", {"power1_average": 25 * UW})
     with pytest.raises(PowerError, match="contain each other"):
         open_meters([f"hwmon,root={hwmon.root}"])
+
+
+def test_a_jetsons_input_is_the_modules_and_never_the_systems(hwmon: FakeHwmon) -> None:
+    """Orin Nano: ina3221's labels in NVIDIA's Jetson Linux guide; Nano: POM_5V_IN."""
+    rails = {"VDD_IN": (4984, 1216), "VDD_CPU_GPU_CV": (4976, 240), "VDD_SOC": (4976, 416)}
+    files: dict[str, int | str] = {}
+    for n, (label, (voltage_mv, current_ma)) in enumerate(rails.items(), start=1):
+        files |= {f"in{n}_label": label, f"in{n}_input": voltage_mv, f"curr{n}_input": current_ma}
+    folder = hwmon.add_chip("ina3221", files)
+    (finding,) = [f for f in discover(hwmon.root.parents[2]) if f.spec == "hwmon"]
+    assert (finding.available, finding.domains) == (True, ("module",))
+    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    counted = [(c.name, c.domain) for c in meter.channels if c.in_domain_total]
+    assert counted == [("hwmon:ina3221/power1", "module")]
+    assert meter.read()[0] == pytest.approx(4.984 * 1.216)
+    (named,) = open_meters([f"hwmon,root={hwmon.root},only=ina3221/power1"])
+    assert [c.domain for c in named.channels] == ["module"], "naming it adds no drives to it"
+    hwmon.set(folder, "in1_label", "POM_5V_IN")
+    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    assert [c.domain for c in meter.channels if c.in_domain_total] == ["module"]
+
+
+def grace_hopper(hwmon: FakeHwmon, sockets: int, words: tuple[str, ...]) -> None:
+    """ACPI meters of a Grace Hopper node, labelled as in NVIDIA's Grace tuning guide, their files
+    in hwmonN/device/ without a name, as Alumet's test of its plug-in has them."""
+    for socket in range(sockets):
+        for word, watts in zip(words, (300, 120, 80, 25), strict=False):
+            folder = hwmon.root / f"hwmon{len(list(hwmon.root.iterdir()))}"
+            write_tree(
+                folder / "device",
+                {"power1_average": watts * UW, "power1_average_interval": 50,
+                 "power1_oem_info": f"{word} Power Socket {socket}"},
+            )  # fmt: skip
+
+
+def test_grace_hoppers_modules_are_found_in_the_device_folder_and_added(hwmon: FakeHwmon) -> None:
+    grace_hopper(hwmon, 2, ("Module", "Grace", "CPU", "SysIO"))
+    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    counted = [(c.name, c.domain) for c in meter.channels if c.in_domain_total]
+    assert counted == [
+        ("hwmon:power_meter/power1", "module"), ("hwmon:power_meter@hwmon4/power1", "module"),
+    ]  # fmt: skip
+    assert {c.domain for c in meter.channels if not c.in_domain_total} == {"package"}
+    assert meter.native_period_s == 0.05
+    assert sum(w for w in meter.read() if w is not None) == 2 * (300 + 120 + 80 + 25)
+
+
+def test_plain_grace_has_parts_only(hwmon: FakeHwmon) -> None:
+    grace_hopper(hwmon, 1, ("Grace", "CPU", "SysIO"))
+    with pytest.raises(PowerError, match=r"parts only: power_meter/power1, power_meter@hwmon1"):
+        open_meters([f"hwmon,root={hwmon.root}"])
+
+
+def test_an_acpi_meter_whose_files_are_in_its_device_folder(hwmon: FakeHwmon) -> None:
+    """acpi_power_meter of Linux 6.1 (Debian 12): hwmonN holds no name and no sensor."""
+    folder = hwmon.root / "hwmon0"
+    write_tree(folder, {"device/power1_average": 211 * UW, "device/hid": "ACPI000D"})
+    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    assert [(c.name, c.domain) for c in meter.channels] == [("hwmon:power_meter/power1", "system")]
+    assert meter.read() == [211.0]
+    write_tree(folder, {"device/hid": "PNP0C0A"})
+    with pytest.raises(PowerError, match="no ACPI power meter"):
+        open_meters([f"hwmon,root={hwmon.root}"])
+    write_tree(folder, {"device/name": "power_meter"})
+    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    assert meter.read() == [211.0]
+
+
+def supply(input_v: int, output_w: int, input_w: int | None) -> dict[str, int | str]:
+    """The files of a PMBus driver (Documentation/hwmon/pmbus.rst; labels of ibm-cffps.rst)."""
+    files: dict[str, int | str] = {
+        "in1_label": "vin", "in1_input": input_v * 1000, "in2_label": "vout1", "in2_input": 12_300,
+        "power2_label": "pout1", "power2_input": output_w * UW, "curr1_label": "iin",
+    }  # fmt: skip
+    if input_w is not None:
+        files |= {"power1_label": "pin", "power1_input": input_w * UW}
+    return files
+
+
+def test_the_inputs_of_all_pmbus_supplies_are_the_system(hwmon: FakeHwmon) -> None:
+    first = hwmon.add_chip("cffps1", supply(230, 180, 200))
+    hwmon.add_chip("cffps1", supply(229, 150, 170))
+    hwmon.add_chip("tps53679", supply(12, 60, 66))
+    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    counted = [c for c in meter.channels if c.in_domain_total]
+    assert [c.name for c in counted] == [
+        "hwmon:cffps1/power1", "hwmon:cffps1@hwmon1/power1",
+    ]  # fmt: skip
+    assert counted[0].contents.leaves_out == (), "the losses of the supplies are in it"
+    assert "sum of 2 power supplies" in (counted[0].remark or "")
+    assert all("tps53679" not in c.name for c in meter.channels), "a regulator is no supply"
+    values = dict(zip([c.name for c in meter.channels], meter.read(), strict=True))
+    assert [values[c.name] for c in counted] == [200.0, 170.0]
+    hwmon.set(first, "power1_input", "")
+    assert meter.read()[0] is None, "then the sum is missing, too"
+    with pytest.raises(PowerError, match="hwmon0/power1_input: cannot be read"):
+        open_meters([f"hwmon,root={hwmon.root}"])
+    hwmon.remove(first, "power1_input")
+    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    counted = [c for c in meter.channels if c.in_domain_total]
+    assert [c.name for c in counted] == [
+        "hwmon:cffps1/power2", "hwmon:cffps1@hwmon1/power2",
+    ], "one input and one output are no sum"  # fmt: skip
+
+
+def test_supplies_without_an_input_sensor_are_read_behind_their_losses(hwmon: FakeHwmon) -> None:
+    hwmon.add_chip("cffps1", supply(230, 180, None))
+    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    (channel,) = meter.channels
+    assert (channel.domain, meter.read()) == ("system", [180.0])
+    assert channel.contents.leaves_out == ("supply",)
+
+
+def test_regulators_on_the_board_are_no_system(hwmon: FakeHwmon) -> None:
+    hwmon.add_chip("tps53679", supply(12, 60, 66))
+    with pytest.raises(PowerError, match="parts only: tps53679/power1, tps53679/power2"):
+        open_meters([f"hwmon,root={hwmon.root}"])
+    (meter,) = open_meters([f"hwmon,root={hwmon.root},only=tps53679/power1"])
+    assert meter.read() == [66.0]
+
+
+def test_a_corsair_supply_by_its_total(hwmon: FakeHwmon) -> None:
+    """Labels of Documentation/hwmon/corsair-psu.rst and its driver."""
+    labels = ("power total", "power +12v", "power +5v", "power +3.3v")
+    files: dict[str, int | str] = {"in0_label": "v_in", "in0_input": 230_000}
+    for n, (label, watts) in enumerate(zip(labels, (146, 120, 16, 10), strict=True), start=1):
+        files |= {f"power{n}_label": label, f"power{n}_input": watts * UW}
+    hwmon.add_chip("corsairpsu", files)
+    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    assert [(c.name, c.domain) for c in meter.channels] == [("hwmon:corsairpsu/power1", "system")]
+    assert meter.read() == [146.0]
+    assert meter.channels[0].contents.leaves_out == ("supply",)

@@ -15,9 +15,9 @@ import pytest
 
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, discover, ipmi, open_meters
-from eeio_power.meters.ipmi import parse_dcmi, watt_sensors, whole_system
+from eeio_power.meters.ipmi import parse_dcmi, parse_node_manager, watt_sensors, whole_system
 from eeio_power.sampler import Sampler
-from eeio_power.simulators.ipmitool import dcmi_line, install_fake_ipmitool
+from eeio_power.simulators.ipmitool import dcmi_line, install_fake_ipmitool, node_manager_line
 
 PATIENCE_S = 20.0
 
@@ -113,7 +113,7 @@ def test_a_hanging_bmc_shows_in_the_reading(machine: Path, tmp_path: Path) -> No
         ("ipmi:lanplus,host=bmc", "no password; give password_file=FILE or set IPMI_PASSWORD"),
         ("ipmi:serial", "it is open, lanplus or lan"),
         ("ipmi:open,host=bmc", "a host needs ipmi:lanplus"),
-        ("ipmi,mode=fast", "it is dcmi or sdr"),
+        ("ipmi,mode=fast", "it is dcmi, sdr or nm"),
         ("ipmi,sensor=a\"b", "no sensor's name"),
     ],
 )  # fmt: skip
@@ -131,7 +131,7 @@ def test_finding(machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         return found
 
     assert finding(machine).available  # type: ignore[attr-defined]
-    (machine / "watts").write_text("off 1")
+    (machine / "watts").write_text("off 1\nFan1,3000,RPM,ok")
     assert "switched off" in finding(machine).reason  # type: ignore[attr-defined]
     assert "ipmi_devintf" in finding(tmp_path / "x").remedy  # type: ignore[attr-defined]
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
@@ -159,10 +159,114 @@ def test_dcmi_is_parsed() -> None:
 
 def test_sensors_are_chosen_or_refused() -> None:
     lines = ["PS1 Input,88,Watts,ok", "PS2 Input,,Watts,ns", "Fan1,3000,RPM,ok", "rubbish"]
-    assert watt_sensors(lines) == {"PS1 Input": 88.0}
-    assert whole_system(["PS1 Input"]) == "PS1 Input"
-    assert whole_system(["CPU Power", "Sys Power"]) == "Sys Power"
-    assert whole_system(["PS1 Input", "PS2 Input"]) is None
+    assert watt_sensors(lines) == {"PS1 Input": 88.0, "PS2 Input": None}, "it is there, silent"
+    assert watt_sensors(["System Fan,,,ns", "Ambient,,,ns"]) == {}
+    for names, chosen in (
+        (["System Level"], "System Level"),
+        (["CPU Power", "Sys Power"], "Sys Power"),
+        (["PS1 Input", "PS2 Input", "Pwr Consumption"], "Pwr Consumption"),
+    ):
+        assert whole_system(dict.fromkeys(names, 88.0)).sensors == (chosen,)
+
+
+# Names that BMCs of servers show for watts, on ipmitool's manual pages and in users' questions.
+@pytest.mark.parametrize(
+    ("sensors", "reason"),
+    [
+        ({"CPU1_Power": 40.0}, "of parts of the machine"),
+        ({"MEM Power": 12.0}, "of parts of the machine"),
+        ({"GPU1 Power": 250.0}, "of parts of the machine"),
+        ({"PS1 Input Power": 88.0}, "one supply alone"),
+        ({"PSU1_PIN": 88.0, "PSU2_PIN": None}, "PSU2_PIN gives no reading"),
+        ({"PS1 Input Power": 88.0, "PS2 Output Power": 80.0}, "not every supply"),
+        ({"Foo Power": 88.0, "Bar Power": 80.0}, "none is clearly the system's"),
+    ],
+)
+def test_a_part_or_one_of_the_supplies_is_never_the_system(
+    sensors: dict[str, float | None], reason: str
+) -> None:
+    chosen = whole_system(sensors)
+    assert chosen.sensors == ()
+    assert reason in (chosen.reason or "")
+
+
+def test_all_numbered_supplies_are_added_and_that_is_said(machine: Path) -> None:
+    supplies = "PS1 Input Power,88,Watts,ok\nPS2 Input Power,92,Watts,ok\nPS1 Output,80,Watts,ok"
+    (machine / "watts").write_text(
+        f"no\n{supplies}\nPS2 Output,84,Watts,ok\nCPU1 Power,40,Watts,ok"
+    )
+    meter = opened(machine)
+    assert meter.read() == [180.0]
+    (channel,) = meter.channels
+    assert "sum of the power supplies PS1 Input Power, PS2 Input Power" in (channel.remark or "")
+    (machine / "watts").write_text(
+        "no\nPS1 Input Power,88,Watts,ok\nPS2 Input Power,,,ns\nCPU1 Power,40,Watts,ok"
+    )
+    with pytest.raises(PowerError, match="no watts for sensor PS2 Input Power"):
+        meter.read()
+    meter.close()
+    with pytest.raises(PowerError, match=r"PS2 Input Power gives no reading.*name the system's"):
+        opened(machine)
+    (finding,) = [f for f in discover(machine) if f.spec == "ipmi"]
+    assert not finding.available
+
+
+def test_dcmi_that_is_switched_off_gives_way_to_a_sensor_and_that_is_said(machine: Path) -> None:
+    (machine / "watts").write_text("off 301\nPwr Consumption,88,Watts,ok")
+    meter = opened(machine)
+    assert meter.read() == [88.0]
+    (channel,) = meter.channels
+    assert channel.name == "ipmi:Pwr Consumption"
+    assert "DCMI power measurement is switched off: Pwr Consumption" in (channel.remark or "")
+    meter.close()
+    (finding,) = [f for f in discover(machine) if f.spec == "ipmi"]
+    assert finding.available and "switched off" in (finding.reason or "")
+    with pytest.raises(PowerError, match="switched off"):
+        opened(machine, "ipmi,mode=dcmi")
+
+
+def test_a_sensor_that_is_named_is_of_what_its_name_says(machine: Path) -> None:
+    (machine / "watts").write_text("no\nMEM Power,12,Watts,ok\nGPU1 Power,250,Watts,ok")
+    meter = opened(machine, "ipmi,sensor=MEM Power")
+    assert [c.domain for c in meter.channels] == ["dram"]
+    assert meter.read() == [12.0]
+    meter.close()
+    with pytest.raises(PowerError, match="is a GPU's"):
+        opened(machine, "ipmi,sensor=GPU1 Power")
+
+
+def test_the_node_managers_domains(machine: Path) -> None:
+    (machine / "watts").write_text("nm 301 120 40")
+    meter = opened(machine, "ipmi,mode=nm")
+    assert [(c.name, c.domain) for c in meter.channels] == [
+        ("ipmi:nm-platform", "system"), ("ipmi:nm-cpu", "package"), ("ipmi:nm-memory", "dram"),
+    ]  # fmt: skip
+    assert meter.read() == [301.0, 120.0, 40.0]
+    assert meter._shell._command[-6:-2] == ["-b", "0", "-t", "0x2c"]  # type: ignore[attr-defined]
+    (machine / "watts").write_text("nm off")
+    with pytest.raises(PowerError, match="Node Manager's power measurement is off"):
+        meter.read()
+    meter.close()
+    (machine / "watts").write_text("nm 301 120 -")
+    meter = opened(machine, "ipmi,mode=nm")
+    assert [c.domain for c in meter.channels] == ["system", "package"], "no memory domain there"
+    meter.close()
+    (machine / "watts").write_text("no")
+    with pytest.raises(PowerError, match="statistics make no sense"):
+        opened(machine, "ipmi,mode=nm")
+    reading = parse_node_manager(node_manager_line(301, 0).split("\n"))
+    assert (reading.current_w, reading.period_s, reading.active) == (301, 60, True)
+
+
+@pytest.mark.parametrize("device", ["dev/ipmi/0", "dev/ipmidev/0"])
+def test_the_other_names_of_the_device(machine: Path, device: str) -> None:
+    """ipmitool's open interface tries them after /dev/ipmi0."""
+    (machine / "dev/ipmi0").unlink()
+    (machine / device).parent.mkdir()
+    (machine / device).write_text("")
+    (finding,) = [f for f in discover(machine) if f.spec == "ipmi"]
+    assert finding.available
+    opened(machine).close()
 
 
 # --- peers that somebody else wrote ------------------------------------------------------------
@@ -305,8 +409,9 @@ def test_a_sensor_over_the_network_against_openipmi(
         process.wait(PATIENCE_S)
 
 
-def test_the_reading_command_is_the_only_raw_one() -> None:
-    """Beside the line with the token, of which ipmitool sends nothing."""
+def test_the_reading_commands_are_the_only_raw_ones() -> None:
+    """DCMI's and the Node Manager's, beside the line with the token, of which nothing is sent."""
     source = Path(ipmi.__file__).read_text(encoding="utf-8")
-    assert source.count('"raw ') == 2
+    assert source.count('"raw ') == 3
+    assert '"raw 0x2e 0xc8 0x57 0x01 0x00 0x01 {domain} 0x00"' in source
     assert ipmi.TOKEN_LINE.format("eeio-1") == "raw eeio-1 0"

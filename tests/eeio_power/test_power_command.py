@@ -237,8 +237,13 @@ def test_list(eeio: Any) -> None:
     assert {m["spec"].partition(":")[0] for m in body["meters"]} == set(meter_names())
     for meter in body["meters"]:
         assert meter["available"] or (meter["reason"] and meter["remedy"])
+    (model,) = (meter for meter in body["meters"] if meter["spec"] == "modelled")
+    assert model["contents"]["system"]["leaves_out"] == ["drives"]
     done = eeio("power", "list")
     assert all(name in done.stdout for name in meter_names())
+    assert "system: processor, memory, gpu, board, network, fans, supply; without drives" in (
+        done.stdout
+    )
 
 
 def test_watch_shows_power(eeio: Any, rapl: str) -> None:

@@ -11,6 +11,7 @@ from eeio_power.meters import rapl as rapl_module
 from eeio_power.reading import EnergyReading
 from eeio_power.samples import MeterSamples, meter_info
 from eeio_power.simulators import FakeRapl, FakeZone
+from eeio_power.simulators.tree import write_tree
 
 
 def pulses_w(time_s: float) -> float:
@@ -145,3 +146,111 @@ def test_damaged_zone_and_senseless_option(tmp_path: Path) -> None:
     (tmp_path / "intel-rapl:0" / "max_energy_range_uj").write_text("rubbish")
     with pytest.raises(PowerError, match="damaged"):
         open_meters([f"rapl,root={tmp_path}"])
+
+
+def machine(root: Path, vendor: str, zones: list[FakeZone]) -> FakeRapl:
+    """Zones below a machine's root, whose processors are of `vendor`."""
+    write_tree(root, {"proc/cpuinfo": f"processor\t: 0\nvendor_id\t: {vendor}"})
+    return FakeRapl(root / "sys/class/powercap", zones, lambda _: 68.0)
+
+
+def read_machine(root: Path, rapl: FakeRapl, spec: str = "rapl,reader=no") -> MeterSamples:
+    """Two seconds at 10 Hz, through the meter that `root` has."""
+    (meter,) = open_meters([spec], root)
+    rows = []
+    for _ in range(21):
+        rows.append((rapl.now_s, [math.nan if v is None else v for v in meter.read()]))
+        rapl.step(0.1)
+    columns = zip(*(values for _, values in rows), strict=True)
+    return MeterSamples(meter_info(meter, 10.0), [t for t, _ in rows], tuple(map(list, columns)))
+
+
+THREADRIPPER = [
+    FakeZone("intel-rapl:0", "package-0-die-0", 1.0),
+    FakeZone("intel-rapl:0:0", "core", 0.4),
+    FakeZone("intel-rapl:1", "package-0-die-1", 1.0),
+    FakeZone("intel-rapl:1:0", "core", 0.4),
+]
+
+
+@pytest.mark.parametrize("vendor", ["AuthenticAMD", "HygonGenuine"])
+def test_amds_package_counter_is_counted_once_however_many_dies_show_it(
+    tmp_path: Path, vendor: str
+) -> None:
+    """68 W of package-0-die-0 and the same of -die-1, at 125 W from the wall: a Threadripper 1950X
+    in CodeCarbon's documentation of RAPL."""
+    rapl = machine(tmp_path, vendor, THREADRIPPER)
+    samples = read_machine(tmp_path, rapl)
+    assert [c.name for c in samples.info.channels] == ["rapl:package-0-die-0"]
+    (reading,) = samples.energy(0.0, 2.0)
+    assert reading.power_w == pytest.approx(68.0), "and not 136"
+    (finding,) = [f for f in discover(tmp_path) if f.spec == "rapl"]
+    assert finding.reason == ("package-0 is shown by 2 zones: rapl:package-0-die-0 is counted")
+    # Another folder than the kernel's: the processors are the machine's all the same.
+    (moved,) = open_meters([f"rapl,root={rapl.root},reader=no"], tmp_path)
+    assert len(moved.channels) == 1
+
+
+def test_amds_zones_of_one_label_and_of_two_packages(tmp_path: Path) -> None:
+    zones = [FakeZone(f"intel-rapl:{n:x}", f"package-{n // 4}", 1.0) for n in range(8)]
+    samples = read_machine(tmp_path, machine(tmp_path, "AuthenticAMD", zones))
+    assert [c.name for c in samples.info.channels] == ["rapl:package-0", "rapl:package-1"]
+    (reading,) = samples.energy(0.0, 2.0)
+    assert reading.power_w == pytest.approx(2 * 68.0)
+
+
+CASCADE_LAKE_AP = [
+    FakeZone("intel-rapl:0", "package-0-die-0", 0.5),
+    FakeZone("intel-rapl:0:0", "dram", 0.06),
+    FakeZone("intel-rapl:1", "package-0-die-1", 0.4),
+    FakeZone("intel-rapl:1:0", "dram", 0.04),
+]
+
+
+def test_the_true_counters_of_intels_dies_are_added(tmp_path: Path) -> None:
+    """Cascade Lake-AP has a counter a die: the comment above rapl_msrs_are_pkg_scope in Linux."""
+    samples = read_machine(tmp_path, machine(tmp_path, "GenuineIntel", CASCADE_LAKE_AP))
+    found = by_domain(samples.energy(0.0, 2.0))
+    assert found["package"].power_w == pytest.approx(0.9 * 68.0)
+    assert found["dram"].power_w == pytest.approx(0.1 * 68.0)
+
+
+def test_zones_of_one_package_that_move_in_step_have_no_sum(tmp_path: Path) -> None:
+    zones = [*THREADRIPPER[:1], FakeZone("intel-rapl:1", "package-0-die-1", 1.005, start_uj=10**9)]
+    rapl = machine(tmp_path, "GenuineIntel", zones)
+    (reading,) = read_machine(tmp_path, rapl).energy(0.0, 2.0)
+    assert not reading.valid and reading.power_w is None
+    (reason,) = reading.reasons
+    assert "rapl:package-0-die-0 and rapl:package-0-die-1 move in step" in reason
+    assert "dies=once" in reason
+    (reading,) = read_machine(tmp_path, rapl, "rapl,reader=no,dies=once").energy(3.0, 4.0)
+    assert reading.power_w == pytest.approx(68.0, rel=1e-3)
+    (reading,) = read_machine(tmp_path, rapl, "rapl,reader=no,dies=each").energy(5.0, 6.0)
+    assert reading.power_w == pytest.approx(2.005 * 68.0, rel=1e-3)
+    with pytest.raises(PowerError, match="dies=2: it is once or each"):
+        open_meters(["rapl,dies=2"], tmp_path)
+
+
+def test_too_few_readings_to_tell_dies_apart_give_no_energy(tmp_path: Path) -> None:
+    samples = read_machine(tmp_path, machine(tmp_path, "GenuineIntel", CASCADE_LAKE_AP))
+    short = MeterSamples(
+        samples.info, samples.times_s[:3], tuple(column[:3] for column in samples.values)
+    )
+    same = MeterSamples(samples.info, short.times_s, (short.values[0],) * 4)
+    (package, _) = same.energy(0.0, 0.2)
+    assert not package.valid
+    assert "too rarely to tell" in package.reasons[0]
+    assert short.energy(0.0, 0.2)[0].valid, "one step that differs is enough"
+
+
+def test_zones_are_numbered_in_hexadecimal(tmp_path: Path) -> None:
+    """The eleventh zone is intel-rapl:a, and its memory intel-rapl:a:0 (powercap_sys.c: "%s:%x"); a
+    machine of 16 packages."""
+    zones = [FakeZone(f"intel-rapl:{n:x}", f"package-{n}", 1 + n / 10) for n in range(17)]
+    zones += [FakeZone(f"intel-rapl:{n:x}:0", "dram", 0.1) for n in range(17)]
+    samples = read_machine(tmp_path, machine(tmp_path, "GenuineIntel", zones))
+    packages = [c.name for c in samples.info.channels if c.domain == "package"]
+    assert packages == [f"rapl:package-{n}" for n in range(17)], "all of them, in the order"
+    assert len(samples.info.channels) == 34
+    found = by_domain(samples.energy(0.0, 2.0))
+    assert found["package"].power_w == pytest.approx(sum(1 + n / 10 for n in range(17)) * 68.0)

@@ -21,7 +21,7 @@ from eeio_power.meters import open_meters
 from eeio_power.reader import INSTALLED, EnergyReader, find_reader
 from eeio_power.sampler import Sampler
 from eeio_power.samples import load
-from eeio_power.simulators import FakeRapl
+from eeio_power.simulators import FakeRapl, FakeZone
 
 SOURCE = Path(eeio_power.__file__).parent / "helper" / "eeio-energy-reader.c"
 PATIENCE_S = 20.0
@@ -82,6 +82,19 @@ def test_a_record_holds_both_times_and_a_counter_a_zone(helper: Path, tmp_path: 
         assert (package_uj, dram_uj) == (40_000_000, 10_000_000)
 
 
+def test_the_eleventh_zone_and_its_memory_have_hexadecimal_names(
+    helper: Path, tmp_path: Path
+) -> None:
+    """powercap_sys.c numbers zones with "%x"."""
+    folders = ("intel-rapl:a", "intel-rapl:f:b")
+    zones = [FakeZone(name, "package-10", 1.0 + k) for k, name in enumerate(folders)]
+    rapl = FakeRapl(tmp_path / "p", zones, power_w=lambda _: 100.0)
+    rapl.step(1.0)
+    done = run(helper, "-r", str(rapl.root), "1000000", *folders)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert array("q", done.stdout)[2:4].tolist() == [100_000_000, 200_000_000]
+
+
 def test_a_counter_that_cannot_be_read_is_an_error_number(helper: Path, tmp_path: Path) -> None:
     root = FakeRapl(tmp_path / "p").root
     for text in ("", "rubbish", "12x", "-5", "99999999999999999999"):
@@ -104,6 +117,7 @@ def test_a_counter_that_cannot_be_read_is_an_error_number(helper: Path, tmp_path
         (("1000", "intel-rapl:0:"), "not a zone"),
         (("1000", "intel-rapl:0:1:2"), "not a zone"),
         (("1000", "intel-rapl:0123456789012345678"), "not a zone"),
+        (("1000", "intel-rapl:g"), "not a zone"),
         (("-r", "/nowhere", "1000", "intel-rapl:0"), "No such file"),
         (("-r", "x" * 5000, "1000", "intel-rapl:0"), "too long"),
     ],

@@ -82,7 +82,7 @@ def test_a_file_cut_anywhere_is_good_up_to_the_cut(tmp_path: Path) -> None:
     full = list(whole.meters[0].times_s)
     assert len(full) == 200
     seen = []
-    for cut in range(400, len(data), 97):
+    for cut in range(800, len(data), 97):
         path.write_bytes(data[:cut])
         part = load(path)
         times_s = list(part.meters[0].times_s)
@@ -135,3 +135,26 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: str) -> None:
     write(tmp_path / "s.gz", sample_lines(7.0, 0, [1.0]) + line + "\n")
     with pytest.raises(PowerError, match="line 3"):
         load(tmp_path / "s.gz")
+
+
+def test_samples_of_the_first_version_are_read_and_damaged_contents_are_not(tmp_path: Path) -> None:
+    header = json.loads(header_line(INFOS, 7.0, "2024-01-01T00:00:00+00:00"))
+    path = tmp_path / "s.gz"
+
+    def write() -> None:
+        path.write_bytes(gzip.compress((json.dumps(header) + "\n" + lines(3)).encode()))
+
+    write()
+    assert load(path).meters[0].info == INFOS[0]
+    channel = header["meters"][0]["channels"][0]
+    channel["contents"] = {"includes": ["soul"], "leaves_out": []}
+    write()
+    with pytest.raises(PowerError, match="holds what no machine has"):
+        load(path)
+    for told in header["meters"]:
+        for one in told["channels"]:
+            for key in ("contents", "remark", "counts"):
+                del one[key]
+    header["schema_version"] = 1
+    write()
+    assert len(load(path).meters[0].times_s) == 3

@@ -14,7 +14,7 @@ from eeio_power.meters.nvme import interval_power_w
 from eeio_power.sampler import Sampler
 from eeio_power.simulators import FakeRapl
 from eeio_power.simulators.nvme import FakeNvme
-from eeio_power.simulators.tree import cubietruck, perf_unit, write_tree
+from eeio_power.simulators.tree import cubietruck, perf_unit, topology, write_tree
 
 # --- iio ---------------------------------------------------------------------------------------
 
@@ -81,16 +81,18 @@ def test_a_cubietrucks_mains_input(tmp_path: Path) -> None:
 def test_a_battery_counts_only_while_it_feeds_the_machine(tmp_path: Path) -> None:
     folder = write_tree(
         tmp_path / "sys/class/power_supply",
-        {"AC/type": "Mains", "AC/online": 1, "BAT0/type": "Battery", "BAT0/status": "Discharging",
+        {"AC/type": "Mains", "AC/online": 0, "BAT0/type": "Battery", "BAT0/status": "Discharging",
          "BAT0/voltage_now": 12_000_000, "BAT0/current_now": -1_000_000,
          "mouse/type": "Battery", "mouse/scope": "Device", "mouse/power_now": 1},
     )  # fmt: skip
     (meter,) = open_meters(["power_supply"], tmp_path)
     assert meter.read() == [pytest.approx(12.0)]
-    write_tree(folder, {"BAT0/status": "Charging"})
+    write_tree(folder, {"AC/online": 1, "BAT0/status": "Charging"})
     assert meter.read() == [None]
     with Sampler([meter], tmp_path / "s.gz", rate_hz=1.0) as sampler:
-        assert "the mains feeds the system, unseen" in (sampler.rates()[0].last_error or "")
+        assert "BAT0 is charging): the mains feeds the system" in (
+            sampler.rates()[0].last_error or ""
+        )
     (finding,) = [f for f in discover(tmp_path) if f.spec == "power_supply"]
     assert not finding.available
     assert "unseen" in (finding.reason or "")
@@ -110,7 +112,55 @@ def test_what_a_charger_agreed_to_is_not_what_flows(tmp_path: Path, port: str) -
     write_tree(folder, {"BAT0/type": "Battery", "BAT0/status": "Discharging",
                         "BAT0/power_now": 9_000_000})  # fmt: skip
     (meter,) = open_meters(["power_supply"], tmp_path)
+    assert meter.read() == [None], "the charger feeds the machine too"
+    write_tree(folder, {f"{port}/online": 0})
     assert meter.read() == [pytest.approx(9.0)]
+
+
+def laptop(root: Path, files: dict[str, int | str]) -> Path:
+    """A ThinkPad's supplies: BAT0 and AC with the values of procfs' fixture of
+    /sys/class/power_supply, and beside it the second battery that such laptops have."""
+    return write_tree(
+        root / "sys/class/power_supply",
+        {"AC/type": "Mains", "AC/online": 0,
+         "BAT0/type": "Battery", "BAT0/status": "Discharging", "BAT0/power_now": 4_830_000,
+         "BAT0/voltage_now": 12_229_000,
+         "BAT1/type": "Battery", "BAT1/status": "Not charging", "BAT1/power_now": 0,
+         "BAT1/voltage_now": 12_229_000, **files},
+    )  # fmt: skip
+
+
+def test_a_battery_beside_a_weak_charger_is_not_the_system(tmp_path: Path) -> None:
+    """A 15 W charger, online, and a battery that gives the 3 W which it lacks."""
+    folder = laptop(tmp_path, {"AC/online": 1, "BAT0/power_now": 3_000_000})
+    (meter,) = open_meters(["power_supply"], tmp_path)
+    assert meter.read() == [None]
+    (finding,) = [f for f in discover(tmp_path) if f.spec == "power_supply"]
+    assert not finding.available
+    assert "AC is plugged in beside BAT0" in (finding.reason or "")
+    assert open_meters(["auto"], tmp_path) == []
+    write_tree(folder, {"BAT0/charge_behaviour": "auto inhibit-charge [force-discharge]"})
+    assert meter.read() == [pytest.approx(3.0)], "told to discharge, it feeds the machine alone"
+    write_tree(folder, {"BAT0/charge_behaviour": "[auto] inhibit-charge force-discharge"})
+    assert meter.read() == [None]
+
+
+def test_of_two_batteries_those_that_discharge_are_added(tmp_path: Path) -> None:
+    folder = laptop(tmp_path, {})
+    (meter,) = open_meters(["power_supply"], tmp_path)
+    assert meter.read() == [pytest.approx(4.83)], "the other one rests"
+    write_tree(folder, {"BAT1/status": "Unknown"})
+    assert meter.read() == [pytest.approx(4.83)], "as older kernels call it"
+    write_tree(folder, {"BAT1/status": "Discharging", "BAT1/power_now": 1_170_000})
+    assert meter.read() == [pytest.approx(6.0)]
+    write_tree(folder, {"BAT1/power_now": "?"})
+    assert meter.read() == [None]
+    for state, word in (("Charging", "charging"), ("Unknown", "unknown")):
+        write_tree(folder, {"BAT1/status": state, "BAT1/power_now": 1_170_000})
+        assert meter.read() == [None]
+        with Sampler([meter], tmp_path / "s.gz", rate_hz=1.0) as sampler:
+            error = sampler.rates()[0].last_error or ""
+            assert f"BAT1 is {word} and shows 1.2 W: in or out?" in error
 
 
 def test_supplies_without_sensors(tmp_path: Path) -> None:
@@ -186,6 +236,7 @@ class Counters:
 
 def test_perf_opens_each_packages_counters_on_its_cpu(tmp_path: Path) -> None:
     unit = perf_unit(tmp_path / "sys/bus/event_source/devices/power")
+    topology(tmp_path, {0: (0, 0), 18: (1, 0)})
     counters = Counters()
     meter = perf.open_meter("perf", {"root": str(unit)}, tmp_path, counters.open)
     assert counters.asked == [(9, 2, 0), (9, 3, 0), (9, 2, 18), (9, 3, 18)], "no energy-cores"
@@ -202,10 +253,50 @@ def test_perf_opens_each_packages_counters_on_its_cpu(tmp_path: Path) -> None:
     meter.close()
 
 
+def perf_counters(root: Path, cpumask: str, options: dict[str, str]) -> list[tuple[str, int]]:
+    """Names and CPUs of the package counters that are opened."""
+    perf_unit(root / "sys/bus/event_source/devices/power", cpumask)
+    counters = Counters()
+    meter = perf.open_meter("perf", options, root, counters.open)
+    cpus = [cpu for _, config, cpu in counters.asked if config == 2]
+    names = [c.name.removeprefix("perf:") for c in meter.channels if c.domain == "package"]
+    meter.close()
+    return list(zip(names, cpus, strict=True))
+
+
+def test_perf_counts_a_package_of_amd_once_whatever_cpumask_says(tmp_path: Path) -> None:
+    """`0,8,16,...,88` is what a 96-core EPYC of 12 dies showed before Linux 6.12 (the commit that
+    mended arch/x86/events/rapl.c, D. Ugwekar, September 2024); newest kernels list every CPU."""
+    write_tree(tmp_path, {"proc/cpuinfo": "processor\t: 0\nvendor_id\t: AuthenticAMD"})
+    topology(tmp_path, {cpu: (0, cpu // 8) for cpu in range(96)})
+    assert perf_counters(tmp_path, "0,8,16,24,32,40,48,56,64,72,80,88", {}) == [("package-0", 0)]
+    assert perf_counters(tmp_path, "0-95", {}) == [("package-0", 0)]
+    topology(tmp_path, {cpu: (1, 12 + cpu // 8) for cpu in range(96, 192)})
+    assert perf_counters(tmp_path, "0-191", {}) == [("package-0", 0), ("package-1", 96)]
+
+
+def test_perf_counts_each_package_of_intel_once_and_dies_that_have_counters(tmp_path: Path) -> None:
+    write_tree(tmp_path, {"proc/cpuinfo": "vendor_id\t: GenuineIntel"})
+    topology(tmp_path, {cpu: (cpu // 64, 0) for cpu in range(128)})
+    assert perf_counters(tmp_path, "0-127", {}) == [("package-0", 0), ("package-1", 64)], (
+        "a mask of all CPUs is not 64 counters a package"
+    )
+    # Cascade Lake-AP (Xeon Platinum 9242): two dies a package, each with counters of its own.
+    topology(tmp_path, {cpu: (0, cpu // 24) for cpu in range(48)})
+    assert perf_counters(tmp_path, "0,24", {}) == [("package-0-die-0", 0), ("package-0-die-1", 24)]
+    assert perf_counters(tmp_path, "0,24", {"dies": "once"}) == [("package-0", 0)]
+    meter = perf.open_meter("perf", {}, tmp_path, Counters().open)
+    assert [c.counts for c in meter.channels] == ["package-0", "package-0 dram"] * 2
+    meter.close()
+
+
 def test_perf_without_the_unit_or_the_right(tmp_path: Path) -> None:
     with pytest.raises(PowerError, match="modprobe rapl"):
         open_meters(["perf"], tmp_path)
     unit = perf_unit(tmp_path / "sys/bus/event_source/devices/power")
+    with pytest.raises(PowerError, match=r"cpu0/topology/physical_package_id cannot.*share"):
+        open_meters(["perf"], tmp_path)
+    topology(tmp_path, {0: (0, 0), 18: (1, 0)})
 
     def refuse(event_type: int, config: int, cpu: int) -> int:
         raise PermissionError(errno.EACCES, "Permission denied")
@@ -221,6 +312,7 @@ def test_auto_takes_one_of_the_two_ways_to_rapl(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     perf_unit(tmp_path / "sys/bus/event_source/devices/power")
+    topology(tmp_path, {0: (0, 0), 18: (1, 0)})
     monkeypatch.setattr(perf.open_meter, "__defaults__", (Counters().open,))
     assert [m.name for m in open_meters(["auto"], tmp_path)] == ["perf"]
     FakeRapl(tmp_path / "sys/class/powercap")

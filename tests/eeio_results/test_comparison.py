@@ -7,7 +7,7 @@ import pytest
 
 from eeio_results import comparison
 from eeio_results.comparison import BANDWIDTH, EFFICIENCY, POWER, Cell
-from eeio_results.record import CacheLayers, Machine, Phase, Run
+from eeio_results.record import CacheLayers, EnergyReading, Machine, Phase, Run
 from eeio_results.report import comparison as report
 from eeio_results.store import Campaign
 from tests.eeio_results.made import EXPERIMENT, MACHINE, body, energy, phase, run
@@ -65,6 +65,26 @@ def test_a_modelled_power_is_never_compared() -> None:
     assert SYSTEM not in found.values
     assert "modelled" in found.reasons[SYSTEM]
     assert EFFICIENCY not in found.values
+
+
+def test_mb_j_of_different_domains_or_without_drives_is_warned_of() -> None:
+    def one(name: str, *readings: EnergyReading) -> Cell:
+        runs = [run(0, (phase(10.0, readings),))]
+        machine = replace(MACHINE, hostname=name)
+        (found,) = comparison.cells_of(campaign(name, machine, runs), name)
+        return found
+
+    whole, module = one("pc", energy(5.0)), one("jetson", energy(4.0, domain="module"))
+    assert comparison.domain_warnings([whole]) == []
+    (words,) = comparison.domain_warnings([module])
+    assert words == (
+        "MB/J is not the storage's, for the drives are not in it: jetson: module without drives"
+    )
+    (words,) = comparison.domain_warnings([whole, module])
+    assert words.startswith("MB/J of different power domains stand beside each other")
+    assert words.endswith("pc: system; jetson: module without drives")
+    doubted = replace(energy(5.0, reasons=("a and b",)), doubtful=True)
+    assert comparison.domain_warnings([one("pc", doubted)]) == ["pc: doubtful: a and b"]
 
 
 def test_a_pair_differs_in_the_named_factor_alone() -> None:

@@ -24,10 +24,21 @@ from eeio.profiles import profile as profiles
 from eeio.profiles import suite as suites
 from eeio_limits import LimitError, quantities
 from eeio_limits.names import campaign_name
-from eeio_power import alignment, http_json, reader, samples, session, sysfs
+from eeio_power import alignment, http_digest, http_json, reader, samples, session, sysfs
 from eeio_power.errors import PowerError
 from eeio_power.loops import absurdity
-from eeio_power.meters import Channel, csv, iio, modelled, nvme, parse_spec, perf, power_supply
+from eeio_power.meters import (
+    Channel,
+    cray,
+    csv,
+    iio,
+    modelled,
+    nvme,
+    parse_spec,
+    perf,
+    pmic,
+    power_supply,
+)
 from eeio_power.meters import hwmon as hwmons
 from eeio_power.meters import ipmi as ipmis
 from eeio_power.meters import rapl as rapls
@@ -545,14 +556,9 @@ class _Hand:
 
 def asked(folder: Path) -> Any:
     """Records of the helper that asks ipmitool."""
-    judge = ipmis.IpmiMeter._judged.__get__(_Judge())
-    helper = reader.QuestionReader(Path("x"), _Hand(), "q", judge, 1.0, 1.0)
+    helper = reader.QuestionReader(Path("x"), _Hand(), "q", ipmis._judged_dcmi, 1.0, 1.0)
     helper._rest = (folder / "records.bin").read_bytes()[:100_000]
     return helper._batch()
-
-
-class _Judge:
-    sensor = None
 
 
 def counted(folder: Path) -> Any:
@@ -573,7 +579,9 @@ def shouted(folder: Path) -> Any:
 def told_by_ipmitool(folder: Path) -> Any:
     lines = text(folder, "answer.txt").splitlines()
     sensors = ipmis.watt_sensors(lines)
-    ipmis.whole_system(list(sensors))
+    ipmis.whole_system(sensors)
+    with suppress(PowerError):
+        return sensors, ipmis.parse_node_manager(lines)
     return sensors, ipmis.parse_dcmi(lines)
 
 
@@ -632,15 +640,34 @@ SUPPLY = {
     "axp20x-ac+voltage_now": b"5000000\n", "axp20x-ac+current_now": b"800000\n",
 }  # fmt: skip
 PERF = {
-    "type": b"23\n", "cpumask": b"0-1\n", "events+energy-pkg": b"event=0x02\n",
+    "type": b"23\n",
+    "cpumask": b"0-1\n",
+    "events+energy-pkg": b"event=0x02\n",
     "events+energy-pkg.unit": b"Joules\n",
     "events+energy-pkg.scale": b"2.3283064365386962890625e-10\n",
-}  # fmt: skip
+    "cpus+cpu0+topology+physical_package_id": b"0\n",
+    "cpus+cpu0+topology+die_id": b"0\n",
+    "cpus+cpu1+topology+physical_package_id": b"0\n",
+    "cpus+cpu1+topology+die_id": b"1\n",
+}
+CRAY = {
+    "energy": b"9000123 J 1700000000000000 us\n",
+    "freshness": b"1234\n",
+    "raw_scan_hz": b"10\n",
+    "cpu_power": b"80 W 1700000000000000 us\n",
+    "memory_energy": b"1000050 J 17000 us\n",
+}
+PMIC = b" VDD_CORE_A current(7)=6.22421000A\n VDD_CORE_V volt(15)=0.86173300V\n"
+CHALLENGE = b'Digest qop="auth", realm="shelly", nonce="1716556501", algorithm=SHA-256'
+GB200_CHASSIS = (
+    b'{"ChassisType": "RackMount", "PowerWatts": {"Reading": 9, "DataSourceUri": "/redfish/v1/x"}}'
+)  # fmt: skip
 STAT = b"cpu  100 0 50 9000 20 0 3 0 0 0\ncpu0 50 0 25 4500 10 0 1 0 0 0\nintr 5\n"
 
 
 def perf_events(folder: Path) -> Any:
-    found, kind = perf._events(tree(*PERF)(folder), 500.0)
+    unit = tree(*PERF)(folder)
+    found, kind = perf._events(unit, unit / "cpus", 500.0, None)
     return [replace(event.channel) for event in found], [e.scale_j for e in found], kind
 
 
@@ -677,12 +704,17 @@ def meter_targets() -> list[Target]:
                 "r", "r", client, "/x", ("PowerWatts", "Reading")))),
         Target("redfish-chassis", [{"answer.json": b'{"Members": [{"@odata.id": '
                                     b'"/redfish/v1/Chassis/1"}]}'}],
-               lambda folder: redfishes._chassis(
-                   Answered(answer(text(folder, "answer.json"))), None)),
+               lambda folder: redfishes._members(
+                   Answered(answer(text(folder, "answer.json"))), "/redfish/v1/Chassis")),
+        Target("redfish-places", [{"answer.json": redfish.encode()},
+                                  {"answer.json": GB200_CHASSIS}],
+               lambda folder: redfishes._system_reading(
+                   Answered(answer(text(folder, "answer.json"))), "Self")),
         Target("shelly", [{"answer.json": shelly.encode()}], over_http(
-            lambda client: shellies.ShellyMeter("s", "s", client, 0, False))),
+            lambda client: shellies.ShellyMeter(
+                "s", "s", client, 0, shellies.COMPONENTS["switch"]))),
         Target("shelly-1", [{"answer.json": shelly.encode()}], over_http(
-            lambda client: shellies.ShellyMeter("s", "s", client, 0, True))),
+            lambda client: shellies.ShellyMeter("s", "s", client, 0, None))),
         Target("tasmota", [{"answer.json": tasmota.encode()}, {"answer.json": one.encode()}],
                over_http(lambda client: tasmotas.TasmotaMeter("t", "t", client, "/cm"))),
         Target("http", [{"answer.json": answer(one)}], over_http(
@@ -705,6 +737,11 @@ def meter_targets() -> list[Target]:
             "iio", {"root": str(root)}, Path("/")))),
         Target("power-supply", [SUPPLY], in_tree(SUPPLY, lambda root: power_supply.open_meter(
             "power_supply", {"root": str(root)}, Path("/")))),
+        Target("cray", [CRAY], in_tree(CRAY, lambda root: cray.open_meter(
+            "cray", {"root": str(root)}, Path("/")))),
+        Target("pmic", [{"adc.txt": PMIC}], lambda folder: pmic.power_w(text(folder, "adc.txt"))),
+        Target("digest", [{"challenge.txt": CHALLENGE}], lambda folder: http_digest.parameters(
+            text(folder, "challenge.txt"))),
         Target("perf", [PERF], perf_events, allowed=(OSError, ValueError)),
         Target("modelled", [{"stat": STAT}], lambda folder: modelled.parse_stat(
             sysfs.read_text(folder / "stat")), allowed=(ValueError,)),

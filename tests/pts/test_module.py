@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from eeio_power.simulators import FakeHwmon
 from eeio_power.simulators.powercap import FakeRapl, FakeZone
 from tests.pts.harness import ROOT
 
@@ -62,10 +63,31 @@ def test_a_failed_trial_does_not_shift_the_energies_of_the_others(tmp_path: Path
     efficiencies = [float(word) for word in by_scale["MB/J"]["raw"].split(":")]
     assert all(power > 0 for power in powers)
     assert efficiencies == pytest.approx([10 / powers[0], 30 / powers[1]], rel=1e-4)
+    assert by_scale["MB/J"]["description"].endswith("(rapl package), without drives")
+    assert "without" not in by_scale["W"]["description"]
     trials = by_scale["J"]["json"]["eeio"]["trials"]
+    assert "drives" in trials[0]["reading"]["leaves_out"]
     assert [trial["failed"] for trial in trials] == [False, True, False]
     assert all(trial["duration_s"] > 0.09 for trial in trials)
     assert got["shares"] is False, "without a terminal nobody can be asked about an upload"
+
+
+def test_meters_that_contradict_each_other_are_told_in_the_annotation(tmp_path: Path) -> None:
+    hwmon = FakeHwmon(tmp_path / "h")
+    hwmon.add_chip("power_meter", {"power1_average": 20_000_000, "power1_average_interval": 50})
+    with FakeRapl(tmp_path / "r", (FakeZone("intel-rapl:0", "package-0", 1),), lambda _: 100.0):
+        code, got, said = run(
+            tmp_path / "out", [experiment("a=1", "10")],
+            EEIO_METER=f"rapl,root={tmp_path}/r hwmon,root={tmp_path}/h",
+        )  # fmt: skip
+    assert code == 0, said
+    (bandwidth,) = (result for result in got["results"] if result["scale"] == "MB/s")
+    assert "doubtful: package (rapl)" in bandwidth["annotation"]
+    assert "is in system (hwmon) 20.0 W and draws more" in bandwidth["annotation"]
+    shown = {r["description"].rpartition(" - ")[2] for r in got["results"] if r["scale"] == "MB/J"}
+    assert shown == {
+        "Energy Efficiency (rapl package), without drives", "Energy Efficiency (hwmon system)",
+    }  # fmt: skip
 
 
 TWELVE = [experiment(f"a={k}", *(str(10 * k + n) for n in range(1, 5))) for k in range(1, 4)]

@@ -3,7 +3,8 @@
  *
  *     eeio-energy-reader [-r FOLDER] PERIOD_US ZONE...
  *
- * ZONE is a folder's name, intel-rapl:N or intel-rapl:N:M, in /sys/class/powercap, or in FOLDER.
+ * ZONE is a folder's name, intel-rapl:N or intel-rapl:N:M (hexadecimal), in /sys/class/powercap, or
+ * in FOLDER.
  * Each reading is one record on standard output, of 64-bit integers in the machine's byte order:
  *
  *     begun ns, done ns (CLOCK_MONOTONIC), one number a zone: uJ, or -errno if it cannot be read
@@ -47,7 +48,8 @@ static void become(uid_t uid, gid_t gid)
 		refuse("cannot refuse new privileges: %s", strerror(errno));
 }
 
-/* intel-rapl:N or intel-rapl:N:M, and nothing else: no path can be hidden in it. */
+/* intel-rapl:N or intel-rapl:N:M, hexadecimal as the kernel numbers them, and nothing else: no path
+ * can be hidden in it. */
 static bool is_zone(const char *name)
 {
 	const size_t head = strlen(PREFIX);
@@ -55,7 +57,7 @@ static bool is_zone(const char *name)
 		return false;
 	const char *rest = name + head;
 	for (int part = 0; part < 2; part++) {
-		const size_t digits = strspn(rest, "0123456789");
+		const size_t digits = strspn(rest, "0123456789abcdef");
 		if (digits == 0)
 			return false;
 		rest += digits;

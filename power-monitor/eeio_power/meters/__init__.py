@@ -27,7 +27,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 from eeio_limits.quantities import FIGURE
 from eeio_power.errors import PowerError
-from eeio_power.reading import Domain, Kind
+from eeio_power.reading import UNKNOWN, Contents, Domain, Kind, joined
 
 Quantity = Literal["power_w", "energy_j"]
 
@@ -56,6 +56,13 @@ class Channel:
     """False for a part of something that another channel already counts: recorded, not added."""
     max_power_w: float | None = None
     """More than this the channel cannot draw, W: tells how long a gap may hide a whole wrap."""
+    contents: Contents = UNKNOWN
+    """What of the machine is in it."""
+    remark: str | None = None
+    """What a reader of the figure must know of how it is made, such as which sensors are added."""
+    counts: str | None = None
+    """What several counters of one meter may all be showing, such as `package-0`: if those of one
+    name move in step, they are one counter and their sum is no energy. None: its own."""
 
 
 class Meter(Protocol):
@@ -162,8 +169,19 @@ class Finding:
     """Why it is not available, or what to know about it."""
     remedy: str | None = None
     """What to do about it."""
+    contents: Mapping[Domain, Contents] = field(default_factory=dict)
+    """What each domain holds and leaves out."""
     in_auto: bool = True
     """False if another meter reads the same counters: `auto` must not open both."""
+
+
+def contents_of(channels: Sequence[Channel]) -> dict[Domain, Contents]:
+    """What each domain of a meter holds, by the channels that are added up to it."""
+    counted = [channel for channel in channels if channel.in_domain_total]
+    return {
+        domain: joined(tuple(c.contents for c in counted if c.domain == domain))
+        for domain in dict.fromkeys(channel.domain for channel in counted)
+    }
 
 
 class MeterModule(Protocol):

@@ -1,13 +1,13 @@
 """What meters made of sensor files share: choosing the sensors, and saying why that fails."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from eeio_power.errors import PowerError
 from eeio_power.meters import Finding
-from eeio_power.reading import Domain, Kind
+from eeio_power.reading import Contents, Domain, Kind
 from eeio_power.sysfs import read_int
 
 Sensor = TypeVar("Sensor")
@@ -30,10 +30,11 @@ class Choice(Generic[Sensor]):
             raise PowerError(f"meter '{spec}': {reason}; {remedy}")
         return self.sensors
 
-    def finding(self, spec: str, kind: Kind, domains: tuple[Domain, ...]) -> Finding:
-        """The choice as `find` tells it."""
+    def finding(self, spec: str, kind: Kind, contents: Mapping[Domain, Contents]) -> Finding:
+        """The choice as `find` tells it, with what its domains hold."""
         reason, remedy = self.problem or (None, None)
-        return Finding(spec, kind, domains, self.problem is None, reason, remedy)
+        available = self.problem is None
+        return Finding(spec, kind, tuple(contents), available, reason, remedy, contents)
 
 
 def named(

@@ -37,7 +37,7 @@ from eeio_limits import LimitError, inputs
 from eeio_limits.quantities import COUNTER_SAMPLE, MOST_DIGITS, POWER_SAMPLE, TIMESTAMP
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Finding, Quantity, number_option
-from eeio_power.reading import DOMAINS, Kind
+from eeio_power.reading import CONTENTS, DOMAINS, Content, Contents, Kind
 
 OPTIONS = {
     "file": "the log",
@@ -50,6 +50,8 @@ OPTIONS = {
     "decimal": "point or comma",
     "encoding": "such as utf-8 or cp1252",
     "domain": f"{', '.join(DOMAINS)} (default system)",
+    "includes": f"what is in it, joined by +: {', '.join(CONTENTS)}",
+    "leaves_out": "what is not in it, in the same words",
     "accuracy": "limit of error as a share of the value (default 0.05)",
     "resolution": "step of the values, W (default 0) or J (a counter's must be given)",
     "max_w": "highest power that can be true, W",
@@ -408,6 +410,19 @@ def find(root: Path) -> Finding:
     )  # fmt: skip
 
 
+def _contents(options: Mapping[str, str]) -> Contents:
+    """What the user says is in the logged power. Raises PowerError."""
+    lists: dict[str, tuple[Content, ...]] = {}
+    for key in ("includes", "leaves_out"):
+        words = options[key].split("+") if key in options else []
+        if unknown := [word for word in words if word not in CONTENTS]:
+            raise PowerError(f"{key}={'+'.join(unknown)}: it is some of {', '.join(CONTENTS)}")
+        lists[key] = tuple(content for content in CONTENTS if content in words)
+    if both := set(lists["includes"]) & set(lists["leaves_out"]):
+        raise PowerError(f"{', '.join(sorted(both))} cannot be both included and left out")
+    return Contents(lists["includes"], lists["leaves_out"])
+
+
 def _open(spec: str, options: Mapping[str, str], clock_offset_s: Callable[[], float]) -> CsvMeter:
     if "file" not in options or "map" not in options:
         raise PowerError("name the log and its columns: csv:FILE,map=time:NAME+power_w:NAME")
@@ -429,6 +444,7 @@ def _open(spec: str, options: Mapping[str, str], clock_offset_s: Callable[[], fl
         accuracy_relative=ACCURACY if accuracy is None else accuracy,
         resolution=number_option(spec, options, "resolution") or 0.0,
         max_power_w=number_option(spec, options, "max_w", above_zero=True),
+        contents=_contents(options),
     )
     period_s = number_option(spec, options, "period_s", above_zero=True) or _period_s(file, layout)
     try:

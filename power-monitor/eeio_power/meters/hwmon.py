@@ -1,33 +1,42 @@
-"""Power sensors of the kernel's hwmon class: ACPI power meters and INA2xx / INA3221 chips.
+"""Power sensors of the kernel's hwmon class: ACPI power meters, INA2xx / INA3221 chips, supplies.
 
 `hwmon[,root=DIR][,only=CHIP/SENSOR[+CHIP/SENSOR...]]`, where DIR is the hwmon class folder (the one
 that holds `hwmon0`) and a sensor is called as its channel is: `ina226/power1`.
 
 Of each sensor N the best file is read: `energyN_input` (uJ, a counter), `powerN_average` or
 `powerN_input` (uW), or `inN_input` (mV) x `currN_input` (mA) on INA chips without a power file.
-Units as in the kernel's Documentation/hwmon/sysfs-interface.rst.
+Units as in the kernel's Documentation/hwmon/sysfs-interface.rst. Some kernels put an ACPI meter's
+files into `hwmonN/device/`, without a `name`.
 
-**Domains.** Only chips known to stand in a supply line are read: `power_meter` (ACPI) and `ina2xx`.
-Drives, CPUs, GPUs, fans and batteries are left out. A sensor is the whole `system` unless its label
-(`powerN_label`, `inN_label`, `powerN_oem_info`) says otherwise: CPU -> `package`, DDR, DRAM or
-memory -> `dram`, a drive -> `device`, each a part and never added to the system.
+**Domains.** Only chips known to stand in a supply line are read: `power_meter` (ACPI), `ina2xx`,
+and power supplies (`corsairpsu`, PMBus chips). Drives, CPUs, GPUs, fans and batteries are left out.
+A sensor is the whole `system` unless its label (`powerN_label`, `inN_label`, `powerN_oem_info`)
+says otherwise: VDD_IN, 5V_IN (Jetson) or Module (Grace Hopper) -> `module`, whose carrier board,
+drives and supply are elsewhere; CPU -> `package`, DDR, DRAM or memory -> `dram`, a drive ->
+`device`, each a part and never added to the system.
 
 **Totals.** Sensors may contain each other (a module and its rails), and adding them would count
-energy twice. The system's total is: the sensors whose label says total, input or module, if all say
-the same of these; else the only ACPI meter; else the only INA sensor. Several sensors without such
-a label cannot be told apart: the meter refuses them until `only=` names those that add up to the
-system. Other sensors are recorded as samples and do not count.
+energy twice. The system's total is: the sensors whose label says total or input, if all say the
+same of these; else the only ACPI meter; else the power supplies; else the only INA sensor. Several
+sensors without such a label cannot be told apart: the meter refuses them until `only=` names those
+that add up to the system. Other sensors are recorded as samples and do not count.
+
+**Supplies.** Of PMBus chips those on the mains (input of 80 V and more) are power supplies: their
+inputs (label `pin`) are added, where all of them have one, else their outputs (`pout1`); one that
+does not answer makes the sum missing. Others regulate voltages on the board and are left out.
+corsairpsu's `power total` is the supply's output.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from eeio_limits.quantities import PERIOD
-from eeio_power.meters import Channel, Finding, Quantity
+from eeio_power.meters import Channel, Finding, Quantity, contents_of
 from eeio_power.meters._choice import Choice, Problem, named, unreadable
-from eeio_power.reading import Domain, Kind
+from eeio_power.reading import BEHIND_SUPPLY, MACHINE, MODULE, WALL, Contents, Domain, Kind, only
 from eeio_power.sysfs import by_number, read_int, read_optional_int, read_optional_text
 
 OPTIONS = {
@@ -38,22 +47,40 @@ OPTIONS = {
 HWMON = Path("sys/class/hwmon")
 KIND: Kind = "measured"
 
-_ACPI = re.compile(r"power_meter")
+_ACPI = "power_meter"
+# Of an ACPI meter's files those that no other driver has: Documentation/hwmon/acpi_power_meter.rst.
+_ACPI_FILES = ("power1_oem_info", "power1_model_number", "power1_is_battery", "power1_accuracy")
+_ACPI_ID = "ACPI000D"
+_CORSAIR = "corsairpsu"
+_PIN, _POUT = re.compile(r"pin[0-9]*", re.I), re.compile(r"pout1?", re.I)
+_CORSAIR_TOTAL = "power total"
+# Telecommunication supplies take 48 V, regulators on boards 12 V; the mains begins at 100 V.
+_MAINS_V = 80.0
 _INA = re.compile(r"ina(2[0-9]{2}|2xx|3221)")
 _SENSOR_FILE = re.compile(r"(energy|power|in)([1-9][0-9]*)_(input|average)")
 # in4 to in7 of an INA3221 are shunt voltages, curr4 is a sum: no pairs.
 _PAIRED_SENSORS = (1, 2, 3)
 
-_TOTAL = re.compile(r"total|module|system|\bvin\b|vdd_in\b|5v_in\b|input", re.I)
+_TOTAL = re.compile(r"total|system|\bvin\b|input", re.I)
+# Jetson's VDD_IN (Nano: POM_5V_IN), Grace Hopper's "Module Power Socket 0".
+_MODULE = re.compile(r"module|vdd_in\b|5v_in\b", re.I)
 _LABELS: Sequence[tuple[re.Pattern[str], Domain | None, bool]] = (
     # pattern, domain (None: leave the sensor out), is it the domain's total?
     # Parts first: the input of a drive is not that of the system.
     (re.compile(r"gpu", re.I), None, False),
-    (re.compile(r"cpu|core|soc(?!ket)", re.I), "package", False),
+    (re.compile(r"cpu|core|grace|sysio|soc(?!ket)", re.I), "package", False),
     (re.compile(r"ddr|dram|mem", re.I), "dram", False),
     (re.compile(r"nvme|ssd|sata|hdd|disk|drive|emmc", re.I), "device", False),
+    (_MODULE, "module", True),
     (_TOTAL, "system", True),
 )
+_PART_CONTENTS: Mapping[Domain, Contents] = {
+    "module": MODULE,
+    "package": only("processor"),
+    "dram": only("memory"),
+    "device": only("drives"),
+}
+_SUMMED = "the sum of {count} power supplies, all that the kernel sees: {names}"
 
 
 @dataclass(frozen=True)
@@ -69,6 +96,12 @@ class _ChipClass:
 _ACPI_CLASS = _ChipClass(accuracy_relative=0.05, resolution_w=1.0, period_s=1.0)
 # 0.5 % to 1 % of the chip and 1 % of the shunt; one power LSB at 1 mA of current LSB.
 _INA_CLASS = _ChipClass(accuracy_relative=0.02, resolution_w=0.025, period_s=0.1)
+# PMBus' LINEAR11 has eleven bits: 1 W in supplies of kilowatts. Supplies state 2 % to 5 %.
+_SUPPLY_CLASS = _ChipClass(accuracy_relative=0.05, resolution_w=1.0, period_s=1.0)
+
+
+_Role = Literal["acpi", "ina", "input", "output"]
+"""What a sensor is: an ACPI meter's, an INA chip's, a power supply's input or output."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +113,7 @@ class _Sensor:
     label: str
     says_total: bool
     """The label says that nothing of the system is missing from it."""
-    acpi: bool
+    role: _Role
     left_out: bool
     """Used only if `only=` names it."""
 
@@ -130,8 +163,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> HwmonMeter:
 def find(root: Path) -> Finding:
     """Whether a known power sensor is there and its place is clear."""
     choice = _choose(root / HWMON, None)
-    counted = [s.channel.domain for s in choice.sensors if s.channel.in_domain_total]
-    return choice.finding("hwmon", KIND, tuple(dict.fromkeys(counted)))
+    return choice.finding("hwmon", KIND, contents_of([s.channel for s in choice.sensors]))
 
 
 def _choose(folder: Path, only: str | None) -> Choice[_Sensor]:
@@ -141,14 +173,14 @@ def _choose(folder: Path, only: str | None) -> Choice[_Sensor]:
     names = [_short_name(s) for s in found]
     if not found:
         return Choice((), (
-            f"{folder} has no ACPI power meter or INA2xx sensor",
-            "load its driver (acpi_power_meter, ina2xx, ina3221), or use another meter",
+            f"{folder} has no ACPI power meter or INA2xx sensor, and no power supply",
+            "load its driver (acpi_power_meter, ina2xx, ina3221, pmbus), or use another meter",
         ))  # fmt: skip
     if only is not None:
         choice = named(found, only, _short_name, "sensor")
         problem = choice.problem or _unreadable(choice.sensors)
-        return Choice(tuple(_of_system(s) for s in choice.sensors), problem)
-    total = _system_total(sensors)
+        return Choice(_as_named(choice.sensors), problem)
+    total = _totals(sensors)
     if total is None:
         return Choice(sensors, (
             f"{folder} has several sensors that may contain each other: {', '.join(names)}",
@@ -159,20 +191,38 @@ def _choose(folder: Path, only: str | None) -> Choice[_Sensor]:
             f"{folder} has sensors of parts only: {', '.join(names)}",
             "if some of them add up to the system, name them with hwmon,only=CHIP/SENSOR+...",
         ))  # fmt: skip
-    return Choice(tuple(_in_total(s, s in total) for s in sensors), _unreadable(total))
+    return Choice(tuple(_in_total(s, total) for s in sensors), _unreadable(total))
+
+
+def _totals(sensors: Sequence[_Sensor]) -> list[_Sensor] | None:
+    """The sensors of the totals, of the system and of modules; [] if there is none, None if nobody
+    can tell."""
+    modules = [s for s in sensors if s.channel.domain == "module"]
+    words = {match[0].lower() for s in modules if (match := _MODULE.search(s.label))}
+    if len(words) > 1:
+        return None
+    system = _system_total([s for s in sensors if s not in modules])
+    # Beside a module a sensor whose label we do not know may be a rail of it.
+    if modules and (system is None or any(s.label and not s.says_total for s in system)):
+        system = []
+    return None if system is None else [*system, *modules]
 
 
 def _system_total(sensors: Sequence[_Sensor]) -> list[_Sensor] | None:
     """The sensors that add up to the system; [] if there is none, None if nobody can tell."""
     system = [s for s in sensors if s.channel.domain == "system"]
     labelled = [s for s in system if s.says_total]
-    acpi = [s for s in system if s.acpi]
+    acpi = [s for s in system if s.role == "acpi"]
+    inputs = [s for s in system if s.role == "input"]
+    outputs = [s for s in system if s.role == "output"]
     if labelled:
-        # Two modules or two inputs add up; a total may contain both.
+        # Two inputs add up; a total may contain both.
         words = {match[0].lower() for s in labelled if (match := _TOTAL.search(s.label))}
         return labelled if len(words) == 1 else None
     if acpi:
         return acpi if len(acpi) == 1 else None
+    if inputs or outputs:
+        return _supplies(inputs, outputs)
     # A label that we do not know, beside other sensors, may name a rail as well as the supply.
     if len(system) == 1 and (not system[0].label or len(sensors) == 1):
         return system
@@ -183,12 +233,40 @@ def _short_name(sensor: _Sensor) -> str:
     return sensor.channel.name.removeprefix("hwmon:")
 
 
-def _of_system(sensor: _Sensor) -> _Sensor:
-    return replace(sensor, channel=replace(sensor.channel, domain="system", in_domain_total=True))
+def _supplies(inputs: list[_Sensor], outputs: list[_Sensor]) -> list[_Sensor] | None:
+    """All inputs, or all outputs, of the supplies; None where some have one and some the other."""
+    with_input, with_output = ({s.files[0].parent for s in found} for found in (inputs, outputs))
+    if with_output <= with_input:
+        return inputs
+    return None if with_input - with_output else outputs
 
 
-def _in_total(sensor: _Sensor, is_in: bool) -> _Sensor:
-    return replace(sensor, channel=replace(sensor.channel, in_domain_total=is_in))
+def _as_named(sensors: Sequence[_Sensor]) -> tuple[_Sensor, ...]:
+    """The sensors that `only=` names: they add up to the system, or to the modules if that is what
+    each of them is."""
+    modules = all(s.channel.domain == "module" for s in sensors)
+    return tuple(
+        replace(
+            s,
+            channel=replace(
+                s.channel,
+                domain="module" if modules else "system",
+                in_domain_total=True,
+                contents=MODULE if modules else Contents(),
+            ),
+        )
+        for s in sensors
+    )
+
+
+def _in_total(sensor: _Sensor, total: Sequence[_Sensor]) -> _Sensor:
+    supplies = [s for s in total if s.role in ("input", "output")]
+    remark = None
+    if sensor in supplies and len(supplies) > 1:
+        names = ", ".join(map(_short_name, supplies))
+        remark = _SUMMED.format(count=len(supplies), names=names)
+    channel = replace(sensor.channel, in_domain_total=sensor in total, remark=remark)
+    return replace(sensor, channel=channel)
 
 
 def _unreadable(sensors: Sequence[_Sensor]) -> Problem | None:
@@ -199,27 +277,78 @@ def _sensors(folder: Path) -> tuple[_Sensor, ...]:
     if not folder.is_dir():
         return ()
     sensors: list[_Sensor] = []
-    for chip_folder in sorted(folder.iterdir(), key=by_number):
-        chip = read_optional_text(chip_folder / "name") or ""
+    for class_folder in sorted(folder.iterdir(), key=by_number):
+        chip_folder = _files_of(class_folder)
+        chip = _chip(class_folder, chip_folder)
         taken = {s.channel.name for s in sensors}
         # Two chips of one name: the second one is called by its folder.
         prefix = (
             chip
             if not any(n.startswith(f"hwmon:{chip}/") for n in taken)
-            else (f"{chip}@{chip_folder.name}")
+            else (f"{chip}@{class_folder.name}")
         )
-        if _ACPI.fullmatch(chip):
-            sensors += _chip_sensors(chip_folder, prefix, _ACPI_CLASS, acpi=True)
+        if chip == _ACPI:
+            sensors += _chip_sensors(chip_folder, prefix, _ACPI_CLASS, "acpi")
         elif _INA.fullmatch(chip):
-            sensors += _chip_sensors(chip_folder, prefix, _INA_CLASS, acpi=False)
+            sensors += _chip_sensors(chip_folder, prefix, _INA_CLASS, "ina")
+        else:
+            sensors += _supply_sensors(chip_folder, prefix, corsair=chip == _CORSAIR)
     return tuple(sensors)
 
 
-def _chip_sensors(folder: Path, prefix: str, nominal: _ChipClass, acpi: bool) -> list[_Sensor]:
+def _files_of(class_folder: Path) -> Path:
+    """Where a chip's sensor files are: in its class folder, or in its device's."""
+    device = class_folder / "device"
+    here = any(map(_SENSOR_FILE.fullmatch, _file_names(class_folder)))
+    return device if not here and device.is_dir() else class_folder
+
+
+def _chip(class_folder: Path, chip_folder: Path) -> str:
+    """The chip's name; an ACPI meter is known by its files where a kernel gives it none."""
+    for folder in (class_folder, chip_folder):
+        if name := read_optional_text(folder / "name"):
+            return name
+    is_acpi = read_optional_text(chip_folder / "hid") == _ACPI_ID or any(
+        (chip_folder / file).exists() for file in _ACPI_FILES
+    )
+    return _ACPI if is_acpi else ""
+
+
+def _supply_sensors(folder: Path, prefix: str, corsair: bool) -> list[_Sensor]:
+    """The input and output of a power supply; those of another PMBus chip only if named."""
+    sensors = []
+    mains = corsair or _is_on_mains(folder)
+    for sensor in _chip_sensors(folder, prefix, _SUPPLY_CLASS, "output"):
+        if not corsair and _PIN.fullmatch(sensor.label):
+            role: _Role = "input"
+        elif _POUT.fullmatch(sensor.label) or (corsair and sensor.label == _CORSAIR_TOTAL):
+            role = "output"
+        else:
+            continue
+        contents = WALL if role == "input" else BEHIND_SUPPLY
+        channel = replace(sensor.channel, domain="system", contents=contents)
+        sensors.append(
+            replace(sensor, channel=channel, role=role, says_total=False, left_out=not mains)
+        )
+    return sensors
+
+
+def _is_on_mains(folder: Path) -> bool:
+    for name in _file_names(folder):
+        if re.fullmatch(r"in[0-9]+_label", name) and re.fullmatch(
+            "vin", read_optional_text(folder / name) or ""
+        ):
+            input_mv = read_optional_int(folder / name.replace("_label", "_input"))
+            if input_mv is not None and input_mv / 1e3 >= _MAINS_V:
+                return True
+    return False
+
+
+def _chip_sensors(folder: Path, prefix: str, nominal: _ChipClass, role: _Role) -> list[_Sensor]:
     numbers = {int(m[2]) for m in map(_SENSOR_FILE.fullmatch, _file_names(folder)) if m}
     sensors = []
     for number in sorted(numbers):
-        source = _source(folder, number, pairs=not acpi)
+        source = _source(folder, number, pairs=role == "ina")
         if source is None or _is_off(folder, number):
             continue
         quantity, word, files = source
@@ -232,6 +361,7 @@ def _chip_sensors(folder: Path, prefix: str, nominal: _ChipClass, acpi: bool) ->
             accuracy_relative=nominal.accuracy_relative,
             resolution=nominal.resolution_w if quantity == "power_w" else 1e-6,
             in_domain_total=False,
+            contents=_contents(domain, role),
         )
         period_s = _period_s(folder, number, nominal.period_s)
         sensors.append(
@@ -241,15 +371,24 @@ def _chip_sensors(folder: Path, prefix: str, nominal: _ChipClass, acpi: bool) ->
                 period_s=period_s,
                 label=label,
                 says_total=is_total,
-                acpi=acpi,
+                role=role,
                 left_out=domain is None,
             )
         )
     return sensors
 
 
+def _contents(domain: Domain | None, role: _Role) -> Contents:
+    """What a sensor of `domain` holds; an INA chip's rail feeds nobody knows what."""
+    if domain is not None and domain in _PART_CONTENTS:
+        return _PART_CONTENTS[domain]
+    if domain == "system" and role == "acpi":
+        return MACHINE
+    return Contents(leaves_out=("supply",)) if role == "ina" else Contents()
+
+
 def _file_names(folder: Path) -> list[str]:
-    return [file.name for file in folder.iterdir()]
+    return [file.name for file in folder.iterdir()] if folder.is_dir() else []
 
 
 def _source(

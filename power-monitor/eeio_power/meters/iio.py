@@ -19,7 +19,7 @@ from pathlib import Path
 from eeio_limits.quantities import FIGURE
 from eeio_power.meters import Channel, Finding
 from eeio_power.meters._choice import Choice, named, unreadable
-from eeio_power.reading import Kind
+from eeio_power.reading import Contents, Kind
 from eeio_power.sysfs import by_number, read_int, read_optional_text, read_text
 
 OPTIONS = {
@@ -28,6 +28,8 @@ OPTIONS = {
 }
 
 DEVICES = Path("sys/bus/iio/devices")
+# A sensor on a board sees direct current; what its rail feeds is not told.
+CONTENTS = Contents(includes=("processor",), leaves_out=("supply",))
 KIND: Kind = "measured"
 # One conversion of voltage and of current, 1.1 ms each on an INA2xx: between readings it is blind.
 NATIVE_PERIOD_S = 0.002
@@ -60,6 +62,7 @@ class _Sensor:
             accuracy_relative=ACCURACY,
             resolution=self.scale_mw / 1e3,
             max_power_w=MAX_POWER_W,
+            contents=CONTENTS,
         )
 
 
@@ -94,7 +97,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> IioMeter:
 
 def find(root: Path) -> Finding:
     """Whether there is one power channel."""
-    return _choose(root / DEVICES, None).finding("iio", KIND, ("system",))
+    return _choose(root / DEVICES, None).finding("iio", KIND, {"system": CONTENTS})
 
 
 def _choose(folder: Path, only: str | None) -> Choice[_Sensor]:

@@ -1,19 +1,23 @@
 """The power reading of a server's management controller (BMC), by IPMI.
 
-`ipmi` (this machine, /dev/ipmi0) or `ipmi:lanplus,host=BMC,user=NAME` (over the network; the
-password comes from the file `password_file=`, or from the environment variable IPMI_PASSWORD, never
-from the spec, which is stored with the results).
+`ipmi` (this machine: /dev/ipmi0, /dev/ipmi/0 or /dev/ipmidev/0) or
+`ipmi:lanplus,host=BMC,user=NAME` (over the network; the password comes from the file
+`password_file=`, or from the environment variable IPMI_PASSWORD, never from the spec, which is
+stored with the results).
 
 One ipmitool lives as long as the meter and gets a line a reading through a pipe: a process for each
 reading would cost 40 ms. It runs as `ipmitool ... exec FILE`, its `shell` without the line
 editing, which reads byte by byte, repeats what it was told in as many pieces, and goes on at full
 speed for ever when its input ends. The reading is DCMI's Get Power Reading (DCMI 1.5, 6.6.1:
-`raw 0x2c 2 0xdc 1 0 0`; current power, u16 little endian, W). A BMC without DCMI is asked for a
-sensor in watts instead (`sensor=`, or the only one, or the one that by its name is the whole
-system's). After each line comes one that ipmitool refuses, naming the token in it and sending
-nothing, so that an answer is never taken for that of an earlier question; if the token does not
-come in time, the process is replaced. Under a sampler, a helper asks and keeps the answers
-(`eeio_power.reader`).
+`raw 0x2c 2 0xdc 1 0 0`; current power, u16 little endian, W). A BMC without DCMI, or whose DCMI
+measurement is switched off, is asked for a sensor in watts instead: `sensor=`, or the one that by
+its name is the whole system's, or the only one. Never the system's is one of a processor, of memory
+or of a GPU, nor one numbered supply; the supplies' inputs are added where all of them answer. A
+sensor that has no reading now (`ns`) counts as there. `mode=nm` asks the Intel Node Manager instead
+(Get Node Manager Statistics, global power: platform, CPU subsystem, memory). After each line comes
+one that ipmitool refuses, naming the token in it and sending nothing, so that an answer is never
+taken for that of an earlier question; if the token does not come in time, the process is replaced.
+Under a sampler, a helper asks and keeps the answers (`eeio_power.reader`).
 
 Only these reading commands are sent. BMCs are rarely faster than once a second, some average over
 ten seconds or more (`period_s=` says so); DCMI counts whole watts.
@@ -26,16 +30,16 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from eeio_limits.quantities import POWER_SAMPLE
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Finding, number_option
+from eeio_power.meters import Channel, Finding, contents_of, number_option
 from eeio_power.reader import IPMI_NAME, QuestionReader, can_run, find_reader
-from eeio_power.reading import Kind
+from eeio_power.reading import MACHINE, Contents, Domain, Kind, only
 
 OPTIONS = {
     "interface": "open (this machine, the default), lanplus or lan",
@@ -44,7 +48,7 @@ OPTIONS = {
     "user": "user name (lanplus, lan)",
     "password_file": "file whose first line is the password; default: $IPMI_PASSWORD",
     "cipher": "cipher suite of lanplus (default 3; naming it skips a slow negotiation)",
-    "mode": "dcmi or sdr (default: dcmi, else sdr)",
+    "mode": "dcmi, sdr or nm (Intel Node Manager; default: dcmi, else sdr)",
     "sensor": "name of the sensor in watts, for sdr",
     "reader": "the program that asks ipmitool for us, or no: by ourselves",
     "period_s": "how often the BMC takes a new reading, s (default 1)",
@@ -57,6 +61,9 @@ NATIVE_PERIOD_S = 1.0
 ACCURACY = 0.05
 RESOLUTION_W = 1.0
 MAX_POWER_W = 32767.0
+DEVICES = (Path("dev/ipmi0"), Path("dev/ipmi/0"), Path("dev/ipmidev/0"))
+"""What ipmitool's `open` interface tries, in that order."""
+
 # A first answer over the network takes a handshake and, for sensors, the whole SDR repository.
 FIRST_ANSWER_S = 20.0
 ANSWER_S = 2.0
@@ -67,11 +74,38 @@ FIND_ANSWER_S = 2.0
 TOKEN_LINE = "raw {} 0"
 DCMI_POWER_READING = "raw 0x2c 2 0xdc 1 0 0"
 DCMI_ACTIVE = 0x40
+# Intel Intelligent Power Node Manager 3.0, External Interface Specification: Get Node Manager
+# Statistics (net function 0x2e, command 0xc8), mode 1 (global power), by domain. `-b 0 -t 0x2c` of
+# ipmitool addresses the Management Engine, which answers it.
+NM_ADDRESS = ("-b", "0", "-t", "0x2c")
+NM_STATISTICS = "raw 0x2e 0xc8 0x57 0x01 0x00 0x01 {domain} 0x00"
+NM_DOMAINS: Mapping[int, tuple[str, Domain]] = {
+    0: ("platform", "system"), 1: ("cpu", "package"), 2: ("memory", "dram"),
+}  # fmt: skip
+_NM_INTEL = bytes.fromhex("570100")
+_NM_ENABLED, _NM_VALID = 0x10, 0x40
 
 _HEX_LINE = re.compile(r"(?:\s*[0-9a-f]{2})+\s*")
 _COMPLETION = re.compile(r"rsp=(0x[0-9a-f]{2})")
 _WHOLE_SYSTEM = re.compile(
     r"pwr consumption|sys\w*[ _]?(input[ _]?)?p(o)?w(e)?r|total[ _]?p(o)?w(e)?r|power meter", re.I
+)
+# A part of the machine, whatever else stands in the name.
+_PART = re.compile(
+    r"cpu|proc(essor)?|mem|dimm|ddr|gpu|pch|fan|hdd|ssd|nvme|disk|drive|pcie|riser|slot|bmc|nic|hsc",
+    re.I,
+)
+# A supply by its number: PS1 Input Power, PSU2_PIN, Power Supply 1, PW2 Consumption.
+_SUPPLY = re.compile(
+    r"(?P<head>ps|psu|power[ _]?supply|pw|pwr[ _]?supply)[ _#-]*(?P<number>[0-9]+)(?P<tail>.*)",
+    re.I,
+)
+_OUTPUT = re.compile(r"out", re.I)
+_POWER_WORD = re.compile(r"p(o)?w(e)?r|watt|\bp(in|out)\b|consum", re.I)
+_GPU = re.compile(r"gpu", re.I)
+_PART_DOMAINS: Sequence[tuple[re.Pattern[str], Domain]] = (
+    (re.compile(r"cpu|proc", re.I), "package"),
+    (re.compile(r"mem|dimm|ddr", re.I), "dram"),
 )
 
 
@@ -102,23 +136,101 @@ def parse_dcmi(lines: Sequence[str]) -> DcmiReading:
     return DcmiReading(words[0], words[1], words[2], words[3], period_ms, bool(data[17] & 0x40))
 
 
-def watt_sensors(lines: Sequence[str]) -> dict[str, float]:
-    """Sensors in watts of `ipmitool -c sdr ...` (`name,88,Watts,ok`), with their values."""
-    sensors = {}
+@dataclass(frozen=True)
+class NodeManagerReading:
+    """Get Node Manager Statistics, mode 1."""
+
+    current_w: int
+    period_s: int
+    active: bool
+
+
+def parse_node_manager(lines: Sequence[str]) -> NodeManagerReading:
+    """The bytes that `raw` printed: Intel's number; current, minimum, maximum and average power,
+    u16 little endian, W; time stamp; statistics period, s; state. Raises PowerError otherwise."""
+    text = " ".join(line for line in lines if _HEX_LINE.fullmatch(line))
+    try:
+        data = bytes.fromhex(text)
+    except ValueError:
+        data = b""
+    if len(data) < 20 or data[:3] != _NM_INTEL:
+        said = " ".join(lines).strip() or "nothing"
+        raise PowerError(f"the Node Manager's statistics make no sense: {said[:120]!r}")
+    period_s = int.from_bytes(data[15:19], "little")
+    active = data[19] & (_NM_ENABLED | _NM_VALID) == _NM_ENABLED | _NM_VALID
+    return NodeManagerReading(int.from_bytes(data[3:5], "little"), period_s, active)
+
+
+def watt_sensors(lines: Sequence[str]) -> dict[str, float | None]:
+    """Sensors in watts of `ipmitool -c sdr ...` (`name,88,Watts,ok`), with their values.
+
+    None for one without a reading (`PS2 Input Power,,,ns`): ipmitool tells no unit then, so that
+    its name says whether it is one.
+    """
+    sensors: dict[str, float | None] = {}
     for line in lines:
         words = line.split(",")
-        if len(words) >= 4 and words[2].strip() == "Watts":
+        if len(words) < 4:
+            continue
+        name, value, unit, state = (word.strip() for word in words[:4])
+        if unit == "Watts" and value:
             with suppress(ValueError):
-                sensors[words[0].strip()] = POWER_SAMPLE.of_text(words[1], words[0])
+                sensors[name] = POWER_SAMPLE.of_text(value, name)
+        elif not value and state == "ns" and (unit == "Watts" or _may_be_watts(name)):
+            sensors[name] = None
     return sensors
 
 
-def whole_system(sensors: Sequence[str]) -> str | None:
-    """The sensor that stands for the whole system; None if that is not clear."""
-    if len(sensors) == 1:
-        return sensors[0]
-    likely = [name for name in sensors if _WHOLE_SYSTEM.search(name)]
-    return likely[0] if len(likely) == 1 else None
+def _may_be_watts(name: str) -> bool:
+    return bool(_POWER_WORD.search(name)) or bool(_SUPPLY.fullmatch(name))
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The sensors whose sum is the system's power, or why nobody can tell."""
+
+    sensors: tuple[str, ...]
+    reason: str | None = None
+
+
+def whole_system(sensors: Mapping[str, float | None]) -> Chosen:
+    """The sensors that stand for the whole system."""
+    whole = [name for name in sensors if not _PART.search(name) and not _SUPPLY.fullmatch(name)]
+    likely = [name for name in whole if _WHOLE_SYSTEM.search(name)]
+    if len(likely) == 1:
+        return Chosen((likely[0],))
+    if not likely and len(whole) == 1 and len(sensors) == 1:
+        return Chosen((whole[0],))
+    supplies = [name for name in sensors if _SUPPLY.fullmatch(name) and not _PART.search(name)]
+    if not whole and supplies:
+        return _supplies(sensors, supplies)
+    if not whole:
+        return Chosen((), "they are of parts of the machine")
+    return Chosen((), "none is clearly the system's")
+
+
+def _supplies(sensors: Mapping[str, float | None], names: Sequence[str]) -> Chosen:
+    """The inputs of all numbered supplies, or the one kind of sensor that each of them has."""
+    groups: dict[str, dict[str, str]] = {}
+    for name in names:
+        match = _SUPPLY.fullmatch(name)
+        assert match is not None
+        key = f"{match['head']}{match['tail']}".lower()
+        groups.setdefault(key, {})[match["number"]] = name
+    numbers = {number for group in groups.values() for number in group}
+    inputs = {key: group for key, group in groups.items() if not _OUTPUT.search(key)}
+    usable = inputs or groups
+    if len(numbers) < 2:
+        return Chosen((), "one supply alone need not be the only one")
+    if len(usable) != 1:
+        return Chosen((), "the supplies have several sensors each")
+    (group,) = usable.values()
+    if set(group) != numbers:
+        return Chosen((), "not every supply has the same sensor")
+    silent = [name for name in group.values() if sensors[name] is None]
+    if silent:
+        return Chosen((), f"{', '.join(silent)} gives no reading, so that a sum would lack it")
+    return Chosen(tuple(group.values()))
 
 
 class ToolShell:
@@ -219,6 +331,18 @@ class ToolShell:
         return " ".join(words).strip()[:200] or "no reason given"
 
 
+@dataclass(frozen=True)
+class _Source:
+    """What a BMC is asked for, and what its answer is."""
+
+    question: str
+    label: str
+    domain: Domain
+    contents: Contents
+    judge: Callable[[Sequence[str]], float]
+    remark: str | None = None
+
+
 class IpmiMeter:
     """One BMC."""
 
@@ -243,51 +367,39 @@ class IpmiMeter:
         self._reader = reader
         self._timeout_s = first_answer_s
         try:
-            self.sensor = None if sensor is None and self._has_dcmi(mode) else self._choose(sensor)
+            self._sources = self._chosen(mode, sensor)
             self.read()
         except PowerError:
             shell.close()
             raise
         self._timeout_s = ANSWER_S
-        label = "dcmi" if self.sensor is None else self.sensor
-        self.channels: Sequence[Channel] = (
+        self.channels: Sequence[Channel] = [
             Channel(
-                name=f"ipmi:{label}",
-                domain="system",
+                name=f"ipmi:{source.label}",
+                domain=source.domain,
                 quantity="power_w",
                 accuracy_relative=ACCURACY,
                 resolution=RESOLUTION_W,
                 max_power_w=MAX_POWER_W,
-            ),
-        )
+                contents=source.contents,
+                remark=source.remark,
+            )
+            for source in self._sources
+        ]
 
     def read(self) -> Sequence[float | None]:
         """W. Raises PowerError if the BMC is silent, says no, or talks nonsense."""
-        return [self._judged(self._ask(self._question))]
+        return [source.judge(self._ask(source.question)) for source in self._sources]
 
     def batches(self, period_s: float) -> QuestionReader | None:
-        """The helper's process, not yet started; None where there is no helper."""
-        if self._reader is None:
+        """The helper's process, not yet started; None where there is no helper, or several
+        questions make a reading."""
+        if self._reader is None or len(self._sources) > 1:
             return None
+        (source,) = self._sources
         return QuestionReader(
-            self._reader, self._shell, self._question, self._judged, period_s, self._timeout_s
+            self._reader, self._shell, source.question, source.judge, period_s, self._timeout_s
         )
-
-    @property
-    def _question(self) -> str:
-        return DCMI_POWER_READING if self.sensor is None else f'sdr get "{self.sensor}"'
-
-    def _judged(self, lines: Sequence[str]) -> float:
-        """W. Raises PowerError."""
-        if self.sensor is None:
-            reading = parse_dcmi(lines)
-            if not reading.active:
-                raise PowerError("the BMC's power measurement is switched off (DCMI state)")
-            return float(reading.current_w)
-        sensors = watt_sensors(lines)
-        if self.sensor not in sensors:
-            raise PowerError(f"the BMC gives no watts for sensor {self.sensor}")
-        return sensors[self.sensor]
 
     def close(self) -> None:
         """End ipmitool."""
@@ -296,26 +408,100 @@ class IpmiMeter:
     def _ask(self, line: str) -> list[str]:
         return self._shell.ask(line, self._timeout_s)
 
-    def _has_dcmi(self, mode: str | None) -> bool:
-        if mode is not None:
-            return mode == "dcmi"
-        lines = self._ask(DCMI_POWER_READING)
-        # A completion code is a no; anything else is for the first reading to judge.
-        return not any(_COMPLETION.search(line) for line in lines)
-
-    def _choose(self, sensor: str | None) -> str:
+    def _chosen(self, mode: str | None, sensor: str | None) -> tuple[_Source, ...]:
+        if mode == "nm":
+            return self._node_manager()
         if sensor is not None:
-            return sensor
-        sensors = list(watt_sensors(self._ask("sdr elist full")))
+            return (_sensors((sensor,), None),)
+        remark = None
+        if mode != "sdr":
+            lines = self._ask(DCMI_POWER_READING)
+            # A completion code is a no; anything else is a reading, or nonsense to be told.
+            refused = any(_COMPLETION.search(line) for line in lines)
+            if mode == "dcmi" or (not refused and parse_dcmi(lines).active):
+                return (_DCMI,)
+            remark = None if refused else _SWITCHED_OFF
+        sensors = watt_sensors(self._ask("sdr elist full"))
         if not sensors:
-            raise PowerError("the BMC has neither DCMI power readings nor a sensor in watts")
-        chosen = whole_system(sensors)
-        if chosen is None:
             raise PowerError(
-                "several sensors in watts, and none is clearly the system's: "
-                f"{', '.join(sensors)}; name it with sensor="
+                f"{remark}, and there is no sensor in watts"
+                if remark
+                else "the BMC has neither DCMI power readings nor a sensor in watts"
             )
-        return chosen
+        chosen = whole_system(sensors)
+        if not chosen.sensors:
+            raise PowerError(
+                (f"{remark}; " if remark else "")
+                + f"of the sensors in watts ({', '.join(sensors)}) {chosen.reason}; "
+                "name the system's with sensor="
+            )
+        return (_sensors(chosen.sensors, remark),)
+
+    def _node_manager(self) -> tuple[_Source, ...]:
+        sources = []
+        for number, (label, domain) in NM_DOMAINS.items():
+            contents = MACHINE if number == 0 else only("processor" if number == 1 else "memory")
+            question = NM_STATISTICS.format(domain=f"0x{number:02x}")
+            source = _Source(question, f"nm-{label}", domain, contents, _judged_node_manager)
+            # A machine need not have every domain; the platform it must.
+            if number == 0:
+                sources.append(source)
+                continue
+            with suppress(PowerError):
+                source.judge(self._ask(question))
+                sources.append(source)
+        return tuple(sources)
+
+
+_SWITCHED_OFF = "the BMC's DCMI power measurement is switched off"
+
+
+def _judged_dcmi(lines: Sequence[str]) -> float:
+    reading = parse_dcmi(lines)
+    if not reading.active:
+        raise PowerError("the BMC's power measurement is switched off (DCMI state)")
+    return float(reading.current_w)
+
+
+def _judged_node_manager(lines: Sequence[str]) -> float:
+    reading = parse_node_manager(lines)
+    if not reading.active:
+        raise PowerError("the Node Manager's power measurement is off, or not valid now")
+    return float(reading.current_w)
+
+
+_DCMI = _Source(DCMI_POWER_READING, "dcmi", "system", MACHINE, _judged_dcmi)
+
+
+def _sensors(names: tuple[str, ...], why: str | None) -> _Source:
+    """The sum of sensors, each of which must answer."""
+
+    def judge(lines: Sequence[str]) -> float:
+        found = watt_sensors(lines)
+        total_w = 0.0
+        for name in names:
+            value_w = found.get(name)
+            if value_w is None:
+                raise PowerError(f"the BMC gives no watts for sensor {name}")
+            total_w += value_w
+        return total_w
+
+    domain, contents = _domain_of(names[0]) if len(names) == 1 else ("system", MACHINE)
+    summed = f"the sum of the power supplies {', '.join(names)}" if len(names) > 1 else None
+    instead = f"{why}: {', '.join(names)} is read instead" if why else None
+    remark = "; ".join(word for word in (instead, summed) if word) or None
+    question = "sdr get " + " ".join(f'"{name}"' for name in names)
+    return _Source(question, "+".join(names), domain, contents, judge, remark)
+
+
+def _domain_of(sensor: str) -> tuple[Domain, Contents]:
+    """What a sensor that was named is of. Raises PowerError for a GPU, which no domain is for."""
+    if _GPU.search(sensor):
+        raise PowerError(f"{sensor} is a GPU's: neither the system nor a domain that is measured")
+    for pattern, domain in _PART_DOMAINS:
+        if pattern.search(sensor):
+            return domain, only("processor" if domain == "package" else "memory")
+    return "system", MACHINE
 
 
 def open_meter(
@@ -331,8 +517,8 @@ def open_meter(
     if wanted not in (None, "no") and not can_run(Path(wanted or "")):
         raise PowerError(f"meter '{spec}': {wanted} cannot be run; leave reader= out, or mend it")
     mode = options.get("mode")
-    if mode not in (None, "dcmi", "sdr"):
-        raise PowerError(f"meter '{spec}': mode={mode}: it is dcmi or sdr")
+    if mode not in (None, "dcmi", "sdr", "nm"):
+        raise PowerError(f"meter '{spec}': mode={mode}: it is dcmi, sdr or nm")
     sensor = options.get("sensor")
     if sensor is not None and not re.fullmatch(r"[\w .()/+#%-]+", sensor):
         raise PowerError(f"meter '{spec}': sensor={sensor!r} is no sensor's name")
@@ -350,19 +536,25 @@ def open_meter(
 
 def find(root: Path) -> Finding:
     """A BMC of this machine that gives a power reading; others must be named."""
-    device = root / "dev/ipmi0"
-    if not device.exists():
+    if _device(root) is None:
         return Finding(
-            "ipmi", KIND, ("system",), False, f"no {device}",
+            "ipmi", KIND, ("system",), False, f"no {root / DEVICES[0]}",
             "modprobe ipmi_si ipmi_devintf; or name a BMC on the network: "
             "--meter ipmi:lanplus,host=ADDRESS,user=NAME",
         )  # fmt: skip
     try:
-        open_meter("ipmi", {}, root, FIND_ANSWER_S).close()
+        meter = open_meter("ipmi", {}, root, FIND_ANSWER_S)
     except PowerError as error:
         remedy = "if it is only slow, name it: --meter ipmi; else see docs/meters.md, ipmi"
         return Finding("ipmi", KIND, ("system",), False, str(error), remedy)
-    return Finding("ipmi", KIND, ("system",), True)
+    meter.close()
+    remark = next((channel.remark for channel in meter.channels if channel.remark), None)
+    contents = contents_of(meter.channels)
+    return Finding("ipmi", KIND, ("system",), True, remark, contents=contents)
+
+
+def _device(root: Path) -> Path | None:
+    return next((root / device for device in DEVICES if (root / device).exists()), None)
 
 
 def _reader(wanted: str | None, root: Path) -> Path | None:
@@ -381,20 +573,22 @@ def _command(
     interface = options.get("interface", "lanplus" if "host" in options else "open")
     environment = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
     environment |= {"LC_ALL": "C"}
+    manager = NM_ADDRESS if options.get("mode") == "nm" else ()
     if interface == "open":
         if "host" in options:
             raise PowerError(f"meter '{spec}': a host needs ipmi:lanplus")
-        device = root / "dev/ipmi0"
-        if not device.exists():
-            raise PowerError(f"meter '{spec}': no {device}; modprobe ipmi_si ipmi_devintf")
-        return [tool, "-I", "open", "-c"], environment
+        if _device(root) is None:
+            raise PowerError(
+                f"meter '{spec}': no {root / DEVICES[0]}; modprobe ipmi_si ipmi_devintf"
+            )
+        return [tool, "-I", "open", "-c", *manager], environment
     if interface not in ("lanplus", "lan"):
         raise PowerError(f"meter '{spec}': interface {interface}: it is open, lanplus or lan")
     host = options.get("host", "")
     if not re.fullmatch(r"[\w.:%-]+", host) or host.startswith("-"):
         raise PowerError(f"meter '{spec}': host={host}: give the BMC's address")
     # -N, -R: a dead BMC must fail within seconds.
-    command = [tool, "-I", interface, "-H", host, "-p", options.get("port", "623"), "-c"]
+    command = [tool, "-I", interface, "-H", host, "-p", options.get("port", "623"), "-c", *manager]
     command += ["-N", "1", "-R", "1"]
     if interface == "lanplus":
         command += ["-C", options.get("cipher", "3")]

@@ -22,7 +22,7 @@ from pathlib import Path
 from eeio_limits.quantities import COUNT
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Finding, number_option
-from eeio_power.reading import Kind
+from eeio_power.reading import Kind, all_but
 from eeio_power.sysfs import read_text
 
 OPTIONS = {
@@ -30,6 +30,8 @@ OPTIONS = {
     "busy_w": "power of the whole system with all CPUs busy, W",
 }
 
+# Its two powers are those of the whole machine; what drives draw when they work is not in them.
+CONTENTS = all_but("drives")
 KIND: Kind = "modelled"
 STAT = Path("proc/stat")
 # Ten of the kernel's 10 ms ticks: below that the utilisation of one CPU is all noise.
@@ -110,6 +112,7 @@ class ModelledMeter:
                 domain="system",
                 quantity="energy_j",
                 accuracy_relative=CALIBRATED_BAND if calibrated else NOMINAL_BAND,
+                contents=CONTENTS,
             ),
         )
 
@@ -162,4 +165,5 @@ def find(root: Path) -> Finding:
         True,
         f"an estimate from CPU load, good to {NOMINAL_BAND:.0%}: it does not see drives",
         "attach a meter, or measure this machine idle and busy and give idle_w and busy_w",
+        contents={"system": CONTENTS},
     )

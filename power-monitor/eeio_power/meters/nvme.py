@@ -22,7 +22,7 @@ from pathlib import Path
 
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Finding
-from eeio_power.reading import Kind
+from eeio_power.reading import Kind, only
 from eeio_power.sysfs import by_number
 
 OPTIONS = {"device": "the drive's controller, such as /dev/nvme0"}
@@ -32,6 +32,7 @@ KIND: Kind = "device-reported"
 NATIVE_PERIOD_S = 1.0
 # The specification asks for no accuracy.
 ACCURACY = 0.10
+CONTENTS = only("drives")
 MAX_POWER_W = 100.0
 
 # _IOWR('N', 0x41, struct nvme_admin_cmd), linux/nvme_ioctl.h
@@ -95,6 +96,7 @@ class NvmeMeter:
                 accuracy_relative=ACCURACY,
                 resolution=0.01,
                 max_power_w=MAX_POWER_W,
+                contents=CONTENTS,
             ),
         )
 
@@ -152,7 +154,7 @@ def find(root: Path) -> Finding:
         except PowerError as error:
             problem = str(error)
         else:
-            return Finding(spec, KIND, ("device",), True)
+            return Finding(spec, KIND, ("device",), True, contents={"device": CONTENTS})
     return Finding(
         "nvme", KIND, ("device",), False, problem,
         "as root, with a drive that reports its power (NVMe 2.3); or a meter on the drive's supply",

@@ -1,9 +1,14 @@
 """RAPL's counters by perf events, where powercap is not there: `perf[,root=DIR][,max_w=500]`.
 
 The kernel's `power` unit (/sys/bus/event_source/devices/power): `events/energy-pkg` and
-`energy-ram`, each opened with perf_event_open(2) on one CPU of every package (`cpumask`), as counts
+`energy-ram`, each opened with perf_event_open(2) on one CPU of every package, as counts
 of `energy-*.scale` joules. The kernel widens the counters to 64 bits, so that they do not wrap.
 `energy-cores`, `-gpu` and `-psys` are left out, for the reasons in `rapl`.
+
+`cpumask` is no list of counters: it names a CPU a die where packages have one counter (AMD before
+6.12), and the newest kernels name every CPU. Of the CPUs in it the first of each package is taken
+(`topology/physical_package_id`), or of each die (`die_id`) where dies have counters of their own,
+by the rules of `rapl`.
 
 Both read the same counters: `auto` takes `rapl` where that can be read. perf needs CAP_PERFMON or
 root, or kernel.perf_event_paranoid of at most 0.
@@ -21,16 +26,19 @@ from pathlib import Path
 from eeio_limits.inputs import CPUS
 from eeio_limits.quantities import NUMBER, POWER
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Finding, number_option, rapl
+from eeio_power.meters import Channel, Finding, contents_of, number_option, rapl
+from eeio_power.meters._processors import DIES_OPTION, dies_once
 from eeio_power.reading import Domain, Kind
-from eeio_power.sysfs import read_int, read_text
+from eeio_power.sysfs import read_int, read_optional_int, read_text
 
 OPTIONS = {
     "root": "the unit's folder, instead of /sys/bus/event_source/devices/power",
     "max_w": "highest power of one counter, W (default 500): more is a jump",
+    "dies": DIES_OPTION,
 }
 
 UNIT = Path("sys/bus/event_source/devices/power")
+CPU_FOLDER = Path("sys/devices/system/cpu")
 KIND: Kind = "measured"
 EVENTS: Mapping[str, Domain] = {"energy-pkg": "package", "energy-ram": "dram"}
 
@@ -115,8 +123,9 @@ def open_meter(
     """Open the events. Raises PowerError if there is none, or they may not be read."""
     unit = Path(options["root"]) if "root" in options else root / UNIT
     max_power_w = number_option(spec, options, "max_w", above_zero=True) or rapl.MAX_POWER_W
+    once = dies_once(spec, options, root)
     try:
-        events, event_type = _events(unit, max_power_w)
+        events, event_type = _events(unit, root / CPU_FOLDER, max_power_w, once)
     except (OSError, ValueError) as error:
         raise PowerError(f"meter '{spec}': {unit}: {error}; {_ABSENT_REMEDY}") from error
     try:
@@ -128,26 +137,40 @@ def open_meter(
 def find(root: Path) -> Finding:
     """Whether the events are there and may be read; `rapl` goes first in `auto`."""
     try:
-        open_meter("perf", {}, root).close()
+        meter = open_meter("perf", {}, root)
     except PowerError as error:
         reason, _, remedy = str(error).removeprefix("meter 'perf': ").rpartition("; ")
         return Finding("perf", KIND, ("package", "dram"), False, reason, remedy)
-    events, _ = _events(root / UNIT, rapl.MAX_POWER_W)
-    domains = tuple(dict.fromkeys(event.channel.domain for event in events))
+    meter.close()
+    domains = tuple(dict.fromkeys(channel.domain for channel in meter.channels))
     in_auto = not rapl.find(root).available
-    return Finding("perf", KIND, domains, True, in_auto=in_auto)
+    contents = contents_of(meter.channels)
+    return Finding("perf", KIND, domains, True, contents=contents, in_auto=in_auto)
 
 
 _ABSENT_REMEDY = "RAPL's perf events are there on x86 alone ('modprobe rapl'), not in most guests"
 _PERMISSION_REMEDY = "run as root, or give CAP_PERFMON, or set kernel.perf_event_paranoid=0"
 
 
-def _events(unit: Path, max_power_w: float) -> tuple[list[_Event], int]:
+@dataclass(frozen=True)
+class _Counter:
+    """One counter of a package: its name, the package it is of, and a CPU to read it on."""
+
+    name: str
+    package: str
+    cpu: int
+    own: bool
+    """No other counter is of this package, or it is known to be of its own die."""
+
+
+def _events(
+    unit: Path, cpu_folder: Path, max_power_w: float, once: bool | None
+) -> tuple[list[_Event], int]:
     """Raises OSError or ValueError if the unit is not there, or is damaged."""
     event_type = NUMBER.whole_number(read_int(unit / "type"), f"{unit / 'type'}")
-    cpus = _cpu_list(read_text(unit / "cpumask"))
+    counters = _counters(_cpu_list(read_text(unit / "cpumask")), cpu_folder, once)
     events = []
-    for k, cpu in enumerate(cpus):
+    for counter in counters:
         for label, domain in EVENTS.items():
             file = unit / "events" / label
             if not file.exists():
@@ -156,19 +179,49 @@ def _events(unit: Path, max_power_w: float) -> tuple[list[_Event], int]:
             if unit_name != "Joules":
                 raise ValueError(f"{label} is in {unit_name!r:.60}, not in Joules")
             scale_j = POWER.of_text(read_text(file.with_name(f"{label}.scale")), f"{label}.scale")
-            name = f"perf:package-{k}" + ("/dram" if domain == "dram" else "")
+            memory = domain == "dram"
             channel = Channel(
-                name=name,
+                name=f"perf:{counter.name}" + ("/dram" if memory else ""),
                 domain=domain,
                 quantity="energy_j",
                 accuracy_relative=rapl.ACCURACY[domain],
                 resolution=rapl.RESOLUTION_J,
                 max_power_w=max_power_w,
+                contents=rapl.CONTENTS[domain],
+                counts=None if counter.own else counter.package + (" dram" if memory else ""),
             )
-            events.append(_Event(channel, _config(read_text(file)), cpu, scale_j))
+            events.append(_Event(channel, _config(read_text(file)), counter.cpu, scale_j))
     if not events:
         raise ValueError("no energy-pkg and no energy-ram")
     return events, event_type
+
+
+def _counters(cpus: Sequence[int], cpu_folder: Path, once: bool | None) -> list[_Counter]:
+    """One counter a package, or a die unless `once`. Raises ValueError if nobody can tell."""
+    first: dict[tuple[int, int], int] = {}
+    for cpu in cpus:
+        topology = cpu_folder / f"cpu{cpu}" / "topology"
+        package = read_optional_int(topology / "physical_package_id")
+        if package is None and len(cpus) > 1:
+            raise ValueError(
+                f"{topology / 'physical_package_id'} cannot be read, so nobody can tell which of "
+                f"the {len(cpus)} CPUs of cpumask share a counter"
+            )
+        # Kernels before 5.3 know no dies; every package is one then.
+        die = 0 if once else read_optional_int(topology / "die_id") or 0
+        first.setdefault((package or 0, die), cpu)
+    dies: dict[int, int] = {}
+    for package, _ in first:
+        dies[package] = dies.get(package, 0) + 1
+    return [
+        _Counter(
+            name=f"package-{package}" + (f"-die-{die}" if dies[package] > 1 else ""),
+            package=f"package-{package}",
+            cpu=cpu,
+            own=once is False or dies[package] == 1,
+        )
+        for (package, die), cpu in sorted(first.items())
+    ]
 
 
 def _config(text: str) -> int:

@@ -4,9 +4,11 @@
 
 The system's power is that of all `Mains` and `USB` supplies that are online and show a voltage and
 a current (`voltage_now` x `current_now`, uV and uA): the board's input, on the direct-current side,
-with what charges its battery. Where no such supply has a sensor, it is a battery's
-(`power_now`, uW, or voltage x current), and only while it is discharging: on the mains a battery
-says nothing about the system, and the reading is missing.
+with what charges its battery. Where no such supply has a sensor, it is that of the batteries that
+discharge (`power_now`, uW, or voltage x current), and only while no supply is plugged in (`online`,
+whether it has a sensor or not): a charger that is too weak feeds the system together with the
+battery, whose 3 W are not the machine's. A battery that was told to discharge on the mains
+(`charge_behaviour`: force-discharge) feeds the machine alone. Else the reading is missing.
 
 USB-C ports (`ucsi-source-psy-*`, `tcpm-source-psy-*`) are left out: their `voltage_now` and
 `current_now` are what the charger and the machine agreed on, not what flows.
@@ -21,7 +23,7 @@ from pathlib import Path
 
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Finding
-from eeio_power.reading import Kind
+from eeio_power.reading import BEHIND_SUPPLY, Kind
 from eeio_power.sysfs import by_number, read_int, read_optional_int, read_optional_text
 
 OPTIONS = {"root": "the folder of supplies, instead of /sys/class/power_supply"}
@@ -37,34 +39,100 @@ MAX_POWER_W = 500.0
 # linux' drivers/usb/typec/ucsi/psy.c and tcpm/tcpm.c: the contract's current, not a measured one.
 _CONTRACTS = ("ucsi-source-psy-", "tcpm-source-psy-")
 
-_UNSEEN = "the battery is not discharging: the mains feeds the system, unseen"
+# What a battery that neither feeds nor is fed says of itself. Some say Unknown while they rest.
+_RESTING = ("Not charging", "Full", "Unknown")
+
+_UNSEEN = "the mains feeds the system, unseen"
 _ABSENT_REMEDY = "this board's supply has no current sensor: use another meter"
 
 
 @dataclass(frozen=True)
 class _Supply:
     folder: Path
-    battery: bool
 
-    def read(self) -> float | None:
-        """W; None if the supply does not say, or (a battery) does not feed the system.
-
-        An external supply that is not plugged in gives 0 W: that is known, not missing.
-        """
+    def read(self, *, magnitude: bool = False) -> float | None:
+        """W; None if the supply does not say."""
         try:
-            if self.battery:
-                if read_optional_text(self.folder / "status") != "Discharging":
-                    return None
-            elif read_int(self.folder / "online") == 0:
-                return 0.0
             if (self.folder / "power_now").exists():
                 return abs(read_int(self.folder / "power_now")) / 1e6
             voltage_uv = read_int(self.folder / "voltage_now")
             current_ua = read_int(self.folder / "current_now")
         except (OSError, ValueError):
             return None
-        # Drivers do not agree on the sign of a battery's current.
-        return voltage_uv * (abs(current_ua) if self.battery else current_ua) / 1e12
+        return voltage_uv * (abs(current_ua) if magnitude else current_ua) / 1e12
+
+
+@dataclass(frozen=True)
+class _Power:
+    """What feeds the system now, or why that is not known."""
+
+    power_w: float | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class _Feed:
+    """The supplies of a machine that matter: its inputs with a sensor, else its batteries."""
+
+    inputs: tuple[_Supply, ...]
+    batteries: tuple[_Supply, ...]
+    plugs: tuple[Path, ...]
+    """Every mains and USB supply, with a sensor or without."""
+
+    @property
+    def by_battery(self) -> bool:
+        return not self.inputs
+
+    def read(self) -> _Power:
+        """The system's power, W."""
+        return self._batteries() if self.by_battery else self._inputs()
+
+    def _inputs(self) -> _Power:
+        total_w = 0.0
+        for supply in self.inputs:
+            online = read_optional_int(supply.folder / "online")
+            # One that is not plugged in gives 0 W: that is known, not missing.
+            power_w = 0.0 if online == 0 else None if online is None else supply.read()
+            if power_w is None:
+                return _Power(None, f"{supply.folder.name}, a supply in use, gives no value")
+            total_w += power_w
+        return _Power(total_w)
+
+    def _batteries(self) -> _Power:
+        states = [read_optional_text(b.folder / "status") or "Unknown" for b in self.batteries]
+        discharging = [
+            b for b, state in zip(self.batteries, states, strict=True) if state == "Discharging"
+        ]
+        if not discharging:
+            told = ", ".join(
+                f"{b.folder.name} is {state.lower()}"
+                for b, state in zip(self.batteries, states, strict=True)
+            )
+            return _Power(None, f"no battery is discharging ({told}): {_UNSEEN}")
+        plugged = next((p.name for p in self.plugs if read_optional_int(p / "online")), None)
+        if plugged is not None and not all(map(_is_forced, discharging)):
+            name = discharging[0].folder.name
+            return _Power(None, f"{plugged} is plugged in beside {name}: {_UNSEEN}")
+        total_w = 0.0
+        for battery, state in zip(self.batteries, states, strict=True):
+            name = battery.folder.name
+            # Drivers do not agree on the sign of a battery's current.
+            power_w = battery.read(magnitude=True)
+            if state in _RESTING and not power_w and (power_w == 0.0 or state != "Unknown"):
+                continue
+            if state != "Discharging":
+                what = "no power" if power_w is None else f"{power_w:.1f} W"
+                return _Power(None, f"{name} is {state.lower()} and shows {what}: in or out?")
+            if power_w is None:
+                return _Power(None, f"{name} discharges and gives no value")
+            total_w += power_w
+        return _Power(total_w)
+
+
+def _is_forced(battery: _Supply) -> bool:
+    """Told to discharge on the mains: `auto inhibit-charge [force-discharge]`."""
+    behaviour = read_optional_text(battery.folder / "charge_behaviour") or ""
+    return "[force-discharge]" in behaviour
 
 
 @dataclass(frozen=True)
@@ -73,35 +141,36 @@ class PowerSupplyMeter:
 
     spec: str
     name: str
-    supplies: tuple[_Supply, ...]
+    feed: _Feed
     kind: Kind = KIND
 
     @property
     def native_period_s(self) -> float:
         """A battery's gauge is slower than a board's converter."""
-        return BATTERY_PERIOD_S if self.supplies[0].battery else NATIVE_PERIOD_S
+        return BATTERY_PERIOD_S if self.feed.by_battery else NATIVE_PERIOD_S
 
     @property
     def channels(self) -> Sequence[Channel]:
         return (
             Channel(
-                name="power_supply:battery" if self.supplies[0].battery else "power_supply:input",
+                name="power_supply:battery" if self.feed.by_battery else "power_supply:input",
                 domain="system",
                 quantity="power_w",
                 accuracy_relative=ACCURACY,
                 resolution=RESOLUTION_W,
                 max_power_w=MAX_POWER_W,
+                contents=BEHIND_SUPPLY,
             ),
         )
 
     @property
     def complaint(self) -> str | None:
         """What a missing value means."""
-        return _UNSEEN if self.supplies[0].battery else "a supply that is in use gives no value"
+        return self.feed.read().reason
 
     def read(self) -> Sequence[float | None]:
         """W of all supplies together; None if one of them does not say."""
-        return [_total_w(self.supplies)]
+        return [self.feed.read().power_w]
 
     def close(self) -> None:
         """Nothing is held open."""
@@ -110,53 +179,49 @@ class PowerSupplyMeter:
 def open_meter(spec: str, options: Mapping[str, str], root: Path) -> PowerSupplyMeter:
     """Open the supplies. Raises PowerError if none has a current sensor."""
     folder = Path(options["root"]) if "root" in options else root / SUPPLIES
-    supplies = _choose(folder)
-    if not supplies:
+    feed = _feed(folder)
+    if feed is None:
         raise PowerError(f"meter '{spec}': {folder} has no supply with a sensor; {_ABSENT_REMEDY}")
-    return PowerSupplyMeter(spec, options.get("name", "power_supply"), supplies)
+    return PowerSupplyMeter(spec, options.get("name", "power_supply"), feed)
 
 
 def find(root: Path) -> Finding:
     """Whether a supply has a sensor and feeds the system now."""
     folder = root / SUPPLIES
-    supplies = _choose(folder)
-    if not supplies:
+    feed = _feed(folder)
+    if feed is None:
         reason = f"{folder} has no supply with a sensor"
         return Finding("power_supply", KIND, ("system",), False, reason, _ABSENT_REMEDY)
-    if not _total_w(supplies):
-        reason = _UNSEEN if supplies[0].battery else "no supply with a sensor is in use"
+    now = feed.read()
+    if not now.power_w:
+        reason = now.reason or "no supply with a sensor is in use"
         remedy = "unplug the mains, or use another meter"
         return Finding("power_supply", KIND, ("system",), False, reason, remedy)
-    return Finding("power_supply", KIND, ("system",), True)
+    return Finding(
+        "power_supply", KIND, ("system",), True, contents={"system": BEHIND_SUPPLY}
+    )  # fmt: skip
 
 
-def _total_w(supplies: Sequence[_Supply]) -> float | None:
-    total_w = 0.0
-    for supply in supplies:
-        power_w = supply.read()
-        if power_w is None:
-            return None
-        total_w += power_w
-    return total_w
-
-
-def _choose(folder: Path) -> tuple[_Supply, ...]:
-    """All external supplies with a sensor, else the batteries with one."""
+def _feed(folder: Path) -> _Feed | None:
+    """All supplies that matter; None if no supply has a sensor."""
     if not folder.is_dir():
-        return ()
-    external, batteries = [], []
+        return None
+    inputs, batteries, plugs = [], [], []
     for supply in sorted(folder.iterdir(), key=by_number):
         kind = read_optional_text(supply / "type") or ""
         # `scope` Device: the battery of a mouse.
-        if not _has_sensor(supply) or read_optional_text(supply / "scope") == "Device":
-            continue
-        if supply.name.startswith(_CONTRACTS):
+        if read_optional_text(supply / "scope") == "Device":
             continue
         if kind == "Battery":
-            batteries.append(_Supply(supply, battery=True))
+            # One without a sensor may feed the machine too: it is asked, and then missing.
+            batteries.append(_Supply(supply))
         elif kind == "Mains" or kind.startswith("USB"):
-            external.append(_Supply(supply, battery=False))
-    return tuple(external or batteries)
+            plugs.append(supply)
+            if _has_sensor(supply) and not supply.name.startswith(_CONTRACTS):
+                inputs.append(_Supply(supply))
+    if not inputs and not any(_has_sensor(battery.folder) for battery in batteries):
+        return None
+    return _Feed(tuple(inputs), tuple(batteries), tuple(plugs))
 
 
 def _has_sensor(supply: Path) -> bool:

@@ -1,13 +1,15 @@
 """RAPL: energy counters of the processor packages and of DRAM, through Linux' powercap.
 
 `rapl[,root=DIR][,max_w=500]`, where DIR is the powercap folder (the one that holds
-`intel-rapl:0`). Zones are `intel-rapl:N` (a package) and `intel-rapl:N:M` (a part of it), each with
-`name`, `energy_uj` and `max_energy_range_uj`.
+`intel-rapl:0`). Zones are `intel-rapl:N` (a package, or a die of one) and `intel-rapl:N:M` (a part
+of it), N and M hexadecimal, each with `name`, `energy_uj` and `max_energy_range_uj`.
 
 Packages and DRAM are read and added up. `core` and `uncore` are parts of their package, `psys`
 contains the packages, and `intel-rapl-mmio:N` shows package N a second time: adding any of them
-would count energy twice. The domains are `package` and `dram`, never `system`: fans, drives and
-the power supply are not in it.
+would count energy twice. Of several zones of one package (`package-0-die-0`, `package-0-die-1`) one
+is read on AMD and Hygon, whose packages have one counter; elsewhere all are, and a window in which
+they move in step has no energy (`dies=` decides otherwise). The domains are `package` and `dram`,
+never `system`: fans, drives and the power supply are not in it.
 
 Accuracy is nominal: 5 % for packages, 20 % for DRAM, the order of what comparisons with external
 meters found (Desrochers et al., MEMSYS 2016; Khan et al., ToMPECS 3(2), 2018).
@@ -15,20 +17,22 @@ meters found (Desrochers et al., MEMSYS 2016; Khan et al., ToMPECS 3(2), 2018).
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eeio_limits.quantities import ENERGY
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Finding, number_option
+from eeio_power.meters import Channel, Finding, contents_of, number_option
+from eeio_power.meters._processors import DIES_OPTION, PACKAGE, dies_once
 from eeio_power.reader import EnergyReader, find_reader, try_reader
-from eeio_power.reading import Domain, Kind
+from eeio_power.reading import Contents, Domain, Kind, only
 from eeio_power.sysfs import by_number, read_int, read_text
 
 OPTIONS = {
     "root": "the powercap folder, instead of /sys/class/powercap",
     "reader": "the program that reads the counters, or no: by ourselves",
     "max_w": "highest power of one zone, W (default 500): tells how long a gap may hide a wrap",
+    "dies": DIES_OPTION,
 }
 
 POWERCAP = Path("sys/class/powercap")
@@ -38,8 +42,10 @@ MAX_POWER_W = 500.0
 # The unit of most Intel processors, 2^-14 J; the kernel reports in uJ.
 RESOLUTION_J = 2.0**-14
 ACCURACY: Mapping[Domain, float] = {"package": 0.05, "dram": 0.20}
+CONTENTS: Mapping[Domain, Contents] = {"package": only("processor"), "dram": only("memory")}
 
-_ZONE = re.compile(r"intel-rapl:[0-9]+(:[0-9]+)?")
+# The kernel numbers zones in hexadecimal: linux' drivers/powercap/powercap_sys.c, "%s:%x".
+_ZONE = re.compile(r"intel-rapl:[0-9a-f]+(:[0-9a-f]+)?")
 
 _PERMISSION_REASON = "energy_uj is readable by root only since CVE-2020-8694"
 _PERMISSION_REMEDY = (
@@ -107,7 +113,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> RaplMeter:
     max_power_w = number_option(spec, options, "max_w", above_zero=True) or MAX_POWER_W
     wanted = options.get("reader")
     reader = find_reader(root) if wanted is None else None if wanted == "no" else Path(wanted)
-    found = _look(folder, max_power_w, reader)
+    found = _look(folder, max_power_w, reader, dies_once(spec, options, root))
     if wanted not in (None, "no") and found.reader_problem is not None:
         raise PowerError(f"meter '{spec}': {found.reader_problem}; leave reader= out, or mend it")
     if found.problem is not None:
@@ -119,10 +125,12 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> RaplMeter:
 
 def find(root: Path) -> Finding:
     """Whether RAPL is there and may be read."""
-    found = _look(root / POWERCAP, MAX_POWER_W, find_reader(root))
+    found = _look(root / POWERCAP, MAX_POWER_W, find_reader(root), dies_once("rapl", {}, root))
     if found.problem is not None:
         return Finding("rapl", KIND, ("package", "dram"), False, *found.problem)
-    return Finding("rapl", KIND, tuple(dict.fromkeys(z.channel.domain for z in found.zones)), True)
+    domains = tuple(dict.fromkeys(z.channel.domain for z in found.zones))
+    contents = contents_of([zone.channel for zone in found.zones])
+    return Finding("rapl", KIND, domains, True, found.remark, contents=contents)
 
 
 @dataclass(frozen=True)
@@ -134,19 +142,51 @@ class _Found:
     """(reason, remedy) if nobody can read it."""
     reader_problem: str | None = None
     """Why the helper cannot."""
+    remark: str | None = None
+    """What to know about zones that share a package."""
 
 
-def _look(folder: Path, max_power_w: float, reader: Path | None) -> _Found:
+def _look(folder: Path, max_power_w: float, reader: Path | None, once: bool | None) -> _Found:
     try:
-        zones = _zones(folder, max_power_w)
+        every = _zones(folder, max_power_w)
     except (OSError, ValueError) as error:
         reason = f"{folder}: a RAPL zone is damaged ({error})"
         return _Found((), (reason, "check the powercap driver's log"))
+    zones, remark = _counted(every, once)
     if not zones:
         return _Found((), (f"{folder} has no RAPL package or DRAM zone", _ABSENT_REMEDY))
     helped = "there is none" if reader is None else _try_reader(reader, zones)
     # A helper may have the right that we do not have.
-    return _Found(zones, _problem(folder, zones) if helped else None, helped)
+    return _Found(zones, _problem(folder, zones) if helped else None, helped, remark)
+
+
+def _counted(zones: Sequence[_Zone], once: bool | None) -> tuple[tuple[_Zone, ...], str | None]:
+    """The zones that count, and what to know about those of one package.
+
+    Zones are of one package and one kind if they have the same `counts`. Where `once`, the first
+    of them stands for all; where nobody knows (None), they stay marked, so that a window in which
+    they move in step is told; else each is a counter of its own.
+    """
+    first: dict[str, _Zone] = {}
+    shared: dict[str, int] = {}
+    for zone in zones:
+        counts = zone.channel.counts or zone.channel.name
+        first.setdefault(counts, zone)
+        shared[counts] = shared.get(counts, 0) + 1
+    repeated = [counts for counts, times in shared.items() if times > 1]
+    if once:
+        remark = "; ".join(
+            f"{counts} is shown by {shared[counts]} zones: {first[counts].channel.name} is counted"
+            for counts in repeated
+        )
+        return tuple(_alone(zone) for zone in first.values()), remark or None
+    if not repeated or once is False:
+        return tuple(_alone(zone) for zone in zones), None
+    return tuple(zones), f"several zones of {', '.join(repeated)} are added, while they differ"
+
+
+def _alone(zone: _Zone) -> _Zone:
+    return replace(zone, channel=replace(zone.channel, counts=None))
 
 
 def _try_reader(reader: Path, zones: Sequence[_Zone]) -> str | None:
@@ -186,10 +226,14 @@ def _zones(folder: Path, max_power_w: float) -> tuple[_Zone, ...]:
         domain = _domain(label)
         if domain is None:
             continue
+        name = f"rapl:{_package_prefix(folder, zone_folder)}{label}"
+        # Two zones may have one label where each die is shown as the package.
+        if name in {zone.channel.name for zone in zones}:
+            name = f"{name}@{zone_folder.name}"
         zones.append(
             _Zone(
                 channel=Channel(
-                    name=f"rapl:{_package_prefix(folder, zone_folder)}{label}",
+                    name=name,
                     domain=domain,
                     quantity="energy_j",
                     range_j=ENERGY.checked(
@@ -200,11 +244,20 @@ def _zones(folder: Path, max_power_w: float) -> tuple[_Zone, ...]:
                     accuracy_relative=ACCURACY[domain],
                     resolution=RESOLUTION_J,
                     max_power_w=max_power_w,
+                    contents=CONTENTS[domain],
+                    counts=_counts(name, domain),
                 ),
                 energy_file=zone_folder / "energy_uj",
             )
         )
     return tuple(zones)
+
+
+def _counts(name: str, domain: Domain) -> str:
+    """What a zone counts: `package-0` of `rapl:package-0-die-1`, `package-0 dram` of its memory."""
+    match = PACKAGE.search(name)
+    package = match[0] if match else name
+    return package if domain == "package" else f"{package} {domain}"
 
 
 def _domain(label: str) -> Domain | None:

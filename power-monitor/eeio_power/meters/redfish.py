@@ -1,17 +1,27 @@
 """The power reading of a server's management controller (BMC), by Redfish.
 
-`redfish:https://BMC,user=NAME[,chassis=ID][,cafile=FILE | ,insecure=yes]`; the password comes from
-`password_file=` or the environment, never from the spec, which is stored with the results.
+`redfish:https://BMC,user=NAME[,chassis=ID][,cafile=FILE | ,insecure=yes][,timeout_s=2]`; the
+password comes from `password_file=` or the environment, never from the spec, which is stored with
+the results.
 
-Read is, of the chassis (named, or the first that has one), what is there first of
+**Which chassis.** A BMC may show parts of the machine as chassis too: of a GB200 the modules and
+each processor, all with a power reading. The system's is the chassis that a system
+(`/redfish/v1/Systems`) links to, and that is no part by its `ChassisType` (Component, Module, ...).
+Where no system links to one, all chassis that are no parts are looked at. If several of them give a
+reading the meter refuses and lists them with their watts: `chassis=` picks one.
 
-- `/redfish/v1/Chassis/ID/EnvironmentMetrics` -> `PowerWatts.Reading` (Redfish 2020.4 on),
-- `/redfish/v1/Chassis/ID/Power` -> `PowerControl[0].PowerConsumedWatts`.
+**Which reading.** Of the chassis what is there first of
+
+- `EnvironmentMetrics` -> `PowerWatts.Reading` (Redfish 2020.4 on),
+- `Power` -> `PowerControl[].PowerConsumedWatts`,
+
+and only where `PhysicalContext` does not name a part (CPU, Memory, GPU, ...).
 
 BMCs are rarely faster than once a second, many slower (`period_s=`); most give whole watts.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,11 +30,11 @@ from eeio_limits.inputs import CHASSIS
 from eeio_power import http_json
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Finding, number_option
-from eeio_power.reading import Kind
+from eeio_power.reading import MACHINE, Kind
 
 OPTIONS = {
     "url": "the BMC, such as https://bmc.example",
-    "chassis": "the chassis' Id (default: the first one that gives a reading)",
+    "chassis": "the chassis' Id (default: the only one of a system that gives a reading)",
     "period_s": "how often the BMC takes a new reading, s (default 1)",
     **http_json.OPTIONS,
 }
@@ -36,11 +46,17 @@ ACCURACY = 0.05
 RESOLUTION_W = 1.0
 MAX_POWER_W = 50e3
 
-_CHASSIS = "/redfish/v1/Chassis"
-_PLACES: tuple[tuple[str, tuple[str | int, ...]], ...] = (
-    ("/EnvironmentMetrics", ("PowerWatts", "Reading")),
-    ("/Power", ("PowerControl", 0, "PowerConsumedWatts")),
-)
+_CHASSIS, _SYSTEMS = "/redfish/v1/Chassis", "/redfish/v1/Systems"
+_METRICS, _POWER = "/EnvironmentMetrics", "/Power"
+# DMTF's Chassis schema: parts of a machine, and what holds several machines.
+_NO_SYSTEM = frozenset(
+    (
+        "Card", "Cartridge", "Component", "Module", "Expansion", "IPBasedDrive", "StorageEnclosure",
+        "PowerStrip", "HeatExchanger", "ImmersionTank", "Zone", "Rack", "RackGroup", "Row", "Pod",
+    )
+)  # fmt: skip
+# DMTF's PhysicalContext: what of a reading with one of these (or none) is the whole chassis.
+_WHOLE = frozenset(("Chassis", "Intake", "ACInput", "PowerSubsystem", "SystemBoard", ""))
 
 
 @dataclass(frozen=True)
@@ -62,6 +78,7 @@ class RedfishMeter:
             accuracy_relative=ACCURACY,
             resolution=RESOLUTION_W,
             max_power_w=MAX_POWER_W,
+            contents=MACHINE,
         ),
     )
 
@@ -77,6 +94,15 @@ class RedfishMeter:
         self.client.close()
 
 
+@dataclass(frozen=True)
+class _Reading:
+    """A place that gives a power now."""
+
+    path: str
+    keys: tuple[str | int, ...]
+    power_w: float
+
+
 def open_meter(spec: str, options: Mapping[str, str], root: Path) -> RedfishMeter:
     """Find the chassis and take a first reading. Raises PowerError."""
     url = options.get("url")
@@ -84,23 +110,13 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> RedfishMete
         raise PowerError(f"meter '{spec}': which BMC? Such as redfish:https://bmc.example,user=me")
     client = http_json.client(spec, options, url)
     period_s = number_option(spec, options, "period_s", above_zero=True) or NATIVE_PERIOD_S
-    problem = ""
     try:
-        for chassis in _chassis(client, options.get("chassis")):
-            for place, keys in _PLACES:
-                try:
-                    answer = client.get(f"{chassis}{place}")
-                except PowerError as error:
-                    problem = f": {error}"
-                    continue  # a chassis need not have it
-                if http_json.number_at(answer, *keys) is not None:
-                    name = options.get("name", "redfish")
-                    return RedfishMeter(spec, name, client, f"{chassis}{place}", keys, period_s)
+        found = _system_reading(client, options.get("chassis"))
     except PowerError as error:
         client.close()
         raise PowerError(f"meter '{spec}': {error}") from error
-    client.close()
-    raise PowerError(f"meter '{spec}': no chassis of {client.host} gives a power reading{problem}")
+    name = options.get("name", "redfish")
+    return RedfishMeter(spec, name, client, found.path, found.keys, period_s)
 
 
 def find(root: Path) -> Finding:
@@ -111,12 +127,103 @@ def find(root: Path) -> Finding:
     )  # fmt: skip
 
 
-def _chassis(client: http_json.JsonClient, wanted: str | None) -> list[str]:
+def _system_reading(client: http_json.JsonClient, wanted: str | None) -> _Reading:
+    """The one reading that is the system's. Raises PowerError if there is none, or several."""
     if wanted is not None:
-        return [f"{_CHASSIS}/{wanted}"]
-    answer: Any = client.get(_CHASSIS)
+        candidates = [f"{_CHASSIS}/{wanted}"]
+    else:
+        everything = _members(client, _CHASSIS)
+        linked = _linked(client)
+        candidates = [path for path in everything if path in linked] or everything
+    found: list[tuple[str, _Reading]] = []
+    reasons: list[str] = []
+    for path in candidates:
+        reading, reason = _reading(client, path)
+        if reading is not None:
+            found.append((path.removeprefix(f"{_CHASSIS}/"), reading))
+        elif reason is not None:
+            reasons.append(reason)
+    if not found:
+        why = f": {'; '.join(reasons[:3])}" if reasons else ""
+        raise PowerError(f"no chassis of {client.host} gives a power reading of a system{why}")
+    if len(found) > 1:
+        told = ", ".join(f"{name} {reading.power_w:g} W" for name, reading in found)
+        raise PowerError(
+            f"several chassis of {client.host} give a power reading, and may hold each other: "
+            f"{told}; name the system's with chassis={found[0][0]}"
+        )
+    return found[0][1]
+
+
+def _reading(client: http_json.JsonClient, path: str) -> tuple[_Reading | None, str | None]:
+    """What a chassis gives for all of itself, or why nothing.
+
+    Raises PowerError if the chassis itself cannot be had.
+    """
+    name = path.removeprefix(f"{_CHASSIS}/")
+    kind = _text_at(client.get(path), "ChassisType")
+    if kind in _NO_SYSTEM:
+        return None, f"{name} is a {kind}"
+    reason = None
+    for place in (_METRICS, _POWER):
+        try:
+            answer = client.get(f"{path}{place}")
+        except PowerError as error:
+            reason = reason or str(error)
+            continue  # a chassis need not have it
+        keys = _metrics(client, answer) if place == _METRICS else _control(answer)
+        power_w = None if keys is None else http_json.number_at(answer, *keys)
+        if keys is not None and power_w is not None:
+            return _Reading(f"{path}{place}", keys, power_w), None
+        reason = f"{name} has no power of the whole chassis"
+    return None, reason
+
+
+def _metrics(client: http_json.JsonClient, answer: Any) -> tuple[str | int, ...] | None:
+    """The place of the power in EnvironmentMetrics; None if its sensor is one of a part."""
+    excerpt = answer.get("PowerWatts") if isinstance(answer, Mapping) else None
+    context = _text_at(excerpt, "PhysicalContext")
+    source = _text_at(excerpt, "DataSourceUri")
+    if not context and source.startswith("/redfish/v1/"):
+        with suppress(PowerError):  # a sensor need not be there: the excerpt is
+            context = _text_at(client.get(source), "PhysicalContext")
+    return ("PowerWatts", "Reading") if context in _WHOLE else None
+
+
+def _control(answer: Any) -> tuple[str | int, ...] | None:
+    """The place of the whole chassis' power in PowerControl; None if that is not one entry."""
+    controls = answer.get("PowerControl") if isinstance(answer, Mapping) else None
+    places: list[tuple[str | int, ...]] = []
+    for k, control in enumerate(controls if isinstance(controls, list) else []):
+        keys = ("PowerControl", k, "PowerConsumedWatts")
+        whole = _text_at(control, "PhysicalContext") in _WHOLE
+        if whole and http_json.number_at(answer, *keys) is not None:
+            places.append(keys)
+    return places[0] if len(places) == 1 else None
+
+
+def _linked(client: http_json.JsonClient) -> set[str]:
+    """The chassis that the systems link to; empty where the BMC does not say."""
+    linked: set[str] = set()
     try:
-        found = [str(member["@odata.id"]) for member in answer["Members"]]
+        for system in _members(client, _SYSTEMS):
+            links = client.get(system).get("Links", {})
+            linked |= {str(chassis["@odata.id"]) for chassis in links.get("Chassis", [])}
+    except (PowerError, AttributeError, KeyError, TypeError):
+        return set()
+    return linked
+
+
+def _members(client: http_json.JsonClient, path: str) -> list[str]:
+    answer: Any = client.get(path)
+    try:
+        found = [str(member["@odata.id"]).rstrip("/") for member in answer["Members"]]
     except (KeyError, TypeError) as error:
-        raise PowerError(f"{client.host}{_CHASSIS}: not a list of chassis") from error
-    return [path for path in found if path.startswith(f"{_CHASSIS}/")][:CHASSIS]
+        raise PowerError(f"{client.host}{path}: not a list of members") from error
+    return [member for member in found if member.startswith(f"{path}/")][:CHASSIS]
+
+
+def _text_at(answer: Any, key: str) -> str:
+    """The text at a key; empty if there is none."""
+    value = answer.get(key) if isinstance(answer, Mapping) else None
+    return value if isinstance(value, str) else ""

@@ -1,8 +1,18 @@
-"""Shelly plugs and switches with power metering, second generation and later, on the network.
+"""Shelly plugs, switches and meters, on the network.
 
-`shelly:HOST[,switch=0]`: `/rpc/Switch.GetStatus?id=0` -> `apower`, W, and `aenergy.total`, Wh,
-which is recorded as a counter and not added, for it moves in lumps. An older plug (first
-generation) answers `/status` -> `meters[0].power`.
+`shelly:HOST[,switch=0][,component=switch][,password_file=FILE]`. From the second generation on:
+
+- `/rpc/Switch.GetStatus?id=0` (plugs) and `/rpc/PM1.GetStatus?id=0` (meters without a relay) ->
+  `apower`, W, and `aenergy.total`, Wh, which is recorded as a counter and not added, for it moves
+  in lumps;
+- `/rpc/EM1.GetStatus?id=0` -> `act_power`, W; `/rpc/EM.GetStatus?id=0` (three phases) ->
+  `total_act_power`, or with `phase=a` that phase's `a_act_power`.
+
+Without `component=` the first of these that answers is taken, in this order. A plug of the first
+generation answers `/status` -> `meters[0].power`.
+
+A password is given as the device asks for it: Digest with SHA-256 (second generation, whose user is
+always `admin`), Basic (first).
 
 Accuracy: Shelly states none for most models; its chips are specified at 1 %, so 2 % and 0.1 W are
 used. A reading is made about once a second.
@@ -16,16 +26,19 @@ from typing import Any
 from eeio_power import http_json
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Finding, number_option
-from eeio_power.reading import Kind
+from eeio_power.reading import WALL, Kind
 
 OPTIONS = {
     "host": "the plug's address",
-    "switch": "number of the switch (default 0)",
+    "switch": "number of the switch, or of another component (default 0)",
+    "component": "switch, pm1, em1 or em (default: the first that answers)",
+    "phase": "a, b or c of a three-phase em (default: their sum)",
     "period_s": "how often the plug takes a new reading, s (default 1)",
     **http_json.OPTIONS,
 }
 ARGUMENT = "host"
 
+USER = "admin"
 KIND: Kind = "measured"
 NATIVE_PERIOD_S = 1.0
 ACCURACY = 0.02
@@ -39,6 +52,7 @@ POWER = Channel(
     accuracy_relative=ACCURACY,
     resolution=0.2,
     max_power_w=MAX_POWER_W,
+    contents=WALL,
 )
 ENERGY = Channel(
     name="shelly:counter",
@@ -47,28 +61,51 @@ ENERGY = Channel(
     accuracy_relative=ACCURACY,
     resolution=0.001 * J_PER_WH,
     in_domain_total=False,
+    contents=WALL,
 )
 
 
 @dataclass(frozen=True)
+class _Component:
+    """What a device of the second generation meters with."""
+
+    method: str
+    power: str
+    """The key of the power, W; `{phase}` stands for the phase."""
+    counter: bool
+    """Whether `aenergy.total` stands beside it."""
+
+
+COMPONENTS: Mapping[str, _Component] = {
+    "switch": _Component("Switch.GetStatus", "apower", counter=True),
+    "pm1": _Component("PM1.GetStatus", "apower", counter=True),
+    "em1": _Component("EM1.GetStatus", "act_power", counter=False),
+    "em": _Component("EM.GetStatus", "{phase}_act_power", counter=False),
+}
+PHASES = ("total", "a", "b", "c")
+
+
+@dataclass(frozen=True)
 class ShellyMeter:
-    """One switch of one plug."""
+    """One switch or meter of one device."""
 
     spec: str
     name: str
     client: http_json.JsonClient
     switch: int
-    first_generation: bool
+    component: _Component | None
+    """None for the first generation."""
+    phase: str = "total"
     native_period_s: float = NATIVE_PERIOD_S
     kind: Kind = KIND
 
     @property
     def channels(self) -> Sequence[Channel]:
-        return (POWER,) if self.first_generation else (POWER, ENERGY)
+        return (POWER, ENERGY) if self.component and self.component.counter else (POWER,)
 
     def read(self) -> Sequence[float | None]:
         """W, and J since the plug was new. Raises PowerError without a power reading."""
-        if self.first_generation:
+        if self.component is None:
             answer = self.client.get("/status")
             power_w = http_json.number_at(answer, "meters", self.switch, "power")
             if power_w is not None and not _is_valid(answer, self.switch):
@@ -76,15 +113,16 @@ class ShellyMeter:
                     f"{self.client.host}: switch {self.switch}: the plug's own check of the meter "
                     "failed"
                 )
-            values: list[float | None] = [power_w]
         else:
-            answer = self.client.get(f"/rpc/Switch.GetStatus?id={self.switch}")
-            power_w = http_json.number_at(answer, "apower")
-            energy_wh = http_json.number_at(answer, "aenergy", "total")
-            values = [power_w, None if energy_wh is None else energy_wh * J_PER_WH]
+            answer = self.client.get(f"/rpc/{self.component.method}?id={self.switch}")
+            key = self.component.power.format(phase=self.phase)
+            power_w = http_json.number_at(answer, key)
         if power_w is None:
             raise PowerError(f"{self.client.host}: switch {self.switch} gives no power")
-        return values
+        if len(self.channels) == 1:
+            return [power_w]
+        energy_wh = http_json.number_at(answer, "aenergy", "total")
+        return [power_w, None if energy_wh is None else energy_wh * J_PER_WH]
 
     def close(self) -> None:
         """Drop the connection."""
@@ -92,21 +130,34 @@ class ShellyMeter:
 
 
 def open_meter(spec: str, options: Mapping[str, str], root: Path) -> ShellyMeter:
-    """Take a first reading, by either generation's way. Raises PowerError if there is none."""
+    """Take a first reading, by the way that answers. Raises PowerError if there is none."""
     host = options.get("host")
     if host is None:
         raise PowerError(f"meter '{spec}': which plug? Such as shelly:192.168.1.20")
-    client = http_json.client(spec, options, host)
+    wanted = options.get("component")
+    if wanted is not None and wanted not in COMPONENTS:
+        raise PowerError(
+            f"meter '{spec}': component={wanted}: it is one of {', '.join(COMPONENTS)}"
+        )
+    phase = options.get("phase", "total")
+    if phase not in PHASES or (phase != "total" and wanted not in (None, "em")):
+        raise PowerError(f"meter '{spec}': phase={phase}: a, b or c of component=em")
+    ways: list[_Component | None] = [*COMPONENTS.values(), None]
+    if wanted is not None or phase != "total":
+        ways = [COMPONENTS[wanted or "em"]]
+    client = http_json.client(spec, options, host, asked_user=USER)
     switch = int(number_option(spec, options, "switch") or 0)
     period_s = number_option(spec, options, "period_s", above_zero=True) or NATIVE_PERIOD_S
     problem: PowerError | None = None
-    for first_generation in (False, True):
+    for component in ways:
         name = options.get("name", "shelly")
-        meter = ShellyMeter(spec, name, client, switch, first_generation, period_s)
+        meter = ShellyMeter(spec, name, client, switch, component, phase, period_s)
         try:
             meter.read()
         except PowerError as error:
             problem = problem or error
+            if isinstance(error.__cause__, OSError):
+                break  # nobody is there: another question would wait as long
         else:
             return meter
     client.close()

@@ -16,12 +16,13 @@ from urllib.parse import quote
 from eeio_power import http_json
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Finding, number_option
-from eeio_power.reading import Kind
+from eeio_power.reading import WALL, Kind
 
 OPTIONS = {
     "host": "the plug's address",
     "user": "user name of its web page",
     "password_file": http_json.OPTIONS["password_file"],
+    "timeout_s": http_json.OPTIONS["timeout_s"],
     "period_s": "how often the plug takes a new reading, s (default 1)",
 }
 ARGUMENT = "host"
@@ -50,6 +51,7 @@ class TasmotaMeter:
             accuracy_relative=0.03,
             resolution=1.0,
             max_power_w=MAX_POWER_W,
+            contents=WALL,
         ),
     )
 

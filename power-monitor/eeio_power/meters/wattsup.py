@@ -31,7 +31,7 @@ from typing import Protocol
 
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Finding, number_option
-from eeio_power.reading import Kind
+from eeio_power.reading import WALL, Kind
 
 OPTIONS = {
     "port": "the serial line, such as /dev/ttyUSB0 or socket://host:7777",
@@ -58,6 +58,7 @@ CHANNEL = Channel(
     # Three counts either way: the quantum is twice that.
     resolution=6 * COUNT_W,
     max_power_w=MAX_POWER_W,
+    contents=WALL,
 )
 # More than this without an end is noise.
 LONGEST_PACKET = 512

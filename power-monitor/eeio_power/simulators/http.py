@@ -1,8 +1,10 @@
 """A plug or a BMC on a loopback port: paths and what they answer, with the faults of real ones."""
 
+import hashlib
 import json
+import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
@@ -22,9 +24,17 @@ class FakeHttp:
     one. Bytes are sent as they are. While `flowing` is cleared the server says nothing.
     """
 
-    def __init__(self, answers: Mapping[str, Any], authorization: str | None = None) -> None:
+    def __init__(
+        self,
+        answers: Mapping[str, Any],
+        authorization: str | None = None,
+        digest: tuple[str, str] | None = None,
+    ) -> None:
         self.answers = dict(answers)
         self.authorization = authorization
+        self.digest = digest
+        """User and password, asked for as Shelly's second generation does."""
+        self.nonce = "1716556501"
         self.requests: list[str] = []
         """Method and path of each request."""
         self.flowing = threading.Event()
@@ -53,6 +63,25 @@ class FakeHttp:
         self._server.server_close()
         self._thread.join()
 
+    @property
+    def challenge(self) -> str:
+        """What Shelly's second generation answers with 401."""
+        return (
+            f'Digest qop="auth", realm="shelly1minig3-543204547478", nonce="{self.nonce}", '
+            "algorithm=SHA-256"
+        )
+
+    def admits(self, authorization: str, path: str) -> bool:
+        """Whether the Digest answer is right (RFC 7616, 3.4.1), computed here once more."""
+        if self.digest is None:
+            return True
+        given = dict(re.findall(r'(\w+)="?([^",]*)', authorization.removeprefix("Digest ")))
+        user, password = self.digest
+        secret = _sha256(f"{user}:shelly1minig3-543204547478:{password}")
+        asked = _sha256(f"GET:{path}")
+        words = [secret, self.nonce, given.get("nc"), given.get("cnonce"), "auth", asked]
+        return given.get("response") == _sha256(":".join(map(str, words)))
+
     def _serve(self) -> None:
         self._server.serve_forever(poll_interval=0.01)
 
@@ -69,6 +98,8 @@ class FakeHttp:
                 outer.flowing.wait()
                 if outer.authorization not in (None, self.headers.get("Authorization")):
                     self._send(401, b"{}")
+                elif not outer.admits(self.headers.get("Authorization", ""), self.path):
+                    self._send(401, b"", outer.challenge)
                 elif self.path not in outer.answers:
                     self._send(404, b"{}")
                 else:
@@ -77,8 +108,10 @@ class FakeHttp:
                     raw = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
                     self._send(200, raw)
 
-            def _send(self, status: int, body: bytes) -> None:
+            def _send(self, status: int, body: bytes, challenge: str | None = None) -> None:
                 self.send_response(status)
+                if challenge is not None:
+                    self.send_header("WWW-Authenticate", challenge)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
@@ -90,6 +123,10 @@ class FakeHttp:
         return Handler
 
 
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def redfish(power_w: Answer, *, environment_metrics: bool = False) -> dict[str, Any]:
     """The paths of a BMC with one chassis that has no power and one that has."""
     chassis = "/redfish/v1/Chassis"
@@ -97,6 +134,8 @@ def redfish(power_w: Answer, *, environment_metrics: bool = False) -> dict[str, 
         chassis: {
             "Members": [{"@odata.id": f"{chassis}/Enclosure"}, {"@odata.id": f"{chassis}/Self"}]
         },
+        f"{chassis}/Enclosure": {"Id": "Enclosure", "ChassisType": "Enclosure"},
+        f"{chassis}/Self": {"Id": "Self", "ChassisType": "RackMount"},
         f"{chassis}/Enclosure/Power": {"PowerControl": []},
     }
     if environment_metrics:
@@ -108,6 +147,27 @@ def redfish(power_w: Answer, *, environment_metrics: bool = False) -> dict[str, 
         paths[f"{chassis}/Self/Power"] = lambda: {
             "PowerControl": [{"MemberId": "0", "PowerConsumedWatts": power_w()}]
         }
+    return paths
+
+
+def redfish_of(
+    chassis: Mapping[str, tuple[str, Any]], systems: Mapping[str, Sequence[str]]
+) -> dict[str, Any]:
+    """The paths of a BMC: by name each chassis' type and its answer to EnvironmentMetrics (or, if
+    that has a PowerControl, to Power); by name each system and the chassis that it links to."""
+    root = "/redfish/v1"
+    paths: dict[str, Any] = {
+        f"{root}/{kind}": {"Members": [{"@odata.id": f"{root}/{kind}/{name}"} for name in names]}
+        for kind, names in (("Chassis", chassis), ("Systems", systems))
+    }
+    for name, (kind, answer) in chassis.items():
+        paths[f"{root}/Chassis/{name}"] = {"Id": name, "ChassisType": kind}
+        if answer is not None:
+            place = "Power" if "PowerControl" in answer else "EnvironmentMetrics"
+            paths[f"{root}/Chassis/{name}/{place}"] = answer
+    for name, linked in systems.items():
+        links = [{"@odata.id": f"{root}/Chassis/{of}"} for of in linked]
+        paths[f"{root}/Systems/{name}"] = {"Id": name, "Links": {"Chassis": links}}
     return paths
 
 

@@ -32,6 +32,16 @@ def cubietruck(folder: Path, voltage_uv: int = 5_012_000, current_ua: int = 640_
     )
 
 
+def topology(root: Path, cpus: Mapping[int, tuple[int, int]]) -> Path:
+    """The package and the die of each CPU, below the machine's `root`."""
+    files = {}
+    for cpu, (package, die) in cpus.items():
+        folder = f"sys/devices/system/cpu/cpu{cpu}/topology"
+        files[f"{folder}/physical_package_id"] = package
+        files[f"{folder}/die_id"] = die
+    return write_tree(root, files)
+
+
 def perf_unit(folder: Path, cpumask: str = "0,18", scale: float = 2.0**-32) -> Path:
     """The `power` unit of a server with two packages."""
     return write_tree(

@@ -22,8 +22,8 @@ from eeio_results.units import MB
 
 _UNITS = {BANDWIDTH: ("MB/s", MB), EFFICIENCY: ("MB/J", MB)}
 _SWITCHES = {"buffer": "the buffer cache", "disk": "the drive's write cache"}
-_DOMAINS = {"system": "of the system", "package": "of the processor", "dram": "of the memory",
-            "device": "of the device"}  # fmt: skip
+_DOMAINS = {"system": "of the system", "module": "of the module", "package": "of the processor",
+            "dram": "of the memory", "device": "of the device"}  # fmt: skip
 
 
 @dataclass(frozen=True)

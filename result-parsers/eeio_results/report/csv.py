@@ -12,7 +12,8 @@ _FIGURES = ("bandwidth_bytes_per_s", "power_w", "energy_j", "efficiency_bytes_pe
 _FACTORS = (
     "campaign", "preset", "level", "tool", "operation", "spatiality", "request_size_bytes",
     "cache_buffer", "cache_disk", "phase", "target", "api", "processes", "n", "invalid_runs",
-    "power_domain", "meter", "energy_kind",
+    "power_domain", "meter", "energy_kind", "includes", "leaves_out", "leaves_drives_out",
+    "doubts",
 )  # fmt: skip
 
 
@@ -40,6 +41,9 @@ def _line(row: Row, figures: DomainFigures | None) -> dict[str, Any]:
     for key in ("power_domain", "meter", "energy_kind"):
         cells[key] = getattr(figures, key) if figures else None
     if figures is not None:
+        cells |= {key: "+".join(getattr(figures, key)) for key in ("includes", "leaves_out")}
+        cells["leaves_drives_out"] = "yes" if figures.leaves_drives_out else "no"
+        cells["doubts"] = "; ".join(figures.doubts)
         prefix = "ESTIMATE_" if figures.energy_kind == "modelled" else ""
         for name in _FIGURES[1:]:
             cells |= _parts(prefix + name, getattr(figures, name))

@@ -1,5 +1,6 @@
 """The tables of a report as plain cells, the same for every format."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from eeio_results.characterization import DomainFigures, Quartiles, Row, power_during
@@ -8,6 +9,8 @@ from eeio_results.report.model import Report
 from eeio_results.units import KIB, MB, MIB, format_size
 
 ESTIMATE = "ESTIMATE"
+WITHOUT_DRIVES = "without drives"
+DOUBTFUL = "doubtful"
 _NONE = "-"
 
 
@@ -133,9 +136,30 @@ def _energy_cells(figures: DomainFigures | None) -> tuple[str, ...]:
     return (
         spread(figures.power_w),
         spread(figures.energy_j),
-        spread(efficiency, MB),
-        middle(efficiency, KIB),
+        _efficiency_cell(figures, spread(efficiency, MB)),
+        _efficiency_cell(figures, middle(efficiency, KIB)),
     )
+
+
+def _efficiency_cell(figures: DomainFigures, text: str) -> str:
+    """Beside a figure that is not the storage's: so."""
+    drives = figures.leaves_drives_out and text != _NONE
+    return f"{text} ({WITHOUT_DRIVES})" if drives else text
+
+
+def _domain_cell(figures: DomainFigures) -> str:
+    return f"{figures.power_domain} ({figures.meter})" + (f", {DOUBTFUL}" if figures.doubts else "")
+
+
+def _domain_notes(every: Iterable[DomainFigures | None]) -> dict[str, None]:
+    """What the domains in a table hold, and which of them another meter contradicts."""
+    notes: dict[str, None] = {}
+    for figures in filter(None, every):
+        if contents := figures.contents():
+            notes.setdefault(contents)
+        for doubt in figures.doubts:
+            notes.setdefault(f"{DOUBTFUL}: {doubt}")
+    return notes
 
 
 def _level_table(report: Report, level: str, several: bool) -> Table:
@@ -156,7 +180,7 @@ def _level_table(report: Report, level: str, several: bool) -> Table:
                 spread(row.bandwidth_bytes_per_s, MB),
                 middle(row.bandwidth_bytes_per_s, MIB),
                 *_energy_cells(best),
-                f"{best.power_domain} ({best.meter})" if best else _NONE,
+                _domain_cell(best) if best else _NONE,
             )
         )
         for check in row.device_checks:
@@ -177,6 +201,7 @@ def _level_table(report: Report, level: str, several: bool) -> Table:
             notes.setdefault(f"power, energy, efficiency: {row.reasons['power_w']}")
         elif "efficiency_bytes_per_j" in row.reasons and row.bandwidth_bytes_per_s is not None:
             notes.setdefault(f"MB/J: {row.reasons['efficiency_bytes_per_j']}")
+    notes |= _domain_notes(row.measured for row in report.rows if row.level == level)
     if level == "device" and any(
         row.level == level and row.experiment and row.experiment.target == "file" and row.phase
         for row in report.rows
@@ -213,18 +238,20 @@ def _efficiency_table(report: Report, several: bool) -> Table:
         rows=tuple(
             (
                 figures.power_domain,
-                figures.meter,
+                figures.meter + (f", {DOUBTFUL}" if figures.doubts else ""),
                 figures.energy_kind,
                 row.level,
                 *_factor_cells(row, several),
-                spread(figures.efficiency_bytes_per_j, MB),
-                middle(figures.efficiency_bytes_per_j, KIB),
+                _efficiency_cell(figures, spread(figures.efficiency_bytes_per_j, MB)),
+                _efficiency_cell(figures, middle(figures.efficiency_bytes_per_j, KIB)),
                 middle(row.bandwidth_bytes_per_s, MB),
             )
             for _, row, figures in ranked
         ),
         numeric=frozenset(column + 4 for column in _numeric(several, 3)),
-        note="" if ranked else _why_nothing_measured(report),
+        note="\n".join(_domain_notes(figures for _, _, figures in ranked))
+        if ranked
+        else _why_nothing_measured(report),
     )
 
 

@@ -86,7 +86,11 @@ def compare(arguments: argparse.Namespace) -> int:
         normality=tuple(
             comparison.normality_counts(chosen, arguments.alpha) if arguments.normality else ()
         ),
-        warnings=(*_warnings(campaigns, chosen), *comparison.unmatched(chosen)),
+        warnings=(
+            *_warnings(campaigns, chosen),
+            *comparison.domain_warnings(chosen),
+            *comparison.unmatched(chosen),
+        ),
     )
     render = {"table": report.to_text, "json": report.to_json, "markdown": report.to_markdown}
     write_output(arguments, render[arguments.format](result))

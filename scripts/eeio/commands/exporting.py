@@ -175,6 +175,8 @@ def _energies(
             if scale == "MB/J" and (bandwidth.scale == "Files/s" or not values):
                 continue  # what moves no data, or computed meanwhile, has no efficiency in bytes
             source = f"{'ESTIMATE: ' if estimate else ''}{words} ({meter} {domain})"
+            if scale == "MB/J" and any(r.leaves_drives_out for r in valid.values()):
+                source += ", without drives"
             results.append(
                 Result(
                     identifier="",

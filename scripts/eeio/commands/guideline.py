@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from eeio_results.record import Switch
     from eeio_results.store import Campaign
 
-_DOMAINS = ("system", "package", "dram", "device")
+_DOMAINS = ("system", "module", "package", "dram", "device")
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

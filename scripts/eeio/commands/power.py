@@ -102,6 +102,9 @@ def _show_list(findings: Sequence[Finding], as_json: bool) -> int:
         state = "ok     " if finding.available else "missing"
         where = f"{finding.kind}, {', '.join(finding.domains) or 'no domain'}"
         print(f"{state}  {finding.spec:14} {where}")
+        for domain, contents in finding.contents.items():
+            if words := contents.words():
+                print(f"{'':9}{domain}: {words}")
         if finding.reason:
             print(f"{'':9}{finding.reason}")
         if finding.remedy and not finding.available:
@@ -236,6 +239,7 @@ def _line(reading: EnergyReading) -> str:
     return (
         f"{head}{reading.energy_j:12.2f} J ± {reading.uncertainty_j or 0.0:.2f}"
         f"  {reading.power_w:9.2f} W  coverage {reading.coverage:.1%}{estimate}"
+        + ("  doubtful" if reading.doubtful else "")
     )
 
 
@@ -291,7 +295,7 @@ def _watch_line(reading: EnergyReading) -> str:
     if reading.power_w is None:
         return f"{head}{'-':>11}    {'; '.join(reading.reasons)[:90]}"
     estimate = "" if reading.kind == "measured" else f"  {_kind_word(reading)}"
-    return f"{head}{reading.power_w:11.2f} W{estimate}"
+    return f"{head}{reading.power_w:11.2f} W{estimate}{'  doubtful' if reading.doubtful else ''}"
 
 
 # --- calibrate ---------------------------------------------------------------------------------

@@ -1,0 +1,286 @@
+"""Meters held against each other: contradictions are all told, agreement is never doubted."""
+
+import math
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from eeio_power import sampler as sampler_module
+from eeio_power.breakdown import breakdown
+from eeio_power.load import LoadWatch
+from eeio_power.meters import Channel
+from eeio_power.meters.modelled import CpuTicks
+from eeio_power.plausibility import judged
+from eeio_power.reading import (
+    BEHIND_SUPPLY,
+    MACHINE,
+    MODULE,
+    WALL,
+    Contents,
+    Domain,
+    EnergyReading,
+    only,
+)  # fmt: skip
+from eeio_power.sampler import Sampler
+from eeio_power.samples import MeterInfo, MeterSamples, Samples
+from eeio_power.simulators.scripted import ScriptedMeter
+
+WINDOW_S = 60.0
+PERIOD_S = 0.1
+
+
+def reading(
+    meter: str,
+    domain: Domain,
+    power_w: float,
+    limit: float = 0.02,
+    contents: Contents | None = None,
+) -> EnergyReading:
+    """A mean over a minute, with a limit of error as a share of it."""
+    told = contents or Contents()
+    return EnergyReading(
+        domain=domain, meter=meter, kind="measured", power_w=power_w,
+        energy_j=power_w * WINDOW_S, uncertainty_j=limit * power_w * WINDOW_S, coverage=1.0,
+        largest_gap_s=PERIOD_S, samples=600, lost=0, valid=True, reasons=(),
+        includes=told.includes, leaves_out=told.leaves_out,
+    )  # fmt: skip
+
+
+def machine(rng: random.Random) -> list[EnergyReading]:
+    """Meters of one machine that agree: each says the truth within its own limit of error."""
+    package_w, dram_w, device_w = rng.uniform(20, 200), rng.uniform(2, 40), rng.uniform(1, 25)
+    inner_w = package_w + dram_w + device_w
+    behind_w = inner_w * rng.uniform(1.05, 1.8)
+    wall_w = behind_w / rng.uniform(0.75, 0.95)
+    truths: list[tuple[str, Domain, float, Contents | None]] = [
+        ("plug", "system", wall_w, WALL), ("bmc", "system", behind_w, MACHINE),
+        ("board", "system", behind_w, BEHIND_SUPPLY),
+        ("som", "module", (package_w + dram_w) * 1.02, MODULE),
+        ("rapl", "package", package_w, only("processor")), ("perf", "package", package_w, None),
+        ("rapl", "dram", dram_w, only("memory")), ("nvme0", "device", device_w, only("drives")),
+    ]  # fmt: skip
+    chosen = rng.sample(truths, rng.randint(2, len(truths)))
+    found = []
+    for meter, domain, truth_w, contents in chosen:
+        limit = rng.uniform(0.005, 0.1)
+        # The limit of a reading is a share of what it says.
+        said_w = truth_w * (1.0 + rng.uniform(-1.0, 1.0) * limit / (1.0 + limit))
+        found.append(reading(meter, domain, said_w, limit, contents))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_meters_that_agree_within_their_limits_are_not_doubted(seed: int) -> None:
+    readings = machine(random.Random(seed))
+    assert judged(readings) == readings
+
+
+Pair = tuple[Domain, Contents | None, Domain, Contents | None]
+# (what should be the smaller, what should be the larger or the same)
+CONTRADICTIONS: list[Pair] = [
+    ("package", only("processor"), "system", WALL), ("package", None, "module", MODULE),
+    ("dram", None, "system", None), ("device", only("drives"), "system", BEHIND_SUPPLY),
+    ("module", MODULE, "system", MACHINE), ("system", BEHIND_SUPPLY, "system", WALL),
+    ("system", MACHINE, "system", MACHINE), ("package", None, "package", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_meters_that_contradict_each_other_are_all_told(seed: int) -> None:
+    rng = random.Random(1000 + seed)
+    part, part_holds, whole, whole_holds = rng.choice(CONTRADICTIONS)
+    limits = rng.uniform(0.005, 0.1), rng.uniform(0.005, 0.1)
+    whole_w = rng.uniform(5.0, 800.0)
+    # Beyond both limits, by a little or by much.
+    part_w = whole_w * (1 + limits[1]) / (1 - limits[0]) * rng.uniform(1.001, 3.0)
+    pair = [
+        reading("first", part, part_w, limits[0], part_holds),
+        reading("second", whole, whole_w, limits[1], whole_holds),
+    ]
+    bystander = replace(reading("model", "system", 1.0), kind="modelled")
+    invalid = replace(
+        reading("dead", "system", 1.0), valid=False, power_w=None, energy_j=None, uncertainty_j=None
+    )
+    rng.shuffle(pair)
+    *found, model, dead = judged([*pair, bystander, invalid])
+    for item in found:
+        assert item.doubtful and item.valid, "a doubt, and the number stays"
+        (reason,) = item.reasons
+        assert "(first)" in reason and "(second)" in reason
+    assert (model, dead) == (bystander, invalid), "these contradict nobody"
+
+
+def test_a_plug_may_say_more_than_a_bmc_but_not_twice_as_much() -> None:
+    bmc = reading("bmc", "system", 100.0, contents=MACHINE)
+    for plug_w, doubtful in ((130.0, False), (190.0, False), (230.0, True), (90.0, True)):
+        plug = reading("plug", "system", plug_w, contents=WALL)
+        assert [r.doubtful for r in judged([plug, bmc])] == [doubtful] * 2, plug_w
+
+
+def test_parts_that_draw_more_together_than_the_whole_are_all_told() -> None:
+    readings = [
+        reading("plug", "system", 100.0), reading("rapl", "package", 70.0),
+        reading("perf", "package", 71.0), reading("rapl", "dram", 25.0),
+        reading("nvme0", "device", 20.0),
+    ]  # fmt: skip
+    found = {f"{r.meter} {r.domain}": r for r in judged(readings)}
+    assert [name for name, r in found.items() if r.doubtful] == [
+        "plug system", "rapl package", "rapl dram", "nvme0 device",
+    ], "the package is counted once"  # fmt: skip
+    (reason,) = found["plug system"].reasons
+    for name in ("package (rapl) 70.0 W", "dram (rapl) 25.0 W", "device (nvme0)", "system (plug)"):
+        assert name in reason
+    module = reading("som", "module", 80.0)
+    with_module = judged([readings[0], module, reading("rapl", "package", 70.0)])
+    assert not any(r.doubtful for r in with_module), "the package is in the module"
+
+
+def test_where_the_power_goes_says_that_its_meter_is_doubtful() -> None:
+    readings = judged([reading("plug", "system", 100.0), reading("rapl", "package", 130.0)])
+    shares = {share.part: share for share in breakdown(readings, WINDOW_S)}
+    for part in ("system", "package"):
+        assert "doubtful: package (rapl) 130.0 W is in system (plug)" in (shares[part].reason or "")
+
+
+# --- inside one meter --------------------------------------------------------------------------
+
+
+def samples(channels: dict[Channel, float], steps: int = 100) -> Samples:
+    """Each channel at a constant power, W."""
+    times_s = [k * PERIOD_S for k in range(steps + 1)]
+    columns = tuple(
+        [power_w * (t if c.quantity == "energy_j" else 1.0) for t in times_s]
+        for c, power_w in channels.items()
+    )
+    info = MeterInfo("hwmon", "hwmon", "measured", PERIOD_S, PERIOD_S, tuple(channels))
+    return Samples((MeterSamples(info, times_s, columns),))
+
+
+def channel(name: str, domain: Domain, total: bool, contents: Contents = MACHINE) -> Channel:
+    return Channel(
+        name, domain, "power_w", accuracy_relative=0.02, in_domain_total=total, contents=contents
+    )
+
+
+def test_a_rail_that_draws_more_than_the_input_makes_it_doubtful() -> None:
+    total = channel("hwmon:ina3221/power1", "module", True, MODULE)
+    rail = channel("hwmon:ina3221/power2", "package", False, only("processor"))
+    (found,) = samples({total: 6.0, rail: 5.9}).energy(1.0, 9.0)
+    assert not found.doubtful
+    (found,) = samples({total: 6.0, rail: 7.0}).energy(1.0, 9.0)
+    assert found.doubtful and found.valid
+    assert "hwmon:ina3221/power2 7.0 W is in module (hwmon) 6.0 W" in found.reasons[0]
+
+
+def test_supplies_that_give_more_than_they_take_are_doubtful() -> None:
+    sensors = {channel(f"hwmon:psu{k}/pin", "system", True, WALL): 100.0 for k in range(2)} | {
+        channel(f"hwmon:psu{k}/pout", "system", False, BEHIND_SUPPLY): 92.0 for k in range(2)
+    }
+    (found,) = samples(sensors).energy(1.0, 9.0)
+    assert (found.power_w, found.doubtful) == (pytest.approx(200.0), False)
+    more = {c: 110.0 if c.name.endswith("pout") else w for c, w in sensors.items()}
+    (found,) = samples(more).energy(1.0, 9.0)
+    assert found.doubtful
+    assert "hwmon:psu0/pout + hwmon:psu1/pout 220.0 W" in found.reasons[0]
+
+
+def test_packages_that_move_in_step_are_told_and_others_are_not() -> None:
+    counters = [
+        Channel(f"rapl:package-{k}", "package", "energy_j", resolution=2.0**-14) for k in range(2)
+    ]
+    (found,) = samples(dict(zip(counters, (80.0, 80.0), strict=True))).energy(0.0, 10.0)
+    assert found.valid and found.doubtful, "nobody knows: two packages may run alike"
+    assert "rapl:package-0 and rapl:package-1 move in step" in found.reasons[0]
+    (found,) = samples(dict(zip(counters, (80.0, 80.4), strict=True))).energy(0.0, 10.0)
+    assert not found.doubtful and found.reasons == ()
+
+
+# --- against the load --------------------------------------------------------------------------
+
+
+class Processors:
+    """Ticks that a test moves on: 100 CPU seconds a second of time."""
+
+    def __init__(self) -> None:
+        self.ticks = CpuTicks(0, 0, 100)
+
+    def run(self, seconds: float, load: float) -> None:
+        total = round(seconds * 1e4)
+        self.ticks = CpuTicks(
+            self.ticks.busy + round(total * load), self.ticks.total + total, self.ticks.cpus
+        )
+
+    def __call__(self) -> CpuTicks:
+        return self.ticks
+
+
+@pytest.mark.parametrize(
+    ("busy_w", "busy_load", "doubtful"),
+    [(50.0, 0.9, True), (50.4, 0.9, True), (58.0, 0.9, False), (50.0, 0.3, False)],
+)
+def test_a_package_that_draws_the_same_idle_and_busy_is_told(
+    busy_w: float, busy_load: float, doubtful: bool
+) -> None:
+    processors = Processors()
+    watch = LoadWatch(["rapl"], processors)
+    watch.note(0.0)
+    processors.run(10.0, 0.02)
+    watch.note(10.0)
+    (idle,) = watch.judged([reading("rapl", "package", 50.0)], 0.0, 10.0)
+    assert not idle.doubtful
+    processors.run(10.0, busy_load)
+    watch.note(20.0)
+    assert watch.load(10.0, 20.0) == pytest.approx(busy_load)
+    (busy,) = watch.judged([reading("rapl", "package", busy_w)], 10.0, 20.0)
+    assert busy.doubtful is doubtful
+    if doubtful:
+        assert "with 90% of the processors busy, and 50.0 W with 2%" in busy.reasons[0]
+    plug = reading("plug", "system", 50.0)
+    assert watch.judged([plug], 10.0, 20.0) == [plug], "a system has more than processors"
+
+
+def test_a_load_that_nobody_noted_judges_nothing() -> None:
+    processors = Processors()
+    watch = LoadWatch(["rapl"], processors)
+    package = reading("rapl", "package", 50.0)
+    assert watch.judged([package], 0.0, 10.0) == [package]
+    watch.note(0.0)
+    processors.run(2.0, 0.5)
+    watch.note(2.0)
+    assert watch.load(0.0, 10.0) is None, "two of ten seconds"
+    assert watch.load(0.5, 1.0) is None
+
+    def broken() -> CpuTicks:
+        raise OSError("no /proc")
+
+    other = LoadWatch(["rapl"], broken)
+    other.note(0.0)
+    assert other.load(0.0, 10.0) is None
+
+
+def test_this_machines_ticks_only_grow() -> None:
+    before, after = sampler_module.cpu_ticks(), sampler_module.cpu_ticks()
+    assert 0 < before.total <= after.total
+    assert 0 <= before.busy <= before.total
+
+
+def test_the_sampler_watches_this_machines_packages_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def ticks() -> CpuTicks:
+        asked.append(1)
+        return CpuTicks(0, len(asked), 1)
+
+    monkeypatch.setattr(sampler_module, "cpu_ticks", ticks)
+    for spec, watched in (("rapl", True), ("rapl,root=/x", False), ("csv:log", False)):
+        meter = ScriptedMeter([Channel("a", "package", "power_w")], lambda: [5.0], spec=spec)
+        asked.clear()
+        with Sampler([meter], tmp_path / "s.gz", rate_hz=100.0) as sampler:
+            now_s = sampler.samples().meters[0].times_s[0]
+            (found,) = sampler.energy(now_s - 0.01, now_s)
+        assert math.isclose(found.power_w or 0.0, 5.0)
+        assert bool(asked) is watched, spec

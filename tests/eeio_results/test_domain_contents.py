@@ -1,0 +1,118 @@
+"""What a power domain holds, from the record to every format of the report."""
+
+import csv as csv_module
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import eeio_results
+from eeio_limits import LimitError
+from eeio_results import checks
+from eeio_results.record import EnergyReading, Run
+from eeio_results.report import csv, html, markdown, text
+from eeio_results.report.model import Report, build, to_json
+from eeio_results.report.tables import tables
+from eeio_results.store import Campaign
+from tests.eeio_results.made import MACHINE, body, energy, phase, run
+
+SCHEMAS = Path(eeio_results.__file__).parent / "schemas"
+DOUBT = "system (plug) and package (rapl): the part draws more than the whole"
+
+
+def reading(
+    domain: str,
+    includes: tuple[str, ...] = (),
+    leaves_out: tuple[str, ...] = (),
+    doubts: tuple[str, ...] = (),
+) -> EnergyReading:
+    return replace(
+        energy(50.0, domain=domain, reasons=doubts),
+        includes=includes, leaves_out=leaves_out, doubtful=bool(doubts),
+    )  # fmt: skip
+
+
+def report(*readings: EnergyReading) -> Report:
+    runs = tuple(run(k, (phase(100e6, readings),)) for k in range(3))
+    return build([Campaign(Path("c"), body("c", 3), MACHINE, (), None, runs)])
+
+
+MODULE = reading("module", ("processor", "memory"), ("drives", "fans", "supply"))
+WALL = reading("system", ("processor", "memory", "drives", "supply"))
+
+
+def every_format(made: Report) -> dict[str, str]:
+    return {
+        "text": "\n".join(text.render_table(table) for table in tables(made)),
+        "markdown": markdown.render(made),
+        "html": html.render(made),
+        "csv": csv.render(made),
+        "json": json.dumps(to_json(made)),
+    }
+
+
+def test_mb_j_of_a_domain_without_drives_says_so_beside_the_figure() -> None:
+    shown = every_format(report(MODULE))
+    for form in ("text", "markdown", "html"):
+        assert "2 [2 - 2] (without drives)" in shown[form].replace("\\", ""), form
+        assert "leaves out drives, fans, supply" in shown[form].replace("\\", ""), form
+    (line,) = (
+        r for r in csv_module.DictReader(io.StringIO(shown["csv"])) if r["power_domain"] == "module"
+    )
+    assert line["leaves_drives_out"] == "yes"
+    assert line["leaves_out"] == "drives+fans+supply"
+    (row,) = (r for r in json.loads(shown["json"])["characterization"] if r["tool"])
+    assert row["leaves_drives_out"] is True
+    assert row["domains"][0]["includes"] == ["processor", "memory"]
+
+
+def test_mb_j_of_the_wall_stands_alone() -> None:
+    shown = every_format(report(WALL))
+    assert all("without drives" not in shown[form] for form in shown)
+    assert "includes processor, memory, drives, supply" in shown["text"]
+    assert json.loads(shown["json"])["characterization"][0]["leaves_drives_out"] in (False, None)
+
+
+@pytest.mark.parametrize("domain", ["package", "dram", "module"])
+def test_a_record_of_an_older_version_says_it_by_its_domain(domain: str) -> None:
+    old = energy(50.0, domain=domain)
+    fields = json.loads(json.dumps(run(0, (phase(1e6, (old,)),)).to_json()))
+    (stored,) = fields["phases"][0]["energy"]
+    for key in ("includes", "leaves_out", "doubtful"):
+        del stored[key]
+    loaded = Run.from_json(fields)
+    assert loaded.phases[0].energy == (old,)
+    assert "(without drives)" in every_format(report(*loaded.phases[0].energy))["text"]
+
+
+def test_the_record_keeps_what_a_domain_holds() -> None:
+    whole = run(0, (phase(1e6, (MODULE, reading("system", doubts=(DOUBT,)))),))
+    stored = json.loads(json.dumps(whole.to_json()))
+    jsonschema.validate(stored, json.loads((SCHEMAS / "run.schema.json").read_text()))
+    assert Run.from_json(stored) == whole
+
+
+def test_the_report_keeps_to_its_schema() -> None:
+    schema = json.loads((SCHEMAS / "report.schema.json").read_text())
+    made = to_json(report(MODULE, reading("system", doubts=(DOUBT,))))
+    jsonschema.validate(json.loads(json.dumps(made)), schema)
+
+
+def test_a_doubtful_figure_is_marked_with_both_names() -> None:
+    shown = every_format(report(reading("system", doubts=(DOUBT,))))
+    for form in ("text", "markdown", "html"):
+        assert "system (meter), doubtful" in shown[form].replace("\\", ""), form
+        assert DOUBT in shown[form].replace("\\", ""), form
+    assert DOUBT in shown["csv"]
+    (row,) = (r for r in json.loads(shown["json"])["characterization"] if r["tool"])
+    assert row["domains"][0]["doubts"] == [DOUBT]
+
+
+def test_contents_that_are_no_texts_are_refused() -> None:
+    with pytest.raises(LimitError, match="includes"):
+        checks.check_reading(replace(WALL, includes=(1,)))  # type: ignore[arg-type]
+    with pytest.raises(LimitError, match="not a power domain"):
+        checks.check_reading(replace(WALL, domain="socket"))
