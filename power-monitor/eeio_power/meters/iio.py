@@ -4,7 +4,9 @@
 
 A channel is `in_powerN_input` (mW), or `in_powerN_raw` x `in_powerN_scale` (mW), as the kernel's
 Documentation/ABI/testing/sysfs-bus-iio has it. Nothing tells what a channel is wired to, so only a
-single one is taken for the whole system; several must be named.
+single one is taken for the whole system; several must be named. NVIDIA's own driver for the INA3221
+of Jetson boards does tell (`rail_name_N`): POM_5V_IN and VDD_IN are what a module takes, without
+its carrier board (`module`); rails of other names are not read.
 
 Reading does one conversion, or gives the last one: the averaging time of an INA2xx
 (`in_..._integration_time`, some milliseconds) is far shorter than the sampling period. Energy then
@@ -17,9 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eeio_limits.quantities import FIGURE
-from eeio_power.meters import Channel, Finding
+from eeio_power.meters import Channel, Finding, contents_of
 from eeio_power.meters._choice import Choice, named, unreadable
-from eeio_power.reading import Contents, Kind
+from eeio_power.reading import MODULE, Contents, Kind
 from eeio_power.sysfs import by_number, read_int, read_optional_text, read_text
 
 OPTIONS = {
@@ -37,6 +39,8 @@ ACCURACY = 0.02
 MAX_POWER_W = 5000.0
 
 _CHANNEL = re.compile(r"in_power(\d*)_(input|raw)")
+# What feeds a whole Jetson module: Nano; Xavier NX, TX2.
+_MODULE_RAIL = re.compile(r"POM_5V_IN|VDD_IN")
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,17 @@ class _Sensor:
     file: Path
     scale_mw: float
     """mW a count; 1 for `_input`."""
+    rail: str | None = None
+    """What the driver says it is wired to."""
+
+    @property
+    def of_module(self) -> bool:
+        """Whether all that a module draws goes through it, and nothing of its carrier board."""
+        return self.rail is not None and _MODULE_RAIL.fullmatch(self.rail) is not None
+
+    @property
+    def words(self) -> str:
+        return self.name if self.rail is None else f"{self.name} ({self.rail})"
 
     def read(self) -> float | None:
         """W; None if the kernel gives no value."""
@@ -57,12 +72,12 @@ class _Sensor:
     def channel(self) -> Channel:
         return Channel(
             name=f"iio:{self.name}",
-            domain="system",
+            domain="module" if self.of_module else "system",
             quantity="power_w",
             accuracy_relative=ACCURACY,
             resolution=self.scale_mw / 1e3,
             max_power_w=MAX_POWER_W,
-            contents=CONTENTS,
+            contents=MODULE if self.of_module else CONTENTS,
         )
 
 
@@ -97,7 +112,9 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> IioMeter:
 
 def find(root: Path) -> Finding:
     """Whether there is one power channel."""
-    return _choose(root / DEVICES, None).finding("iio", KIND, {"system": CONTENTS})
+    choice = _choose(root / DEVICES, None)
+    contents = contents_of([sensor.channel for sensor in choice.sensors])
+    return choice.finding("iio", KIND, contents or {"system": CONTENTS})
 
 
 def _choose(folder: Path, only: str | None) -> Choice[_Sensor]:
@@ -115,9 +132,12 @@ def _choose(folder: Path, only: str | None) -> Choice[_Sensor]:
         ))  # fmt: skip
     if only is not None:
         choice = named(sensors, only, lambda sensor: sensor.name, "channel")
+    elif len(of_module := [sensor for sensor in sensors if sensor.of_module]) == 1:
+        choice = Choice(tuple(of_module))
     elif len(sensors) > 1:
+        told = ", ".join(sensor.words for sensor in sensors)
         choice = Choice((), (
-            f"several channels, whose wiring is not known: {', '.join(names)}",
+            f"several channels that may be rails of one supply, or each other's: {told}",
             f"name those that add up to the system, such as iio,only={'+'.join(names[:2])}",
         ))  # fmt: skip
     else:
@@ -139,10 +159,11 @@ def _sensors(folder: Path) -> tuple[_Sensor, ...]:
             if match is None:
                 continue
             name = f"{chip}/power{match[1]}"
+            rail = read_optional_text(device / f"rail_name_{match[1]}")
             if match[2] == "input":
-                sensors[name] = _Sensor(name, file, 1.0)
+                sensors[name] = _Sensor(name, file, 1.0, rail)
             elif name not in sensors:
-                sensors[name] = _Sensor(name, file, _scale_mw(device, match[1]))
+                sensors[name] = _Sensor(name, file, _scale_mw(device, match[1]), rail)
     return tuple(sensors.values())
 
 
