@@ -13,7 +13,7 @@ reading the meter refuses and lists them with their watts: `chassis=` picks one.
 **Which reading.** Of the chassis what is there first of
 
 - `EnvironmentMetrics` -> `PowerWatts.Reading` (Redfish 2020.4 on),
-- `Power` -> `PowerControl[].PowerConsumedWatts`,
+- `Power` -> `PowerControl[].PowerConsumedWatts`, or Fujitsu's own field for it,
 
 and only where `PhysicalContext` does not name a part (CPU, Memory, GPU, ...).
 
@@ -55,6 +55,8 @@ _NO_SYSTEM = frozenset(
         "PowerStrip", "HeatExchanger", "ImmersionTank", "Zone", "Rack", "RackGroup", "Row", "Pod",
     )
 )  # fmt: skip
+# iRMC leaves PowerConsumedWatts empty and has the total in a field of its own.
+_FUJITSU = ("Oem", "ts_fujitsu", "ChassisPowerConsumption", "CurrentPowerConsumptionW")
 # DMTF's PhysicalContext: what of a reading with one of these (or none) is the whole chassis.
 _WHOLE = frozenset(("Chassis", "Intake", "ACInput", "PowerSubsystem", "SystemBoard", ""))
 
@@ -134,13 +136,13 @@ def _system_reading(client: http_json.JsonClient, wanted: str | None) -> _Readin
     else:
         everything = _members(client, _CHASSIS)
         linked = _linked(client)
-        candidates = [path for path in everything if path in linked] or everything
+        candidates = [path for path in everything if path.rstrip("/") in linked] or everything
     found: list[tuple[str, _Reading]] = []
     reasons: list[str] = []
     for path in candidates:
         reading, reason = _reading(client, path)
         if reading is not None:
-            found.append((path.removeprefix(f"{_CHASSIS}/"), reading))
+            found.append((_name(path), reading))
         elif reason is not None:
             reasons.append(reason)
     if not found:
@@ -160,23 +162,37 @@ def _reading(client: http_json.JsonClient, path: str) -> tuple[_Reading | None, 
 
     Raises PowerError if the chassis itself cannot be had.
     """
-    name = path.removeprefix(f"{_CHASSIS}/")
-    kind = _text_at(client.get(path), "ChassisType")
+    name = _name(path)
+    chassis = client.get(path)
+    kind = _text_at(chassis, "ChassisType")
     if kind in _NO_SYSTEM:
         return None, f"{name} is a {kind}"
     reason = None
     for place in (_METRICS, _POWER):
+        where = _linked_place(chassis, path, place)
         try:
-            answer = client.get(f"{path}{place}")
+            answer = client.get(where)
         except PowerError as error:
             reason = reason or str(error)
             continue  # a chassis need not have it
         keys = _metrics(client, answer) if place == _METRICS else _control(answer)
         power_w = None if keys is None else http_json.number_at(answer, *keys)
         if keys is not None and power_w is not None:
-            return _Reading(f"{path}{place}", keys, power_w), None
+            return _Reading(where, keys, power_w), None
         reason = f"{name} has no power of the whole chassis"
     return None, reason
+
+
+def _name(path: str) -> str:
+    return path.removeprefix(f"{_CHASSIS}/").rstrip("/")
+
+
+def _linked_place(chassis: Any, path: str, place: str) -> str:
+    """Where the chassis says that it is: some BMCs answer to no other writing of it (HPE's end in a
+    slash). Below the chassis, if it does not say."""
+    link = chassis.get(place.strip("/")) if isinstance(chassis, Mapping) else None
+    told = _text_at(link, "@odata.id")
+    return told if told.startswith(path.rstrip("/")) else f"{path.rstrip('/')}{place}"
 
 
 def _metrics(client: http_json.JsonClient, answer: Any) -> tuple[str | int, ...] | None:
@@ -199,7 +215,9 @@ def _control(answer: Any) -> tuple[str | int, ...] | None:
         whole = _text_at(control, "PhysicalContext") in _WHOLE
         if whole and http_json.number_at(answer, *keys) is not None:
             places.append(keys)
-    return places[0] if len(places) == 1 else None
+    if places:
+        return places[0] if len(places) == 1 else None
+    return _FUJITSU if http_json.number_at(answer, *_FUJITSU) is not None else None
 
 
 def _linked(client: http_json.JsonClient) -> set[str]:
@@ -208,7 +226,9 @@ def _linked(client: http_json.JsonClient) -> set[str]:
     try:
         for system in _members(client, _SYSTEMS):
             links = client.get(system).get("Links", {})
-            linked |= {str(chassis["@odata.id"]) for chassis in links.get("Chassis", [])}
+            linked |= {
+                str(chassis["@odata.id"]).rstrip("/") for chassis in links.get("Chassis", [])
+            }
     except (PowerError, AttributeError, KeyError, TypeError):
         return set()
     return linked
@@ -217,7 +237,7 @@ def _linked(client: http_json.JsonClient) -> set[str]:
 def _members(client: http_json.JsonClient, path: str) -> list[str]:
     answer: Any = client.get(path)
     try:
-        found = [str(member["@odata.id"]).rstrip("/") for member in answer["Members"]]
+        found = [str(member["@odata.id"]) for member in answer["Members"]]
     except (KeyError, TypeError) as error:
         raise PowerError(f"{client.host}{path}: not a list of members") from error
     return [member for member in found if member.startswith(f"{path}/")][:CHASSIS]
