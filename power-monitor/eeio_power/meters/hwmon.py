@@ -124,7 +124,12 @@ class _Sensor:
         except (OSError, ValueError):
             return None
         # mV x mA is uW, too.
-        return numbers[0] / 1e6 if len(numbers) == 1 else numbers[0] * numbers[1] / 1e6
+        value = numbers[0] / 1e6 if len(numbers) == 1 else numbers[0] * numbers[1] / 1e6
+        return None if self._says_nothing(value) else value
+
+    def _says_nothing(self, value: float) -> bool:
+        """Many ACPI meters say 0 W for ever: of a machine that runs that is no measurement."""
+        return value == 0.0 and self.role == "acpi" and self.channel.quantity == "power_w"
 
 
 @dataclass(frozen=True)
@@ -191,7 +196,18 @@ def _choose(folder: Path, only: str | None) -> Choice[_Sensor]:
             f"{folder} has sensors of parts only: {', '.join(names)}",
             "if some of them add up to the system, name them with hwmon,only=CHIP/SENSOR+...",
         ))  # fmt: skip
-    return Choice(tuple(_in_total(s, total) for s in sensors), _unreadable(total))
+    problem = _unreadable(total) or _says_nothing(total)
+    return Choice(tuple(_in_total(s, total) for s in sensors), problem)
+
+
+def _says_nothing(sensors: Sequence[_Sensor]) -> Problem | None:
+    silent = [s for s in sensors if s.read() is None]
+    if not silent:
+        return None
+    return (
+        f"{silent[0].files[0]}: 0 W of a machine that runs: its firmware does not measure it",
+        "use another meter; a newer firmware may mend this one",
+    )
 
 
 def _totals(sensors: Sequence[_Sensor]) -> list[_Sensor] | None:

@@ -88,8 +88,12 @@ _NM_ENABLED, _NM_VALID = 0x10, 0x40
 _HEX_LINE = re.compile(r"(?:\s*[0-9a-f]{2})+\s*")
 _COMPLETION = re.compile(r"rsp=(0x[0-9a-f]{2})")
 _WHOLE_SYSTEM = re.compile(
-    r"pwr consumption|sys\w*[ _]?(input[ _]?)?p(o)?w(e)?r|total[ _]?p(o)?w(e)?r|power meter", re.I
+    r"pwr consumption|sys\w*[ _]?(input[ _]?)?p(o)?w(e)?r|total[ _]?p(o)?w(e)?r|power meter"
+    r"|power[ _]?usage",
+    re.I,
 )
+# Fujitsu's controllers call the board's part "System Power", and the whole "Total Power".
+_TOTAL = re.compile(r"total", re.I)
 # A part of the machine, whatever else stands in the name.
 _PART = re.compile(
     r"cpu|proc(essor)?|mem|dimm|ddr|gpu|pch|fan|hdd|ssd|nvme|disk|drive|pcie|riser|slot|bmc|nic|hsc",
@@ -196,9 +200,10 @@ class Chosen:
 def whole_system(sensors: Mapping[str, float | None]) -> Chosen:
     """The sensors that stand for the whole system."""
     whole = [name for name in sensors if not _PART.search(name) and not _SUPPLY.fullmatch(name)]
-    likely = [name for name in whole if _WHOLE_SYSTEM.search(name)]
-    if len(likely) == 1:
-        return Chosen((likely[0],))
+    likely = [name for name in whole if _WHOLE_SYSTEM.search(name) and not _OUTPUT.search(name)]
+    for chosen in (likely, [name for name in likely if _TOTAL.search(name)]):
+        if len(chosen) == 1:
+            return Chosen((chosen[0],))
     if not likely and len(whole) == 1 and len(sensors) == 1:
         return Chosen((whole[0],))
     supplies = [name for name in sensors if _SUPPLY.fullmatch(name) and not _PART.search(name)]
@@ -460,7 +465,7 @@ def _judged_dcmi(lines: Sequence[str]) -> float:
     reading = parse_dcmi(lines)
     if not reading.active:
         raise PowerError("the BMC's power measurement is switched off (DCMI state)")
-    return float(reading.current_w)
+    return _of_running("DCMI", float(reading.current_w))
 
 
 def _judged_node_manager(lines: Sequence[str]) -> float:
@@ -468,6 +473,13 @@ def _judged_node_manager(lines: Sequence[str]) -> float:
     if not reading.active:
         raise PowerError("the Node Manager's power measurement is off, or not valid now")
     return float(reading.current_w)
+
+
+def _of_running(name: str, power_w: float) -> float:
+    """Of a machine that runs a BMC that says 0 W measures nothing. Raises PowerError."""
+    if power_w == 0.0:
+        raise PowerError(f"the BMC says 0 W ({name}): it does not measure this machine's power")
+    return power_w
 
 
 _DCMI = _Source(DCMI_POWER_READING, "dcmi", "system", MACHINE, _judged_dcmi)
@@ -484,7 +496,7 @@ def _sensors(names: tuple[str, ...], why: str | None) -> _Source:
             if value_w is None:
                 raise PowerError(f"the BMC gives no watts for sensor {name}")
             total_w += value_w
-        return total_w
+        return total_w if domain != "system" else _of_running(", ".join(names), total_w)
 
     domain, contents = _domain_of(names[0]) if len(names) == 1 else ("system", MACHINE)
     summed = f"the sum of the power supplies {', '.join(names)}" if len(names) > 1 else None
