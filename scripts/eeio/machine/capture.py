@@ -25,7 +25,7 @@ from eeio.machine.anonymous import Replacer
 from eeio.machine.description import Command, Description
 from eeio.machine.place import FOLDERS, HERE, which
 from eeio_limits import LimitError, inputs
-from eeio_power.meters.ipmi import DCMI_POWER_READING
+from eeio_power.meters.ipmi import DCMI_POWER_READING, watt_sensors, whole_system
 
 _MEMBERS = ("machine.json", "machine.yaml")
 # tar's headers and its end.
@@ -55,7 +55,7 @@ FILES: tuple[tuple[str, str], ...] = (
     ("sys/class/hwmon/hwmon*", _HWMON),
     ("sys/class/hwmon/hwmon*/device", _HWMON),
     ("sys/bus/iio/devices/iio:device*",
-     "name,label,in_power*,in_voltage*,in_current*,in_shunt_resistor*,sampling_frequency,"
+     "name,label,rail_name_*,in_power*,in_voltage*,in_current*,in_shunt_resistor*,sampling_frequency,"
      "in_sampling_frequency,integration_time,in_oversampling_ratio,in_energy*"),
     ("sys/class/power_supply/*",
      "type,scope,status,online,present,power_now,voltage_now,current_now,usb_type,"
@@ -92,12 +92,12 @@ FILES: tuple[tuple[str, str], ...] = (
 
 LINKS = ("sys/class/block/*/slaves/*", "sys/fs/btrfs/*-*-*/devices/*", "dev/mapper/*")
 NODES = (
-    "dev/ipmi0", "dev/ipmi/0", "dev/ipmidev/0", "dev/nvme[0-9]*", "dev/ttyUSB*",
+    "dev/ipmi0", "dev/ipmi/0", "dev/ipmidev/0", "dev/nvme[0-9]*", "dev/ttyUSB*", "dev/vcio",
     "dev/serial/by-id/*FTDI*", "dev/loop-control",
 )  # fmt: skip
 PROGRAMS = (
-    "hdparm", "nvme", "losetup", "ipmitool", "stdbuf", "wipefs", "mkfs.ext4", "mkfs.xfs",
-    "mkfs.btrfs", "mpirun", "srun",
+    "hdparm", "nvme", "losetup", "ipmitool", "stdbuf", "vcgencmd", "wipefs", "mkfs.ext4",
+    "mkfs.xfs", "mkfs.btrfs", "mpirun", "srun",
 )  # fmt: skip
 
 # Texts that look like addresses, and are versions.
@@ -352,6 +352,8 @@ def _asked(root: Path) -> list[Command]:
     if any((root / name).exists() for name in ("dev/ipmi0", "dev/ipmi/0", "dev/ipmidev/0")):
         local = ["ipmitool", "-I", "open", "-c"]
         questions += [[*local, *DCMI_POWER_READING.split()], [*local, "sdr", "elist", "full"]]
+    if (root / "dev/vcio").exists():
+        questions.append(["vcgencmd", "pmic_read_adc"])
     found = []
     for words in questions:
         if which(words[0], root) is not None:
@@ -362,6 +364,10 @@ def _asked(root: Path) -> list[Command]:
             name, _, rest = line.partition(",")
             if ",Watts," in rest:
                 found += _answer([*listed.run[:-3], "sdr", "get", name])
+        # Where supplies are added up, all are asked for at once.
+        together = whole_system(watt_sensors(listed.prints.splitlines())).sensors
+        if len(together) > 1:
+            found += _answer([*listed.run[:-3], "sdr", "get", *together])
     return found
 
 

@@ -328,9 +328,14 @@ def _lines_arm(program: str, word: str, commands: Iterable[Command]) -> list[str
         '  case "$before$line" in',
     ]
     for command in commands:
-        said = " ".join(f'"{w}"' if " " in w else w for w in command.run[1:])
-        # Set off by blanks, as the loop above puts the options together.
-        lines += [f"  {shlex.quote(said)})", *(_says(command) or ["  :"]), "  ;;"]
+        # Set off by blanks, as the loop above puts the options together; names may be in quotes.
+        written = dict.fromkeys(
+            " ".join([*command.run[1:first], *(f'"{word}"' for word in command.run[first:])])
+            for first in range(1, len(command.run) + 1)
+        )
+        lines += [
+            f"  {'|'.join(map(shlex.quote, written))})", *(_says(command) or ["  :"]), "  ;;",
+        ]  # fmt: skip
     lines += [
         """  *"raw eeio"*) token=${line#raw }; printf 'Given netfn "%s" is invalid.\\n' """
         '"${token% 0}" ;;',
