@@ -1,0 +1,208 @@
+"""Machines that nobody here has: what is found on them, taken, refused, and what a record says."""
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from eeio.cli import main
+from eeio.machine import capture
+from eeio.machine.anonymous import Replacer
+from eeio.machine.description import lay_out
+from eeio_power.errors import PowerError
+from eeio_power.meters import Meter, close_meters, discover, open_meters, perf
+from eeio_power.reading import EnergyReading
+from eeio_power.samples import MeterSamples, Samples, meter_info
+from eeio_power.simulators.http import FakeHttp
+from tests.machines import machines, page
+from tests.machines.machines import KnownMachine, Life
+
+RECORD_S = 10.0
+RATE_HZ = 10.0
+
+
+@dataclass(frozen=True)
+class Living:
+    """A machine laid out, its programs on PATH, its services answering."""
+
+    machine: KnownMachine
+    root: Path
+    addresses: dict[str, str]
+    life: Life
+
+    def spec(self, meter: str) -> str:
+        """`redfish:http://{redfish}` with the address of the service."""
+        return meter.format(**self.addresses)
+
+
+@pytest.fixture(params=machines.names())
+def living(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Living]:
+    machine = machines.load(request.param)
+    root, programs = lay_out(machine.description, tmp_path / "machine")
+    monkeypatch.setenv("PATH", str(programs))
+    life = Life(root, machine)
+    monkeypatch.setattr(perf, "os", life)
+    monkeypatch.setattr(perf.open_meter, "__defaults__", (life.opener,))
+    with ExitStack() as stack:
+        addresses = {
+            kind: stack.enter_context(FakeHttp(answers)).address
+            for kind, answers in machine.description.services.items()
+        }
+        yield Living(machine, root, addresses, life)
+
+
+def test_each_meter_is_found_or_refused(living: Living) -> None:
+    expected = living.machine.expected.meters
+    findings = {finding.spec: finding for finding in discover(living.root)}
+    for name, finding in findings.items():
+        wanted = expected.get(name)
+        if isinstance(wanted, str):
+            assert not finding.available, f"{name} was to be refused: {wanted}"
+            assert re.search(wanted, finding.reason or ""), (name, finding.reason)
+        elif wanted is not None:
+            assert finding.available, (name, finding.reason)
+            assert _adds_up(living, name) == wanted
+        elif finding.kind == "measured":
+            assert not finding.available, f"{name} is found and not in the table: {finding}"
+    for spec in expected.keys() - findings.keys():
+        _check_spec(living, spec)
+
+
+def _check_spec(living: Living, spec: str) -> None:
+    """A meter that nobody looks for, such as a controller on the network."""
+    wanted = living.machine.expected.meters[spec]
+    if isinstance(wanted, str):
+        with pytest.raises(PowerError, match=wanted):
+            close_meters(open_meters([living.spec(spec)], living.root))
+    else:
+        assert _adds_up(living, spec) == wanted
+
+
+def _adds_up(living: Living, spec: str) -> dict[str, list[str]]:
+    """The channels that a meter adds up, by domain."""
+    meters = open_meters([living.spec(spec)], living.root)
+    close_meters(meters)
+    found: dict[str, list[str]] = {}
+    for meter in meters:
+        for channel in meter.channels:
+            if channel.in_domain_total:
+                found.setdefault(channel.domain, []).append(channel.name)
+    return found
+
+
+def test_a_record_says_the_watts_of_the_table(living: Living) -> None:
+    expected = living.machine.expected
+    meters = _wanted_meters(living)
+    try:
+        readings = _record(meters, living.life)
+    finally:
+        close_meters(meters)
+    said = {(reading.meter, reading.domain) for reading in readings}
+    assert said == {(m, d) for m, domains in expected.watts.items() for d in domains}, readings
+    for reading in readings:
+        without = expected.without.get(reading.meter, {}).get(reading.domain, ())
+        assert list(reading.leaves_out) == list(without), reading
+        wanted = expected.watts[reading.meter][reading.domain]
+        if isinstance(wanted, str):
+            assert not reading.valid and re.search(wanted, "; ".join(reading.reasons)), reading
+        else:
+            assert reading.valid and reading.power_w == pytest.approx(wanted, rel=0.05), reading
+    remarks = "; ".join(reason for reading in readings for reason in reading.reasons)
+    for words in expected.says:
+        assert re.search(words, remarks), remarks
+
+
+def _record(meters: list[Meter], life: Life) -> list[EnergyReading]:
+    """What ten seconds give, each meter read at its own pace; no time passes here meanwhile."""
+    infos = [meter_info(meter, RATE_HZ) for meter in meters]
+    rows: list[list[tuple[float, ...]]] = [[] for _ in meters]
+    times: list[list[float]] = [[] for _ in meters]
+    for tick in range(round(RECORD_S * RATE_HZ) + 1):
+        now_s = tick / RATE_HZ
+        life.at(now_s)
+        for k, (meter, info) in enumerate(zip(meters, infos, strict=True)):
+            if not times[k] or now_s - times[k][-1] >= info.period_s - 1e-9:
+                times[k].append(now_s)
+                values = meter.read()
+                rows[k].append(tuple(math.nan if v is None else v for v in values))
+    samples = Samples(
+        tuple(
+            MeterSamples(info, of_meter, tuple(zip(*values, strict=True)))
+            for info, of_meter, values in zip(infos, times, rows, strict=True)
+        )
+    )
+    return samples.energy(0.0, RECORD_S)
+
+
+def _wanted_meters(living: Living) -> list[Meter]:
+    """What `auto` takes, and the meters of the table that must be named."""
+    wanted = living.machine.expected.meters.items()
+    named = [
+        living.spec(name) for name, want in wanted if "{" in name and not isinstance(want, str)
+    ]
+    return open_meters(["auto", *named], living.root)
+
+
+def test_a_capture_of_it_is_found_to_be_the_same(
+    living: Living, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the meters read is all in a capture: a user's report becomes such a machine."""
+    found = _found(living.root)
+    taken = capture.take("{}", living.root, Replacer([], [])).description
+    root, programs = lay_out(taken, tmp_path / "again")
+    monkeypatch.setenv("PATH", str(programs))
+    assert _found(root) == found
+
+
+def _found(root: Path) -> dict[str, tuple[bool, str]]:
+    return {
+        finding.spec: (finding.available, (finding.reason or "").replace(str(root), ""))
+        for finding in discover(root)
+        if finding.kind == "measured"
+    }
+
+
+@pytest.mark.parametrize("name", machines.names())
+def test_the_commands_say_what_the_table_says(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`doctor`, `power list` and `plan`, of the description as a user would replay it."""
+    machine = machines.load(name)
+    replay = ["--replay", str(machines.FOLDER / name / "machine.yaml")]
+    taken = {meter for meter, wanted in machine.expected.meters.items() if _is_local(meter, wanted)}
+
+    def said(*words: str) -> str:
+        assert main([*words, *replay]) == 0, capsys.readouterr().err
+        return capsys.readouterr().out
+
+    findings = json.loads(said("doctor", "--json"))["findings"]
+    meters = {f["name"] for f in findings if f["kind"] == "meter" and f["found"]}
+    assert meters - {"modelled"} == taken
+    listed = {line.split()[1] for line in said("power", "list").splitlines() if line[:3] == "ok "}
+    assert listed - {"modelled"} == taken
+    if (mounted := _mounted(machine)) is not None:
+        plan = said("plan", "eeio-suite", "--preset", "quick", "--directory", mounted)
+        assert f"{mounted}: " in plan and "runs" in plan
+
+
+def _is_local(meter: str, wanted: object) -> bool:
+    return "{" not in meter and not isinstance(wanted, str)
+
+
+def _mounted(machine: KnownMachine) -> str | None:
+    """A directory on a disk of the machine."""
+    text = machine.description.tree.get("proc/self/mountinfo", "")
+    points = [line.split()[4] for line in text.splitlines() if " - overlay " not in line]
+    return points[-1] if points else None
+
+
+def test_the_page_is_that_of_the_tables() -> None:
+    """docs/machines.md is made by `python -m tests.machines`."""
+    assert page.PATH.read_text(encoding="utf-8") == page.text()
