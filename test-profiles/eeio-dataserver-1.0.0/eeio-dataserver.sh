@@ -4,6 +4,8 @@
 trap 'echo $? >"$HOME/test-exit-status"' EXIT
 # shellcheck source=factors.sh
 . "$HOME/factors.sh"
+# shellcheck source=mpi-io.sh
+. "$HOME/mpi-io.sh"
 # shellcheck source=mpi.sh
 . "$HOME/mpi.sh"
 

@@ -5,6 +5,8 @@
 # shellcheck source=factors.sh
 . "$HOME/factors.sh"
 set --
+# shellcheck source=mpi-io.sh
+. "$HOME/mpi-io.sh"
 # shellcheck source=mpi.sh
 . "$HOME/mpi.sh"
 

@@ -23,7 +23,7 @@ build() {
 }
 
 cd "$HOME" || exit 1
-cp "$profile/words.sh" "$profile/factors.sh" "$profile/mpi.sh" "$profile/presets.conf" . &&
+cp "$profile/words.sh" "$profile/factors.sh" "$profile/mpi.sh" "$profile/mpi-io.sh" "$profile/presets.conf" . &&
 	cp "$profile/eeio-ior.sh" eeio-ior && chmod +x eeio-ior ||
 	finish 1 "$HOME: the profile's files could not be copied there"
 path=$(command -v "${EEIO_IOR:-ior}") && source=system

@@ -4,6 +4,8 @@
 # shellcheck disable=SC2015,SC2086 # refuse leaves; $words is words
 # shellcheck source=factors.sh
 . "$HOME/factors.sh"
+# shellcheck source=mpi-io.sh
+. "$HOME/mpi-io.sh"
 # shellcheck source=mpi.sh
 . "$HOME/mpi.sh"
 ior=$(sed -n 's/^path=//p' "$HOME/tool.conf")

@@ -11,7 +11,7 @@ finish() { # STATUS [what to do]
 }
 
 cd "$HOME" || exit 1
-cp "$profile/words.sh" "$profile/factors.sh" "$profile/mpi.sh" "$profile/presets.conf" \
+cp "$profile/words.sh" "$profile/factors.sh" "$profile/mpi.sh" "$profile/mpi-io.sh" "$profile/presets.conf" \
 	"$profile/metadata.c" . &&
 	cp "$profile/eeio-metadata.sh" eeio-metadata && chmod +x eeio-metadata ||
 	finish 1 "$HOME: the profile's files could not be copied there"

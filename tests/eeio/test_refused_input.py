@@ -204,7 +204,7 @@ def test_a_folder_on_no_mount(home: Path, monkeypatch: pytest.MonkeyPatch) -> No
     from eeio.errors import RefusedError
     from eeio.target import filesystem
 
-    monkeypatch.setattr(filesystem, "mounts", list)
+    monkeypatch.setattr(filesystem, "mounts", lambda root: [])
     with pytest.raises(RefusedError, match=f"no mount at {home} or a folder above it, not even /"):
         filesystem.mount_of(home)
 

@@ -236,7 +236,7 @@ def test_an_mpirun_that_locks_itself_up_is_ended(tmp_path: Path) -> None:
     mpirun = tmp_path / "mpirun"
     mpirun.write_text(STUCK.format(python=sys.executable))
     mpirun.chmod(0o755)
-    script = '. "$0"; (launch 2 true); echo "ended with $?"'
+    script = '. "${0%/*}/mpi-io.sh"; . "$0"; (launch 2 true); echo "ended with $?"'
     # As Open MPI 4.1 names what a rank shares with the others: by the number of the job, in hex.
     job = os.getpid() << 16
     segment = Path(f"/dev/shm/vader_segment.eeio-test.0.{job + 1:x}.0")
@@ -263,7 +263,8 @@ def test_no_display_is_looked_for(tmp_path: Path) -> None:
     mpirun.chmod(0o755)
     for given, told in (({}, "-gl"), ({"HWLOC_COMPONENTS": "-xml"}, "-xml,-gl")):
         done = subprocess.run(
-            ["sh", "-c", '. "$0"; launch 2 true', str(PROFILES / "eeio-btio-1.0.0/mpi.sh")],
+            ["sh", "-c", '. "${0%/*}/mpi-io.sh"; . "$0"; launch 2 true',
+             str(PROFILES / "eeio-btio-1.0.0/mpi.sh")],
             env={"PATH": os.environ["PATH"], "EEIO_MPIRUN": str(mpirun), **given},
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
@@ -309,7 +310,7 @@ def test_the_romio_of_this_open_mpi_is_asked_for(
         (tmp_path / name).write_text(f"#!/bin/sh\n{says}")
         (tmp_path / name).chmod(0o755)
     done = subprocess.run(
-        ["sh", "-c", 'output=$OUT; . "$0"; launch 2 true',
+        ["sh", "-c", 'output=$OUT; . "${0%/*}/mpi-io.sh"; . "$0"; launch 2 true',
          str(PROFILES / "eeio-btio-1.0.0/mpi.sh")],
         env={
             "PATH": os.environ["PATH"], "EEIO_MPIRUN": str(tmp_path / "mpirun"), "OUT": str(output),

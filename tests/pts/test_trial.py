@@ -121,7 +121,8 @@ def test_a_real_output_tells_its_phases_and_the_drive(
     (tmp_path / "stdout.txt").write_text(
         "\tIozone: Performance Test of File I/O\n\tInclude fsync in write timing\n"
         "\tOutput is in kBytes/sec\n"
-        "              kB  reclen    write  rewrite    read    reread\n"
+        "              kB  reclen    write  rewrite    read    reread    read     write     read   "
+        "rewrite      read   fwrite frewrite    fread  freread\n"
         f"{row}\n\niozone test complete.\n"
     )
     Capture(tmp_path, {"level": "filesystem", "operation": "write"}, 0, 10.0, 12.0, 0.0).save()

@@ -4,7 +4,7 @@ import os
 import re
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from eeio.errors import RefusedError
@@ -56,7 +56,7 @@ class BlockDevice:
     name: str
     major: int
     minor: int
-    root: Path = Path("/")
+    root: Path = field(default=Path("/"), kw_only=True)
 
     @property
     def sysfs(self) -> Path:
@@ -80,7 +80,7 @@ class BlockDevice:
         found = []
         for entry in sorted(self.sysfs.resolve().glob("*/partition")):
             major, _, minor = (entry.parent / "dev").read_text(encoding="ascii").partition(":")
-            found.append(BlockDevice(entry.parent.name, int(major), int(minor), self.root))
+            found.append(BlockDevice(entry.parent.name, int(major), int(minor), root=self.root))
         return found
 
     @property
@@ -187,7 +187,7 @@ def backing_device(
         device = _from_number(os.major(number), os.minor(number), root)
     else:
         major, _, minor = mount_of(directory, root).number.partition(":")
-        device = _from_number(int(major), int(minor), root) if major.isdecimal() else None
+        device = _from_number(int(major), int(minor), root=root) if major.isdecimal() else None
     if device is not None:
         return device, None
     mount = mount_of(directory, root)
@@ -216,7 +216,7 @@ def _from_name(name: str, root: Path) -> BlockDevice | None:
     with suppress(OSError, ValueError):
         text = (root / "sys/class/block" / name / "dev").read_text(encoding="ascii")
         major, _, minor = text.partition(":")
-        return BlockDevice(name, int(major), int(minor), root)
+        return BlockDevice(name, int(major), int(minor), root=root)
     return None
 
 
