@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import stats
 
-from eeio_results import statistics
+from eeio_results.statistics import groups, normality
 
 N = 10
 ROUNDS = 5
@@ -53,7 +53,7 @@ def main() -> None:
 
         def ours(a: list[list[float]] = a, b: list[list[float]] = b) -> None:
             for x, y in zip(a, b, strict=True):
-                statistics.mann_whitney(x, y)
+                pairs.mann_whitney(x, y)
 
         some = max(1, pairs // 20)
 
@@ -73,17 +73,17 @@ def main() -> None:
 
     def bootstrap() -> None:
         for sample in medians:
-            statistics.median_interval(sample)
+            bootstrap.median_interval(sample)
 
     def peer_bootstrap() -> None:
         for sample in medians[:20]:
             stats.bootstrap(
-                (sample,), np.median, n_resamples=statistics.RESAMPLES, method="percentile"
+                (sample,), np.median, n_resamples=bootstrap.RESAMPLES, method="percentile"
             )
 
     mine, peer = best_s(bootstrap), best_s(peer_bootstrap) * len(medians) / 20
     print(
-        f"bootstrap of {len(medians)} medians of {N}, {statistics.RESAMPLES} resamples: {mine:.2f} "
+        f"bootstrap of {len(medians)} medians of {N}, {bootstrap.RESAMPLES} resamples: {mine:.2f} "
         f"s, {1e6 * mine / len(medians):.0f} us each; scipy takes {peer / mine:.0f} times as long"
     )
 
@@ -97,16 +97,16 @@ def main() -> None:
     def dunn(found: list[list[float]]) -> None:
         for index in range(0, len(found) - 3, 4):
             group = found[index : index + 4]
-            statistics.dunn({str(i): values for i, values in enumerate(group)}, "holm")
+            groups.dunn({str(i): values for i, values in enumerate(group)}, "holm")
 
-    growth("median_interval", each(statistics.median_interval), 500)
-    growth("ratio_interval", each(lambda s: statistics.ratio_interval(s, s)), 500)
-    growth("mann_whitney", each(lambda s: statistics.mann_whitney(s, s[::-1])), 2000)
-    growth("normality", each(statistics.normality), 200)
+    growth("median_interval", each(bootstrap.median_interval), 500)
+    growth("ratio_interval", each(lambda s: bootstrap.ratio_interval(s, s)), 500)
+    growth("mann_whitney", each(lambda s: pairs.mann_whitney(s, s[::-1])), 2000)
+    growth("normality", each(normality.normality), 200)
     growth("dunn of four groups", dunn, 1000)
     for n in (1000, 2000, 4000):
         x, y = samples(2, n)
-        taken = best_s(lambda x=x, y=y: statistics.mann_whitney(x, y))
+        taken = best_s(lambda x=x, y=y: pairs.mann_whitney(x, y))
         print(f"mann_whitney, {n} against {n}: {1e3 * taken:.2f} ms")
 
 

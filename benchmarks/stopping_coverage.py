@@ -4,14 +4,15 @@
 
 Repetitions are drawn from distributions with relative standard deviations of 13, 30 and 55 % (what
 Chang et al. saw), normal, gamma (skewed, as throughputs are) and uniform; they stop by the rule of
-eeio_results/stopping.py with at least 10 and at most 3000. Goal: coverage of at least 93 %.
+eeio_results/statistics/stopping.py with at least 10 and at most 3000. Goal: coverage of at least
+93 %.
 """
 
 import argparse
 
 import numpy as np
 
-from eeio_results.stopping import t_quantile
+from eeio_results.statistics.stopping import t_quantile
 
 LEAST, MOST = 10, 3000
 

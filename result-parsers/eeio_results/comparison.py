@@ -12,9 +12,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 
-from eeio_results import statistics
 from eeio_results.record import DOMAINS, EnergyReading, Run
-from eeio_results.statistics import Adjustment, Estimate, MannWhitney
+from eeio_results.statistics.adjustment import Adjustment, adjust
+from eeio_results.statistics.bootstrap import Estimate, ratio_interval
+from eeio_results.statistics.groups import dunn as dunn_test
+from eeio_results.statistics.normality import normality as normality_of
+from eeio_results.statistics.pairs import MannWhitney, mann_whitney
 from eeio_results.store import Campaign
 from eeio_results.units import format_size
 
@@ -93,8 +96,8 @@ class Difference:
         return self.p is not None and self.p < alpha
 
     def interval_percent(self, resamples: int = 2000) -> Estimate:
-        """Bootstrap interval of the ratio of the medians (statistics.ratio_interval)."""
-        return statistics.ratio_interval(
+        """Bootstrap interval of the ratio of the medians (statistics/bootstrap.py)."""
+        return ratio_interval(
             self.higher.values[self.metric], self.lower.values[self.metric], resamples=resamples
         )
 
@@ -266,11 +269,11 @@ def differences(
     for a, b in found:
         if not a.n(metric) or not b.n(metric) or b.median(metric) <= 0:
             continue
-        test = statistics.mann_whitney(a.values[metric], b.values[metric])
+        test = mann_whitney(a.values[metric], b.values[metric])
         percent = 100.0 * (a.median(metric) / b.median(metric) - 1.0)
         tested.append((a, b, percent, test))
     known = [test.p for _, _, _, test in tested if test.p is not None]
-    adjusted = iter(statistics.adjust(known, adjustment) if adjustment != "none" else known)
+    adjusted = iter(adjust(known, adjustment) if adjustment != "none" else known)
     return [
         Difference(metric, a, b, percent, test, next(adjusted) if test.p is not None else None)
         for a, b, percent, test in tested
@@ -354,9 +357,7 @@ def _by_dunn(
     for group in groups.values():
         if len(group) < 2:
             continue
-        dunn = statistics.dunn(
-            {level: cell.values[metric] for level, cell in group.items()}, adjustment
-        )
+        dunn = dunn_test({level: cell.values[metric] for level, cell in group.items()}, adjustment)
         p_of = {frozenset((pair.a, pair.b)): pair.p_adjusted for pair in dunn.pairs}
         for first, second in found:
             if first in group and second in group:
@@ -364,7 +365,7 @@ def _by_dunn(
                 found[first, second].append(
                     Difference(
                         metric, a, b, 100.0 * (a.median(metric) / b.median(metric) - 1.0),
-                        statistics.mann_whitney(a.values[metric], b.values[metric]),
+                        mann_whitney(a.values[metric], b.values[metric]),
                         p_of[frozenset((first, second))],
                     )
                 )  # fmt: skip
@@ -408,9 +409,7 @@ def normality_counts(cells: Sequence[Cell], alpha: float = ALPHA) -> list[Normal
     too lenient and stands here for comparison with older papers; the other two decide."""
     found = []
     for metric in METRICS:
-        tested = [
-            statistics.normality(cell.values[metric], alpha) for cell in cells if cell.n(metric)
-        ]
+        tested = [normality_of(cell.values[metric], alpha) for cell in cells if cell.n(metric)]
         if tested:
             found.append(
                 NormalityCount(

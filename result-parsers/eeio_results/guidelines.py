@@ -19,7 +19,7 @@ from eeio_limits import quantities as q
 from eeio_results import documents
 from eeio_results.errors import EeioError
 from eeio_results.record import Switch
-from eeio_results.statistics import (
+from eeio_results.statistics.bootstrap import (
     RESAMPLES,
     SEED,
     Estimate,

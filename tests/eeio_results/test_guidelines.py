@@ -27,7 +27,7 @@ from eeio_results.guidelines import (
 )
 from eeio_results.report import guideline as report
 from eeio_results.report import guideline_map
-from eeio_results.statistics import Estimate
+from eeio_results.statistics.bootstrap import Estimate
 
 DATA = Path(__file__).parents[1] / "data" / "statistics"
 

@@ -11,10 +11,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from eeio_results import comparison, statistics
+from eeio_results import comparison
 from eeio_results.comparison import BANDWIDTH, EFFICIENCY, POWER, Cell, IdleBusy
 from eeio_results.record import ProcessorSeries, Run
 from eeio_results.report.plots import foreign, sheet, svg_of
+from eeio_results.statistics.bootstrap import median_interval
 from eeio_results.store import Campaign
 from eeio_results.units import MB, parse_size
 
@@ -151,7 +152,7 @@ def _legend(figure: Figure, handles: Sequence[Line2D], words: Sequence[str]) -> 
 
 def _dots(panel: Axes, at: float, width: float, values: Sequence[float], colour: str) -> None:
     """Repetitions in their order, their median across them, its interval behind."""
-    estimate = statistics.median_interval(values, resamples=2000)
+    estimate = median_interval(values, resamples=2000)
     if estimate.value is None:
         return
     left, right = at - width / 2, at + width / 2

@@ -19,7 +19,7 @@ from eeio_results.record import SCHEMA_VERSION
 from eeio_results.report.markdown import render_table as markdown_table
 from eeio_results.report.tables import Table, number
 from eeio_results.report.text import render_table as text_table
-from eeio_results.statistics import Estimate
+from eeio_results.statistics.bootstrap import Estimate
 from eeio_results.units import MB
 
 _NONE = "-"

@@ -16,7 +16,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator
 
 from eeio_results.guidelines import Guideline
 from eeio_results.report.plots import foreign, svg_of
-from eeio_results.statistics import Estimate
+from eeio_results.statistics.bootstrap import Estimate
 
 # Okabe and Ito's palette.
 _COLOURS = {"read": "#0072B2", "write": "#D55E00", "mix": "#000000"}

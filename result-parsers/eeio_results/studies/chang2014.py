@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from eeio_results import stopping
 from eeio_results.record import Experiment, Phase, Run
-from eeio_results.stopping import Spread
+from eeio_results.statistics import stopping
+from eeio_results.statistics.stopping import Spread
 from eeio_results.store import Campaign
 
 BASELINE = "ext4"

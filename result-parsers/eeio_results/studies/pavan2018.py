@@ -20,7 +20,7 @@ import yaml
 from eeio_results import comparison
 from eeio_results.comparison import BANDWIDTH, EFFICIENCY, POWER, Cell, NormalityCount
 from eeio_results.errors import EeioError
-from eeio_results.statistics import mann_whitney
+from eeio_results.statistics.pairs import mann_whitney
 from eeio_results.store import Campaign
 from eeio_results.units import KIB, MIB, format_size, parse_size
 

@@ -1,0 +1,181 @@
+"""Whether a sample may be normal: Lilliefors, Shapiro-Wilk, and a Q-Q plot.
+
+Lilliefors is ours: the only test of scipy with fitted parameters, `goodness_of_fit`, draws its null
+distribution anew for each sample; here it is drawn once for a size.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy import special
+
+from eeio_results.characterization import quartiles
+from eeio_results.statistics.bootstrap import SEED, Floats
+from eeio_results.statistics.checks import check_share, finite
+
+# nortest::lillie.test, the R function for it, refuses fewer.
+_LILLIEFORS_MIN_N = 5
+# Above this size Stephens' modified statistic carries the null distribution over.
+_LILLIEFORS_MAX_N = 100
+_LILLIEFORS_SAMPLES = 20_000
+# scipy's (Royston's) p-value for Shapiro-Wilk is not accurate beyond.
+_SHAPIRO_MAX_N = 5000
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """One test; `p` is None with the reason."""
+
+    statistic: float | None
+    p: float | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Normality:
+    """Three tests of one sample. `normal` is decided by Lilliefors and Shapiro-Wilk alone.
+
+    False when either rejects at `alpha`, True when neither does, None when neither could be made.
+    True means "not rejected", no more. `kolmogorov_smirnov` is there to compare with the paper.
+    """
+
+    n: int
+    alpha: float
+    kolmogorov_smirnov: TestResult
+    lilliefors: TestResult
+    shapiro_wilk: TestResult
+    normal: bool | None
+
+
+def normality(values: Sequence[float], alpha: float = 0.05) -> Normality:
+    """Raises EeioError for values that are not finite."""
+    check_share(alpha, "alpha")
+    found = finite(values, "the sample")
+    tests = kolmogorov_smirnov_fitted(found), lilliefors(found), shapiro_wilk(found)
+    deciding = [test.p for test in tests[1:] if test.p is not None]
+    normal = all(p >= alpha for p in deciding) if deciding else None
+    return Normality(len(found), alpha, *tests, normal)
+
+
+def _no_normality(values: Sequence[float], least: int) -> str | None:
+    if len(values) < least:
+        return f"n = {len(values)}: the test needs at least {least} values"
+    if min(values) == max(values):
+        return "all values are equal"
+    spread = max(values) - min(values)
+    # Below this the sample is a constant plus rounding, and its shape is the rounding's.
+    if spread <= 1e-14 * max(abs(min(values)), abs(max(values))):
+        return "all values are equal to within rounding"
+    return None
+
+
+def kolmogorov_smirnov_fitted(values: Sequence[float]) -> TestResult:
+    """Kolmogorov-Smirnov against the normal distribution with the sample's own mean and sd.
+
+    As Pavan et al. 2018 did it (R's `ks.test(x, "pnorm", mean(x), sd(x))`). Its p is far too
+    large, because the parameters were fitted (Lilliefors 1967): for comparison only.
+    """
+    found = finite(values, "the sample")
+    if reason := _no_normality(found, 2):
+        return TestResult(None, None, reason)
+    from scipy import stats  # a second to import, and only the normality tests need it
+
+    array = np.asarray(found)
+    # Scaled first, so that values near the ends of the float range do not overflow the sd.
+    scaled = (array - np.mean(array)) / np.max(np.abs(array - np.mean(array)))
+    result = stats.kstest(scaled / np.std(scaled, ddof=1), "norm")
+    return TestResult(float(result.statistic), float(result.pvalue))
+
+
+def lilliefors(values: Sequence[float], seed: int = SEED) -> TestResult:
+    """Lilliefors' test of normality; p from 20 000 seeded normal samples of the same size.
+
+    The null distribution does not depend on mean and sd, so it is drawn once per n. Above n = 100
+    the one of n = 100 serves through Stephens' (1974) modified statistic.
+    """
+    found = finite(values, "the sample")
+    if reason := _no_normality(found, _LILLIEFORS_MIN_N):
+        return TestResult(None, None, reason)
+    statistic = float(_lilliefors_statistics(np.sort(np.asarray(found))[np.newaxis, :])[0])
+    n = min(len(found), _LILLIEFORS_MAX_N)
+    null = _lilliefors_null(n, seed)
+    looked_up = statistic * _stephens(len(found)) / _stephens(n)
+    # Both samples passed through the same arithmetic; a tie by rounding counts as reached.
+    above = len(null) - int(np.searchsorted(null, looked_up - 1e-12, side="left"))
+    return TestResult(statistic, (above + 1) / (len(null) + 1))
+
+
+def _stephens(n: int) -> float:
+    root = math.sqrt(n)
+    return root - 0.01 + 0.85 / root
+
+
+def _lilliefors_statistics(ordered: Floats) -> Floats:
+    """D of each row; rows are sorted samples of one size."""
+    n = ordered.shape[1]
+    centred = ordered - ordered.mean(axis=1, keepdims=True)
+    centred /= np.max(np.abs(centred), axis=1, keepdims=True)
+    deviation = np.sqrt(np.sum(centred**2, axis=1, keepdims=True) / (n - 1))
+    cumulated = special.ndtr(centred / deviation)
+    steps = np.arange(n + 1) / n
+    above = np.max(steps[1:] - cumulated, axis=1)
+    below = np.max(cumulated - steps[:-1], axis=1)
+    statistics: Floats = np.maximum(above, below)
+    return statistics
+
+
+@lru_cache(maxsize=128)
+def _lilliefors_null(n: int, seed: int) -> Floats:
+    generator = np.random.default_rng((seed, n))
+    samples = generator.standard_normal((_LILLIEFORS_SAMPLES, n))
+    samples.sort(axis=1)
+    null = np.sort(_lilliefors_statistics(samples))
+    null.flags.writeable = False
+    return null
+
+
+def shapiro_wilk(values: Sequence[float]) -> TestResult:
+    """Shapiro-Wilk's W with Royston's (1995) p, as R's shapiro.test; n from 3 to 5000."""
+    found = finite(values, "the sample")
+    if reason := _no_normality(found, 3):
+        return TestResult(None, None, reason)
+    if len(found) > _SHAPIRO_MAX_N:
+        return TestResult(None, None, f"n = {len(found)}: p is not accurate beyond 5000 values")
+    from scipy import stats
+
+    array = np.asarray(found)
+    # W does not depend on scale, but scipy takes samples of a tiny range for constants.
+    scaled = (array - np.median(array)) / (np.max(array) - np.min(array))
+    result = stats.shapiro(scaled)
+    return TestResult(float(result.statistic), float(result.pvalue))
+
+
+@dataclass(frozen=True)
+class QuantilePlot:
+    """A normal Q-Q plot: `theoretical` standard normal quantiles against the `ordered` values.
+
+    The line `intercept + slope x` goes through the quartiles (R's qqline); None without values.
+    """
+
+    theoretical: tuple[float, ...]
+    ordered: tuple[float, ...]
+    slope: float | None
+    intercept: float | None
+
+
+def quantile_plot(values: Sequence[float]) -> QuantilePlot:
+    """Plotting positions as R's qqnorm: (i - a) / (n + 1 - 2a), a = 3/8 up to n = 10, else 1/2."""
+    found = sorted(finite(values, "the sample"))
+    n = len(found)
+    figures = quartiles(found)
+    if figures is None:
+        return QuantilePlot((), (), None, None)
+    a = 3.0 / 8.0 if n <= 10 else 0.5
+    theoretical = special.ndtri((np.arange(1, n + 1) - a) / (n + 1 - 2 * a))
+    slope = (figures.q3 - figures.q1) / (2.0 * float(special.ndtri(0.75)))
+    return QuantilePlot(
+        tuple(theoretical.tolist()), tuple(found), slope, (figures.q1 + figures.q3) / 2.0
+    )

@@ -1,0 +1,200 @@
+"""Two samples: Wilcoxon-Mann-Whitney, Cliff's delta, the shift of Hodges and Lehmann.
+
+scipy's mannwhitneyu takes some fifty times as long at the sizes of repetitions
+(docs/performance.md); ours also chooses between exact and normal as R does, and says when no data
+of such sizes could be significant.
+"""
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+
+from eeio_results.errors import EeioError
+from eeio_results.statistics.checks import check_share, finite
+
+Alternative = Literal["two-sided", "less", "greater"]
+Magnitude = Literal["negligible", "small", "medium", "large"]
+
+# R's wilcox.test counts exactly below this size of both samples.
+_EXACT_BELOW = 50
+
+
+@dataclass(frozen=True)
+class MannWhitney:
+    """Wilcoxon-Mann-Whitney of a against b.
+
+    `u` is R's W: pairs in which the value of a is larger, ties counting half. `delta` is Cliff's,
+    2u / (n_a n_b) - 1, from -1 (all of a below b) to 1. `smallest_p` is what complete separation
+    of untied samples of these sizes would give; when it is not below alpha, `too_small` says so.
+    """
+
+    n_a: int
+    n_b: int
+    u: float | None
+    p: float | None
+    alternative: Alternative
+    method: Literal["exact", "normal"] | None
+    alpha: float
+    delta: float | None
+    smallest_p: float | None
+    too_small: str | None = None
+    reason: str | None = None
+
+    @property
+    def significant(self) -> bool:
+        """p < alpha, and the samples are large enough for that to mean something."""
+        return self.p is not None and self.p < self.alpha and self.too_small is None
+
+    @property
+    def magnitude(self) -> Magnitude | None:
+        """Cliff's delta in words."""
+        return None if self.delta is None else delta_magnitude(self.delta)
+
+
+def mann_whitney(
+    a: Sequence[float],
+    b: Sequence[float],
+    alternative: Alternative = "two-sided",
+    alpha: float = 0.05,
+) -> MannWhitney:
+    """As R's `wilcox.test(a, b)`: exact when both n < 50 and no two values are equal, else normal
+    with tie and continuity correction. `less` means that a tends to lie below b.
+
+    A few microseconds at 10 against 10. Raises EeioError for values that are not finite.
+    """
+    if alternative not in ("two-sided", "less", "greater"):
+        raise EeioError(f"alternative {alternative!r}: choose two-sided, less or greater")
+    check_share(alpha, "alpha")
+    first, second = sorted(finite(a, "sample a")), sorted(finite(b, "sample b"))
+    n_a, n_b = len(first), len(second)
+    if not n_a or not n_b:
+        reason = f"sample {'a' if not n_a else 'b'} is empty"
+        return MannWhitney(
+            n_a, n_b, None, None, alternative, None, alpha, None, None, None, reason
+        )  # fmt: skip
+    doubled = 0
+    for value in first:
+        doubled += bisect_left(second, value) + bisect_right(second, value)
+    u = doubled / 2.0
+    pairs = n_a * n_b
+    delta = 2.0 * u / pairs - 1.0
+    least = smallest_p(n_a, n_b, alternative)
+    warning = _too_small_pair(n_a, n_b, least, alpha) if least >= alpha else None
+    ties = _tie_sum(sorted(first + second))
+    if n_a < _EXACT_BELOW and n_b < _EXACT_BELOW and ties == 0:
+        p = _exact_p(n_a, n_b, int(u), alternative)
+        return MannWhitney(n_a, n_b, u, p, alternative, "exact", alpha, delta, least, warning)
+    total = n_a + n_b
+    variance = pairs / 12.0 * ((total + 1) - ties / (total * (total - 1)))
+    if variance <= 0.0:
+        return MannWhitney(
+            n_a, n_b, u, None, alternative, None, alpha, delta, least, warning,
+            "all values are equal",
+        )  # fmt: skip
+    p = _normal_p(u - pairs / 2.0, math.sqrt(variance), alternative)
+    return MannWhitney(n_a, n_b, u, p, alternative, "normal", alpha, delta, least, warning)
+
+
+def smallest_p(n_a: int, n_b: int, alternative: Alternative = "two-sided") -> float:
+    """The smallest exact p of Mann-Whitney at these sizes: 0.1 at 3 against 3, two-sided."""
+    factor = 2.0 if alternative == "two-sided" else 1.0
+    if n_a + n_b > 200:
+        logarithm = math.lgamma(n_a + n_b + 1) - math.lgamma(n_a + 1) - math.lgamma(n_b + 1)
+        return min(1.0, factor * math.exp(-logarithm))
+    return min(1.0, factor / math.comb(n_a + n_b, n_a))
+
+
+def _too_small_pair(n_a: int, n_b: int, least: float, alpha: float) -> str:
+    return (
+        f"n = {n_a} against {n_b} can never be significant at {alpha:g}: complete separation "
+        f"gives p = {least:.3g}; repeat more often"
+    )
+
+
+def _tie_sum(ordered: Sequence[float]) -> int:
+    """Sum of t^3 - t over groups of t equal values; 0 when all differ."""
+    if len(set(ordered)) == len(ordered):
+        return 0
+    found = 0
+    start = 0
+    while start < len(ordered):
+        end = bisect_right(ordered, ordered[start], start)
+        count = end - start
+        found += count**3 - count
+        start = end
+    return found
+
+
+@lru_cache(maxsize=256)
+def _exact_tail(n_a: int, n_b: int) -> tuple[float, ...]:
+    """P(U <= u) for u = 0 ... n_a n_b without ties.
+
+    Mann and Whitney's (1947) recurrence over the sample that holds the largest value, on
+    probabilities, so that nothing overflows; each step only adds, so nothing cancels.
+    """
+    small, large = sorted((n_a, n_b))
+    size = small * large + 1
+    # rows[i]: distribution of U for i values of one sample against j of the other.
+    rows = [np.zeros(size) for _ in range(small + 1)]
+    for row in rows:
+        row[0] = 1.0
+    for j in range(1, large + 1):
+        for i in range(1, small + 1):
+            # The largest is one of the i (it beats all j) or one of the j (it adds nothing).
+            moved = np.zeros(size)
+            moved[j:] = rows[i - 1][: size - j]
+            rows[i] = (i * moved + j * rows[i]) / (i + j)
+    return tuple(np.cumsum(rows[small]).tolist())
+
+
+def _exact_p(n_a: int, n_b: int, u: int, alternative: Alternative) -> float:
+    tail = _exact_tail(min(n_a, n_b), max(n_a, n_b))
+    # By symmetry P(U >= u) = P(U <= n_a n_b - u), which keeps the small tail exact.
+    lower, upper = tail[u], tail[n_a * n_b - u]
+    if alternative == "less":
+        return min(1.0, lower)
+    if alternative == "greater":
+        return min(1.0, upper)
+    return min(1.0, 2.0 * min(lower, upper))
+
+
+def _normal_p(shift: float, deviation: float, alternative: Alternative) -> float:
+    if alternative == "two-sided":
+        z = (abs(shift) - (0.5 if shift else 0.0)) / deviation
+        return min(1.0, 2.0 * upper_tail(z))
+    if alternative == "greater":
+        return upper_tail((shift - 0.5) / deviation)
+    return upper_tail(-(shift + 0.5) / deviation)
+
+
+def upper_tail(z: float) -> float:
+    """P(Z >= z) of the standard normal distribution."""
+    return 0.5 * math.erfc(z / math.sqrt(2.0))
+
+
+def cliffs_delta(a: Sequence[float], b: Sequence[float]) -> float | None:
+    """Cliff's (1993) delta: P(a > b) - P(a < b); None when a sample is empty."""
+    return mann_whitney(a, b).delta
+
+
+def delta_magnitude(delta: float) -> Magnitude:
+    """Words of Romano et al. (2006): negligible < 0.147 <= small < 0.33 <= medium < 0.474."""
+    size = abs(delta)
+    if size < 0.147:
+        return "negligible"
+    if size < 0.33:
+        return "small"
+    return "medium" if size < 0.474 else "large"
+
+
+def hodges_lehmann(a: Sequence[float], b: Sequence[float]) -> float | None:
+    """Median of all differences a - b (R's "difference in location" of the exact test)."""
+    first, second = finite(a, "sample a"), finite(b, "sample b")
+    if not first or not second:
+        return None
+    return float(np.median(np.subtract.outer(np.asarray(first), np.asarray(second))))
