@@ -6,29 +6,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from eeio import __version__
-from eeio.commands import (
-    compare,
-    completion,
-    doctor,
-    exporting,
-    figures,
-    frequency,
-    guideline,
-    importing,
-    install,
-    journal,
-    listing,
-    plan,
-    power,
-    reference,
-    replicate,
-    report,
-    restore,
-    run,
-    states,
-    trace,
-)
+from eeio import __version__, commands
 from eeio.errors import (
     EXIT_FAILED,
     EXIT_REFUSED,
@@ -45,8 +23,9 @@ exit codes: 0 done; 1 failed; 2 wrong usage or refused input, nothing was touche
 3 done, but some runs failed or are invalid; 128 + N stopped by signal N"""
 
 
-def parser() -> argparse.ArgumentParser:
-    """The whole command line; the man page and the completion are made from it."""
+def parser(only: str | None = None) -> argparse.ArgumentParser:
+    """The whole command line, which the man page and the completion are made from; with `only` that
+    of one command, for which the files of the others are not imported."""
     top = argparse.ArgumentParser(
         prog="eeio",
         description="Energy efficiency of the I/O stack: MB/s, W, J and MB/J, level by level.",
@@ -54,13 +33,11 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument("--version", action="version", version=f"eeio {__version__}")
+    if only == "--version":
+        return top
     subparsers = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    commands = (
-        run, plan, report, compare, figures, guideline, reference, replicate, exporting, importing,
-        listing, trace, journal, states, frequency, install, restore, doctor, power,
-    )  # fmt: skip
-    for command in (*commands, completion):
-        command.add_parser(subparsers)
+    for module in commands.modules() if only is None else [commands.module(only)]:
+        module.add_parser(subparsers)
     return top
 
 
@@ -71,12 +48,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _main(argv: Sequence[str] | None) -> int:
-    top = parser()
-    with suppress(ImportError):
-        import argcomplete
+    words = list(sys.argv[1:] if argv is None else argv)
+    first = words[0] if words else None
+    # A shell that completes a line asks for all there is.
+    alone = "_ARGCOMPLETE" not in os.environ and first in (*commands.MODULES, "--version")
+    top = parser(first if alone else None)
+    if "_ARGCOMPLETE" in os.environ:
+        with suppress(ImportError):
+            import argcomplete
 
-        argcomplete.autocomplete(top)
-    arguments = top.parse_args(importing.with_source(sys.argv[1:] if argv is None else argv))
+            argcomplete.autocomplete(top)
+    if first == "import":
+        words = commands.module(first).with_source(words)
+    arguments = top.parse_args(words)
     try:
         return int(arguments.action(arguments))
     except InterruptedCampaignError as error:

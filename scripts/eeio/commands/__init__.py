@@ -1,1 +1,46 @@
-"""One file a subcommand: its options, and what it does with them."""
+"""What one can type: a file a group of commands, imported when one of them is called.
+
+Each file offers `add_parser(subparsers)`. A new command is a file and a line here.
+"""
+
+import importlib
+from types import ModuleType
+
+MODULES = {
+    "run": "run",
+    "resume": "run",
+    "plan": "plan",
+    "report": "report",
+    "compare": "compare",
+    "figures": "figures",
+    "guideline": "guideline",
+    "reference": "reference",
+    "replicate": "replicate",
+    "export": "exporting",
+    "import": "importing",
+    "list": "listing",
+    "trace": "trace",
+    "journal": "journal",
+    "states": "states",
+    "frequency": "frequency",
+    "install": "install",
+    "restore": "restore",
+    "doctor": "doctor",
+    "power": "power",
+    "completion": "completion",
+}
+"""The file of each command, in the order of `eeio --help`."""
+
+
+def module(command: str) -> ModuleType:
+    """The file of a command. Raises KeyError for one that there is not."""
+    return _imported(MODULES[command])
+
+
+def modules() -> list[ModuleType]:
+    """All of them, each once."""
+    return [_imported(name) for name in dict.fromkeys(MODULES.values())]
+
+
+def _imported(name: str) -> ModuleType:
+    return importlib.import_module(f"{__name__}.{name}")

@@ -1,0 +1,90 @@
+"""The command line as a whole: what it offers, and what it imports for that."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.conftest import Eeio
+
+from eeio import commands
+from eeio.cli import parser
+
+_SCIENCE = ("numpy", "scipy", "matplotlib", "jinja2", "pandas")
+
+
+def _imported(*words: str) -> set[str]:
+    """The modules there are after a command, which must end with 0."""
+    code = (
+        "import sys\n"
+        "from eeio.cli import main\n"
+        "try:\n"
+        "    code = main(sys.argv[1:])\n"
+        "except SystemExit as end:\n"
+        "    code = end.code\n"
+        "print('\\n' + ' '.join(name for name in sys.modules if sys.modules[name]))\n"
+        "sys.exit(code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def test_every_command_is_offered(capsys: pytest.CaptureFixture[str]) -> None:
+    text = parser().format_help()
+    for command in commands.MODULES:
+        assert re.search(rf"\n    {command}\b", text)
+        alone = parser(command)
+        with pytest.raises(SystemExit):
+            alone.parse_args([command, "--help"])
+        assert capsys.readouterr().out.startswith(f"usage: eeio {command} ")
+
+
+def test_the_version_imports_nothing_that_it_does_not_need() -> None:
+    """`eeio --version` took 0.5 s and 406 modules."""
+    found = _imported("--version")
+    assert len(found) < 120
+    assert not found & {"jsonschema", "yaml", "eeio_power.meters", "eeio_results.store", *_SCIENCE}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--help",),
+        ("doctor",),
+        ("power", "list"),
+        ("power", "record", "--meter", "modelled", "--", "sleep", "0.5"),
+        ("run", "dummy-suite", "--directory", "{home}/target", "--meter", "none", "--name", "c"),
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_what_runs_on_the_measured_machine_needs_no_science(
+    home: Path, eeio: Eeio, words: tuple[str, ...]
+) -> None:
+    """Boards have none of it, and must not miss it."""
+    for name in _SCIENCE:
+        (home / "blocked" / name).mkdir(parents=True)
+        (home / "blocked" / name / "__init__.py").write_text("raise ImportError('blocked')\n")
+    done = eeio(
+        *(word.format(home=home) for word in words),
+        environment={"PYTHONPATH": str(home / "blocked")},
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_parsers_need_no_science() -> None:
+    code = (
+        "import sys\n"
+        f"sys.modules.update(dict.fromkeys({_SCIENCE!r}))\n"
+        "import importlib, pkgutil\n"
+        "from eeio_results import characterization, store, tools, traces\n"
+        "from eeio_results.statistics import stopping, summary\n"
+        "for package in (tools, traces):\n"
+        "    for found in pkgutil.iter_modules(package.__path__, package.__name__ + '.'):\n"
+        "        importlib.import_module(found.name)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
