@@ -52,9 +52,23 @@ class Cell:
     """The power domains whose MB/J its efficiency is."""
     doubts: tuple[str, ...] = ()
     """Which of its powers another meter contradicts, and how."""
+    runs: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """The run that each value is of, by its place in the campaign's order."""
 
     def n(self, metric: str) -> int:
         return len(self.values.get(metric, ()))
+
+    def together(self, *metrics: str) -> tuple[list[tuple[float, ...]], int]:
+        """The values of each run that has all these metrics, in the order of the runs; and how
+        many runs lack one of them."""
+        of_run = [
+            dict(zip(self.runs[metric], self.values[metric], strict=True))
+            for metric in metrics
+            if metric in self.values
+        ]
+        every = set().union(*of_run)
+        whole = sorted(every.intersection(*of_run)) if len(of_run) == len(metrics) else []
+        return [tuple(found[run] for found in of_run) for run in whole], len(every) - len(whole)
 
     @cached_property
     def _medians(self) -> dict[str, float]:
@@ -138,7 +152,7 @@ def cells_of(campaign: Campaign, machine_name: str | None = None) -> list[Cell]:
 
 def _cell(place: Mapping[str, str], runs: Sequence[Run], name: str) -> Cell:
     experiment = runs[0].experiment
-    values: dict[str, list[float]] = {}
+    values: dict[str, dict[int, float]] = {}
     reasons: dict[str, str] = {}
     invalid = 0
     efficiency_of: dict[str, None] = {}
@@ -151,17 +165,17 @@ def _cell(place: Mapping[str, str], runs: Sequence[Run], name: str) -> Cell:
             continue
         bandwidth = phase.bandwidth_bytes_per_s
         if bandwidth is not None:
-            values.setdefault(BANDWIDTH, []).append(bandwidth)
+            values.setdefault(BANDWIDTH, {})[run.order_index] = bandwidth
         widest = None
         for domain, metric in POWER.items():
             reading = _reading(phase.energy, domain, reasons, metric)
             if reading is not None and reading.power_w is not None:
-                values.setdefault(metric, []).append(reading.power_w)
+                values.setdefault(metric, {})[run.order_index] = reading.power_w
                 widest = widest or reading
                 doubts |= dict.fromkeys(reading.reasons if reading.doubtful else ())
         efficiency = phase.efficiency_bytes_per_j(widest.power_w if widest else None)
         if efficiency is not None:
-            values.setdefault(EFFICIENCY, []).append(efficiency)
+            values.setdefault(EFFICIENCY, {})[run.order_index] = efficiency
             if widest is not None:
                 without = " without drives" if widest.leaves_drives_out else ""
                 efficiency_of.setdefault(f"{widest.domain}{without}")
@@ -185,8 +199,15 @@ def _cell(place: Mapping[str, str], runs: Sequence[Run], name: str) -> Cell:
         "phase": name,
         "arguments": " ".join(f"{k}={v}" for k, v in experiment.arguments),
     }
-    held = {k: tuple(v) for k, v in values.items()}
-    return Cell(factors, held, reasons, invalid, tuple(efficiency_of), tuple(doubts))
+    return Cell(
+        factors,
+        {metric: tuple(of_run.values()) for metric, of_run in values.items()},
+        reasons,
+        invalid,
+        tuple(efficiency_of),
+        tuple(doubts),
+        {metric: tuple(of_run) for metric, of_run in values.items()},
+    )
 
 
 def _reading(

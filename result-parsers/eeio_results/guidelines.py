@@ -88,14 +88,24 @@ class CellKey:
 class CellValues:
     """The valid repetitions of one experiment on one system.
 
-    Values at the same place belong to the same repetition when both tuples are of one length.
-    `variant` tells alternatives of one system apart (its devices: HDD1, HDD2).
+    Values at the same place belong to the same repetition: bandwidth and power of one run are of
+    the same work. `variant` tells alternatives of one system apart (its devices: HDD1, HDD2),
+    `left_out` how many repetitions had but one of the two. Raises EeioError for tuples of two
+    lengths.
     """
 
     key: CellKey
     bandwidth_bytes_per_s: tuple[float, ...]
     power_w: tuple[float, ...]
     variant: str = ""
+    left_out: int = 0
+
+    def __post_init__(self) -> None:
+        if len(self.bandwidth_bytes_per_s) != len(self.power_w):
+            raise EeioError(
+                f"{self.key.label}: {len(self.bandwidth_bytes_per_s)} bandwidth and "
+                f"{len(self.power_w)} power values; give those of the same repetitions"
+            )
 
 
 @dataclass(frozen=True)
@@ -501,13 +511,11 @@ def _pick(system: System, key: CellKey, choice: Choice, best: bool) -> CellValue
 
 
 def _replicate(cell: CellValues, bootstrap: _Bootstrap, stream: int) -> _Cell:
-    bandwidth, power = cell.bandwidth_bytes_per_s, cell.power_w
     # Bandwidth and power of one run belong together and are drawn together.
-    paired = len(bandwidth) == len(power)
     return _Cell(
-        bootstrap.medians(bandwidth, stream),
-        bootstrap.medians(power, stream if paired else stream + 1),
-        (len(bandwidth),) if paired else (len(bandwidth), len(power)),
+        bootstrap.medians(cell.bandwidth_bytes_per_s, stream),
+        bootstrap.medians(cell.power_w, stream),
+        (len(cell.power_w),),
         cell.variant,
     )
 
@@ -665,11 +673,12 @@ def _check(
 def _messages(traditional: System, low_power: System, choice: Choice) -> list[str]:
     found = []
     for system in (traditional, low_power):
-        unpaired = [c for c in system.cells if len(c.bandwidth_bytes_per_s) != len(c.power_w)]
         found += [
-            f"{system.name}, {cell.key.label}: {len(cell.bandwidth_bytes_per_s)} bandwidth and "
-            f"{len(cell.power_w)} power values; they are resampled independently"
-            for cell in unpaired
+            f"{system.name}, {cell.key.label}: {cell.left_out} of "
+            f"{cell.left_out + len(cell.power_w)} repetitions have no bandwidth or no power; they "
+            "are left out"
+            for cell in system.cells
+            if cell.left_out
         ]
     single = all(
         len({cell.variant for cell in system.cells}) < 2 for system in (traditional, low_power)

@@ -58,6 +58,19 @@ def test_a_cell_holds_the_valid_repetitions() -> None:
     assert found.factors["size"] == "4 KiB"
 
 
+def test_bandwidth_and_power_are_paired_by_their_run() -> None:
+    """Two runs that lack one each have as many values of both, of different work."""
+    runs = [
+        run(0, (phase(10.0, (energy(None, reasons=("broken",)),)),)),
+        run(1, (replace(phase(1.0, (energy(4.0),)), bandwidth_bytes_per_s=None),)),
+        run(2, (phase(30.0, (energy(6.0),)),)),
+    ]
+    (found,) = comparison.cells_of(campaign(runs=runs))
+    assert found.n(BANDWIDTH) == found.n(SYSTEM) == 2
+    assert found.together(BANDWIDTH, SYSTEM) == ([(30.0, 6.0)], 2)
+    assert found.together(BANDWIDTH, POWER["dram"]) == ([], 2)
+
+
 def test_a_modelled_power_is_never_compared() -> None:
     (found,) = comparison.cells_of(
         campaign(runs=[run(0, (phase(1.0, (energy(5.0, "modelled"),)),))])

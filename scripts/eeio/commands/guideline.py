@@ -190,8 +190,10 @@ def _cells(campaign: "Campaign", arguments: argparse.Namespace) -> "list[CellVal
         wanted = factors["tool"] == arguments.tool and factors["level"] == arguments.level
         if not wanted or factors["size"] == "any" or factors["operation"] == "mixed":
             continue
-        if not cell.n(comparison.BANDWIDTH) or not cell.n(power):
+        both, left_out = cell.together(comparison.BANDWIDTH, power)
+        if not both:
             why = cell.reasons.get(power) or cell.reasons.get(comparison.BANDWIDTH)
+            why = why or "no repetition has both bandwidth and power"
             print(f"{campaign.name}: {cell.words()}: left out: {why}", file=sys.stderr)
             continue
         key = CellKey(
@@ -202,8 +204,8 @@ def _cells(campaign: "Campaign", arguments: argparse.Namespace) -> "list[CellVal
             disk=_switch(factors["disk"]),
         )
         variant = factors["device"] + _target(factors["target"])
-        values = cell.values
-        found.append(CellValues(key, values[comparison.BANDWIDTH], values[power], variant))
+        bandwidths, powers = zip(*both, strict=True)
+        found.append(CellValues(key, bandwidths, powers, variant, left_out))
     return found
 
 
