@@ -457,14 +457,11 @@ def _invalid(channel: Channel, samples: int, *reasons: str, lost: int = 0) -> Ch
     )
 
 
-def _readings_around(
+def places_around(
     times_s: Sequence[float], values: Sequence[float], start_s: float, end_s: float
-) -> tuple[list[float], list[float]]:
-    """Times and values of the readings that did not fail, and some on either side.
-
-    Three at or before the window (one to hold, the one before it, whose distance says how, and one
-    more for the highest power near the edge), two at or after it, as far away as they are.
-    """
+) -> tuple[int, int]:
+    """Where the readings that a window's energy depends on begin and end (exclusive): a session of
+    days need not be looked at for a window of seconds."""
     low, high = bisect_right(times_s, start_s), bisect_left(times_s, end_s)
     count, wanted = len(times_s), 3
     while low > 0 and wanted > 0:
@@ -474,6 +471,18 @@ def _readings_around(
     while high < count and wanted > 0:
         wanted -= 0 if math.isnan(values[high]) else 1
         high += 1
+    return low, high
+
+
+def _readings_around(
+    times_s: Sequence[float], values: Sequence[float], start_s: float, end_s: float
+) -> tuple[list[float], list[float]]:
+    """Times and values of the readings that did not fail, and some on either side.
+
+    Three at or before the window (one to hold, the one before it, whose distance says how, and one
+    more for the highest power near the edge), two at or after it, as far away as they are.
+    """
+    low, high = places_around(times_s, values, start_s, end_s)
     found_s, found = list(times_s[low:high]), list(values[low:high])
     if any(map(math.isnan, found)):
         kept = [(t, v) for t, v in zip(found_s, found, strict=True) if not math.isnan(v)]

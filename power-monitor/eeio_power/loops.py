@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from eeio_limits.quantities import COUNTER_SAMPLE
+from eeio_power.energy import places_around
 from eeio_power.errors import PowerError
 from eeio_power.meters import Batch, Batches, Channel, LoggedMeter, Meter
 from eeio_power.samples import MISSING, MeterInfo, MeterSamples
@@ -102,6 +103,20 @@ class Awaited:
             self.fetch(left_s)
 
 
+def copied(
+    info: MeterInfo,
+    times_s: Sequence[float],
+    columns: Sequence[Sequence[float]],
+    start_s: float,
+    end_s: float,
+) -> MeterSamples:
+    """The samples that the energy of a window depends on."""
+    places = [places_around(times_s, column, start_s, end_s) for column in columns]
+    low = min((first for first, _ in places), default=0)
+    high = max((last for _, last in places), default=0)
+    return MeterSamples(info, times_s[low:high], tuple(column[low:high] for column in columns))
+
+
 class _Column:
     """One meter's samples so far, and what is counted about them. `_changed` guards everything."""
 
@@ -144,11 +159,10 @@ class _Column:
                 for i in range(first - self._forgotten, len(self._times_s))
             ]
 
-    def snapshot(self) -> MeterSamples:
+    def snapshot(self, start_s: float = -math.inf, end_s: float = math.inf) -> MeterSamples:
+        """A copy of the samples; with a window of those that its energy depends on."""
         with self._changed:
-            return MeterSamples(
-                self.info, self._times_s[:], tuple(column[:] for column in self._values)
-            )
+            return copied(self.info, self._times_s, self._values, start_s, end_s)
 
     def rates(self) -> MeterRates:
         with self._changed:
@@ -369,10 +383,10 @@ class BatchLoop(_Column):
             self._fetch()
             return super().samples_from(first)
 
-    def snapshot(self) -> MeterSamples:
+    def snapshot(self, start_s: float = -math.inf, end_s: float = math.inf) -> MeterSamples:
         with self._changed:
             self._fetch()
-            return super().snapshot()
+            return super().snapshot(start_s, end_s)
 
     def rates(self) -> MeterRates:
         with self._changed:
@@ -490,12 +504,10 @@ class LoggedLoop:
                 for i in range(first, len(self._times_s))
             ]
 
-    def snapshot(self) -> MeterSamples:
+    def snapshot(self, start_s: float = -math.inf, end_s: float = math.inf) -> MeterSamples:
         self._refresh()
         with self._changed:
-            return MeterSamples(
-                self.info, self._times_s[:], tuple(column[:] for column in self._values)
-            )
+            return copied(self.info, self._times_s, self._values, start_s, end_s)
 
     def rates(self) -> MeterRates:
         with self._changed:

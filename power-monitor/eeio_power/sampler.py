@@ -119,7 +119,7 @@ class Sampler:
             waiting = [loop for loop in self._loops if loop.request_sample(end_s)]
             self._wait([loop.has_sampled(end_s) for loop in waiting])
         self._load.note(self._clock())
-        samples = self.samples()
+        samples = Samples(tuple(loop.snapshot(start_s, end_s) for loop in self._loops))
         errors = {rate.meter: rate.last_error for rate in self.rates()}
         return [
             _with_last_error(reading, errors[reading.meter])

@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import eeio_power.sampler as sampler_module
 from eeio_power.errors import PowerError
-from eeio_power.loops import next_deadline
+from eeio_power.loops import copied, next_deadline
 from eeio_power.meters import Channel, open_meters
 from eeio_power.sampler import Sampler
-from eeio_power.samples import load
+from eeio_power.samples import MeterInfo, MeterSamples, load
 from eeio_power.simulators import FakeRapl, ScriptedMeter
 
 COUNTER = Channel("test:counter", "package", "energy_j")
@@ -324,3 +324,31 @@ def test_a_killed_sampler_leaves_a_file_good_up_to_the_last_two_seconds(tmp_path
     assert killed_s - times_s[-1] < 4.0, "two seconds, and some for a busy machine"
     (reading,) = samples.energy(times_s[2], times_s[-2])
     assert reading.power_w == pytest.approx(100.0, rel=1e-3)
+
+
+@settings(deadline=None, max_examples=200)
+@given(data=st.data())
+def test_the_energy_of_a_window_needs_no_more_than_is_copied(data: st.DataObject) -> None:
+    """A session of days is not copied for a window of seconds, and the figures are the same."""
+    meters = [
+        Channel("a", "system", "power_w", max_power_w=500.0),
+        Channel("b", "package", "energy_j", range_j=1e6, max_power_w=500.0),
+    ]
+    info = MeterInfo("m", "m", "measured", 0.1, 0.1, tuple(meters))
+    steps = data.draw(st.lists(st.floats(0.05, 0.7), min_size=1, max_size=60))
+    times = [sum(steps[: k + 1]) for k in range(len(steps))]
+    value = st.one_of(st.just(math.nan), st.floats(1.0, 400.0))
+    powers = [data.draw(value) for _ in times]
+    counter = [math.nan if math.isnan(data.draw(value)) else 50.0 * t for t in times]
+    start_s = data.draw(st.floats(0.0, times[-1]))
+    end_s = start_s + data.draw(st.floats(0.01, 3.0))
+    whole = MeterSamples(info, times, (powers, counter))
+    part = copied(info, times, (powers, counter), start_s, end_s)
+    assert part.energy(start_s, end_s) == whole.energy(start_s, end_s)
+
+
+def test_a_window_late_in_a_session_copies_little() -> None:
+    info = MeterInfo("m", "m", "measured", 0.1, 0.1, (Channel("a", "system", "power_w"),))
+    times = [0.1 * k for k in range(100_000)]
+    part = copied(info, times, ([40.0] * len(times),), 5000.0, 5001.0)
+    assert len(part.times_s) < 20
