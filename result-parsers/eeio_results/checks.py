@@ -172,6 +172,8 @@ def check_body(body: Mapping[str, Any]) -> None:
         # What is imported has the experiment's id in place of its place.
         for number in (repetition, seed) if isinstance(place, str) else (place, repetition, seed):
             q.COUNT.checked(number, "order")
+            if not isinstance(number, int):  # to JSON 1.0 is a whole number
+                raise LimitError(f"order: {q.shortened(str(number))} is no whole number")
         if place not in known if isinstance(place, str) else place >= len(body["experiments"]):
             raise LimitError(f"order: there is no experiment {q.shortened(str(place))}")
 

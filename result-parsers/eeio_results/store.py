@@ -337,7 +337,7 @@ def _check_planned(where: str, body: Mapping[str, Any], planned: Sequence[_Place
     """Refuses a record of another run than the one planned at its place: its figures would stand
     under factors that they were not measured with."""
     index = body["order_index"]
-    if not 0 <= index < len(planned):
+    if not isinstance(index, int) or not 0 <= index < len(planned):
         raise SchemaError(
             f"{where}: order_index {index}, but {_CAMPAIGN} plans {len(planned)} runs"
         )

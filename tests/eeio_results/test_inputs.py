@@ -176,6 +176,7 @@ def campaign(tmp_path: Path) -> Path:
         ("experiment", {**made.EXPERIMENT.to_json(), "processes": 64}),
         ("repetition", 2),
         ("order_index", 2),
+        ("order_index", 0.0),
     ],
 )
 def test_a_record_of_another_run_than_the_planned_one(
@@ -195,6 +196,9 @@ def test_an_order_of_experiments_that_are_not_there(campaign: Path) -> None:
         (campaign / "campaign.json").write_text(json.dumps({**body, "order": [[place, 1, 0]]}))
         with pytest.raises(SchemaError, match=f"there is no experiment '{place}'"):
             store.load(campaign)
+    (campaign / "campaign.json").write_text(json.dumps({**body, "order": [[0.0, 1, 0]]}))
+    with pytest.raises(SchemaError, match=r"order: '0\.0' is no whole number"):
+        store.load(campaign)
 
 
 @pytest.mark.parametrize("value", ["NaN", "-5", "1e999", "true", "1" + "0" * 400, "[" * 5000])
