@@ -9,7 +9,7 @@ from eeio.errors import EXIT_DONE
 from eeio.profiles import profile as profiles
 from eeio.profiles import suite as suites
 from eeio_results.errors import EeioError
-from eeio_results.store import Store, read_body
+from eeio_results.store import progress
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -54,6 +54,5 @@ def _profile(folder: Path) -> str:
 
 
 def _campaign(folder: Path) -> str:
-    body = read_body(folder)
-    done = len(Store(folder).done_indices())
-    return f"{body['suite']}, {done} of {len(body['order'])} runs"
+    found = progress(folder)
+    return f"{found.suite}, {found.stored_runs} of {found.planned_runs} runs"
