@@ -292,7 +292,7 @@ def experiment_of(
 ) -> Experiment:
     """The experiment that a profile's factors describe.
 
-    Factors that DESIGN's `Experiment` names become its fields; the rest stay as arguments.
+    Factors that `Experiment` has a field for go into it; the rest stay as arguments.
     A profile that names no level describes the machine (`context`).
     """
     rest = dict(factors)

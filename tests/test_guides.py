@@ -1,0 +1,137 @@
+"""The guides for who adds something, followed to the letter in a copy of the repository.
+
+Of a page are done, in its order:
+
+- "`PATH`:" alone on a line, and a block of code: the file is written;
+- "In `PATH`, below the line `LINE`:" and a block: the block is put there; with "instead of", the
+  line gives way to it;
+- "At the end of `PATH`:" and a block: it is added, below two empty lines;
+- a block `console`: what stands behind `$ ` is typed, in the folder of the copy. The lines below
+  must be printed, in that order; others may stand between them, and `...` stands for any text.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from eeio.errors import RefusedError
+from eeio.target.filesystem import check_storage, mount_of
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("power-monitor", "result-parsers", "scripts")
+GUIDES = sorted(path.stem for path in (ROOT / "docs").glob("adding-a-*.md"))
+
+_STEP = re.compile(
+    r"^(?:`(?P<new>[^`\n]+)`|At the end of `(?P<longer>[^`\n]+)`"
+    r"|In `(?P<changed>[^`\n]+)`,\s(?P<where>below|instead\sof)\sthe\sline\s"
+    r"`(?P<line>[^`\n]+)`):\n\n"
+    r"```\w+\n(?P<text>.*?)^```$"
+    r"|^```console\n(?P<session>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A copy of the repository, in which `.venv/bin/` runs the copy."""
+
+    root: Path
+
+    def follow(self, page: str) -> list[Path]:
+        """Does what the page says; the files of Python that it adds."""
+        written = []
+        for step in _STEP.finditer(page):
+            if step["session"] is not None:
+                self._type(step["session"])
+                continue
+            path = self.root / (step["new"] or step["longer"] or step["changed"])
+            if step["new"]:
+                assert not path.exists(), f"{path} is there already"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(step["text"], encoding="utf-8")
+            elif step["longer"]:
+                path.write_text(path.read_text("utf-8") + "\n\n" + step["text"], encoding="utf-8")
+            else:
+                below = step["where"] == "below"
+                path.write_text(_changed(path, step["line"], below, step["text"]), encoding="utf-8")
+            written.append(path)
+        return [path for path in written if path.suffix == ".py"]
+
+    def run(self, words: list[str] | str) -> "subprocess.CompletedProcess[str]":
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "EEIO_"))}
+        return subprocess.run(
+            ["sh", "-c", words] if isinstance(words, str) else words,
+            cwd=self.root,
+            env={
+                **kept,
+                "EEIO_LOCKS": os.environ["EEIO_LOCKS"],
+                "PYTHONPATH": ":".join(str(self.root / package) for package in PACKAGES),
+                "HOME": str(self.root.parent),
+                "XDG_DATA_HOME": str(self.root.parent / "data"),
+                "XDG_STATE_HOME": str(self.root.parent / "state"),
+            },
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,  # in the order of a terminal
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    def _type(self, session: str) -> None:
+        for part in re.split(r"^\$ ", session, flags=re.MULTILINE)[1:]:
+            command, _, expected = part.partition("\n")
+            done = self.run(command)
+            assert done.returncode == 0, f"$ {command}\n{done.stdout}"
+            lines = iter(done.stdout.splitlines())
+            for wanted in expected.splitlines():
+                pattern = ".*".join(map(re.escape, wanted.split("...")))
+                assert any(re.fullmatch(pattern, line) for line in lines), (
+                    f"$ {command}\n{done.stdout}\nhas no line, or none in its place: {wanted}"
+                )
+
+
+def _changed(path: Path, line: str, below: bool, text: str) -> str:
+    """The file with the text below its one line that reads so, or in its place."""
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    (index,) = [index for index, found in enumerate(lines) if found.strip() == line]
+    return "".join((*lines[: index + below], text, *lines[index + 1 :]))
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Copy:
+    root = tmp_path / "eeio"
+    unwanted = shutil.ignore_patterns("__pycache__", "data")
+    for folder in (*PACKAGES, "test-profiles", "suites", "tests"):
+        shutil.copytree(ROOT / folder, root / folder, ignore=unwanted)
+    (root / "tests/data").symlink_to(ROOT / "tests/data")
+    shutil.copy(ROOT / "pyproject.toml", root)
+    bin_folder = root / ".venv/bin"
+    bin_folder.mkdir(parents=True)
+    for name in ("eeio", "pytest", "ruff"):
+        (bin_folder / name).write_text(f'#!/bin/sh\nexec {sys.executable} -m {name} "$@"\n')
+        (bin_folder / name).chmod(0o755)
+    return Copy(root)
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_a_guide_is_true(guide: str, copy: Copy) -> None:
+    page = (ROOT / "docs" / f"{guide}.md").read_text(encoding="utf-8")
+    if "--directory" in page:
+        try:
+            check_storage(copy.root, mount_of(copy.root), False)
+        except RefusedError as error:
+            pytest.skip(f"{error}; pytest --basetemp=DIR names another")
+    assert "```console" in page, "a guide shows that what it made works"
+    blocks = len(re.findall(r"^```\w", page, flags=re.MULTILINE))
+    assert blocks == len(list(_STEP.finditer(page))), "a block that nobody is told what to do with"
+    written = list(map(str, copy.follow(page)))
+    for words in (["check"], ["format", "--check"]):
+        done = copy.run([".venv/bin/ruff", *words, *written])
+        assert done.returncode == 0, done.stdout
