@@ -380,6 +380,34 @@ EM = {
 }  # fmt: skip
 
 
+def test_a_redfish_chassis_of_several_systems_is_none_of_theirs() -> None:
+    paths = doubles.redfish_of({"1": ("Enclosure", metrics(1200.0))}, {"a": ["1"], "b": ["1"]})
+    with FakeHttp(paths) as fake:
+        with pytest.raises(PowerError, match=r"several systems .* are in the chassis 1"):
+            opened("redfish", fake)
+        meter = opened("redfish", fake, ",chassis=1")
+        assert meter.read() == [1200.0]
+        meter.close()
+
+
+def test_redfish_says_no_watts_of_a_part_and_no_0_w_later() -> None:
+    """A BMC that starts again says 0 W for a while, and may list its entries in another order."""
+    answer = control((300.0, None), (40.0, "CPU"))
+    with FakeHttp(doubles.redfish_of({"1": ("RackMount", answer)}, {"1": ["1"]})) as fake:
+        meter = opened("redfish", fake)
+        assert meter.read() == [300.0]
+        answer["PowerControl"].reverse()
+        with pytest.raises(PowerError, match="is not what it was"):
+            meter.read()
+        answer["PowerControl"].reverse()
+        answer["PowerControl"][0]["PowerConsumedWatts"] = 0
+        with pytest.raises(PowerError, match="0 W of a machine that runs"):
+            meter.read()
+        with pytest.raises(PowerError, match="0 W of a machine that runs"):
+            opened("redfish", fake)
+        meter.close()
+
+
 @pytest.mark.parametrize(
     ("path", "answer", "options", "power_w"),
     [
