@@ -36,9 +36,10 @@ from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from operator import mul, sub, truediv
 
+from eeio_limits.contradictions import INSIDE
 from eeio_limits.quantities import DURATION, LEAST_COVERAGE
 from eeio_power.meters import Channel, contents_of
-from eeio_power.plausibility import INSIDE, doubted
+from eeio_power.plausibility import doubted
 from eeio_power.reading import Domain, EnergyReading, Kind
 
 GAP_PERIODS = 5.0
