@@ -356,3 +356,21 @@ def test_a_corsair_supply_by_its_total(hwmon: FakeHwmon) -> None:
     assert [(c.name, c.domain) for c in meter.channels] == [("hwmon:corsairpsu/power1", "system")]
     assert meter.read() == [146.0]
     assert meter.channels[0].contents.leaves_out == ("supply",)
+
+
+def test_a_number_that_another_chip_got_later_is_not_read(tmp_path: Path) -> None:
+    """hwmon0 is a link of the class; after its driver was loaded again it leads to a GPU."""
+    for device, chip, watts in (("acpi", "power_meter", 200), ("gpu", "amdgpu", 35)):
+        chips = FakeHwmon(tmp_path / f"sys/devices/{device}/hwmon")
+        chips.add_chip(chip, {"power1_average": watts * UW})
+    folder = tmp_path / "sys/class/hwmon"
+    folder.mkdir(parents=True)
+    (folder / "hwmon0").symlink_to("../../devices/acpi/hwmon/hwmon0")
+    (folder / "hwmon1").symlink_to("nowhere")
+    (folder / "hwmon2").symlink_to("hwmon2")
+    (meter,) = open_meters(["hwmon"], tmp_path)
+    assert meter.read() == [200.0]
+    (folder / "hwmon0").unlink()
+    (folder / "hwmon0").symlink_to("../../devices/gpu/hwmon/hwmon0")
+    shutil.rmtree(tmp_path / "sys/devices/acpi")
+    assert meter.read() == [None], "and not the 35 W of the GPU"

@@ -52,6 +52,24 @@ def test_iio_channels_of_unknown_wiring_are_refused_until_named(tmp_path: Path) 
         open_meters([f"iio,root={tmp_path},only=nothing"])
 
 
+def test_an_iio_number_that_another_device_got_later_is_not_read(tmp_path: Path) -> None:
+    for device, milliwatts in (("ina", 6100), ("other", 900)):
+        write_tree(
+            tmp_path / f"sys/devices/{device}/iio:device0",
+            {"name": "ina226", "in_power2_input": milliwatts},
+        )
+    devices = tmp_path / "sys/bus/iio/devices"
+    devices.mkdir(parents=True)
+    (devices / "iio:device0").symlink_to("../../../devices/ina/iio:device0")
+    (devices / "iio:device1").symlink_to("nowhere")
+    (meter,) = open_meters(["iio"], tmp_path)
+    assert meter.read() == [pytest.approx(6.1)]
+    (devices / "iio:device0").unlink()
+    (devices / "iio:device0").symlink_to("../../../devices/other/iio:device0")
+    shutil.rmtree(tmp_path / "sys/devices/ina")
+    assert meter.read() == [None]
+
+
 def test_iio_absent_or_damaged(tmp_path: Path) -> None:
     with pytest.raises(PowerError, match="has no power channel"):
         open_meters(["iio"], tmp_path)

@@ -38,7 +38,13 @@ from eeio_limits.quantities import PERIOD
 from eeio_power.meters import Channel, Finding, Quantity, contents_of
 from eeio_power.meters._choice import Choice, Problem, named, unreadable
 from eeio_power.reading import BEHIND_SUPPLY, MACHINE, MODULE, WALL, Contents, Domain, Kind, only
-from eeio_power.sysfs import by_number, read_int, read_optional_int, read_optional_text
+from eeio_power.sysfs import (
+    by_number,
+    own_path,
+    read_int,
+    read_optional_int,
+    read_optional_text,
+)
 
 OPTIONS = {
     "root": "the hwmon class folder, instead of /sys/class/hwmon",
@@ -310,7 +316,7 @@ def _sensors(folder: Path) -> tuple[_Sensor, ...]:
         return ()
     sensors: list[_Sensor] = []
     for class_folder in sorted(folder.iterdir(), key=by_number):
-        chip_folder = _files_of(class_folder)
+        chip_folder = own_path(_files_of(class_folder))
         chip = _chip(class_folder, chip_folder)
         taken = {s.channel.name for s in sensors}
         # Two chips of one name: the second one is called by its folder.

@@ -23,7 +23,7 @@ from eeio_limits.quantities import FIGURE
 from eeio_power.meters import Channel, Finding, contents_of
 from eeio_power.meters._choice import Choice, named, unreadable
 from eeio_power.reading import MODULE, Contents, Kind
-from eeio_power.sysfs import by_number, read_int, read_optional_text, read_text
+from eeio_power.sysfs import by_number, own_path, read_int, read_optional_text, read_text
 
 OPTIONS = {
     "root": "the folder of IIO devices, instead of /sys/bus/iio/devices",
@@ -160,7 +160,9 @@ def _sensors(folder: Path) -> tuple[_Sensor, ...]:
         chip = read_optional_text(device / "name") or device.name
         if any(name.startswith(f"{chip}/") for name in sensors):
             chip = f"{chip}@{device.name}"
-        for file in sorted(device.iterdir(), key=by_number):
+        if not device.is_dir():
+            continue  # a link that leads nowhere
+        for file in sorted(own_path(device).iterdir(), key=by_number):
             match = _CHANNEL.fullmatch(file.name)
             if match is None:
                 continue
