@@ -261,6 +261,30 @@ def test_grace_hoppers_modules_are_found_in_the_device_folder_and_added(hwmon: F
     assert sum(w for w in meter.read() if w is not None) == 2 * (300 + 120 + 80 + 25)
 
 
+@pytest.mark.parametrize("label", ["", "NVLink Power Socket 0"])
+def test_an_acpi_meter_of_unknown_label_beside_others_is_not_the_system(
+    hwmon: FakeHwmon, label: str
+) -> None:
+    """A Grace whose firmware has one more meter than we know, or one without its label."""
+    for name, watts in (("Grace Power Socket 0", 92), ("CPU Power Socket 0", 61), (label, 12)):
+        hwmon.add_chip("power_meter", {"power1_average": watts * UW, "power1_oem_info": name})
+    with pytest.raises(PowerError, match="contain each other"):
+        open_meters([f"hwmon,root={hwmon.root}"])
+
+
+@pytest.mark.parametrize("label", ["CPU", "GPU"])
+def test_a_channel_without_a_label_beside_labelled_ones_is_not_the_system(
+    hwmon: FakeHwmon, label: str
+) -> None:
+    hwmon.add_chip(
+        "ina3221",
+        {"in1_label": label, "in1_input": 5000, "curr1_input": 900,
+         "in2_input": 5000, "curr2_input": 100},
+    )  # fmt: skip
+    with pytest.raises(PowerError, match="contain each other"):
+        open_meters([f"hwmon,root={hwmon.root}"])
+
+
 def test_plain_grace_has_parts_only(hwmon: FakeHwmon) -> None:
     grace_hopper(hwmon, 1, ("Grace", "CPU", "SysIO"))
     with pytest.raises(PowerError, match=r"parts only: power_meter/power1, power_meter@hwmon1"):

@@ -254,6 +254,14 @@ def test_too_few_readings_to_tell_dies_apart_give_no_energy(tmp_path: Path) -> N
     assert short.energy(0.0, 0.2)[0].valid, "one step that differs is enough"
 
 
+@pytest.mark.parametrize("label", ["", "?x"])
+def test_a_zone_without_a_name_is_not_left_out_of_the_sum(tmp_path: Path, label: str) -> None:
+    zones = [FakeZone("intel-rapl:0", "package-0", 1.0), FakeZone("intel-rapl:1", label, 1.0)]
+    rapl = machine(tmp_path, "GenuineIntel", zones)
+    with pytest.raises(PowerError, match="which no RAPL zone is called"):
+        open_meters([f"rapl,root={rapl.root},reader=no"], tmp_path)
+
+
 def test_zones_are_numbered_in_hexadecimal(tmp_path: Path) -> None:
     """The eleventh zone is intel-rapl:a, and its memory intel-rapl:a:0 (powercap_sys.c: "%s:%x"); a
     machine of 16 packages."""

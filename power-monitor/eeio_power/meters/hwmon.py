@@ -17,10 +17,10 @@ drives and supply are elsewhere; CPU -> `package`, DDR, DRAM or memory -> `dram`
 
 **Totals.** Sensors may contain each other (a module and its rails), and adding them would count
 energy twice. The system's total is: the sensors whose label says input, or the one whose label says
-total, if all say the same of these; else the only ACPI meter; else the power supplies; else the
-only INA sensor. Several sensors without such a label cannot be told apart: the meter refuses them
-until `only=` names those that add up to the system. Other sensors are recorded as samples and do
-not count.
+total, if all say the same of these; else the only ACPI meter, if no other of them is there; else
+the power supplies; else an INA sensor that is the only sensor. Several sensors without such a label
+cannot be told apart: the meter refuses them until `only=` names those that add up to the system.
+Other sensors are recorded as samples and do not count.
 
 **Supplies.** Of PMBus chips those on the mains (input of 80 V and more) are power supplies: their
 inputs (label `pin`) are added, where all of them have one, else their outputs (`pout1`); one that
@@ -196,7 +196,7 @@ def _choose(folder: Path, only: str | None) -> Choice[_Sensor]:
         choice = named(found, only, _short_name, "sensor")
         problem = choice.problem or _unreadable(choice.sensors)
         return Choice(_as_named(choice.sensors), problem)
-    total = _totals(sensors)
+    total = _totals(sensors, found)
     if total is None:
         return Choice(sensors, (
             f"{folder} has several sensors that may contain each other: {', '.join(names)}",
@@ -222,14 +222,14 @@ def _says_nothing(sensors: Sequence[_Sensor]) -> Problem | None:
     )
 
 
-def _totals(sensors: Sequence[_Sensor]) -> list[_Sensor] | None:
+def _totals(sensors: Sequence[_Sensor], found: Sequence[_Sensor]) -> list[_Sensor] | None:
     """The sensors of the totals, of the system and of modules; [] if there is none, None if nobody
-    can tell."""
+    can tell. `found` are all there are, those that are left out too."""
     modules = [s for s in sensors if s.channel.domain == "module"]
     words = {match[0].lower() for s in modules if (match := _MODULE.search(s.label))}
     if len(words) > 1 or _lacks_a_module(sensors, modules):
         return None
-    system = _system_total([s for s in sensors if s not in modules])
+    system = _system_total([s for s in sensors if s not in modules], found)
     # Beside a module a sensor whose label we do not know may be a rail of it.
     if modules and (system is None or any(s.label and not s.says_total for s in system)):
         system = []
@@ -245,7 +245,7 @@ def _lacks_a_module(sensors: Sequence[_Sensor], modules: Sequence[_Sensor]) -> b
     return bool(of_modules) and of_modules != of_all
 
 
-def _system_total(sensors: Sequence[_Sensor]) -> list[_Sensor] | None:
+def _system_total(sensors: Sequence[_Sensor], found: Sequence[_Sensor]) -> list[_Sensor] | None:
     """The sensors that add up to the system; [] if there is none, None if nobody can tell."""
     system = [s for s in sensors if s.channel.domain == "system"]
     labelled = [s for s in system if s.says_total]
@@ -258,11 +258,12 @@ def _system_total(sensors: Sequence[_Sensor]) -> list[_Sensor] | None:
         alone = len(labelled) == 1 or words <= _INPUTS
         return labelled if len(words) == 1 and alone else None
     if acpi:
-        return acpi if len(acpi) == 1 else None
+        # Beside others one whose label says nothing that we know may be of a part, as theirs are.
+        return acpi if sum(s.role == "acpi" for s in found) == 1 else None
     if inputs or outputs:
         return _supplies(inputs, outputs)
-    # A label that we do not know, beside other sensors, may name a rail as well as the supply.
-    if len(system) == 1 and (not system[0].label or len(sensors) == 1):
+    # Beside other sensors, one without a label that we know may be on a rail as well as a supply.
+    if len(system) == 1 and len(found) == 1:
         return system
     return None if system else []
 
