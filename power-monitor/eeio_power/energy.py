@@ -36,9 +36,10 @@ from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from operator import mul, sub, truediv
 
+from eeio_limits.contradictions import INSIDE
 from eeio_limits.quantities import DURATION, LEAST_COVERAGE
 from eeio_power.meters import Channel, contents_of
-from eeio_power.plausibility import INSIDE, doubted
+from eeio_power.plausibility import doubted
 from eeio_power.reading import Domain, EnergyReading, Kind
 
 GAP_PERIODS = 5.0
@@ -56,7 +57,7 @@ JUMP_FACTOR = 2.0
 STILL_POWER_W = 1e-3
 STILL_PERIODS = 10.0
 
-# Counters of one name that agree so closely at every step are one; fewer steps tell nothing.
+# Counters of one name that agree so closely at most steps are one; fewer steps tell nothing.
 STEP_AGREEMENT = 0.01
 LEAST_STEPS = 3
 # Two packages may run alike: to be one register they must agree as two reads of one do.
@@ -382,22 +383,27 @@ def in_step(
     agreement: float = STEP_AGREEMENT,
     least_steps: int = LEAST_STEPS,
 ) -> bool | None:
-    """Whether two counters read together agree at every step, within `agreement` and their quanta.
+    """Whether two counters read together agree at most steps, within `agreement` and their quanta.
 
-    True dies under one load differ by more at some step; one register read twice does not. None if
-    fewer than `least_steps` tell (a step that did not move, wrapped or was not read tells nothing).
+    True dies under one load differ by more at most of them. One register does not, though it is
+    read twice: an update between the two reads, or a process that had to wait there, sets two steps
+    apart, and no more. None if fewer than `least_steps` tell (a step that did not move, wrapped or
+    was not read tells nothing).
     """
     quanta_j = 2.0 * (before.resolution + after.resolution)
-    steps = 0
+    alike = apart = 0
     for (one, other), (next_one, next_other) in pairwise(zip(*columns, strict=True)):
         one_j, other_j = next_one - one, next_other - other
         most_j = max(one_j, other_j)
         if not (one_j >= 0.0 and other_j >= 0.0 and most_j > quanta_j):
             continue
         if abs(one_j - other_j) > agreement * most_j + quanta_j:
-            return False
-        steps += 1
-    return True if steps >= least_steps else None
+            apart += 1
+        else:
+            alike += 1
+    if apart > alike:
+        return False
+    return True if alike + apart >= least_steps else None
 
 
 def _repeated_reasons(

@@ -54,6 +54,14 @@ def read_optional_text(path: Path) -> str | None:
         return None
 
 
+def own_path(folder: Path) -> Path:
+    """Where a link of a class leads: the device's own place, which no other device ever has.
+
+    hwmon2 may be another chip after its driver was loaded again. A link in a circle leads nowhere.
+    """
+    return Path(os.path.realpath(folder))
+
+
 def by_number(path: Path) -> list[tuple[int, str]]:
     """Sort key that puts `hwmon2` before `hwmon10` and `intel-rapl:0` before `intel-rapl:0:0`.
 

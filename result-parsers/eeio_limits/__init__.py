@@ -1,4 +1,4 @@
-"""What may come in and go out: numbers, sizes of inputs, text of others.
+"""What may come in and go out: numbers, sizes of inputs, text of others; what cannot all be true.
 
 The leaf under eeio_power, eeio_results and eeio: it imports none of them, and only the standard
 library. Its refusals are `LimitError`, a ValueError; who called adds the file and the line.

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from eeio_results.agreement import Agreement, agreement
 from eeio_results.record import DOMAINS, LEVELS, CacheLayers, Experiment, Level, Phase, Run
 from eeio_results.store import Campaign
 
@@ -181,7 +182,22 @@ def characterize(campaign: Campaign) -> list[Row]:
     for level in LEVELS:
         if not any(row.level == level for row in rows):
             rows.append(_missing_row(campaign, level, None, _NO_PROFILE))
-    return sorted(rows, key=_sort_key)
+    found = agreement(campaign)
+    return sorted((_doubted(row, found) for row in rows), key=_sort_key)
+
+
+def _doubted(row: Row, found: Agreement) -> Row:
+    """The row with what its meters contradict over the whole campaign."""
+    if not found.contradictions:
+        return row
+    domains = tuple(
+        replace(
+            d,
+            doubts=(*d.doubts, *found.doubts((d.power_domain, d.meter, d.energy_kind))),
+        )
+        for d in row.domains
+    )
+    return replace(row, domains=domains)
 
 
 def context(campaign: Campaign) -> list[ContextRow]:

@@ -8,10 +8,11 @@ confirms it (Pavan et al. 2018, section 3).
 import math
 import statistics as descriptive
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 
+from eeio_results.agreement import agreement
 from eeio_results.record import DOMAINS, EnergyReading, Run
 from eeio_results.statistics.adjustment import Adjustment, adjust
 from eeio_results.statistics.bootstrap import Estimate, ratio_interval
@@ -147,6 +148,14 @@ def cells_of(campaign: Campaign, machine_name: str | None = None) -> list[Cell]:
     for of_experiment in runs.values():
         names = dict.fromkeys(phase.name for run in of_experiment for phase in run.phases)
         found += [_cell(place, of_experiment, name) for name in names]
+    doubts = tuple(words for _, words in agreement(campaign).contradictions)
+    if doubts:
+        found = [
+            replace(cell, doubts=(*cell.doubts, *doubts))
+            if any(cell.n(metric) for metric in POWER.values())
+            else cell
+            for cell in found
+        ]
     return found
 
 

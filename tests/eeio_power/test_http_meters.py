@@ -374,6 +374,34 @@ def test_redfish_looks_at_what_a_reading_is_of(
             meter.close()
 
 
+def test_a_redfish_chassis_of_several_systems_is_none_of_theirs() -> None:
+    paths = doubles.redfish_of({"1": ("Enclosure", metrics(1200.0))}, {"a": ["1"], "b": ["1"]})
+    with FakeHttp(paths) as fake:
+        with pytest.raises(PowerError, match=r"several systems .* are in the chassis 1"):
+            opened("redfish", fake)
+        meter = opened("redfish", fake, ",chassis=1")
+        assert meter.read() == [1200.0]
+        meter.close()
+
+
+def test_redfish_says_no_watts_of_a_part_and_no_0_w_later() -> None:
+    """A BMC that starts again says 0 W for a while, and may list its entries in another order."""
+    answer = control((300.0, None), (40.0, "CPU"))
+    with FakeHttp(doubles.redfish_of({"1": ("RackMount", answer)}, {"1": ["1"]})) as fake:
+        meter = opened("redfish", fake)
+        assert meter.read() == [300.0]
+        answer["PowerControl"].reverse()
+        with pytest.raises(PowerError, match="is not what it was"):
+            meter.read()
+        answer["PowerControl"].reverse()
+        answer["PowerControl"][0]["PowerConsumedWatts"] = 0
+        with pytest.raises(PowerError, match="0 W of a machine that runs"):
+            meter.read()
+        with pytest.raises(PowerError, match="0 W of a machine that runs"):
+            opened("redfish", fake)
+        meter.close()
+
+
 EM = {
     "id": 0, "a_act_power": 400.0, "b_act_power": 410.5, "c_act_power": 389.5,
     "total_act_power": 1200.0,
@@ -403,6 +431,20 @@ def test_shellys_other_components(
             opened("shelly", fake, ",component=relay")
         with pytest.raises(PowerError, match="phase=d"):
             opened("shelly", fake, ",phase=d")
+
+
+def test_a_shelly_of_which_a_clamp_is_turned_round_has_no_sum() -> None:
+    answer = {**EM, "b_act_power": -410.5, "total_act_power": 379.0}
+    with FakeHttp({"/rpc/EM.GetStatus?id=0": lambda: answer}) as fake:
+        with pytest.raises(PowerError, match=r"phase b says -410\.5 W: turn its clamp round"):
+            opened("shelly", fake, ",component=em")
+        meter = opened("shelly", fake, ",phase=a")
+        assert meter.read() == [400.0]
+        meter.close()
+        answer |= {"b_act_power": -0.3, "total_act_power": 789.2}
+        meter = opened("shelly", fake, ",component=em")
+        assert meter.read() == [789.2], "an unused clamp reads a little below zero"
+        meter.close()
 
 
 @pytest.mark.parametrize(("name", "paths"), CASES)

@@ -1,5 +1,6 @@
 """hwmon chips against simulated folders."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -143,7 +144,10 @@ def test_a_module_meter_is_not_added_to_its_parts(hwmon: FakeHwmon) -> None:
     assert [value for channel, value in values if channel.in_domain_total] == [500.0]
 
 
-@pytest.mark.parametrize("label", ["NVMe input", "CPU total", "Memory module 1"])
+@pytest.mark.parametrize(
+    "label",
+    ["NVMe input", "CPU total", "Memory module 1", "PCIe slot input", "Fan total", "USB input"],
+)
 def test_the_input_of_a_part_is_no_input_of_the_system(hwmon: FakeHwmon, label: str) -> None:
     hwmon.add_chip("ina226", {"power1_input": 5 * UW, "power1_label": label})
     with pytest.raises(PowerError, match="parts only"):
@@ -164,6 +168,36 @@ def test_totals_of_one_kind_add_up(hwmon: FakeHwmon) -> None:
     (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
     assert meter.read() == [500.0, 500.0]
     assert all(channel.in_domain_total for channel in meter.channels)
+
+
+def test_a_total_is_not_added_to_another_total(hwmon: FakeHwmon) -> None:
+    for watts in (600, 300):
+        hwmon.add_chip(
+            "power_meter", {"power1_average": watts * UW, "power1_oem_info": "Total Power"}
+        )
+    with pytest.raises(PowerError, match="contain each other"):
+        open_meters([f"hwmon,root={hwmon.root}"])
+
+
+def test_the_inputs_of_a_board_add_up(hwmon: FakeHwmon) -> None:
+    for _ in range(2):
+        hwmon.add_chip("ina226", {"power1_input": 60 * UW, "power1_label": "12V input"})
+    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    assert [c.in_domain_total for c in meter.channels] == [True, True]
+
+
+def test_a_module_without_a_sensor_makes_the_sum_of_modules_none(hwmon: FakeHwmon) -> None:
+    """Grace Hopper of two sockets, of which one module's meter is gone and its parts' are not."""
+    grace_hopper(hwmon, 2, ("Module", "CPU"))
+    gone = [
+        chip
+        for chip in hwmon.root.iterdir()
+        for file in chip.glob("**/power1_oem_info")
+        if file.read_text().strip() == "Module Power Socket 1"
+    ]
+    shutil.rmtree(gone[0])
+    with pytest.raises(PowerError, match="contain each other"):
+        open_meters([f"hwmon,root={hwmon.root}"])
 
 
 def test_an_acpi_meter_goes_before_a_rail(hwmon: FakeHwmon) -> None:
@@ -227,6 +261,30 @@ def test_grace_hoppers_modules_are_found_in_the_device_folder_and_added(hwmon: F
     assert sum(w for w in meter.read() if w is not None) == 2 * (300 + 120 + 80 + 25)
 
 
+@pytest.mark.parametrize("label", ["", "NVLink Power Socket 0"])
+def test_an_acpi_meter_of_unknown_label_beside_others_is_not_the_system(
+    hwmon: FakeHwmon, label: str
+) -> None:
+    """A Grace whose firmware has one more meter than we know, or one without its label."""
+    for name, watts in (("Grace Power Socket 0", 92), ("CPU Power Socket 0", 61), (label, 12)):
+        hwmon.add_chip("power_meter", {"power1_average": watts * UW, "power1_oem_info": name})
+    with pytest.raises(PowerError, match="contain each other"):
+        open_meters([f"hwmon,root={hwmon.root}"])
+
+
+@pytest.mark.parametrize("label", ["CPU", "GPU"])
+def test_a_channel_without_a_label_beside_labelled_ones_is_not_the_system(
+    hwmon: FakeHwmon, label: str
+) -> None:
+    hwmon.add_chip(
+        "ina3221",
+        {"in1_label": label, "in1_input": 5000, "curr1_input": 900,
+         "in2_input": 5000, "curr2_input": 100},
+    )  # fmt: skip
+    with pytest.raises(PowerError, match="contain each other"):
+        open_meters([f"hwmon,root={hwmon.root}"])
+
+
 def test_plain_grace_has_parts_only(hwmon: FakeHwmon) -> None:
     grace_hopper(hwmon, 1, ("Grace", "CPU", "SysIO"))
     with pytest.raises(PowerError, match=r"parts only: power_meter/power1, power_meter@hwmon1"):
@@ -285,6 +343,16 @@ def test_the_inputs_of_all_pmbus_supplies_are_the_system(hwmon: FakeHwmon) -> No
     ], "one input and one output are no sum"  # fmt: skip
 
 
+def test_a_supply_whose_voltage_does_not_answer_is_not_left_out_of_the_sum(
+    hwmon: FakeHwmon,
+) -> None:
+    hwmon.add_chip("cffps1", supply(230, 180, 200))
+    silent = hwmon.add_chip("cffps1", supply(229, 150, 170))
+    hwmon.set(silent, "in1_input", "")
+    with pytest.raises(PowerError, match="hwmon1/in1_input: cannot be read"):
+        open_meters([f"hwmon,root={hwmon.root}"])
+
+
 def test_supplies_without_an_input_sensor_are_read_behind_their_losses(hwmon: FakeHwmon) -> None:
     hwmon.add_chip("cffps1", supply(230, 180, None))
     (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
@@ -312,3 +380,21 @@ def test_a_corsair_supply_by_its_total(hwmon: FakeHwmon) -> None:
     assert [(c.name, c.domain) for c in meter.channels] == [("hwmon:corsairpsu/power1", "system")]
     assert meter.read() == [146.0]
     assert meter.channels[0].contents.leaves_out == ("supply",)
+
+
+def test_a_number_that_another_chip_got_later_is_not_read(tmp_path: Path) -> None:
+    """hwmon0 is a link of the class; after its driver was loaded again it leads to a GPU."""
+    for device, chip, watts in (("acpi", "power_meter", 200), ("gpu", "amdgpu", 35)):
+        chips = FakeHwmon(tmp_path / f"sys/devices/{device}/hwmon")
+        chips.add_chip(chip, {"power1_average": watts * UW})
+    folder = tmp_path / "sys/class/hwmon"
+    folder.mkdir(parents=True)
+    (folder / "hwmon0").symlink_to("../../devices/acpi/hwmon/hwmon0")
+    (folder / "hwmon1").symlink_to("nowhere")
+    (folder / "hwmon2").symlink_to("hwmon2")
+    (meter,) = open_meters(["hwmon"], tmp_path)
+    assert meter.read() == [200.0]
+    (folder / "hwmon0").unlink()
+    (folder / "hwmon0").symlink_to("../../devices/gpu/hwmon/hwmon0")
+    shutil.rmtree(tmp_path / "sys/devices/acpi")
+    assert meter.read() == [None], "and not the 35 W of the GPU"

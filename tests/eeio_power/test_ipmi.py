@@ -179,6 +179,11 @@ def test_sensors_are_chosen_or_refused() -> None:
         ({"PS1 Input Power": 88.0}, "one supply alone"),
         ({"PSU1_PIN": 88.0, "PSU2_PIN": None}, "PSU2_PIN gives no reading"),
         ({"PS1 Input Power": 88.0, "PS2 Output Power": 80.0}, "not every supply"),
+        ({"/SYS/PS0/IN_POWER": 88.0}, "one supply alone"),
+        ({"AC_PWR_PSU1": 88.0}, "one supply alone"),
+        ({"Power Supply": 88.0}, "one supply alone"),
+        ({"P12V Power": 88.0}, "of a rail"),
+        ({"PVCCIN Power": 88.0}, "of a rail"),
         ({"Foo Power": 88.0, "Bar Power": 80.0}, "none is clearly the system's"),
     ],
 )
@@ -209,6 +214,15 @@ def test_all_numbered_supplies_are_added_and_that_is_said(machine: Path) -> None
         opened(machine)
     (finding,) = [f for f in discover(machine) if f.spec == "ipmi"]
     assert not finding.available
+
+
+def test_sensors_of_one_name_are_not_taken_for_each_other(machine: Path) -> None:
+    """Some BMCs call the sensors of all supplies alike, and only their entities differ."""
+    twice = "Input Power,88,Watts,ok,10.1\nInput Power,92,Watts,ok,10.2"
+    assert watt_sensors(twice.split("\n")) == {"Input Power": None}
+    (machine / "watts").write_text(f"no\n{twice}")
+    with pytest.raises(PowerError, match="no watts for sensor Input Power"):
+        opened(machine)
 
 
 def test_dcmi_that_is_switched_off_gives_way_to_a_sensor_and_that_is_said(machine: Path) -> None:
@@ -243,6 +257,9 @@ def test_the_node_managers_domains(machine: Path) -> None:
     ]  # fmt: skip
     assert meter.read() == [301.0, 120.0, 40.0]
     assert meter._shell._command[-6:-2] == ["-b", "0", "-t", "0x2c"]  # type: ignore[attr-defined]
+    (machine / "watts").write_text("nm 0 120 40")
+    with pytest.raises(PowerError, match=r"says 0 W \(Node Manager\)"):
+        meter.read()
     (machine / "watts").write_text("nm off")
     with pytest.raises(PowerError, match="Node Manager's power measurement is off"):
         meter.read()

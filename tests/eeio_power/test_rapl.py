@@ -231,6 +231,17 @@ def test_zones_of_one_package_that_move_in_step_have_no_sum(tmp_path: Path) -> N
         open_meters(["rapl,dies=2"], tmp_path)
 
 
+def test_a_read_that_came_late_does_not_make_two_counters_of_one(tmp_path: Path) -> None:
+    """One register, shown twice: the reader had to wait 20 ms between its two reads, once."""
+    zones = [*THREADRIPPER[:1], FakeZone("intel-rapl:1", "package-0-die-1", 1.0, start_uj=10**9)]
+    samples = read_machine(tmp_path, machine(tmp_path, "GenuineIntel", zones))
+    first, second = samples.values
+    late = [v + (68.0 * 0.02 if k == len(second) // 2 else 0.0) for k, v in enumerate(second)]
+    (reading,) = MeterSamples(samples.info, samples.times_s, (first, late)).energy(0.0, 2.0)
+    assert not reading.valid, f"{reading.power_w} W is twice what the package draws"
+    assert "move in step" in reading.reasons[0]
+
+
 def test_too_few_readings_to_tell_dies_apart_give_no_energy(tmp_path: Path) -> None:
     samples = read_machine(tmp_path, machine(tmp_path, "GenuineIntel", CASCADE_LAKE_AP))
     short = MeterSamples(
@@ -241,6 +252,14 @@ def test_too_few_readings_to_tell_dies_apart_give_no_energy(tmp_path: Path) -> N
     assert not package.valid
     assert "too rarely to tell" in package.reasons[0]
     assert short.energy(0.0, 0.2)[0].valid, "one step that differs is enough"
+
+
+@pytest.mark.parametrize("label", ["", "?x"])
+def test_a_zone_without_a_name_is_not_left_out_of_the_sum(tmp_path: Path, label: str) -> None:
+    zones = [FakeZone("intel-rapl:0", "package-0", 1.0), FakeZone("intel-rapl:1", label, 1.0)]
+    rapl = machine(tmp_path, "GenuineIntel", zones)
+    with pytest.raises(PowerError, match="which no RAPL zone is called"):
+        open_meters([f"rapl,root={rapl.root},reader=no"], tmp_path)
 
 
 def test_zones_are_numbered_in_hexadecimal(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import errno
 import math
 import os
+import shutil
 import struct
 from pathlib import Path
 
@@ -51,12 +52,46 @@ def test_iio_channels_of_unknown_wiring_are_refused_until_named(tmp_path: Path) 
         open_meters([f"iio,root={tmp_path},only=nothing"])
 
 
+def test_an_iio_number_that_another_device_got_later_is_not_read(tmp_path: Path) -> None:
+    for device, milliwatts in (("ina", 6100), ("other", 900)):
+        write_tree(
+            tmp_path / f"sys/devices/{device}/iio:device0",
+            {"name": "ina226", "in_power2_input": milliwatts},
+        )
+    devices = tmp_path / "sys/bus/iio/devices"
+    devices.mkdir(parents=True)
+    (devices / "iio:device0").symlink_to("../../../devices/ina/iio:device0")
+    (devices / "iio:device1").symlink_to("nowhere")
+    (meter,) = open_meters(["iio"], tmp_path)
+    assert meter.read() == [pytest.approx(6.1)]
+    (devices / "iio:device0").unlink()
+    (devices / "iio:device0").symlink_to("../../../devices/other/iio:device0")
+    shutil.rmtree(tmp_path / "sys/devices/ina")
+    assert meter.read() == [None]
+
+
 def test_iio_absent_or_damaged(tmp_path: Path) -> None:
     with pytest.raises(PowerError, match="has no power channel"):
         open_meters(["iio"], tmp_path)
     write_tree(tmp_path, {"iio:device0/name": "x", "iio:device0/in_power0_raw": 1})
     with pytest.raises(PowerError, match="without a scale"):
         open_meters([f"iio,root={tmp_path}"])
+
+
+@pytest.mark.parametrize("named", ["rail_name_0", "in_power0_label"])
+def test_the_only_iio_channel_is_not_the_system_if_it_says_what_rail_it_is(
+    tmp_path: Path, named: str
+) -> None:
+    write_tree(
+        tmp_path / "sys/bus/iio/devices",
+        {"iio:device0/name": "ina3221x", "iio:device0/in_power0_input": 1234,
+         f"iio:device0/{named}": "POM_5V_CPU"},
+    )  # fmt: skip
+    with pytest.raises(PowerError, match=r"POM_5V_CPU\) may be one rail of several.*only=ina3221x"):
+        open_meters(["iio"], tmp_path)
+    assert open_meters(["auto"], tmp_path) == []
+    (meter,) = open_meters(["iio,only=ina3221x/power0"], tmp_path)
+    assert meter.read() == [pytest.approx(1.234)]
 
 
 # --- power_supply ------------------------------------------------------------------------------
@@ -76,6 +111,42 @@ def test_a_cubietrucks_mains_input(tmp_path: Path) -> None:
     (finding,) = [f for f in discover(tmp_path) if f.spec == "power_supply"]
     assert not finding.available
     assert "no supply with a sensor is in use" in (finding.reason or "")
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"axp20x-battery/type": "Battery", "axp20x-battery/status": "Discharging",
+         "axp20x-battery/power_now": 2_000_000},
+        {"dock/type": "USB", "dock/online": 1},
+        {"axp20x-ac/online": 0},
+        {"axp20x-ac/current_now": -640_000},
+    ],
+)  # fmt: skip
+def test_an_input_that_is_not_all_that_feeds_the_board_is_not_the_system(
+    tmp_path: Path, beside: dict[str, int | str]
+) -> None:
+    folder = cubietruck(tmp_path / "sys/class/power_supply")
+    (meter,) = open_meters(["power_supply"], tmp_path)
+    assert meter.read() != [None]
+    write_tree(folder, beside)
+    assert meter.read() == [None]
+    write_tree(folder, {"axp20x-ac/online": 1, "axp20x-ac/current_now": 640_000, "dock/online": 0,
+                        "axp20x-battery/status": "Charging"})  # fmt: skip
+    assert meter.read() == [pytest.approx(5.012 * 0.640)]
+
+
+def test_what_is_plugged_in_later_feeds_the_machine_too(tmp_path: Path) -> None:
+    folder = laptop(tmp_path, {})
+    (meter,) = open_meters(["power_supply"], tmp_path)
+    write_tree(folder, {"USBC/type": "USB", "USBC/online": 1})
+    assert meter.read() == [None], "a charger that is too weak"
+    write_tree(folder, {"USBC/online": "?"})
+    assert meter.read() == [None], "nobody knows whether it is plugged in"
+    shutil.rmtree(folder / "USBC")
+    write_tree(folder, {"BAT2/type": "Battery", "BAT2/status": "Discharging",
+                        "BAT2/power_now": 2_000_000})  # fmt: skip
+    assert meter.read() == [pytest.approx(6.83)], "a third battery"
 
 
 def test_a_battery_counts_only_while_it_feeds_the_machine(tmp_path: Path) -> None:

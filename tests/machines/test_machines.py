@@ -15,7 +15,7 @@ from eeio.machine import capture
 from eeio.machine.anonymous import Replacer
 from eeio.machine.description import lay_out
 from eeio_power.errors import PowerError
-from eeio_power.meters import Meter, close_meters, discover, open_meters, perf
+from eeio_power.meters import Meter, close_meters, contents_of, discover, open_meters, perf
 from eeio_power.reading import EnergyReading
 from eeio_power.samples import MeterSamples, Samples, meter_info
 from eeio_power.simulators.http import FakeHttp
@@ -167,6 +167,43 @@ def _found(root: Path) -> dict[str, tuple[bool, str]]:
         for finding in discover(root)
         if finding.kind == "measured"
     }
+
+
+_LABEL = re.compile(r"hwmon.*_(label|oem_info)|iio.*rail_name_\d+")
+
+
+@pytest.mark.parametrize("text", ["", "?"])
+def test_no_label_that_is_lost_makes_another_system_of_a_part(living: Living, text: str) -> None:
+    """A driver or a firmware of another version may name its sensors otherwise: then there may be
+    no reading, and never one of the same contents that says other watts."""
+    tree = living.machine.description.tree
+    # Those of a supply tell its input from its output, which leaves its losses out.
+    labels = [n for n, was in tree.items() if _LABEL.search(n) and was not in ("vin", "pin")]
+    before = _watts_now(living.root)
+    for name in labels:
+        file = living.root / name
+        was = file.read_text()
+        file.write_text(text)
+        for key, watts in _watts_now(living.root).items():
+            assert before.get(key) == watts, (name, key)
+        file.write_text(was)
+
+
+def _watts_now(root: Path) -> dict[tuple[str, str, str], list[float | None]]:
+    """What the sensors on boards say, by meter, domain and its contents."""
+    said: dict[tuple[str, str, str], list[float | None]] = {}
+    for spec in ("hwmon", "iio"):
+        try:
+            (meter,) = open_meters([spec], root)
+        except PowerError:
+            continue
+        contents = contents_of(meter.channels)
+        for channel, value in zip(meter.channels, meter.read(), strict=True):
+            if channel.in_domain_total:
+                key = (spec, channel.domain, contents[channel.domain].words())
+                said.setdefault(key, []).append(value)
+        meter.close()
+    return said
 
 
 @pytest.mark.parametrize("name", machines.names())

@@ -16,10 +16,11 @@ drives and supply are elsewhere; CPU -> `package`, DDR, DRAM or memory -> `dram`
 `device`, each a part and never added to the system.
 
 **Totals.** Sensors may contain each other (a module and its rails), and adding them would count
-energy twice. The system's total is: the sensors whose label says total or input, if all say the
-same of these; else the only ACPI meter; else the power supplies; else the only INA sensor. Several
-sensors without such a label cannot be told apart: the meter refuses them until `only=` names those
-that add up to the system. Other sensors are recorded as samples and do not count.
+energy twice. The system's total is: the sensors whose label says input, or the one whose label says
+total, if all say the same of these; else the only ACPI meter, if no other of them is there; else
+the power supplies; else an INA sensor that is the only sensor. Several sensors without such a label
+cannot be told apart: the meter refuses them until `only=` names those that add up to the system.
+Other sensors are recorded as samples and do not count.
 
 **Supplies.** Of PMBus chips those on the mains (input of 80 V and more) are power supplies: their
 inputs (label `pin`) are added, where all of them have one, else their outputs (`pout1`); one that
@@ -37,7 +38,13 @@ from eeio_limits.quantities import PERIOD
 from eeio_power.meters import Channel, Finding, Quantity, contents_of
 from eeio_power.meters._choice import Choice, Problem, named, unreadable
 from eeio_power.reading import BEHIND_SUPPLY, MACHINE, MODULE, WALL, Contents, Domain, Kind, only
-from eeio_power.sysfs import by_number, read_int, read_optional_int, read_optional_text
+from eeio_power.sysfs import (
+    by_number,
+    own_path,
+    read_int,
+    read_optional_int,
+    read_optional_text,
+)
 
 OPTIONS = {
     "root": "the hwmon class folder, instead of /sys/class/hwmon",
@@ -62,12 +69,14 @@ _SENSOR_FILE = re.compile(r"(energy|power|in)([1-9][0-9]*)_(input|average)")
 _PAIRED_SENSORS = (1, 2, 3)
 
 _TOTAL = re.compile(r"total|system|\bvin\b|input", re.I)
+_INPUTS = frozenset(("input", "vin"))
 # Jetson's VDD_IN (Nano: POM_5V_IN), Grace Hopper's "Module Power Socket 0".
 _MODULE = re.compile(r"module|vdd_in\b|5v_in\b", re.I)
+_SOCKET = re.compile(r"socket ([0-9]+)", re.I)
 _LABELS: Sequence[tuple[re.Pattern[str], Domain | None, bool]] = (
     # pattern, domain (None: leave the sensor out), is it the domain's total?
     # Parts first: the input of a drive is not that of the system.
-    (re.compile(r"gpu", re.I), None, False),
+    (re.compile(r"gpu|fan|pcie|usb|riser|(?<![a-z])nic(?![a-z])|fpga", re.I), None, False),
     (re.compile(r"cpu|core|grace|sysio|soc(?!ket)", re.I), "package", False),
     (re.compile(r"ddr|dram|mem", re.I), "dram", False),
     (re.compile(r"nvme|ssd|sata|hdd|disk|drive|emmc", re.I), "device", False),
@@ -116,6 +125,8 @@ class _Sensor:
     role: _Role
     left_out: bool
     """Used only if `only=` names it."""
+    silent: tuple[Path, ...] = ()
+    """Files that should have told whether it is a supply's, and did not."""
 
     def read(self) -> float | None:
         """W or J; None if the kernel gives no value."""
@@ -185,7 +196,7 @@ def _choose(folder: Path, only: str | None) -> Choice[_Sensor]:
         choice = named(found, only, _short_name, "sensor")
         problem = choice.problem or _unreadable(choice.sensors)
         return Choice(_as_named(choice.sensors), problem)
-    total = _totals(sensors)
+    total = _totals(sensors, found)
     if total is None:
         return Choice(sensors, (
             f"{folder} has several sensors that may contain each other: {', '.join(names)}",
@@ -196,7 +207,8 @@ def _choose(folder: Path, only: str | None) -> Choice[_Sensor]:
             f"{folder} has sensors of parts only: {', '.join(names)}",
             "if some of them add up to the system, name them with hwmon,only=CHIP/SENSOR+...",
         ))  # fmt: skip
-    problem = _unreadable(total) or _says_nothing(total)
+    problem = _unreadable(total) or unreadable(f for s in total for f in s.silent)
+    problem = problem or _says_nothing(total)
     return Choice(tuple(_in_total(s, total) for s in sensors), problem)
 
 
@@ -210,21 +222,30 @@ def _says_nothing(sensors: Sequence[_Sensor]) -> Problem | None:
     )
 
 
-def _totals(sensors: Sequence[_Sensor]) -> list[_Sensor] | None:
+def _totals(sensors: Sequence[_Sensor], found: Sequence[_Sensor]) -> list[_Sensor] | None:
     """The sensors of the totals, of the system and of modules; [] if there is none, None if nobody
-    can tell."""
+    can tell. `found` are all there are, those that are left out too."""
     modules = [s for s in sensors if s.channel.domain == "module"]
     words = {match[0].lower() for s in modules if (match := _MODULE.search(s.label))}
-    if len(words) > 1:
+    if len(words) > 1 or _lacks_a_module(sensors, modules):
         return None
-    system = _system_total([s for s in sensors if s not in modules])
+    system = _system_total([s for s in sensors if s not in modules], found)
     # Beside a module a sensor whose label we do not know may be a rail of it.
     if modules and (system is None or any(s.label and not s.says_total for s in system)):
         system = []
     return None if system is None else [*system, *modules]
 
 
-def _system_total(sensors: Sequence[_Sensor]) -> list[_Sensor] | None:
+def _lacks_a_module(sensors: Sequence[_Sensor], modules: Sequence[_Sensor]) -> bool:
+    """Whether a part is of a socket whose module has no sensor, so that a sum would lack it."""
+    of_modules, of_all = (
+        {match[1] for s in some if (match := _SOCKET.search(s.label))}
+        for some in (modules, sensors)
+    )
+    return bool(of_modules) and of_modules != of_all
+
+
+def _system_total(sensors: Sequence[_Sensor], found: Sequence[_Sensor]) -> list[_Sensor] | None:
     """The sensors that add up to the system; [] if there is none, None if nobody can tell."""
     system = [s for s in sensors if s.channel.domain == "system"]
     labelled = [s for s in system if s.says_total]
@@ -232,15 +253,17 @@ def _system_total(sensors: Sequence[_Sensor]) -> list[_Sensor] | None:
     inputs = [s for s in system if s.role == "input"]
     outputs = [s for s in system if s.role == "output"]
     if labelled:
-        # Two inputs add up; a total may contain both.
+        # Two inputs add up; a total may contain both, and another total.
         words = {match[0].lower() for s in labelled if (match := _TOTAL.search(s.label))}
-        return labelled if len(words) == 1 else None
+        alone = len(labelled) == 1 or words <= _INPUTS
+        return labelled if len(words) == 1 and alone else None
     if acpi:
-        return acpi if len(acpi) == 1 else None
+        # Beside others one whose label says nothing that we know may be of a part, as theirs are.
+        return acpi if sum(s.role == "acpi" for s in found) == 1 else None
     if inputs or outputs:
         return _supplies(inputs, outputs)
-    # A label that we do not know, beside other sensors, may name a rail as well as the supply.
-    if len(system) == 1 and (not system[0].label or len(sensors) == 1):
+    # Beside other sensors, one without a label that we know may be on a rail as well as a supply.
+    if len(system) == 1 and len(found) == 1:
         return system
     return None if system else []
 
@@ -294,7 +317,7 @@ def _sensors(folder: Path) -> tuple[_Sensor, ...]:
         return ()
     sensors: list[_Sensor] = []
     for class_folder in sorted(folder.iterdir(), key=by_number):
-        chip_folder = _files_of(class_folder)
+        chip_folder = own_path(_files_of(class_folder))
         chip = _chip(class_folder, chip_folder)
         taken = {s.channel.name for s in sensors}
         # Two chips of one name: the second one is called by its folder.
@@ -333,7 +356,11 @@ def _chip(class_folder: Path, chip_folder: Path) -> str:
 def _supply_sensors(folder: Path, prefix: str, corsair: bool) -> list[_Sensor]:
     """The input and output of a power supply; those of another PMBus chip only if named."""
     sensors = []
-    mains = corsair or _is_on_mains(folder)
+    voltage = None if corsair else _input_voltage(folder)
+    input_mv = None if voltage is None else read_optional_int(voltage)
+    # One whose voltage does not answer may be a supply: it is counted, and then refused.
+    mains = corsair or (voltage is not None and (input_mv is None or input_mv / 1e3 >= _MAINS_V))
+    silent = (voltage,) if voltage is not None and input_mv is None else ()
     for sensor in _chip_sensors(folder, prefix, _SUPPLY_CLASS, "output"):
         if not corsair and _PIN.fullmatch(sensor.label):
             role: _Role = "input"
@@ -344,20 +371,24 @@ def _supply_sensors(folder: Path, prefix: str, corsair: bool) -> list[_Sensor]:
         contents = WALL if role == "input" else BEHIND_SUPPLY
         channel = replace(sensor.channel, domain="system", contents=contents)
         sensors.append(
-            replace(sensor, channel=channel, role=role, says_total=False, left_out=not mains)
+            replace(
+                sensor,
+                channel=channel,
+                role=role,
+                says_total=False,
+                left_out=not mains,
+                silent=silent,
+            )
         )
     return sensors
 
 
-def _is_on_mains(folder: Path) -> bool:
+def _input_voltage(folder: Path) -> Path | None:
+    """The file of a PMBus chip's input voltage, mV."""
     for name in _file_names(folder):
-        if re.fullmatch(r"in[0-9]+_label", name) and re.fullmatch(
-            "vin", read_optional_text(folder / name) or ""
-        ):
-            input_mv = read_optional_int(folder / name.replace("_label", "_input"))
-            if input_mv is not None and input_mv / 1e3 >= _MAINS_V:
-                return True
-    return False
+        if re.fullmatch(r"in[0-9]+_label", name) and read_optional_text(folder / name) == "vin":
+            return folder / name.replace("_label", "_input")
+    return None
 
 
 def _chip_sensors(folder: Path, prefix: str, nominal: _ChipClass, role: _Role) -> list[_Sensor]:

@@ -4,9 +4,10 @@
 
 A channel is `in_powerN_input` (mW), or `in_powerN_raw` x `in_powerN_scale` (mW), as the kernel's
 Documentation/ABI/testing/sysfs-bus-iio has it. Nothing tells what a channel is wired to, so only a
-single one is taken for the whole system; several must be named. NVIDIA's own driver for the INA3221
-of Jetson boards does tell (`rail_name_N`): POM_5V_IN and VDD_IN are what a module takes, without
-its carrier board (`module`); rails of other names are not read.
+single one is taken for the whole system; several must be named. Where something does tell (a label
+of the device tree, `in_powerN_label`; `rail_name_N` of NVIDIA's own driver for the INA3221 of
+Jetson boards), POM_5V_IN and VDD_IN are what a module takes, without its carrier board (`module`);
+a channel of another name may be a rail, and is read only if it is named.
 
 Reading does one conversion, or gives the last one: the averaging time of an INA2xx
 (`in_..._integration_time`, some milliseconds) is far shorter than the sampling period. Energy then
@@ -22,7 +23,7 @@ from eeio_limits.quantities import FIGURE
 from eeio_power.meters import Channel, Finding, contents_of
 from eeio_power.meters._choice import Choice, named, unreadable
 from eeio_power.reading import MODULE, Contents, Kind
-from eeio_power.sysfs import by_number, read_int, read_optional_text, read_text
+from eeio_power.sysfs import by_number, own_path, read_int, read_optional_text, read_text
 
 OPTIONS = {
     "root": "the folder of IIO devices, instead of /sys/bus/iio/devices",
@@ -140,6 +141,11 @@ def _choose(folder: Path, only: str | None) -> Choice[_Sensor]:
             f"several channels that may be rails of one supply, or each other's: {told}",
             f"name those that add up to the system, such as iio,only={'+'.join(names[:2])}",
         ))  # fmt: skip
+    elif sensors[0].rail is not None and not sensors[0].of_module:
+        choice = Choice((), (
+            f"{sensors[0].words} may be one rail of several",
+            f"if all that the system draws goes through it, name it: iio,only={names[0]}",
+        ))  # fmt: skip
     else:
         choice = Choice(sensors)
     problem = choice.problem or unreadable(sensor.file for sensor in choice.sensors)
@@ -154,12 +160,16 @@ def _sensors(folder: Path) -> tuple[_Sensor, ...]:
         chip = read_optional_text(device / "name") or device.name
         if any(name.startswith(f"{chip}/") for name in sensors):
             chip = f"{chip}@{device.name}"
-        for file in sorted(device.iterdir(), key=by_number):
+        if not device.is_dir():
+            continue  # a link that leads nowhere
+        for file in sorted(own_path(device).iterdir(), key=by_number):
             match = _CHANNEL.fullmatch(file.name)
             if match is None:
                 continue
             name = f"{chip}/power{match[1]}"
-            rail = read_optional_text(device / f"rail_name_{match[1]}")
+            rail = read_optional_text(device / f"rail_name_{match[1]}") or read_optional_text(
+                device / f"in_power{match[1]}_label"
+            )
             if match[2] == "input":
                 sensors[name] = _Sensor(name, file, 1.0, rail)
             elif name not in sensors:

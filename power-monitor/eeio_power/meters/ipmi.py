@@ -104,6 +104,10 @@ _SUPPLY = re.compile(
     r"(?P<head>ps|psu|power[ _]?supply|pw|pwr[ _]?supply)[ _#-]*(?P<number>[0-9]+)(?P<tail>.*)",
     re.I,
 )
+# A supply whose number stands elsewhere, or that has none: AC_PWR_PSU1, /SYS/PS0/IN_POWER.
+_OF_A_SUPPLY = re.compile(r"(?<![a-z])(psu?[ _#-]*[0-9]|psu|p/s|p(o)?w(e)?r[ _]?supply)", re.I)
+# A voltage, or a regulator: what stands behind it is a rail.
+_RAIL = re.compile(r"[0-9]v([0-9]|(?![a-z0-9]))|(?<![a-z])vr(?![a-z])|vcc|vcore|backplane", re.I)
 _OUTPUT = re.compile(r"out", re.I)
 _POWER_WORD = re.compile(r"p(o)?w(e)?r|watt|\bp(in|out)\b|consum", re.I)
 _GPU = re.compile(r"gpu", re.I)
@@ -169,7 +173,8 @@ def watt_sensors(lines: Sequence[str]) -> dict[str, float | None]:
     """Sensors in watts of `ipmitool -c sdr ...` (`name,88,Watts,ok`), with their values.
 
     None for one without a reading (`PS2 Input Power,,,ns`): ipmitool tells no unit then, so that
-    its name says whether it is one.
+    its name says whether it is one. None, too, for a name that several sensors have: which of them
+    a reading is of cannot be said.
     """
     sensors: dict[str, float | None] = {}
     for line in lines:
@@ -177,11 +182,15 @@ def watt_sensors(lines: Sequence[str]) -> dict[str, float | None]:
         if len(words) < 4:
             continue
         name, value, unit, state = (word.strip() for word in words[:4])
+        value_w: float | None = None
         if unit == "Watts" and value:
-            with suppress(ValueError):
-                sensors[name] = POWER_SAMPLE.of_text(value, name)
-        elif not value and state == "ns" and (unit == "Watts" or _may_be_watts(name)):
-            sensors[name] = None
+            try:
+                value_w = POWER_SAMPLE.of_text(value, name)
+            except ValueError:
+                continue
+        elif value or state != "ns" or not (unit == "Watts" or _may_be_watts(name)):
+            continue
+        sensors[name] = None if name in sensors else value_w
     return sensors
 
 
@@ -205,6 +214,10 @@ def whole_system(sensors: Mapping[str, float | None]) -> Chosen:
         if len(chosen) == 1:
             return Chosen((chosen[0],))
     if not likely and len(whole) == 1 and len(sensors) == 1:
+        if _OF_A_SUPPLY.search(whole[0]):
+            return Chosen((), "one supply alone need not be the only one")
+        if _RAIL.search(whole[0]):
+            return Chosen((), "it is of a rail")
         return Chosen((whole[0],))
     supplies = [name for name in sensors if _SUPPLY.fullmatch(name) and not _PART.search(name)]
     if not whole and supplies:
@@ -447,7 +460,8 @@ class IpmiMeter:
         for number, (label, domain) in NM_DOMAINS.items():
             contents = MACHINE if number == 0 else only("processor" if number == 1 else "memory")
             question = NM_STATISTICS.format(domain=f"0x{number:02x}")
-            source = _Source(question, f"nm-{label}", domain, contents, _judged_node_manager)
+            judge = _judged_platform if number == 0 else _judged_node_manager
+            source = _Source(question, f"nm-{label}", domain, contents, judge)
             # A machine need not have every domain; the platform it must.
             if number == 0:
                 sources.append(source)
@@ -473,6 +487,10 @@ def _judged_node_manager(lines: Sequence[str]) -> float:
     if not reading.active:
         raise PowerError("the Node Manager's power measurement is off, or not valid now")
     return float(reading.current_w)
+
+
+def _judged_platform(lines: Sequence[str]) -> float:
+    return _of_running("Node Manager", _judged_node_manager(lines))
 
 
 def _of_running(name: str, power_w: float) -> float:

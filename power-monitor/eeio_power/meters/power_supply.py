@@ -4,11 +4,14 @@
 
 The system's power is that of all `Mains` and `USB` supplies that are online and show a voltage and
 a current (`voltage_now` x `current_now`, uV and uA): the board's input, on the direct-current side,
-with what charges its battery. Where no such supply has a sensor, it is that of the batteries that
-discharge (`power_now`, uW, or voltage x current), and only while no supply is plugged in (`online`,
-whether it has a sensor or not): a charger that is too weak feeds the system together with the
-battery, whose 3 W are not the machine's. A battery that was told to discharge on the mains
-(`charge_behaviour`: force-discharge) feeds the machine alone. Else the reading is missing.
+with what charges its battery. While a battery discharges beside them, or a plug without a sensor is
+online, they are not all that feeds the system, and the reading is missing. Where no such supply has
+a sensor, it is that of the batteries that discharge (`power_now`, uW, or voltage x current), and
+only while no supply is plugged in (`online`, whether it has a sensor or not): a charger that is too
+weak feeds the system together with the battery, whose 3 W are not the machine's. A battery that was
+told to discharge on the mains (`charge_behaviour`: force-discharge) feeds the machine alone. Else
+the reading is missing. What is plugged in is looked up at each reading: docks, chargers and
+batteries come and go.
 
 USB-C ports (`ucsi-source-psy-*`, `tcpm-source-psy-*`) are left out: their `voltage_now` and
 `current_now` are what the charger and the machine agreed on, not what flows.
@@ -74,6 +77,7 @@ class _Power:
 class _Feed:
     """The supplies of a machine that matter: its inputs with a sensor, else its batteries."""
 
+    folder: Path
     inputs: tuple[_Supply, ...]
     batteries: tuple[_Supply, ...]
     plugs: tuple[Path, ...]
@@ -85,18 +89,43 @@ class _Feed:
 
     def read(self) -> _Power:
         """The system's power, W."""
-        return self._batteries() if self.by_battery else self._inputs()
+        # What fed the machine when the meter was opened need not feed it now.
+        now = _feed(self.folder)
+        if now is None or now.by_battery != self.by_battery:
+            return _Power(None, "other supplies feed the machine than when the meter was opened")
+        return now._batteries() if now.by_battery else now._inputs()
 
     def _inputs(self) -> _Power:
-        total_w = 0.0
+        total_w, used = 0.0, 0
         for supply in self.inputs:
             online = read_optional_int(supply.folder / "online")
-            # One that is not plugged in gives 0 W: that is known, not missing.
-            power_w = 0.0 if online == 0 else None if online is None else supply.read()
-            if power_w is None:
+            if online == 0:
+                continue  # that it gives nothing is known, not missing
+            power_w = None if online is None else supply.read()
+            # Some chargers tell the current into their battery, with its sign.
+            if power_w is None or power_w < 0.0:
                 return _Power(None, f"{supply.folder.name}, a supply in use, gives no value")
             total_w += power_w
-        return _Power(total_w)
+            used += 1
+        beside = self._beside_inputs()
+        if beside is not None:
+            return _Power(None, f"{beside} feeds the system beside the supplies with a sensor")
+        return _Power(total_w) if used else _Power(None, "no supply with a sensor is in use")
+
+    def _beside_inputs(self) -> str | None:
+        """A battery that discharges, or a plug in use that nobody measures."""
+        for battery in self.batteries:
+            state = read_optional_text(battery.folder / "status")
+            if state == "Discharging" and battery.read(magnitude=True) != 0.0:
+                return battery.folder.name
+        measured = {supply.folder for supply in self.inputs}
+        for plug in self.plugs:
+            # A contract is told of the port that one of the inputs is plugged into.
+            if plug in measured or plug.name.startswith(_CONTRACTS):
+                continue
+            if read_optional_int(plug / "online") != 0:
+                return plug.name
+        return None
 
     def _batteries(self) -> _Power:
         states = [read_optional_text(b.folder / "status") or "Unknown" for b in self.batteries]
@@ -109,7 +138,7 @@ class _Feed:
                 for b, state in zip(self.batteries, states, strict=True)
             )
             return _Power(None, f"no battery is discharging ({told}): {_UNSEEN}")
-        plugged = next((p.name for p in self.plugs if read_optional_int(p / "online")), None)
+        plugged = next((p.name for p in self.plugs if read_optional_int(p / "online") != 0), None)
         if plugged is not None and not all(map(_is_forced, discharging)):
             name = discharging[0].folder.name
             return _Power(None, f"{plugged} is plugged in beside {name}: {_UNSEEN}")
@@ -221,7 +250,7 @@ def _feed(folder: Path) -> _Feed | None:
                 inputs.append(_Supply(supply))
     if not inputs and not any(_has_sensor(battery.folder) for battery in batteries):
         return None
-    return _Feed(tuple(inputs), tuple(batteries), tuple(plugs))
+    return _Feed(folder, tuple(inputs), tuple(batteries), tuple(plugs))
 
 
 def _has_sensor(supply: Path) -> bool:

@@ -224,6 +224,11 @@ def _zones(folder: Path, max_power_w: float) -> tuple[_Zone, ...]:
     for zone_folder in found:
         label = read_text(zone_folder / "name")
         domain = _domain(label)
+        # A package that is left out because nobody knows its name would be missing in the sum.
+        if not label or (domain is None and label != "psys" and zone_folder.name.count(":") == 1):
+            raise ValueError(
+                f"{zone_folder / 'name'} is {label!r:.40}, which no RAPL zone is called"
+            )
         if domain is None:
             continue
         name = f"rapl:{_package_prefix(folder, zone_folder)}{label}"

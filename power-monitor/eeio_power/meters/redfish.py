@@ -7,8 +7,9 @@ the results.
 **Which chassis.** A BMC may show parts of the machine as chassis too: of a GB200 the modules and
 each processor, all with a power reading. The system's is the chassis that a system
 (`/redfish/v1/Systems`) links to, and that is no part by its `ChassisType` (Component, Module, ...).
-Where no system links to one, all chassis that are no parts are looked at. If several of them give a
-reading the meter refuses and lists them with their watts: `chassis=` picks one.
+Where no system links to one, all chassis that are no parts are looked at. One that several systems
+link to holds all of them: it is none's. If several of them give a reading the meter refuses and
+lists them with their watts: `chassis=` picks one.
 
 **Which reading.** Of the chassis what is there first of
 
@@ -20,6 +21,7 @@ and only where `PhysicalContext` does not name a part (CPU, Memory, GPU, ...).
 BMCs are rarely faster than once a second, many slower (`period_s=`); most give whole watts.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -86,9 +88,18 @@ class RedfishMeter:
 
     def read(self) -> Sequence[float | None]:
         """W. Raises PowerError if the BMC is silent or has no reading now."""
-        power_w = http_json.number_at(self.client.get(self.path), *self.keys)
+        answer = self.client.get(self.path)
+        power_w = http_json.number_at(answer, *self.keys)
+        where = f"{self.client.host}{self.path}"
         if power_w is None:
-            raise PowerError(f"{self.client.host}{self.path}: no power reading in the answer")
+            raise PowerError(f"{where}: no power reading in the answer")
+        # A BMC that starts again may list its entries in another order.
+        if self.keys[0] == "PowerControl" and _control(answer) != self.keys:
+            raise PowerError(
+                f"{where}: {self.keys[0]} is not what it was: which entry is the whole?"
+            )
+        if power_w <= 0.0:
+            raise PowerError(f"{where}: {power_w:g} W of a machine that runs: it is not measured")
         return [power_w]
 
     def close(self) -> None:
@@ -136,6 +147,12 @@ def _system_reading(client: http_json.JsonClient, wanted: str | None) -> _Readin
     else:
         everything = _members(client, _CHASSIS)
         linked = _linked(client)
+        shared = sorted(_name(path) for path, times in linked.items() if times > 1)
+        if shared:
+            raise PowerError(
+                f"several systems of {client.host} are in the chassis {', '.join(shared)}: if this "
+                f"machine is all of them, name it with chassis={shared[0]}"
+            )
         candidates = [path for path in everything if path.rstrip("/") in linked] or everything
     found: list[tuple[str, _Reading]] = []
     reasons: list[str] = []
@@ -178,7 +195,10 @@ def _reading(client: http_json.JsonClient, path: str) -> tuple[_Reading | None, 
         keys = _metrics(client, answer) if place == _METRICS else _control(answer)
         power_w = None if keys is None else http_json.number_at(answer, *keys)
         if keys is not None and power_w is not None:
-            return _Reading(where, keys, power_w), None
+            if power_w > 0.0:
+                return _Reading(where, keys, power_w), None
+            reason = f"{name} says {power_w:g} W of a machine that runs"
+            continue
         reason = f"{name} has no power of the whole chassis"
     return None, reason
 
@@ -220,17 +240,17 @@ def _control(answer: Any) -> tuple[str | int, ...] | None:
     return _FUJITSU if http_json.number_at(answer, *_FUJITSU) is not None else None
 
 
-def _linked(client: http_json.JsonClient) -> set[str]:
-    """The chassis that the systems link to; empty where the BMC does not say."""
-    linked: set[str] = set()
+def _linked(client: http_json.JsonClient) -> Counter[str]:
+    """The chassis that the systems link to, and how many do; empty where the BMC does not say."""
+    linked: Counter[str] = Counter()
     try:
         for system in _members(client, _SYSTEMS):
             links = client.get(system).get("Links", {})
-            linked |= {
-                str(chassis["@odata.id"]).rstrip("/") for chassis in links.get("Chassis", [])
-            }
+            linked.update(
+                {str(chassis["@odata.id"]).rstrip("/") for chassis in links.get("Chassis", [])}
+            )
     except (PowerError, AttributeError, KeyError, TypeError):
-        return set()
+        return Counter()
     return linked
 
 

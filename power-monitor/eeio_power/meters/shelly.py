@@ -83,6 +83,9 @@ COMPONENTS: Mapping[str, _Component] = {
     "em": _Component("EM.GetStatus", "{phase}_act_power", counter=False),
 }
 PHASES = ("total", "a", "b", "c")
+_SUM = "total_act_power"
+LEAST_NEGATIVE_W = 1.0
+"""An unused clamp reads a little below zero."""
 
 
 @dataclass(frozen=True)
@@ -117,12 +120,24 @@ class ShellyMeter:
             answer = self.client.get(f"/rpc/{self.component.method}?id={self.switch}")
             key = self.component.power.format(phase=self.phase)
             power_w = http_json.number_at(answer, key)
+            if key == _SUM:
+                self._check_phases(answer)
         if power_w is None:
             raise PowerError(f"{self.client.host}: switch {self.switch} gives no power")
         if len(self.channels) == 1:
             return [power_w]
         energy_wh = http_json.number_at(answer, "aenergy", "total")
         return [power_w, None if energy_wh is None else energy_wh * J_PER_WH]
+
+    def _check_phases(self, answer: Any) -> None:
+        """Raises PowerError if a phase lessens the sum, as one does whose clamp is turned round."""
+        for phase in PHASES[1:]:
+            power_w = http_json.number_at(answer, f"{phase}_act_power")
+            if power_w is not None and power_w < -LEAST_NEGATIVE_W:
+                raise PowerError(
+                    f"{self.client.host}: phase {phase} says {power_w:g} W: turn its clamp round, "
+                    "or name a phase with phase="
+                )
 
     def close(self) -> None:
         """Drop the connection."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from eeio_results.agreement import Agreement, agreement
 from eeio_results.characterization import ContextRow, Row, characterize, context
 from eeio_results.record import SCHEMA_VERSION
 from eeio_results.store import Campaign
@@ -48,6 +49,24 @@ def build(campaigns: Sequence[Campaign]) -> Report:
     )
 
 
+def _power(found: Agreement) -> dict[str, Any]:
+    """What each meter says over the whole campaign, and what of that cannot be true together."""
+    return {
+        "means": [
+            {
+                "domain": mean.domain,
+                "meter": mean.meter,
+                "kind": mean.kind,
+                "windows": mean.windows,
+                "power_w": mean.power_w,
+                "uncertainty_w": mean.power_w * mean.uncertainty_j / mean.energy_j,
+            }
+            for mean in found.means
+        ],
+        "contradictions": [words for _, words in found.contradictions],
+    }
+
+
 def to_json(report: Report) -> dict[str, Any]:
     """The body of `eeio report --format json` (schemas/report.schema.json)."""
     return {
@@ -65,6 +84,7 @@ def to_json(report: Report) -> dict[str, Any]:
                     "readings": [asdict(reading) for reading in campaign.idle],
                     "reason": campaign.idle_reason,
                 },
+                "power": _power(agreement(campaign)),
             }
             for campaign in report.campaigns
         ],

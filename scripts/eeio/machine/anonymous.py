@@ -1,8 +1,8 @@
 """What tells one machine, or its user, from others of its kind is replaced, the same by the same.
 
-Names that the machine tells (hosts, users), and what looks like an address or a serial number: IP,
-MAC, UUID, WWN, EUI. Replacements look like what they stand for (RFC 5737, RFC 3849), so that what
-reads them still can.
+Names that the machine tells (hosts, users, serial numbers of it and its drives), and what looks
+like an address or a serial number: IP, MAC, UUID, WWN, EUI. Replacements look like what they stand
+for (RFC 5737, RFC 3849), so that what reads them still can.
 """
 
 import ipaddress
@@ -13,6 +13,9 @@ import socket
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from pathlib import Path
+
+from eeio_power.sysfs import read_optional_text
 
 # Names that say nothing of anybody, and stand in other words' places: ID=debian, /home, "Linux".
 _EVERYBODYS = frozenset(
@@ -27,6 +30,8 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ("UUID", rf"\b{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}\b"),
     ("WWN", r"\b(?:naa|eui|t10|nvme)\.[\w.-]{8,}"),
     ("WWN", rf"\b0x{_HEX}{{16}}\b"),
+    # Of a multipath disk (36001405...), of a namespace, of an installation: NAA, NGUID, machine-id.
+    ("WWN", rf"(?<![0-9A-Za-z])3?{_HEX}{{32}}(?![0-9A-Za-z])"),
     ("MAC address", rf"(?<![\w:])(?:{_HEX}{{2}}[:-]){{5}}{_HEX}{{2}}(?![\w:])"),
     ("IP address", r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w.])"),
     ("IP address", rf"(?<![\w:.]){_HEX}{{0,4}}(?::{_HEX}{{0,4}}){{2,7}}(?![\w:.])"),
@@ -38,23 +43,27 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
 class Replacer:
     """Replaces in any number of texts; `counts` says how many different ones of each kind."""
 
-    def __init__(self, hosts: Iterable[str], users: Iterable[str]) -> None:
+    def __init__(
+        self, hosts: Iterable[str], users: Iterable[str], serials: Iterable[str] = ()
+    ) -> None:
         self._known: dict[tuple[str, str], str] = {}
         self.counts: Counter[str] = Counter()
         self._names: list[tuple[str, re.Pattern[str]]] = [
             (kind, re.compile(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])"))
-            for kind, names in (("host name", hosts), ("user name", users))
+            for kind, names in (
+                ("host name", hosts), ("user name", users), ("serial number", serials),
+            )
             # The longest first: of host.example.org and host.
             for name in sorted(set(names), key=lambda name: (-len(name), name))
             if len(name) > 1 and name.lower() not in _EVERYBODYS
-        ]
+        ]  # fmt: skip
 
     def __call__(self, text: str, addresses: bool = True) -> str:
-        """`addresses`: versions of firmware and kernels look like them, and have none."""
+        """`addresses`: versions of firmware and kernels look like those of IP, and have none."""
         for kind, pattern in self._names:
             text = pattern.sub(self._substitute(kind), text)
-        if addresses:
-            for kind, expression in _PATTERNS:
+        for kind, expression in _PATTERNS:
+            if addresses or kind != "IP address":
                 text = re.sub(expression, self._substitute(kind), text)
         return text
 
@@ -83,6 +92,26 @@ def own_names() -> tuple[list[str], list[str]]:
     with suppress(KeyError):
         users.append(pwd.getpwuid(os.getuid()).pw_name)
     return [host for host in hosts if host], [user for user in users if user]
+
+
+_SERIALS = (
+    "sys/class/dmi/id/*_serial", "sys/class/dmi/id/*_asset_tag", "sys/class/nvme/nvme*/serial",
+    "sys/block/*/serial", "sys/block/*/device/serial", "sys/class/power_supply/*/serial_number",
+    "sys/class/hwmon/hwmon*/power*_serial_number", "sys/class/hwmon/hwmon*/device/*_serial_number",
+    "proc/device-tree/serial-number",
+)  # fmt: skip
+_LEAST_SERIAL = 6
+
+
+def own_serials(root: Path) -> list[str]:
+    """The serial numbers below `root`: not captured, but they stand in other things' names too."""
+    texts = [read_optional_text(path) for pattern in _SERIALS for path in root.glob(pattern)]
+    # "Default string", "To Be Filled By O.E.M.", "0000000000" are nobody's.
+    return [
+        text
+        for text in dict.fromkeys((text or "").strip("\0 ") for text in texts)
+        if len(text) >= _LEAST_SERIAL and re.search("[1-9]", text) and len(set(text)) > 1
+    ]
 
 
 def _is_somebodys(text: str) -> bool:

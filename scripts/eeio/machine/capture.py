@@ -134,7 +134,7 @@ class Capture:
 
 def take(doctor: str, root: Path = HERE, replacer: Replacer | None = None) -> Capture:
     """Reads the machine below `root`; `doctor` is what `eeio doctor --json` prints of it."""
-    replacer = replacer or Replacer(*anonymous.own_names())
+    replacer = replacer or Replacer(*anonymous.own_names(), anonymous.own_serials(root))
     gathering = _Gathering(root)
     for folder, names in FILES:
         for path in _matches(root, folder):

@@ -15,7 +15,7 @@ from eeio.cli import main
 from eeio.commands import doctor
 from eeio.errors import RefusedError
 from eeio.machine import capture, description
-from eeio.machine.anonymous import Replacer
+from eeio.machine.anonymous import Replacer, own_serials
 from eeio.machine.description import Command, Description
 from eeio.machine.place import user_id, which
 from eeio.machine.replay import replayed
@@ -278,6 +278,38 @@ def test_what_tells_whose_machine_it_is_is_replaced(tmp_path: Path) -> None:
     listed = "\n".join(taken.listed())
     assert "user name: 1 replaced" in listed
     assert "names that people gave: /home/user1 /mnt /m2 /m3" in listed
+
+
+def test_serial_numbers_are_replaced_wherever_they_stand(tmp_path: Path) -> None:
+    """Of this machine and its drives they are known; others by what they look like."""
+    multipath, namespace = "36001405a1b2c3d4e5f60718293a4b5c6", "0025388b91d0f00e0025388b91d0f00e"
+    root, _ = description.lay_out(
+        Description(
+            about="x",
+            tree={
+                "sys/class/nvme/nvme0/serial": "S4EWNX0R123456      ",
+                "sys/class/nvme/nvme0/model": "S4EWNX0R123456 of 00:1b:21:ab:cd:ef",
+                "sys/class/nvme/nvme0/firmware_rev": "1.2.3.4",
+                "sys/class/dmi/id/product_serial": "ZK83H2A7",
+                "sys/class/dmi/id/board_serial": "Default string",
+                "sys/class/dmi/id/bios_version": "Default string",
+                "sys/class/dmi/id/product_name": "Server ZK83H2A7",
+                "sys/class/block/dm-0/dm/name": multipath,
+                "sys/class/block/dm-1/dm/name": f"ns-{namespace}",
+                "sys/class/hwmon/hwmon0/energy1_input": "30000000000000000",
+            },
+        ),
+        tmp_path / "machine",
+    )
+    taken = capture.take(NOTHING_SAID, root, Replacer([], [], own_serials(root)))
+    text = json.dumps(taken.description.to_json())
+    for secret in ("S4EWNX0R123456", "ZK83H2A7", multipath, namespace, "00:1b:21:ab:cd:ef"):
+        assert secret not in text, secret
+    tree = taken.description.tree
+    assert tree["sys/class/nvme/nvme0/firmware_rev"] == "1.2.3.4", "a version is no address"
+    assert tree["sys/class/dmi/id/bios_version"] == "Default string"
+    assert tree["sys/class/hwmon/hwmon0/energy1_input"] == "30000000000000000"
+    assert tree["sys/class/block/dm-0/dm/name"] != tree["sys/class/block/dm-1/dm/name"]
 
 
 def test_names_that_are_everybodys_stay() -> None:

@@ -1,0 +1,147 @@
+"""Readings of power that cannot all be true: pure functions over whatever has such readings.
+
+Power domains lie in each other: the system holds modules, packages, memory and devices, a module
+holds packages and memory. So
+
+- two readings of one domain agree within both limits of error; where one holds more than the other
+  (a plug before the supply, a BMC behind it), the smaller one may be smaller, by half at most if
+  the losses of the supply are all that tells them apart;
+- a part draws no more than the whole, nor do all parts of different domains together.
+
+Modelled readings contradict nobody, and a reading whose limit of error nobody told can not.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Protocol, TypeVar
+
+INSIDE: Mapping[str, tuple[str, ...]] = {
+    "system": ("module", "package", "dram", "device"),
+    "module": ("package", "dram"),
+    "package": (),
+    "dram": (),
+    "device": (),
+}
+"""What lies in each domain."""
+
+LEAST_EFFICIENCY = 0.5
+"""No supply in use loses more than half of what it takes."""
+
+
+class Reading(Protocol):
+    """Energy of one power domain over some time, as one meter saw it."""
+
+    @property
+    def domain(self) -> str: ...
+    @property
+    def meter(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def power_w(self) -> float | None: ...
+    @property
+    def energy_j(self) -> float | None: ...
+    @property
+    def uncertainty_j(self) -> float | None:
+        """Limit of error of the energy, J."""
+
+    @property
+    def includes(self) -> Sequence[str]: ...
+    @property
+    def leaves_out(self) -> Sequence[str]: ...
+
+
+R = TypeVar("R", bound=Reading)
+
+
+def contradictions(readings: Sequence[R]) -> list[tuple[tuple[R, ...], str]]:
+    """Each group of readings of one time that cannot all be true, and why."""
+    known = [
+        reading
+        for reading in readings
+        if None not in (reading.power_w, reading.energy_j, reading.uncertainty_j)
+        and reading.kind != "modelled"
+    ]
+    found: list[tuple[tuple[R, ...], str]] = []
+    for one, other in combinations(known, 2):
+        words = _same_domain(one, other) if one.domain == other.domain else _nested(one, other)
+        if words:
+            found.append(((one, other), words))
+    if not found:
+        # A sum says nothing new where one of its parts contradicts the whole already.
+        for whole in known:
+            parts = _parts(whole, known)
+            if len(parts) > 1 and _exceeds(parts, whole):
+                names = " + ".join(_watts(part) for part in parts)
+                words = f"{names} draw more than the {_watts(whole)} that holds them{_BEYOND}"
+                found.append(((whole, *parts), words))
+    return found
+
+
+_BEYOND = ", by more than all their limits of error"
+
+
+def named(reading: Reading) -> str:
+    """`package (rapl)`."""
+    return f"{reading.domain} ({reading.meter})"
+
+
+def _same_domain(one: Reading, other: Reading) -> str | None:
+    if one.domain == "device" or one.meter == other.meter:
+        return None  # one meter each for two drives, as a rule
+    more, less = (one, other) if _energy_j(one) >= _energy_j(other) else (other, one)
+    if not _exceeds([more], less):
+        return None
+    extra = _held_by_one(more, less)
+    if extra and not (extra == {"supply"} and _is_too_little(less, more)):
+        return None
+    return f"{_watts(one)} and {_watts(other)} are more apart than both limits of error"
+
+
+def _held_by_one(more: Reading, less: Reading) -> set[str]:
+    """What is in the reading that says more, and not surely in the other; empty if not told."""
+    if not less.includes and not less.leaves_out:
+        return set()
+    return {content for content in more.includes if content not in less.includes}
+
+
+def _is_too_little(less: Reading, more: Reading) -> bool:
+    slack_j = _limit_j(less) + _limit_j(more)
+    return _energy_j(less) < LEAST_EFFICIENCY * _energy_j(more) - slack_j
+
+
+def _nested(one: Reading, other: Reading) -> str | None:
+    for part, whole in ((one, other), (other, one)):
+        if part.domain in INSIDE[whole.domain] and _exceeds([part], whole):
+            return f"{_watts(part)} is in {_watts(whole)} and draws more{_BEYOND}"
+    return None
+
+
+def _parts(whole: R, readings: Sequence[R]) -> list[R]:
+    """Readings inside `whole` that hold nothing in common: the lowest of each domain; a module
+    before what is in it."""
+    lowest: dict[str, R] = {}
+    for reading in readings:
+        if reading.domain in INSIDE[whole.domain]:
+            known = lowest.get(reading.domain)
+            if known is None or _energy_j(reading) < _energy_j(known):
+                lowest[reading.domain] = reading
+    inner = {domain for holder in lowest for domain in INSIDE[holder]}
+    return [reading for domain, reading in lowest.items() if domain not in inner]
+
+
+def _exceeds(parts: Sequence[Reading], whole: Reading) -> bool:
+    limits_j = sum(map(_limit_j, parts)) + _limit_j(whole)
+    return sum(map(_energy_j, parts)) - _energy_j(whole) > limits_j
+
+
+def _energy_j(reading: Reading) -> float:
+    return reading.energy_j or 0.0
+
+
+def _limit_j(reading: Reading) -> float:
+    return reading.uncertainty_j or 0.0
+
+
+def _watts(reading: Reading) -> str:
+    return f"{named(reading)} {reading.power_w or 0.0:.1f} W"

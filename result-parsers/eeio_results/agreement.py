@@ -1,0 +1,130 @@
+"""What the meters of a campaign say over all of it, held against each other.
+
+A single window may be too short to tell a contradiction: a slow meter's edges alone make some per
+cent of it. Over a campaign what is by chance averages out, and what is of the meter stays.
+
+**Limit of error.** The record has one limit u a window, of which no more than the share r of the
+energy E may be the meter's own accuracy, the same in all windows: r is the smallest u / E of any
+window. The rest is independent from window to window. So the limit of the sum is
+
+    sqrt(sum(u^2) + r^2 * (sum(E)^2 - sum(E^2)))
+
+which is at most the sum of the limits, and never below what accuracy and chance add up to.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from eeio_limits.contradictions import contradictions
+from eeio_results.record import EnergyReading
+from eeio_results.store import Campaign
+
+Key = tuple[str, str, str]
+"""(domain, meter, kind)"""
+
+LEAST_WINDOWS = 2
+"""Of one window its own readings tell already."""
+
+
+@dataclass(frozen=True)
+class Mean:
+    """One domain by one meter, over all windows in which it was read."""
+
+    domain: str
+    meter: str
+    kind: str
+    windows: int
+    power_w: float
+    """Energy over time of all windows together, W."""
+    energy_j: float
+    uncertainty_j: float
+    """Limit of error of `energy_j`, J."""
+    includes: tuple[str, ...]
+    leaves_out: tuple[str, ...]
+
+    @property
+    def key(self) -> Key:
+        return self.domain, self.meter, self.kind
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The means of a campaign, and which of them cannot all be true."""
+
+    means: tuple[Mean, ...] = ()
+    contradictions: tuple[tuple[tuple[Key, ...], str], ...] = ()
+    """The readings that contradict each other, and how."""
+
+    def doubts(self, key: Key) -> tuple[str, ...]:
+        """Why a domain of a meter is doubtful over the whole campaign."""
+        return tuple(words for keys, words in self.contradictions if key in keys)
+
+
+def agreement(campaign: Campaign) -> Agreement:
+    """Holds the means of all valid windows against each other.
+
+    Two meters are compared over the windows that both of them saw, several over those of all.
+    Windows that are not compared otherwise (`why_not_ranked`) are not compared here.
+    """
+    windows = [_by_key(readings) for readings in _windows(campaign)]
+    keys = list(dict.fromkeys(key for window in windows for key in window))
+    found: dict[str, tuple[Key, ...]] = {}
+    # The pairs first: of three that contradict each other, two may do alone.
+    groups: list[Sequence[Key]] = list(combinations(keys, 2))
+    for group in [*groups, keys] if len(keys) > 2 else groups:
+        shared = [window for window in windows if all(key in window for key in group)]
+        if len(shared) < LEAST_WINDOWS or (len(group) > 2 and found):
+            continue
+        for readings, words in contradictions([_mean(key, shared) for key in group]):
+            said = f"over {len(shared)} windows of the campaign: {words}"
+            found.setdefault(said, tuple(mean.key for mean in readings))
+    means = [_mean(key, [window for window in windows if key in window]) for key in keys]
+    return Agreement(tuple(means), tuple((of, words) for words, of in found.items()))
+
+
+def _windows(campaign: Campaign) -> Iterable[Iterable[EnergyReading]]:
+    yield campaign.idle
+    for run in campaign.runs:
+        for phase in () if run.validity else run.phases:
+            yield () if phase.validity else phase.energy
+
+
+def _by_key(readings: Iterable[EnergyReading]) -> dict[Key, EnergyReading]:
+    return {
+        (reading.domain, reading.meter, reading.kind): reading
+        for reading in readings
+        if reading.valid
+        and reading.kind != "modelled"
+        and reading.why_not_ranked is None
+        and reading.uncertainty_j is not None
+        and reading.power_w
+        and reading.energy_j
+    }
+
+
+def _mean(key: Key, windows: Sequence[Mapping[Key, EnergyReading]]) -> Mean:
+    readings = [window[key] for window in windows]
+    energies_j = [reading.energy_j or 0.0 for reading in readings]
+    limits_j = [reading.uncertainty_j or 0.0 for reading in readings]
+    seconds = math.fsum(
+        e / (r.power_w or math.inf) for e, r in zip(energies_j, readings, strict=True)
+    )
+    total_j = math.fsum(energies_j)
+    share = min(u / e for u, e in zip(limits_j, energies_j, strict=True))
+    together_j2 = total_j**2 - math.fsum(e * e for e in energies_j)
+    limit_j2 = math.fsum(u * u for u in limits_j) + share**2 * max(0.0, together_j2)
+    return Mean(
+        *key,
+        windows=len(readings),
+        power_w=total_j / seconds,
+        energy_j=total_j,
+        uncertainty_j=math.sqrt(limit_j2),
+        includes=_of_all([reading.includes for reading in readings]),
+        leaves_out=_of_all([reading.leaves_out for reading in readings]),
+    )
+
+
+def _of_all(told: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(word for word in told[0] if all(word in words for words in told))
