@@ -463,11 +463,29 @@ def _invalid(channel: Channel, samples: int, *reasons: str, lost: int = 0) -> Ch
     )
 
 
-def places_around(
+def places_needed(
+    times_s: Sequence[float], columns: Sequence[Sequence[float]], start_s: float, end_s: float
+) -> tuple[int, int]:
+    """Where all that the energy of a window depends on begins and ends (exclusive): a session of
+    days need not be looked at for a window of seconds."""
+    length_s = end_s - start_s
+    around = [_places_around(times_s, column, start_s, end_s) for column in columns]
+    low = min(
+        bisect_left(times_s, start_s - length_s),  # _readings_w
+        bisect_right(times_s, start_s) - 2 * LEAST_STEPS,  # _repeated_reasons
+        *(first for first, _ in around),
+    )
+    high = max(
+        bisect_right(times_s, end_s + length_s),
+        bisect_right(times_s, end_s) + 2 * LEAST_STEPS,
+        *(last for _, last in around),
+    )
+    return max(0, low), min(len(times_s), high)
+
+
+def _places_around(
     times_s: Sequence[float], values: Sequence[float], start_s: float, end_s: float
 ) -> tuple[int, int]:
-    """Where the readings that a window's energy depends on begin and end (exclusive): a session of
-    days need not be looked at for a window of seconds."""
     low, high = bisect_right(times_s, start_s), bisect_left(times_s, end_s)
     count, wanted = len(times_s), 3
     while low > 0 and wanted > 0:
@@ -488,7 +506,7 @@ def _readings_around(
     Three at or before the window (one to hold, the one before it, whose distance says how, and one
     more for the highest power near the edge), two at or after it, as far away as they are.
     """
-    low, high = places_around(times_s, values, start_s, end_s)
+    low, high = _places_around(times_s, values, start_s, end_s)
     found_s, found = list(times_s[low:high]), list(values[low:high])
     if any(map(math.isnan, found)):
         kept = [(t, v) for t, v in zip(found_s, found, strict=True) if not math.isnan(v)]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from eeio_limits.quantities import COUNTER_SAMPLE
-from eeio_power.energy import places_around
+from eeio_power.energy import places_needed
 from eeio_power.errors import PowerError
 from eeio_power.meters import Batch, Batches, Channel, LoggedMeter, Meter
 from eeio_power.samples import MISSING, MeterInfo, MeterSamples
@@ -111,9 +111,7 @@ def copied(
     end_s: float,
 ) -> MeterSamples:
     """The samples that the energy of a window depends on."""
-    places = [places_around(times_s, column, start_s, end_s) for column in columns]
-    low = min((first for first, _ in places), default=0)
-    high = max((last for _, last in places), default=0)
+    low, high = places_needed(times_s, columns, start_s, end_s)
     return MeterSamples(info, times_s[low:high], tuple(column[low:high] for column in columns))
 
 
