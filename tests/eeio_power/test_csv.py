@@ -145,6 +145,7 @@ def test_logs_that_do_not_fit_say_what_and_where(
         ("csv:x.csv,map=time:T+energy_kwh:E", "say the counter's step, J, as resolution="),
         ("csv:x.csv,map=seconds:T+power_w:W", "say when second 0 was"),
         ("csv:x.csv,map=time:T+power_w:W,tz=Mars/Olympus", "no such zone"),
+        ("csv:x.csv,map=time:T+power_w:W,tz=+41:00", "no offset of a day or more"),
         ("csv:x.csv,map=time:T+power_w:W,delimiter=slash", "it is one of semicolon"),
         ("csv:x.csv,map=time:T+power_w:W,decimal=dot", "it is point or comma"),
         ("csv:x.csv,map=time:T+power_w:W,domain=room", "it is one of system"),

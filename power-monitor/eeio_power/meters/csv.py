@@ -495,6 +495,8 @@ def zone_of(text: str) -> tzinfo:
     match = re.fullmatch(r"([+-])(\d\d):?(\d\d)", text)
     if match:
         minutes = int(match[2]) * 60 + int(match[3])
+        if minutes >= 24 * 60:
+            raise PowerError(f"tz={text}: no offset of a day or more; such as +01:00")
         return timezone(timedelta(minutes=minutes if match[1] == "+" else -minutes))
     try:
         return ZoneInfo(text)
