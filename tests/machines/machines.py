@@ -9,6 +9,7 @@ Each is a folder: `machine.yaml` describes the machine (scripts/eeio/machine/des
     watts: {rapl: {package: 31}, hwmon: {system: "words"}}   # what a short record says, W
     moves: {sys/.../energy_uj: 31, "perf:energy-pkg@0": 88}   # counters that count on, W
     without: {hwmon: {module: [drives, fans, supply]}}   # what a domain is known to leave out
+    disks: {sda: {state: idle_b, read_bytes: 512, lies_on: "sda, which ..."}}   # what drives say
     says: ["words of the remarks of these readings"]
 """
 
@@ -38,16 +39,17 @@ class Expected:
     watts: Mapping[str, Mapping[str, float | str]]
     moves: Mapping[str, float]
     without: Mapping[str, Mapping[str, list[str]]]
+    disks: Mapping[str, Mapping[str, str | int]]
     says: tuple[str, ...]
 
     @classmethod
     def load(cls, path: Path) -> "Expected":
         body: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
-        unknown = set(body) - {"meters", "watts", "moves", "without", "says"}
+        unknown = set(body) - {"meters", "watts", "moves", "without", "disks", "says"}
         assert not unknown, f"{path}: {unknown}"
         return cls(
             body.get("meters", {}), body.get("watts", {}), body.get("moves", {}),
-            body.get("without", {}), tuple(body.get("says", ())),
+            body.get("without", {}), body.get("disks", {}), tuple(body.get("says", ())),
         )  # fmt: skip
 
 

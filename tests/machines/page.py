@@ -27,7 +27,16 @@ FILE.tar.gz`, and is looked at anywhere by `eeio doctor --replay FILE.tar.gz`.
 def text() -> str:
     """The whole page."""
     known = [machines.load(name) for name in machines.names()]
-    return "\n".join([_HEAD, _table(known), "## Where the values were seen\n", _sources(known)])
+    return "\n".join(
+        [
+            _HEAD,
+            _table(known),
+            "## Drives\n",
+            _disks(known),
+            "## Where the values were seen\n",
+            _sources(known),
+        ]
+    )
 
 
 def _table(known: list[KnownMachine]) -> str:
@@ -56,6 +65,18 @@ def _rows(machine: KnownMachine) -> list[list[str]]:
             without = ", ".join(expected.without.get(name, {}).get(domain, ()))
             rows.append([f"`{meter}`", domain, _joined(channels), without, _watts(watts)])
     return rows or [["none", "", "no power source of its own: an external meter", "", ""]]
+
+
+def _disks(known: list[KnownMachine]) -> str:
+    lines = ["| machine | disk | what it says |", "|---|---|---|"]
+    for machine in known:
+        for disk, wanted in machine.expected.disks.items():
+            words = [
+                f"{value} bytes read" if key == "read_bytes" else _cell(str(value))
+                for key, value in wanted.items()
+            ]
+            lines.append(f"| {machine.name} | `{disk}` | {'; '.join(words)} |")
+    return "\n".join(lines) + "\n"
 
 
 def _joined(channels: list[str]) -> str:

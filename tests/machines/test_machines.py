@@ -14,11 +14,14 @@ from eeio.cli import main
 from eeio.machine import capture
 from eeio.machine.anonymous import Replacer
 from eeio.machine.description import lay_out
+from eeio.target import counters, power_state
+from eeio.target.filesystem import block_device
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, close_meters, contents_of, discover, open_meters, perf
 from eeio_power.reading import EnergyReading
 from eeio_power.samples import MeterSamples, Samples, meter_info
 from eeio_power.simulators.http import FakeHttp
+from eeio_results.errors import EeioError
 from tests.machines import machines, page
 from tests.machines.machines import KnownMachine, Life
 
@@ -148,6 +151,29 @@ def _wanted_meters(living: Living) -> list[Meter]:
         living.spec(name) for name, want in wanted if "{" in name and not isinstance(want, str)
     ]
     return open_meters(["auto", *named], living.root)
+
+
+def test_each_drive_says_what_the_table_says(living: Living) -> None:
+    for name, wanted in living.machine.expected.disks.items():
+        device = block_device(Path("/dev") / name, living.root)
+        assert device is not None, name
+        found: dict[str, str | int | None] = {
+            "read_bytes": counters.read_counters(device).read_bytes,
+            "lies_on": counters.lies_on(device),
+        }
+        if "state" in wanted:
+            try:
+                found["state"] = power_state.state_of(device.node)
+            except EeioError as error:
+                found["state"] = f"refused: {error}"
+        for key, value in wanted.items():
+            said = found[key]
+            if isinstance(value, int):
+                assert said == value, (name, key)
+                continue
+            words = value.removeprefix("refused: ")
+            assert isinstance(said, str) and words in said, (name, key, said)
+            assert said.startswith("refused: ") == value.startswith("refused: ")
 
 
 def test_a_capture_of_it_is_found_to_be_the_same(
