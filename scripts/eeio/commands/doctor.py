@@ -19,6 +19,7 @@ from eeio.profiles import profile as profiles
 from eeio.target import caches, image, write_cache
 from eeio.target.filesystem import block_device
 from eeio_limits import LimitError, inputs
+from eeio_limits.text import shown
 from eeio_power.meters import discover
 from eeio_results.errors import EeioError
 from eeio_results.record import SCHEMA_VERSION
@@ -87,7 +88,12 @@ def show(arguments: argparse.Namespace) -> int:
     if arguments.replay is None:
         return _show(examine(), arguments)
     with replayed(arguments.replay) as replay:
-        return _show(examine_replay(replay), arguments)
+        code = _show(examine_replay(replay), arguments)
+        if not arguments.json:
+            again = f"--replay {arguments.replay}"
+            print(f"{shown(replay.description.about)}: `eeio power list {again}` and")
+            print(f"`eeio plan SUITE --directory DIR {again}` look at the same machine")
+        return code
 
 
 def _show(findings: Sequence[Finding], arguments: argparse.Namespace) -> int:
