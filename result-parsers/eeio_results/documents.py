@@ -1,5 +1,6 @@
 """YAML and XML that people wrote, with an end to their size and depth."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -100,3 +101,14 @@ def parse_xml(content: bytes) -> ElementTree.Element:
         # Of the encodings that a document may name Python knows some only, and expat fewer.
         raise LimitError(f"not whole XML: {error}") from error
     return builder.close()
+
+
+def keys_of_no_text(part: Any) -> Iterator[object]:
+    """Keys that YAML reads as a number, a truth value, a date or nothing, for the user to quote."""
+    if isinstance(part, list):
+        for item in part:
+            yield from keys_of_no_text(item)
+    elif isinstance(part, dict):
+        yield from (key for key in part if not isinstance(key, str))
+        for value in part.values():
+            yield from keys_of_no_text(value)

@@ -365,3 +365,10 @@ def test_what_is_no_reading_is_refused(change: dict[str, Any]) -> None:
 def test_messages_about_long_input_have_an_end() -> None:
     assert len(str(EeioError("x" * 10**6 + " do this"))) < 2000
     assert str(EeioError("x" * 10**6 + " do this")).endswith("do this")
+
+
+def test_keys_that_are_no_text() -> None:
+    """An empty key is one, too."""
+    body = documents.parse_yaml("a: {~: 1, b: [{5: x}, {true: y}]}\nc: d")
+    assert list(documents.keys_of_no_text(body)) == [None, 5, True]
+    assert list(documents.keys_of_no_text({"a": [{"b": 1}]})) == []

@@ -98,7 +98,7 @@ def load(path: Path) -> Map:
         raise RefusedError(f"{path}: {error.strerror}; --map names the map of the files") from error
     except LimitError as error:
         raise RefusedError(f"{path}: {error}") from error
-    if (key := _no_text(body)) is not None:
+    for key in documents.keys_of_no_text(body):
         raise RefusedError(f"{path}: the key {q.shortened(key)} is no text: put it in quotes")
     problem = jsonschema.exceptions.best_match(_validator().iter_errors(body))
     if problem is not None:
@@ -159,16 +159,6 @@ _NUMBERS = {
     "minus": q.FACTOR, "scale": q.FACTOR, "divide": q.FACTOR, "period_s": q.PERIOD,
     "offset_s": q.OFFSET, "accuracy": q.FRACTION, "values_per_sample": q.REPETITIONS,
 }  # fmt: skip
-
-
-def _no_text(part: Any) -> object | None:
-    """A key that YAML reads as a number, a truth value or a date; None without one."""
-    if isinstance(part, list):
-        return next((key for item in part if (key := _no_text(item)) is not None), None)
-    if not isinstance(part, dict):
-        return None
-    wrong = next((key for key in part if not isinstance(key, str)), None)
-    return _no_text(list(part.values())) if wrong is None else wrong
 
 
 def _check_file(key: str, name: str) -> None:

@@ -108,7 +108,7 @@ def of_body(body: Any) -> Description:
             f"machine: version {shortened(body['machine'])} of the form is unknown, this eeio "
             f"reads {VERSION}; update eeio"
         )
-    if (key := _no_text(body)) is not None:
+    for key in documents.keys_of_no_text(body):
         raise LimitError(f"the key {shortened(key)} is no text: put it in quotes")
     schema = json.loads(_SCHEMA.read_text(encoding="utf-8"))
     problem = jsonschema.exceptions.best_match(
@@ -266,16 +266,6 @@ def _check_link(name: str, target: str) -> None:
             f"links: {shortened(name)} -> {shortened(target)} leads out of the tree; links are "
             "relative to their folder, with all `..` first"
         )
-
-
-def _no_text(part: Any) -> object | None:
-    """A key that YAML reads as a number, a truth value or a date; None without one."""
-    if isinstance(part, list):
-        return next((key for item in part if (key := _no_text(item)) is not None), None)
-    if not isinstance(part, dict):
-        return None
-    wrong = next((key for key in part if not isinstance(key, str)), None)
-    return _no_text(list(part.values())) if wrong is None else wrong
 
 
 # ---- programs ----

@@ -62,6 +62,7 @@ def test_saved_and_loaded_it_is_the_same(tmp_path: Path, name: str) -> None:
         ("machine: 1\nabout: x\ntree: {'': ''}", "no path"),
         ('machine: 1\nabout: x\ntree: {"a\\0b": ""}', "no path"),
         ("machine: 1\nabout: x\ntree: {5: ''}", "key 5 is no text"),
+        ("machine: 1\nabout: x\ntree: {~: ''}", "the key None is no text"),
         ("machine: 1\nabout: x\ntree: {sys/a: '', sys/a/b: ''}", "lies below sys/a"),
         ("machine: 1\nabout: x\ntree: {l/a: ''}\nlinks: {l: m}", "lies below l"),
         ("machine: 1\nabout: x\ntree: {a: ''}\nlinks: {a: b}", "twice"),
