@@ -353,6 +353,32 @@ def test_a_supply_whose_voltage_does_not_answer_is_not_left_out_of_the_sum(
         open_meters([f"hwmon,root={hwmon.root}"])
 
 
+def test_a_supply_that_is_not_plugged_in_yet_counts_with_its_kind(hwmon: FakeHwmon) -> None:
+    """Plugged in later it would have been half of the power that nobody adds."""
+    hwmon.add_chip("cffps1", supply(230, 180, 200))
+    unplugged = hwmon.add_chip("cffps1", supply(0, 0, 0))
+    untold = hwmon.add_chip("cffps1", supply(230, 90, 100))
+    hwmon.remove(untold, "in1_label")
+    (meter,) = open_meters([f"hwmon,root={hwmon.root}"])
+    counted = [c.in_domain_total for c in meter.channels]
+    assert sum(counted) == 3
+    hwmon.set(unplugged, "power1_input", 150 * UW)
+    values = [v or 0.0 for v, is_in in zip(meter.read(), counted, strict=True) if is_in]
+    assert sum(values) == 450.0
+
+
+@pytest.mark.parametrize("input_v", [0, None])
+def test_what_may_be_a_supply_of_another_kind_makes_no_sum(
+    hwmon: FakeHwmon, input_v: int | None
+) -> None:
+    hwmon.add_chip("cffps1", supply(230, 180, 200))
+    other = hwmon.add_chip("dps800", supply(input_v or 0, 0, 0))
+    if input_v is None:
+        hwmon.remove(other, "in1_label")
+    with pytest.raises(PowerError, match="dps800/power1"):
+        open_meters([f"hwmon,root={hwmon.root}"])
+
+
 def test_supplies_without_an_input_sensor_are_read_behind_their_losses(hwmon: FakeHwmon) -> None:
     hwmon.add_chip("cffps1", supply(230, 180, None))
     (meter,) = open_meters([f"hwmon,root={hwmon.root}"])

@@ -353,12 +353,21 @@ def test_perf_counts_each_package_of_intel_once_and_dies_that_have_counters(tmp_
         "a mask of all CPUs is not 64 counters a package"
     )
     # Cascade Lake-AP (Xeon Platinum 9242): two dies a package, each with counters of its own.
-    topology(tmp_path, {cpu: (0, cpu // 24) for cpu in range(48)})
-    assert perf_counters(tmp_path, "0,24", {}) == [("package-0-die-0", 0), ("package-0-die-1", 24)]
-    assert perf_counters(tmp_path, "0,24", {"dies": "once"}) == [("package-0", 0)]
-    meter = perf.open_meter("perf", {}, tmp_path, Counters().open)
+    two_dies = tmp_path / "two_dies"
+    write_tree(two_dies, {"proc/cpuinfo": "vendor_id\t: GenuineIntel"})
+    topology(two_dies, {cpu: (0, cpu // 24) for cpu in range(48)})
+    assert perf_counters(two_dies, "0,24", {}) == [("package-0-die-0", 0), ("package-0-die-1", 24)]
+    assert perf_counters(two_dies, "0,24", {"dies": "once"}) == [("package-0", 0)]
+    meter = perf.open_meter("perf", {}, two_dies, Counters().open)
     assert [c.counts for c in meter.channels] == ["package-0", "package-0 dram"] * 2
     meter.close()
+
+
+def test_perf_notices_a_package_that_cpumask_does_not_name(tmp_path: Path) -> None:
+    topology(tmp_path, {cpu: (cpu // 64, 0) for cpu in range(128)})
+    perf_unit(tmp_path / "sys/bus/event_source/devices/power", "0")
+    with pytest.raises(PowerError, match="cpumask names no CPU of the package of cpu100"):
+        open_meters(["perf"], tmp_path)
 
 
 def test_perf_without_the_unit_or_the_right(tmp_path: Path) -> None:

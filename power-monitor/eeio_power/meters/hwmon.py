@@ -24,7 +24,9 @@ Other sensors are recorded as samples and do not count.
 
 **Supplies.** Of PMBus chips those on the mains (input of 80 V and more) are power supplies: their
 inputs (label `pin`) are added, where all of them have one, else their outputs (`pout1`); one that
-does not answer makes the sum missing. Others regulate voltages on the board and are left out.
+does not answer makes the sum missing. One of the same kind that is not plugged in counts with them;
+one of another kind that does not tell its voltage makes the meter refuse. Others regulate voltages
+on the board and are left out.
 corsairpsu's `power total` is the supply's output.
 """
 
@@ -111,6 +113,7 @@ _SUPPLY_CLASS = _ChipClass(accuracy_relative=0.05, resolution_w=1.0, period_s=1.
 
 _Role = Literal["acpi", "ina", "input", "output"]
 """What a sensor is: an ACPI meter's, an INA chip's, a power supply's input or output."""
+_SUPPLY: tuple[_Role, ...] = ("input", "output")
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,8 @@ class _Sensor:
     """Used only if `only=` names it."""
     silent: tuple[Path, ...] = ()
     """Files that should have told whether it is a supply's, and did not."""
+    unclear: bool = False
+    """It may be a supply's: nothing tells its input voltage, or that is 0 now (not plugged in)."""
 
     def read(self) -> float | None:
         """W or J; None if the kernel gives no value."""
@@ -261,7 +266,8 @@ def _system_total(sensors: Sequence[_Sensor], found: Sequence[_Sensor]) -> list[
         # Beside others one whose label says nothing that we know may be of a part, as theirs are.
         return acpi if sum(s.role == "acpi" for s in found) == 1 else None
     if inputs or outputs:
-        return _supplies(inputs, outputs)
+        # A sum that may lack a supply is none.
+        return None if any(s.unclear and s.left_out for s in found) else _supplies(inputs, outputs)
     # Beside other sensors, one without a label that we know may be on a rail as well as a supply.
     if len(system) == 1 and len(found) == 1:
         return system
@@ -299,7 +305,7 @@ def _as_named(sensors: Sequence[_Sensor]) -> tuple[_Sensor, ...]:
 
 
 def _in_total(sensor: _Sensor, total: Sequence[_Sensor]) -> _Sensor:
-    supplies = [s for s in total if s.role in ("input", "output")]
+    supplies = [s for s in total if s.role in _SUPPLY]
     remark = None
     if sensor in supplies and len(supplies) > 1:
         names = ", ".join(map(_short_name, supplies))
@@ -332,7 +338,15 @@ def _sensors(folder: Path) -> tuple[_Sensor, ...]:
             sensors += _chip_sensors(chip_folder, prefix, _INA_CLASS, "ina")
         else:
             sensors += _supply_sensors(chip_folder, prefix, corsair=chip == _CORSAIR)
-    return tuple(sensors)
+    supplies = {_chip_of(s) for s in sensors if s.role in _SUPPLY and not s.left_out}
+    return tuple(
+        replace(s, left_out=False) if s.unclear and _chip_of(s) in supplies else s for s in sensors
+    )
+
+
+def _chip_of(sensor: _Sensor) -> str:
+    """The chip's name, which a machine's supplies of one kind share."""
+    return re.split("[@/]", _short_name(sensor))[0]
 
 
 def _files_of(class_folder: Path) -> Path:
@@ -361,6 +375,7 @@ def _supply_sensors(folder: Path, prefix: str, corsair: bool) -> list[_Sensor]:
     # One whose voltage does not answer may be a supply: it is counted, and then refused.
     mains = corsair or (voltage is not None and (input_mv is None or input_mv / 1e3 >= _MAINS_V))
     silent = (voltage,) if voltage is not None and input_mv is None else ()
+    unclear = not corsair and (voltage is None or input_mv == 0)
     for sensor in _chip_sensors(folder, prefix, _SUPPLY_CLASS, "output"):
         if not corsair and _PIN.fullmatch(sensor.label):
             role: _Role = "input"
@@ -378,6 +393,7 @@ def _supply_sensors(folder: Path, prefix: str, corsair: bool) -> list[_Sensor]:
                 says_total=False,
                 left_out=not mains,
                 silent=silent,
+                unclear=unclear,
             )
         )
     return sensors
