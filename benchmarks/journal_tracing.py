@@ -18,8 +18,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from eeio.journal.trace import JournalTrace, find_ext4
-from eeio.target import image
-from eeio.target.undo import UndoJournal
+from eeio.system import image
+from eeio.system.undo import UndoJournal
 from eeio_results import journal_model
 from eeio_results.traces import jbd2
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from eeio.errors import RefusedError
-from eeio.target.filesystem import check_storage, mount_of
+from eeio.system.filesystem import check_storage, mount_of
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("power-monitor", "result-parsers", "scripts")

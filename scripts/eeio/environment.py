@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from eeio.machine.place import memory_bytes
-from eeio.target.filesystem import BlockDevice, Mount, mount_of
-from eeio.target.undo import run_command
+from eeio.system.filesystem import BlockDevice, Mount, mount_of
+from eeio.system.undo import run_command
 from eeio_limits.text import shown
 from eeio_results.errors import EeioError
 from eeio_results.record import Machine, Tool

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 
-from eeio.target.undo import Entry, UndoJournal, end_group, start_ticks
+from eeio.system.undo import Entry, UndoJournal, end_group, start_ticks
 
 GATE = """
 import os, signal, sys, warnings

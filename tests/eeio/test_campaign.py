@@ -131,7 +131,7 @@ def test_a_failing_tool_is_recorded_and_the_campaign_goes_on(
 
 
 def test_what_the_device_did_not_see_is_invalid(home: Path, eeio: Eeio) -> None:
-    from eeio.target.filesystem import backing_device
+    from eeio.system.filesystem import backing_device
 
     if backing_device(home)[0] is None:
         pytest.skip("no block device lies behind the temporary directory")

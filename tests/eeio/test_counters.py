@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from eeio.cli import main
-from eeio.target import counters
-from eeio.target.filesystem import BlockDevice, backing_device, block_device
+from eeio.system import counters
+from eeio.system.filesystem import BlockDevice, backing_device, block_device
 from eeio_power.simulators.tree import write_tree
 from eeio_results.record import CacheLayers, DeviceCounters, Experiment
 from eeio_results.tools.capture import PhaseResult

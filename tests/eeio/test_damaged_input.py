@@ -18,7 +18,7 @@ from tests.eeio_results import made as records
 
 from eeio.campaign.invocation import invoke
 from eeio.campaign.runner import _storable
-from eeio.target.undo import UndoJournal
+from eeio.system.undo import UndoJournal
 from eeio_limits import inputs
 from eeio_results import checks, composite
 from eeio_results.errors import EeioError

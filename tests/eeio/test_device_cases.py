@@ -22,7 +22,7 @@ import pytest
 from tests import dummy
 from tests.conftest import Eeio
 
-from eeio.target.filesystem import mounts
+from eeio.system.filesystem import mounts
 
 pytestmark = pytest.mark.root
 

@@ -34,7 +34,7 @@ SCRIPT = """
 import json, subprocess, sys
 from pathlib import Path
 from eeio.errors import RefusedError
-from eeio.target.device import Permission, check_erasable
+from eeio.system.device import Permission, check_erasable
 
 def do(*words):
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, stdin=-3)

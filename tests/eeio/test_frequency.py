@@ -19,9 +19,9 @@ from tests.conftest import Eeio
 from tests.cpufreq import acpi_tree, bytes_of, pstate_tree, write
 
 from eeio.errors import RefusedError
-from eeio.target import frequency, undo
-from eeio.target.frequency import ordered_limits, parse_hz
-from eeio.target.undo import Entry, UndoJournal
+from eeio.system import frequency, undo
+from eeio.system.frequency import ordered_limits, parse_hz
+from eeio.system.undo import Entry, UndoJournal
 from eeio_results.errors import EeioError
 
 TIMEOUT_S = 60

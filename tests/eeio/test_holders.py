@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from eeio.target.filesystem import parse_mountinfo, unescape
-from eeio.target.holders import Kernel
+from eeio.system.filesystem import parse_mountinfo, unescape
+from eeio.system.holders import Kernel
 
 
 class Tree:

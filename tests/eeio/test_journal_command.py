@@ -13,7 +13,7 @@ from tests.conftest import Eeio
 
 from eeio.journal import delayjc
 from eeio.journal.trace import JournalTrace, find_ext4, read_transactions
-from eeio.target.undo import UndoJournal
+from eeio.system.undo import UndoJournal
 from eeio_results.errors import EeioError
 
 pytestmark = pytest.mark.root

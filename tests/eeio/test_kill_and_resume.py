@@ -17,7 +17,7 @@ from tests.kill.harness import COMPOSITE, drop_last_runs, start, stored
 
 from eeio import environment
 from eeio.cli import main
-from eeio.target.filesystem import mounts
+from eeio.system.filesystem import mounts
 from eeio_results.record import Tool
 from eeio_results.store import Store
 

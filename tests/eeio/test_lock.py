@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from eeio.errors import RefusedError
-from eeio.target.lock import TargetLock
+from eeio.system.lock import TargetLock
 
 
 @pytest.fixture

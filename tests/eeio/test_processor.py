@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from eeio.target.processor import ProcessorSampler
+from eeio.system.processor import ProcessorSampler
 
 
 def _tree(root: Path, *, clocks: bool = True) -> Path:

@@ -185,8 +185,8 @@ def test_a_campaign_of_nothing_is_refused(home: Path, eeio: Eeio) -> None:
 
 
 def test_two_campaigns_on_one_disk(home: Path, eeio: Eeio) -> None:
-    from eeio.target.filesystem import backing_device
-    from eeio.target.lock import TargetLock
+    from eeio.system.filesystem import backing_device
+    from eeio.system.lock import TargetLock
 
     target = home / "target"
     device, _ = backing_device(target)
@@ -202,7 +202,7 @@ def test_two_campaigns_on_one_disk(home: Path, eeio: Eeio) -> None:
 def test_a_folder_on_no_mount(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a chroot whose root is no mount point: it stands in no mount table."""
     from eeio.errors import RefusedError
-    from eeio.target import filesystem
+    from eeio.system import filesystem
 
     monkeypatch.setattr(filesystem, "mounts", lambda root: [])
     with pytest.raises(RefusedError, match=f"no mount at {home} or a folder above it, not even /"):

@@ -22,8 +22,8 @@ from eeio.cli import main
 from eeio.errors import RefusedError
 from eeio.journal import delayjc
 from eeio.profiles.suite import Protocol, Study
-from eeio.target import frequency
-from eeio.target.lock import TargetLock
+from eeio.system import frequency
+from eeio.system.lock import TargetLock
 
 PROFILES = Path(__file__).parents[2] / "test-profiles"
 SCHEMA = Path(eeio_results.__file__).parent / "schemas/report.schema.json"

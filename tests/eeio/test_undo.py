@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import Eeio
 
 from eeio.cli import main
-from eeio.target.undo import (
+from eeio.system.undo import (
     Entry,
     UndoJournal,
     denied_to_root,
@@ -26,7 +26,7 @@ from eeio_power.simulators.tree import write_tree
 
 CHANGE_AND_WAIT = textwrap.dedent("""
     import pathlib, subprocess, sys, time
-    from eeio.target.undo import Entry, UndoJournal, start_ticks
+    from eeio.system.undo import Entry, UndoJournal, start_ticks
     journal = UndoJournal()
     setting, image = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     journal.add(Entry("setting", str(setting), setting.read_text()))

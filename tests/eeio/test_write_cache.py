@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from eeio.target import write_cache
-from eeio.target.filesystem import BlockDevice
-from eeio.target.undo import UndoJournal
+from eeio.system import write_cache
+from eeio.system.filesystem import BlockDevice
+from eeio.system.undo import UndoJournal
 from eeio_results.errors import EeioError
 
 pytestmark = pytest.mark.root

@@ -14,8 +14,8 @@ from eeio.cli import main
 from eeio.machine import capture
 from eeio.machine.anonymous import Replacer
 from eeio.machine.description import lay_out
-from eeio.target import counters, power_state
-from eeio.target.filesystem import block_device
+from eeio.system import counters, power_state
+from eeio.system.filesystem import block_device
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, close_meters, contents_of, discover, open_meters, perf
 from eeio_power.reading import EnergyReading

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from eeio.target.undo import Entry, UndoJournal, end_group, mark, start_ticks
+from eeio.system.undo import Entry, UndoJournal, end_group, mark, start_ticks
 from eeio_limits import inputs
 from eeio_results.errors import EeioError
 from eeio_results.tools.capture import Capture, Stamp

@@ -4,16 +4,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eeio.campaign.plan import MADE, SCRATCH, Plan, permission
-from eeio.target import image
-from eeio.target.device import ErasedDevice
-from eeio.target.filesystem import (
+from eeio.system import image
+from eeio.system.device import ErasedDevice
+from eeio.system.filesystem import (
     WITHOUT_STORAGE,
     BlockDevice,
     backing_device,
     block_device,
     mount_of,
 )
-from eeio.target.undo import UndoJournal
+from eeio.system.undo import UndoJournal
 from eeio_results.errors import EeioError
 
 

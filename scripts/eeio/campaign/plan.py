@@ -16,16 +16,16 @@ from eeio.machine.place import HERE, memory_bytes
 from eeio.profiles import profile as profiles
 from eeio.profiles.profile import Profile
 from eeio.profiles.suite import Entry, Protocol, Suite, experiment_of, size_of
-from eeio.target import device as devices
-from eeio.target import write_cache
-from eeio.target.filesystem import (
+from eeio.system import device as devices
+from eeio.system import write_cache
+from eeio.system.filesystem import (
     backing_device,
     block_device,
     check_directory,
     check_storage,
     mount_of,
 )
-from eeio.target.image import MKFS, OVERHEAD_BYTES, in_the_way
+from eeio.system.image import MKFS, OVERHEAD_BYTES, in_the_way
 from eeio_limits import LimitError
 from eeio_limits.quantities import DURATION, shortened
 from eeio_results.record import Experiment

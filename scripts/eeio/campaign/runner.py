@@ -23,13 +23,13 @@ from eeio.errors import RefusedError
 from eeio.power import PowerMonitor, PowerSource, open_source
 from eeio.profiles import profile as profiles
 from eeio.signals import signals_raise
-from eeio.target import caches, counters, frequency, write_cache
-from eeio.target import device as devices
-from eeio.target.filesystem import BlockDevice, backing_device
-from eeio.target.image import MKFS
-from eeio.target.lock import TargetLock
-from eeio.target.processor import ProcessorSampler
-from eeio.target.undo import UndoJournal
+from eeio.system import caches, counters, frequency, write_cache
+from eeio.system import device as devices
+from eeio.system.filesystem import BlockDevice, backing_device
+from eeio.system.image import MKFS
+from eeio.system.lock import TargetLock
+from eeio.system.processor import ProcessorSampler
+from eeio.system.undo import UndoJournal
 from eeio_limits import LimitError
 from eeio_limits.quantities import DURATION
 from eeio_power.errors import PowerError

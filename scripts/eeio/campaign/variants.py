@@ -6,13 +6,13 @@ from pathlib import Path
 
 from eeio.errors import RefusedError
 from eeio.profiles.suite import Study
-from eeio.target import frequency
+from eeio.system import frequency
 from eeio_results.errors import EeioError
 
 
 @dataclass(frozen=True)
 class Variant:
-    """How the journal is changed. `place` is the file system that is made (target/image.py);
+    """How the journal is changed. `place` is the file system that is made (system/image.py);
     `delays` preloads libdelayjc.so."""
 
     place: str

@@ -14,7 +14,7 @@ from eeio.campaign.variants import VARIANTS
 from eeio.journal import delayjc
 from eeio.journal.trace import JournalTrace, find_ext4
 from eeio.profiles.suite import Study
-from eeio.target.undo import Entry, UndoJournal
+from eeio.system.undo import Entry, UndoJournal
 from eeio_results import journal_model
 from eeio_results.errors import EeioError
 from eeio_results.studies.chang2014 import THE_FIGURE

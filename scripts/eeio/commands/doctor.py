@@ -16,8 +16,8 @@ from eeio.machine import capture
 from eeio.machine.place import HERE, user_id, which
 from eeio.machine.replay import Replay, replayed
 from eeio.profiles import profile as profiles
-from eeio.target import caches, image, write_cache
-from eeio.target.filesystem import block_device
+from eeio.system import caches, image, write_cache
+from eeio.system.filesystem import block_device
 from eeio_limits import LimitError, inputs
 from eeio_limits.text import shown
 from eeio_power.meters import discover

@@ -12,10 +12,10 @@ from eeio import foreground
 from eeio.commands.restore import restore_orphans
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RefusedError
 from eeio.signals import signals_raise
-from eeio.target import frequency as frequencies
-from eeio.target.frequency import Processors
-from eeio.target.lock import TargetLock
-from eeio.target.undo import UndoJournal
+from eeio.system import frequency as frequencies
+from eeio.system.frequency import Processors
+from eeio.system.lock import TargetLock
+from eeio.system.undo import UndoJournal
 
 SCHEMA_VERSION = 1
 

@@ -18,7 +18,7 @@ from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RefusedError
 from eeio.journal import delayjc
 from eeio.journal.trace import JournalTrace, find_ext4, read_transactions
 from eeio.signals import signals_raise
-from eeio.target.undo import Entry, UndoJournal
+from eeio.system.undo import Entry, UndoJournal
 from eeio_results import journal_model
 from eeio_results.errors import EeioError
 from eeio_results.report.tables import Table, number

@@ -13,8 +13,8 @@ from eeio.errors import EXIT_DONE, RefusedError
 from eeio.machine.replay import replayed
 from eeio.profiles import profile as profiles
 from eeio.profiles import suite as suites
-from eeio.target import device as devices
-from eeio.target import signatures
+from eeio.system import device as devices
+from eeio.system import signatures
 from eeio_limits.text import shown
 from eeio_results.errors import EeioError
 

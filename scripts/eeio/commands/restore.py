@@ -5,7 +5,7 @@ import sys
 
 from eeio import paths
 from eeio.errors import EXIT_DONE, EXIT_FAILED
-from eeio.target.undo import orphans
+from eeio.system.undo import orphans
 from eeio_results.errors import EeioError
 from eeio_results.store import half_made, remove_half_made
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RefusedError
 from eeio.power import PowerMonitor, check_meters, open_source
-from eeio.target import power_state
-from eeio.target.device import check_unused
-from eeio.target.lock import TargetLock
+from eeio.system import power_state
+from eeio.system.device import check_unused
+from eeio.system.lock import TargetLock
 from eeio_results.errors import EeioError
 from eeio_results.record import EnergyReading
 from eeio_results.report.tables import ESTIMATE, Table, number

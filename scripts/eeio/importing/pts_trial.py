@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from eeio.profiles import profile as profiles
-from eeio.target import write_cache
-from eeio.target.filesystem import BlockDevice, backing_device, block_device
+from eeio.system import write_cache
+from eeio.system.filesystem import BlockDevice, backing_device, block_device
 from eeio_limits import LimitError
 from eeio_results import checks, tools
 from eeio_results.composite import Entry

@@ -17,8 +17,8 @@ from types import TracebackType
 from typing import BinaryIO
 
 from eeio.paths import state_root
-from eeio.target.filesystem import backing_device, mount_of
-from eeio.target.undo import Entry, UndoJournal, run_command
+from eeio.system.filesystem import backing_device, mount_of
+from eeio.system.undo import Entry, UndoJournal, run_command
 from eeio_results.errors import EeioError
 from eeio_results.traces.jbd2 import CALLS, DUPS, HEADER, STAMPS
 

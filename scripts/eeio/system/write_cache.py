@@ -11,8 +11,8 @@ import re
 from pathlib import Path
 
 from eeio.machine.place import user_id
-from eeio.target.filesystem import BlockDevice
-from eeio.target.undo import Entry, UndoJournal, run_command
+from eeio.system.filesystem import BlockDevice
+from eeio.system.undo import Entry, UndoJournal, run_command
 from eeio_results.errors import EeioError
 from eeio_results.record import Switch
 

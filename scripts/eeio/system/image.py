@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from eeio.target.device import ErasedDevice
-from eeio.target.undo import Entry, UndoJournal, run_command
+from eeio.system.device import ErasedDevice
+from eeio.system.undo import Entry, UndoJournal, run_command
 from eeio_results.errors import EeioError
 
 # No discard, which would punch holes into a loop image; and ext4 initializes its tables now

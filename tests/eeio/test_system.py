@@ -11,10 +11,10 @@ from eeio.campaign.places import Places
 from eeio.campaign.plan import Options, Plan
 from eeio.errors import RefusedError
 from eeio.profiles.suite import Protocol
-from eeio.target import caches, counters, device, image
-from eeio.target.device import Permission
-from eeio.target.filesystem import backing_device, block_device, check_directory, mount_of
-from eeio.target.undo import Entry, UndoJournal
+from eeio.system import caches, counters, device, image
+from eeio.system.device import Permission
+from eeio.system.filesystem import backing_device, block_device, check_directory, mount_of
+from eeio.system.undo import Entry, UndoJournal
 from eeio_results.errors import EeioError
 from eeio_results.record import CacheLayers, DeviceCounters, Experiment
 from eeio_results.tools.capture import PhaseResult

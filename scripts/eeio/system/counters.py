@@ -5,7 +5,7 @@ import re
 from dataclasses import astuple
 from pathlib import Path
 
-from eeio.target.filesystem import BlockDevice
+from eeio.system.filesystem import BlockDevice
 from eeio_results.record import DeviceCounters, Experiment
 from eeio_results.tools.capture import PhaseResult
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from eeio.target.filesystem import Mount, device_number, parse_mountinfo, unescape
+from eeio.system.filesystem import Mount, device_number, parse_mountinfo, unescape
 from eeio_limits.text import shown
 
 _LOOP_GET_STATUS64 = 0x4C05  # linux/loop.h

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Literal
 
 from eeio.errors import RefusedError
-from eeio.target.undo import Entry, UndoJournal
+from eeio.system.undo import Entry, UndoJournal
 from eeio_limits.inputs import CPUS
 from eeio_results.errors import EeioError
 
@@ -126,7 +126,7 @@ def parse_hz(text: str) -> int:
 
 
 def lock_name(root: Path = Path("/")) -> str:
-    """Of the lock (target/lock.py) that whoever sets frequencies holds: a second one would take
+    """Of the lock (system/lock.py) that whoever sets frequencies holds: a second one would take
     what the first has set for the beginning, and put that back."""
     return "processor-frequency" + ("" if root == Path("/") else f" {root.resolve()}")
 

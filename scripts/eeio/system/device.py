@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eeio.errors import RefusedError
-from eeio.target import signatures
-from eeio.target.filesystem import BlockDevice, block_device
-from eeio.target.holders import Kernel
-from eeio.target.signatures import Signature
+from eeio.system import signatures
+from eeio.system.filesystem import BlockDevice, block_device
+from eeio.system.holders import Kernel
+from eeio.system.signatures import Signature
 from eeio_results.errors import EeioError
 
 _SAMPLES = 256

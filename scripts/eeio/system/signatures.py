@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eeio.target.undo import run_command
+from eeio.system.undo import run_command
 from eeio_results.errors import EeioError
 
 # A drive that needs longer to give a few blocks is no drive to write to.

@@ -1,0 +1,1 @@
+"""The system under test: devices, file systems, cache layers and frequency."""

@@ -1,1 +1,0 @@
-"""What is measured: devices, file systems and cache layers, set, verified and put back."""
