@@ -1154,7 +1154,7 @@ class eeio_power_session
 	/** Reads a trial's output: the package `eeio`, where it is there (a checkout, or installed). */
 	public function tell_command()
 	{
-		return array(self::python(), '-m', 'eeio.importing.pts_trial');
+		return array(self::python(), '-m', 'eeio.pts.trial');
 	}
 
 	public function close()

@@ -18,9 +18,10 @@ from tests.eeio_results import made as records
 
 from eeio.campaign.invocation import invoke
 from eeio.campaign.runner import _storable
+from eeio.pts import composite
 from eeio.system.undo import UndoJournal
 from eeio_limits import inputs
-from eeio_results import checks, composite
+from eeio_results import checks
 from eeio_results.errors import EeioError
 from eeio_results.store import Store, load
 from eeio_results.traces import darshan

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from eeio.pts import composite
 from eeio_limits import LimitError, inputs
-from eeio_results import checks, composite, documents, store, tools
+from eeio_results import checks, documents, store, tools
 from eeio_results.characterization import characterize
 from eeio_results.comparison import POWER, cells_of
 from eeio_results.errors import EeioError, SchemaError, ToolOutputError

@@ -17,11 +17,13 @@ import yaml
 
 from eeio import cluster
 from eeio.commands import power as power_command
-from eeio.importing import mapping, pts, runs
+from eeio.importing import mapping, runs
 from eeio.importing import processor as processors
 from eeio.importing import testlog as testlogs
 from eeio.profiles import profile as profiles
 from eeio.profiles import suite as suites
+from eeio.pts import composite
+from eeio.pts import read as pts
 from eeio_limits import LimitError, quantities
 from eeio_limits.names import campaign_name
 from eeio_power import alignment, http_digest, http_json, reader, samples, session, sysfs
@@ -46,7 +48,7 @@ from eeio_power.meters import redfish as redfishes
 from eeio_power.meters import shelly as shellies
 from eeio_power.meters import tasmota as tasmotas
 from eeio_power.meters import wattsup as wattsups
-from eeio_results import characterization, comparison, composite, guidelines, store, tools
+from eeio_results import characterization, comparison, guidelines, store, tools
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.tools import btio, fio, ior, lmbench
 from eeio_results.tools.capture import Capture

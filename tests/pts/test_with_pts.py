@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from eeio.cli import main
-from eeio_results import composite
-from eeio_results.composite import Result, ResultFile
+from eeio.pts import composite
+from eeio.pts.composite import Result, ResultFile
 from tests.pts.harness import ROOT, TRIVIAL, Done, PtsHome, make_trivial_profile, running
 
 pytestmark = pytest.mark.pts

@@ -1,6 +1,6 @@
 """What a PTS result file tells of a trial beside its bandwidth: its phases, the drive's state.
 
-`python -m eeio.importing.pts_trial PROFILE PRESET HOME FOLDER` is called by the power session when
+`python -m eeio.pts.trial PROFILE PRESET HOME FOLDER` is called by the power session when
 a trial has ended; HOME is PTS's install folder of the profile, FOLDER holds the tool's output and
 its capture.json. It prints an object:
 
@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from eeio.profiles import profile as profiles
+from eeio.pts.composite import Entry
 from eeio.system import write_cache
 from eeio.system.filesystem import BlockDevice, backing_device, block_device
 from eeio_limits import LimitError
 from eeio_results import checks, tools
-from eeio_results.composite import Entry
 from eeio_results.errors import EeioError, SchemaError
 from eeio_results.record import ContextValue, Phase, Run
 from eeio_results.tools.capture import Capture

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from eeio.importing import pts_trial
+from eeio.pts import trial as pts_trial
+from eeio.pts.composite import Entry
 from eeio_power.errors import PowerError
 from eeio_power.simulators.powercap import FakeRapl
 from eeio_power.trial import OutputFolder, told
-from eeio_results.composite import Entry
 from eeio_results.errors import EeioError, SchemaError
 from eeio_results.record import CacheLayers, Experiment, Run
 from eeio_results.tools.capture import Capture

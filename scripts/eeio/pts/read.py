@@ -10,15 +10,16 @@ from typing import Any
 
 from eeio import __version__, paths
 from eeio.errors import RefusedError
-from eeio.importing import pts_trial
 from eeio.profiles import profile as profiles
 from eeio.profiles.profile import Profile
 from eeio.profiles.suite import experiment_of
+from eeio.pts import composite
+from eeio.pts.composite import Entry, Result, ResultFile, System
+from eeio.pts.trial import told_of, with_told
 from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
 from eeio_limits.names import LONGEST_NAME, campaign_name
-from eeio_results import checks, composite
-from eeio_results.composite import Entry, Result, ResultFile, System
+from eeio_results import checks
 from eeio_results.errors import EeioError, SchemaError
 from eeio_results.record import ContextValue, EnergyReading, Experiment, Machine, Phase, Run
 from eeio_results.store import Store
@@ -352,7 +353,7 @@ def _run(test: _Test, trial: int, system: System) -> Run:
     )
     entries = [entry for entry, _ in test.phases.values()]
     entries += [entry for _, _, entry in test.context]
-    return pts_trial.with_told(run, pts_trial.told_of(entries, trial))
+    return with_told(run, told_of(entries, trial))
 
 
 def _phases(
