@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from eeio_limits import text as harmless
-from eeio_results.guidelines import (
+from eeio_results.guideline.model import (
     CHOICES,
     Change,
     Deployment,
