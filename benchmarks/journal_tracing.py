@@ -20,7 +20,7 @@ from pathlib import Path
 from eeio.journal.trace import JournalTrace, find_ext4
 from eeio.system import image
 from eeio.system.undo import UndoJournal
-from eeio_results import journal_model
+from eeio_results.studies.chang2014 import model as journal_model
 from eeio_results.traces import jbd2
 
 WRITER = """

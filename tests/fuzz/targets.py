@@ -48,8 +48,9 @@ from eeio_power.meters import redfish as redfishes
 from eeio_power.meters import shelly as shellies
 from eeio_power.meters import tasmota as tasmotas
 from eeio_power.meters import wattsup as wattsups
-from eeio_results import characterization, comparison, guidelines, store, tools
+from eeio_results import characterization, comparison, store, tools
 from eeio_results.errors import EeioError, ToolOutputError
+from eeio_results.guideline import model as guidelines
 from eeio_results.tools import btio, fio, ior, lmbench
 from eeio_results.tools.capture import Capture
 from eeio_results.traces import bpftrace, events, jbd2, logs, strace

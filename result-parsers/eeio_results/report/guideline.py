@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from eeio_limits import text as harmless
-from eeio_results.guidelines import (
+from eeio_results.guideline.model import (
     CHOICES,
     Change,
     Deployment,
@@ -17,7 +17,8 @@ from eeio_results.guidelines import (
 )
 from eeio_results.record import SCHEMA_VERSION
 from eeio_results.report.markdown import render_table as markdown_table
-from eeio_results.report.tables import Table, number
+from eeio_results.report.parts import Table
+from eeio_results.report.tables import number
 from eeio_results.report.text import render_table as text_table
 from eeio_results.statistics.bootstrap import Estimate
 from eeio_results.units import MB

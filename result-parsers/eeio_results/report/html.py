@@ -5,10 +5,11 @@ from pathlib import Path
 import jinja2
 
 from eeio_limits.text import shown_lines
-from eeio_results.report import journal_figures, plots
+from eeio_results.report import plots
 from eeio_results.report.contents import contents
 from eeio_results.report.model import Report
 from eeio_results.report.tables import ESTIMATE
+from eeio_results.studies.chang2014 import figures as journal_figures
 
 _FIGURE_TITLES = {
     "journal-throughput.svg": "Throughput, by variant of ext4 and frequency",

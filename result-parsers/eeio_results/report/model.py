@@ -8,8 +8,8 @@ from eeio_results.agreement import Agreement, agreement
 from eeio_results.characterization import ContextRow, Row, characterize, context
 from eeio_results.record import SCHEMA_VERSION
 from eeio_results.store import Campaign
-from eeio_results.studies import chang2014
-from eeio_results.studies.chang2014 import Cell
+from eeio_results.studies.chang2014 import cells as chang2014
+from eeio_results.studies.chang2014.cells import Cell
 
 QUICK_WARNING = "QUICK: not a measurement. Runs this short check the set-up; publish `standard`."
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from eeio.campaign.plan import Plan, PlannedExperiment
 from eeio_results.record import Run
-from eeio_results.studies import chang2014
+from eeio_results.studies.chang2014 import cells as chang2014
 
 
 def unsettled(plan: Plan, runs: Iterable[Run]) -> Sequence[PlannedExperiment]:

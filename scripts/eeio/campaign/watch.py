@@ -15,9 +15,9 @@ from eeio.journal import delayjc
 from eeio.journal.trace import JournalTrace, find_ext4
 from eeio.profiles.suite import Study
 from eeio.system.undo import Entry, UndoJournal
-from eeio_results import journal_model
 from eeio_results.errors import EeioError
-from eeio_results.studies.chang2014 import THE_FIGURE
+from eeio_results.studies.chang2014 import model as journal_model
+from eeio_results.studies.chang2014.cells import THE_FIGURE
 from eeio_results.tools.capture import PhaseResult
 from eeio_results.traces import jbd2
 

@@ -14,7 +14,7 @@ from eeio_limits import LimitError
 from eeio_limits import quantities as q
 
 if TYPE_CHECKING:
-    from eeio_results.guidelines import CellValues, Costs, System
+    from eeio_results.guideline.model import CellValues, Costs, System
     from eeio_results.record import Switch
     from eeio_results.store import Campaign
 
@@ -99,7 +99,7 @@ def _devices(text: str) -> int:
 
 def guide(arguments: argparse.Namespace) -> int:
     with analysis():
-        from eeio_results import guidelines
+        from eeio_results.guideline import model as guidelines
         from eeio_results.report import guideline as report
     traditional = _system(arguments, "traditional")
     low_power = _system(arguments, "low_power")
@@ -134,7 +134,7 @@ def guide(arguments: argparse.Namespace) -> int:
 
 
 def _costs(arguments: argparse.Namespace) -> "Costs | None":
-    from eeio_results.guidelines import Costs
+    from eeio_results.guideline.model import Costs
 
     if (arguments.price_per_kwh is None) != (arguments.years is None):
         raise RefusedError("electricity needs both --price-per-kwh and --years")
@@ -151,7 +151,7 @@ def _costs(arguments: argparse.Namespace) -> "Costs | None":
 
 def _system(arguments: argparse.Namespace, side: str) -> "System":
     """One side's campaigns as one system, each campaign's drive a variant."""
-    from eeio_results.guidelines import CellValues, System
+    from eeio_results.guideline.model import CellValues, System
 
     campaigns = load_campaigns(getattr(arguments, side))
     machines = {campaign.machine.hostname for campaign in campaigns}
@@ -180,7 +180,7 @@ def _system(arguments: argparse.Namespace, side: str) -> "System":
 
 def _cells(campaign: "Campaign", arguments: argparse.Namespace) -> "list[CellValues]":
     from eeio_results import comparison
-    from eeio_results.guidelines import CellKey, CellValues
+    from eeio_results.guideline.model import CellKey, CellValues
     from eeio_results.units import parse_size
 
     power = comparison.POWER[arguments.domain]

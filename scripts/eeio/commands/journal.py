@@ -19,10 +19,11 @@ from eeio.journal import delayjc
 from eeio.journal.trace import JournalTrace, find_ext4, read_transactions
 from eeio.signals import signals_raise
 from eeio.system.undo import Entry, UndoJournal
-from eeio_results import journal_model
 from eeio_results.errors import EeioError
-from eeio_results.report.tables import Table, number
+from eeio_results.report.parts import Table
+from eeio_results.report.tables import number
 from eeio_results.report.text import render_table
+from eeio_results.studies.chang2014 import model as journal_model
 from eeio_results.traces import jbd2
 
 SCHEMA_VERSION = 1

@@ -29,8 +29,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 def reference(arguments: argparse.Namespace) -> int:
     with analysis():
         from eeio_results import comparison
-        from eeio_results.report import references as report
-        from eeio_results.studies import panadero2012
+        from eeio_results.studies.panadero2012 import references as panadero2012
+        from eeio_results.studies.panadero2012 import tables as report
     campaigns = load_campaigns(arguments.campaigns)
     cells = [cell for campaign in campaigns for cell in comparison.cells_of(campaign)]
     found = panadero2012.references(cells)

@@ -47,8 +47,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def replicate(arguments: argparse.Namespace) -> int:
     with analysis():
-        from eeio_results.report import claims
-        from eeio_results.studies import pavan2018
+        from eeio_results.studies.pavan2018 import claims as pavan2018
+        from eeio_results.studies.pavan2018 import tables as claims
 
     data = mapping.load(mapping.shipped()[_DATA_SETS[arguments.study]])
     found = runs.read(data, arguments.folder)

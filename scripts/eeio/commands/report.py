@@ -63,7 +63,8 @@ def _render_html(built: Report) -> str:
 
 def _write_plots(built: Report, folder: Path) -> None:
     with analysis():
-        from eeio_results.report import journal_figures, plots
+        from eeio_results.report import plots
+        from eeio_results.studies.chang2014 import figures as journal_figures
     drawn = {}
     if any(row.bandwidth_values for row in built.rows):
         drawn["bandwidth.svg"] = plots.bandwidth(built)

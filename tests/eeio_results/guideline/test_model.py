@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eeio_results.errors import EeioError
-from eeio_results.guidelines import (
+from eeio_results.guideline.model import (
     KWH_PER_W_YEAR,
     CellKey,
     CellValues,
@@ -29,7 +29,7 @@ from eeio_results.report import guideline as report
 from eeio_results.report import guideline_map
 from eeio_results.statistics.bootstrap import Estimate
 
-DATA = Path(__file__).parents[1] / "data" / "statistics"
+DATA = Path(__file__).parents[2] / "data" / "statistics"
 
 READ = CellKey("read", "sequential", 32768, "off")
 RANDOM = CellKey("read", "random", 32768, "off")

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eeio_results import journal_model
 from eeio_results.errors import ToolOutputError
-from eeio_results.journal_model import Commits, FileTask, blocking_of, file_tasks, metrics
+from eeio_results.studies.chang2014 import model as journal_model
+from eeio_results.studies.chang2014.model import Commits, FileTask, blocking_of, file_tasks, metrics
 from eeio_results.traces import jbd2
 from eeio_results.traces.jbd2 import Call, Commit, JournalTrace
 
-DATA = Path(__file__).parents[1] / "data/journal/6.18"
+DATA = Path(__file__).parents[2] / "data/journal/6.18"
 
 
 def _trace(name: str) -> JournalTrace:

@@ -136,7 +136,7 @@ def _median(cell: Cell, metric: str) -> float | None:
 
 def claims() -> tuple[Claim, ...]:
     """The list of claims, checked. Raises EeioError for one that cannot be computed."""
-    path = Path(__file__).with_suffix(".yaml")
+    path = Path(__file__).with_name("claims.yaml")
     found = []
     for item in yaml.safe_load(path.read_text(encoding="utf-8"))["claims"]:
         if ("metric" in item) == ("value" in item):

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from eeio_results.report import markdown, text
 from eeio_results.report.comparison import normality_table
-from eeio_results.report.tables import Table
-from eeio_results.studies.pavan2018 import Answer, Replication, Verdict
+from eeio_results.report.parts import Table
+from eeio_results.studies.pavan2018.claims import Answer, Replication, Verdict
 
 _VERDICTS: tuple[Verdict, ...] = ("match", "truncated", "partial", "no")
 _MEANING = """\

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from eeio_results.report.tables import ESTIMATE, Table, number
-from eeio_results.studies.chang2014 import CHILDREN, CREATES, PARENT, Cell
+from eeio_results.report.parts import Table
+from eeio_results.report.tables import ESTIMATE, number
+from eeio_results.studies.chang2014.cells import CHILDREN, CREATES, PARENT, Cell
 from eeio_results.units import MB
 
 _NONE = "-"

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from eeio_results.comparison import BANDWIDTH, POWER, Cell
-from eeio_results.report import references as report
-from eeio_results.studies.panadero2012 import references
+from eeio_results.studies.panadero2012 import tables as report
+from eeio_results.studies.panadero2012.references import references
 
 SYSTEM = POWER["system"]
 

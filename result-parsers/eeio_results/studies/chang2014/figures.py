@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 
 from matplotlib.axes import Axes
 
-from eeio_results.report.journal import workload_words
 from eeio_results.report.model import Report
 from eeio_results.report.plots import QUICK_MARK, foreign, sheet, svg_of
-from eeio_results.studies.chang2014 import BASELINE, CHILDREN, CREATES, PARENT, Cell
+from eeio_results.studies.chang2014.cells import BASELINE, CHILDREN, CREATES, PARENT, Cell
+from eeio_results.studies.chang2014.tables import workload_words
 from eeio_results.units import MB
 
 # Okabe and Ito's palette.

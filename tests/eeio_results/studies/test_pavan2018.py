@@ -4,12 +4,12 @@ import json
 from collections import Counter
 
 import pytest
+from tests.published import PAVAN, needs_pavan
 
 from eeio.importing import mapping, runs
-from eeio_results.report import claims as report
-from eeio_results.studies import pavan2018
-from eeio_results.studies.pavan2018 import Claim, Replication
-from tests.published import PAVAN, needs_pavan
+from eeio_results.studies.pavan2018 import claims as pavan2018
+from eeio_results.studies.pavan2018 import tables as report
+from eeio_results.studies.pavan2018.claims import Claim, Replication
 
 
 def test_the_list_of_claims() -> None:
