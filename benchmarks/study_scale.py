@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 from eeio_results import comparison
+from eeio_results.campaign import PlannedExperiment, imported
 from eeio_results.characterization import characterize
 from eeio_results.record import CacheLayers, EnergyReading, Experiment, Machine, Phase, Run
 from eeio_results.store import Campaign
@@ -86,14 +87,9 @@ def synthetic(count: int) -> Campaign:
         device_write_cache=None, scheduler=None, filesystem=None, mount_options=None,
         mkfs_options=None,
     )  # fmt: skip
-    experiments = {run.experiment.id: run.experiment for run in runs[::REPETITIONS]}
-    body = {
-        "name": "synthetic", "suite": "synthetic",
-        "options": {"preset": "standard"}, "protocol": {"is_measurement": True},
-        "experiments": [{"experiment": e.to_json()} for e in experiments.values()],
-        "not_measured": [], "order": [],
-    }  # fmt: skip
-    return Campaign(Path("synthetic"), body, machine, (), "synthetic", tuple(runs))
+    planned = [PlannedExperiment(run.experiment, "synthetic") for run in runs[::REPETITIONS]]
+    design = imported("synthetic", "synthetic", "", planned, runs, preset="standard")
+    return Campaign(Path("synthetic"), design, machine, (), "synthetic", tuple(runs))
 
 
 def _run(

@@ -62,13 +62,13 @@ class StudyProtocol:
     within `half_width` of it (a share), `most_repetitions` at most; None: a fixed number.
     """
 
+    variants: tuple[str, ...]
+    frequencies: tuple[str, ...]
+    window_us: Mapping[str, Annotated[int, q.COUNT]]
+    max_resets: Annotated[int, q.COUNT]
+    flush_first: bool
     half_width: Annotated[float, q.FRACTION] | None
-    variants: tuple[str, ...] = field(default=(), metadata=LATER)
-    frequencies: tuple[str, ...] = field(default=(), metadata=LATER)
-    window_us: Mapping[str, Annotated[int, q.COUNT]] = field(default_factory=dict, metadata=LATER)
-    max_resets: Annotated[int, q.COUNT] = field(default=0, metadata=LATER)
-    flush_first: bool = field(default=False, metadata=LATER)
-    most_repetitions: Annotated[int, q.REPETITIONS] = field(default=1, metadata=LATER)
+    most_repetitions: Annotated[int, q.REPETITIONS]
 
 
 @dataclass(frozen=True)
@@ -134,8 +134,8 @@ class NotMeasured:
 class Design:
     """A campaign as it is planned, or as who imports it found it.
 
-    `disks` tells, by option, the disk behind it from others; `remarks` what an importer passed over,
-    changed or found odd; `frequency_reason` why no frequency is set.
+    `disks` tells, by option, the disk behind it from others; `remarks` what an importer passed
+    over, changed or found odd; `frequency_reason` why no frequency is set.
     """
 
     name: str

@@ -10,7 +10,7 @@ from eeio_results.comparison import BANDWIDTH, EFFICIENCY, POWER, Cell
 from eeio_results.record import CacheLayers, EnergyReading, Machine, Phase, Run
 from eeio_results.report import comparison as report
 from eeio_results.store import Campaign
-from tests.eeio_results.made import EXPERIMENT, MACHINE, body, energy, phase, run
+from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
 
 SYSTEM = POWER["system"]
 
@@ -37,7 +37,7 @@ def campaign(
 
     experiments = list({r.experiment.id: r.experiment for r in runs}.values())
     return Campaign(
-        Path(name), body(name, len(runs), *experiments), machine, (energy(idle_w),), None,
+        Path(name), design(name, len(runs), *experiments), machine, (energy(idle_w),), None,
         tuple(runs),
     )  # fmt: skip
 

@@ -265,7 +265,7 @@ def stored() -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "c"
         place = store.Store(folder)
-        place.create(made.body("c", 2))
+        place.create(made.design("c", 2))
         place.write_machine(made.MACHINE)
         place.write_idle([made.energy(5.0)], None)
         for number in range(2):
@@ -278,12 +278,11 @@ def loaded(folder: Path) -> Any:
     found = store.load(folder)
     rows = characterization.characterize(found)
     cells = comparison.cells_of(found)
-    # The body is as it came: what is used of it is in the rows.
-    return found.runs, found.machine, found.idle, rows, characterization.context(found), cells
+    return found, rows, characterization.context(found), cells
 
 
 def resumed(folder: Path) -> Any:
-    return store.read_body(folder)["order"], store.Store(folder).done_indices()
+    return store.read_design(folder), store.Store(folder).done_indices()
 
 
 INFOS = (
@@ -789,7 +788,7 @@ def definition_targets() -> list[Target]:
     protocols = [{"protocol.yaml": (each / "protocol.yaml").read_bytes()}
                  for each in (dummy, suite, chang)]  # fmt: skip
     return [
-        Target("protocol", protocols, lambda folder: suites.load(folder).protocols, fixed=xml),
+        Target("protocol", protocols, lambda folder: suites.load(folder).presets, fixed=xml),
         Target("suite", [
             xml, {"suite-definition.xml": (suite / "suite-definition.xml").read_bytes()}],
                suites.load, fixed=protocols[0]),

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from eeio.campaign.plan import Plan, PlannedExperiment
+from eeio.campaign.plan import Plan
+from eeio_results.campaign import PlannedExperiment
 from eeio_results.record import Run
 from eeio_results.studies.chang2014 import cells as chang2014
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from eeio.errors import RefusedError
-from eeio.profiles.suite import Study
 from eeio.system import frequency
+from eeio_results.campaign import StudyProtocol
 from eeio_results.errors import EeioError
 
 
@@ -40,7 +40,10 @@ class Cell:
 
 
 def study_cells(
-    study: Study | None, variants: Sequence[str], frequencies: Sequence[str], sysfs_root: Path
+    study: StudyProtocol | None,
+    variants: Sequence[str],
+    frequencies: Sequence[str],
+    sysfs_root: Path,
 ) -> tuple[list[Cell], str | None]:
     """Every variant at every frequency, and why no frequency is set. Without a study, nothing.
 

@@ -9,12 +9,11 @@ from pathlib import Path
 from types import TracebackType
 
 from eeio.campaign.places import Place
-from eeio.campaign.plan import PlannedExperiment
 from eeio.campaign.variants import VARIANTS
 from eeio.journal import delayjc
 from eeio.journal.trace import JournalTrace, find_ext4
-from eeio.profiles.suite import Study
 from eeio.system.undo import Entry, UndoJournal
+from eeio_results.campaign import PlannedExperiment, StudyProtocol
 from eeio_results.errors import EeioError
 from eeio_results.studies.chang2014 import model as journal_model
 from eeio_results.studies.chang2014.cells import THE_FIGURE
@@ -37,7 +36,7 @@ class JournalWatch:
         place: Place,
         raw: Path,
         journal: UndoJournal,
-        study: Study | None,
+        study: StudyProtocol | None,
     ) -> None:
         self._planned = planned
         self._directory = place.directory
