@@ -37,6 +37,9 @@ KINDS = ("measured", "device-reported", "modelled")
 Switch = Literal["on", "off"]
 
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+
+
 @dataclass(frozen=True)
 class CacheLayers:
     """The page cache and the drive's write cache; None is "left as it was found"."""
@@ -67,13 +70,22 @@ class Experiment:
     @cached_property
     def id(self) -> str:
         """Twelve hexadecimal digits that depend on the factors alone."""
-        canonical = json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(canonical.encode()).hexdigest()[:12]
+        body = {**self.to_json(), "arguments": self.arguments}
+        return hashlib.sha256(_CANONICAL.encode(body).encode()).hexdigest()[:12]
 
     def to_json(self) -> dict[str, Any]:
-        body = asdict(self)
-        body["arguments"] = dict(self.arguments)
-        return body
+        return {
+            "level": self.level,
+            "tool": self.tool,
+            "operation": self.operation,
+            "spatiality": self.spatiality,
+            "request_size_bytes": self.request_size_bytes,
+            "cache": {"buffer": self.cache.buffer, "disk": self.cache.disk},
+            "api": self.api,
+            "processes": self.processes,
+            "target": self.target,
+            "arguments": dict(self.arguments),
+        }
 
     @classmethod
     def from_json(cls, body: object) -> "Experiment":

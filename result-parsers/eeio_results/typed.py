@@ -16,7 +16,7 @@ Hand-written readers and a schema said the same twice and took ten times as long
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from functools import cache
+from functools import cache, lru_cache
 from sys import intern
 from typing import (
     Annotated,
@@ -173,9 +173,16 @@ def _sequence(item: Any, stored: bool) -> _Read:
             return ()
         if quick is not None and quick(value):
             return tuple(value)
-        return tuple([each(one) for one in value])
+        read = tuple([each(one) for one in value])
+        return _shared(read) if each is _text else read
 
     return sequence
+
+
+@lru_cache(maxsize=4096)
+def _shared(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """One tuple for all that are equal: what a domain holds stands in each of its readings."""
+    return texts
 
 
 def _quick_numbers(item: Any) -> Callable[[Any], bool] | None:
