@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from eeio import cluster
-from eeio.commands import power as power_command
+from eeio.commands.power import calibrate
 from eeio.importing import mapping, runs
 from eeio.importing import processor as processors
 from eeio.importing import testlog as testlogs
@@ -48,6 +48,7 @@ from eeio_power.meters import redfish as redfishes
 from eeio_power.meters import shelly as shellies
 from eeio_power.meters import tasmota as tasmotas
 from eeio_power.meters import wattsup as wattsups
+from eeio_power.monitor import PowerMonitor, PowerSource
 from eeio_results import characterization, comparison, guidelines, store, tools
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.tools import btio, fio, ior, lmbench
@@ -352,7 +353,7 @@ def record_targets() -> list[Target]:
         Target("power-sum", [node], summed),
         Target("power-nodes", [{"a.json": NODE, "a.csv.gz": sampled()}], windowed),
         Target("pulses", [{"pulses.json": b'{"pulses_unix_s": [[1.5, 2.5], [4.0, 6.5]]}'}],
-               lambda folder: power_command._load_pulses(folder / "pulses.json")),
+               lambda folder: calibrate._load_pulses(folder / "pulses.json")),
     ]  # fmt: skip
 
 
@@ -677,7 +678,7 @@ def requests(folder: Path) -> Any:
     """Lines to the power session, without a meter."""
     lines = text(folder, "requests.jsonl").splitlines()[:50]
     answers = StringIO()
-    talk = session.Session([], Path("/dev/null"))
+    talk = session.Session(PowerMonitor(PowerSource((), None), Path("/dev/null")))
     # What it does with the time and with processes is not what is tried here.
     talk.answer = lambda request: _answered(request)  # type: ignore[method-assign]
     session.serve(talk, lines, answers)
