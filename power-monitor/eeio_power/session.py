@@ -12,7 +12,8 @@ It opens the meters, samples them without a pause, and answers one line a reques
     {"do": "end"}                                      energy from that start to that end; with
                                                        "keep" and "tell": the output goes into the
                                                        folder `keep`, and the command `tell` says
-                                                       which phases are in it: energy of each
+                                                       which phases are in it: energy and MB/J
+                                                       of each
     {"do": "sync"}                                     write everything back, so that no trial pays
                                                        for the one before it
     {"do": "quit"}                                     no answer: the session ends
@@ -42,7 +43,7 @@ from eeio_limits import inputs
 from eeio_limits import quantities as q
 from eeio_power.errors import PowerError
 from eeio_power.monitor import PowerMonitor, open_source
-from eeio_power.trial import OutputFolder, told
+from eeio_power.trial import OutputFolder, efficiencies, told
 
 EXIT_REFUSED = 2
 
@@ -182,9 +183,11 @@ class Session:
             utc_s = time.time() - (time.monotonic() - trial.start_s)
             kept = output.keep(str(request["keep"]), self._factors, trial.start_s, end_s, utc_s)
             try:
-                answer["told"] = self._with_energy(
-                    told([str(word) for word in request["tell"]], kept), trial.start_s
-                )
+                body = told([str(word) for word in request["tell"]], kept)
+                results = body.pop("results", None)
+                answer["told"] = self._with_energy(body, trial.start_s)
+                if isinstance(results, list):
+                    answer["efficiency"] = efficiencies(body["phases"], results)
             except PowerError as error:
                 answer["not_told"] = str(error)
         return answer

@@ -19,6 +19,7 @@ from eeio_results.record import CacheLayers, Experiment
 from eeio_results.units import parse_size
 
 DEFINITION = "suite-definition.xml"
+PROTOCOL = "protocol.yaml"
 _OPERATIONS = ("read", "write", "mixed", "metadata")
 _SPATIALITIES = ("sequential", "random", "strided", "mixed", "none")
 _LEVELS = ("device", "filesystem", "library", "application", "context")
@@ -187,7 +188,7 @@ def load(folder: Path) -> Suite:
     entries = tuple(_entry(node, path) for node in root.findall("Execute"))
     if not entries:
         raise RefusedError(f"{path}: no <Execute> in it, so there is nothing to run")
-    protocols, optional = _read_protocol_file(folder / "protocol.yaml")
+    protocols, optional = _read_protocol_file(folder / PROTOCOL)
     return Suite(
         folder=folder,
         title=root.findtext("SuiteInformation/Title") or folder.name,
