@@ -10,6 +10,7 @@
  */
 class eeio_power_efficiency
 {
+	const NO_PHASE = 'no phase of the trial has this bandwidth alone, and its power is that of all its I/O';
 	const NOT_ITS_OWN = 'a trial with several bandwidths has one power, which is none of theirs';
 
 	/** Two arrays by trial: MB/J, and reasons. `$entry` is one of `$bandwidths`. */
@@ -62,6 +63,6 @@ class eeio_power_efficiency
 				}
 			}
 		}
-		return $found ?: array('mb_per_j' => null, 'reason' => 'the tool\'s output tells of no such phase');
+		return $found ?: array('mb_per_j' => null, 'reason' => self::NO_PHASE);
 	}
 }

@@ -24,6 +24,9 @@ from eeio.profiles import profile as profiles
 from eeio.profiles import suite as suites
 from eeio.pts import composite
 from eeio.pts import read as pts
+from eeio.pts.experiments import experiments_of
+from eeio.pts.machine import machine_of
+from eeio.pts.runs import run_of
 from eeio_limits import LimitError, quantities
 from eeio_limits.names import campaign_name
 from eeio_power import alignment, http_digest, http_json, reader, samples, session, sysfs
@@ -426,12 +429,12 @@ def pts_tests(folder: Path) -> Any:
     file = composite.read(folder / "composite.xml")
     kept = []
     for system in file.systems:
-        tests = pts._tests(file, system.identifier, None)
-        pts._slug(system.identifier)
-        pts._machine(system, file)
-        pts._idle(file, system.identifier)
+        tests = experiments_of(file, system.identifier, None)
+        pts.slug(system.identifier)
+        machine_of(system)
+        pts.idle_of(file, system.identifier)
         kept += [
-            pts._run(test, trial, system) for test in tests for trial in range(min(test.trials, 99))
+            run_of(test, trial, system) for test in tests for trial in range(min(test.trials, 99))
         ]
     for run in kept:
         store._line(run)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from eeio.pts import entry
 from eeio_power.simulators import FakeHwmon
 from eeio_power.simulators.powercap import FakeRapl, FakeZone
 from tests.pts.harness import ROOT, TRIVIAL, make_trivial_profile
@@ -40,7 +41,11 @@ def run(
              **settings},
     )  # fmt: skip
     line = next((ln for ln in done.stdout.splitlines() if ln.startswith("RESULT ")), "RESULT {}")
-    return done.returncode, json.loads(line.removeprefix("RESULT ")), done.stdout + done.stderr
+    got = json.loads(line.removeprefix("RESULT "))
+    for result in got.get("results", ()):
+        if isinstance(result["json"], dict) and "eeio" in result["json"]:
+            entry.check(result["json"]["eeio"])  # the published form, whatever the test is of
+    return done.returncode, got, done.stdout + done.stderr
 
 
 def experiment(arguments: str, *trials: str | None) -> dict[str, Any]:
@@ -174,7 +179,13 @@ def test_of_several_bandwidths_only_what_was_told_has_an_efficiency(tmp_path: Pa
     several, alone, none = json.loads(done.stdout)
     assert several[0] == [2.0] and "none of theirs (no eeio)" in several[1]["1"]
     assert alone == [[2.5, 3.0], []]
-    assert none == [[], ["as told", "the tool's output tells of no such phase"]]
+    assert none == [
+        [],
+        [
+            "as told",
+            "no phase of the trial has this bandwidth alone, and its power is that of all its I/O",
+        ],
+    ]
 
 
 def test_meters_that_contradict_each_other_are_told_in_the_annotation(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ its capture.json. It prints an object:
     {"phases": [...], "context": [...], "notes": [...], "device", "device_reason",
      "disk_cache_found", "results": [...]}
 
-which goes, with the energy of each phase, into the result file (`told` of a trial), where `told_of`
-and `phases` find it again. So the record of a trial has what `eeio run` would have recorded.
+which goes, with the energy of each phase, into the result file (`told` of a trial), where `eeio
+import` finds it again. So the record of a trial has what `eeio run` would have recorded.
 `results` stay between the session and the module: what PTS calls the result of each phase (`words`,
 null where its profile names none), and why it has no MB/J (`why_no_efficiency`, null where it has).
 """
@@ -24,7 +24,7 @@ from typing import Any
 from eeio.profiles import profile as profiles
 from eeio.profiles.profile import Profile
 from eeio.pts import composite
-from eeio.pts.composite import Entry
+from eeio.pts.entry import Told
 from eeio.system import write_cache
 from eeio.system.filesystem import BlockDevice, backing_device, block_device
 from eeio_limits import LimitError
@@ -81,7 +81,7 @@ def _device(factors: Mapping[str, str], home: Path) -> tuple[BlockDevice | None,
     return backing_device(Path(directory) if directory else home)
 
 
-def telling(run: Run) -> dict[str, Any] | None:
+def telling(run: Run) -> Told | None:
     """What a trial would have told to leave this record; nothing of one that failed."""
     if run.validity:
         return None
@@ -98,16 +98,7 @@ def telling(run: Run) -> dict[str, Any] | None:
     }
 
 
-def told_of(entries: Sequence[Entry], trial: int) -> Mapping[str, Any]:
-    """What our module wrote of a trial; nothing in a file of plain PTS."""
-    for entry in entries:
-        runs = entry.own.get("told")
-        if isinstance(runs, list) and trial < len(runs) and isinstance(runs[trial], dict):
-            return dict(runs[trial])
-    return {}
-
-
-def with_told(run: Run, told: Mapping[str, Any]) -> Run:
+def with_told(run: Run, told: Told | None) -> Run:
     """The run with the phases and the drive's state that were told of it, if they were."""
     if not told or run.validity:
         return run
