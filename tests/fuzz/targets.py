@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from eeio import cluster
-from eeio.commands import power as power_command
+from eeio.commands.power import calibrate
 from eeio.importing import mapping, runs
 from eeio.importing import processor as processors
 from eeio.importing import testlog as testlogs
@@ -24,6 +24,9 @@ from eeio.profiles import profile as profiles
 from eeio.profiles import suite as suites
 from eeio.pts import composite
 from eeio.pts import read as pts
+from eeio.pts.experiments import experiments_of
+from eeio.pts.machine import machine_of
+from eeio.pts.runs import run_of
 from eeio_limits import LimitError, quantities
 from eeio_limits.names import campaign_name
 from eeio_power import alignment, http_digest, http_json, reader, samples, session, sysfs
@@ -48,6 +51,7 @@ from eeio_power.meters import redfish as redfishes
 from eeio_power.meters import shelly as shellies
 from eeio_power.meters import tasmota as tasmotas
 from eeio_power.meters import wattsup as wattsups
+from eeio_power.monitor import PowerMonitor, PowerSource
 from eeio_results import characterization, comparison, store, tools
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.guideline import model as guidelines
@@ -352,7 +356,7 @@ def record_targets() -> list[Target]:
         Target("power-sum", [node], summed),
         Target("power-nodes", [{"a.json": NODE, "a.csv.gz": sampled()}], windowed),
         Target("pulses", [{"pulses.json": b'{"pulses_unix_s": [[1.5, 2.5], [4.0, 6.5]]}'}],
-               lambda folder: power_command._load_pulses(folder / "pulses.json")),
+               lambda folder: calibrate._load_pulses(folder / "pulses.json")),
     ]  # fmt: skip
 
 
@@ -425,12 +429,12 @@ def pts_tests(folder: Path) -> Any:
     file = composite.read(folder / "composite.xml")
     kept = []
     for system in file.systems:
-        tests = pts._tests(file, system.identifier, None)
-        pts._slug(system.identifier)
-        pts._machine(system, file)
-        pts._idle(file, system.identifier)
+        tests = experiments_of(file, system.identifier, None)
+        pts.slug(system.identifier)
+        machine_of(system)
+        pts.idle_of(file, system.identifier)
         kept += [
-            pts._run(test, trial, system) for test in tests for trial in range(min(test.trials, 99))
+            run_of(test, trial, system) for test in tests for trial in range(min(test.trials, 99))
         ]
     for run in kept:
         store._line(run)
@@ -677,7 +681,7 @@ def requests(folder: Path) -> Any:
     """Lines to the power session, without a meter."""
     lines = text(folder, "requests.jsonl").splitlines()[:50]
     answers = StringIO()
-    talk = session.Session([], Path("/dev/null"))
+    talk = session.Session(PowerMonitor(PowerSource((), None), Path("/dev/null")))
     # What it does with the time and with processes is not what is tried here.
     talk.answer = lambda request: _answered(request)  # type: ignore[method-assign]
     session.serve(talk, lines, answers)

@@ -20,7 +20,7 @@ from eeio.campaign.plan import Plan
 from eeio.campaign.progress import Progress, format_duration
 from eeio.campaign.watch import JournalWatch
 from eeio.errors import RefusedError
-from eeio.power import PowerMonitor, PowerSource, open_source
+from eeio.power import recorded
 from eeio.profiles import profile as profiles
 from eeio.signals import signals_raise
 from eeio.system import caches, counters, frequency, write_cache
@@ -33,6 +33,7 @@ from eeio.system.undo import UndoJournal
 from eeio_limits import LimitError
 from eeio_limits.quantities import DURATION
 from eeio_power.errors import PowerError
+from eeio_power.monitor import PowerMonitor, PowerSource, open_source
 from eeio_results import tools, typed
 from eeio_results.campaign import PlannedExperiment, PlannedRun
 from eeio_results.errors import EeioError, ToolOutputError
@@ -250,7 +251,7 @@ class _Campaign:
         progress.say(f"measuring idle power for {format_duration(idle_s)}")
         start_s = time.monotonic()
         time.sleep(idle_s)
-        readings = power.energy(start_s, start_s + idle_s)
+        readings = recorded(power.energy(start_s, start_s + idle_s))
         self._store.write_idle(readings, None)
 
     def _one(self, planned: PlannedRun, power: PowerMonitor) -> Run:
@@ -338,7 +339,11 @@ class _Campaign:
             if capture.exit_code != 0:
                 return replace(run, validity=(_failure(capture),))
             run = replace(run, notes=reached)
-            energy = nodes.energy(raw / "nodes", capture, power) if on_nodes else power.energy
+            energy = (
+                nodes.energy(raw / "nodes", capture, power)
+                if on_nodes
+                else nodes.energy_here(power)
+            )
             return self._read(experiment, run, capture, prepared, place, energy, watch, device)
         finally:
             for entry in reversed(self._journal.entries[found:]):

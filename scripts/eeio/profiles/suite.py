@@ -20,6 +20,7 @@ from eeio_results.record import OPERATIONS, SPATIALITIES, CacheLayers, Experimen
 from eeio_results.units import parse_size
 
 DEFINITION = "suite-definition.xml"
+PROTOCOL = "protocol.yaml"
 _LEVELS = ("device", "filesystem", "library", "application", "context")
 
 
@@ -134,7 +135,7 @@ def load(folder: Path) -> Suite:
     entries = tuple(_entry(node, path) for node in root.findall("Execute"))
     if not entries:
         raise RefusedError(f"{path}: no <Execute> in it, so there is nothing to run")
-    presets, optional = _read_protocol_file(folder / "protocol.yaml")
+    presets, optional = _read_protocol_file(folder / PROTOCOL)
     return Suite(
         folder=folder,
         title=root.findtext("SuiteInformation/Title") or folder.name,

@@ -1,43 +1,23 @@
-"""Run records from a result file of the Phoronix Test Suite."""
+"""Campaigns from a result file of the Phoronix Test Suite."""
 
 import re
-import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from eeio import __version__, paths
 from eeio.errors import RefusedError
-from eeio.profiles import profile as profiles
-from eeio.profiles.profile import Profile
-from eeio.profiles.suite import experiment_of
 from eeio.pts import composite
-from eeio.pts.composite import Entry, Result, ResultFile, System
-from eeio.pts.trial import told_of, with_told
-from eeio_limits import LimitError, inputs
-from eeio_limits import quantities as q
+from eeio.pts.composite import ResultFile, System
+from eeio.pts.entry import Idle, own_of
+from eeio.pts.experiments import PtsExperiment, experiments_of
+from eeio.pts.machine import machine_of
+from eeio.pts.runs import run_of, utc
+from eeio_limits import LimitError
 from eeio_limits.names import LONGEST_NAME, campaign_name
 from eeio_results.campaign import PlannedExperiment, imported
-from eeio_results.errors import EeioError, SchemaError
-from eeio_results.record import ContextValue, EnergyReading, Experiment, Machine, Phase, Run
+from eeio_results.errors import EeioError
+from eeio_results.record import EnergyReading
 from eeio_results.store import Store
-
-MIB = 1 << 20
-FILES_PER_S = "Files/s"
-
-_WHOLE_TRIAL = "the whole trial, from the start of the profile's executable to its end (PTS)"
-_NO_WINDOW = "PTS tells only when the whole trial began and ended, not its phases"
-
-# Upstream's words -> ours: (operation, spatiality).
-_FIO_TYPES = {
-    "random read": ("read", "random"),
-    "random write": ("write", "random"),
-    "sequential read": ("read", "sequential"),
-    "sequential write": ("write", "sequential"),
-}
-_IOZONE_TESTS = {"read performance": "read", "write performance": "write"}
 
 
 def import_file(path: Path, name: str | None, preset: str | None) -> list[tuple[str, Path, int]]:
@@ -47,13 +27,13 @@ def import_file(path: Path, name: str | None, preset: str | None) -> list[tuple[
     file does not say. Raises RefusedError when nothing in it is ours to read, or a name is taken.
     """
     file = composite.read(path)
-    base = _checked(name) if name is not None else _slug(file.title or path.parent.name)
+    base = _checked(name) if name is not None else slug(file.title or path.parent.name)
     made = []
     for system in file.systems:
-        tests = _tests(file, system.identifier, preset)
+        tests = experiments_of(file, system.identifier, preset)
         if tests:
             several = len(file.systems) > 1
-            made.append((f"{base}-{_slug(system.identifier)}" if several else base, system, tests))
+            made.append((f"{base}-{slug(system.identifier)}" if several else base, system, tests))
     made = [(_checked(campaign), system, tests) for campaign, system, tests in made]
     if not made:
         raise RefusedError(f"{path}: no result of our profiles, pts/fio or pts/iozone in it")
@@ -71,168 +51,14 @@ def import_file(path: Path, name: str | None, preset: str | None) -> list[tuple[
     return stored
 
 
-@dataclass
-class _Test:
-    """One experiment of a file: its bandwidths by phase, and the energy seen of its trials."""
-
-    experiment: Experiment
-    profile: str
-    factors: Mapping[str, str]
-    description: str
-    preset: str
-    phases: dict[str, tuple[Entry, float | None]]
-    """Phase -> entry, and bytes/s in one of its units; None for a rate, in files/s."""
-    context: list[tuple[str, str, Entry]]
-    energies: list[tuple[str, Entry]]
-    """(phase or nothing for the whole trial, entry with our `trials`)."""
-
-    @property
-    def trials(self) -> int:
-        told = [e.own["trials"] for e, _ in self.phases.values() if _is_count(e)]
-        counts = [len(entry.values) for entry, _ in self.phases.values()]
-        counts += [len(entry.values) for _, _, entry in self.context]
-        return max([*told, *counts], default=0)
-
-
-def _is_count(entry: Entry) -> bool:
-    return q.REPETITIONS.holds(entry.own.get("trials"))
-
-
-def _tests(file: ResultFile, identifier: str, preset: str | None) -> list[_Test]:
-    found: dict[tuple[str, str], _Test] = {}
-    phase_of: dict[str, tuple[_Test, str]] = {}
-    for result in file.results:
-        entry = next((e for e in result.entries if e.identifier == identifier), None)
-        if entry is None or not result.identifier:
-            continue
-        key = (result.identifier, result.arguments)
-        test = found.get(key) or _test(file, result, preset)
-        if test is None:
-            continue
-        phase = _phase_name(test, result, entry)
-        if phase is not None and entry.values:
-            bytes_per_s = 1e6 if test.profile.startswith("eeio-") else float(MIB)
-            test.phases[phase] = (entry, None if result.scale == FILES_PER_S else bytes_per_s)
-            phase_of[result.comparison_hash] = (test, phase)
-        elif test.experiment.level == "context" and entry.values:
-            words = result.description.removeprefix(test.description).strip() or result.description
-            test.context.append((words, result.scale, entry))
-        found[key] = test
-    for result in file.results:
-        owner = phase_of.get(result.parent)
-        for entry in result.entries:
-            mine = owner and entry.identifier == identifier
-            if mine and entry.own.get("quantity") == "energy_j":
-                assert owner is not None
-                test, phase = owner
-                test.energies.append((phase if "phase" in entry.own else "", entry))
-    return [test for test in found.values() if test.phases or test.context]
-
-
-def _test(file: ResultFile, result: Result, preset: str | None) -> _Test | None:
-    name = result.identifier.rpartition("/")[2]
-    ours = result.identifier.startswith("local/eeio-")
-    preset = preset or file.environment.get("EEIO_PRESET") or "standard"
-    if ours:
-        profile = profiles.find(name)
-        tool, factors = profile.tool, _own_factors(result, profile, preset)
-    else:
-        upstream = _upstream(result)
-        if upstream is None:
-            return None
-        (tool, factors), preset = upstream, "standard"
-    device = ours and factors.get("level") == "device" and "EEIO_DEVICE" in file.environment
-    experiment = experiment_of(tool, factors, "device" if device else "file", None)
-    return _Test(
-        experiment, name, factors, _description(result, name, ours), preset, {}, [], []
-    )  # fmt: skip
-
-
-def _own_factors(result: Result, profile: Profile, preset: str) -> dict[str, str]:
-    sizes = profile.preset_factors(preset)
-    try:
-        words = dict(_split(word, result) for word in shlex.split(result.arguments))
-    except ValueError as error:
-        raise SchemaError(f"{result.identifier}: arguments: {error}") from error
-    return {**sizes, **words}
-
-
-def _split(word: str, result: Result) -> tuple[str, str]:
-    key, separator, value = word.partition("=")
-    if not separator:
-        raise SchemaError(f"{result.identifier}: argument {word!r} is not key=value")
-    return key, value
-
-
-def _description(result: Result, name: str, ours: bool) -> str:
-    """Without what PTS appended for one of several results of a test."""
-    if not ours:
-        return result.description
-    appended = composite.pts_words(profiles.find(name).folder).values()
-    for words in sorted(appended, key=len, reverse=True):
-        if words and result.description.endswith(words):
-            return result.description.removesuffix(words).rstrip(" -")
-    return result.description
-
-
-def _phase_name(test: _Test, result: Result, entry: Entry) -> str | None:
-    """The phase whose bandwidth, or rate of files, this result is; None for other figures."""
-    if result.scale not in ("MB/s", FILES_PER_S) or test.experiment.level == "context":
-        return None
-    if isinstance(entry.own.get("phase"), str):
-        return str(entry.own["phase"])
-    if not test.profile.startswith("eeio-"):
-        return test.experiment.operation
-    words = composite.pts_words(profiles.find(test.profile).folder)
-    # The longest first: `Random Read` ends with `Read` too.
-    for phase, appended in sorted(words.items(), key=lambda item: -len(item[1])):
-        if result.description.endswith(appended):
-            return phase
-    return None
-
-
-def _upstream(result: Result) -> tuple[str, dict[str, str]] | None:
-    """pts/fio and pts/iozone, whose factors stand in the description alone."""
-    name = result.identifier.removeprefix("pts/").rpartition("-")[0]
-    pairs = {
-        key.strip().lower(): value.strip()
-        for key, _, value in (part.partition(":") for part in result.description.split(" - "))
-    }
-    if result.scale != "MB/s":
-        return None
-    if name == "fio" and pairs.get("type", "").lower() in _FIO_TYPES:
-        operation, spatiality = _FIO_TYPES[pairs["type"].lower()]
-        factors = {"request_size": _size(pairs.get("block size", ""))}
-        factors |= {"engine": pairs.get("engine", "")}
-        factors |= {"buffer": "off" if pairs.get("direct", "").lower() == "yes" else "on"}
-        if inputs.whole_number(jobs := pairs.get("job count", "1")):
-            factors["processes"] = jobs
-    elif name == "iozone" and pairs.get("disk test", "").lower() in _IOZONE_TESTS:
-        operation, spatiality = _IOZONE_TESTS[pairs["disk test"].lower()], "sequential"
-        factors = {"request_size": _size(pairs.get("record size", ""))}
-        factors |= {"file_size": _size(pairs.get("file size", "")), "buffer": "on"}
-    else:
-        return None
-    known = {key: value for key, value in factors.items() if value}
-    return name, {
-        "level": "filesystem", "operation": operation, "spatiality": spatiality, **known
-    }  # fmt: skip
-
-
-def _size(text: str) -> str:
-    """Upstream's `4KB` and `2MB` are binary."""
-    match = re.fullmatch(r"(\d{1,9})\s*([KMG])i?B", text, re.IGNORECASE)
-    return f"{match[1]}{match[2].lower()}" if match else ""
-
-
 def _store(
-    store: Store, name: str, file: ResultFile, system: System, tests: list[_Test],
+    store: Store, name: str, file: ResultFile, system: System, tests: list[PtsExperiment],
     preset: str | None,
 ) -> int:  # fmt: skip
     pairs = [(place, trial) for place, test in enumerate(tests) for trial in range(test.trials)]
-    runs = [_run(tests[place], trial, system) for place, trial in pairs]
+    runs = [run_of(tests[place], trial, system) for place, trial in pairs]
     # The order is known where our module wrote it down; else the file's own stands for it.
-    told = {index: _order(tests[p], t) for index, (p, t) in enumerate(pairs)}
+    told = {index: _order(tests[place], trial) for index, (place, trial) in enumerate(pairs)}
     if all(order is not None for order in told.values()) and len(set(told.values())) == len(told):
         ranks = {index: rank for rank, index in enumerate(sorted(told, key=lambda i: told[i] or 0))}
     else:
@@ -244,7 +70,7 @@ def _store(
         imported(
             name=name,
             title=file.title,
-            created_utc=_utc(system.timestamp or file.last_modified),
+            created_utc=utc(system.timestamp or file.last_modified),
             experiments=[
                 PlannedExperiment(t.experiment, t.profile, dict(t.factors), t.description)
                 for t in tests
@@ -255,227 +81,28 @@ def _store(
             eeio_version=__version__,
         )
     )
-    store.write_machine(_machine(system, file))
-    idle = _idle(file, system.identifier)
+    store.write_machine(machine_of(system))
+    idle = idle_of(file, system.identifier)
     store.write_idle(idle, None if idle else "the result file holds no idle baseline")
     store.append_all(ordered)
     return len(runs)
 
 
-def _order(test: _Test, trial: int) -> int | None:
-    told = _told(test, trial).get("order")
-    return int(told) if isinstance(told, int) and q.COUNT.holds(told) else None
+def _order(test: PtsExperiment, trial: int) -> int | None:
+    seen = test.trial(trial)
+    return None if seen is None else seen.order
 
 
-def _told(test: _Test, trial: int) -> Mapping[str, Any]:
-    """What our module wrote of a trial; nothing in a file of plain PTS."""
-    for _, entry in test.energies:
-        trials = entry.own.get("trials")
-        if isinstance(trials, list) and trial < len(trials) and isinstance(trials[trial], dict):
-            return dict(trials[trial])
-    return {}
-
-
-def _value(entry: Entry, trial: int) -> tuple[float, float | None] | None:
-    """(value, run time in s) of a trial; None for one that failed."""
-    numbers = entry.own.get("trial-of-value")
-    if isinstance(numbers, list):
-        if trial not in numbers:
-            return None
-        position = numbers.index(trial)
-        # PTS keeps the run times of all trials, the failed ones too.
-        times = entry.run_times_s
-        place = trial if len(times) != len(entry.values) else position
-    else:
-        position = place = trial
-        times = entry.run_times_s
-    if position >= len(entry.values):
-        return None
-    return entry.values[position], times[place] if place < len(times) else None
-
-
-def _run(test: _Test, trial: int, system: System) -> Run:
-    told = _told(test, trial)
-    taken = {
-        name: (value, unit)
-        for name, (entry, unit) in test.phases.items()
-        if (value := _value(entry, trial)) is not None
-    }
-    figures = [
-        (words, scale, value[0])
-        for words, scale, entry in test.context
-        if (value := _value(entry, trial)) is not None
-    ]
-    times = [t for (_, t), _ in taken.values() if t is not None]
-    duration_s = _number(q.DURATION, told, "duration_s") or (times[0] if times else 0.0)
-    failed = not taken and not figures
-    run = Run(
-        experiment=test.experiment,
-        repetition=trial + 1,
-        order_index=0,
-        preset=test.preset,
-        started_utc=str(told.get("started_utc") or _utc(system.timestamp)),
-        started_monotonic_s=_number(q.TIMESTAMP, told, "start_s") or 0.0,
-        duration_s=duration_s,
-        exit_code=1 if failed else 0,
-        phases=tuple(_phases(test, trial, taken, duration_s)),
-        raw="",
-        context=tuple(ContextValue(words.lower(), value, scale) for words, scale, value in figures),
-        device_reason="PTS keeps no counters of the device",
-        validity=("the trial failed under PTS",) if failed else (),
-    )
-    entries = [entry for entry, _ in test.phases.values()]
-    entries += [entry for _, _, entry in test.context]
-    return with_told(run, told_of(entries, trial))
-
-
-def _phases(
-    test: _Test,
-    trial: int,
-    taken: Mapping[str, tuple[tuple[float, float | None], float | None]],
-    duration_s: float,
-) -> list[Phase]:
-    rates = {name: value for name, ((value, _), unit) in taken.items() if unit is None}
-    bandwidths: dict[str, float | None] = {
-        name: None if unit is None else value * unit for name, ((value, _), unit) in taken.items()
-    }
-    metrics: dict[str, float] = {}
-    if test.experiment.tool == "fio" and len(bandwidths) == 2:
-        # fio reads and writes at once: one phase, for its energy cannot be divided.
-        both = {name: value for name, value in bandwidths.items() if value is not None}
-        metrics = {f"{name}_bandwidth_bytes_per_s": value for name, value in both.items()}
-        bandwidths = {"mixed": sum(both.values())}
-    whole = len(bandwidths) == 1 and duration_s > 0
-    return [
-        Phase(
-            name=name,
-            operation="metadata" if name in rates else _operation(test, name),
-            spatiality="none" if name in rates else _spatiality(test, name),
-            request_size_bytes=test.experiment.request_size_bytes,
-            bytes_moved=None,  # PTS keeps no count of bytes
-            bandwidth_bytes_per_s=bandwidth,
-            start_s=0.0 if whole else None,
-            end_s=duration_s if whole else None,
-            window_source=_WHOLE_TRIAL if whole else _NO_WINDOW,
-            metrics={"operations_per_s": rates[name]} if name in rates else metrics,
-            energy=_energy(test, trial, name, whole),
-        )
-        for name, bandwidth in bandwidths.items()
-    ]
-
-
-def _operation(test: _Test, phase: str) -> str:
-    last = phase.rpartition(" ")[2]
-    if phase == "rewrite" and test.experiment.tool == "bonnie":
-        return "mixed"
-    return {"rewrite": "write", "reread": "read"}.get(last, last)
-
-
-def _spatiality(test: _Test, phase: str) -> str:
-    first = phase.partition(" ")[0]
-    if first in ("random", "strided"):
-        return first
-    return test.experiment.spatiality or "sequential"
-
-
-def _energy(test: _Test, trial: int, phase: str, whole: bool) -> tuple[EnergyReading, ...]:
-    """What was seen of exactly this phase: of a trial with several, the trial's is not its own."""
-    readings = []
-    for of_phase, entry in test.energies:
-        if of_phase not in ("", phase) or (of_phase == "" and not whole):
-            continue
-        trials = entry.own.get("trials")
-        item = trials[trial] if isinstance(trials, list) and trial < len(trials) else None
-        if isinstance(item, dict) and isinstance(item.get("reading"), dict):
-            readings.append(_reading(item["reading"]))
-    return tuple(readings)
-
-
-def _reading(body: Mapping[str, Any]) -> EnergyReading:
-    try:
-        return EnergyReading.from_json(body)
-    except LimitError as error:
-        raise SchemaError(f"an energy reading in the result file is damaged: {error}") from error
-
-
-def _number(quantity: q.Quantity, told: Mapping[str, Any], name: str) -> float | None:
-    """What our module wrote of a trial. Raises SchemaError for what it cannot have written."""
-    value = told.get(name)
-    try:
-        return None if value is None else quantity.checked(value, name)
-    except LimitError as error:
-        raise SchemaError(f"a trial in the result file is damaged: {error}") from error
-
-
-def _idle(file: ResultFile, identifier: str) -> list[EnergyReading]:
+def idle_of(file: ResultFile, identifier: str) -> tuple[EnergyReading, ...]:
+    """The idle baseline of a system; empty where there is none."""
     for result in file.results:
         for entry in result.entries:
-            window = entry.own.get("idle")
-            if entry.identifier == identifier and isinstance(window, dict):
-                readings = window.get("readings", [])
-                return [_reading(body) for body in readings if isinstance(body, dict)]
-    return []
+            if entry.identifier == identifier and isinstance(own := own_of(entry), Idle):
+                return own.readings
+    return ()
 
 
-def _machine(system: System, file: ResultFile) -> Machine:
-    """What PTS tells of a machine; the rest is named as missing."""
-    told = dict(
-        part.split(": ", 1) for part in f"{system.hardware}, {system.software}".split(", ")
-        if ": " in part
-    )  # fmt: skip
-    cores = re.search(
-        r"\((?:\d{1,6} Cores? / )?(\d{1,6}) (?:Cores?|Threads?)\)", told.get("Processor", "")
-    )
-    architecture = re.search(r"\(([^)]+)\)", told.get("Kernel", ""))
-    memory = re.search(r"(\d{1,6})\s?([MGT])B", told.get("Memory", ""))
-    missing = "a PTS result file does not hold it"
-    unknown = ("frequency_min_hz", "frequency_max_hz", "device", "device_firmware",
-               "device_size_bytes", "device_rotational", "device_write_cache",
-               "mkfs_options")  # fmt: skip
-    reasons = dict.fromkeys(unknown, missing)
-    if cores is None:
-        reasons["logical_cpus"] = f"{missing}; 1 stands for any number"
-    scale = {"M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-    return Machine(
-        hostname=system.identifier,
-        architecture=architecture[1] if architecture else "unknown",
-        cpu_model=(told.get("Processor") or "").partition(" (")[0] or None,
-        logical_cpus=int(cores[1]) if cores else 1,
-        governor=_text(system.json.get("cpu-scaling-governor")),
-        frequency_min_hz=None,
-        frequency_max_hz=None,
-        memory_bytes=int(memory[1]) * scale[memory[2]] if memory else None,
-        kernel=told.get("Kernel", "unknown").partition(" (")[0],
-        distribution=told.get("OS"),
-        virtualization=told.get("System Layer"),
-        device=None,
-        device_model=told.get("Disk"),
-        device_firmware=None,
-        device_size_bytes=None,
-        device_rotational=None,
-        device_write_cache=None,
-        scheduler=_text(system.json.get("disk-scheduler")),
-        filesystem=told.get("File-System"),
-        mount_options=_text(system.json.get("disk-mount-options")),
-        mkfs_options=None,
-        missing=reasons,
-    )
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-def _utc(timestamp: str) -> str:
-    """PTS writes local time without a zone; on the measuring machine that is UTC as a rule."""
-    try:
-        moment = datetime.strptime(timestamp, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
-    except ValueError:
-        moment = datetime.fromtimestamp(0, UTC)
-    return moment.isoformat(timespec="seconds")
-
-
-def _slug(text: str) -> str:
+def slug(text: str) -> str:
     slug = re.sub(r"[^A-Za-z0-9._-]+", "-", text[: 2 * LONGEST_NAME]).strip("-.")
     if not slug:
         raise EeioError(f"{text!r} gives no campaign name: give --name")

@@ -2,9 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from datetime import datetime
-from typing import Any
 
 from eeio.errors import RefusedError
 from eeio.profiles import profile as profiles
@@ -12,6 +10,7 @@ from eeio.profiles import suite as suites
 from eeio.profiles.profile import Profile
 from eeio.pts import composite
 from eeio.pts.composite import Entry, Result, ResultFile, System
+from eeio.pts.entry import ENERGY, Idle, Quantity, Trial, Values
 from eeio.pts.trial import telling
 from eeio_results.campaign import PlannedExperiment
 from eeio_results.record import EnergyReading, Machine, Phase, Run
@@ -73,11 +72,10 @@ def _experiment(
         # What PTS appends itself, for a phase that its profile prints; else the phase's name.
         words_of = words.get(name) or f"{name.title()}{'' if is_rate else ' Bandwidth'}"
         described = f"{planned.description} - {words_of}"
-        own = {"phase": name, "trial-of-value": list(good), "trials": len(runs)}
-        if not results:
-            own["told"] = [telling(run) for run in runs]
+        all_told = () if results else tuple(telling(run) for run in runs)
+        own = Values(tuple(good), len(runs), name, all_told)
         times = ":".join(f"{runs[k].duration_s:.3f}" for k in good)
-        body = {"test-run-times": times, "eeio": own}
+        body = {"test-run-times": times, "eeio": own.to_json()}
         bandwidth = Result(
             **head, description=described, scale="Files/s" if is_rate else "MB/s",
             proportion="HIB",
@@ -111,17 +109,17 @@ def _energies(
         valid = {k: r for k, r in readings.items() if r.valid and r.power_w and r.energy_j}
         if not valid:
             continue
-        base = {"meter": meter, "domain": domain, "kind": kind}
-        trials = [_trial(run, k, readings.get(k)) for k, run in enumerate(runs)]
+        trials = tuple(_trial(run, readings.get(k)) for k, run in enumerate(runs))
         powers = [r.power_w or 0.0 for r in valid.values()]
-        figures: list[tuple[str, str, str, list[float], str, dict[str, Any]]] = [
-            ("Power", "W", "LIB", powers, described, {"quantity": "power_w"}),
+        figures: list[tuple[str, str, str, list[float], str, Quantity]] = [
+            ("Power", "W", "LIB", powers, described,
+             Quantity("power_w", meter, domain, kind)),
             ("Energy", "J", "LIB", [r.energy_j or 0.0 for r in valid.values()], described,
-             {"quantity": "energy_j", "phase": phase_name, "trials": trials}),
+             Quantity(ENERGY, meter, domain, kind, phase_name, trials)),
             ("Energy Efficiency", "MB/J", "HIB",
              [value / 1e6 for k, p in zip(valid, powers, strict=True)
               if (value := good[k].efficiency_bytes_per_j(p)) is not None],
-             bandwidth.description, {"quantity": "efficiency_mb_per_j"}),
+             bandwidth.description, Quantity("efficiency_mb_per_j", meter, domain, kind)),
         ]  # fmt: skip
         estimate = kind == "modelled"
         for words, scale, proportion, values, text, own in figures:
@@ -140,21 +138,21 @@ def _energies(
                     scale=scale,
                     proportion=proportion,
                     parent=bandwidth.comparison_hash,
-                    entries=(composite.entry_of(identifier, values, {"eeio": {**base, **own}}),),
+                    entries=(composite.entry_of(identifier, values, {"eeio": own.to_json()}),),
                 )
             )
     return results
 
 
-def _trial(run: Run, place: int, reading: EnergyReading | None) -> dict[str, Any]:
-    return {
-        "order": run.order_index,
-        "start_s": run.started_monotonic_s,
-        "started_utc": run.started_utc,
-        "duration_s": run.duration_s,
-        "failed": bool(run.validity),
-        "reading": None if reading is None else asdict(reading),
-    }
+def _trial(run: Run, reading: EnergyReading | None) -> Trial:
+    return Trial(
+        order=run.order_index,
+        start_s=run.started_monotonic_s,
+        failed=bool(run.validity),
+        reading=reading,
+        started_utc=run.started_utc,
+        duration_s=run.duration_s,
+    )
 
 
 def _phase(run: Run, name: str) -> Phase | None:
@@ -188,13 +186,13 @@ def _arguments(campaign: Campaign, planned: PlannedExperiment, profile: Profile)
 
 def _idle(campaign: Campaign, identifier: str) -> list[Result]:
     results = []
-    window = {"readings": [asdict(reading) for reading in campaign.idle]}
+    own = Idle(tuple(campaign.idle))
     for reading in campaign.idle:
         if not reading.valid or not reading.power_w:
             continue
         estimate = reading.kind == "modelled"
         source = f"Idle Power ({reading.meter} {reading.domain})"
-        body = {"eeio": {"idle": window}}
+        body = {"eeio": own.to_json()}
         entry: Entry = composite.entry_of(identifier, [reading.power_w], body)
         results.append(
             Result(

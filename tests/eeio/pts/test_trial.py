@@ -12,6 +12,7 @@ import pytest
 
 from eeio.pts import trial as pts_trial
 from eeio.pts.composite import Entry
+from eeio.pts.entry import Values, own_of
 from eeio_power.errors import PowerError
 from eeio_power.simulators.powercap import FakeRapl
 from eeio_power.trial import OutputFolder, told
@@ -162,10 +163,11 @@ TOLD = {"phases": [PHASE], "context": [{"name": "x", "value": 1.0, "unit": "us"}
 
 
 def test_a_record_takes_what_was_told_and_tells_it_again() -> None:
-    entry = Entry("here", "1", json={"eeio": {"told": [None, TOLD]}})
-    assert pts_trial.told_of([Entry("here", "1"), entry], 0) == {}
-    assert pts_trial.told_of([entry], 5) == {}
-    told_body = pts_trial.told_of([Entry("here", "1"), entry], 1)
+    own = {"trial-of-value": [1], "trials": 2, "told": [None, TOLD]}
+    values = own_of(Entry("here", "1", json={"eeio": own}))
+    assert isinstance(values, Values)
+    assert values.told_of(0) is values.told_of(5) is None
+    told_body = values.told_of(1)
     run = pts_trial.with_told(run_of(), told_body)
     assert (run.device, run.disk_cache_found, run.notes) == ("vda", "on", ("n",))
     assert run.phases[0].energy[0].energy_j == 80.0
@@ -177,7 +179,7 @@ def test_a_record_takes_what_was_told_and_tells_it_again() -> None:
     failed = run_of(validity=("the trial failed under PTS",))
     assert pts_trial.with_told(failed, told_body) == failed
     assert pts_trial.telling(failed) is None
-    assert pts_trial.with_told(run_of(), {}) == run_of()
+    assert pts_trial.with_told(run_of(), None) == run_of()
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from eeio.errors import RefusedError
-from eeio.power import SAMPLE_RATE_HZ, open_source
 from eeio_limits.quantities import DURATION
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, close_meters
+from eeio_power.monitor import SAMPLE_RATE_HZ, open_source
 
 NOWHERE = Path(os.devnull)
 
