@@ -5,12 +5,12 @@ import os
 import random
 import stat
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from eeio.campaign.variants import Cell, study_cells
+from eeio.campaign.variants import Setting, study_settings
 from eeio.errors import RefusedError
 from eeio.machine.place import HERE, memory_bytes
 from eeio.profiles import profile as profiles
@@ -28,6 +28,8 @@ from eeio.system.filesystem import (
 from eeio.system.image import MKFS, OVERHEAD_BYTES, in_the_way
 from eeio_limits import LimitError
 from eeio_limits.quantities import DURATION, shortened
+from eeio_results import tools
+from eeio_results.errors import EeioError
 from eeio_results.record import Experiment
 
 SCRATCH = "eeio-scratch"  # the folder that the profiles keep their test files in
@@ -225,7 +227,7 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
         protocol = replace(protocol, study=replace(protocol.study, half_width=None))
     if root == HERE and options.directory is not None and not Path(options.directory).is_dir():
         raise RefusedError(f"{options.directory}: no such directory; create it or name another")
-    cells, frequency_reason = study_cells(
+    cells, frequency_reason = study_settings(
         protocol.study, options.variants, options.frequencies, options.frequency_root
     )
     if cells and options.filesystems:
@@ -235,6 +237,7 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
         )
     entries, absent = _with_optional(suite)
     used = {entry.profile: profiles.find(entry.profile) for entry in (*entries, *absent)}
+    _check_parsers(used.values())
     check_targets(options, bool(options.filesystems or protocol.study), root=root)
     experiments: list[PlannedExperiment] = []
     not_measured: list[NotMeasured] = []
@@ -529,16 +532,25 @@ def check_targets(
         devices.check_readable(Path(options.device), root)
 
 
-def _targets(options: Options, factors: Mapping[str, str]) -> list[Cell]:
+def _check_parsers(found: Iterable[Profile]) -> None:
+    """What is wrong with a parser of the user's own is told before the first run, not by it."""
+    try:
+        for profile in found:
+            tools.check(profile.tool)
+    except EeioError as error:
+        raise RefusedError(str(error)) from error
+
+
+def _targets(options: Options, factors: Mapping[str, str]) -> list[Setting]:
     """What an entry runs on."""
     if factors.get("level") == "device":
         # With --filesystem the device holds file systems, so the raw rows come from a file.
         if options.device and not options.filesystems:
-            return [Cell("device", "")]
-        return [Cell("file", options.filesystems[0] if options.filesystems else "")]
+            return [Setting("device", "")]
+        return [Setting("file", options.filesystems[0] if options.filesystems else "")]
     if factors.get("level", "context") == "context" or not options.filesystems:
-        return [Cell("file", options.filesystems[0] if options.filesystems else "")]
-    return [Cell(f"file on {filesystem}", filesystem) for filesystem in options.filesystems]
+        return [Setting("file", options.filesystems[0] if options.filesystems else "")]
+    return [Setting(f"file on {filesystem}", filesystem) for filesystem in options.filesystems]
 
 
 def _disk_settings(options: Options, factors: Mapping[str, str]) -> list[str | None]:

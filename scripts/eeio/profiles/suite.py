@@ -63,13 +63,15 @@ class Optional:
 
 
 @dataclass(frozen=True)
-class Study:
+class StudyProtocol:
     """Every experiment of the suite, on every variant of ext4 and at every frequency, with the
-    journal traced (Chang et al. 2014).
+    journal traced (docs/studies/).
 
     `frequencies` are `lowest`, `highest`, `all` or Hz. `window_us` tells, by tool, how long the
     variant `delayjc` holds an fsync. Repetitions go on until the 95 % interval of the mean is
-    within `half_width` of it (a share), `most_repetitions` at most; None: a fixed number.
+    within `half_width` of it (a share), `most_repetitions` at most; None: a fixed number. `name` is
+    the study (eeio_results.studies) whose figure that is the mean of; None: the first that has one
+    of a run.
     """
 
     variants: tuple[str, ...]
@@ -79,11 +81,12 @@ class Study:
     flush_first: bool
     half_width: float | None
     most_repetitions: int
+    name: str | None = None
 
     @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> "Study":
+    def from_json(cls, body: Mapping[str, Any]) -> "StudyProtocol":
         """From what `asdict` made of one, or from protocol.yaml."""
-        half_width = body["half_width"]
+        half_width, name = body["half_width"], body.get("name")
         return cls(
             variants=tuple(map(str, body["variants"])),
             frequencies=tuple(map(str, body["frequencies"])),
@@ -97,6 +100,7 @@ class Study:
             most_repetitions=q.REPETITIONS.whole_number(
                 body["most_repetitions"], "most_repetitions"
             ),
+            name=None if name is None else _text(name, "name"),
         )
 
 
@@ -112,7 +116,7 @@ class Protocol:
     idle_s: float
     is_measurement: bool
     leave_out: tuple[LeftOut, ...] = ()
-    study: Study | None = None
+    study: StudyProtocol | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Without `leave_out`: what a plan left out it keeps itself, with the reason."""
@@ -125,7 +129,7 @@ class Protocol:
             **{
                 **body,
                 "leave_out": (),
-                "study": None if study is None else Study.from_json(study),
+                "study": None if study is None else StudyProtocol.from_json(study),
             }
         )
 
@@ -250,7 +254,9 @@ def _read_protocol_file(path: Path) -> tuple[dict[str, Protocol], tuple[Optional
                     )
                     for item in values.get("leave_out", ())
                 ),
-                study=Study.from_json({**body["study"], **values}) if "study" in body else None,
+                study=StudyProtocol.from_json({**body["study"], **values})
+                if "study" in body
+                else None,
             )
             for preset, values in body["presets"].items()
         }, optional
