@@ -59,7 +59,9 @@ class StudyProtocol:
 
     `frequencies` are `lowest`, `highest`, `all` or Hz. `window_us` tells, by tool, how long the
     variant `delayjc` holds an fsync. Repetitions go on until the 95 % interval of the mean is
-    within `half_width` of it (a share), `most_repetitions` at most; None: a fixed number.
+    within `half_width` of it (a share), `most_repetitions` at most; None: a fixed number. `name` is
+    the study (eeio_results.studies) whose figure that is the mean of; None: the first that has one
+    of a run.
     """
 
     variants: tuple[str, ...]
@@ -69,6 +71,7 @@ class StudyProtocol:
     flush_first: bool
     half_width: Annotated[float, q.FRACTION] | None
     most_repetitions: Annotated[int, q.REPETITIONS]
+    name: str | None = field(default=None, metadata=LATER)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from tests.eeio_results import made
 import eeio_results
 from eeio.campaign import rounds
 from eeio.campaign.plan import of_design
-from eeio.campaign.variants import study_cells
+from eeio.campaign.variants import study_settings
 from eeio.cli import main
 from eeio.errors import RefusedError
 from eeio.journal import delayjc
@@ -278,25 +278,25 @@ def test_without_root_it_is_refused_before_anything_is_touched(
 
 def test_no_cpufreq_is_a_reason_or_a_refusal(tmp_path: Path) -> None:
     study = StudyProtocol(("ext4",), ("all",), {}, 64, True, None, 3)
-    cells, reason = study_cells(study, (), (), tmp_path)
+    cells, reason = study_settings(study, (), (), tmp_path)
     assert [cell.frequency_hz for cell in cells] == [None]
     assert reason is not None and "no cpufreq" in reason
     with pytest.raises(RefusedError, match="no cpufreq"):
-        study_cells(study, (), ("lowest",), tmp_path)
+        study_settings(study, (), ("lowest",), tmp_path)
 
 
 def test_frequencies_and_variants_that_are_not_there(tmp_path: Path) -> None:
     study = StudyProtocol(("ext4",), ("all",), {}, 64, True, None, 3)
     tree = pstate_tree(tmp_path)
     with pytest.raises(RefusedError, match="9 GHz cannot be reached"):
-        study_cells(study, (), ("9GHz",), tree)
+        study_settings(study, (), ("9GHz",), tree)
     with pytest.raises(RefusedError, match="no frequency"):
-        study_cells(study, (), ("fast",), tree)
+        study_settings(study, (), ("fast",), tree)
     with pytest.raises(RefusedError, match="variant 'xfs'"):
-        study_cells(study, ("xfs",), (), tree)
+        study_settings(study, ("xfs",), (), tree)
     with pytest.raises(RefusedError, match="belong to suites"):
-        study_cells(None, ("ext4",), (), tree)
-    cells, reason = study_cells(study, ("nojc", "ext4"), ("lowest", "1.6GHz"), tree)
+        study_settings(None, ("ext4",), (), tree)
+    cells, reason = study_settings(study, ("nojc", "ext4"), ("lowest", "1.6GHz"), tree)
     assert reason is None
     assert [(cell.variant, cell.frequency_hz) for cell in cells] == [
         ("nojc", 800_000_000), ("nojc", 1_600_000_000),

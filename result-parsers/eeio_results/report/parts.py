@@ -1,4 +1,4 @@
-"""What a report is made of, the same for every format: tables and figures."""
+"""What a report is made of, the same for every format: tables and plots."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A plot, drawn when it is asked for: the page shows it under its title, `--plots` writes it
+class Plot:
+    """Drawn when it is asked for: the page shows it under its title, `--plots` writes it
     as a file of that name. `draw` gives the SVG, and imports the library that it draws with."""
 
     name: str

@@ -1,12 +1,12 @@
 """What a campaign will do, decided before anything is touched."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from eeio.campaign.order import order
 from eeio.campaign.safety import check_targets
-from eeio.campaign.variants import Cell, study_cells
+from eeio.campaign.variants import Setting, study_settings
 from eeio.errors import RefusedError
 from eeio.machine.place import HERE, memory_bytes
 from eeio.profiles import profile as profiles
@@ -16,7 +16,9 @@ from eeio.system import write_cache
 from eeio.system.filesystem import backing_device, block_device
 from eeio_limits import LimitError
 from eeio_limits.quantities import DURATION, shortened
+from eeio_results import tools
 from eeio_results.campaign import Design, NotMeasured, Options, PlannedExperiment
+from eeio_results.errors import EeioError
 from eeio_results.record import Experiment
 
 DEFAULT_RUNTIME_S = 5.0
@@ -105,7 +107,7 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
         protocol = replace(protocol, study=replace(protocol.study, half_width=None))
     if root == HERE and options.directory is not None and not Path(options.directory).is_dir():
         raise RefusedError(f"{options.directory}: no such directory; create it or name another")
-    cells, frequency_reason = study_cells(
+    cells, frequency_reason = study_settings(
         protocol.study, options.variants, options.frequencies, options.frequency_root
     )
     if cells and options.filesystems:
@@ -116,6 +118,7 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
     left_out = suite.left_out(options.preset)
     entries, absent = _with_optional(suite)
     used = {entry.profile: profiles.find(entry.profile) for entry in (*entries, *absent)}
+    _check_parsers(used.values())
     check_targets(options, bool(options.filesystems or protocol.study), root=root)
     experiments: list[PlannedExperiment] = []
     not_measured: list[NotMeasured] = []
@@ -196,16 +199,25 @@ def _file_bytes(
     return size
 
 
-def _targets(options: Options, factors: Mapping[str, str]) -> list[Cell]:
+def _check_parsers(found: Iterable[Profile]) -> None:
+    """What is wrong with a parser of the user's own is told before the first run, not by it."""
+    try:
+        for profile in found:
+            tools.check(profile.tool)
+    except EeioError as error:
+        raise RefusedError(str(error)) from error
+
+
+def _targets(options: Options, factors: Mapping[str, str]) -> list[Setting]:
     """What an entry runs on."""
     if factors.get("level") == "device":
         # With --filesystem the device holds file systems, so the raw rows come from a file.
         if options.device and not options.filesystems:
-            return [Cell("device", "")]
-        return [Cell("file", options.filesystems[0] if options.filesystems else "")]
+            return [Setting("device", "")]
+        return [Setting("file", options.filesystems[0] if options.filesystems else "")]
     if factors.get("level", "context") == "context" or not options.filesystems:
-        return [Cell("file", options.filesystems[0] if options.filesystems else "")]
-    return [Cell(f"file on {filesystem}", filesystem) for filesystem in options.filesystems]
+        return [Setting("file", options.filesystems[0] if options.filesystems else "")]
+    return [Setting(f"file on {filesystem}", filesystem) for filesystem in options.filesystems]
 
 
 def _disk_settings(options: Options, factors: Mapping[str, str]) -> list[str | None]:

@@ -221,6 +221,7 @@ def _study(body: Mapping[str, Any]) -> StudyProtocol:
         flush_first=_truth(body["flush_first"], "flush_first"),
         half_width=None if half_width is None else q.FRACTION.checked(half_width, "half_width"),
         most_repetitions=q.REPETITIONS.whole_number(body["most_repetitions"], "most_repetitions"),
+        name=None if body.get("name") is None else _text(body["name"], "name"),
     )
 
 

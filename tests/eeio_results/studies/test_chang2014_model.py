@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eeio_results.errors import ToolOutputError
-from eeio_results.studies.chang2014 import model as journal_model
-from eeio_results.studies.chang2014.model import Commits, FileTask, blocking_of, file_tasks, metrics
-from eeio_results.traces import jbd2
+from eeio_results.studies.chang2014.model import metrics
+from eeio_results.traces import jbd2, journal_waits
 from eeio_results.traces.jbd2 import Call, Commit, JournalTrace
+from eeio_results.traces.journal_waits import Commits, FileTask, blocking_of, file_tasks
 
 DATA = Path(__file__).parents[2] / "data/journal/6.18"
 
@@ -183,8 +183,8 @@ def test_equations_5_and_6_are_identities(
 ) -> None:
     """What docs/studies/chang2014.md says of them."""
     commit = Commit(1, begin_s, begin_s, begin_s, begin_s, begin_s + commit_s)
-    whole_s = journal_model.write_time_s(start_s, start_s + took_s)
-    for equation in (journal_model.fully_blocked_s, journal_model.partly_blocked_s):
+    whole_s = journal_waits.write_time_s(start_s, start_s + took_s)
+    for equation in (journal_waits.fully_blocked_s, journal_waits.partly_blocked_s):
         assert equation(start_s, start_s + took_s, commit) == pytest.approx(whole_s, abs=1e-9)
 
 

@@ -7,6 +7,7 @@ import pytest
 from tests.published import PAVAN, needs_pavan
 
 from eeio.importing import mapping, runs
+from eeio_results.studies import Source
 from eeio_results.studies.pavan2018 import claims as pavan2018
 from eeio_results.studies.pavan2018 import tables as report
 from eeio_results.studies.pavan2018.claims import Claim, Replication
@@ -57,7 +58,7 @@ def test_without_data_every_claim_is_no_with_a_reason() -> None:
 @pytest.fixture(scope="module")
 def replication() -> Replication:
     campaigns = runs.read(mapping.load(mapping.shipped()["ccpe2017"]), PAVAN).campaigns
-    return pavan2018.replicate([pavan2018.Source(c.campaign(), c.idle_watts) for c in campaigns])
+    return pavan2018.replicate([Source(c.campaign(), c.idle_watts) for c in campaigns])
 
 
 @needs_pavan

@@ -7,7 +7,7 @@ docs/studies/chang2014.md. Needs no scientific library: the runner asks it when 
 """
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -68,7 +68,7 @@ class Energy:
 
 
 @dataclass(frozen=True)
-class Cell:
+class VariantCell:
     """One experiment, its valid repetitions summed up. `spreads` holds each figure that was
     measured; a figure that is not in it has its reason in `reasons`. `model_ratio` is the median:
     a thread that is put aside between its clock and its first write, before the trace sees it,
@@ -147,11 +147,6 @@ class Cell:
         }
 
 
-def is_study(campaign: Campaign) -> bool:
-    """Whether a campaign compares variants of the journal."""
-    return any(planned.variant for planned in campaign.design.experiments)
-
-
 def measured_phase(run: Run) -> Phase | None:
     """The phase that the study is about; None when the run has none that can be used."""
     if run.validity:
@@ -159,12 +154,8 @@ def measured_phase(run: Run) -> Phase | None:
     return next((p for p in run.phases if p.name in THE_FIGURE and not p.validity), None)
 
 
-def spread_of(runs: Iterable[Run]) -> Spread:
-    """Of the figure that the paper compares, over the valid runs of one experiment."""
-    return stopping.spread([value for run in runs if (value := _the_figure(run)) is not None])
-
-
-def _the_figure(run: Run) -> float | None:
+def figure_of_merit(run: Run) -> float | None:
+    """The figure that the paper compares, and that is repeated for; None for a run without it."""
     phase = measured_phase(run)
     if phase is None:
         return None
@@ -173,8 +164,12 @@ def _the_figure(run: Run) -> float | None:
     return _read(phase, PARENT) if found is None else found
 
 
-def cells(campaign: Campaign) -> list[Cell]:
-    """Every cell of a campaign in the suite's order, with the ratios to its neighbours."""
+def cells_of(campaign: Campaign) -> list[VariantCell]:
+    """Every cell of a campaign in the suite's order, with the ratios to its neighbours; none of one
+    that compares no variants of the journal."""
+    varied = [planned for planned in campaign.design.experiments if planned.variant]
+    if not varied:
+        return []
     protocol = campaign.design.protocol
     half_width = protocol.study.half_width if protocol.study else None
     runs: dict[str, list[Run]] = {}
@@ -182,8 +177,7 @@ def cells(campaign: Campaign) -> list[Cell]:
         runs.setdefault(run.experiment.id, []).append(run)
     found = [
         _cell(campaign, planned, runs.get(planned.experiment.id, []), half_width)
-        for planned in campaign.design.experiments
-        if planned.variant
+        for planned in varied
     ]
     return [_compared(cell, found) for cell in found]
 
@@ -193,7 +187,7 @@ def _cell(
     planned: PlannedExperiment,
     runs: Sequence[Run],
     half_width: float | None,
-) -> Cell:
+) -> VariantCell:
     experiment = planned.experiment
     fewest = campaign.design.protocol.repetitions
     phases = [phase for run in runs if (phase := measured_phase(run)) is not None]
@@ -205,7 +199,7 @@ def _cell(
     kind = phases[0].name if phases else ("write" if experiment.tool == "iozone" else "create")
     main = spreads.get(THE_FIGURE[kind])
     ratios = [p.metrics["model_ratio"] for p in phases if "model_ratio" in p.metrics]
-    return Cell(
+    return VariantCell(
         campaign=campaign.name,
         experiment=experiment,
         description=planned.description,
@@ -307,7 +301,7 @@ def _mean(values: Sequence[float]) -> float | None:
     return statistics.fmean(values) if values else None
 
 
-def _compared(cell: Cell, every: Sequence[Cell]) -> Cell:
+def _compared(cell: VariantCell, every: Sequence[VariantCell]) -> VariantCell:
     peers = [other for other in every if other.workload == cell.workload]
     same_variant = [
         other for other in peers if other.variant == cell.variant and other.frequency_hz is not None
@@ -329,6 +323,6 @@ def _compared(cell: Cell, every: Sequence[Cell]) -> Cell:
     )
 
 
-def _ratio(cell: Cell, other: Cell | None, name: str) -> float | None:
+def _ratio(cell: VariantCell, other: VariantCell | None, name: str) -> float | None:
     mine, theirs = cell.mean(name), other.mean(name) if other else None
     return mine / theirs if mine is not None and theirs else None

@@ -8,9 +8,8 @@ from collections.abc import Callable, Sequence
 
 from matplotlib.axes import Axes
 
-from eeio_results.report.model import Report
 from eeio_results.report.plots import QUICK_MARK, foreign, sheet, svg_of
-from eeio_results.studies.chang2014.cells import BASELINE, CHILDREN, CREATES, PARENT, Cell
+from eeio_results.studies.chang2014.cells import BASELINE, CHILDREN, CREATES, PARENT, VariantCell
 from eeio_results.studies.chang2014.tables import workload_words
 from eeio_results.units import MB
 
@@ -18,21 +17,12 @@ from eeio_results.units import MB
 _COLOURS = {"ext4": "#0072B2", "nojc": "#555555", "fast_commit": "#E69F00", "delayjc": "#009E73"}
 _PANEL_INCHES = (2.9, 1.55)
 
-Value = Callable[[Cell], float | None]
+Value = Callable[[VariantCell], float | None]
 
 
-def draw(report: Report) -> dict[str, str]:
-    """File name -> SVG; empty without cells that were measured."""
-    found = {}
-    quick = "" if all(c.is_measurement for c in report.campaigns) else QUICK_MARK
-    for phase, name, title in (
-        ("write", "journal-throughput.svg", "IOzone throughput and the journal"),
-        ("create", "journal-creation.svg", "File creation and the journal"),
-    ):
-        chosen = [cell for cell in report.cells if cell.phase == phase and cell.n]
-        if chosen:
-            found[name] = _draw(chosen, title + quick, _rows(phase))
-    return found
+def draw(cells: Sequence[VariantCell], title: str, phase: str, quick: bool) -> str:
+    """The SVG of one phase's panels, for cells of that phase that were measured."""
+    return _draw(cells, title + (QUICK_MARK if quick else ""), _rows(phase))
 
 
 def _rows(phase: str) -> list[tuple[str, Value, str | None]]:
@@ -62,14 +52,16 @@ def _rows(phase: str) -> list[tuple[str, Value, str | None]]:
 
 
 def _of(name: str, unit: float = 1.0) -> Value:
-    def value(cell: Cell) -> float | None:
+    def value(cell: VariantCell) -> float | None:
         mean = cell.mean(name)
         return None if mean is None else mean / unit
 
     return value
 
 
-def _draw(cells: Sequence[Cell], title: str, rows: Sequence[tuple[str, Value, str | None]]) -> str:
+def _draw(
+    cells: Sequence[VariantCell], title: str, rows: Sequence[tuple[str, Value, str | None]]
+) -> str:
     several = len({cell.campaign for cell in cells}) > 1
     workloads = list(dict.fromkeys(cell.workload for cell in cells))
     over_frequency = len({cell.frequency_hz for cell in cells if cell.frequency_hz}) > 1
@@ -109,7 +101,7 @@ def _draw(cells: Sequence[Cell], title: str, rows: Sequence[tuple[str, Value, st
     return svg_of(figure)
 
 
-def _lines(axis: Axes, cells: Sequence[Cell], value: Value, spread: str | None) -> None:
+def _lines(axis: Axes, cells: Sequence[VariantCell], value: Value, spread: str | None) -> None:
     for variant in dict.fromkeys(cell.variant for cell in cells):
         points = sorted(
             (cell.frequency_hz / 1e9, found, cell)
@@ -136,7 +128,7 @@ def _lines(axis: Axes, cells: Sequence[Cell], value: Value, spread: str | None) 
     axis.set_ylim(bottom=0)
 
 
-def _bars(axis: Axes, cells: Sequence[Cell], value: Value, spread: str | None) -> None:
+def _bars(axis: Axes, cells: Sequence[VariantCell], value: Value, spread: str | None) -> None:
     names = list(dict.fromkeys(cell.variant for cell in cells))
     for cell in cells:
         found = value(cell)
@@ -160,7 +152,7 @@ def _label(variant: str) -> str:
     return "EXT4" if variant == BASELINE else foreign(variant).replace("_", "\n")
 
 
-def _share(cell: Cell, spread: str | None, which: str) -> float:
+def _share(cell: VariantCell, spread: str | None, which: str) -> float:
     """The spread of a figure as a share of its mean; 0 where there is none to show."""
     if spread is None:
         return 0.0

@@ -1,10 +1,11 @@
-"""Tables of a study of the journal (Chang et al. 2014): one for each kind of workload."""
+"""What a report shows of the study: a table and a plot for each kind of workload."""
 
 from collections.abc import Sequence
+from functools import partial
 
-from eeio_results.report.parts import Table
+from eeio_results.report.parts import Plot, Table
 from eeio_results.report.tables import ESTIMATE, number
-from eeio_results.studies.chang2014.cells import CHILDREN, CREATES, PARENT, Cell
+from eeio_results.studies.chang2014.cells import CHILDREN, CREATES, PARENT, VariantCell
 from eeio_results.units import MB
 
 _NONE = "-"
@@ -23,7 +24,7 @@ _NOTES = {
 }
 
 
-def tables(cells: Sequence[Cell]) -> list[Table]:
+def tables(cells: Sequence[VariantCell]) -> list[Table]:
     """Throughput, file creation, and what the variants do to durability is in both."""
     found = []
     for phase, title in (("write", "Journal: throughput"), ("create", "Journal: file creation")):
@@ -33,7 +34,27 @@ def tables(cells: Sequence[Cell]) -> list[Table]:
     return found
 
 
-def _table(title: str, phase: str, cells: Sequence[Cell]) -> Table:
+def plots(cells: Sequence[VariantCell], quick: bool) -> list[Plot]:
+    """Those that there are measured cells for; `quick` marks them as no measurement."""
+    found = []
+    for phase, name, caption, title in (
+        ("write", "journal-throughput.svg", "Throughput", "IOzone throughput and the journal"),
+        ("create", "journal-creation.svg", "File creation", "File creation and the journal"),
+    ):
+        chosen = [cell for cell in cells if cell.phase == phase and cell.n]
+        if chosen:
+            caption = f"{caption}, by variant of ext4 and frequency"
+            found.append(Plot(name, caption, partial(_draw, chosen, title, phase, quick)))
+    return found
+
+
+def _draw(cells: Sequence[VariantCell], title: str, phase: str, quick: bool) -> str:
+    from eeio_results.studies.chang2014 import figures
+
+    return figures.draw(cells, title, phase, quick)
+
+
+def _table(title: str, phase: str, cells: Sequence[VariantCell]) -> Table:
     several = len({cell.campaign for cell in cells}) > 1
     figures = (
         (("Children MB/s", CHILDREN, MB), ("Parent MB/s", PARENT, MB))
@@ -85,33 +106,33 @@ def _table(title: str, phase: str, cells: Sequence[Cell]) -> Table:
     )
 
 
-def workload_words(cell: Cell) -> str:
+def workload_words(cell: VariantCell) -> str:
     """`x16 128 KiB in 32 KiB`: without variant and frequency."""
     words = cell.description.partition(": ")[2] or cell.description
     return words.partition(" - Variant")[0].rpartition(": ")[2]
 
 
-def _count(cell: Cell) -> str:
+def _count(cell: VariantCell) -> str:
     words = str(cell.n)
     if cell.invalid_runs:
         words += f" ({cell.invalid_runs} invalid)"
     return words if cell.converged is not False else f"{words}, not converged"
 
 
-def _commits(cell: Cell) -> str:
+def _commits(cell: VariantCell) -> str:
     commits, fast = cell.mean("commits"), cell.mean("fast_commits")
     if commits is None:
         return _NONE
     return number(commits) + (f" + {number(fast)} fast" if fast else "")
 
 
-def _classes(cell: Cell) -> str:
+def _classes(cell: VariantCell) -> str:
     means = [cell.mean(f"threads_{kind}") for kind in
              ("not_blocked", "fully_blocked", "partly_blocked", "ended_inside")]  # fmt: skip
     return "/".join(_number(mean) for mean in means) if means[0] is not None else _NONE
 
 
-def _energy(cell: Cell) -> str:
+def _energy(cell: VariantCell) -> str:
     for energy in sorted(cell.energy, key=lambda energy: energy.kind == "modelled"):
         value = (
             energy.joules_per_file
@@ -126,7 +147,7 @@ def _energy(cell: Cell) -> str:
     return _NONE
 
 
-def _why(cell: Cell) -> list[str]:
+def _why(cell: VariantCell) -> list[str]:
     found = [
         f"{name.replace('_', ' ')}: {reason}"
         for name, reason in cell.reasons.items()

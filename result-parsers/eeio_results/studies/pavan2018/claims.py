@@ -21,7 +21,7 @@ from eeio_results import comparison
 from eeio_results.comparison import BANDWIDTH, EFFICIENCY, POWER, Cell, NormalityCount
 from eeio_results.errors import EeioError
 from eeio_results.statistics.pairs import mann_whitney
-from eeio_results.store import Campaign
+from eeio_results.studies import Source
 from eeio_results.units import KIB, MIB, format_size, parse_size
 
 Verdict = Literal["match", "truncated", "partial", "no"]
@@ -35,14 +35,6 @@ METRICS = {
 PC, MPSOC = "PC", "MPSoC"
 _SYSTEM, _DEVICE = POWER["system"], POWER["device"]
 _UNNAMED = "the paper does not say which experiments it takes; "
-
-
-@dataclass(frozen=True)
-class Source:
-    """One campaign of the data; `idle_watts` are the samples of its idle baseline by domain."""
-
-    campaign: Campaign
-    idle_watts: Mapping[str, Sequence[float]]
 
 
 @dataclass(frozen=True)
