@@ -153,12 +153,12 @@ class Design:
     disks: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     suite: str = ""
-    eeio_version: str | None = None
+    eeio_version: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """campaign.json."""
         places = {planned.experiment.id: place for place, planned in enumerate(self.experiments)}
-        written_by = {} if self.eeio_version is None else {"eeio_version": self.eeio_version}
+        written_by = {"eeio_version": self.eeio_version} if self.eeio_version else {}
         return {
             "schema_version": SCHEMA_VERSION,
             **written_by,
@@ -215,7 +215,7 @@ def imported(
     preset: str = IMPORTED,
     is_measurement: bool = True,
     remarks: Sequence[str] = (),
-    eeio_version: str | None = None,
+    eeio_version: str = "",
 ) -> Design:
     """The design of a campaign whose runs are there already, in their order."""
     repetitions = max((run.repetition for run in runs), default=0)
@@ -287,7 +287,7 @@ class _Stored:
     frequency_reason: str | None = field(default=None, metadata=LATER)
     disks: Mapping[str, str] = field(default_factory=dict, metadata=LATER)
     remarks: tuple[str, ...] = field(default=(), metadata=LATER)
-    eeio_version: str | None = field(default=None, metadata=LATER)
+    eeio_version: str = field(default="", metadata=LATER)
 
     def impossible(self) -> str | None:
         """What in it cannot be, beyond each field's own range."""
