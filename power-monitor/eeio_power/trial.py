@@ -120,6 +120,8 @@ def told(command: Sequence[str], folder: Path) -> dict[str, Any]:
     if not isinstance(body, dict):
         words = done.stderr.strip().splitlines()
         raise PowerError(words[-1][:300] if words else f"exit code {done.returncode}")
+    if "results" in body and len(body["results"]) != len(body.get("phases", ())):
+        raise PowerError(f"{' '.join(command)}: not one result for each phase")
     return body
 
 

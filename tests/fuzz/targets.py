@@ -29,9 +29,19 @@ from eeio.pts.machine import machine_of
 from eeio.pts.runs import run_of
 from eeio_limits import LimitError, quantities
 from eeio_limits.names import campaign_name
-from eeio_power import alignment, http_digest, http_json, reader, samples, session, sysfs
+from eeio_power import (
+    alignment,
+    csv_log,
+    http_digest,
+    http_json,
+    ipmi_answers,
+    reader,
+    samples,
+    session,
+    sysfs,
+)
+from eeio_power.collecting import absurdity
 from eeio_power.errors import PowerError
-from eeio_power.loops import absurdity
 from eeio_power.meters import (
     Channel,
     cray,
@@ -444,9 +454,9 @@ def pts_tests(folder: Path) -> Any:
 BLOCKS = b"1511000000 12 1200 13 1300 11 1250 14 1260 1511000004\n1511000010 1 2 1511000011\n"
 
 
-def log_of(layout: csv.Layout) -> Callable[[Path], Any]:
+def log_of(layout: csv_log.Layout) -> Callable[[Path], Any]:
     def read(folder: Path) -> Any:
-        found = csv.parse_log((folder / "power.csv").read_bytes(), layout)
+        found = csv_log.parse_log((folder / "power.csv").read_bytes(), layout)
         known = [(t, v) for t, v in zip(found.times_s, found.values, strict=True) if v == v]
         if len(known) > 2:
             begin_s = known[0][0]
@@ -461,8 +471,8 @@ def log_of(layout: csv.Layout) -> Callable[[Path], Any]:
 def import_targets() -> list[Target]:
     small, logged = small_map(), log_folder()
     ccpe = (ROOT / "scripts/eeio/importing/ccpe2017.yaml").read_bytes()
-    layout = csv.Layout(csv.parse_map("time:Time+power_w:W"), csv.zone_of("utc"))
-    volts = csv.Layout(csv.parse_map("seconds:#1+voltage_v:#2+current_a:#3"), start=1.7e9)
+    layout = csv_log.Layout(csv_log.parse_map("time:Time+power_w:W"), csv_log.zone_of("utc"))
+    volts = csv_log.Layout(csv_log.parse_map("seconds:#1+voltage_v:#2+current_a:#3"), start=1.7e9)
     return [
         Target("import-map", [{"map.yaml": small["map.yaml"]}], imported,
                fixed={k: v for k, v in small.items() if k != "map.yaml"}),
@@ -584,11 +594,11 @@ def shouted(folder: Path) -> Any:
 
 def told_by_ipmitool(folder: Path) -> Any:
     lines = text(folder, "answer.txt").splitlines()
-    sensors = ipmis.watt_sensors(lines)
-    ipmis.whole_system(sensors)
+    sensors = ipmi_answers.watt_sensors(lines)
+    ipmi_answers.whole_system(sensors)
     with suppress(PowerError):
-        return sensors, ipmis.parse_node_manager(lines)
-    return sensors, ipmis.parse_dcmi(lines)
+        return sensors, ipmi_answers.parse_node_manager(lines)
+    return sensors, ipmi_answers.parse_dcmi(lines)
 
 
 def logged_by_drive(folder: Path) -> Any:

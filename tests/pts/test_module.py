@@ -324,6 +324,41 @@ def test_without_the_python_package_the_bandwidths_stand_alone(tmp_path: Path) -
     assert "No module named 'eeio_power'" in said
 
 
+BENCH = """
+from eeio_power.meters import Channel
+OPTIONS = {}
+class Bench:
+    spec = name = "bench"
+    kind = "measured"
+    native_period_s = 0.05
+    channels = (Channel("bench:system", "system", "power_w", accuracy_relative=0.01),)
+    def read(self): return [7.5]
+    def close(self): pass
+def open_meter(spec, options, root): return Bench()
+def find(root): raise OSError("not asked")
+"""
+
+
+def test_an_installed_copy_finds_the_packages_and_meters_of_ones_own(tmp_path: Path) -> None:
+    """In the image the packages lie where Python looks by itself, and not beside the module."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "bench.py").write_text(BENCH)
+    code, got, said = run(
+        tmp_path / "out", [experiment("a=1", "10")], copied_module(tmp_path),
+        EEIO_METERS=str(tmp_path / "mine"), EEIO_METER="bench",
+    )  # fmt: skip
+    assert code == 0, said
+    by_scale = {result["scale"]: result for result in got["results"]}
+    assert float(by_scale["W"]["value"]) == 7.5
+    assert float(by_scale["MB/J"]["value"]) == pytest.approx(10 / 7.5, rel=1e-4)
+    code, _, said = run(
+        tmp_path / "out2", [experiment("a=1", "10")],
+        EEIO_METERS=str(tmp_path / "none"), EEIO_METER="bench",
+    )  # fmt: skip
+    assert code == 2
+    assert f"EEIO_METERS: {tmp_path}/none: No such file" in said
+
+
 def test_a_module_that_was_copied_without_its_classes_says_so(tmp_path: Path) -> None:
     alone = tmp_path / "eeio_power.php"
     shutil.copy(MODULE, alone)

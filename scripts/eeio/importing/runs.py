@@ -20,7 +20,7 @@ from eeio.importing.testlog import read as read_log
 from eeio.profiles.suite import experiment_of
 from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
-from eeio_power.meters.csv import zone_of
+from eeio_power.csv_log import zone_of
 from eeio_results import typed
 from eeio_results.errors import EeioError
 from eeio_results.record import (
