@@ -12,7 +12,7 @@ import pytest
 from eeio_limits import LimitError, inputs
 from eeio_results import checks, composite, documents, store, tools
 from eeio_results.characterization import characterize
-from eeio_results.comparison import POWER, cells_of
+from eeio_results.comparison.cells import POWER, cells_of
 from eeio_results.errors import EeioError, SchemaError, ToolOutputError
 from eeio_results.record import EnergyReading
 from eeio_results.tools import btio, fio, ior

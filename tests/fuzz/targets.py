@@ -46,7 +46,8 @@ from eeio_power.meters import redfish as redfishes
 from eeio_power.meters import shelly as shellies
 from eeio_power.meters import tasmota as tasmotas
 from eeio_power.meters import wattsup as wattsups
-from eeio_results import characterization, comparison, composite, store, tools
+from eeio_results import characterization, composite, store, tools
+from eeio_results.comparison import cells as comparison
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.guideline import model as guidelines
 from eeio_results.tools import btio, fio, ior, lmbench

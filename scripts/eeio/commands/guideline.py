@@ -179,27 +179,26 @@ def _system(arguments: argparse.Namespace, side: str) -> "System":
 
 
 def _cells(campaign: "Campaign", arguments: argparse.Namespace) -> "list[CellValues]":
-    from eeio_results import comparison
+    from eeio_results.comparison.cells import BANDWIDTH, POWER, cells_of
     from eeio_results.guideline.model import CellKey, CellValues
-    from eeio_results.units import parse_size
 
-    power = comparison.POWER[arguments.domain]
+    power = POWER[arguments.domain]
     found = []
-    for cell in comparison.cells_of(campaign):
+    for cell in cells_of(campaign):
         factors = cell.factors
         wanted = factors["tool"] == arguments.tool and factors["level"] == arguments.level
-        if not wanted or factors["size"] == "any" or factors["operation"] == "mixed":
+        if not wanted or cell.request_size_bytes is None or factors["operation"] == "mixed":
             continue
-        both, left_out = cell.together(comparison.BANDWIDTH, power)
+        both, left_out = cell.together(BANDWIDTH, power)
         if not both:
-            why = cell.reasons.get(power) or cell.reasons.get(comparison.BANDWIDTH)
+            why = cell.reasons.get(power) or cell.reasons.get(BANDWIDTH)
             why = why or "no repetition has both bandwidth and power"
             print(f"{campaign.name}: {cell.words()}: left out: {why}", file=sys.stderr)
             continue
         key = CellKey(
             operation=factors["operation"],
             spatiality=factors["spatiality"],
-            request_size_bytes=parse_size(factors["size"].replace(" ", "")),
+            request_size_bytes=cell.request_size_bytes,
             buffer=_switch(factors["buffer"]),
             disk=_switch(factors["disk"]),
         )
