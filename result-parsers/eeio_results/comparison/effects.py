@@ -1,6 +1,6 @@
 """What each factor does to each metric, over all pairs of cells that differ in it alone."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -46,20 +46,21 @@ def effects(
     for metric in metrics:
         for factor, pairs in pairs_of.items():
             if pairs is None:
-                tested = _by_dunn(index, metric, factor, adjustment)
+                tested: Iterable[Tested] = _by_dunn(index, metric, factor, adjustment).items()
             else:
-                tested = {
-                    levels: differences(of_levels, metric, adjustment)
+                # One after the other: all differences of many machines at once are much to hold.
+                tested = (
+                    (levels, differences(of_levels, metric, adjustment))
                     for levels, of_levels in pairs.items()
-                }
-            for (first, second), of_pair in tested.items():
+                )
+            for (first, second), of_pair in tested:
                 if of_pair:
                     found += _both_ways(metric, factor, first, second, of_pair, alpha)
     return found
 
 
 Levels = tuple[str, str]
-Tested = dict[Levels, list[Difference]]
+Tested = tuple[Levels, list[Difference]]
 
 
 def _needs_dunn(index: Index, factor: str) -> bool:
@@ -74,7 +75,9 @@ def _pairs(index: Index, factor: str) -> dict[Levels, list[tuple[Cell, Cell]]]:
     }
 
 
-def _by_dunn(index: Index, metric: str, factor: str, adjustment: Adjustment) -> Tested:
+def _by_dunn(
+    index: Index, metric: str, factor: str, adjustment: Adjustment
+) -> dict[Levels, list[Difference]]:
     """More levels: Dunn's test among the experiments that are alike in all else, adjusted over
     these (docs/method.md)."""
     levels = index.levels(factor)
@@ -82,7 +85,7 @@ def _by_dunn(index: Index, metric: str, factor: str, adjustment: Adjustment) -> 
     for rest, cell in index.groups(factor):
         if cell.factors[factor] in levels and cell.n(metric) and cell.median(metric) > 0:
             groups.setdefault(rest, {})[cell.factors[factor]] = cell
-    found: Tested = {pair: [] for pair in combinations(levels, 2)}
+    found: dict[Levels, list[Difference]] = {pair: [] for pair in combinations(levels, 2)}
     for group in groups.values():
         if len(group) < 2:
             continue
