@@ -49,7 +49,7 @@ from eeio_power.meters import wattsup as wattsups
 from eeio_results import characterization, composite, store, tools
 from eeio_results.comparison import cells as comparison
 from eeio_results.errors import EeioError, ToolOutputError
-from eeio_results.guideline import model as guidelines
+from eeio_results.guideline import workload_file
 from eeio_results.tools import btio, fio, ior, lmbench
 from eeio_results.tools.capture import Capture
 from eeio_results.traces import bpftrace, events, jbd2, logs, strace
@@ -798,7 +798,7 @@ def definition_targets() -> list[Target]:
             profile / "results-definition.xml").read_bytes()}],
             lambda folder: composite.pts_words(folder)),
         Target("workload", [{"mix.yaml": WORKLOAD}],
-               lambda folder: guidelines.load_workload(folder / "mix.yaml")),
+               lambda folder: workload_file.load_workload(folder / "mix.yaml")),
         Target("size", [{"size.txt": b"4096"}, {"size.txt": b"20g"}],
                lambda folder: parse_size(text(folder, "size.txt"))),
         Target("campaign-name", [{"name.txt": b"eeio-suite-quick-20260101-120000"}],

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,7 @@ class Interval:
     low: float
     high: float
     confidence: float
+    method: Literal["percentile"] = "percentile"
     resamples: int = RESAMPLES
 
 
@@ -127,7 +129,7 @@ def percentile_interval(values: Floats, confidence: float) -> Interval:
     """The middle `confidence` of bootstrap replicates (Efron and Tibshirani 1993, chapter 13)."""
     tail = (1.0 - confidence) / 2.0
     low, high = percentiles(values, (tail, 1.0 - tail))
-    return Interval(low, high, confidence, len(values))
+    return Interval(low, high, confidence, resamples=len(values))
 
 
 def _median(values: Sequence[float]) -> float:
@@ -198,7 +200,7 @@ def ratio_interval(
 
 
 def _without_width(value: float, confidence: float, resamples: int, n: tuple[int, ...]) -> Estimate:
-    interval = Interval(value, value, confidence, resamples)
+    interval = Interval(value, value, confidence, resamples=resamples)
     return Estimate(value, interval, n, "all values are equal: the interval has no width")
 
 
