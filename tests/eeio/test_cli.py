@@ -81,7 +81,7 @@ def test_parsers_and_the_stopping_rule_need_no_science() -> None:
         f"sys.modules.update(dict.fromkeys({_SCIENCE!r}))\n"
         "import importlib, pkgutil\n"
         "from eeio_results import characterization, store, studies, tools, traces\n"
-        "from eeio_results.statistics import stopping, summary\n"
+        "from eeio_results.statistics import stopping\n"
         "for package in (tools, traces):\n"
         "    for found in pkgutil.iter_modules(package.__path__, package.__name__ + '.'):\n"
         "        importlib.import_module(found.name)\n"

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from eeio_results.agreement import agreement
-from eeio_results.comparison import cells_of, domain_warnings
+from eeio_results.comparison.cells import cells_of
+from eeio_results.comparison.remarks import domain_warnings
 from eeio_results.record import EnergyReading
 from eeio_results.report import csv, html, markdown, text
 from eeio_results.report.model import build, to_json

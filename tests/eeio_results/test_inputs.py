@@ -13,7 +13,7 @@ from eeio.pts import composite
 from eeio_limits import LimitError, inputs
 from eeio_results import documents, store, tools, typed
 from eeio_results.characterization import characterize
-from eeio_results.comparison import POWER, cells_of
+from eeio_results.comparison.cells import POWER, cells_of
 from eeio_results.errors import EeioError, SchemaError, ToolOutputError
 from eeio_results.record import EnergyReading
 from eeio_results.tools import btio, fio, ior

@@ -62,9 +62,10 @@ from eeio_power.meters import shelly as shellies
 from eeio_power.meters import tasmota as tasmotas
 from eeio_power.meters import wattsup as wattsups
 from eeio_power.monitor import PowerMonitor, PowerSource
-from eeio_results import characterization, comparison, store, tools
+from eeio_results import characterization, store, tools
+from eeio_results.comparison import cells as comparison
 from eeio_results.errors import EeioError, ToolOutputError
-from eeio_results.guideline import model as guidelines
+from eeio_results.guideline import workload_file
 from eeio_results.tools import btio, fio, ior, lmbench
 from eeio_results.tools.capture import Capture
 from eeio_results.traces import bpftrace, events, jbd2, logs, strace
@@ -812,7 +813,7 @@ def definition_targets() -> list[Target]:
             profile / "results-definition.xml").read_bytes()}],
             lambda folder: composite.pts_words(folder)),
         Target("workload", [{"mix.yaml": WORKLOAD}],
-               lambda folder: guidelines.load_workload(folder / "mix.yaml")),
+               lambda folder: workload_file.load_workload(folder / "mix.yaml")),
         Target("size", [{"size.txt": b"4096"}, {"size.txt": b"20g"}],
                lambda folder: parse_size(text(folder, "size.txt"))),
         Target("campaign-name", [{"name.txt": b"eeio-suite-quick-20260101-120000"}],

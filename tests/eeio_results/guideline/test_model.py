@@ -11,20 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eeio_results.errors import EeioError
-from eeio_results.guideline.model import (
-    KWH_PER_W_YEAR,
-    CellKey,
-    CellValues,
-    Costs,
-    Deployment,
-    Guideline,
-    System,
-    Workload,
-    WorkloadEntry,
-    guideline,
-    load_workload,
-    make_workload,
-)
+from eeio_results.guideline.answer import Deployment, Guideline
+from eeio_results.guideline.model import guideline
+from eeio_results.guideline.money import KWH_PER_W_YEAR
+from eeio_results.guideline.servers import CellValues, Costs, Server
+from eeio_results.guideline.workload import CellKey, Workload, WorkloadEntry, make_workload
+from eeio_results.guideline.workload_file import load_workload
 from eeio_results.report import guideline as report
 from eeio_results.report import guideline_map
 from eeio_results.statistics.bootstrap import Estimate
@@ -55,7 +47,7 @@ def _value(figure: Estimate) -> float:
     return figure.value
 
 
-def _systems(n: int = 10, spread: float = 0.02, seed: int = 5) -> tuple[System, System]:
+def _systems(n: int = 10, spread: float = 0.02, seed: int = 5) -> tuple[Server, Server]:
     """A fast system of about 40 W against a slow one of about 14 W, with noisy repetitions."""
     generator = np.random.default_rng(seed)
 
@@ -67,7 +59,7 @@ def _systems(n: int = 10, spread: float = 0.02, seed: int = 5) -> tuple[System, 
 
     fast = (cell(READ, 90e6, 42.0), cell(RANDOM, 3e6, 39.0), cell(WRITE, 110e6, 41.0))
     slow = (cell(READ, 50e6, 14.0), cell(RANDOM, 2.5e6, 13.0), cell(WRITE, 40e6, 15.0))
-    return System("fast", fast), System("slow", slow)
+    return Server("fast", fast), Server("slow", slow)
 
 
 MIX = make_workload(
@@ -78,15 +70,15 @@ MIX = make_workload(
 
 
 # Medians of the paper's sequential and random reads of 32 KiB (bytes/s and W).
-PC_HDDS = System("PC", (
+PC_HDDS = Server("PC", (
     _cell(READ, 88406528, 45.3616, "HDD1"), _cell(READ, 41693184, 42.9660, "HDD2"),
     _cell(RANDOM, 2586624, 38.9927, "HDD1"), _cell(RANDOM, 2571264, 40.3515, "HDD2"),
 ))  # fmt: skip
-MPSOC_HDDS = System("MPSoC", (
+MPSOC_HDDS = Server("MPSoC", (
     _cell(READ, 41407488, 16.5567, "HDD1"), _cell(READ, 41699840, 20.5639, "HDD2"),
     _cell(RANDOM, 2555392, 14.3755, "HDD1"), _cell(RANDOM, 2492416, 18.6764, "HDD2"),
 ))  # fmt: skip
-MPSOC_SSDS = System("MPSoC", (
+MPSOC_SSDS = Server("MPSoC", (
     _cell(READ, 69184512, 12.7038, "SSD1"), _cell(READ, 61829632, 13.7771, "SSD2"),
 ))  # fmt: skip
 
@@ -116,13 +108,13 @@ def test_pavan_hard_disks_on_both_sides_demand_20_percent_less() -> None:
 
 # Machado et al. (2017): two Cubietrucks against one PC, all relative to the PC. Read: bandwidth
 # 240 % of the PC's, 85 % less power; write: 37 % lower bandwidth, 82 % less power.
-CUBIETRUCK = System(
+CUBIETRUCK = Server(
     "Cubietruck",
     (_cell(READ, 2.40 / 2, 0.15 / 2), _cell(WRITE, 0.63 / 2, 0.18 / 2)),
     server_price=100.0,
     device_price=330.0,
 )
-MACHADO_PC = System(
+MACHADO_PC = Server(
     "PC", (_cell(READ, 1.0, 1.0), _cell(WRITE, 1.0, 1.0)), server_price=500.0, device_price=330.0
 )
 
@@ -193,7 +185,7 @@ def test_a_mix_moves_the_same_bytes_on_both_systems() -> None:
     found = guideline(MIX, fast, slow)
     shares = (0.6, 0.1, 0.3)
 
-    def one(system: System) -> tuple[float, float]:
+    def one(system: Server) -> tuple[float, float]:
         cells = [
             (np.median(c.bandwidth_bytes_per_s), np.median(c.power_w)) for c in system.cells
         ]  # fmt: skip
@@ -281,8 +273,8 @@ def test_outcomes_of_a_purchase(
     ts_price: float, lp_price: float, lp_power: float, outcome: str
 ) -> None:
     # Two low-power servers replace one of 40 W.
-    ts = System("ts", (_cell(READ, 2.0, 40.0, n=6),), None, ts_price, devices=0)
-    lp = System("lp", (_cell(READ, 1.0, lp_power, n=6),), None, lp_price, devices=0)
+    ts = Server("ts", (_cell(READ, 2.0, 40.0, n=6),), None, ts_price, devices=0)
+    lp = Server("lp", (_cell(READ, 1.0, lp_power, n=6),), None, lp_price, devices=0)
     money = guideline(_only(READ), ts, lp, Costs(0.25, 3)).deployments[1].money
     assert money is not None and money.outcome == outcome
     saved = (40 - 2 * lp_power) * KWH_PER_W_YEAR * 0.25
@@ -304,8 +296,8 @@ def test_outcomes_of_a_purchase(
 def test_a_break_even_that_some_resamples_never_reach_has_no_interval() -> None:
     generator = np.random.default_rng(2)
     power = tuple((20 + 2 * generator.standard_normal(10)).tolist())
-    ts = System("ts", (CellValues(READ, (2.0,) * 10, (40.4,) * 10),), None, 10.0, 0.0)
-    lp = System("lp", (CellValues(READ, (1.0,) * 10, power),), None, 10.0, 0.0)
+    ts = Server("ts", (CellValues(READ, (2.0,) * 10, (40.4,) * 10),), None, 10.0, 0.0)
+    lp = Server("lp", (CellValues(READ, (1.0,) * 10, power),), None, 10.0, 0.0)
     money = guideline(_only(READ), ts, lp, Costs(0.25, 3)).deployments[1].money
     assert money is not None and money.break_even_years.interval is None
     assert "of the resamples" in (money.break_even_years.reason or "")
@@ -337,8 +329,8 @@ def test_intervals_cover_the_truth() -> None:
 def test_bandwidth_and_power_of_one_run_are_drawn_together() -> None:
     # Energy per byte is the same in every repetition, so pairing leaves nearly no width.
     base = np.linspace(1, 2, 11)
-    ts = System("ts", (CellValues(READ, tuple(base.tolist()), tuple((10 * base).tolist())),))
-    lp = System("lp", (_cell(READ, 1.0, 1.0, n=11),))
+    ts = Server("ts", (CellValues(READ, tuple(base.tolist()), tuple((10 * base).tolist())),))
+    lp = Server("lp", (_cell(READ, 1.0, 1.0, n=11),))
     paired = guideline(_only(READ), ts, lp).energy_per_byte_change.interval
     assert paired is not None and paired.high - paired.low < 1e-12
 
@@ -368,7 +360,7 @@ def test_few_repetitions_have_figures_without_intervals() -> None:
 def test_units_do_not_matter(bandwidth_unit: float, power_unit: float) -> None:
     fast, slow = _systems()
 
-    def scaled(system: System) -> System:
+    def scaled(system: Server) -> Server:
         return replace(system, cells=tuple(
             CellValues(
                 c.key,
@@ -431,8 +423,8 @@ def test_an_experiment_outside_the_mix_is_named_when_one_system_lacks_it() -> No
 def test_values_that_cannot_be_used_are_named(
     bandwidth: tuple[float, ...], power: tuple[float, ...], words: str
 ) -> None:
-    bad = System("bad", (CellValues(READ, bandwidth, power),))
-    found = guideline(_only(READ), System("good", (_cell(READ, 1.0, 1.0),)), bad)
+    bad = Server("bad", (CellValues(READ, bandwidth, power),))
+    found = guideline(_only(READ), Server("good", (_cell(READ, 1.0, 1.0),)), bad)
     assert found.reason is not None
     assert found.experiments[0].reason == f"bad: {words}"
 
@@ -441,7 +433,7 @@ def test_repetitions_with_but_one_figure_are_counted() -> None:
     with pytest.raises(EeioError, match="2 bandwidth and 1 power values"):
         CellValues(READ, (1.0, 2.0), (1.0,))
     partly = replace(_cell(READ, 2.0, 1.0, n=8), left_out=2)
-    found = guideline(_only(READ), System("a", (partly,)), System("b", (_cell(READ, 1.0, 1.0),)))
+    found = guideline(_only(READ), Server("a", (partly,)), Server("b", (_cell(READ, 1.0, 1.0),)))
     (message,) = [words for words in found.messages if "repetitions" in words]
     assert "2 of 10 repetitions have no bandwidth or no power; they are left out" in message
 
@@ -460,13 +452,13 @@ def test_variants_need_a_choice() -> None:
 def test_a_disk_cache_that_is_not_stated_takes_any_but_not_both() -> None:
     on = _cell(replace(READ, disk="on"), 2.0, 1.0)
     off = _cell(replace(READ, disk="off"), 1.0, 1.0)
-    plain = System("plain", (_cell(READ, 1.0, 1.0),))
-    assert guideline(_only(READ), System("a", (on,)), plain).ratio.value == 2.0
-    both = guideline(_only(READ), System("a", (on, off)), plain)
+    plain = Server("plain", (_cell(READ, 1.0, 1.0),))
+    assert guideline(_only(READ), Server("a", (on,)), plain).ratio.value == 2.0
+    both = guideline(_only(READ), Server("a", (on, off)), plain)
     assert both.reason is not None
     assert "state cache.disk" in (both.experiments[0].reason or "")
     stated = guideline(
-        _only(replace(READ, disk="off")), System("a", (on, off)), System("b", (off,))
+        _only(replace(READ, disk="off")), Server("a", (on, off)), Server("b", (off,))
     )
     assert stated.ratio.value == 1.0
 
@@ -630,7 +622,7 @@ def test_the_map_shows_every_experiment_and_is_the_same_each_time() -> None:
 
 
 def test_a_map_without_points_is_none() -> None:
-    empty = guideline(_only(READ), System("a", ()), System("b", ()))
+    empty = guideline(_only(READ), Server("a", ()), Server("b", ()))
     assert guideline_map.draw(empty) is None
     assert empty.experiments[0].reason == "a has no such experiment; b has no such experiment"
     report.render_markdown(empty)

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from eeio_results.comparison import BANDWIDTH, POWER, Cell
+from eeio_results.comparison.cells import BANDWIDTH, POWER, Cell
 from eeio_results.studies.panadero2012 import tables as report
 from eeio_results.studies.panadero2012.references import references
+from eeio_results.units import parse_size
 
 SYSTEM = POWER["system"]
 
@@ -20,7 +21,9 @@ def cell(bandwidth: float, watts: float | None = 10.0, **levels: str) -> Cell:
     }  # fmt: skip
     values = {BANDWIDTH: (bandwidth,) * 3} | ({SYSTEM: (watts,) * 3} if watts is not None else {})
     reasons = {} if watts is not None else {SYSTEM: "no meter"}
-    return Cell({**factors, **levels}, values, reasons)
+    factors |= levels
+    size = None if factors["size"] == "any" else parse_size(factors["size"])
+    return Cell(factors, values, reasons, request_size_bytes=size)
 
 
 APPLICATION = cell(

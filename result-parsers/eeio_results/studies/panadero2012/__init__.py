@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
 
 def _references(campaigns: "Sequence[Campaign]", form: str) -> str | None:
-    from eeio_results import comparison
+    from eeio_results.comparison.cells import cells_of
     from eeio_results.studies.panadero2012 import tables
     from eeio_results.studies.panadero2012.references import references
 
-    cells = [cell for campaign in campaigns for cell in comparison.cells_of(campaign)]
+    cells = [cell for campaign in campaigns for cell in cells_of(campaign)]
     found = references(cells)
     if not found:
         return None

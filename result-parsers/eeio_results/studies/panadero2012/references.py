@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from eeio_results.comparison import BANDWIDTH, POWER, Cell
-from eeio_results.units import parse_size
+from eeio_results.comparison.cells import BANDWIDTH, POWER, Cell
 
 LEVELS = ("library", "filesystem")
 """Where reference values come from, the first that has any (Fig. 14 takes the library's)."""
@@ -101,7 +100,7 @@ def _distance(application: Cell, cell: Cell) -> tuple[Any, ...]:
     return (
         factors["buffer"] != wanted["buffer"],
         factors["disk"] != wanted["disk"],
-        _size_distance(wanted["size"], factors["size"]),
+        _size_distance(application.request_size_bytes, cell.request_size_bytes),
         factors["spatiality"] != wanted["spatiality"],
         factors["api"] != wanted["api"],
         factors["processes"] != wanted["processes"],
@@ -109,12 +108,11 @@ def _distance(application: Cell, cell: Cell) -> tuple[Any, ...]:
     )
 
 
-def _size_distance(wanted: str, found: str) -> float:
+def _size_distance(wanted_bytes: int | None, found_bytes: int | None) -> float:
     """Octaves between two request sizes; an application without one size is near to all."""
-    if "any" in (wanted, found):
-        return 0.0 if wanted == found else 1.0
-    sizes = [parse_size(size.replace(" ", "")) for size in (wanted, found)]
-    return abs(math.log2(sizes[0] / sizes[1]))
+    if wanted_bytes is None or found_bytes is None:
+        return 0.0 if wanted_bytes == found_bytes else 1.0
+    return abs(math.log2(wanted_bytes / found_bytes))
 
 
 def _differs(application: Cell, cell: Cell) -> tuple[str, ...]:

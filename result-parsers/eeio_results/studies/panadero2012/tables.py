@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 
-from eeio_results.comparison import BANDWIDTH, POWER
+from eeio_results.comparison.cells import BANDWIDTH, POWER
 from eeio_results.record import SCHEMA_VERSION
 from eeio_results.report import markdown, text
 from eeio_results.report.parts import Table

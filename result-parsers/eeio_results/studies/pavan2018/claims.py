@@ -17,8 +17,10 @@ from typing import Any, Literal
 
 import yaml
 
-from eeio_results import comparison
-from eeio_results.comparison import BANDWIDTH, EFFICIENCY, POWER, Cell, NormalityCount
+from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell, cells_of, fits
+from eeio_results.comparison.differences import Difference, differences, largest
+from eeio_results.comparison.normality import NormalityCount, normality_counts
+from eeio_results.comparison.pairing import pairs
 from eeio_results.errors import EeioError
 from eeio_results.statistics.pairs import mann_whitney
 from eeio_results.studies import Source
@@ -111,7 +113,7 @@ def _experiment_json(cell: Cell) -> dict[str, Any]:
         "device": factors["device"],
         "operation": factors["operation"],
         "spatiality": factors["spatiality"],
-        "request_size_bytes": parse_size(factors["size"].replace(" ", "")),
+        "request_size_bytes": cell.request_size_bytes,
         "cache": {"buffer": factors["buffer"]},
         "n": cell.n(BANDWIDTH),
         "bandwidth_bytes_per_s": _median(cell, BANDWIDTH),
@@ -165,7 +167,7 @@ def replicate(sources: Sequence[Source]) -> Replication:
     reason."""
     data = Data(sources)
     answers = tuple(_answer(claim, data) for claim in claims())
-    normality = tuple(comparison.normality_counts(data.cells))
+    normality = tuple(normality_counts(data.cells))
     return Replication(answers, tuple(data.cells), normality, tuple(data.missing()))
 
 
@@ -173,13 +175,11 @@ def _answer(claim: Claim, data: "Data") -> Answer:
     if claim.value is not None:
         return _value_answer(claim, data)
     assert claim.metric is not None
-    chosen = [cell for cell in data.cells if comparison.fits(cell, claim.where)]
-    found = comparison.differences(
-        comparison.pairs(chosen, claim.higher, claim.lower), claim.metric
-    )
+    chosen = [cell for cell in data.cells if fits(cell, claim.where)]
+    found = differences(pairs(chosen, claim.higher, claim.lower), claim.metric)
     if not found:
         return Answer(claim, None, None, "no", (), "the data holds no such experiments")
-    best = comparison.largest(found)
+    best = largest(found)
     if best is None:
         most = max(found, key=lambda d: d.percent)
         agrees = _agreement(claim, most.percent)
@@ -217,7 +217,7 @@ def _agreement(claim: Claim, value: float) -> Literal["match", "truncated"] | No
     return None
 
 
-def _names(difference: comparison.Difference) -> tuple[str, str]:
+def _names(difference: Difference) -> tuple[str, str]:
     return difference.higher.words(), difference.lower.words()
 
 
@@ -267,9 +267,7 @@ class Data:
     @cached_property
     def cells(self) -> list[Cell]:
         """The 96 experiments."""
-        return [
-            cell for source in self.main.values() for cell in comparison.cells_of(source.campaign)
-        ]
+        return [cell for source in self.main.values() for cell in cells_of(source.campaign)]
 
     def missing(self) -> list[str]:
         """Configurations that the paper has and the data does not."""
@@ -283,7 +281,7 @@ class Data:
 
     def cell(self, **levels: str) -> Cell:
         """The one cell with these levels."""
-        found = [cell for cell in self.cells if comparison.fits(cell, levels)]
+        found = [cell for cell in self.cells if fits(cell, levels)]
         if len(found) != 1:
             raise KeyError(f"{len(found)} experiments with {levels}")
         return found[0]
@@ -297,7 +295,7 @@ class Data:
         chosen = [
             cell
             for cell in self.cells
-            if comparison.fits(cell, {"machine": machine, "device": device, "buffer": "off"})
+            if fits(cell, {"machine": machine, "device": device, "buffer": "off"})
         ]
         return max(chosen, key=lambda cell: cell.median(metric))
 
@@ -499,9 +497,9 @@ def _largest_power_difference(data: Data) -> _Value:
         for high in levels:
             for low in levels:
                 if high != low:
-                    both = comparison.pairs(data.cells, {factor: high}, {factor: low})
-                    found += comparison.differences(both, _SYSTEM)
-    best = comparison.largest(found)
+                    both = pairs(data.cells, {factor: high}, {factor: low})
+                    found += differences(both, _SYSTEM)
+    best = largest(found)
     if best is None:
         return _Value(None, reason="no difference is confirmed")
     return _Value(best.percent, _names(best), p=best.p)
@@ -518,7 +516,7 @@ def _extreme(data: Data, machine: str, kind: str, best: bool) -> Cell:
         "machine": machine, "type": kind, "operation": "read", "spatiality": "sequential",
         "size": _SMALL,
     }  # fmt: skip
-    chosen = [cell for cell in data.cells if comparison.fits(cell, where)]
+    chosen = [cell for cell in data.cells if fits(cell, where)]
     pick = max if best else min
     return pick(chosen, key=lambda cell: cell.median(BANDWIDTH))
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from eeio_results.errors import EeioError
-from eeio_results.statistics import adjustment, bootstrap, normality, pairs, summary
+from eeio_results.statistics import adjustment, bootstrap, normality, pairs
 from eeio_results.statistics import groups as several
 
-DATA = Path(__file__).parents[1] / "data" / "statistics"
+DATA = Path(__file__).parents[2] / "data" / "statistics"
 
 # help(wilcox.test): Hollander and Wolfe (1973), p. 69.
 PERMEABILITY_A = (0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46)
@@ -39,16 +39,7 @@ samples = st.lists(numbers, min_size=1, max_size=30)
 small_whole = st.lists(st.integers(0, 6).map(float), min_size=1, max_size=12)
 
 
-# Summary and bootstrap
-
-
-def test_summary_of_quartiles_by_type_7() -> None:
-    found = summary.summary((1.0, 2.0, 3.0, 4.0))
-    assert found is not None
-    # R: quantile(1:4) is 1.00 1.75 2.50 3.25 4.00
-    assert (found.q1, found.median, found.q3, found.iqr) == (1.75, 2.5, 3.25, 1.5)
-    assert (found.n, found.minimum, found.maximum) == (4, 1.0, 4.0)
-    assert summary.summary(()) is None
+# Bootstrap
 
 
 @pytest.mark.parametrize(("confidence", "least"), [(0.95, 6), (0.9, 5), (0.9375, 5), (0.99, 8)])
@@ -77,12 +68,12 @@ def test_resampled_medians_are_those_of_the_drawn_rows(n: int) -> None:
     assert np.array_equal(bootstrap.bootstrap_medians(values.tolist(), 500, 7), direct)
 
 
-@pytest.mark.parametrize("method", ["percentile", "bca"])
-def test_intervals_agree_with_scipy(method: bootstrap.BootstrapMethod) -> None:
+def test_intervals_agree_with_scipy() -> None:
+    method = "percentile"
     generator = np.random.default_rng(3)
     a, b = generator.lognormal(size=25), 5 + generator.lognormal(size=31)
     options = {"n_resamples": 9999, "vectorized": True, "random_state": 5}
-    ours = bootstrap.median_interval(a.tolist(), method=method, resamples=9999).interval
+    ours = bootstrap.median_interval(a.tolist(), resamples=9999).interval
     theirs = stats.bootstrap((a,), np.median, method=method, **options).confidence_interval
     assert ours is not None
     # Both are Monte Carlo; the ends are order statistics, which jump from value to value.
@@ -92,7 +83,7 @@ def test_intervals_agree_with_scipy(method: bootstrap.BootstrapMethod) -> None:
     def ratio(x: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarray:
         return np.median(x, axis=axis) / np.median(y, axis=axis)
 
-    mine = bootstrap.ratio_interval(a.tolist(), b.tolist(), method=method, resamples=9999)
+    mine = bootstrap.ratio_interval(a.tolist(), b.tolist(), resamples=9999)
     peer = stats.bootstrap((a, b), ratio, method=method, paired=False, **options)
     assert mine.interval is not None and mine.value == ratio(a, b)
     assert mine.interval.low == pytest.approx(peer.confidence_interval.low, rel=0.05)
@@ -132,22 +123,16 @@ def test_what_has_no_interval_says_why() -> None:
     assert bootstrap.ratio_interval(TEN, (0.0,) * 10).reason == "the denominator's median is 0"
     mixed = bootstrap.ratio_interval(TEN, (0.0, *TEN))
     assert mixed.value is not None and mixed.interval is None and mixed.reason is not None
-    flat = bootstrap.median_interval((*([5.0] * 9), 6.0), method="bca")
-    assert flat.interval is None and flat.reason is not None and "BCa" in flat.reason
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 def test_values_that_are_not_finite_are_named(bad: float) -> None:
     values = (1.0, bad, 3.0, 4.0, 5.0, 6.0)
     for call in (
-        lambda: summary.summary(values),
         lambda: bootstrap.median_interval(values),
         lambda: bootstrap.ratio_interval(TEN, values),
         lambda: normality.normality(values),
-        lambda: normality.quantile_plot(values),
         lambda: pairs.mann_whitney(TEN, values),
-        lambda: pairs.hodges_lehmann(values, TEN),
-        lambda: several.kruskal_wallis({"a": TEN, "b": values}),
         lambda: several.dunn({"a": TEN, "b": values}),
     ):
         with pytest.raises(EeioError, match=r"value 2 of 6 of .* is (nan|-?inf)"):
@@ -156,14 +141,12 @@ def test_values_that_are_not_finite_are_named(bad: float) -> None:
 
 @pytest.mark.parametrize("call", [
     lambda: bootstrap.median_interval(TEN, confidence=1.0),
-    lambda: bootstrap.median_interval(TEN, method="studentized"),  # type: ignore[arg-type]
     lambda: bootstrap.median_interval(TEN, resamples=10),
     lambda: pairs.mann_whitney(TEN, TEN, "larger"),  # type: ignore[arg-type]
     lambda: pairs.mann_whitney(TEN, TEN, alpha=0),
     lambda: several.dunn({"a": TEN}),
     lambda: several.dunn({"a": TEN, "b": TEN}, "fdr"),  # type: ignore[arg-type]
     lambda: several.dunn({"a": TEN, "b": TEN}, sides="left"),  # type: ignore[arg-type]
-    lambda: several.kruskal_wallis({}),
     lambda: adjustment.adjust((0.5, 1.5), "holm"),
 ])  # fmt: skip
 def test_wrong_arguments_are_refused(call) -> None:  # type: ignore[no-untyped-def]
@@ -257,20 +240,6 @@ def test_normality_that_cannot_be_tested_says_why() -> None:
     assert rounding.normal is None
 
 
-def test_quantile_plot_is_rs() -> None:
-    # qqnorm(c(3, 1, 2)): ppoints(3) is 0.1923077 0.5 0.8076923
-    found = normality.quantile_plot((3.0, 1.0, 2.0))
-    assert found.ordered == (1.0, 2.0, 3.0)
-    assert found.theoretical == pytest.approx((-0.8694238, 0.0, 0.8694238), abs=1e-7)
-    # qqline: through the quartiles 1.5 and 2.5
-    assert found.slope == pytest.approx(1 / (2 * 0.6744898), rel=1e-6)
-    assert found.intercept == 2.0
-    assert normality.quantile_plot(TEN + TEN[:1]).theoretical[0] == pytest.approx(
-        stats.norm.ppf(0.5 / 11)
-    )
-    assert normality.quantile_plot(()).slope is None
-
-
 # Mann-Whitney
 
 
@@ -288,7 +257,7 @@ def test_rs_example_with_ties_is_normal_with_both_corrections() -> None:
     found = pairs.mann_whitney(OZONE["5"], OZONE["8"])
     assert (found.u, found.method) == (127.5, "normal")
     assert found.p == pytest.approx(0.0001208, abs=5e-8)
-    assert found.significant and found.magnitude == "large"
+    assert found.significant
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
@@ -375,44 +344,7 @@ def test_empty_and_equal_samples_have_reasons() -> None:
     assert (equal.p, equal.reason, equal.delta) == (None, "all values are equal", 0.0)
 
 
-@pytest.mark.parametrize(("delta", "word"), [
-    (0.0, "negligible"), (-0.146, "negligible"), (0.147, "small"), (-0.33, "medium"),
-    (0.473, "medium"), (-0.474, "large"), (1.0, "large"),
-])  # fmt: skip
-def test_words_of_cliffs_delta(delta: float, word: str) -> None:
-    assert pairs.delta_magnitude(delta) == word
-
-
-def test_cliffs_delta_counts_pairs() -> None:
-    # Of 6 pairs a > b in 1, a < b in 4, one tie.
-    assert pairs.cliffs_delta((1, 3), (2, 3, 4)) == pytest.approx((1 - 4) / 6)
-    assert pairs.cliffs_delta((), (1.0,)) is None
-
-
-def test_hodges_lehmann_shift() -> None:
-    # wilcox.test(x, y, conf.int = TRUE): difference in location 0.305
-    found = pairs.hodges_lehmann(PERMEABILITY_A, PERMEABILITY_B)
-    assert found == pytest.approx(0.305)
-    assert pairs.hodges_lehmann((), TEN) is None
-
-
-# Kruskal-Wallis and Dunn
-
-
-def test_kruskal_wallis_of_rs_examples() -> None:
-    # help(kruskal.test): Kruskal-Wallis chi-squared = 0.77143, df = 2, p-value = 0.68
-    mucociliary = {
-        "normal": (2.9, 3.0, 2.5, 2.6, 3.2),
-        "obstructive": (3.8, 2.7, 4.0, 2.4),
-        "asbestosis": (2.8, 3.4, 3.7, 2.2, 2.0),
-    }
-    found = several.kruskal_wallis(mucociliary)
-    assert found.h == pytest.approx(0.77143, abs=5e-6)
-    assert found.p == pytest.approx(0.68, abs=5e-4) and found.degrees_of_freedom == 2
-    # kruskal.test(Ozone ~ Month, data = airquality): 29.267, df = 4, p-value = 6.901e-06
-    ozone = several.kruskal_wallis(OZONE)
-    assert ozone.h == pytest.approx(29.267, abs=5e-4)
-    assert ozone.p == pytest.approx(6.901e-06, abs=5e-10) and ozone.significant
+# Dunn
 
 
 def _cases() -> list[dict]:  # type: ignore[type-arg]
@@ -421,14 +353,6 @@ def _cases() -> list[dict]:  # type: ignore[type-arg]
 
 def _named(groups: list[list[float]]) -> dict[str, list[float]]:
     return {str(index): group for index, group in enumerate(groups)}
-
-
-def test_kruskal_wallis_agrees_with_scipy_on_ties() -> None:
-    for case in _cases():
-        found = several.kruskal_wallis(_named(case["groups"]))
-        peer = stats.kruskal(*case["groups"])
-        assert found.h == pytest.approx(peer.statistic, rel=1e-10, abs=1e-12)
-        assert found.p == pytest.approx(peer.pvalue, rel=1e-10)
 
 
 @pytest.mark.parametrize("adjustment", ["none", "holm", "bonferroni", "benjamini-hochberg"])
@@ -449,7 +373,7 @@ def test_dunn_agrees_with_scikit_posthocs(adjustment: adjustment.Adjustment) -> 
 def test_dunn_of_two_groups_is_kruskal_wallis() -> None:
     groups = {"a": OZONE["5"], "b": OZONE["8"]}
     (pair,) = several.dunn(groups).pairs
-    assert pair.p == pytest.approx(several.kruskal_wallis(groups).p, rel=1e-10)
+    assert pair.p == pytest.approx(stats.kruskal(*groups.values()).pvalue, rel=1e-10)
     assert pair.z is not None and pair.z < 0
 
 
@@ -457,23 +381,14 @@ def test_dunn_names_what_it_cannot_compare() -> None:
     found = several.dunn({"a": TEN, "b": (), "c": [v + 50 for v in TEN]}, "bonferroni")
     assert [pair.reason for pair in found.pairs] == ["group b is empty", None, "group b is empty"]
     assert found.comparisons == 1 and found.pairs[1].p == found.pairs[1].p_adjusted
-    assert several.kruskal_wallis({"a": TEN, "b": ()}).reason == "empty group: b"
     equal = {"a": (1.0,) * 4, "b": (1.0,) * 4}
     assert several.dunn(equal).pairs[0].reason == "all values are equal"
-    assert several.kruskal_wallis(equal).reason == "all values are equal"
-    assert several.kruskal_wallis({"a": (), "b": ()}).p is None
 
 
 def test_groups_too_small_to_differ_are_warned_of() -> None:
     def apart(k: int, n: int) -> dict[str, list[float]]:
         return {str(i): [float(100 * i + j) for j in range(n)] for i in range(k)}
 
-    assert several.kruskal_wallis(apart(2, 2)).too_small is not None
-    assert several.kruskal_wallis(apart(2, 3)).too_small is None  # p = 0.0495
-    assert several.kruskal_wallis(apart(2, 3)).p == pytest.approx(
-        several.kruskal_wallis(apart(2, 3)).smallest_p
-    )
-    assert several.kruskal_wallis(apart(8, 1)).p is not None
     (pair,) = several.dunn(apart(2, 2)).pairs
     assert pair.too_small is not None and "p = 0.121" in pair.too_small
     # Four groups of three: Holm multiplies the smallest of six.
