@@ -1,49 +1,40 @@
 """Runs a plan: one run at a time, each verified and on disk before the next begins."""
 
 import errno
-import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from eeio import environment
 from eeio.campaign import nodes, rounds, safety
-from eeio.campaign.invocation import TIMED_OUT, invoke
+from eeio.campaign.invocation import invoke
+from eeio.campaign.measurement import Measurement, iso
 from eeio.campaign.order import another_round
-from eeio.campaign.places import Place, Places, raw_device
+from eeio.campaign.places import Places, raw_device
 from eeio.campaign.plan import Plan
 from eeio.campaign.progress import Progress, format_duration
-from eeio.campaign.watch import JournalWatch
 from eeio.errors import RefusedError
 from eeio.power import recorded
 from eeio.profiles import profile as profiles
 from eeio.signals import signals_raise
-from eeio.system import caches, counters, frequency, write_cache
-from eeio.system import device as devices
-from eeio.system.filesystem import BlockDevice, backing_device
+from eeio.system import frequency
+from eeio.system.filesystem import backing_device
 from eeio.system.image import MKFS
 from eeio.system.lock import TargetLock
-from eeio.system.processor import ProcessorSampler
 from eeio.system.undo import UndoJournal
 from eeio_limits import LimitError
 from eeio_limits.quantities import DURATION
 from eeio_power.errors import PowerError
 from eeio_power.monitor import PowerMonitor, PowerSource, open_source
-from eeio_results import tools, typed
-from eeio_results.campaign import PlannedExperiment, PlannedRun
-from eeio_results.errors import EeioError, ToolOutputError
-from eeio_results.record import CHECKED, UNCHECKED, EnergyReading, Phase, Run, Tool
+from eeio_results import typed
+from eeio_results.campaign import PlannedRun
+from eeio_results.errors import EeioError
+from eeio_results.record import Run, Tool
 from eeio_results.store import Store, load
-from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
-
-_PREFILL_FLOOR_BYTES_PER_S = 1e6
-# Real data has a zero block here and there.
-_TOLERATED_ZERO_SHARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -52,16 +43,6 @@ class Outcome:
 
     runs: int
     invalid: int
-
-
-@dataclass(frozen=True)
-class _Prepared:
-    """The state in which a tool starts."""
-
-    cache_dropped: str | None
-    read_reason: str | None
-    prepare_s: float
-    notes: tuple[str, ...] = ()
 
 
 def execute(plan: Plan, store: Store) -> Outcome:
@@ -131,7 +112,7 @@ class _Campaign:
         self._broken: dict[str, str] = {}
         # Read once when the first round of repetitions is planned, kept from then on.
         self._done: list[Run] | None = None
-        self._raw_device = raw_device(plan.options.device) if plan.options.device else None
+        self._measurement = Measurement(plan, journal, places)
 
     def run(self, left: list[PlannedRun]) -> None:
         plan, store = self._plan, self._store
@@ -206,7 +187,7 @@ class _Campaign:
         of_target = not self._plan.made_places
         now = environment.capture(
             place.directory if self._plan.options.directory else None,
-            self._raw_device or place.device,
+            self._measurement.raw_device or place.device,
             self._tools(),
         )
         differences = environment.differences(before, now, of_target)
@@ -227,7 +208,7 @@ class _Campaign:
         place = self._places.get(first.place if first else "")
         machine = environment.capture(
             place.directory if self._plan.options.directory or place.mkfs else None,
-            self._raw_device or place.device,
+            self._measurement.raw_device or place.device,
             self._tools(),
             place.mkfs,
         )
@@ -276,198 +257,13 @@ class _Campaign:
         if experiment.profile in self._broken:
             return replace(begun, validity=(self._broken[experiment.profile],))
         try:
-            return self._measure(planned, begun, raw, power)
+            return self._measurement.measure(planned, begun, raw, power)
         except (EeioError, PowerError) as error:
             return replace(
                 begun,
                 duration_s=time.monotonic() - begun.started_monotonic_s,
                 validity=(str(error),),
             )
-
-    def _measure(self, planned: PlannedRun, begun: Run, raw: Path, power: PowerMonitor) -> Run:
-        experiment = planned.experiment
-        place = self._places.get(experiment.place)
-        on_raw_device = experiment.experiment.target == "device"
-        if on_raw_device:
-            self._places.check_device()
-        elif experiment.place == "":
-            safety.check_scratch(place.directory)
-        device = self._raw_device if on_raw_device else place.device
-        # What is noted here stays to the campaign's end, not to that of the run.
-        reached = self._set_frequency(experiment)
-        found = len(self._journal.entries)
-        try:
-            if experiment.experiment.cache.disk is not None:
-                if device is None:
-                    raise EeioError(f"write cache cannot be switched: {place.device_reason}")
-                write_cache.switch(device, experiment.experiment.cache.disk, self._journal)
-            prepared = self._prepare(planned, place, raw)
-            if on_raw_device:
-                self._places.check_device()  # again: the pause may have been long
-            profile = self._plan.profiles[experiment.profile]
-            on_nodes = nodes.settings(profile, raw / "nodes", self._plan.options.meters, power)
-            before = counters.read_counters(device) if device else None
-            with JournalWatch(
-                experiment, place, raw, self._journal, self._plan.protocol.study
-            ) as watch:
-                power.mark()
-                with ProcessorSampler() as processor:
-                    settings = {**watch.settings, **on_nodes}
-                    capture = self._invoke(planned, place, raw, "run", settings)
-                power.mark()
-            # Only after the sync has the device seen all that a buffered run wrote.
-            sync_s = _sync()
-            after = counters.read_counters(device) if device else None
-            if before is not None and after is not None:
-                after = counters.unwrapped(before, after)
-            run = replace(
-                begun,
-                started_utc=_iso(capture.started_utc_s),
-                started_monotonic_s=capture.started_monotonic_s,
-                duration_s=capture.ended_monotonic_s - capture.started_monotonic_s,
-                exit_code=capture.exit_code,
-                device=device.name if device else None,
-                device_reason=None if device else place.device_reason,
-                disk_cache_found=write_cache.found(device) if device else None,
-                cache_dropped=prepared.cache_dropped,
-                prepare_s=prepared.prepare_s,
-                sync_s=sync_s,
-                processor=processor.series(),
-                device_before=before,
-                device_after=after,
-            )
-            if capture.exit_code != 0:
-                return replace(run, validity=(_failure(capture),))
-            run = replace(run, notes=reached)
-            energy = (
-                nodes.energy(raw / "nodes", capture, power)
-                if on_nodes
-                else nodes.energy_here(power)
-            )
-            return self._read(experiment, run, capture, prepared, place, energy, watch, device)
-        finally:
-            for entry in reversed(self._journal.entries[found:]):
-                self._journal.undo(entry)
-
-    def _prepare(self, planned: PlannedRun, place: Place, raw: Path) -> _Prepared:
-        """Files with real data in them, an empty page cache, and a pause to settle."""
-        started_s = time.monotonic()
-        profile = self._plan.profiles[planned.experiment.profile]
-        notes: tuple[str, ...] = ()
-        if (profile.folder / "pre.sh").is_file():
-            before = raw / "prepare"
-            before.mkdir()
-            capture = self._invoke(planned, place, before, "pre")
-            if capture.exit_code != 0:
-                raise EeioError(f"preparing the test files failed: {_failure(capture)}")
-            notes = tuple((before / "stdout.txt").read_text(errors="replace").splitlines()[-1:])
-            shutil.rmtree(before)
-        found: str | None = None
-        reason: str | None = None
-        if planned.experiment.experiment.level != "context":
-            on_raw_device = planned.experiment.experiment.target == "device"
-            node = self._raw_device.node if on_raw_device and self._raw_device else None
-            found, reason = caches.drop(place.test_files, node)
-            if node is not None and planned.experiment.experiment.operation == "read":
-                reason = _never_written(node, planned.experiment.file_bytes) or reason
-        prepare_s = time.monotonic() - started_s
-        time.sleep(self._plan.protocol.settle_s)
-        return _Prepared(found, reason, prepare_s, notes)
-
-    def _set_frequency(self, planned: PlannedExperiment) -> tuple[str, ...]:
-        """Sets the experiment's frequency, if it has one, and tells what was measured of it.
-
-        EeioError where it was not reached: the run's figures would be told of another frequency.
-        """
-        if planned.frequency_hz is None:
-            return ()
-        root = self._plan.options.frequency_root
-        frequency.prepare(self._journal, root)
-        frequency.set_frequency(planned.frequency_hz, self._journal, root)
-        achieved = frequency.verify(planned.frequency_hz, root)
-        if achieved.reached is False:
-            raise EeioError(achieved.words)
-        return (achieved.words,)
-
-    def _invoke(
-        self,
-        planned: PlannedRun,
-        place: Place,
-        raw: Path,
-        script: str,
-        settings: Mapping[str, str] | None = None,
-    ) -> Capture:
-        """Runs the profile's executable (`run`) or its pre.sh (`pre`) as PTS would."""
-        experiment = planned.experiment
-        profile = self._plan.profiles[experiment.profile]
-        home = profile.install_dir
-        words = [f"{key}={value}" for key, value in sorted(experiment.factors.items())]
-        timeout_s = self._plan.timeout_s(experiment)
-        if script == "pre":
-            command = ["sh", str(profile.folder / "pre.sh"), *words]
-            timeout_s += experiment.file_bytes / _PREFILL_FLOOR_BYTES_PER_S
-        else:
-            command = [str(home / profile.name), *words]
-        return invoke(
-            command,
-            directory=raw,
-            home=home,
-            environment=profiles.script_environment(
-                home, {**self._settings(planned, place, str(raw), experiment), **(settings or {})}
-            ),
-            factors=experiment.factors,
-            timeout_s=timeout_s,
-            journal=self._journal,
-        )
-
-    def _settings(
-        self, planned: PlannedRun, place: Place, output: str, experiment: PlannedExperiment
-    ) -> Mapping[str, str]:
-        """The EEIO_* variables, the same under PTS."""
-        options = self._plan.options
-        on_raw_device = experiment.experiment.target == "device"
-        return {
-            "EEIO_PRESET": options.preset,
-            "EEIO_DIRECTORY": str(place.directory),
-            "EEIO_DEVICE": (options.device or "") if on_raw_device else "",
-            # In the words of EEIO_DEVICE, which profiles compare it with; check_erasable has seen
-            # that both options mean one device, however they name it.
-            "EEIO_ERASE": (options.device or "") if on_raw_device and options.erase else "",
-            "EEIO_OUTPUT_DIR": output,
-            "EEIO_RUN_SEED": str(planned.seed),
-            # Of the measured call alone: prefilling starts ranks too.
-            "EEIO_NODE_POWER": "",
-        }
-
-    def _read(
-        self,
-        planned: PlannedExperiment,
-        run: Run,
-        capture: Capture,
-        prepared: _Prepared,
-        place: Place,
-        energy: nodes.Energy,
-        watch: JournalWatch,
-        device: BlockDevice | None,
-    ) -> Run:
-        """Metrics, checks against the device, and energy."""
-        try:
-            result = tools.parse(planned.experiment.tool, capture)
-        except ToolOutputError as error:
-            return replace(run, validity=(str(error),))
-        reasons = _contradictions(planned, run, result)
-        phases = watch.add_to(result.phases, planned.factors.get("flush", "on") == "on")
-        notes = [*run.notes, *watch.notes, *result.notes, *prepared.notes]
-        if run.device is None and result.phases:
-            notes.append(f"{UNCHECKED}: {run.device_reason}")
-        elif device is not None and (over := counters.lies_on(device)) is not None:
-            notes.append(f"{CHECKED} {over}")
-        return replace(
-            run,
-            phases=tuple(_phase(phase, run, prepared, place, reasons, energy) for phase in phases),
-            context=result.context,
-            notes=(*notes, *capture.notes),
-        )
 
     def _clean_up(self) -> None:
         """post.sh of each profile, on the user's own directory; the others go with their mount. For
@@ -491,7 +287,7 @@ class _Campaign:
                 home=profile.install_dir,
                 environment=profiles.script_environment(
                     profile.install_dir,
-                    self._settings(last, place, str(target), last.experiment),
+                    self._measurement.settings(last, place, str(target), last.experiment),
                 ),
                 factors={},
                 timeout_s=300,
@@ -515,70 +311,6 @@ def _storable(run: Run) -> Run:
     return run
 
 
-def _contradictions(planned: PlannedExperiment, run: Run, result: ToolResult) -> dict[str, str]:
-    before, after = run.device_before, run.device_after
-    if before is None or after is None:
-        return {}
-    return counters.disagreements(
-        planned.experiment, result.phases, before, after, planned.file_bytes or None
-    )
-
-
-def _phase(
-    phase: PhaseResult,
-    run: Run,
-    prepared: _Prepared,
-    place: Place,
-    reasons: Mapping[str, str],
-    energy: nodes.Energy,
-) -> Phase:
-    """A parsed phase with its energy and every reason not to use it."""
-    operations = ("read", "write") if phase.operation == "mixed" else (phase.operation,)
-    validity = [*phase.invalid, *(reasons[o] for o in operations if o in reasons)]
-    cached = run.experiment.cache.buffer == "on" or run.experiment.target == "device"
-    if cached and phase.operation == "read" and prepared.read_reason:
-        validity.append(prepared.read_reason)
-    if place.in_memory and run.device is None:
-        validity.append(f"no device was measured: {place.device_reason}")
-    readings: tuple[EnergyReading, ...] = ()
-    if phase.start_s is not None and phase.end_s is not None:
-        began_s = run.started_monotonic_s
-        readings = energy(began_s + phase.start_s, began_s + phase.end_s)
-    return phase.recorded(readings, tuple(validity))
-
-
-def _never_written(node: Path, length_bytes: int) -> str | None:
-    """Why reads of a device that could not be prefilled say nothing about its medium, or None."""
-    share = devices.zero_share(node, length_bytes)
-    if share <= _TOLERATED_ZERO_SHARE:
-        return None
-    return (
-        f"{share:.0%} of the first {length_bytes} bytes of {node} read as zeros: never written or "
-        "trimmed, so reading them need not touch the medium; --erase lets eeio fill the device"
-    )
-
-
-def _sync() -> float:
-    """Writes everything back, so that no run pays for the one before it; seconds it took."""
-    started_s = time.monotonic()
-    os.sync()
-    return time.monotonic() - started_s
-
-
-def _failure(capture: Capture) -> str:
-    """The exit code and the tool's last words."""
-    for name in ("stderr.txt", "stdout.txt"):
-        lines = (capture.directory / name).read_text(errors="replace").strip().splitlines()
-        if lines:
-            words = lines[-1][:300]
-            break
-    else:
-        words = "no output"
-    if capture.exit_code == TIMED_OUT:
-        return f"given up after {capture.ended_monotonic_s - capture.started_monotonic_s:.0f} s"
-    return f"exit code {capture.exit_code}: {words}"
-
-
 def _raw_name(planned: PlannedRun) -> str:
     experiment = planned.experiment.experiment
     return f"{planned.order_index:05}-{experiment.tool}-{experiment.id}-r{planned.repetition}"
@@ -600,8 +332,4 @@ def _words(planned: PlannedRun, run: Run) -> str:
 
 
 def _now() -> str:
-    return _iso(time.time())
-
-
-def _iso(utc_s: float) -> str:
-    return datetime.fromtimestamp(utc_s, UTC).isoformat(timespec="milliseconds")
+    return iso(time.time())
