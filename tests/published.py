@@ -9,6 +9,6 @@ PAVAN = Path(
     os.environ.get("EEIO_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"),
     "ccpe2017",
 )
-needs_pavan = pytest.mark.skipif(
+needs_published = pytest.mark.skipif(
     not PAVAN.is_dir(), reason=f"the data of Pavan et al. 2018 is not in {PAVAN}"
 )

@@ -9,8 +9,9 @@ import json
 import os
 import stat
 from collections.abc import Callable, Iterator
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
 
 from eeio_limits import LimitError
 from eeio_limits.quantities import MOST_DIGITS
@@ -76,7 +77,7 @@ class BinaryLines(Protocol):
     def readline(self, size: int, /) -> bytes: ...
 
 
-def open_file(path: Path) -> BinaryIO:
+def open_file(path: Path) -> BufferedReader:
     """A plain file, to be read. Raises OSError, and LimitError for a pipe, a device or a socket:
     one of those may keep whoever opens it waiting for good."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)

@@ -6,6 +6,9 @@
  * Subtype `full` writes each dump by one collective call through a file view of p subarrays a rank;
  * `simple` writes every row of every cell by an independent call. `compute_ms` keeps the processors
  * busy before each dump, as the solver would.
+ *
+ * One file, though a long one: PTS copies a profile's folder alone, and its install.sh compiles this
+ * with one command.
  */
 #define _GNU_SOURCE
 #include <errno.h>

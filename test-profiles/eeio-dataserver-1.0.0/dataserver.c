@@ -1,8 +1,7 @@
 /*
  * The data servers of a parallel file system, emulated: each MPI rank is one server with one data
- * file, and serves the requests that its clients would send. After Machado et al. 2017, Towards
- * Energy-Efficient Storage Servers: no network and no client machines, so that what is measured is
- * the server.
+ * file, and serves the requests that its clients would send. No network and no client machines, so
+ * that what is measured is the server (after whom: docs/studies/).
  *
  * The logical file is striped over the servers as parallel file systems do: offset `o` lies on
  * server (o / T) mod S at local offset (o / (T S)) T + o mod T, with stripe T and S servers. Client
@@ -12,6 +11,9 @@
  *
  * Every page of data bears a stamp that depends on the server, the seed and where it lies, so that
  * what is read can be proved to be what was written.
+ *
+ * One file, though a long one: PTS copies a profile's folder alone, and its install.sh compiles this
+ * with one command.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,13 +1,16 @@
 /*
  * How fast files are created, looked up, touched and deleted by processes that work at once: after
- * the file creation rate test of Metarates, as Chang et al. describe and model it (equations (9) and
- * (10) of "How Processor Speedups Can Slow Down I/O Performance"). No code of Metarates is in it.
+ * the file creation rate test of Metarates, as it is described and modelled in a study of the journal
+ * (equations (9) and (10); docs/studies/). No code of Metarates is in it.
  *
  * Compiled with -DWITH_MPI the processes are MPI's ranks; without, this program forks them. What they
  * do is the same: in each round all start at one instant, and each makes its own files by open, write
  * (of `size` bytes, if any), fsync and close. When all rounds of creating are over, all rounds of
  * stat follow, then of utime, then of unlink, so that each kind fills one stretch of time that a power
  * meter can see. The times of each call are kept in memory until everything is over.
+ *
+ * One file, though a long one: PTS copies a profile's folder alone, and its install.sh compiles this
+ * with one command.
  */
 #define _GNU_SOURCE
 #include <errno.h>

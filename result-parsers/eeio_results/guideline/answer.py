@@ -16,7 +16,7 @@ CHOICES: Mapping[Choice, str] = {
     "medians": "medians of the one variant of each system",
     "best-worst": (
         "the traditional system's variant of highest median bandwidth against the low-power "
-        "system's of lowest, each with its own power (Pavan et al. 2018, footnote 6)"
+        "system's of lowest, each with its own power (docs/method.md)"
     ),
 }
 

@@ -7,13 +7,13 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from tests.published import PAVAN, needs_pavan
+from tests.published import PAVAN, needs_published
 
 from eeio.importing import mapping, runs
 from eeio.importing.imported import Imported
 from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, cells_of
 
-pytestmark = needs_pavan
+pytestmark = needs_published
 
 CONFIGURATIONS = [
     (machine, device) for machine in ("PC", "CUBIE") for device in ("HDD1", "HDD2", "SSD1", "SSD2")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.published import PAVAN, needs_pavan
+from tests.published import PAVAN, needs_published
 
 from eeio_results.errors import ToolOutputError
 from eeio_results.tools import fio, parse
@@ -207,7 +207,7 @@ def test_text_of_something_else() -> None:
 # fio 2.2.10, from the published data of Pavan et al. 2018.
 
 
-@needs_pavan
+@needs_published
 def test_text_of_2_2_10() -> None:
     """Hand-checked: 55774 requests of 32 KiB in 60.009 s; latencies as printed."""
     path = PAVAN / "experiment0_aug2017" / "PC+HDD1" / "write_pc+hdd1_32kreq_semcache_1.out"
@@ -220,7 +220,7 @@ def test_text_of_2_2_10() -> None:
     assert phase.metrics["cpu_system_fraction"] == pytest.approx(0.0049)
 
 
-@needs_pavan
+@needs_published
 @pytest.mark.parametrize(
     ("folder", "table"),
     [
