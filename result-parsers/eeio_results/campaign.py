@@ -90,7 +90,7 @@ class Protocol:
 
 @dataclass(frozen=True)
 class PlannedExperiment:
-    """An experiment with what it takes to run it. `place` names the file system it runs on:
+    """An experiment with what it takes to run it. `volume` names the file system it runs on:
     empty for the user's own directory, else `ext4`, `xfs`, `btrfs` made for the campaign.
     `file_bytes` is the size of the test files, all processes together; 0 for none. `variant` and
     `frequency_hz` are those of a study (None: none, or the frequency left as it is)."""
@@ -99,7 +99,7 @@ class PlannedExperiment:
     profile: str
     factors: Mapping[str, str] = field(default_factory=dict)
     description: str = ""
-    place: str = ""
+    volume: str = ""
     file_bytes: Annotated[int, q.SIZE] = 0
     variant: str | None = field(default=None, metadata=LATER)
     frequency_hz: Annotated[int, q.FREQUENCY] | None = field(default=None, metadata=LATER)
@@ -108,13 +108,19 @@ class PlannedExperiment:
         return {
             "experiment_id": self.experiment.id,
             "experiment": self.experiment.to_json(),
-            **{k: v for k, v in _plain(self).items() if k != "experiment"},
+            "profile": self.profile,
+            "factors": dict(self.factors),
+            "description": self.description,
+            "place": self.volume,
+            "file_bytes": self.file_bytes,
+            "variant": self.variant,
+            "frequency_hz": self.frequency_hz,
         }
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """A place in the order. `seed` makes the tool's own random offsets repeatable."""
+    """One run of the order. `seed` makes the tool's own random offsets repeatable."""
 
     order_index: int
     experiment: PlannedExperiment
@@ -157,7 +163,7 @@ class Design:
 
     def to_json(self) -> dict[str, Any]:
         """campaign.json."""
-        places = {planned.experiment.id: place for place, planned in enumerate(self.experiments)}
+        indices = {planned.experiment.id: index for index, planned in enumerate(self.experiments)}
         written_by = {"eeio_version": self.eeio_version} if self.eeio_version else {}
         return {
             "schema_version": SCHEMA_VERSION,
@@ -176,7 +182,7 @@ class Design:
             "experiments": [planned.to_json() for planned in self.experiments],
             "not_measured": [left_out.to_json() for left_out in self.not_measured],
             "order": [
-                [places[run.experiment.experiment.id], run.repetition, run.seed]
+                [indices[run.experiment.experiment.id], run.repetition, run.seed]
                 for run in self.runs
             ],
             "remarks": list(self.remarks),
@@ -238,7 +244,7 @@ def imported(
     )
 
 
-# As it stands in the file, where the order names experiments by their place and says their id too.
+# As it stands in the file, where the order names experiments by their index and says their id too.
 
 
 @dataclass(frozen=True)
@@ -308,7 +314,7 @@ def _planned(stored: _StoredExperiment) -> PlannedExperiment:
         profile=stored.profile,
         factors=stored.factors,
         description=stored.description,
-        place=stored.place,
+        volume=stored.place,
         file_bytes=stored.file_bytes,
         variant=stored.variant,
         frequency_hz=None if hz is None else int(hz),
@@ -318,15 +324,15 @@ def _planned(stored: _StoredExperiment) -> PlannedExperiment:
 def _runs(
     experiments: Sequence[PlannedExperiment], order: Sequence[tuple[int | str, int, int]]
 ) -> tuple[PlannedRun, ...]:
-    """The order. What early versions imported has the experiment's id in place of its place."""
+    """The order. What early versions imported has the experiment's id instead."""
     by_id: dict[int | str, PlannedExperiment] = {p.experiment.id: p for p in experiments}
-    by_place: dict[int | str, PlannedExperiment] = dict(enumerate(experiments))
+    by_index: dict[int | str, PlannedExperiment] = dict(enumerate(experiments))
     runs = []
-    for index, (place, repetition, seed) in enumerate(order):
-        planned = (by_id if isinstance(place, str) else by_place).get(place)
+    for order_index, (which, repetition, seed) in enumerate(order):
+        planned = (by_id if isinstance(which, str) else by_index).get(which)
         if planned is None:
-            raise LimitError(f"order: there is no experiment {q.shortened(str(place))}")
-        runs.append(PlannedRun(index, planned, repetition, seed))
+            raise LimitError(f"order: there is no experiment {q.shortened(str(which))}")
+        runs.append(PlannedRun(order_index, planned, repetition, seed))
     return tuple(runs)
 
 

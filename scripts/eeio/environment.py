@@ -5,7 +5,7 @@ import platform
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from eeio.machine.place import memory_bytes
+from eeio.machine.root import memory_bytes
 from eeio.system.filesystem import BlockDevice, Mount, mount_of
 from eeio.system.undo import run_command
 from eeio_limits.text import shown

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.eeio_results import made
 
-from eeio.campaign.places import Places
 from eeio.campaign.plan import of_design
+from eeio.campaign.volumes import Volumes
 from eeio.errors import RefusedError
 from eeio.system import caches, counters, device, image
 from eeio.system.device import Permission
@@ -142,13 +142,13 @@ def test_a_file_system_that_cannot_be_made_keeps_its_reason(
     options = Options("standard", None, 1, directory=str(tmp_path), filesystems=("xfs",))
     design = replace(made.design("c", 0), options=options, experiments=())
     journal = UndoJournal(tmp_path / "journal.json")
-    places = Places(of_design(design), tmp_path, journal)
+    volumes = Volumes(of_design(design), tmp_path, journal)
     try:
         for _ in range(2):
             with pytest.raises(EeioError, match="no-such-program: not installed"):
-                places.get("xfs")
+                volumes.get("xfs")
     finally:
-        assert places.close() == []
+        assert volumes.close() == []
 
 
 @root

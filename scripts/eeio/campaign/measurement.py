@@ -10,8 +10,8 @@ from pathlib import Path
 
 from eeio.campaign import nodes, safety
 from eeio.campaign.invocation import TIMED_OUT, invoke
-from eeio.campaign.places import Place, Places, raw_device
 from eeio.campaign.plan import Plan
+from eeio.campaign.volumes import Volume, Volumes, raw_device
 from eeio.campaign.watch import JournalWatch
 from eeio.profiles import profile as profiles
 from eeio.system import caches, counters, frequency, write_cache
@@ -44,44 +44,44 @@ class _Prepared:
 class Measurement:
     """Runs what a plan holds, one invocation at a time. What it changes is in the undo journal."""
 
-    def __init__(self, plan: Plan, journal: UndoJournal, places: Places) -> None:
+    def __init__(self, plan: Plan, journal: UndoJournal, volumes: Volumes) -> None:
         self._plan = plan
         self._journal = journal
-        self._places = places
+        self._volumes = volumes
         self.raw_device = raw_device(plan.options.device) if plan.options.device else None
 
     def measure(self, planned: PlannedRun, begun: Run, raw: Path, power: PowerMonitor) -> Run:
         """The run that `begun` began, its output in the folder `raw`. Raises EeioError and
         PowerError where it cannot be prepared."""
         experiment = planned.experiment
-        place = self._places.get(experiment.place)
+        volume = self._volumes.get(experiment.volume)
         on_raw_device = experiment.experiment.target == "device"
         if on_raw_device:
-            self._places.check_device()
-        elif experiment.place == "":
-            safety.check_scratch(place.directory)
-        device = self.raw_device if on_raw_device else place.device
+            self._volumes.check_device()
+        elif experiment.volume == "":
+            safety.check_scratch(volume.directory)
+        device = self.raw_device if on_raw_device else volume.device
         # What is noted here stays to the campaign's end, not to that of the run.
         reached = self._set_frequency(experiment)
         found = len(self._journal.entries)
         try:
             if experiment.experiment.cache.disk is not None:
                 if device is None:
-                    raise EeioError(f"write cache cannot be switched: {place.device_reason}")
+                    raise EeioError(f"write cache cannot be switched: {volume.device_reason}")
                 write_cache.switch(device, experiment.experiment.cache.disk, self._journal)
-            prepared = self._prepare(planned, place, raw)
+            prepared = self._prepare(planned, volume, raw)
             if on_raw_device:
-                self._places.check_device()  # again: the pause may have been long
+                self._volumes.check_device()  # again: the pause may have been long
             profile = self._plan.profiles[experiment.profile]
             on_nodes = nodes.settings(profile, raw / "nodes", self._plan.options.meters, power)
             before = counters.read_counters(device) if device else None
             with JournalWatch(
-                experiment, place, raw, self._journal, self._plan.protocol.study
+                experiment, volume, raw, self._journal, self._plan.protocol.study
             ) as watch:
                 power.mark()
                 with ProcessorSampler() as processor:
                     settings = {**watch.settings, **on_nodes}
-                    capture = self._invoke(planned, place, raw, "run", settings)
+                    capture = self._invoke(planned, volume, raw, "run", settings)
                 power.mark()
             # Only after the sync has the device seen all that a buffered run wrote.
             sync_s = _sync()
@@ -95,7 +95,7 @@ class Measurement:
                 duration_s=capture.ended_monotonic_s - capture.started_monotonic_s,
                 exit_code=capture.exit_code,
                 device=device.name if device else None,
-                device_reason=None if device else place.device_reason,
+                device_reason=None if device else volume.device_reason,
                 disk_cache_found=write_cache.found(device) if device else None,
                 cache_dropped=prepared.cache_dropped,
                 prepare_s=prepared.prepare_s,
@@ -112,12 +112,12 @@ class Measurement:
                 if on_nodes
                 else nodes.energy_here(power)
             )
-            return self._read(experiment, run, capture, prepared, place, energy, watch, device)
+            return self._read(experiment, run, capture, prepared, volume, energy, watch, device)
         finally:
             for entry in reversed(self._journal.entries[found:]):
                 self._journal.undo(entry)
 
-    def _prepare(self, planned: PlannedRun, place: Place, raw: Path) -> _Prepared:
+    def _prepare(self, planned: PlannedRun, volume: Volume, raw: Path) -> _Prepared:
         """Files with real data in them, an empty page cache, and a pause to settle."""
         started_s = time.monotonic()
         profile = self._plan.profiles[planned.experiment.profile]
@@ -125,7 +125,7 @@ class Measurement:
         if (profile.folder / "pre.sh").is_file():
             before = raw / "prepare"
             before.mkdir()
-            capture = self._invoke(planned, place, before, "pre")
+            capture = self._invoke(planned, volume, before, "pre")
             if capture.exit_code != 0:
                 raise EeioError(f"preparing the test files failed: {_failure(capture)}")
             notes = tuple((before / "stdout.txt").read_text(errors="replace").splitlines()[-1:])
@@ -135,7 +135,7 @@ class Measurement:
         if planned.experiment.experiment.level != "context":
             on_raw_device = planned.experiment.experiment.target == "device"
             node = self.raw_device.node if on_raw_device and self.raw_device else None
-            found, reason = caches.drop(place.test_files, node)
+            found, reason = caches.drop(volume.test_files, node)
             if node is not None and planned.experiment.experiment.operation == "read":
                 reason = _never_written(node, planned.experiment.file_bytes) or reason
         prepare_s = time.monotonic() - started_s
@@ -160,7 +160,7 @@ class Measurement:
     def _invoke(
         self,
         planned: PlannedRun,
-        place: Place,
+        volume: Volume,
         raw: Path,
         script: str,
         settings: Mapping[str, str] | None = None,
@@ -181,7 +181,7 @@ class Measurement:
             directory=raw,
             home=home,
             environment=profiles.script_environment(
-                home, {**self.settings(planned, place, str(raw), experiment), **(settings or {})}
+                home, {**self.settings(planned, volume, str(raw), experiment), **(settings or {})}
             ),
             factors=experiment.factors,
             timeout_s=timeout_s,
@@ -189,14 +189,14 @@ class Measurement:
         )
 
     def settings(
-        self, planned: PlannedRun, place: Place, output: str, experiment: PlannedExperiment
+        self, planned: PlannedRun, volume: Volume, output: str, experiment: PlannedExperiment
     ) -> Mapping[str, str]:
         """The EEIO_* variables, the same under PTS."""
         options = self._plan.options
         on_raw_device = experiment.experiment.target == "device"
         return {
             "EEIO_PRESET": options.preset,
-            "EEIO_DIRECTORY": str(place.directory),
+            "EEIO_DIRECTORY": str(volume.directory),
             "EEIO_DEVICE": (options.device or "") if on_raw_device else "",
             # In the words of EEIO_DEVICE, which profiles compare it with; check_erasable has seen
             # that both options mean one device, however they name it.
@@ -213,7 +213,7 @@ class Measurement:
         run: Run,
         capture: Capture,
         prepared: _Prepared,
-        place: Place,
+        volume: Volume,
         energy: nodes.Energy,
         watch: JournalWatch,
         device: BlockDevice | None,
@@ -232,7 +232,7 @@ class Measurement:
             notes.append(f"{CHECKED} {over}")
         return replace(
             run,
-            phases=tuple(_phase(phase, run, prepared, place, reasons, energy) for phase in phases),
+            phases=tuple(_phase(phase, run, prepared, volume, reasons, energy) for phase in phases),
             context=result.context,
             notes=(*notes, *capture.notes),
         )
@@ -251,7 +251,7 @@ def _phase(
     phase: PhaseResult,
     run: Run,
     prepared: _Prepared,
-    place: Place,
+    volume: Volume,
     reasons: Mapping[str, str],
     energy: nodes.Energy,
 ) -> Phase:
@@ -261,8 +261,8 @@ def _phase(
     cached = run.experiment.cache.buffer == "on" or run.experiment.target == "device"
     if cached and phase.operation == "read" and prepared.read_reason:
         validity.append(prepared.read_reason)
-    if place.in_memory and run.device is None:
-        validity.append(f"no device was measured: {place.device_reason}")
+    if volume.in_memory and run.device is None:
+        validity.append(f"no device was measured: {volume.device_reason}")
     readings: tuple[EnergyReading, ...] = ()
     if phase.start_s is not None and phase.end_s is not None:
         began_s = run.started_monotonic_s

@@ -18,10 +18,10 @@ def order(
     random_order = random.Random(options.seed)
     pairs = [(e, repetition) for e in experiments for repetition in range(1, repetitions + 1)]
     random_order.shuffle(pairs)
-    places = sorted({planned.place for planned in experiments} - {""})
-    if places and options.device:
-        random_order.shuffle(places)
-        pairs.sort(key=lambda pair: places.index(pair[0].place))
+    volumes = sorted({planned.volume for planned in experiments} - {""})
+    if volumes and options.device:
+        random_order.shuffle(volumes)
+        pairs.sort(key=lambda pair: volumes.index(pair[0].volume))
     return tuple(
         PlannedRun(index, planned, repetition, random_order.randrange(1, 2**31))
         for index, (planned, repetition) in enumerate(pairs)
@@ -38,7 +38,7 @@ def another_round(
     drawn = list(experiments)
     random_order.shuffle(drawn)
     if design.options.device:
-        drawn.sort(key=lambda planned: planned.place)
+        drawn.sort(key=lambda planned: planned.volume)
     return (
         *design.runs,
         *(

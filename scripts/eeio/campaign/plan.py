@@ -8,7 +8,7 @@ from eeio.campaign.order import order
 from eeio.campaign.safety import check_targets
 from eeio.campaign.variants import Setting, study_settings
 from eeio.errors import RefusedError
-from eeio.machine.place import HERE, memory_bytes
+from eeio.machine.root import HERE, memory_bytes
 from eeio.profiles import profile as profiles
 from eeio.profiles.profile import Profile
 from eeio.profiles.suite import Entry, LeftOut, Suite, experiment_of, size_of
@@ -37,9 +37,9 @@ class Plan(Design):
     profiles: Mapping[str, Profile]
 
     @property
-    def made_places(self) -> list[str]:
+    def made_volumes(self) -> list[str]:
         """The file systems that are made for the campaign."""
-        return sorted({planned.place for planned in self.experiments} - {""})
+        return sorted({planned.volume for planned in self.experiments} - {""})
 
     @property
     def bytes_written(self) -> int:
@@ -52,17 +52,17 @@ class Plan(Design):
 
     @property
     def files(self) -> dict[tuple[str, str], int]:
-        """(place, profile) -> bytes of the test files that the profile keeps there."""
+        """(volume, profile) -> bytes of the test files that the profile keeps there."""
         sizes: dict[tuple[str, str], int] = {}
         for planned in self.experiments:
             if planned.experiment.target != "device":
-                key = (planned.place, planned.profile)
+                key = (planned.volume, planned.profile)
                 sizes[key] = max(sizes.get(key, 0), planned.file_bytes)
         return sizes
 
-    def room_bytes(self, place: str) -> int:
-        """Bytes that the test files of a place need."""
-        return sum(size for (where, _), size in self.files.items() if where == place)
+    def room_bytes(self, volume: str) -> int:
+        """Bytes that the test files of a volume need."""
+        return sum(size for (where, _), size in self.files.items() if where == volume)
 
     def _written(self, planned: PlannedExperiment) -> int:
         preset = self.profiles[planned.profile].preset(self.options.preset)
@@ -142,7 +142,7 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
                         entry.profile,
                         factors,
                         " - ".join((entry.description, *cell.words)),
-                        cell.place,
+                        cell.volume,
                         file_bytes,
                         cell.variant,
                         cell.frequency_hz,

@@ -14,9 +14,9 @@ from eeio.campaign import nodes, rounds, safety
 from eeio.campaign.invocation import invoke
 from eeio.campaign.measurement import Measurement, iso
 from eeio.campaign.order import another_round
-from eeio.campaign.places import Places, raw_device
 from eeio.campaign.plan import Plan
 from eeio.campaign.progress import Progress, format_duration
+from eeio.campaign.volumes import Volumes, raw_device
 from eeio.errors import RefusedError
 from eeio.power import recorded
 from eeio.profiles import profile as profiles
@@ -57,10 +57,10 @@ def execute(plan: Plan, store: Store) -> Outcome:
     left = [run for run in plan.runs if run.order_index not in done]
     journal = UndoJournal()
     with signals_raise(f"every finished run is stored, `eeio resume {store.folder.name}` goes on"):
-        places = Places(plan, store.folder, journal)
+        volumes = Volumes(plan, store.folder, journal)
         try:
-            places.hold()
-            _Campaign(plan, store, journal, places).run(left)
+            volumes.hold()
+            _Campaign(plan, store, journal, volumes).run(left)
         except OSError as error:
             if error.errno == errno.ENOSPC:
                 raise EeioError(
@@ -69,7 +69,7 @@ def execute(plan: Plan, store: Store) -> Outcome:
                 ) from error
             raise
         finally:
-            failures = places.close()
+            failures = volumes.close()
             for failure in failures:
                 words = f"eeio: could not put back: {failure}; `eeio restore` tries again"
                 print(words, file=sys.stderr)
@@ -104,15 +104,15 @@ def target_locks(plan: Plan) -> Iterator[None]:
 class _Campaign:
     """The state of one start of a campaign."""
 
-    def __init__(self, plan: Plan, store: Store, journal: UndoJournal, places: Places) -> None:
+    def __init__(self, plan: Plan, store: Store, journal: UndoJournal, volumes: Volumes) -> None:
         self._plan = plan
         self._store = store
         self._journal = journal
-        self._places = places
+        self._volumes = volumes
         self._broken: dict[str, str] = {}
         # Read once when the first round of repetitions is planned, kept from then on.
         self._done: list[Run] | None = None
-        self._measurement = Measurement(plan, journal, places)
+        self._measurement = Measurement(plan, journal, volumes)
 
     def run(self, left: list[PlannedRun]) -> None:
         plan, store = self._plan, self._store
@@ -182,12 +182,12 @@ class _Campaign:
         before = self._store.machine()
         if before is None:
             return
-        place = self._places.get("")
+        volume = self._volumes.get("")
         # File systems made for the campaign are made anew, as they were.
-        of_target = not self._plan.made_places
+        of_target = not self._plan.made_volumes
         now = environment.capture(
-            place.directory if self._plan.options.directory else None,
-            self._measurement.raw_device or place.device,
+            volume.directory if self._plan.options.directory else None,
+            self._measurement.raw_device or volume.device,
             self._tools(),
         )
         differences = environment.differences(before, now, of_target)
@@ -205,14 +205,14 @@ class _Campaign:
         if self._store.machine() is not None:
             return
         first = self._plan.runs[0].experiment if self._plan.runs else None
-        place = self._places.get(first.place if first else "")
+        volume = self._volumes.get(first.volume if first else "")
         machine = environment.capture(
-            place.directory if self._plan.options.directory or place.mkfs else None,
-            self._measurement.raw_device or place.device,
+            volume.directory if self._plan.options.directory or volume.mkfs else None,
+            self._measurement.raw_device or volume.device,
             self._tools(),
-            place.mkfs,
+            volume.mkfs,
         )
-        made = self._plan.made_places
+        made = self._plan.made_volumes
         if made:
             commands = (" ".join(MKFS[filesystem]) for filesystem in made)
             machine = replace(machine, filesystem=", ".join(made), mkfs_options="; ".join(commands))
@@ -268,9 +268,9 @@ class _Campaign:
     def _clean_up(self) -> None:
         """post.sh of each profile, on the user's own directory; the others go with their mount. For
         a device alone too: what a profile remembers of it holds no longer."""
-        place = self._places.get("")
+        volume = self._volumes.get("")
         try:
-            safety.check_scratch(place.directory)
+            safety.check_scratch(volume.directory)
         except RefusedError as error:
             print(f"eeio: the test files stay: {error}", file=sys.stderr)
             return
@@ -287,7 +287,7 @@ class _Campaign:
                 home=profile.install_dir,
                 environment=profiles.script_environment(
                     profile.install_dir,
-                    self._measurement.settings(last, place, str(target), last.experiment),
+                    self._measurement.settings(last, volume, str(target), last.experiment),
                 ),
                 factors={},
                 timeout_s=300,
@@ -295,7 +295,7 @@ class _Campaign:
             )
             shutil.rmtree(target)
         with suppress(OSError):
-            (place.directory / safety.SCRATCH).rmdir()
+            (volume.directory / safety.SCRATCH).rmdir()
 
 
 def _storable(run: Run) -> Run:
@@ -319,8 +319,8 @@ def _raw_name(planned: PlannedRun) -> str:
 def _words(planned: PlannedRun, run: Run) -> str:
     """A run in one line."""
     words = f"{run.experiment.tool} {planned.experiment.description}"
-    if planned.experiment.place:
-        words += f" on {planned.experiment.place}"
+    if planned.experiment.volume:
+        words += f" on {planned.experiment.volume}"
     results = ", ".join(
         f"{phase.operation} {phase.bandwidth_bytes_per_s / 1e6:.1f} MB/s"
         for phase in run.phases

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eeio.errors import RefusedError
-from eeio.machine.place import HERE
+from eeio.machine.root import HERE
 from eeio.system import device as devices
 from eeio.system.filesystem import (
     backing_device,
@@ -33,7 +33,7 @@ def check_room(plan: "Plan") -> None:
     """Refuses before anything runs when the target is not there or too small."""
     options = plan.options
     if options.directory is None:
-        if any(planned.place == "" and planned.experiment.target != "device"
+        if any(planned.volume == "" and planned.experiment.target != "device"
                for planned in plan.experiments):  # fmt: skip
             raise RefusedError("this suite needs a directory: give --directory DIR on the disk")
         return
@@ -41,7 +41,7 @@ def check_room(plan: "Plan") -> None:
     check_scratch(directory)
     needed = max(0, math.ceil(plan.room_bytes("") * 1.05) - _left_bytes(plan))
     if options.device is None:
-        for filesystem in plan.made_places:
+        for filesystem in plan.made_volumes:
             if (there := in_the_way(filesystem, directory)) is not None:
                 raise RefusedError(
                     f"{there} is there already; is another campaign using it? Delete it if not"

@@ -13,10 +13,10 @@ from eeio_results.errors import EeioError
 
 @dataclass(frozen=True)
 class Variant:
-    """How the journal is changed. `place` is the file system that is made (system/image.py);
+    """How the journal is changed. `volume` is the file system that is made (system/image.py);
     `delays` preloads libdelayjc.so."""
 
-    place: str
+    volume: str
     delays: bool = False
 
 
@@ -33,7 +33,7 @@ class Setting:
     """Where an experiment runs and under which settings. `arguments` tell them in its record."""
 
     target: str
-    place: str
+    volume: str
     variant: str | None = None
     frequency_hz: int | None = None
     words: tuple[str, ...] = ()
@@ -106,4 +106,4 @@ def _setting(name: str, frequency_hz: int | None) -> Setting:
     if frequency_hz is not None:
         told["frequency_hz"] = str(frequency_hz)
         words.append(f"Frequency: {frequency_hz / 1e9:g} GHz")
-    return Setting("file on ext4", VARIANTS[name].place, name, frequency_hz, tuple(words), told)
+    return Setting("file on ext4", VARIANTS[name].volume, name, frequency_hz, tuple(words), told)

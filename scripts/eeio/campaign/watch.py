@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
-from eeio.campaign.places import Place
 from eeio.campaign.variants import VARIANTS
+from eeio.campaign.volumes import Volume
 from eeio.journal import delayjc
 from eeio.journal.trace import JournalTrace, find_ext4
 from eeio.system.undo import Entry, UndoJournal
@@ -34,13 +34,13 @@ class JournalWatch:
     def __init__(
         self,
         planned: PlannedExperiment,
-        place: Place,
+        volume: Volume,
         raw: Path,
         journal: UndoJournal,
         study: StudyProtocol | None,
     ) -> None:
         self._planned = planned
-        self._directory = place.directory
+        self._directory = volume.directory
         self._raw = raw
         self._journal = journal
         self._study = study

@@ -13,8 +13,8 @@ from pathlib import Path
 from eeio import hostnames
 from eeio.errors import EXIT_DONE, EXIT_FAILED, RefusedError
 from eeio.machine import capture
-from eeio.machine.place import HERE, user_id, which
 from eeio.machine.replay import Replay, replayed
+from eeio.machine.root import HERE, user_id, which
 from eeio.profiles import profile as profiles
 from eeio.system import caches, image, write_cache
 from eeio.system.filesystem import block_device

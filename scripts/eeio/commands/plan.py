@@ -106,7 +106,7 @@ def _print_plan(plan: plans.Plan, suite: suites.Suite, names: list[str]) -> None
     print("\nexperiments:")
     for planned in plan.experiments:
         words = " ".join(f"{key}={value}" for key, value in sorted(planned.factors.items()))
-        where = f" on {planned.place}" if planned.place else ""
+        where = f" on {planned.volume}" if planned.volume else ""
         where += f", {planned.variant}" if planned.variant else ""
         where += f", {planned.frequency_hz / 1e9:g} GHz" if planned.frequency_hz else ""
         print(f"  {planned.experiment.id}  {planned.profile}{where}  {words}")
@@ -144,7 +144,7 @@ def _touched(plan: plans.Plan) -> list[str]:
         if options.device is None:
             lines += [
                 f"{options.directory}: loop image with {filesystem}, removed at the end"
-                for filesystem in plan.made_places
+                for filesystem in plan.made_volumes
             ]
     if options.device is not None:
         lines += _device_lines(Path(options.device), options.erase is not None)

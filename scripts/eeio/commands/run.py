@@ -55,9 +55,9 @@ def run_suite(arguments: argparse.Namespace) -> int:
         reasons = dict.fromkeys(left_out.reason for left_out in plan.not_measured)
         raise RefusedError(f"nothing of {suite.name} can be measured: {'; '.join(reasons)}")
     safety.check_room(plan)
-    if plan.made_places and os.geteuid() != 0:
+    if plan.made_volumes and os.geteuid() != 0:
         raise RefusedError(
-            f"making file systems ({', '.join(plan.made_places)}) needs root: run it with sudo"
+            f"making file systems ({', '.join(plan.made_volumes)}) needs root: run it with sudo"
         )
     check_meters(options.meters)
     store = Store(paths.results_root() / name)
@@ -88,7 +88,7 @@ def resume_campaign(arguments: argparse.Namespace) -> int:
         raise RefusedError(f"no campaign {arguments.name!r} in {paths.results_root()}")
     plan = plans.of_design(read_design(store.folder))
     restore_orphans()
-    safety.check_targets(plan.options, bool(plan.made_places), store.folder)
+    safety.check_targets(plan.options, bool(plan.made_volumes), store.folder)
     safety.check_room(plan)
     safety.check_disks(plan.options, plan.disks)
     with target_locks(plan):

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
 
-from eeio.machine.place import HERE, user_id
+from eeio.machine.root import HERE, user_id
 from eeio.paths import state_root
 from eeio_results.errors import EeioError
 

@@ -10,7 +10,7 @@ import json
 import re
 from pathlib import Path
 
-from eeio.machine.place import user_id
+from eeio.machine.root import user_id
 from eeio.system.filesystem import BlockDevice
 from eeio.system.undo import Entry, UndoJournal, run_command
 from eeio_results.errors import EeioError

@@ -17,8 +17,8 @@ from eeio.errors import RefusedError
 from eeio.machine import capture, description
 from eeio.machine.anonymous import Replacer, own_serials
 from eeio.machine.description import Command, Description
-from eeio.machine.place import user_id, which
 from eeio.machine.replay import replayed
+from eeio.machine.root import user_id, which
 from eeio_power.meters import discover
 
 NOTHING_SAID = json.dumps({"findings": []})

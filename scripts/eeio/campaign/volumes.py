@@ -19,7 +19,7 @@ from eeio_results.errors import EeioError
 
 
 @dataclass(frozen=True)
-class Place:
+class Volume:
     """A directory, the block device behind it (None, with the reason), how it was made."""
 
     directory: Path
@@ -34,14 +34,14 @@ class Place:
         return sorted(path for path in (self.directory / SCRATCH).rglob("*") if path.is_file())
 
 
-class Places:
-    """Makes each place when it is first needed. File systems on one device replace each other."""
+class Volumes:
+    """Makes each volume when it is first needed. File systems on one device replace each other."""
 
     def __init__(self, plan: Plan, folder: Path, journal: UndoJournal) -> None:
         self._plan = plan
         self._folder = folder
         self._journal = journal
-        self._made: dict[str, Place] = {}
+        self._made: dict[str, Volume] = {}
         self._failed: dict[str, str] = {}
         self._erased: ErasedDevice | None = None
 
@@ -60,7 +60,7 @@ class Places:
         if self._erased is not None:
             self._erased.hold()
 
-    def get(self, name: str) -> Place:
+    def get(self, name: str) -> Volume:
         """EeioError when it cannot be made; on a loop image for the same reason whenever it is
         asked for, since what the first try left is in the way of a second."""
         if name in self._failed:
@@ -74,7 +74,7 @@ class Places:
                 raise
         return self._made[name]
 
-    def _make(self, name: str) -> Place:
+    def _make(self, name: str) -> Volume:
         options = self._plan.options
         if name == "":
             # A campaign on a raw device alone has no files; its folder only holds the results.
@@ -105,11 +105,11 @@ class Places:
         return self._journal.undo_all()
 
 
-def describe(directory: Path, mkfs: str | None) -> Place:
-    """The place at `directory`."""
+def describe(directory: Path, mkfs: str | None) -> Volume:
+    """The volume at `directory`."""
     device, reason = backing_device(directory)
     in_memory = mount_of(directory).filesystem in WITHOUT_STORAGE
-    return Place(directory, device, reason, mkfs, in_memory)
+    return Volume(directory, device, reason, mkfs, in_memory)
 
 
 def raw_device(node: str) -> BlockDevice | None:
