@@ -4,7 +4,9 @@ Usage: study_scale.py [--data DIR]
 
 With --data (a copy of the published data of Pavan et al. 2018): seconds and peak memory of import
 and all claims. Then campaigns of 25 000, 50 000 and 100 000 runs in memory: characterization and
-all pairwise tests of one factor on three metrics; the growth is the ratio of the times.
+all pairwise tests of one factor on three metrics; the growth is the ratio of the times. Then what
+`eeio compare` makes of 5, 10, 20 and 40 campaigns of machines of their own, 60 experiments each,
+without reading them: all effects and their text.
 """
 
 import argparse
@@ -12,14 +14,27 @@ import resource
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
-from eeio_results import comparison
+from eeio_results.campaign import PlannedExperiment, imported
 from eeio_results.characterization import characterize
+from eeio_results.comparison.campaigns import compare, named_cells
+from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, cells_of
+from eeio_results.comparison.effects import effects
 from eeio_results.record import CacheLayers, EnergyReading, Experiment, Machine, Phase, Run
+from eeio_results.report.comparison import to_text
 from eeio_results.store import Campaign
 
 REPETITIONS = 10
+MACHINE = Machine(
+    hostname="synthetic", architecture="x86_64", cpu_model=None, logical_cpus=2, governor=None,
+    frequency_min_hz=None, frequency_max_hz=None, memory_bytes=None, kernel="none",
+    distribution=None, virtualization=None, device="none", device_model=None,
+    device_firmware=None, device_size_bytes=None, device_rotational=None,
+    device_write_cache=None, scheduler=None, filesystem=None, mount_options=None,
+    mkfs_options=None,
+)  # fmt: skip
 
 
 def main() -> None:
@@ -34,11 +49,11 @@ def main() -> None:
         start_s = time.perf_counter()
         rows = characterize(campaign)
         middle_s = time.perf_counter()
-        cells = comparison.cells_of(campaign)
-        metrics = (comparison.BANDWIDTH, comparison.POWER["system"], comparison.EFFICIENCY)
-        findings = comparison.findings(cells, factors=("buffer",), metrics=metrics)
+        cells = cells_of(campaign)
+        metrics = (BANDWIDTH, POWER["system"], EFFICIENCY)
+        found = effects(cells, factors=("buffer",), metrics=metrics)
         end_s = time.perf_counter()
-        tests = sum(f.pairs for f in findings) // 2
+        tests = sum(f.pairs for f in found) // 2
         took_s = end_s - start_s
         growth = f", x {took_s / before_s:.2f}" if before_s else ""
         before_s = took_s
@@ -46,6 +61,28 @@ def main() -> None:
             f"{count} runs: {len(rows)} rows in {middle_s - start_s:.2f} s, {tests} tests in "
             f"{end_s - middle_s:.2f} s; together {took_s:.2f} s{growth}"
         )
+    for count in (5, 10, 20, 40):
+        compared(count)
+
+
+def compared(count: int) -> None:
+    campaigns = [
+        replace(
+            synthetic(600, 1 + 0.07 * number),
+            machine=replace(MACHINE, hostname=f"machine{number}"),
+        )
+        for number in range(count)
+    ]
+    start_s = time.perf_counter()
+    found = compare(campaigns, named_cells(campaigns))
+    assert found is not None
+    lines = len(to_text(found).splitlines())
+    pairs = sum(effect.pairs for group in found.groups for effect in group.effects)
+    took_s = time.perf_counter() - start_s
+    print(
+        f"{count} campaigns: {took_s:.2f} s, {lines} lines, {pairs} pairs, "
+        f"{1e6 * took_s / pairs:.1f} us a pair"
+    )
 
 
 def claims(data: Path) -> None:
@@ -64,7 +101,7 @@ def claims(data: Path) -> None:
     print(f"import and all claims: {took_s:.1f} s, peak memory {peak_mb:.0f} MB")
 
 
-def synthetic(count: int) -> Campaign:
+def synthetic(count: int, speed: float = 1.0) -> Campaign:
     """`count` runs: experiments with the cache on and off, ten repetitions each."""
     runs = []
     for number in range(count // REPETITIONS):
@@ -76,24 +113,11 @@ def synthetic(count: int) -> Campaign:
         for repetition in range(REPETITIONS):
             # Distinct, spread by some percent, without a generator's cost.
             wobble = 1 + ((number * 7919 + repetition * 104_729) % 9973) / 99_730
-            bandwidth = (1.05 if buffer == "on" else 1.0) * 1e8 * wobble
+            bandwidth = speed * (1.05 if buffer == "on" else 1.0) * 1e8 * wobble
             runs.append(_run(experiment, repetition + 1, len(runs), bandwidth, 40.0 * wobble**0.3))
-    machine = Machine(
-        hostname="synthetic", architecture="x86_64", cpu_model=None, logical_cpus=2, governor=None,
-        frequency_min_hz=None, frequency_max_hz=None, memory_bytes=None, kernel="none",
-        distribution=None, virtualization=None, device="none", device_model=None,
-        device_firmware=None, device_size_bytes=None, device_rotational=None,
-        device_write_cache=None, scheduler=None, filesystem=None, mount_options=None,
-        mkfs_options=None,
-    )  # fmt: skip
-    experiments = {run.experiment.id: run.experiment for run in runs[::REPETITIONS]}
-    body = {
-        "name": "synthetic", "suite": "synthetic",
-        "options": {"preset": "standard"}, "protocol": {"is_measurement": True},
-        "experiments": [{"experiment": e.to_json()} for e in experiments.values()],
-        "not_measured": [], "order": [],
-    }  # fmt: skip
-    return Campaign(Path("synthetic"), body, machine, (), "synthetic", tuple(runs))
+    planned = [PlannedExperiment(run.experiment, "synthetic") for run in runs[::REPETITIONS]]
+    design = imported("synthetic", "synthetic", "", planned, runs, preset="standard")
+    return Campaign(Path("synthetic"), design, MACHINE, (), "synthetic", tuple(runs))
 
 
 def _run(

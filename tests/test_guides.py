@@ -8,14 +8,16 @@ Of a page are done, in its order:
 - "At the end of `PATH`:" and a block: it is added, below two empty lines;
 - a block `console`: what stands behind `$ ` is typed, in the folder of the copy. The lines below
   must be printed, in that order; others may stand between them, and `...` stands for any text.
+  What is exported holds for all that follows.
 """
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -42,6 +44,7 @@ class Copy:
     """A copy of the repository, in which `.venv/bin/` runs the copy."""
 
     root: Path
+    exported: dict[str, str] = field(default_factory=dict)
 
     def follow(self, page: str) -> list[Path]:
         """Does what the page says; the files of Python that it adds."""
@@ -61,7 +64,7 @@ class Copy:
                 below = step["where"] == "below"
                 path.write_text(_changed(path, step["line"], below, step["text"]), encoding="utf-8")
             written.append(path)
-        return [path for path in written if path.suffix == ".py"]
+        return [path for path in written if path.suffix == ".py" and path.exists()]
 
     def run(self, words: list[str] | str) -> "subprocess.CompletedProcess[str]":
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "EEIO_"))}
@@ -75,6 +78,7 @@ class Copy:
                 "HOME": str(self.root.parent),
                 "XDG_DATA_HOME": str(self.root.parent / "data"),
                 "XDG_STATE_HOME": str(self.root.parent / "state"),
+                **self.exported,
             },
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -89,6 +93,10 @@ class Copy:
             command, _, expected = part.partition("\n")
             done = self.run(command)
             assert done.returncode == 0, f"$ {command}\n{done.stdout}"
+            first, *words = shlex.split(command)
+            if first == "export":
+                for name, _, value in (word.partition("=") for word in words):
+                    self.exported[name] = value.replace("$PWD", str(self.root))
             lines = iter(done.stdout.splitlines())
             for wanted in expected.splitlines():
                 pattern = ".*".join(map(re.escape, wanted.split("...")))
@@ -118,6 +126,34 @@ def copy(tmp_path: Path) -> Copy:
         (bin_folder / name).write_text(f'#!/bin/sh\nexec {sys.executable} -m {name} "$@"\n')
         (bin_folder / name).chmod(0o755)
     return Copy(root)
+
+
+def _touched(guide: str) -> tuple[set[str], list[str]]:
+    """The files that a page adds, and those of the checkout that it changes, once for each time."""
+    page = (ROOT / "docs" / f"{guide}.md").read_text(encoding="utf-8")
+    steps = list(_STEP.finditer(page))
+    added = {step["new"] for step in steps if step["new"]}
+    changed = [found for step in steps if (found := step["longer"] or step["changed"])]
+    return added, changed
+
+
+def test_what_one_adds_touches_one_place() -> None:
+    """A study touches folders of one's own; a study that needs no code, the folder of its suite."""
+    added, changed = _touched("adding-a-study")
+    assert not changed and all(path.startswith("own/") for path in added)
+    suite = {path for path in added if path.startswith("own/suites/")}
+    assert {Path(path).parent for path in suite} == {Path("own/suites/drift")}
+    assert {Path(path).parent for path in added - suite - {"own/test_drift.py"}} == {
+        Path("own/studies/drift")
+    }
+    added, changed = _touched("adding-a-profile")
+    assert not changed and all(path.startswith("own/") for path in added)
+    # A command touches one file, and one line.
+    added, changed = _touched("adding-a-command")
+    assert [path for path in added if not path.startswith("tests/")] == [
+        "scripts/eeio/commands/size.py"
+    ]
+    assert changed == ["scripts/eeio/commands/__init__.py"]
 
 
 @pytest.mark.parametrize("guide", GUIDES)

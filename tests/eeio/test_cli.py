@@ -75,16 +75,17 @@ def test_what_runs_on_the_measured_machine_needs_no_science(
     assert done.returncode == 0, done.stderr
 
 
-def test_parsers_need_no_science() -> None:
+def test_parsers_and_the_stopping_rule_need_no_science() -> None:
     code = (
         "import sys\n"
         f"sys.modules.update(dict.fromkeys({_SCIENCE!r}))\n"
         "import importlib, pkgutil\n"
-        "from eeio_results import characterization, store, tools, traces\n"
-        "from eeio_results.statistics import stopping, summary\n"
+        "from eeio_results import characterization, store, studies, tools, traces\n"
+        "from eeio_results.statistics import stopping\n"
         "for package in (tools, traces):\n"
         "    for found in pkgutil.iter_modules(package.__path__, package.__name__ + '.'):\n"
         "        importlib.import_module(found.name)\n"
+        "assert all(studies.every().values())\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +14,18 @@ import jsonschema
 import pytest
 from tests.conftest import Eeio
 from tests.cpufreq import bytes_of, pstate_tree
+from tests.eeio_results import made
 
 import eeio_results
 from eeio.campaign import rounds
-from eeio.campaign.plan import Plan
-from eeio.campaign.variants import study_cells
+from eeio.campaign.plan import of_design
+from eeio.campaign.variants import study_settings
 from eeio.cli import main
 from eeio.errors import RefusedError
 from eeio.journal import delayjc
-from eeio.profiles.suite import Protocol, Study
 from eeio.system import frequency
 from eeio.system.lock import TargetLock
+from eeio_results.campaign import Design, Protocol, StudyProtocol
 
 PROFILES = Path(__file__).parents[2] / "test-profiles"
 SCHEMA = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
@@ -275,26 +277,26 @@ def test_without_root_it_is_refused_before_anything_is_touched(
 
 
 def test_no_cpufreq_is_a_reason_or_a_refusal(tmp_path: Path) -> None:
-    study = Study(("ext4",), ("all",), {}, 64, True, None, 3)
-    cells, reason = study_cells(study, (), (), tmp_path)
+    study = StudyProtocol(("ext4",), ("all",), {}, 64, True, None, 3)
+    cells, reason = study_settings(study, (), (), tmp_path)
     assert [cell.frequency_hz for cell in cells] == [None]
     assert reason is not None and "no cpufreq" in reason
     with pytest.raises(RefusedError, match="no cpufreq"):
-        study_cells(study, (), ("lowest",), tmp_path)
+        study_settings(study, (), ("lowest",), tmp_path)
 
 
 def test_frequencies_and_variants_that_are_not_there(tmp_path: Path) -> None:
-    study = Study(("ext4",), ("all",), {}, 64, True, None, 3)
+    study = StudyProtocol(("ext4",), ("all",), {}, 64, True, None, 3)
     tree = pstate_tree(tmp_path)
     with pytest.raises(RefusedError, match="9 GHz cannot be reached"):
-        study_cells(study, (), ("9GHz",), tree)
+        study_settings(study, (), ("9GHz",), tree)
     with pytest.raises(RefusedError, match="no frequency"):
-        study_cells(study, (), ("fast",), tree)
+        study_settings(study, (), ("fast",), tree)
     with pytest.raises(RefusedError, match="variant 'xfs'"):
-        study_cells(study, ("xfs",), (), tree)
+        study_settings(study, ("xfs",), (), tree)
     with pytest.raises(RefusedError, match="belong to suites"):
-        study_cells(None, ("ext4",), (), tree)
-    cells, reason = study_cells(study, ("nojc", "ext4"), ("lowest", "1.6GHz"), tree)
+        study_settings(None, ("ext4",), (), tree)
+    cells, reason = study_settings(study, ("nojc", "ext4"), ("lowest", "1.6GHz"), tree)
     assert reason is None
     assert [(cell.variant, cell.frequency_hz) for cell in cells] == [
         ("nojc", 800_000_000), ("nojc", 1_600_000_000),
@@ -303,9 +305,8 @@ def test_frequencies_and_variants_that_are_not_there(tmp_path: Path) -> None:
 
 
 def test_a_fixed_number_asks_for_no_round() -> None:
-    study = Study(("ext4",), (), {}, 64, True, None, 300)
+    study = StudyProtocol(("ext4",), (), {}, 64, True, None, 300)
     protocol = Protocol(2, 0.0, 0.0, False, study=study)
-    plan = Plan.__new__(Plan)
-    object.__setattr__(plan, "protocol", protocol)
-    assert rounds.unsettled(plan, ()) == ()
-    assert Protocol.from_json(json.loads(json.dumps(protocol.to_json()))) == protocol
+    design = replace(made.design("c", 0), protocol=protocol, experiments=())
+    assert rounds.unsettled(of_design(design), ()) == ()
+    assert Design.from_json(json.loads(json.dumps(design.to_json()))) == design

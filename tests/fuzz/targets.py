@@ -62,8 +62,10 @@ from eeio_power.meters import shelly as shellies
 from eeio_power.meters import tasmota as tasmotas
 from eeio_power.meters import wattsup as wattsups
 from eeio_power.monitor import PowerMonitor, PowerSource
-from eeio_results import characterization, comparison, guidelines, store, tools
+from eeio_results import characterization, store, tools
+from eeio_results.comparison import cells as comparison
 from eeio_results.errors import EeioError, ToolOutputError
+from eeio_results.guideline import workload_file
 from eeio_results.tools import btio, fio, ior, lmbench
 from eeio_results.tools.capture import Capture
 from eeio_results.traces import bpftrace, events, jbd2, logs, strace
@@ -278,7 +280,7 @@ def stored() -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "c"
         place = store.Store(folder)
-        place.create(made.body("c", 2))
+        place.create(made.design("c", 2))
         place.write_machine(made.MACHINE)
         place.write_idle([made.energy(5.0)], None)
         for number in range(2):
@@ -291,12 +293,11 @@ def loaded(folder: Path) -> Any:
     found = store.load(folder)
     rows = characterization.characterize(found)
     cells = comparison.cells_of(found)
-    # The body is as it came: what is used of it is in the rows.
-    return found.runs, found.machine, found.idle, rows, characterization.context(found), cells
+    return found, rows, characterization.context(found), cells
 
 
 def resumed(folder: Path) -> Any:
-    return store.read_body(folder)["order"], store.Store(folder).done_indices()
+    return store.read_design(folder), store.Store(folder).done_indices()
 
 
 INFOS = (
@@ -802,7 +803,7 @@ def definition_targets() -> list[Target]:
     protocols = [{"protocol.yaml": (each / "protocol.yaml").read_bytes()}
                  for each in (dummy, suite, chang)]  # fmt: skip
     return [
-        Target("protocol", protocols, lambda folder: suites.load(folder).protocols, fixed=xml),
+        Target("protocol", protocols, lambda folder: suites.load(folder).presets, fixed=xml),
         Target("suite", [
             xml, {"suite-definition.xml": (suite / "suite-definition.xml").read_bytes()}],
                suites.load, fixed=protocols[0]),
@@ -812,7 +813,7 @@ def definition_targets() -> list[Target]:
             profile / "results-definition.xml").read_bytes()}],
             lambda folder: composite.pts_words(folder)),
         Target("workload", [{"mix.yaml": WORKLOAD}],
-               lambda folder: guidelines.load_workload(folder / "mix.yaml")),
+               lambda folder: workload_file.load_workload(folder / "mix.yaml")),
         Target("size", [{"size.txt": b"4096"}, {"size.txt": b"20g"}],
                lambda folder: parse_size(text(folder, "size.txt"))),
         Target("campaign-name", [{"name.txt": b"eeio-suite-quick-20260101-120000"}],

@@ -2,22 +2,20 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from eeio_limits import text as harmless
-from eeio_results.comparison import (
-    BANDWIDTH,
-    EFFICIENCY,
-    Cell,
-    Difference,
-    Finding,
-    IdleBusy,
-    NormalityCount,
-)
+from eeio_results.comparison.campaigns import Comparison
+from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, Cell
+from eeio_results.comparison.differences import Difference
+from eeio_results.comparison.effects import Effect
+from eeio_results.comparison.idle import IdleBusy
+from eeio_results.comparison.normality import NormalityCount
 from eeio_results.record import SCHEMA_VERSION
 from eeio_results.report import markdown, text
-from eeio_results.report.tables import Table, number
+from eeio_results.report.parts import Table
+from eeio_results.report.tables import number
 from eeio_results.units import MB
 
 _UNITS = {BANDWIDTH: ("MB/s", MB), EFFICIENCY: ("MB/J", MB)}
@@ -26,67 +24,46 @@ _DOMAINS = {"system": "of the system", "module": "of the module", "package": "of
             "dram": "of the memory", "device": "of the device"}  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Group:
-    """The findings of one part of the cells; `levels` are what they have in common."""
-
-    levels: tuple[tuple[str, str], ...]
-    findings: tuple[Finding, ...]
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """All that was found between some campaigns."""
-
-    campaigns: tuple[str, ...]
-    adjustment: str
-    alpha: float
-    groups: tuple[Group, ...]
-    idle_busy: tuple[IdleBusy, ...]
-    warnings: tuple[str, ...]
-    normality: tuple[NormalityCount, ...] = ()
-
-
-def sentence(finding: Finding) -> str:
-    """One finding in the form of Pavan et al. 2018, with what it rests on."""
-    change = _change(finding)
-    if finding.largest is None:
-        few = f", {finding.too_few} of them too small to tell" if finding.too_few else ""
+def sentence(effect: Effect) -> str:
+    """One effect in a sentence, with what it rests on."""
+    change = _change(effect)
+    if effect.largest is None:
+        few = f", {effect.too_few} of them too small to tell" if effect.too_few else ""
         return (
-            f"{change}: {_quantity(finding.metric)} not confirmed higher in any of "
-            f"{finding.pairs} pairs{few}."
+            f"{change}: {_quantity(effect.metric)} not confirmed higher in any of "
+            f"{effect.pairs} pairs{few}."
         )
-    best = finding.largest
-    unit, factor = _UNITS.get(finding.metric, ("W", 1.0))
-    high, low = (cell.median(finding.metric) / factor for cell in (best.higher, best.lower))
+    best = effect.largest
+    unit, factor = _UNITS.get(effect.metric, ("W", 1.0))
+    high, low = (cell.median(effect.metric) / factor for cell in (best.higher, best.lower))
     interval = _interval(best)
     between = ""
     if interval is not None:
         between = f", 95 % interval {number(interval[0])} to {number(interval[1])} %"
-    where = best.higher.words(without=_without(finding, best))
+    where = best.higher.words(without=_without(effect, best))
     return (
-        f"{change}: {_quantity(finding.metric)} up to {number(best.percent)} % higher "
+        f"{change}: {_quantity(effect.metric)} up to {number(best.percent)} % higher "
         f"(p = {best.p:.2g}{between}): {where}, {number(high)} against {number(low)} {unit}; "
-        f"confirmed in {finding.confirmed} of {finding.pairs} pairs."
+        f"confirmed in {effect.confirmed} of {effect.pairs} pairs."
     )
 
 
-def _without(finding: Finding, best: Difference) -> list[str]:
+def _without(effect: Effect, best: Difference) -> list[str]:
     """Factors in which the two differ, so that only what they share is named."""
     apart = best.higher.factors["device"] != best.lower.factors["device"]
-    return [finding.factor, *(["device"] if apart else [])]
+    return [effect.factor, *(["device"] if apart else [])]
 
 
-def _change(finding: Finding) -> str:
-    if finding.factor in _SWITCHES:
-        verb = "Using" if finding.higher == "on" else "Not using"
-        return f"{verb} {_SWITCHES[finding.factor]}"
+def _change(effect: Effect) -> str:
+    if effect.factor in _SWITCHES:
+        verb = "Using" if effect.higher == "on" else "Not using"
+        return f"{verb} {_SWITCHES[effect.factor]}"
     words = {
-        "size": f"Requests of {finding.higher} instead of {finding.lower}",
-        "spatiality": f"{finding.higher.capitalize()} instead of {finding.lower} access",
-        "operation": f"Operation {finding.higher} instead of {finding.lower}",
+        "size": f"Requests of {effect.higher} instead of {effect.lower}",
+        "spatiality": f"{effect.higher.capitalize()} instead of {effect.lower} access",
+        "operation": f"Operation {effect.higher} instead of {effect.lower}",
     }
-    return words.get(finding.factor, f"{finding.higher} instead of {finding.lower}")
+    return words.get(effect.factor, f"{effect.higher} instead of {effect.lower}")
 
 
 def _quantity(metric: str) -> str:
@@ -99,7 +76,7 @@ def _quantity(metric: str) -> str:
 
 def _interval(difference: Difference) -> tuple[float, float] | None:
     """95 % interval of the percentage, from that of the ratio of the medians."""
-    estimate = difference.interval_percent()
+    estimate = difference.ratio
     if estimate.interval is None:
         return None
     return 100 * (estimate.interval.low - 1), 100 * (estimate.interval.high - 1)
@@ -123,8 +100,8 @@ def _document(
     parts = [marked(warning) for warning in comparison.warnings]
     for group in comparison.groups:
         title = ", ".join(f"{name} {level}" for name, level in group.levels)
-        for metric in dict.fromkeys(finding.metric for finding in group.findings):
-            sentences = [sentence(f) for f in group.findings if f.metric == metric]
+        for metric in dict.fromkeys(effect.metric for effect in group.effects):
+            sentences = [sentence(f) for f in group.effects if f.metric == metric]
             heading = _quantity(metric).capitalize() + (f" ({title})" if title else "")
             rows = tuple((line,) for line in sentences)
             parts.append(render(Table(heading, ("",), rows)))
@@ -207,7 +184,7 @@ def to_json(comparison: Comparison) -> str:
         "groups": [
             {
                 "levels": dict(group.levels),
-                "findings": [_finding_json(finding) for finding in group.findings],
+                "findings": [_effect_json(effect) for effect in group.effects],
             }
             for group in comparison.groups
         ],
@@ -229,17 +206,17 @@ def to_json(comparison: Comparison) -> str:
     return json.dumps(body, indent=1) + "\n"
 
 
-def _finding_json(finding: Finding) -> dict[str, Any]:
-    best = finding.largest
+def _effect_json(effect: Effect) -> dict[str, Any]:
+    best = effect.largest
     return {
-        "metric": finding.metric,
-        "factor": finding.factor,
-        "higher": finding.higher,
-        "lower": finding.lower,
-        "pairs": finding.pairs,
-        "confirmed": finding.confirmed,
-        "too_small": finding.too_few,
-        "sentence": sentence(finding),
+        "metric": effect.metric,
+        "factor": effect.factor,
+        "higher": effect.higher,
+        "lower": effect.lower,
+        "pairs": effect.pairs,
+        "confirmed": effect.confirmed,
+        "too_small": effect.too_few,
+        "sentence": sentence(effect),
         "largest": None if best is None else _difference_json(best),
     }
 

@@ -1,10 +1,25 @@
 """What stands in a report, in order, the same for every format."""
 
-from eeio_results.report import journal
+from functools import partial
+
 from eeio_results.report.model import Report
-from eeio_results.report.tables import Table, tables
+from eeio_results.report.parts import Plot, Table
+from eeio_results.report.tables import tables
 
 
 def contents(report: Report) -> list[Table]:
-    """A study's own tables first, then the four levels and the rest."""
-    return [*journal.tables(report.cells), *tables(report)]
+    """The tables of studies first, then the four levels and the rest."""
+    of_studies = [table for chapter in report.chapters for table in chapter.tables]
+    return [*of_studies, *tables(report)]
+
+
+def drawings(report: Report) -> list[Plot]:
+    """Those that there is something to draw for; those of studies last. Needs matplotlib."""
+    from eeio_results.report import plots
+
+    found = []
+    if any(row.bandwidth_values for row in report.rows):
+        found.append(Plot("bandwidth.svg", "Bandwidth (MB/s)", partial(plots.bandwidth, report)))
+    if (efficiency := plots.efficiency(report)) is not None:
+        found.append(efficiency)
+    return [*found, *(plot for chapter in report.chapters for plot in chapter.plots)]

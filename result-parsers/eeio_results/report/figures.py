@@ -11,13 +11,21 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from eeio_results import comparison
-from eeio_results.comparison import BANDWIDTH, EFFICIENCY, POWER, Cell, IdleBusy
+from eeio_results.comparison.cells import (
+    BANDWIDTH,
+    EFFICIENCY,
+    POWER,
+    Cell,
+    cells_of,
+    machine_names,
+    size_word,
+)
+from eeio_results.comparison.idle import IdleBusy, idle_and_busy
 from eeio_results.record import ProcessorSeries, Run
 from eeio_results.report.plots import foreign, sheet, svg_of
 from eeio_results.statistics.bootstrap import median_interval
 from eeio_results.store import Campaign
-from eeio_results.units import MB, parse_size
+from eeio_results.units import MB
 
 _COLOURS = {"off": "#0072B2", "on": "#E69F00", "as found": "#555555"}
 _LINES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442", "#000000")
@@ -30,9 +38,9 @@ _METRICS = {BANDWIDTH: ("bandwidth", "Bandwidth (MB/s)", MB),
 
 def draw(campaigns: Sequence[Campaign]) -> dict[str, str]:
     """File name -> SVG of every figure that these campaigns have the data for."""
-    names = comparison.machine_names(campaigns)
+    names = machine_names(campaigns)
     named = list(zip(campaigns, names, strict=True))
-    cells = [cell for campaign, name in named for cell in comparison.cells_of(campaign, name)]
+    cells = [cell for campaign, name in named for cell in cells_of(campaign, name)]
     found: dict[str, str] = {}
     for source in dict.fromkeys(_source(cell) for cell in cells):
         mine = [cell for cell in cells if _source(cell) == source]
@@ -48,7 +56,7 @@ def draw(campaigns: Sequence[Campaign]) -> dict[str, str]:
     idle = [
         (item, _busy_values(cells, item))
         for campaign, name in named
-        for item in comparison.idle_and_busy(campaign, comparison.cells_of(campaign, name))
+        for item in idle_and_busy(campaign, cells_of(campaign, name))
         if item.domain != "rest" and item.idle_w is not None
     ]
     if idle:
@@ -116,7 +124,9 @@ def _repetitions(cells: Sequence[Cell], metric: str, unit: float, label: str, ti
         of_cell = [value / unit for value in cell.values[metric]]
         _dots(panel, at, width * 0.85, of_cell, _COLOURS[cell.factors["buffer"]])
     for panel in panels.values():
-        panel.set_xticks(range(len(kinds)), [f"{s[:4]}.\n{size}" for s, size in kinds], fontsize=7)
+        panel.set_xticks(
+            range(len(kinds)), [f"{s[:4]}.\n{size_word(size)}" for s, size in kinds], fontsize=7
+        )
         panel.set_xlim(-0.6, len(kinds) - 0.4)
         panel.grid(axis="y", linewidth=0.3)
         panel.tick_params(axis="y", labelsize=8)
@@ -133,14 +143,14 @@ def _repetitions(cells: Sequence[Cell], metric: str, unit: float, label: str, ti
     return svg_of(figure)
 
 
-def _kind(cell: Cell) -> tuple[str, str]:
-    return cell.factors["spatiality"], cell.factors["size"]
+def _kind(cell: Cell) -> tuple[str, int | None]:
+    return cell.factors["spatiality"], cell.request_size_bytes
 
 
-def _kind_order(kind: tuple[str, str]) -> tuple[int, int]:
-    spatiality, size = kind
+def _kind_order(kind: tuple[str, int | None]) -> tuple[int, int]:
+    spatiality, size_bytes = kind
     order = ("sequential", "random", "strided", "mixed")
-    return order.index(spatiality), 0 if size == "any" else parse_size(size.replace(" ", ""))
+    return order.index(spatiality), size_bytes or 0
 
 
 def _legend(figure: Figure, handles: Sequence[Line2D], words: Sequence[str]) -> None:
@@ -208,7 +218,7 @@ def _idle_busy(items: Sequence[tuple[IdleBusy, Sequence[float]]]) -> str:
 
 def draw_processors(campaigns: Sequence[Campaign]) -> dict[str, str]:
     """Figures 7 and 8: use and frequency of the processors while each repetition ran."""
-    named = list(zip(campaigns, comparison.machine_names(campaigns), strict=True))
+    named = list(zip(campaigns, machine_names(campaigns), strict=True))
     found = {}
     for name, label, scale in (
         ("use", "CPU use (% of all processors)", 100.0),
@@ -230,7 +240,7 @@ def draw_processors(campaigns: Sequence[Campaign]) -> dict[str, str]:
 
 def _run_words(run: Run) -> str:
     experiment = run.experiment
-    size = comparison.size_word(experiment.request_size_bytes)
+    size = size_word(experiment.request_size_bytes)
     words = f"{experiment.spatiality} {experiment.operation}, {size}"
     return words + (f", buffer {experiment.cache.buffer}" if experiment.cache.buffer else "")
 

@@ -6,18 +6,19 @@ from dataclasses import asdict
 from typing import Any
 
 from eeio_limits import text as harmless
-from eeio_results.guidelines import (
+from eeio_results.guideline.answer import (
     CHOICES,
     Change,
     Deployment,
     Guideline,
     Money,
-    SystemFigures,
-    Workload,
+    ServerFigures,
 )
+from eeio_results.guideline.workload import Workload
 from eeio_results.record import SCHEMA_VERSION
 from eeio_results.report.markdown import render_table as markdown_table
-from eeio_results.report.tables import Table, number
+from eeio_results.report.parts import Table
+from eeio_results.report.tables import number
 from eeio_results.report.text import render_table as text_table
 from eeio_results.statistics.bootstrap import Estimate
 from eeio_results.units import MB
@@ -143,7 +144,7 @@ def _workload_table(workload: Workload) -> Table:
 
 
 def _systems_table(guideline: Guideline) -> Table:
-    def cells(role: str, system: SystemFigures) -> tuple[str, ...]:
+    def cells(role: str, system: ServerFigures) -> tuple[str, ...]:
         return (
             role,
             system.name,

@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator
 
-from eeio_results.guidelines import Guideline
+from eeio_results.guideline.answer import Guideline
 from eeio_results.report.plots import foreign, svg_of
 from eeio_results.statistics.bootstrap import Estimate
 

@@ -4,24 +4,25 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from eeio_results import studies
 from eeio_results.agreement import Agreement, agreement
 from eeio_results.characterization import ContextRow, Row, characterize, context
+from eeio_results.errors import EeioError
 from eeio_results.record import SCHEMA_VERSION
 from eeio_results.store import Campaign
-from eeio_results.studies import chang2014
-from eeio_results.studies.chang2014 import Cell
+from eeio_results.studies import Chapter
 
 QUICK_WARNING = "QUICK: not a measurement. Runs this short check the set-up; publish `standard`."
 
 
 @dataclass(frozen=True)
 class Report:
-    """Campaigns and the rows made of them; `cells` are those of studies of the journal."""
+    """Campaigns and the rows made of them; `chapters` are what studies make of their own."""
 
     campaigns: tuple[Campaign, ...]
     rows: tuple[Row, ...]
     context: tuple[ContextRow, ...]
-    cells: tuple[Cell, ...] = ()
+    chapters: tuple[Chapter, ...] = ()
 
     @property
     def warnings(self) -> list[str]:
@@ -45,7 +46,7 @@ def build(campaigns: Sequence[Campaign]) -> Report:
         campaigns=tuple(campaigns),
         rows=tuple(row for campaign in campaigns for row in characterize(campaign)),
         context=tuple(row for campaign in campaigns for row in context(campaign)),
-        cells=tuple(cell for campaign in campaigns for cell in chang2014.cells(campaign)),
+        chapters=studies.chapters(campaigns),
     )
 
 
@@ -69,12 +70,12 @@ def _power(found: Agreement) -> dict[str, Any]:
 
 def to_json(report: Report) -> dict[str, Any]:
     """The body of `eeio report --format json` (schemas/report.schema.json)."""
-    return {
+    body = {
         "schema_version": SCHEMA_VERSION,
         "campaigns": [
             {
                 "name": campaign.name,
-                "suite": campaign.body["suite"],
+                "suite": campaign.design.suite,
                 "preset": campaign.preset,
                 "is_measurement": campaign.is_measurement,
                 "planned_runs": campaign.planned_runs,
@@ -90,6 +91,9 @@ def to_json(report: Report) -> dict[str, Any]:
         ],
         "characterization": [row.to_json() for row in report.rows],
         "context": [row.to_json() for row in report.context],
-        # Only studies of the journal have cells.
-        **({"cells": [cell.to_json() for cell in report.cells]} if report.cells else {}),
     }
+    for chapter in report.chapters:
+        if both := sorted(body.keys() & chapter.body.keys()):
+            raise EeioError(f"a study adds {both[0]!r} to a report's JSON, which has one")
+        body |= chapter.body
+    return body

@@ -3,6 +3,7 @@
 import io
 import statistics
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import matplotlib
 from matplotlib.figure import Figure
@@ -12,6 +13,7 @@ from eeio_limits import text as harmless
 from eeio_results.characterization import Row
 from eeio_results.record import LEVELS
 from eeio_results.report.model import Report
+from eeio_results.report.parts import Plot
 from eeio_results.report.tables import ESTIMATE, operation_words, tool_words
 from eeio_results.units import MB, format_size
 
@@ -28,15 +30,16 @@ def bandwidth(report: Report) -> str:
     return _draw(report, "Bandwidth (MB/s)", lambda row: [v / MB for v in row.bandwidth_values])
 
 
-def efficiency(report: Report) -> tuple[str, str] | None:
-    """Title and SVG of MB/J: from measured power where there is any, else the ESTIMATE; or None."""
+def efficiency(report: Report) -> Plot | None:
+    """MB/J: from measured power where there is any, else the ESTIMATE; or None."""
     if any(_measured_values(row) for row in report.rows):
-        title = "Energy efficiency (MB/J), measured power"
-        return title, _draw(report, title, _measured_values)
-    if any(_estimated_values(row) for row in report.rows):
+        title, values_of = "Energy efficiency (MB/J), measured power", _measured_values
+    elif any(_estimated_values(row) for row in report.rows):
         title = f"{ESTIMATE}: energy efficiency (MB/J) from modelled power"
-        return title, _draw(report, title, _estimated_values)
-    return None
+        values_of = _estimated_values
+    else:
+        return None
+    return Plot("efficiency.svg", title, partial(_draw, report, title, values_of))
 
 
 def _measured_values(row: Row) -> list[float]:

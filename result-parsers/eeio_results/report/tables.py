@@ -1,28 +1,17 @@
 """The tables of a report as plain cells, the same for every format."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from eeio_results.characterization import DomainFigures, Quartiles, Row, power_during
 from eeio_results.record import LEVELS, EnergyReading, Experiment, Machine
 from eeio_results.report.model import Report
+from eeio_results.report.parts import Table
 from eeio_results.units import KIB, MB, MIB, format_size
 
 ESTIMATE = "ESTIMATE"
 WITHOUT_DRIVES = "without drives"
 DOUBTFUL = "doubtful"
 _NONE = "-"
-
-
-@dataclass(frozen=True)
-class Table:
-    """Cells as text; `numeric` are the columns set to the right."""
-
-    title: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    numeric: frozenset[int] = frozenset()
-    note: str = ""
 
 
 def tables(report: Report) -> list[Table]:

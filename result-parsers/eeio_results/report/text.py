@@ -3,7 +3,7 @@
 from eeio_limits.text import shown
 from eeio_results.report.contents import contents
 from eeio_results.report.model import Report
-from eeio_results.report.tables import Table
+from eeio_results.report.parts import Table
 
 
 def render(report: Report) -> str:

@@ -13,13 +13,11 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 from eeio_results.errors import EeioError
 from eeio_results.statistics.checks import check_share, finite
 
 Floats = npt.NDArray[np.float64]
-BootstrapMethod = Literal["percentile", "bca"]
 
 SEED = 20180323
 """Every random draw starts here unless the caller says otherwise: same data, same figures."""
@@ -34,7 +32,7 @@ class Interval:
     low: float
     high: float
     confidence: float
-    method: BootstrapMethod = "percentile"
+    method: Literal["percentile"] = "percentile"
     resamples: int = RESAMPLES
 
 
@@ -131,38 +129,7 @@ def percentile_interval(values: Floats, confidence: float) -> Interval:
     """The middle `confidence` of bootstrap replicates (Efron and Tibshirani 1993, chapter 13)."""
     tail = (1.0 - confidence) / 2.0
     low, high = percentiles(values, (tail, 1.0 - tail))
-    return Interval(low, high, confidence, "percentile", len(values))
-
-
-def _bca_interval(
-    value: float, replicates: Floats, jackknives: Sequence[Floats], confidence: float
-) -> Interval | str:
-    """Efron's bias-corrected and accelerated interval, or why it does not exist."""
-    below = float(np.mean(replicates < value) + np.mean(replicates <= value)) / 2.0
-    if not 0.0 < below < 1.0:
-        return "no BCa interval: every resample lies on one side of the median; use percentile"
-    top = bottom = 0.0
-    for left_out in jackknives:
-        n = len(left_out)
-        influence = (n - 1) * (np.mean(left_out) - left_out)
-        top += float(np.sum(influence**3)) / n**3
-        bottom += float(np.sum(influence**2)) / n**2
-    if bottom == 0.0:
-        return "no BCa interval: leaving one value out never moves the median; use percentile"
-    acceleration = top / (6.0 * bottom**1.5)
-    bias = float(special.ndtri(below))
-    shares = []
-    for tail in ((1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0):
-        shifted = bias + float(special.ndtri(tail))
-        shares.append(float(special.ndtr(bias + shifted / (1.0 - acceleration * shifted))))
-    low, high = percentiles(replicates, shares)
-    return Interval(low, high, confidence, "bca", len(replicates))
-
-
-def _leave_one_out_medians(values: Sequence[float]) -> Floats:
-    return np.array(
-        [_median([*values[:index], *values[index + 1 :]]) for index in range(len(values))]
-    )
+    return Interval(low, high, confidence, resamples=len(values))
 
 
 def _median(values: Sequence[float]) -> float:
@@ -174,7 +141,6 @@ def _median(values: Sequence[float]) -> float:
 def median_interval(
     values: Sequence[float],
     confidence: float = 0.95,
-    method: BootstrapMethod = "percentile",
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Estimate:
@@ -182,7 +148,7 @@ def median_interval(
 
     Raises EeioError for values that are not finite.
     """
-    _check_bootstrap(confidence, method, resamples)
+    _check_bootstrap(confidence, resamples)
     found = finite(values, "the sample")
     if not found:
         return Estimate(None, None, (0,), "no values")
@@ -192,22 +158,15 @@ def median_interval(
         return Estimate(value, None, n, reason)
     if min(found) == max(found):
         # No resample can differ; an average of equal values must not differ by rounding either.
-        interval = Interval(value, value, confidence, method, resamples)
-        return Estimate(value, interval, n, "all values are equal: the interval has no width")
+        return _without_width(value, confidence, resamples, n)
     replicates = bootstrap_medians(found, resamples, seed)
-    if method == "percentile":
-        return Estimate(value, percentile_interval(replicates, confidence), n)
-    made = _bca_interval(value, replicates, [_leave_one_out_medians(found)], confidence)
-    if isinstance(made, str):
-        return Estimate(value, None, n, made)
-    return Estimate(value, made, n)
+    return Estimate(value, percentile_interval(replicates, confidence), n)
 
 
 def ratio_interval(
     numerator: Sequence[float],
     denominator: Sequence[float],
     confidence: float = 0.95,
-    method: BootstrapMethod = "percentile",
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Estimate:
@@ -215,7 +174,7 @@ def ratio_interval(
 
     Raises EeioError for values that are not finite.
     """
-    _check_bootstrap(confidence, method, resamples)
+    _check_bootstrap(confidence, resamples)
     above, below = finite(numerator, "the numerator"), finite(denominator, "the denominator")
     n = (len(above), len(below))
     if not above or not below:
@@ -233,26 +192,19 @@ def ratio_interval(
         reason = "no interval: resamples of the denominator can have a median of 0"
         return Estimate(value, None, n, reason)
     if min(above) == max(above) and min(below) == max(below):
-        interval = Interval(value, value, confidence, method, resamples)
-        return Estimate(value, interval, n, "all values are equal: the interval has no width")
+        return _without_width(value, confidence, resamples, n)
     replicates = bootstrap_medians(above, resamples, seed) / bootstrap_medians(
         below, resamples, seed, stream=1
     )
-    if method == "percentile":
-        return Estimate(value, percentile_interval(replicates, confidence), n)
-    left_out = [
-        _leave_one_out_medians(above) / bottom,
-        _median(above) / _leave_one_out_medians(below),
-    ]
-    made = _bca_interval(value, replicates, left_out, confidence)
-    if isinstance(made, str):
-        return Estimate(value, None, n, made)
-    return Estimate(value, made, n)
+    return Estimate(value, percentile_interval(replicates, confidence), n)
 
 
-def _check_bootstrap(confidence: float, method: str, resamples: int) -> None:
+def _without_width(value: float, confidence: float, resamples: int, n: tuple[int, ...]) -> Estimate:
+    interval = Interval(value, value, confidence, resamples=resamples)
+    return Estimate(value, interval, n, "all values are equal: the interval has no width")
+
+
+def _check_bootstrap(confidence: float, resamples: int) -> None:
     check_share(confidence, "confidence")
-    if method not in ("percentile", "bca"):
-        raise EeioError(f"bootstrap method {method!r}: choose percentile or bca")
     if resamples < 100:
         raise EeioError(f"{resamples} resamples are too few for an interval; take at least 100")

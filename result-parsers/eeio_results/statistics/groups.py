@@ -1,14 +1,13 @@
-"""Several samples: Kruskal-Wallis, and Dunn's comparison of all pairs, which scipy has not."""
+"""Several samples: Dunn's comparison of all pairs, which scipy has not; a test holds it to that of
+scikit-posthocs."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import combinations, permutations
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
-from scipy import special
 
 from eeio_results.errors import EeioError
 from eeio_results.statistics.adjustment import Adjustment, adjust, check_adjustment
@@ -16,30 +15,6 @@ from eeio_results.statistics.checks import check_share, finite
 from eeio_results.statistics.pairs import upper_tail
 
 Sides = Literal["two-sided", "one-sided"]
-
-# All orders of more groups than this are too many to try.
-_MAX_ORDERED_GROUPS = 6
-
-
-@dataclass(frozen=True)
-class KruskalWallis:
-    """H with tie correction against chi-squared with k - 1 degrees of freedom.
-
-    `smallest_p` is what complete separation of untied groups of these sizes would give.
-    """
-
-    n: tuple[int, ...]
-    h: float | None
-    degrees_of_freedom: int
-    p: float | None
-    alpha: float
-    smallest_p: float | None
-    too_small: str | None = None
-    reason: str | None = None
-
-    @property
-    def significant(self) -> bool:
-        return self.p is not None and self.p < self.alpha and self.too_small is None
 
 
 @dataclass(frozen=True)
@@ -103,62 +78,6 @@ def _rank(groups: Mapping[str, Sequence[float]]) -> _Ranked:
         start += size
     ties = sum(count**3 - count for count in counts.tolist() if count > 1)
     return _Ranked(n, tuple(means), len(every), ties)
-
-
-def kruskal_wallis(groups: Mapping[str, Sequence[float]], alpha: float = 0.05) -> KruskalWallis:
-    """As R's kruskal.test. Empty groups give a result without p; two groups or more are needed.
-
-    Raises EeioError for fewer groups and for values that are not finite.
-    """
-    check_share(alpha, "alpha")
-    _check_groups(groups)
-    ranked = _rank(groups)
-    n, total = ranked.n, ranked.total
-    freedom = len(n) - 1
-    if 0 in n:
-        empty = ", ".join(name for name, size in zip(groups, n, strict=True) if not size)
-        return KruskalWallis(n, None, freedom, None, alpha, None, None, f"empty group: {empty}")
-    least = _smallest_kruskal_p(tuple(sorted(n)))
-    warning = None
-    if least >= alpha:
-        warning = (
-            f"groups of {', '.join(map(str, n))} can never be significant at {alpha:g}: complete "
-            f"separation gives p = {least:.3g}; repeat more often"
-        )
-    if ranked.all_equal:
-        return KruskalWallis(
-            n, None, freedom, None, alpha, least, warning, "all values are equal"
-        )  # fmt: skip
-    h = _h(n, ranked.mean_ranks) / (1.0 - ranked.ties / (total**3 - total))
-    p = float(special.chdtrc(freedom, h))
-    return KruskalWallis(n, h, freedom, p, alpha, least, warning)
-
-
-def _h(n: Sequence[int], mean_ranks: Sequence[float]) -> float:
-    """H without tie correction, from deviations, which lose less than the textbook's squares."""
-    total = sum(n)
-    middle = (total + 1) / 2.0
-    between = sum(
-        size * (rank - middle) ** 2 for size, rank in zip(n, mean_ranks, strict=True)
-    )  # fmt: skip
-    return 12.0 * between / (total * (total + 1))
-
-
-@lru_cache(maxsize=256)
-def _smallest_kruskal_p(n: tuple[int, ...]) -> float:
-    """p when the groups do not overlap at all, in the order of groups that gives the largest H."""
-    if len(n) > _MAX_ORDERED_GROUPS:
-        # H never exceeds N - 1; for so many groups the exact largest is not needed.
-        return float(special.chdtrc(len(n) - 1, sum(n) - 1))
-    largest = 0.0
-    for order in set(permutations(n)):
-        start = 0
-        means = []
-        for size in order:
-            means.append(start + (size + 1) / 2.0)
-            start += size
-        largest = max(largest, _h(order, means))
-    return float(special.chdtrc(len(n) - 1, largest))
 
 
 def dunn(

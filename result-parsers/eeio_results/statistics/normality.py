@@ -1,4 +1,4 @@
-"""Whether a sample may be normal: Lilliefors, Shapiro-Wilk, and a Q-Q plot.
+"""Whether a sample may be normal: Lilliefors and Shapiro-Wilk.
 
 Lilliefors is ours: the only test of scipy with fitted parameters, `goodness_of_fit`, draws its null
 distribution anew for each sample; here it is drawn once for a size.
@@ -12,7 +12,6 @@ from functools import lru_cache
 import numpy as np
 from scipy import special
 
-from eeio_results.characterization import quartiles
 from eeio_results.statistics.bootstrap import SEED, Floats
 from eeio_results.statistics.checks import check_share, finite
 
@@ -39,7 +38,7 @@ class Normality:
     """Three tests of one sample. `normal` is decided by Lilliefors and Shapiro-Wilk alone.
 
     False when either rejects at `alpha`, True when neither does, None when neither could be made.
-    True means "not rejected", no more. `kolmogorov_smirnov` is there to compare with the paper.
+    True means "not rejected", no more. `kolmogorov_smirnov` is there to compare with older papers.
     """
 
     n: int
@@ -75,7 +74,7 @@ def _no_normality(values: Sequence[float], least: int) -> str | None:
 def kolmogorov_smirnov_fitted(values: Sequence[float]) -> TestResult:
     """Kolmogorov-Smirnov against the normal distribution with the sample's own mean and sd.
 
-    As Pavan et al. 2018 did it (R's `ks.test(x, "pnorm", mean(x), sd(x))`). Its p is far too
+    As in docs/method.md (R's `ks.test(x, "pnorm", mean(x), sd(x))`). Its p is far too
     large, because the parameters were fitted (Lilliefors 1967): for comparison only.
     """
     found = finite(values, "the sample")
@@ -151,31 +150,3 @@ def shapiro_wilk(values: Sequence[float]) -> TestResult:
     scaled = (array - np.median(array)) / (np.max(array) - np.min(array))
     result = stats.shapiro(scaled)
     return TestResult(float(result.statistic), float(result.pvalue))
-
-
-@dataclass(frozen=True)
-class QuantilePlot:
-    """A normal Q-Q plot: `theoretical` standard normal quantiles against the `ordered` values.
-
-    The line `intercept + slope x` goes through the quartiles (R's qqline); None without values.
-    """
-
-    theoretical: tuple[float, ...]
-    ordered: tuple[float, ...]
-    slope: float | None
-    intercept: float | None
-
-
-def quantile_plot(values: Sequence[float]) -> QuantilePlot:
-    """Plotting positions as R's qqnorm: (i - a) / (n + 1 - 2a), a = 3/8 up to n = 10, else 1/2."""
-    found = sorted(finite(values, "the sample"))
-    n = len(found)
-    figures = quartiles(found)
-    if figures is None:
-        return QuantilePlot((), (), None, None)
-    a = 3.0 / 8.0 if n <= 10 else 0.5
-    theoretical = special.ndtri((np.arange(1, n + 1) - a) / (n + 1 - 2 * a))
-    slope = (figures.q3 - figures.q1) / (2.0 * float(special.ndtri(0.75)))
-    return QuantilePlot(
-        tuple(theoretical.tolist()), tuple(found), slope, (figures.q1 + figures.q3) / 2.0
-    )

@@ -1,4 +1,4 @@
-"""Two samples: Wilcoxon-Mann-Whitney, Cliff's delta, the shift of Hodges and Lehmann.
+"""Two samples: Wilcoxon-Mann-Whitney and Cliff's delta.
 
 scipy's mannwhitneyu takes some fifty times as long at the sizes of repetitions
 (docs/performance.md); ours also chooses between exact and normal as R does, and says when no data
@@ -18,7 +18,6 @@ from eeio_results.errors import EeioError
 from eeio_results.statistics.checks import check_share, finite
 
 Alternative = Literal["two-sided", "less", "greater"]
-Magnitude = Literal["negligible", "small", "medium", "large"]
 
 # R's wilcox.test counts exactly below this size of both samples.
 _EXACT_BELOW = 50
@@ -49,11 +48,6 @@ class MannWhitney:
     def significant(self) -> bool:
         """p < alpha, and the samples are large enough for that to mean something."""
         return self.p is not None and self.p < self.alpha and self.too_small is None
-
-    @property
-    def magnitude(self) -> Magnitude | None:
-        """Cliff's delta in words."""
-        return None if self.delta is None else delta_magnitude(self.delta)
 
 
 def mann_whitney(
@@ -175,26 +169,3 @@ def _normal_p(shift: float, deviation: float, alternative: Alternative) -> float
 def upper_tail(z: float) -> float:
     """P(Z >= z) of the standard normal distribution."""
     return 0.5 * math.erfc(z / math.sqrt(2.0))
-
-
-def cliffs_delta(a: Sequence[float], b: Sequence[float]) -> float | None:
-    """Cliff's (1993) delta: P(a > b) - P(a < b); None when a sample is empty."""
-    return mann_whitney(a, b).delta
-
-
-def delta_magnitude(delta: float) -> Magnitude:
-    """Words of Romano et al. (2006): negligible < 0.147 <= small < 0.33 <= medium < 0.474."""
-    size = abs(delta)
-    if size < 0.147:
-        return "negligible"
-    if size < 0.33:
-        return "small"
-    return "medium" if size < 0.474 else "large"
-
-
-def hodges_lehmann(a: Sequence[float], b: Sequence[float]) -> float | None:
-    """Median of all differences a - b (R's "difference in location" of the exact test)."""
-    first, second = finite(a, "sample a"), finite(b, "sample b")
-    if not first or not second:
-        return None
-    return float(np.median(np.subtract.outer(np.asarray(first), np.asarray(second))))

@@ -1,8 +1,8 @@
 """When a mean is known well enough: the 95 % interval of Student's t within a share of the mean.
 
-Chang et al. repeat each experiment (more than 50 times) "to achieve 95 % statistical confidence";
-here that is a rule: stop when t(0.975, n - 1) s / sqrt(n) <= r x mean, with n >= n_min, at n_max at
-the latest. Looking after each repetition costs a little coverage (benchmarks/stopping_coverage.py).
+A paper's "repeated to achieve 95 % statistical confidence" as a rule (docs/studies/): stop when
+t(0.975, n - 1) s / sqrt(n) <= r x mean, with n >= n_min, at n_max at the latest. Looking after each
+repetition costs a little coverage (benchmarks/stopping_coverage.py).
 This runs on the measured machine, so it needs no scientific library.
 """
 

@@ -1,17 +1,18 @@
 """One file a benchmark: what the tool wrote -> metrics in SI units.
 
-A profile `eeio-NAME-x.y.z` is read by the module `eeio_results.tools.NAME`, found by that name;
-a profile without a module of its own writes `eeio.json` and is read by `native`. Each module has
+A profile `eeio-NAME-x.y.z` is read by the module `eeio_results.tools.NAME`, found by that name here
+or in the folders of a user's own that EEIO_PARSERS names (docs/adding-a-profile.md); a profile
+without a module writes `eeio.json` and is read by `native`. Each module has
 
     def parse(capture: Capture) -> ToolResult
 
 and raises ToolOutputError when the output is not whole or not this tool's.
 """
 
-import importlib
-import importlib.util
 from typing import Protocol, cast
 
+from eeio_limits import LimitError
+from eeio_limits.modules import Modules
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.tools.capture import Capture, ToolResult, naming
 
@@ -20,15 +21,20 @@ class _Parser(Protocol):
     def parse(self, capture: Capture) -> ToolResult: ...
 
 
+_MODULES = Modules("parser", __name__, "EEIO_PARSERS")
+
+
+def check(tool: str) -> None:
+    """Raises EeioError if the parser of a tool cannot be imported, or is none."""
+    _parser(tool)
+
+
 def parse(tool: str, capture: Capture) -> ToolResult:
     """The metrics of one invocation of `tool`, from what was kept of it.
 
     Raises ToolOutputError, also for what no parser expected: one output must not end a campaign.
     """
-    name = f"{__name__}.{tool}"
-    if importlib.util.find_spec(name) is None:
-        name = f"{__name__}.native"
-    parser = cast(_Parser, importlib.import_module(name))
+    parser = _parser(tool)
     try:
         with naming(str(capture.directory)):
             return parser.parse(capture)
@@ -39,3 +45,14 @@ def parse(tool: str, capture: Capture) -> ToolResult:
             f"{capture.directory}: the parser of {tool} failed with {error!r:.200}; the tool's "
             "output is kept there: please report it with this message"
         ) from error
+
+
+def _parser(tool: str) -> _Parser:
+    try:
+        module = _MODULES.load(tool) or _MODULES.load("native")
+    except LimitError as error:
+        raise EeioError(str(error)) from error
+    if not callable(getattr(module, "parse", None)):
+        where = getattr(module, "__file__", tool)
+        raise EeioError(f"the parser {tool!r} ({where}) has no function parse(capture)")
+    return cast(_Parser, module)

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
-from eeio.campaign.plan import Plan, PlannedExperiment
+from eeio.campaign.plan import Plan
+from eeio_results import studies
+from eeio_results.campaign import PlannedExperiment
 from eeio_results.record import Run
-from eeio_results.studies import chang2014
+from eeio_results.statistics import stopping
 
 
 def unsettled(plan: Plan, runs: Iterable[Run]) -> Sequence[PlannedExperiment]:
@@ -16,13 +18,15 @@ def unsettled(plan: Plan, runs: Iterable[Run]) -> Sequence[PlannedExperiment]:
     study = plan.protocol.study
     if study is None or study.half_width is None:
         return ()
+    asked = studies.of_campaign(study.name)
     by_id: dict[str, list[Run]] = {}
     for run in runs:
         by_id.setdefault(run.experiment.id, []).append(run)
     found = []
     for planned in plan.experiments:
         done = by_id.get(planned.experiment.id, [])
-        known = chang2014.spread_of(done)
+        values = [studies.figure_of_merit(asked, run) for run in done]
+        known = stopping.spread([value for value in values if value is not None])
         if known.n == 0 or len(done) >= study.most_repetitions:
             continue
         if known.n < plan.protocol.repetitions or not known.is_within(study.half_width):

@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eeio import environment
-from eeio.campaign import nodes, rounds
-from eeio.campaign import plan as plans
+from eeio.campaign import nodes, rounds, safety
 from eeio.campaign.invocation import TIMED_OUT, invoke
+from eeio.campaign.order import another_round
 from eeio.campaign.places import Place, Places, raw_device
-from eeio.campaign.plan import Plan, PlannedExperiment, PlannedRun
+from eeio.campaign.plan import Plan
 from eeio.campaign.progress import Progress, format_duration
 from eeio.campaign.watch import JournalWatch
 from eeio.errors import RefusedError
@@ -34,7 +34,8 @@ from eeio_limits import LimitError
 from eeio_limits.quantities import DURATION
 from eeio_power.errors import PowerError
 from eeio_power.monitor import PowerMonitor, PowerSource, open_source
-from eeio_results import checks, tools
+from eeio_results import tools, typed
+from eeio_results.campaign import PlannedExperiment, PlannedRun
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.record import CHECKED, UNCHECKED, EnergyReading, Phase, Run, Tool
 from eeio_results.store import Store, load
@@ -168,8 +169,8 @@ class _Campaign:
         if not experiments:
             return []
         before = len(self._plan.runs)
-        self._plan = plans.with_round(self._plan, experiments)
-        self._store.write_order(plans.order_of(self._plan))
+        self._plan = replace(self._plan, runs=another_round(self._plan, experiments))
+        self._store.write_design(self._plan)
         progress.add(len(self._plan.runs) - before)
         progress.say(f"repeating {len(experiments)} experiments whose mean is not known yet")
         return list(self._plan.runs[before:])
@@ -290,7 +291,7 @@ class _Campaign:
         if on_raw_device:
             self._places.check_device()
         elif experiment.place == "":
-            plans.check_scratch(place.directory)
+            safety.check_scratch(place.directory)
         device = self._raw_device if on_raw_device else place.device
         # What is noted here stays to the campaign's end, not to that of the run.
         reached = self._set_frequency(experiment)
@@ -473,7 +474,7 @@ class _Campaign:
         a device alone too: what a profile remembers of it holds no longer."""
         place = self._places.get("")
         try:
-            plans.check_scratch(place.directory)
+            safety.check_scratch(place.directory)
         except RefusedError as error:
             print(f"eeio: the test files stay: {error}", file=sys.stderr)
             return
@@ -498,13 +499,13 @@ class _Campaign:
             )
             shutil.rmtree(target)
         with suppress(OSError):
-            (place.directory / plans.SCRATCH).rmdir()
+            (place.directory / safety.SCRATCH).rmdir()
 
 
 def _storable(run: Run) -> Run:
     """The run; an invalid one without its figures where one of them cannot be."""
     try:
-        checks.check_run(run)
+        typed.check(run)
     except LimitError as error:
         return replace(
             run, phases=(), context=(), processor=None, prepare_s=None, sync_s=None,

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from eeio.errors import RefusedError
-from eeio.profiles.suite import Study
 from eeio.system import frequency
+from eeio_results import studies
+from eeio_results.campaign import StudyProtocol
 from eeio_results.errors import EeioError
 
 
@@ -28,7 +29,7 @@ VARIANTS: Mapping[str, Variant] = {
 
 
 @dataclass(frozen=True)
-class Cell:
+class Setting:
     """Where an experiment runs and under which settings. `arguments` tell them in its record."""
 
     target: str
@@ -39,9 +40,12 @@ class Cell:
     arguments: Mapping[str, str] = field(default_factory=dict)
 
 
-def study_cells(
-    study: Study | None, variants: Sequence[str], frequencies: Sequence[str], sysfs_root: Path
-) -> tuple[list[Cell], str | None]:
+def study_settings(
+    study: StudyProtocol | None,
+    variants: Sequence[str],
+    frequencies: Sequence[str],
+    sysfs_root: Path,
+) -> tuple[list[Setting], str | None]:
     """Every variant at every frequency, and why no frequency is set. Without a study, nothing.
 
     What the user asked for and cannot be had is refused; what the suite asks for is left as it is,
@@ -49,8 +53,11 @@ def study_cells(
     """
     if study is None:
         if variants or frequencies:
-            raise RefusedError("--variant and --frequency belong to suites such as eeio-chang2014")
+            raise RefusedError(
+                "--variant and --frequency belong to suites with `study:` in their protocol.yaml"
+            )
         return [], None
+    _check_study(study)
     chosen = variants or study.variants
     if unknown := [name for name in chosen if name not in VARIANTS]:
         raise RefusedError(f"variant {unknown[0]!r}: there are {', '.join(VARIANTS)}")
@@ -61,7 +68,20 @@ def study_cells(
         if frequencies:
             raise RefusedError(f"--frequency: {error}") from error
         steps, reason = [None], str(error)
-    return [_cell(name, step) for name in dict.fromkeys(chosen) for step in steps], reason
+    return [_setting(name, step) for name in dict.fromkeys(chosen) for step in steps], reason
+
+
+def _check_study(study: StudyProtocol) -> None:
+    """Before anything is touched: who is asked when to stop must be there, and able to answer."""
+    try:
+        asked = studies.of_campaign(study.name)
+    except EeioError as error:
+        raise RefusedError(str(error)) from error
+    if study.half_width is not None and all(found.figure_of_merit is None for found in asked):
+        raise RefusedError(
+            f"the study {study.name!r} has no figure to repeat for: set half_width to null in the "
+            "suite's protocol.yaml"
+        )
 
 
 def _frequencies(words: Sequence[str], sysfs_root: Path) -> list[int]:
@@ -80,10 +100,10 @@ def _frequencies(words: Sequence[str], sysfs_root: Path) -> list[int]:
     return sorted(found)
 
 
-def _cell(name: str, frequency_hz: int | None) -> Cell:
+def _setting(name: str, frequency_hz: int | None) -> Setting:
     told = {"variant": name}
     words = [f"Variant: {name}"]
     if frequency_hz is not None:
         told["frequency_hz"] = str(frequency_hz)
         words.append(f"Frequency: {frequency_hz / 1e9:g} GHz")
-    return Cell("file on ext4", VARIANTS[name].place, name, frequency_hz, tuple(words), told)
+    return Setting("file on ext4", VARIANTS[name].place, name, frequency_hz, tuple(words), told)

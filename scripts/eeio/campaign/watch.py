@@ -9,19 +9,19 @@ from pathlib import Path
 from types import TracebackType
 
 from eeio.campaign.places import Place
-from eeio.campaign.plan import PlannedExperiment
 from eeio.campaign.variants import VARIANTS
 from eeio.journal import delayjc
 from eeio.journal.trace import JournalTrace, find_ext4
-from eeio.profiles.suite import Study
 from eeio.system.undo import Entry, UndoJournal
-from eeio_results import journal_model
+from eeio_results import studies
+from eeio_results.campaign import PlannedExperiment, StudyProtocol
 from eeio_results.errors import EeioError
-from eeio_results.studies.chang2014 import THE_FIGURE
+from eeio_results.studies import JournalFigures
 from eeio_results.tools.capture import PhaseResult
 from eeio_results.traces import jbd2
 
 _TRACE = "journal.gz"
+_HELD_NONE = "libdelayjc.so held no call, so this was plain ext4: is the tool static or setuid?"
 
 
 class JournalWatch:
@@ -37,7 +37,7 @@ class JournalWatch:
         place: Place,
         raw: Path,
         journal: UndoJournal,
-        study: Study | None,
+        study: StudyProtocol | None,
     ) -> None:
         self._planned = planned
         self._directory = place.directory
@@ -96,23 +96,30 @@ class JournalWatch:
         """The phases, the one that the study is about with the figures of the journal."""
         if self._trace is None and self._delays is None:
             return list(phases)
-        found = {**self._of_trace(includes_sync), **self._of_delays()}
-        return [
-            self._with_metrics(phase, found) if phase.name in THE_FIGURE else phase
-            for phase in phases
-        ]
+        trace = self._whole_trace()
+        delays = self._of_delays()
+        added = list(phases)
+        seen = False
+        for study in studies.every().values():
+            if study.journal is None:
+                continue
+            of_trace = study.journal.of_trace(trace, includes_sync) if trace is not None else {}
+            seen = seen or bool(of_trace)
+            found = {**of_trace, **delays}
+            added = [self._with_metrics(phase, study.journal, found) for phase in added]
+        if trace is not None and not seen:
+            self.notes.append("journal not traced: no fsync on this file system was seen")
+        return added
 
-    def _of_trace(self, includes_sync: bool) -> dict[str, float]:
+    def _whole_trace(self) -> jbd2.JournalTrace | None:
+        """What was traced; None with a note where events were lost."""
         if self._trace is None:
-            return {}
+            return None
         trace = jbd2.load(self._raw / _TRACE)
         if trace.overruns:
             self.notes.append(f"journal not traced whole: {trace.overruns} events were lost")
-            return {}
-        found = journal_model.metrics(trace, includes_sync=includes_sync)
-        if not found:
-            self.notes.append("journal not traced: no fsync on this file system was seen")
-        return found
+            return None
+        return trace
 
     def _of_delays(self) -> dict[str, float]:
         if self._delays is None or self._delays.calls == 0:
@@ -126,18 +133,13 @@ class JournalWatch:
             "delayjc_flush_mean_s": self._delays.flush_ns / calls / 1e9,
         }
 
-    def _with_metrics(self, phase: PhaseResult, found: Mapping[str, float]) -> PhaseResult:
-        metrics = {**phase.metrics, **found}
-        for model, tool in (
-            ("model_bandwidth_bytes_per_s", "children_bandwidth_bytes_per_s"),
-            ("model_rate_eq9_per_s", "rate_eq9_per_s"),
-        ):
-            if model in metrics and metrics.get(tool):
-                metrics["model_ratio"] = metrics[model] / metrics[tool]
+    def _with_metrics(
+        self, phase: PhaseResult, figures: JournalFigures, found: Mapping[str, float]
+    ) -> PhaseResult:
+        if phase.name not in figures.phases:
+            return phase
+        metrics = dict(figures.joined({**phase.metrics, **found}))
         invalid = phase.invalid
-        if self._delays is not None and self._delays.calls == 0:
-            invalid = (
-                *invalid,
-                "libdelayjc.so held no call, so this was plain ext4: is the tool static or setuid?",
-            )
+        if self._delays is not None and self._delays.calls == 0 and _HELD_NONE not in invalid:
+            invalid = (*invalid, _HELD_NONE)
         return replace(phase, metrics=metrics, invalid=invalid)

@@ -1,4 +1,4 @@
-"""The analyst's side of the command line: campaigns by name, and libraries that a board lacks."""
+"""The analyst's side of the command line: campaigns and studies by name, and what a board lacks."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -8,6 +8,7 @@ from eeio import paths
 from eeio.errors import RefusedError
 from eeio_limits import LimitError
 from eeio_limits.names import campaign_name
+from eeio_results import studies
 from eeio_results.errors import EeioError
 from eeio_results.store import Campaign, load
 
@@ -22,6 +23,14 @@ def analysis() -> Iterator[None]:
             f"{error.name} is not installed here; copy the campaign's folder to a machine that "
             "has it, and give its path to the command there"
         ) from error
+
+
+def named_study(name: str) -> studies.Study:
+    """Raises RefusedError for one that there is not, or that cannot be used."""
+    try:
+        return studies.find(name)
+    except EeioError as error:
+        raise RefusedError(str(error)) from error
 
 
 def campaign_folder(name: str) -> Path:

@@ -9,12 +9,10 @@ from eeio.commands.output import add_output, write_output
 from eeio.errors import EXIT_DONE, RefusedError
 
 if TYPE_CHECKING:
-    from eeio_results.comparison import Cell
-    from eeio_results.store import Campaign
+    from eeio_results.comparison.cells import Cell
 
 _ADJUSTMENTS = ("benjamini-hochberg", "holm", "bonferroni", "none")
 _BY = ("machine", "device", "type", "operation", "spatiality", "size", "buffer", "disk", "level")
-_FEW = 5
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -54,46 +52,25 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def compare(arguments: argparse.Namespace) -> int:
     with analysis():
-        from eeio_results import comparison
+        from eeio_results.comparison import campaigns as comparison
         from eeio_results.report import comparison as report
     if not 0 < arguments.alpha < 1:
         raise RefusedError(f"--alpha {arguments.alpha}: it is between 0 and 1")
     campaigns = load_campaigns(arguments.campaigns)
-    of_campaign = [
-        comparison.cells_of(campaign, name)
-        for campaign, name in zip(campaigns, comparison.machine_names(campaigns), strict=True)
-    ]
-    everything = [cell for cells in of_campaign for cell in cells]
-    where = _where(arguments.where, everything)
-    chosen = [cell for cell in everything if comparison.fits(cell, where)]
-    if not chosen:
-        raise RefusedError("none of these campaigns has such an experiment with a result")
-    groups = []
-    for levels in dict.fromkeys(_levels(cell, arguments.by) for cell in chosen):
-        cells = [cell for cell in chosen if _levels(cell, arguments.by) == levels]
-        found = comparison.findings(cells, arguments.adjust, arguments.alpha)
-        groups.append(report.Group(levels, tuple(found)))
-    result = report.Comparison(
-        campaigns=tuple(campaign.name for campaign in campaigns),
+    cells = comparison.named_cells(campaigns)
+    found = comparison.compare(
+        campaigns,
+        cells,
+        where=_where(arguments.where, [cell for of_one in cells for cell in of_one]),
+        by=arguments.by,
         adjustment=arguments.adjust,
         alpha=arguments.alpha,
-        groups=tuple(groups),
-        idle_busy=tuple(
-            item
-            for campaign, cells in zip(campaigns, of_campaign, strict=True)
-            for item in comparison.idle_and_busy(campaign, cells)
-        ),
-        normality=tuple(
-            comparison.normality_counts(chosen, arguments.alpha) if arguments.normality else ()
-        ),
-        warnings=(
-            *_warnings(campaigns, chosen),
-            *comparison.domain_warnings(chosen),
-            *comparison.unmatched(chosen),
-        ),
+        with_normality=arguments.normality,
     )
+    if found is None:
+        raise RefusedError("none of these campaigns has such an experiment with a result")
     render = {"table": report.to_text, "json": report.to_json, "markdown": report.to_markdown}
-    write_output(arguments, render[arguments.format](result))
+    write_output(arguments, render[arguments.format](found))
     return EXIT_DONE
 
 
@@ -107,35 +84,4 @@ def _where(words: Sequence[str], cells: "Sequence[Cell]") -> dict[str, str]:
         if level not in known:
             raise RefusedError(f"--where {word}: no experiment; there is {', '.join(known)}")
         found[name] = level
-    return found
-
-
-def _levels(cell: "Cell", names: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    return tuple((name, cell.factors[name]) for name in names)
-
-
-def _warnings(campaigns: "Sequence[Campaign]", cells: "Sequence[Cell]") -> list[str]:
-    """What must be said before any difference."""
-    found = []
-    for campaign in campaigns:
-        if not campaign.is_measurement:
-            found.append(f"{campaign.name}: QUICK: not a measurement")
-        found += [f"{campaign.name}: {remark}" for remark in campaign.body.get("remarks", ())]
-    counts = [max((len(v) for v in cell.values.values()), default=0) for cell in cells]
-    few = sum(count < _FEW for count in counts)
-    if few:
-        found.append(
-            f"{few} of {len(cells)} experiments have fewer than {_FEW} valid repetitions: "
-            "few differences can be confirmed"
-        )
-    if len(set(counts)) > 1:
-        found.append(f"repetitions are unequal: from {min(counts)} to {max(counts)}")
-    invalid = sum(cell.invalid_runs for cell in cells)
-    if invalid:
-        found.append(f"{invalid} invalid runs are not used; `eeio report` has the reasons")
-    missing = {
-        reason: metric for cell in cells for metric, reason in cell.reasons.items()
-        if metric in ("power_system_w", "efficiency_bytes_per_j")
-    }  # fmt: skip
-    found += [f"{metric}: missing in some experiments: {why}" for why, metric in missing.items()]
     return found

@@ -2,15 +2,11 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from eeio.commands.analysis import analysis, load_campaigns
 from eeio.errors import EXIT_DONE
-
-if TYPE_CHECKING:
-    from eeio_results.store import Campaign
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -27,29 +23,18 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def figures(arguments: argparse.Namespace) -> int:
-    draw_into(load_campaigns(arguments.campaigns), arguments.output)
+    campaigns = load_campaigns(arguments.campaigns)
+    with analysis():
+        from eeio_results.report import figures as report
+    write_figures(report.draw(campaigns), arguments.output)
     return EXIT_DONE
 
 
-def draw_into(campaigns: "Sequence[Campaign]", folder: Path) -> None:
-    """Writes every figure that the campaigns have the data for, and names each on stderr."""
-    with analysis():
-        from eeio_results.report import figures as report
-    drawn = report.draw(campaigns)
-    _write(drawn, folder)
-    if not drawn:
-        print("no figure: no campaign has a valid result to draw", file=sys.stderr)
-
-
-def draw_processors_into(campaigns: "Sequence[Campaign]", folder: Path) -> None:
-    """Writes the figures of use and frequency alone."""
-    with analysis():
-        from eeio_results.report import figures as report
-    _write(report.draw_processors(campaigns), folder)
-
-
-def _write(drawn: dict[str, str], folder: Path) -> None:
+def write_figures(drawn: Mapping[str, str], folder: Path) -> None:
+    """Each into a file of its name, which is told on stderr."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, svg in drawn.items():
         (folder / name).write_text(svg, encoding="utf-8")
         print(f"figure: {folder / name}", file=sys.stderr)
+    if not drawn:
+        print("no figure: no campaign has a valid result to draw", file=sys.stderr)

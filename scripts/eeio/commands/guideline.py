@@ -14,7 +14,7 @@ from eeio_limits import LimitError
 from eeio_limits import quantities as q
 
 if TYPE_CHECKING:
-    from eeio_results.guidelines import CellValues, Costs, System
+    from eeio_results.guideline.servers import CellValues, Costs, Server
     from eeio_results.record import Switch
     from eeio_results.store import Campaign
 
@@ -99,7 +99,8 @@ def _devices(text: str) -> int:
 
 def guide(arguments: argparse.Namespace) -> int:
     with analysis():
-        from eeio_results import guidelines
+        from eeio_results.guideline.model import guideline
+        from eeio_results.guideline.workload_file import load_workload
         from eeio_results.report import guideline as report
     traditional = _system(arguments, "traditional")
     low_power = _system(arguments, "low_power")
@@ -107,8 +108,8 @@ def guide(arguments: argparse.Namespace) -> int:
         # One machine before and after a change: told apart by what its campaigns are called.
         traditional = replace(traditional, name=", ".join(arguments.traditional))
         low_power = replace(low_power, name=", ".join(arguments.low_power))
-    made = guidelines.guideline(
-        guidelines.load_workload(arguments.workload),
+    made = guideline(
+        load_workload(arguments.workload),
         traditional,
         low_power,
         _costs(arguments),
@@ -134,7 +135,7 @@ def guide(arguments: argparse.Namespace) -> int:
 
 
 def _costs(arguments: argparse.Namespace) -> "Costs | None":
-    from eeio_results.guidelines import Costs
+    from eeio_results.guideline.servers import Costs
 
     if (arguments.price_per_kwh is None) != (arguments.years is None):
         raise RefusedError("electricity needs both --price-per-kwh and --years")
@@ -149,9 +150,9 @@ def _costs(arguments: argparse.Namespace) -> "Costs | None":
     )
 
 
-def _system(arguments: argparse.Namespace, side: str) -> "System":
+def _system(arguments: argparse.Namespace, side: str) -> "Server":
     """One side's campaigns as one system, each campaign's drive a variant."""
-    from eeio_results.guidelines import CellValues, System
+    from eeio_results.guideline.servers import CellValues, Server
 
     campaigns = load_campaigns(getattr(arguments, side))
     machines = {campaign.machine.hostname for campaign in campaigns}
@@ -168,7 +169,7 @@ def _system(arguments: argparse.Namespace, side: str) -> "System":
             f"--{side.replace('_', '-')}: no experiment of {arguments.tool} at the level "
             f"{arguments.level} has both bandwidth and power of the {arguments.domain}"
         )
-    return System(
+    return Server(
         name=machines.pop(),
         cells=tuple(cells),
         idle_power_w=_idle(campaigns[0], arguments.domain) if len(campaigns) == 1 else None,
@@ -179,27 +180,27 @@ def _system(arguments: argparse.Namespace, side: str) -> "System":
 
 
 def _cells(campaign: "Campaign", arguments: argparse.Namespace) -> "list[CellValues]":
-    from eeio_results import comparison
-    from eeio_results.guidelines import CellKey, CellValues
-    from eeio_results.units import parse_size
+    from eeio_results.comparison.cells import BANDWIDTH, POWER, cells_of
+    from eeio_results.guideline.servers import CellValues
+    from eeio_results.guideline.workload import CellKey
 
-    power = comparison.POWER[arguments.domain]
+    power = POWER[arguments.domain]
     found = []
-    for cell in comparison.cells_of(campaign):
+    for cell in cells_of(campaign):
         factors = cell.factors
         wanted = factors["tool"] == arguments.tool and factors["level"] == arguments.level
-        if not wanted or factors["size"] == "any" or factors["operation"] == "mixed":
+        if not wanted or cell.request_size_bytes is None or factors["operation"] == "mixed":
             continue
-        both, left_out = cell.together(comparison.BANDWIDTH, power)
+        both, left_out = cell.together(BANDWIDTH, power)
         if not both:
-            why = cell.reasons.get(power) or cell.reasons.get(comparison.BANDWIDTH)
+            why = cell.reasons.get(power) or cell.reasons.get(BANDWIDTH)
             why = why or "no repetition has both bandwidth and power"
             print(f"{campaign.name}: {cell.words()}: left out: {why}", file=sys.stderr)
             continue
         key = CellKey(
             operation=factors["operation"],
             spatiality=factors["spatiality"],
-            request_size_bytes=parse_size(factors["size"].replace(" ", "")),
+            request_size_bytes=cell.request_size_bytes,
             buffer=_switch(factors["buffer"]),
             disk=_switch(factors["disk"]),
         )

@@ -19,34 +19,16 @@ from eeio.journal import delayjc
 from eeio.journal.trace import JournalTrace, find_ext4, read_transactions
 from eeio.signals import signals_raise
 from eeio.system.undo import Entry, UndoJournal
-from eeio_results import journal_model
+from eeio_results import studies
 from eeio_results.errors import EeioError
-from eeio_results.report.tables import Table, number
+from eeio_results.report.parts import Table
+from eeio_results.report.tables import number
 from eeio_results.report.text import render_table
 from eeio_results.traces import jbd2
+from eeio_results.traces.journal_waits import Commits, FileTask, blocking_of, file_tasks
 
 SCHEMA_VERSION = 1
 _TRACE = "journal.gz"
-# Metric -> what the table calls it, the factor to its unit.
-_WORDS: dict[str, tuple[str, float]] = {
-    "commits": ("commits while files were written", 1),
-    "fast_commits": ("fast commits", 1),
-    "threads": ("threads", 1),
-    "threads_not_blocked": ("writes up to an fsync: not blocked (X)", 1),
-    "threads_fully_blocked": ("writes up to an fsync: fully blocked (Y)", 1),
-    "threads_partly_blocked": ("writes up to an fsync: partly blocked (Z)", 1),
-    "threads_ended_inside": ("writes up to an fsync: ended inside the commit", 1),
-    "write_held_mean_s": ("mean time a commit held a thread's writes (ms)", 1e3),
-    "model_bandwidth_bytes_per_s": ("sum of the threads' throughputs, equation (8) (MB/s)", 1e-6),
-    "unblocked_bandwidth_bytes_per_s": ("the same without commits in the way, MODEL (MB/s)", 1e-6),
-    "model_rate_eq9_per_s": ("file creation rate, equation (9) (1/s)", 1),
-    "model_rate_eq10_per_s": ("file creation rate, equation (10) (1/s)", 1),
-    "commit_wait_mean_s": ("mean wait for the commit that woke the call to begin (ms)", 1e3),
-    "commit_wait_max_s": ("longest wait for it (ms)", 1e3),
-    "threads_behind_a_commit": ("calls that waited behind another commit", 1),
-    "until_durable_mean_s": ("mean time until durable (ms)", 1e3),
-    "until_durable_max_s": ("longest time until durable (ms)", 1e3),
-}
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -55,7 +37,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="commits of the ext4 journal while a program runs, and whom they held up",
         description="Runs a program while the journal of one ext4 file system is traced: every "
         "commit with its five stamps, every write and fsync with the commit that served it, and "
-        "the equations of Chang et al. on them. Needs root. --delayjc holds fsync calls back so "
+        "the equations for their time. Needs root. --delayjc holds fsync calls back so "
         "that one commit serves many (libdelayjc.so).",
     )
     parser.add_argument(
@@ -177,7 +159,7 @@ def _run(words: Sequence[str], arguments: argparse.Namespace) -> _Traced:
 
 def _to_json(traced: _Traced, includes_sync: bool) -> dict[str, Any]:
     trace = traced.trace
-    commits = journal_model.Commits(trace.commits)
+    commits = Commits(trace.commits)
     reason = _why_no_metrics(trace)
     return {
         "schema_version": SCHEMA_VERSION,
@@ -187,17 +169,29 @@ def _to_json(traced: _Traced, includes_sync: bool) -> dict[str, Any]:
         "jbd2_transactions": traced.jbd2_transactions,
         # A trace with holes would name wrong commits.
         "reason": reason,
-        "metrics": {} if reason else journal_model.metrics(trace, includes_sync=includes_sync),
+        "metrics": {} if reason else _metrics(trace, includes_sync),
         "delayjc": asdict(traced.delays) if traced.delays else None,
         "commits": [asdict(commit) for commit in trace.commits],
         "fast_commits": len(trace.fast_commits),
-        "files": [_file(task, commits) for task in journal_model.file_tasks(trace.calls)],
+        "files": [_file(task, commits) for task in file_tasks(trace.calls)],
     }
 
 
-def _file(task: journal_model.FileTask, commits: journal_model.Commits) -> dict[str, Any]:
+def _figures() -> list[studies.JournalFigures]:
+    return [study.journal for study in studies.every().values() if study.journal is not None]
+
+
+def _metrics(trace: jbd2.JournalTrace, includes_sync: bool) -> dict[str, float]:
+    """What the studies of the journal make of a trace."""
+    found: dict[str, float] = {}
+    for figures in _figures():
+        found |= figures.of_trace(trace, includes_sync)
+    return found
+
+
+def _file(task: FileTask, commits: Commits) -> dict[str, Any]:
     """One thread's work on one file: its writes, and the fsync with the commit that served both."""
-    case = journal_model.blocking_of(task, commits) if task.writes else None
+    case = blocking_of(task, commits) if task.writes else None
     return {
         "task": task.task,
         "bytes": task.bytes_moved,
@@ -238,10 +232,11 @@ def _held(total: delayjc.DeviceCounters) -> str:
 
 
 def _table(traced: _Traced, body: Mapping[str, Any]) -> str:
+    labels = {key: words for figures in _figures() for key, words in figures.labels.items()}
     rows = [
-        (_WORDS[key][0], number(value * _WORDS[key][1]))
+        (labels[key][0], number(value * labels[key][1]))
         for key, value in body["metrics"].items()
-        if key in _WORDS
+        if key in labels
     ]
     notes = [f"device {body['device']}, {len(traced.trace.commits)} commits in the trace"]
     if traced.jbd2_transactions is not None:

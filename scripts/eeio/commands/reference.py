@@ -2,9 +2,10 @@
 
 import argparse
 
-from eeio.commands.analysis import analysis, load_campaigns
+from eeio.commands.analysis import analysis, load_campaigns, named_study
 from eeio.commands.output import add_output, write_output
 from eeio.errors import EXIT_DONE, RefusedError
+from eeio_results import studies
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -13,32 +14,38 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="an application's phases against the characterization's values (Table I)",
         description="Holds each phase of an application (BT-IO) against the experiment of the "
         "library or file-system level that is most like it, and tells the deviation of bandwidth "
-        "and power in percent, after Panadero et al. 2012.",
+        "and power in percent (docs/studies/).",
     )
     parser.add_argument(
         "campaigns", metavar="NAME|PATH", nargs="+",
         help="the application's campaign, and those of the characterization if they are others",
     )  # fmt: skip
     parser.add_argument(
-        "--format", choices=("table", "json", "markdown"), default="table", help="(default: table)"
+        "--study", metavar="STUDY",
+        help="whose rule finds the experiment (default: the first study that has one)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--format", choices=studies.FORMATS, default="table", help="(default: table)"
     )
     add_output(parser)
     parser.set_defaults(action=reference)
 
 
 def reference(arguments: argparse.Namespace) -> int:
-    with analysis():
-        from eeio_results import comparison
-        from eeio_results.report import references as report
-        from eeio_results.studies import panadero2012
+    name = arguments.study
+    asked = list(studies.every().values()) if name is None else [named_study(name)]
     campaigns = load_campaigns(arguments.campaigns)
-    cells = [cell for campaign in campaigns for cell in comparison.cells_of(campaign)]
-    found = panadero2012.references(cells)
-    if not found:
-        raise RefusedError(
-            f"{', '.join(arguments.campaigns)}: nothing at the application level; "
-            "`eeio run eeio-panadero2012` measures one"
-        )
-    render = {"table": report.to_text, "json": report.to_json, "markdown": report.to_markdown}
-    write_output(arguments, render[arguments.format](found))
-    return EXIT_DONE
+    suites = []
+    for study in asked:
+        if study.references is None:
+            continue
+        suites.append(study.references.suite)
+        with analysis():
+            answer = study.references.answer(campaigns, arguments.format)
+        if answer is not None:
+            write_output(arguments, answer)
+            return EXIT_DONE
+    raise RefusedError(
+        f"{', '.join(arguments.campaigns)}: nothing at the application level; "
+        f"`eeio run {' or '.join(suites)}` measures one"
+    )

@@ -12,6 +12,7 @@ from eeio.errors import EXIT_DONE
 from eeio_results import store
 from eeio_results.errors import EeioError
 from eeio_results.report import csv, markdown, text
+from eeio_results.report.contents import drawings
 from eeio_results.report.model import Report, build, to_json
 
 _PAGE = "report.html"
@@ -63,18 +64,11 @@ def _render_html(built: Report) -> str:
 
 def _write_plots(built: Report, folder: Path) -> None:
     with analysis():
-        from eeio_results.report import journal_figures, plots
-    drawn = {}
-    if any(row.bandwidth_values for row in built.rows):
-        drawn["bandwidth.svg"] = plots.bandwidth(built)
-    efficiency = plots.efficiency(built)
-    if efficiency is not None:
-        drawn["efficiency.svg"] = efficiency[1]
-    drawn |= journal_figures.draw(built)
-    for name, svg in drawn.items():
+        found = drawings(built)
+    for plot in found:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(svg, encoding="utf-8")
-        print(f"plot: {folder / name}", file=sys.stderr)
+        (folder / plot.name).write_text(plot.draw(), encoding="utf-8")
+        print(f"plot: {folder / plot.name}", file=sys.stderr)
 
 
 def _render_json(built: Report) -> str:

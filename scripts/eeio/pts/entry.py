@@ -16,7 +16,6 @@ import jsonschema
 from eeio.pts.composite import Entry
 from eeio_limits import LimitError
 from eeio_limits import quantities as q
-from eeio_results import checks
 from eeio_results.errors import SchemaError
 from eeio_results.record import EnergyReading
 
@@ -127,7 +126,7 @@ def check(body: Mapping[str, Any]) -> None:
 
 def _own(body: Mapping[str, Any]) -> Own:
     if "idle" in body:
-        return Idle(tuple(_reading(reading) for reading in body["idle"]["readings"]))
+        return Idle(tuple(EnergyReading.from_json(reading) for reading in body["idle"]["readings"]))
     if "quantity" in body:
         trials = tuple(_trial(trial) for trial in body.get("trials", ()))
         return Quantity(**{**body, "trials": trials})
@@ -151,16 +150,10 @@ def _trial(body: Mapping[str, Any]) -> Trial:
         order=q.COUNT.whole_number(body["order"], "order"),
         start_s=q.TIMESTAMP.checked(body["start_s"], "start_s"),
         failed=body["failed"],
-        reading=None if body["reading"] is None else _reading(body["reading"]),
+        reading=None if body["reading"] is None else EnergyReading.from_json(body["reading"]),
         started_utc=body.get("started_utc"),
         duration_s=None if duration_s is None else q.DURATION.checked(duration_s, "duration_s"),
     )
-
-
-def _reading(body: Mapping[str, Any]) -> EnergyReading:
-    reading = EnergyReading.from_json(body)
-    checks.check_reading(reading)
-    return reading
 
 
 @cache

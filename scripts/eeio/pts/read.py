@@ -3,7 +3,6 @@
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from eeio import __version__, paths
 from eeio.errors import RefusedError
@@ -15,6 +14,7 @@ from eeio.pts.machine import machine_of
 from eeio.pts.runs import run_of, utc
 from eeio_limits import LimitError
 from eeio_limits.names import LONGEST_NAME, campaign_name
+from eeio_results.campaign import PlannedExperiment, imported
 from eeio_results.errors import EeioError, SchemaError
 from eeio_results.record import EnergyReading
 from eeio_results.store import Store
@@ -74,56 +74,27 @@ def _store(
         ranks = {index: index for index in told}
     used = preset or file.environment.get("EEIO_PRESET") or tests[0].preset
     order = sorted(range(len(pairs)), key=lambda index: ranks[index])
-    store.create(_campaign(name, file, system, tests, used, [pairs[index] for index in order]))
+    ordered = [replace(runs[index], order_index=rank) for rank, index in enumerate(order)]
+    store.create(
+        imported(
+            name=name,
+            title=file.title,
+            created_utc=utc(system.timestamp or file.last_modified),
+            experiments=[
+                PlannedExperiment(t.experiment, t.profile, dict(t.factors), t.description)
+                for t in tests
+            ],
+            runs=ordered,
+            preset=used,
+            is_measurement=used != "quick",
+            eeio_version=__version__,
+        )
+    )
     store.write_machine(machine_of(system))
     idle = idle_of(file, system.identifier)
     store.write_idle(idle, None if idle else "the result file holds no idle baseline")
-    for rank, index in enumerate(order):
-        store.append(replace(runs[index], order_index=rank))
+    store.append_all(ordered)
     return len(runs)
-
-
-def _campaign(
-    name: str,
-    file: ResultFile,
-    system: System,
-    tests: list[PtsExperiment],
-    preset: str,
-    order: list[tuple[int, int]],
-) -> dict[str, Any]:
-    """campaign.json; `order` holds the place of each run's experiment, and its trial from 0."""
-    repetitions = max(test.trials for test in tests)
-    return {
-        "eeio_version": __version__,
-        "name": name,
-        "suite": "imported",
-        "suite_title": file.title,
-        "created_utc": utc(system.timestamp or file.last_modified),
-        "options": {
-            "suite": "imported", "preset": preset, "directory": None, "device": None,
-            "erase": None, "meters": [], "repetitions": repetitions, "seed": 0,
-            "filesystems": [], "disk_cache": "leave", "allow_estimates": False,
-            "allow_memory_filesystem": False, "settle_s": None, "idle_s": None,
-        },
-        "protocol": {
-            "repetitions": repetitions, "settle_s": 0.0, "idle_s": 0.0,
-            "is_measurement": preset != "quick", "leave_out": [],
-        },
-        "experiments": [
-            {
-                "experiment_id": test.experiment.id,
-                "experiment": test.experiment.to_json(),
-                "profile": test.profile,
-                "factors": dict(test.factors),
-                "description": test.description,
-                "place": "",
-                "file_bytes": 0,
-            }
-            for test in tests
-        ],
-        "not_measured": [],
-        "order": [[place, trial + 1, 0] for place, trial in order],
-    }  # fmt: skip
 
 
 def _order(test: PtsExperiment, trial: int) -> int | None:

@@ -28,7 +28,7 @@ from eeio.pts.entry import Told
 from eeio.system import write_cache
 from eeio.system.filesystem import BlockDevice, backing_device, block_device
 from eeio_limits import LimitError
-from eeio_results import checks, tools
+from eeio_results import tools, typed
 from eeio_results.errors import EeioError, SchemaError
 from eeio_results.record import ContextValue, Phase, Run
 from eeio_results.tools.capture import Capture, PhaseResult
@@ -106,14 +106,13 @@ def with_told(run: Run, told: Told | None) -> Run:
         described = replace(
             run,
             phases=tuple(_phase(body) for body in told["phases"]),
-            context=tuple(ContextValue(**body) for body in told["context"]),
+            context=tuple(typed.read(ContextValue, body) for body in told["context"]),
             notes=(*run.notes, *told["notes"]),
             device=told["device"],
             device_reason=told["device_reason"] or run.device_reason,
             disk_cache_found=told["disk_cache_found"],
         )
-        checks.check_types(described)
-        checks.check_run(described)
+        typed.check(described)
     except (KeyError, TypeError, AttributeError, LimitError) as error:
         raise SchemaError(f"what the result file tells of a trial is damaged: {error}") from error
     return described
@@ -121,12 +120,7 @@ def with_told(run: Run, told: Told | None) -> Run:
 
 def _phase(body: Mapping[str, Any]) -> Phase:
     fields = {key: value for key, value in body.items() if key != "invalid"}
-    phase = Phase.from_json({**fields, "validity": body["invalid"]})
-    checks.check_types(phase)
-    for reading in phase.energy:
-        checks.check_types(reading)
-    checks.check_phase(phase)
-    return phase
+    return Phase.from_json({**fields, "validity": body["invalid"]})
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import Any
 
 from eeio.errors import RefusedError
 from eeio.profiles import profile as profiles
@@ -13,7 +12,8 @@ from eeio.pts import composite
 from eeio.pts.composite import Entry, Result, ResultFile, System
 from eeio.pts.entry import ENERGY, Idle, Quantity, Trial, Values
 from eeio.pts.trial import telling
-from eeio_results.record import EnergyReading, Experiment, Machine, Phase, Run
+from eeio_results.campaign import PlannedExperiment
+from eeio_results.record import EnergyReading, Machine, Phase, Run
 from eeio_results.store import Campaign
 
 # Where PTS puts ours, in the words of its schema.
@@ -25,24 +25,23 @@ def result_file(campaign: Campaign) -> ResultFile:
     """One result a phase and figure, in the words that PTS would use for the same test."""
     identifier = campaign.name[:128]
     results: list[Result] = _idle(campaign, identifier)
-    for item in campaign.body["experiments"]:
-        experiment = Experiment.from_json(item["experiment"])
+    for planned in campaign.design.experiments:
         runs = sorted(
-            (run for run in campaign.runs if run.experiment.id == experiment.id),
+            (run for run in campaign.runs if run.experiment.id == planned.experiment.id),
             key=lambda run: run.repetition,
         )
-        results += _experiment(campaign, item, runs, identifier)
-    created = _timestamp(campaign.body["created_utc"])
-    options: Mapping[str, Any] = campaign.body["options"]
+        results += _experiment(campaign, planned, runs, identifier)
+    created = _timestamp(campaign.design.created_utc)
+    options = campaign.design.options
     environment = {"EEIO_PRESET": campaign.preset, "EEIO_PROTOCOL": "random"}
-    environment["EEIO_SEED"] = str(options["seed"])
-    if options["device"]:
-        environment["EEIO_DEVICE"] = str(options["device"])
+    environment["EEIO_SEED"] = str(options.seed)
+    if options.device:
+        environment["EEIO_DEVICE"] = options.device
     return ResultFile(
         title=campaign.name,
         last_modified=created,
         test_client=_CLIENT,
-        description=f"eeio campaign of {campaign.body['suite_title']}, preset {campaign.preset}",
+        description=f"eeio campaign of {campaign.design.suite_title}, preset {campaign.preset}",
         environment=environment,
         systems=(_system(campaign.machine, identifier, created),),
         results=tuple(results),
@@ -50,15 +49,15 @@ def result_file(campaign: Campaign) -> ResultFile:
 
 
 def _experiment(
-    campaign: Campaign, item: Mapping[str, Any], runs: Sequence[Run], identifier: str
+    campaign: Campaign, planned: PlannedExperiment, runs: Sequence[Run], identifier: str
 ) -> list[Result]:
-    profile = profiles.find(item["profile"])
+    profile = profiles.find(planned.profile)
     words = composite.pts_words(profile.folder)
     head = {
         "identifier": f"local/{profile.identifier}",
         "title": profile.title,
         "app_version": composite.pts_app_version(profile.folder),
-        "arguments": _arguments(campaign, item, profile),
+        "arguments": _arguments(campaign, planned, profile),
     }
     names = list(dict.fromkeys(phase.name for run in runs for phase in run.phases))
     results: list[Result] = []
@@ -72,7 +71,7 @@ def _experiment(
         is_rate = any(p.operation == "metadata" for p in good.values())
         # What PTS appends itself, for a phase that its profile prints; else the phase's name.
         words_of = words.get(name) or f"{name.title()}{'' if is_rate else ' Bandwidth'}"
-        described = f"{item['description']} - {words_of}"
+        described = f"{planned.description} - {words_of}"
         all_told = () if results else tuple(telling(run) for run in runs)
         own = Values(tuple(good), len(runs), name, all_told)
         times = ":".join(f"{runs[k].duration_s:.3f}" for k in good)
@@ -85,7 +84,7 @@ def _experiment(
         results.append(bandwidth)
         several = len(names) > 1
         results += _energies(
-            bandwidth, described if several else item["description"], name, runs, good, identifier
+            bandwidth, described if several else planned.description, name, runs, good, identifier
         )
     return results
 
@@ -171,17 +170,17 @@ def _figure(phase: Phase) -> float | None:
     return bandwidth / 1e6 if bandwidth else None
 
 
-def _arguments(campaign: Campaign, item: Mapping[str, Any], profile: Profile) -> str:
+def _arguments(campaign: Campaign, planned: PlannedExperiment, profile: Profile) -> str:
     """The suite's own words in their order, so that PTS finds the same test; without the suite,
     all factors but the preset's."""
     with suppress(RefusedError):
-        for entry in suites.find(str(campaign.body["suite"])).entries:
-            if (entry.profile, entry.description) == (item["profile"], item["description"]):
+        for entry in suites.find(campaign.design.suite).entries:
+            if (entry.profile, entry.description) == (planned.profile, planned.description):
                 return " ".join(f"{key}={value}" for key, value in entry.factors.items())
     sizes: Mapping[str, str] = {}
     with suppress(RefusedError):
         sizes = profile.preset(campaign.preset)
-    factors = item["factors"].items()
+    factors = planned.factors.items()
     return " ".join(f"{k}={v}" for k, v in factors if sizes.get(k) != v)
 
 

@@ -11,7 +11,7 @@ from tests.published import PAVAN, needs_pavan
 
 from eeio.importing import mapping, runs
 from eeio.importing.imported import Imported
-from eeio_results.comparison import BANDWIDTH, EFFICIENCY, POWER, cells_of
+from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, cells_of
 
 pytestmark = needs_pavan
 

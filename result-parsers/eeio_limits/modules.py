@@ -1,0 +1,107 @@
+"""Modules found by name: ours in a package, and others in folders of a user's own.
+
+A variable such as EEIO_STUDIES names the folders, separated by colons. What lies there, a file
+`NAME.py` or a folder `NAME` with an `__init__.py`, is imported as a module of our package, so that
+it is written as ours are: a module of EEIO_STUDIES is `eeio_results.studies.NAME`. It runs with the
+rights of who runs eeio (SECURITY.md). One whose name begins with `_` is not such a module.
+"""
+
+import importlib
+import importlib.util
+import os
+import pkgutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from eeio_limits import LimitError
+
+
+@dataclass(frozen=True)
+class Modules:
+    """Where modules of one kind are. `kind` is the word for one of them in messages."""
+
+    kind: str
+    package: str
+    variable: str
+
+    def names(self) -> list[str]:
+        """All of them, by name. Raises LimitError for a folder of the user's own that is not
+        there, and for a name that two modules have."""
+        return sorted([*self.ours(), *self._own()])
+
+    def load(self, name: str) -> ModuleType | None:
+        """The module of that name; None if there is none. Raises LimitError, too, for one that
+        cannot be imported, whatever it is that stops it."""
+        where, own = f"{self.package}.{name}", None
+        if name not in self.ours():
+            own = self._own().get(name)
+            if own is None:
+                return None
+            where = f"{own}, named by {self.variable}"
+        module = f"{self.package}.{name}"
+        try:
+            return importlib.import_module(module) if own is None else _read(module, own)
+        except Exception as error:
+            raise LimitError(
+                f"the {self.kind} {name!r} ({where}) cannot be imported: {error!r:.300}"
+            ) from error
+
+    def ours(self) -> list[str]:
+        """Those of the package."""
+        paths = importlib.import_module(self.package).__path__
+        return [found.name for found in pkgutil.iter_modules(paths) if _is_public(found.name)]
+
+    def _own(self) -> dict[str, Path]:
+        """Name -> file of each module in the folders of the user's own."""
+        found: dict[str, Path] = {}
+        for entry in filter(None, os.environ.get(self.variable, "").split(":")):
+            folder = Path(entry)
+            if not folder.is_dir():
+                raise LimitError(
+                    f"{self.variable} names {folder}, which is no folder: make it, or take it out "
+                    "of the variable"
+                )
+            for module in pkgutil.iter_modules([str(folder)]):
+                if not _is_public(module.name):
+                    continue
+                path = (
+                    folder / module.name / "__init__.py"
+                    if module.ispkg
+                    else (folder / f"{module.name}.py")
+                )
+                self._check_free(module.name, path, found)
+                found[module.name] = path.absolute()
+        return found
+
+    def _check_free(self, name: str, path: Path, found: dict[str, Path]) -> None:
+        holder = "eeio itself" if name in self.ours() else found.get(name)
+        if holder is not None:
+            raise LimitError(
+                f"{path}, named by {self.variable}: {holder} has a {self.kind} {name!r} already; "
+                "give yours another name"
+            )
+
+
+def _is_public(name: str) -> bool:
+    return not name.startswith("_")
+
+
+def _read(name: str, path: Path) -> ModuleType:
+    """The module in a file, imported under that name; once, as `import` does."""
+    known = sys.modules.get(name)
+    if known is not None and known.__file__ == str(path):
+        return known
+    folder = [str(path.parent)] if path.name == "__init__.py" else None
+    spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=folder)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is no Python")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module

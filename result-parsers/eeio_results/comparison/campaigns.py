@@ -1,0 +1,81 @@
+"""The comparison of campaigns as a whole, which `eeio compare` prints."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eeio_results.comparison import remarks
+from eeio_results.comparison.cells import Cell, Where, cells_of, fits, machine_names
+from eeio_results.comparison.differences import ALPHA
+from eeio_results.comparison.effects import Effect, effects
+from eeio_results.comparison.idle import IdleBusy, idle_and_busy
+from eeio_results.comparison.normality import NormalityCount, normality_counts
+from eeio_results.statistics.adjustment import Adjustment
+from eeio_results.store import Campaign
+
+Levels = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Group:
+    """The effects within one part of the cells; `levels` are what they have in common."""
+
+    levels: Levels
+    effects: tuple[Effect, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All that was found between some campaigns."""
+
+    campaigns: tuple[str, ...]
+    adjustment: str
+    alpha: float
+    groups: tuple[Group, ...]
+    idle_busy: tuple[IdleBusy, ...]
+    warnings: tuple[str, ...]
+    normality: tuple[NormalityCount, ...] = ()
+
+
+def named_cells(campaigns: Sequence[Campaign]) -> list[list[Cell]]:
+    """The cells of each campaign, under names that tell their machines apart."""
+    names = machine_names(campaigns)
+    return [cells_of(campaign, name) for campaign, name in zip(campaigns, names, strict=True)]
+
+
+def compare(
+    campaigns: Sequence[Campaign],
+    cells: Sequence[Sequence[Cell]],
+    *,
+    where: Where | None = None,
+    by: Sequence[str] = (),
+    adjustment: Adjustment = "benjamini-hochberg",
+    alpha: float = ALPHA,
+    with_normality: bool = False,
+) -> Comparison | None:
+    """Of the cells of each campaign (`named_cells`) those that fit `where`, the levels of the
+    factors `by` asked apart; None if there is no such cell."""
+    chosen = [cell for of_one in cells for cell in of_one if fits(cell, where or {})]
+    if not chosen:
+        return None
+    parts: dict[Levels, list[Cell]] = {}
+    for cell in chosen:
+        parts.setdefault(tuple((name, cell.factors[name]) for name in by), []).append(cell)
+    return Comparison(
+        campaigns=tuple(campaign.name for campaign in campaigns),
+        adjustment=adjustment,
+        alpha=alpha,
+        groups=tuple(
+            Group(levels, tuple(effects(part, adjustment, alpha))) for levels, part in parts.items()
+        ),
+        idle_busy=tuple(
+            item
+            for campaign, of_one in zip(campaigns, cells, strict=True)
+            for item in idle_and_busy(campaign, of_one)
+        ),
+        normality=tuple(normality_counts(chosen, alpha) if with_normality else ()),
+        warnings=(
+            *remarks.of_runs(campaigns, chosen),
+            *remarks.domain_warnings(chosen),
+            *remarks.unmatched(chosen),
+        ),
+    )

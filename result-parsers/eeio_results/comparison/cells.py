@@ -1,0 +1,211 @@
+"""Cells: each experiment on one machine and device, with the values of its repetitions."""
+
+import statistics as descriptive
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from eeio_results.agreement import agreement
+from eeio_results.record import DOMAINS, EnergyReading, Run
+from eeio_results.store import Campaign
+from eeio_results.units import format_size
+
+BANDWIDTH, EFFICIENCY = "bandwidth_bytes_per_s", "efficiency_bytes_per_j"
+POWER = {domain: f"power_{domain}_w" for domain in DOMAINS}
+METRICS = (BANDWIDTH, *POWER.values(), EFFICIENCY)
+
+Where = Mapping[str, str | Sequence[str]]
+"""Factor -> the level, or the levels of which one is wanted."""
+
+_NOT_MODELLED = "only a modelled power, which no comparison uses"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One experiment on one machine and device.
+
+    `factors` are its levels by name (`machine`, `device`, `type`, `operation`, `spatiality`,
+    `size`, `buffer`, ...). `values` holds the repetitions of each metric; a metric that was not
+    measured is absent and stands in `reasons`.
+    """
+
+    factors: Mapping[str, str]
+    values: Mapping[str, tuple[float, ...]]
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    invalid_runs: int = 0
+    efficiency_of: tuple[str, ...] = ()
+    """The power domains whose MB/J its efficiency is."""
+    doubts: tuple[str, ...] = ()
+    """Which of its powers another meter contradicts, and how."""
+    runs: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """The run that each value is of, by its place in the campaign's order."""
+    request_size_bytes: int | None = None
+    """What the level `size` is the word for; None: no one size."""
+
+    def n(self, metric: str) -> int:
+        return len(self.values.get(metric, ()))
+
+    def together(self, *metrics: str) -> tuple[list[tuple[float, ...]], int]:
+        """The values of each run that has all these metrics, in the order of the runs; and how
+        many runs lack one of them."""
+        of_run = [
+            dict(zip(self.runs[metric], self.values[metric], strict=True))
+            for metric in metrics
+            if metric in self.values
+        ]
+        every = set().union(*of_run)
+        whole = sorted(every.intersection(*of_run)) if len(of_run) == len(metrics) else []
+        return [tuple(found[run] for found in of_run) for run in whole], len(every) - len(whole)
+
+    @cached_property
+    def _medians(self) -> dict[str, float]:
+        return {name: descriptive.median(found) for name, found in self.values.items()}
+
+    def median(self, metric: str) -> float:
+        """Raises KeyError for a metric that was not measured."""
+        return self._medians[metric]
+
+    def words(self, without: Iterable[str] = (), tool: bool = False) -> str:
+        """The cell in one line: `PC HDD1: sequential write, 32 KiB, buffer off`; with its level,
+        tool and target when `tool` is true. What was left as found is not told."""
+        left = {
+            name: level
+            for name, level in self.factors.items()
+            if name not in set(without) and level != "as found"
+        }
+        place = " ".join(left[k] for k in ("machine", "device") if k in left)
+        kind = " ".join(left[k] for k in ("spatiality", "operation") if k in left)
+        rest = [left["size"]] if "size" in left else []
+        rest += [f"{k} {left[k]}" for k in ("buffer", "disk") if k in left]
+        rest += [left[k] for k in ("level", "tool", "target") if tool and k in left]
+        return f"{place}: " * bool(place) + ", ".join(([kind] if kind else []) + rest)
+
+
+def size_word(size_bytes: int | None) -> str:
+    return "any" if size_bytes is None else format_size(size_bytes)
+
+
+def machine_names(campaigns: Sequence[Campaign]) -> list[str]:
+    """What to call each campaign's machine: its host name, or the campaign's own name where two
+    campaigns were run on the same drive of the same machine."""
+    places = [(c.machine.hostname, c.machine.device) for c in campaigns]
+    return [
+        place[0] if places.count(place) == 1 else campaign.name
+        for campaign, place in zip(campaigns, places, strict=True)
+    ]
+
+
+def cells_of(campaign: Campaign, machine_name: str | None = None) -> list[Cell]:
+    """The cells of one campaign; invalid runs and phases are counted, not used."""
+    machine = campaign.machine
+    kind = {True: "HDD", False: "SSD", None: "unknown"}[machine.device_rotational]
+    place = {
+        "machine": machine_name or machine.hostname,
+        "device": machine.device or "unknown",
+        "type": kind,
+    }
+    runs: dict[str, list[Run]] = {}
+    for run in campaign.runs:
+        if run.experiment.level != "context":
+            runs.setdefault(run.experiment.id, []).append(run)
+    found = []
+    for of_experiment in runs.values():
+        names = dict.fromkeys(phase.name for run in of_experiment for phase in run.phases)
+        found += [_cell(place, of_experiment, name) for name in names]
+    doubts = tuple(words for _, words in agreement(campaign).contradictions)
+    if doubts:
+        found = [
+            replace(cell, doubts=(*cell.doubts, *doubts))
+            if any(cell.n(metric) for metric in POWER.values())
+            else cell
+            for cell in found
+        ]
+    return found
+
+
+def _cell(place: Mapping[str, str], runs: Sequence[Run], name: str) -> Cell:
+    experiment = runs[0].experiment
+    values: dict[str, dict[int, float]] = {}
+    reasons: dict[str, str] = {}
+    invalid = 0
+    efficiency_of: dict[str, None] = {}
+    doubts: dict[str, None] = {}
+    first = next(phase for run in runs for phase in run.phases if phase.name == name)
+    for run in runs:
+        phase = next((p for p in run.phases if p.name == name), None)
+        if run.validity or phase is None or phase.validity:
+            invalid += 1
+            continue
+        bandwidth = phase.bandwidth_bytes_per_s
+        if bandwidth is not None:
+            values.setdefault(BANDWIDTH, {})[run.order_index] = bandwidth
+        widest = None
+        for domain, metric in POWER.items():
+            reading = _reading(phase.energy, domain, reasons, metric)
+            if reading is not None and reading.power_w is not None:
+                values.setdefault(metric, {})[run.order_index] = reading.power_w
+                widest = widest or reading
+                doubts |= dict.fromkeys(reading.reasons if reading.doubtful else ())
+        efficiency = phase.efficiency_bytes_per_j(widest.power_w if widest else None)
+        if efficiency is not None:
+            values.setdefault(EFFICIENCY, {})[run.order_index] = efficiency
+            if widest is not None:
+                without = " without drives" if widest.leaves_drives_out else ""
+                efficiency_of.setdefault(f"{widest.domain}{without}")
+        elif phase.why_no_efficiency is not None:
+            reasons.setdefault(EFFICIENCY, phase.why_no_efficiency)
+    for metric in (BANDWIDTH, EFFICIENCY, *POWER.values()):
+        if metric not in values:
+            reasons.setdefault(metric, "not measured")
+    factors = {
+        **place,
+        "level": experiment.level,
+        "tool": experiment.tool,
+        "target": experiment.target,
+        "operation": first.operation,
+        "spatiality": first.spatiality,
+        "size": size_word(first.request_size_bytes),
+        "buffer": experiment.cache.buffer or "as found",
+        "disk": experiment.cache.disk or "as found",
+        "api": experiment.api,
+        "processes": str(experiment.processes),
+        "phase": name,
+        "arguments": " ".join(f"{k}={v}" for k, v in experiment.arguments),
+    }
+    return Cell(
+        factors,
+        {metric: tuple(of_run.values()) for metric, of_run in values.items()},
+        reasons,
+        invalid,
+        tuple(efficiency_of),
+        tuple(doubts),
+        {metric: tuple(of_run) for metric, of_run in values.items()},
+        first.request_size_bytes,
+    )
+
+
+def _reading(
+    energy: Sequence[EnergyReading], domain: str, reasons: dict[str, str], metric: str
+) -> EnergyReading | None:
+    """The first valid reading of a domain that is no model's; else why there is none."""
+    for reading in energy:
+        if reading.domain != domain:
+            continue
+        if reading.kind == "modelled":
+            reasons.setdefault(metric, _NOT_MODELLED)
+        elif reading.why_not_ranked is not None:
+            reasons.setdefault(metric, reading.why_not_ranked)
+        elif reading.valid and reading.power_w is not None:
+            return reading
+        elif reading.reasons:
+            reasons.setdefault(metric, reading.reasons[0])
+    return None
+
+
+def fits(cell: Cell, where: Where) -> bool:
+    """Whether the cell has each named level; a list means any of its levels."""
+    for name, wanted in where.items():
+        level = cell.factors.get(name)
+        if level != wanted and (isinstance(wanted, str) or level not in wanted):
+            return False
+    return True

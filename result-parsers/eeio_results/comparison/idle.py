@@ -1,0 +1,79 @@
+"""Idle against busy: where the power above idle goes."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eeio_results.comparison.cells import POWER, Cell
+from eeio_results.store import Campaign
+
+
+@dataclass(frozen=True)
+class IdleBusy:
+    """Power of one domain at idle and in the busiest experiment, W; None where not measured."""
+
+    machine: str
+    device: str
+    domain: str
+    idle_w: float | None
+    busy_w: float | None
+    busiest: str
+    reason: str | None
+
+    @property
+    def extra_w(self) -> float | None:
+        if self.idle_w is None or self.busy_w is None:
+            return None
+        return self.busy_w - self.idle_w
+
+
+def idle_and_busy(campaign: Campaign, cells: Sequence[Cell]) -> list[IdleBusy]:
+    """Each measured domain of a campaign, idle against the experiment with the highest system
+    power, and the `rest`: system less what its parts take.
+
+    All domains are those of that one experiment, so that they add up.
+    """
+    measured = [m for m in POWER.values() if any(cell.n(m) for cell in cells)]
+    if not measured:
+        return []
+    busiest = max(
+        (cell for cell in cells if cell.n(measured[0])), key=lambda cell: cell.median(measured[0])
+    )
+    idle = {r.domain: r.power_w for r in campaign.idle if r.valid and r.kind != "modelled"}
+    place = (busiest.factors["machine"], busiest.factors["device"])
+    words = busiest.words(without=("machine", "device"))
+    found = []
+    for domain, metric in POWER.items():
+        if metric not in measured:
+            continue
+        idle_w = idle.get(domain)
+        busy_w = busiest.median(metric) if busiest.n(metric) else None
+        reason = None
+        if idle_w is None:
+            reason = campaign.idle_reason or f"idle was not measured in the domain {domain}"
+        found.append(IdleBusy(*place, domain, idle_w, busy_w, words, reason))
+    by_domain = {item.domain: item for item in found}
+    # A module holds its package and memory: either it is a part of the system, or they are.
+    inner = ("package", "dram") if "module" in by_domain else ("module",)
+    parts = [item for item in found if item.domain not in ("system", *inner)]
+    if "system" in by_domain and parts:
+        whole = by_domain["system"]
+        names = ", ".join(item.domain for item in parts)
+        found.append(
+            IdleBusy(
+                *place,
+                "rest",
+                _less(whole.idle_w, [item.idle_w for item in parts]),
+                _less(whole.busy_w, [item.busy_w for item in parts]),
+                words,
+                f"system less {names}",
+            )
+        )
+    return found
+
+
+def _less(whole: float | None, parts: Sequence[float | None]) -> float | None:
+    known = [part for part in parts if part is not None]
+    if whole is None or len(known) != len(parts):
+        return None
+    return whole - math.fsum(known)

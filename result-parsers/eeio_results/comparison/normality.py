@@ -1,0 +1,42 @@
+"""Whether the repetitions of experiments are normally distributed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eeio_results.comparison.cells import METRICS, Cell
+from eeio_results.comparison.differences import ALPHA
+from eeio_results.statistics.normality import normality as normality_of
+
+
+@dataclass(frozen=True)
+class NormalityCount:
+    """In how many experiments a test rejects that the repetitions are normally distributed."""
+
+    metric: str
+    experiments: int
+    kolmogorov_smirnov: int
+    lilliefors: int
+    shapiro_wilk: int
+
+
+def normality_counts(cells: Sequence[Cell], alpha: float = ALPHA) -> list[NormalityCount]:
+    """For each metric that was measured. Kolmogorov-Smirnov with fitted mean and deviation is far
+    too lenient and stands here for comparison with older papers; the other two decide."""
+    found = []
+    for metric in METRICS:
+        tested = [normality_of(cell.values[metric], alpha) for cell in cells if cell.n(metric)]
+        if tested:
+            found.append(
+                NormalityCount(
+                    metric,
+                    len(tested),
+                    *(
+                        sum(test.p is not None and test.p < alpha for test in of_name)
+                        for of_name in zip(
+                            *((t.kolmogorov_smirnov, t.lilliefors, t.shapiro_wilk) for t in tested),
+                            strict=True,
+                        )
+                    ),
+                )
+            )
+    return found

@@ -1,0 +1,67 @@
+"""What must be said before any difference: of the runs, of the power, of what stands alone."""
+
+from collections.abc import Sequence
+
+from eeio_results.comparison.cells import Cell
+from eeio_results.store import Campaign
+
+_FEW = 5
+
+
+def of_runs(campaigns: Sequence[Campaign], cells: Sequence[Cell]) -> list[str]:
+    """Of what the differences rest on: repetitions, what is invalid, what is missing."""
+    found = []
+    for campaign in campaigns:
+        if not campaign.is_measurement:
+            found.append(f"{campaign.name}: QUICK: not a measurement")
+        found += [f"{campaign.name}: {remark}" for remark in campaign.design.remarks]
+    counts = [max((len(v) for v in cell.values.values()), default=0) for cell in cells]
+    few = sum(count < _FEW for count in counts)
+    if few:
+        found.append(
+            f"{few} of {len(cells)} experiments have fewer than {_FEW} valid repetitions: "
+            "few differences can be confirmed"
+        )
+    if len(set(counts)) > 1:
+        found.append(f"repetitions are unequal: from {min(counts)} to {max(counts)}")
+    invalid = sum(cell.invalid_runs for cell in cells)
+    if invalid:
+        found.append(f"{invalid} invalid runs are not used; `eeio report` has the reasons")
+    missing = {
+        reason: metric for cell in cells for metric, reason in cell.reasons.items()
+        if metric in ("power_system_w", "efficiency_bytes_per_j")
+    }  # fmt: skip
+    found += [f"{metric}: missing in some experiments: {why}" for why, metric in missing.items()]
+    return found
+
+
+def unmatched(cells: Sequence[Cell]) -> list[str]:
+    """Experiments that one machine has and another has not, in words."""
+    place = ("machine", "device", "type")
+    of_machine: dict[str, set[str]] = {}
+    for cell in cells:
+        of_machine.setdefault(cell.factors["machine"], set()).add(cell.words(place, tool=True))
+    everything = set().union(*of_machine.values()) if of_machine else set()
+    return [
+        f"{machine} has no {words}"
+        for machine, known in of_machine.items()
+        for words in sorted(everything - known)
+    ]
+
+
+def domain_warnings(cells: Sequence[Cell]) -> list[str]:
+    """What must be said of the power behind a MB/J: without the drives, of different domains on
+    different sides, contradicted by another meter."""
+    of_machine: dict[str, dict[str, None]] = {}
+    doubts: dict[str, None] = {}
+    for cell in cells:
+        of_machine.setdefault(cell.factors["machine"], {}).update(dict.fromkeys(cell.efficiency_of))
+        doubts |= dict.fromkeys(f"{cell.factors['machine']}: doubtful: {d}" for d in cell.doubts)
+    domains = {domain for of in of_machine.values() for domain in of}
+    told = [f"{machine}: {', '.join(of)}" for machine, of in of_machine.items() if of]
+    found = []
+    if len(domains) > 1:
+        found.append(f"MB/J of different power domains stand beside each other: {'; '.join(told)}")
+    elif any("without drives" in domain for domain in domains):
+        found.append(f"MB/J is not the storage's, for the drives are not in it: {'; '.join(told)}")
+    return [*found, *doubts]

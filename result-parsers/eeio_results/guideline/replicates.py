@@ -1,0 +1,162 @@
+"""The formulas' numbers: each an array whose first place is the figure from the medians, the others
+its bootstrap replicates, so that one formula serves both."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from eeio_results.guideline.answer import Choice
+from eeio_results.guideline.servers import CellValues, Server
+from eeio_results.guideline.workload import CellKey, ShareOf
+from eeio_results.statistics.bootstrap import (
+    Estimate,
+    Floats,
+    percentile_interval,
+    resample_rows,
+    too_few_for_interval,
+)
+
+
+@dataclass(frozen=True)
+class Replicates:
+    """Place 0 is the figure from the medians, the others are its bootstrap replicates.
+
+    One formula then serves both. `n` are the sample sizes behind it.
+    """
+
+    values: Floats
+    n: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class CellReplicates:
+    bandwidth: Floats
+    power: Floats
+    n: tuple[int, ...]
+    variant: str
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    confidence: float
+    resamples: int
+    seed: int
+
+    def estimate(self, made: Replicates) -> Estimate:
+        value = float(made.values[0])
+        if not math.isfinite(value):
+            return Estimate(None, None, made.n, "the figure is too large for a number")
+        if reason := too_few_for_interval(made.n, self.confidence):
+            return Estimate(value, None, made.n, reason)
+        if not np.all(np.isfinite(made.values)):
+            reason = "no interval: the figure is too large for a number in some resamples"
+            return Estimate(value, None, made.n, reason)
+        return Estimate(value, percentile_interval(made.values[1:], self.confidence), made.n)
+
+    def medians(self, values: Sequence[float], stream: int) -> Floats:
+        array = np.asarray(values, dtype=np.float64)
+        rows = resample_rows(len(array), self.resamples, self.seed, stream)
+        return np.concatenate(([np.median(array)], np.median(array[rows], axis=1)))
+
+
+def none_because(reason: str) -> Estimate:
+    return Estimate(None, None, (), reason)
+
+
+def _unusable(values: Sequence[float], unit: str) -> str | None:
+    if not values:
+        return f"no {unit} value"
+    for index, value in enumerate(values):
+        if not (math.isfinite(value) and value > 0):
+            return f"{unit} of repetition {index + 1} is {value:g}"
+    return None
+
+
+def pick(system: Server, key: CellKey, choice: Choice, best: bool) -> CellValues | str:
+    """The cell of a system that stands for a key, or why there is none."""
+    cells = [cell for cell in system.cells if key.covers(cell.key)]
+    if not cells:
+        return f"{system.name} has no such experiment"
+    if len({cell.key.disk for cell in cells}) > 1:
+        return f"{system.name} has it with the disk cache on and off: state cache.disk"
+    usable = []
+    reasons = []
+    for cell in cells:
+        name = f"{system.name} {cell.variant}".strip()
+        why = _unusable(cell.bandwidth_bytes_per_s, "bandwidth")
+        why = why or _unusable(cell.power_w, "power")
+        if why:
+            reasons.append(f"{name}: {why}")
+        else:
+            usable.append(cell)
+    if reasons:
+        # The best or worst variant could be the one that cannot be used.
+        return "; ".join(reasons)
+    if len(usable) > 1 and choice == "medians":
+        variants = ", ".join(cell.variant or "(unnamed)" for cell in usable)
+        return f"{system.name} has several variants ({variants}): give one, or choose best-worst"
+    pick = max if best else min
+    return pick(usable, key=lambda cell: float(np.median(cell.bandwidth_bytes_per_s)))
+
+
+def replicate(cell: CellValues, bootstrap: Bootstrap, stream: int) -> CellReplicates:
+    # Bandwidth and power of one run belong together and are drawn together.
+    return CellReplicates(
+        bootstrap.medians(cell.bandwidth_bytes_per_s, stream),
+        bootstrap.medians(cell.power_w, stream),
+        (len(cell.power_w),),
+        cell.variant,
+    )
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An experiment on both systems with the share of bytes it has, as replicates."""
+
+    key: CellKey
+    share: float | None
+    traditional: CellReplicates
+    low_power: CellReplicates
+
+    @property
+    def n(self) -> tuple[int, ...]:
+        return self.traditional.n + self.low_power.n
+
+
+@dataclass(frozen=True)
+class Mix:
+    """Both systems under a mix, one server each."""
+
+    b_ts: Floats
+    b_lp: Floats
+    p_ts: Floats
+    p_lp: Floats
+    n: tuple[int, ...]
+    n_ts: tuple[int, ...]
+    n_lp: tuple[int, ...]
+
+
+def mix_of(pairs: Sequence[Pair], share_of: ShareOf) -> Mix:
+    """One server of each system under the bytes of the mix."""
+    bytes_shares = []
+    for pair in pairs:
+        assert pair.share is not None
+        scale = pair.traditional.bandwidth if share_of == "time" else 1.0
+        bytes_shares.append(pair.share * scale)
+    total = sum(bytes_shares[1:], start=bytes_shares[0])
+
+    def together(cells: Sequence[CellReplicates]) -> tuple[Floats, Floats]:
+        times = [
+            share / total / cell.bandwidth for share, cell in zip(bytes_shares, cells, strict=True)
+        ]
+        time = np.sum(times, axis=0)
+        energy = np.sum([t * cell.power for t, cell in zip(times, cells, strict=True)], axis=0)
+        return 1.0 / time, energy / time
+
+    b_ts, p_ts = together([pair.traditional for pair in pairs])
+    b_lp, p_lp = together([pair.low_power for pair in pairs])
+    n_ts = tuple(n for pair in pairs for n in pair.traditional.n)
+    n_lp = tuple(n for pair in pairs for n in pair.low_power.n)
+    return Mix(b_ts, b_lp, p_ts, p_lp, n_ts + n_lp, n_ts, n_lp)

@@ -1,0 +1,65 @@
+"""What is known of two kinds of server, and what electricity costs."""
+
+from dataclasses import dataclass
+
+from eeio_results.errors import EeioError
+from eeio_results.guideline.workload import CellKey
+
+
+@dataclass(frozen=True)
+class CellValues:
+    """The valid repetitions of one experiment on one system.
+
+    Values at the same place belong to the same repetition: bandwidth and power of one run are of
+    the same work. `variant` tells alternatives of one system apart (its devices: HDD1, HDD2),
+    `left_out` how many repetitions had but one of the two. Raises EeioError for tuples of two
+    lengths.
+    """
+
+    key: CellKey
+    bandwidth_bytes_per_s: tuple[float, ...]
+    power_w: tuple[float, ...]
+    variant: str = ""
+    left_out: int = 0
+
+    def __post_init__(self) -> None:
+        if len(self.bandwidth_bytes_per_s) != len(self.power_w):
+            raise EeioError(
+                f"{self.key.label}: {len(self.bandwidth_bytes_per_s)} bandwidth and "
+                f"{len(self.power_w)} power values; give those of the same repetitions"
+            )
+
+
+@dataclass(frozen=True)
+class Server:
+    """A kind of server. Prices are per server and per device, in any one currency."""
+
+    name: str
+    cells: tuple[CellValues, ...]
+    idle_power_w: float | None = None
+    server_price: float | None = None
+    device_price: float | None = None
+    devices: int = 1
+
+    @property
+    def price(self) -> float | None:
+        """One server with its devices; None when a price is not known."""
+        if self.server_price is None or (self.device_price is None and self.devices):
+            return None
+        return self.server_price + self.devices * (self.device_price or 0.0)
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What electricity costs and for how long.
+
+    `pue` multiplies both systems' energy. `busy_share` is the part of the time in which the
+    traditional server is busy (the rest it idles); None compares both at busy power all the time,
+    as the paper's rule does.
+    """
+
+    price_per_kwh: float
+    years: float
+    pue: float = 1.0
+    busy_share: float | None = None
+    currency: str = ""

@@ -1,0 +1,25 @@
+"""What a report is made of, the same for every format: tables and plots."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells as text; `numeric` are the columns set to the right."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numeric: frozenset[int] = frozenset()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Drawn when it is asked for: the page shows it under its title, `--plots` writes it
+    as a file of that name. `draw` gives the SVG, and imports the library that it draws with."""
+
+    name: str
+    title: str
+    draw: Callable[[], str]

@@ -1,0 +1,41 @@
+"""Chang et al. 2014, "How processor speedups can slow down I/O performance".
+
+Runs on the system under test when a campaign repeats until its figure is known: nothing here needs
+a scientific library but `figures`, which is imported when a figure is drawn.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from eeio_results.studies import Chapter, JournalFigures, Study
+from eeio_results.studies.chang2014.cells import THE_FIGURE, cells_of, figure_of_merit
+from eeio_results.studies.chang2014.model import LABELS, metrics, with_ratio
+
+if TYPE_CHECKING:
+    from eeio_results.store import Campaign
+    from eeio_results.traces.jbd2 import JournalTrace
+
+
+def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
+    found = [cell for campaign in campaigns for cell in cells_of(campaign)]
+    if not found:
+        return None
+    from eeio_results.studies.chang2014 import tables
+
+    quick = not all(campaign.is_measurement for campaign in campaigns)
+    return Chapter(
+        tables=tuple(tables.tables(found)),
+        plots=tuple(tables.plots(found, quick)),
+        body={"cells": [cell.to_json() for cell in found]},
+    )
+
+
+def _of_trace(trace: "JournalTrace", includes_sync: bool) -> dict[str, float]:
+    return metrics(trace, includes_sync=includes_sync)
+
+
+STUDY = Study(
+    chapter=_chapter,
+    figure_of_merit=figure_of_merit,
+    journal=JournalFigures(frozenset(THE_FIGURE), _of_trace, with_ratio, LABELS),
+)

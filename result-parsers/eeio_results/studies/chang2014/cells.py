@@ -1,0 +1,328 @@
+"""Chang et al. 2014, "How processor speedups can slow down I/O performance": its cells.
+
+A cell is one workload (threads x file size x record size, or ranks x files) on one variant of ext4
+at one frequency. Its figures are means over the valid repetitions, as the paper's are, each with
+the spread; what they mean and where the paper's equations do not hold is in
+docs/studies/chang2014.md. Needs no scientific library: the runner asks it when to stop.
+"""
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from eeio_results.campaign import PlannedExperiment
+from eeio_results.record import Experiment, Phase, Run
+from eeio_results.statistics import stopping
+from eeio_results.statistics.stopping import Spread
+from eeio_results.store import Campaign
+
+BASELINE = "ext4"
+CHILDREN = "children_bytes_per_s"
+PARENT = "parent_bytes_per_s"
+CREATES = "creates_per_s"
+# A write of milliseconds under a meter of 10 readings a second: such an energy is no figure.
+_LARGEST_UNCERTAINTY = 0.5
+
+THE_FIGURE = {"write": CHILDREN, "create": CREATES}
+"""Phase -> the figure the paper compares: IOzone's sum over its children, Metarates' rate."""
+
+# Our name -> the metric of the phase; the parent's figure is the phase's bandwidth itself.
+_METRICS = {
+    CHILDREN: "children_bandwidth_bytes_per_s",
+    CREATES: "operations_per_s",
+    "unblocked_bytes_per_s": "unblocked_bandwidth_bytes_per_s",
+    **{
+        name: name
+        for name in (
+            "rate_eq9_per_s", "rate_eq10_per_s", "commits", "fast_commits", "blocked",
+            "threads_not_blocked", "threads_fully_blocked", "threads_partly_blocked",
+            "threads_ended_inside", "write_held_mean_s", "commit_wait_mean_s",
+            "threads_behind_a_commit", "until_durable_mean_s", "until_durable_max_s",
+            "delayjc_held_mean_s",
+        )
+    },
+}  # fmt: skip
+_FIGURES = (*_METRICS, PARENT)
+
+
+def _read(phase: Phase, name: str) -> float | None:
+    if name == PARENT:
+        return phase.bandwidth_bytes_per_s if phase.name == "write" else None
+    return phase.metrics.get(_METRICS[name])
+
+
+@dataclass(frozen=True)
+class Energy:
+    """What one meter saw of the measured phase: means over the repetitions that have a value."""
+
+    domain: str
+    meter: str
+    kind: str
+    n: int
+    power_w: float | None
+    energy_j: float | None
+    joules_per_file: float | None
+    bytes_per_j: float | None
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class VariantCell:
+    """One experiment, its valid repetitions summed up. `spreads` holds each figure that was
+    measured; a figure that is not in it has its reason in `reasons`. `model_ratio` is the median:
+    a thread that is put aside between its clock and its first write, before the trace sees it,
+    throws single runs far out. The ratios compare means:
+    to the same workload and variant at the lowest frequency, and on plain ext4 at the same
+    frequency; None where that was not measured."""
+
+    campaign: str
+    experiment: Experiment
+    description: str
+    variant: str
+    frequency_hz: int | None
+    phase: str
+    n: int
+    invalid_runs: int
+    converged: bool | None
+    spreads: dict[str, Spread]
+    model_ratio: float | None
+    model_ratio_range: tuple[float, float] | None
+    energy: tuple[Energy, ...] = ()
+    reasons: dict[str, str] = field(default_factory=dict)
+    speedup: float | None = None
+    ratio_to_ext4: float | None = None
+    until_durable_ratio_to_ext4: float | None = None
+
+    @property
+    def figure(self) -> str:
+        return THE_FIGURE.get(self.phase, CHILDREN)
+
+    @property
+    def workload(self) -> tuple[Any, ...]:
+        """What cells of one panel share: all but variant and frequency."""
+        arguments = tuple(
+            pair for pair in self.experiment.arguments if pair[0] not in ("variant", "frequency_hz")
+        )
+        e = self.experiment
+        return (self.campaign, e.tool, e.processes, e.request_size_bytes or 0, arguments)
+
+    def mean(self, name: str) -> float | None:
+        found = self.spreads.get(name)
+        return found.mean if found else None
+
+    def to_json(self) -> dict[str, Any]:
+        spread = self.spreads.get(self.figure)
+        arguments = dict(self.experiment.arguments)
+        return {
+            "campaign": self.campaign,
+            "experiment_id": self.experiment.id,
+            "tool": self.experiment.tool,
+            "description": self.description,
+            "variant": self.variant,
+            "frequency_hz": self.frequency_hz,
+            "processes": self.experiment.processes,
+            "request_size_bytes": self.experiment.request_size_bytes,
+            "arguments": {
+                key: value
+                for key, value in arguments.items()
+                if key not in ("variant", "frequency_hz")
+            },
+            "phase": self.phase,
+            "n": self.n,
+            "invalid_runs": self.invalid_runs,
+            "converged": self.converged,
+            "figure": self.figure,
+            "rsd": spread.rsd if spread else None,
+            "half_width": spread.half_width if spread else None,
+            **{name: self.mean(name) for name in _FIGURES},
+            "model_ratio": self.model_ratio,
+            "model_ratio_range": list(self.model_ratio_range) if self.model_ratio_range else None,
+            "speedup": self.speedup,
+            "ratio_to_ext4": self.ratio_to_ext4,
+            "until_durable_ratio_to_ext4": self.until_durable_ratio_to_ext4,
+            "energy": [energy.__dict__ for energy in self.energy if energy.kind != "modelled"],
+            "estimates": [energy.__dict__ for energy in self.energy if energy.kind == "modelled"],
+            "reasons": self.reasons,
+        }
+
+
+def measured_phase(run: Run) -> Phase | None:
+    """The phase that the study is about; None when the run has none that can be used."""
+    if run.validity:
+        return None
+    return next((p for p in run.phases if p.name in THE_FIGURE and not p.validity), None)
+
+
+def figure_of_merit(run: Run) -> float | None:
+    """The figure that the paper compares, and that is repeated for; None for a run without it."""
+    phase = measured_phase(run)
+    if phase is None:
+        return None
+    found = _read(phase, THE_FIGURE[phase.name])
+    # One thread has no children.
+    return _read(phase, PARENT) if found is None else found
+
+
+def cells_of(campaign: Campaign) -> list[VariantCell]:
+    """Every cell of a campaign in the suite's order, with the ratios to its neighbours; none of one
+    that compares no variants of the journal."""
+    varied = [planned for planned in campaign.design.experiments if planned.variant]
+    if not varied:
+        return []
+    protocol = campaign.design.protocol
+    half_width = protocol.study.half_width if protocol.study else None
+    runs: dict[str, list[Run]] = {}
+    for run in campaign.runs:
+        runs.setdefault(run.experiment.id, []).append(run)
+    found = [
+        _cell(campaign, planned, runs.get(planned.experiment.id, []), half_width)
+        for planned in varied
+    ]
+    return [_compared(cell, found) for cell in found]
+
+
+def _cell(
+    campaign: Campaign,
+    planned: PlannedExperiment,
+    runs: Sequence[Run],
+    half_width: float | None,
+) -> VariantCell:
+    experiment = planned.experiment
+    fewest = campaign.design.protocol.repetitions
+    phases = [phase for run in runs if (phase := measured_phase(run)) is not None]
+    spreads = {
+        name: stopping.spread(values)
+        for name in _FIGURES
+        if (values := [v for phase in phases if (v := _read(phase, name)) is not None])
+    }
+    kind = phases[0].name if phases else ("write" if experiment.tool == "iozone" else "create")
+    main = spreads.get(THE_FIGURE[kind])
+    ratios = [p.metrics["model_ratio"] for p in phases if "model_ratio" in p.metrics]
+    return VariantCell(
+        campaign=campaign.name,
+        experiment=experiment,
+        description=planned.description,
+        variant=planned.variant or "",
+        frequency_hz=planned.frequency_hz,
+        phase=kind,
+        n=len(phases),
+        invalid_runs=len(runs) - len(phases),
+        # Of few repetitions the interval is narrow by chance too often.
+        converged=None
+        if half_width is None or main is None
+        else main.n >= fewest and main.is_within(half_width),
+        spreads=spreads,
+        model_ratio=statistics.median(ratios) if ratios else None,
+        model_ratio_range=(min(ratios), max(ratios)) if ratios else None,
+        energy=_energy(phases),
+        reasons=_reasons(campaign, runs, spreads, planned),
+    )
+
+
+def _reasons(
+    campaign: Campaign, runs: Sequence[Run], spreads: dict[str, Spread], planned: PlannedExperiment
+) -> dict[str, str]:
+    """Why figures are missing."""
+    found = {}
+    problems = [*(r for run in runs for r in run.validity),
+                *(r for run in runs for p in run.phases for r in p.validity)]  # fmt: skip
+    if not runs:
+        found["n"] = "not run yet; `eeio resume` goes on"
+    elif problems:
+        found["n"] = problems[0]
+    if planned.frequency_hz is None:
+        found["frequency_hz"] = campaign.design.frequency_reason or "left as it was found"
+    elif doubts := [note for run in runs for note in run.notes if _is_doubt(note)]:
+        found["frequency_hz"] = doubts[0].removeprefix("frequency ")
+    if "commits" not in spreads:
+        notes = [n for run in runs for n in run.notes if n.startswith("journal not traced")]
+        found["commits"] = notes[0] if notes else "the journal was not traced"
+        return found
+    fast = spreads.get("fast_commits")
+    if fast is not None and fast.mean and "commit_wait_mean_s" not in spreads:
+        found["commit_wait_mean_s"] = "whom a fast commit served is not known"
+    if CHILDREN in spreads and "unblocked_bytes_per_s" not in spreads:
+        found["unblocked_bytes_per_s"] = "commits held a thread from its first write to its last"
+    return found
+
+
+def _is_doubt(note: str) -> bool:
+    """Whether a run's note tells that its frequency was not shown to be the one that was set."""
+    return note.startswith("frequency ") and ("unverified" in note or "not reached" in note)
+
+
+def _energy(phases: Sequence[Phase]) -> tuple[Energy, ...]:
+    keys = dict.fromkeys((r.domain, r.meter, r.kind) for phase in phases for r in phase.energy)
+    found = []
+    for domain, meter, kind in sorted(keys):
+        powers: list[float] = []
+        joules: list[float] = []
+        per_file: list[float] = []
+        efficiency: list[float] = []
+        reasons: list[str] = []
+        for phase in phases:
+            for reading in phase.energy:
+                if (reading.domain, reading.meter, reading.kind) != (domain, meter, kind):
+                    continue
+                reasons += reading.reasons
+                if not reading.valid or reading.energy_j is None or reading.power_w is None:
+                    continue
+                if (reading.uncertainty_j or 0.0) > _LARGEST_UNCERTAINTY * reading.energy_j:
+                    reasons.append(
+                        f"{meter} knows the energy of so short a phase to no better than "
+                        f"{_LARGEST_UNCERTAINTY:.0%}"
+                    )
+                    continue
+                powers.append(reading.power_w)
+                joules.append(reading.energy_j)
+                files = phase.metrics.get("operations")
+                if files:
+                    per_file.append(reading.energy_j / files)
+                if phase.bytes_moved and reading.energy_j > 0:
+                    efficiency.append(phase.bytes_moved / reading.energy_j)
+        found.append(
+            Energy(
+                domain=domain,
+                meter=meter,
+                kind=kind,
+                n=len(joules),
+                power_w=_mean(powers),
+                energy_j=_mean(joules),
+                joules_per_file=_mean(per_file),
+                bytes_per_j=_mean(efficiency),
+                reason=None if joules else (reasons[0] if reasons else "no valid reading"),
+            )
+        )
+    return tuple(found)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return statistics.fmean(values) if values else None
+
+
+def _compared(cell: VariantCell, every: Sequence[VariantCell]) -> VariantCell:
+    peers = [other for other in every if other.workload == cell.workload]
+    same_variant = [
+        other for other in peers if other.variant == cell.variant and other.frequency_hz is not None
+    ]
+    lowest = min(same_variant, key=lambda other: other.frequency_hz or 0, default=None)
+    plain = next(
+        (
+            other
+            for other in peers
+            if other.variant == BASELINE and other.frequency_hz == cell.frequency_hz
+        ),
+        None,
+    )
+    return replace(
+        cell,
+        speedup=_ratio(cell, lowest, cell.figure),
+        ratio_to_ext4=_ratio(cell, plain, cell.figure),
+        until_durable_ratio_to_ext4=_ratio(cell, plain, "until_durable_mean_s"),
+    )
+
+
+def _ratio(cell: VariantCell, other: VariantCell | None, name: str) -> float | None:
+    mine, theirs = cell.mean(name), other.mean(name) if other else None
+    return mine / theirs if mine is not None and theirs else None

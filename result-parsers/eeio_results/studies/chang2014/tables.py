@@ -1,0 +1,168 @@
+"""What a report shows of the study: a table and a plot for each kind of workload."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from eeio_results.report.parts import Plot, Table
+from eeio_results.report.tables import ESTIMATE, number
+from eeio_results.studies.chang2014.cells import CHILDREN, CREATES, PARENT, VariantCell
+from eeio_results.units import MB
+
+_NONE = "-"
+_NOTES = {
+    "write": (
+        "Children: the sum of each thread's own bandwidth, the paper's figure; it leaves out what "
+        "a delay costs after the writes. Parent: all bytes by the time that passed. Read both.\n"
+        "X, Y, Z: threads not, fully, partly held up by a commit; inside: held up, and let go "
+        "before the commit had ended. Queued: until the commit that woke a call began, over the "
+        "calls that one woke. Model: equation (8) on the trace / children, median."
+    ),
+    "create": (
+        "Files/s: all files by the time that passed. (9), (10): the paper's rates, which are those "
+        "of one process. Model: equation (9) on the trace / the program's own, median."
+    ),
+}
+
+
+def tables(cells: Sequence[VariantCell]) -> list[Table]:
+    """Throughput, file creation, and what the variants do to durability is in both."""
+    found = []
+    for phase, title in (("write", "Journal: throughput"), ("create", "Journal: file creation")):
+        chosen = [cell for cell in cells if cell.phase == phase]
+        if chosen:
+            found.append(_table(title, phase, chosen))
+    return found
+
+
+def plots(cells: Sequence[VariantCell], quick: bool) -> list[Plot]:
+    """Those that there are measured cells for; `quick` marks them as no measurement."""
+    found = []
+    for phase, name, caption, title in (
+        ("write", "journal-throughput.svg", "Throughput", "IOzone throughput and the journal"),
+        ("create", "journal-creation.svg", "File creation", "File creation and the journal"),
+    ):
+        chosen = [cell for cell in cells if cell.phase == phase and cell.n]
+        if chosen:
+            caption = f"{caption}, by variant of ext4 and frequency"
+            found.append(Plot(name, caption, partial(_draw, chosen, title, phase, quick)))
+    return found
+
+
+def _draw(cells: Sequence[VariantCell], title: str, phase: str, quick: bool) -> str:
+    from eeio_results.studies.chang2014 import figures
+
+    return figures.draw(cells, title, phase, quick)
+
+
+def _table(title: str, phase: str, cells: Sequence[VariantCell]) -> Table:
+    several = len({cell.campaign for cell in cells}) > 1
+    figures = (
+        (("Children MB/s", CHILDREN, MB), ("Parent MB/s", PARENT, MB))
+        if phase == "write"
+        else (
+            ("Files/s", CREATES, 1.0),
+            ("(9) 1/s", "rate_eq9_per_s", 1.0),
+            ("(10) 1/s", "rate_eq10_per_s", 1.0),
+        )
+    )
+    per_joule = "MB/J" if phase == "write" else "J/file"
+    header = (
+        *(("Campaign",) if several else ()),
+        "Workload", "Variant", "GHz", "n", *(name for name, _, _ in figures), "RSD", "x EXT4",
+        "Speedup", "Commits", "X/Y/Z/inside", "Model", "Queued (ms)", "Durable (ms)",
+        "Durable x EXT4", per_joule,
+    )  # fmt: skip
+    rows = []
+    for cell in cells:
+        spread = cell.spreads.get(cell.figure)
+        rows.append(
+            (
+                *((cell.campaign,) if several else ()),
+                workload_words(cell),
+                cell.variant,
+                _NONE if cell.frequency_hz is None else f"{cell.frequency_hz / 1e9:g}",
+                _count(cell),
+                *(_number(cell.mean(name), unit) for _, name, unit in figures),
+                _NONE if spread is None or spread.rsd is None else f"{spread.rsd:.0%}",
+                _number(cell.ratio_to_ext4),
+                _number(cell.speedup),
+                _commits(cell),
+                _classes(cell),
+                _number(cell.model_ratio),
+                _number(cell.mean("commit_wait_mean_s"), 1e-3),
+                _number(cell.mean("until_durable_mean_s"), 1e-3),
+                _number(cell.until_durable_ratio_to_ext4),
+                _energy(cell),
+            )
+        )
+    reasons = dict.fromkeys(reason for cell in cells for reason in _why(cell))
+    first = 3 + several
+    return Table(
+        title=title,
+        header=header,
+        rows=tuple(rows),
+        numeric=frozenset(range(first - 1, len(header))),
+        note="\n".join((_NOTES[phase], *reasons)),
+    )
+
+
+def workload_words(cell: VariantCell) -> str:
+    """`x16 128 KiB in 32 KiB`: without variant and frequency."""
+    words = cell.description.partition(": ")[2] or cell.description
+    return words.partition(" - Variant")[0].rpartition(": ")[2]
+
+
+def _count(cell: VariantCell) -> str:
+    words = str(cell.n)
+    if cell.invalid_runs:
+        words += f" ({cell.invalid_runs} invalid)"
+    return words if cell.converged is not False else f"{words}, not converged"
+
+
+def _commits(cell: VariantCell) -> str:
+    commits, fast = cell.mean("commits"), cell.mean("fast_commits")
+    if commits is None:
+        return _NONE
+    return number(commits) + (f" + {number(fast)} fast" if fast else "")
+
+
+def _classes(cell: VariantCell) -> str:
+    means = [cell.mean(f"threads_{kind}") for kind in
+             ("not_blocked", "fully_blocked", "partly_blocked", "ended_inside")]  # fmt: skip
+    return "/".join(_number(mean) for mean in means) if means[0] is not None else _NONE
+
+
+def _energy(cell: VariantCell) -> str:
+    for energy in sorted(cell.energy, key=lambda energy: energy.kind == "modelled"):
+        value = (
+            energy.joules_per_file
+            if cell.phase == "create"
+            else None
+            if energy.bytes_per_j is None
+            else energy.bytes_per_j / MB
+        )
+        if value is not None:
+            prefix = f"{ESTIMATE} " if energy.kind == "modelled" else ""
+            return f"{prefix}{number(value)}"
+    return _NONE
+
+
+def _why(cell: VariantCell) -> list[str]:
+    found = [
+        f"{name.replace('_', ' ')}: {reason}"
+        for name, reason in cell.reasons.items()
+        if name != "n" or cell.invalid_runs or cell.n == 0
+    ]
+    if _energy(cell) == _NONE:
+        reasons = [e.reason for e in cell.energy if e.reason]
+        found.append(f"energy: {_general(reasons[0])}" if reasons else "energy: no meter was read")
+    return found
+
+
+def _general(reason: str) -> str:
+    """Windows differ by milliseconds; one line says it for all."""
+    return reason.partition(" of 0.")[0]
+
+
+def _number(value: float | None, unit: float = 1.0) -> str:
+    return _NONE if value is None else number(value / unit)

@@ -1,0 +1,124 @@
+"""Panadero et al. 2012, part 4 and Table I: an application held against the characterization.
+
+For each phase of an application (BT-IO's dumps, its reading back) the characterization gives
+reference values: those of the experiment at the library level, or the file-system level where there
+is none, that does the same operation on the same drive with the nearest request size, the same
+spatiality and the same state of the buffer cache and of the drive's own. Table I is how far the
+measured power lies from the reference, in percent of the reference; bandwidth stands beside it.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from eeio_results.comparison.cells import BANDWIDTH, POWER, Cell
+
+LEVELS = ("library", "filesystem")
+"""Where reference values come from, the first that has any (Fig. 14 takes the library's)."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One phase of an application and the experiment that stands for it, or why there is none.
+
+    `differs` names the factors in which that experiment is not like the phase.
+    """
+
+    application: Cell
+    reference: Cell | None
+    differs: tuple[str, ...]
+    reason: str | None
+
+    def deviation_percent(self, metric: str) -> float | None:
+        """100 (measured / reference - 1) of the medians; None where one was not measured."""
+        if self.reference is None:
+            return None
+        if not self.application.n(metric) or not self.reference.n(metric):
+            return None
+        return 100.0 * (self.application.median(metric) / self.reference.median(metric) - 1.0)
+
+    def to_json(self) -> dict[str, Any]:
+        found = self.reference
+        metrics = (BANDWIDTH, *POWER.values())
+        return {
+            "application": self.application.words(tool=True),
+            "phase": self.application.factors["phase"],
+            "reference": found.words(tool=True) if found else None,
+            "differs": list(self.differs),
+            "reason": self.reason,
+            "values": {
+                metric: {
+                    "measured": _median(self.application, metric),
+                    "reference": _median(found, metric) if found else None,
+                    "deviation_percent": self.deviation_percent(metric),
+                }
+                for metric in metrics
+                if self.application.n(metric) or (found is not None and found.n(metric))
+            },
+        }
+
+
+def _median(cell: Cell, metric: str) -> float | None:
+    return cell.median(metric) if cell.n(metric) else None
+
+
+def references(cells: Sequence[Cell]) -> list[Reference]:
+    """Every phase at the application level with its reference."""
+    found = []
+    for cell in cells:
+        if cell.factors["level"] == "application":
+            found.append(_reference(cell, cells))
+    return found
+
+
+def _reference(application: Cell, cells: Sequence[Cell]) -> Reference:
+    wanted = application.factors
+    alike = [
+        cell
+        for cell in cells
+        if cell.n(BANDWIDTH)
+        and all(cell.factors[name] == wanted[name] for name in ("machine", "operation"))
+    ]
+    # Another drive stands only where nothing is known of this one.
+    own = [cell for cell in alike if cell.factors["device"] == wanted["device"]]
+    for of_drive, level in product((own, alike), LEVELS):
+        like = [cell for cell in of_drive if cell.factors["level"] == level]
+        if like:
+            best = min(like, key=lambda cell: _distance(application, cell))
+            return Reference(application, best, _differs(application, best), None)
+    return Reference(
+        application, None, (),
+        f"the characterization has no {wanted['operation']} at the library or file-system level",
+    )  # fmt: skip
+
+
+def _distance(application: Cell, cell: Cell) -> tuple[Any, ...]:
+    """Caches first, because they change most; then the request size, the pattern, the library."""
+    wanted, factors = application.factors, cell.factors
+    return (
+        factors["buffer"] != wanted["buffer"],
+        factors["disk"] != wanted["disk"],
+        _size_distance(application.request_size_bytes, cell.request_size_bytes),
+        factors["spatiality"] != wanted["spatiality"],
+        factors["api"] != wanted["api"],
+        factors["processes"] != wanted["processes"],
+        cell.words(tool=True),
+    )
+
+
+def _size_distance(wanted_bytes: int | None, found_bytes: int | None) -> float:
+    """Octaves between two request sizes; an application without one size is near to all."""
+    if wanted_bytes is None or found_bytes is None:
+        return 0.0 if wanted_bytes == found_bytes else 1.0
+    return abs(math.log2(wanted_bytes / found_bytes))
+
+
+def _differs(application: Cell, cell: Cell) -> tuple[str, ...]:
+    names = ("size", "spatiality", "buffer", "disk", "api", "processes", "device", "target")
+    return tuple(
+        f"{name}: {cell.factors[name]} for {application.factors[name]}"
+        for name in names
+        if cell.factors[name] != application.factors[name]
+    )

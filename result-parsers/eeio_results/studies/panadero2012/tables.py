@@ -1,0 +1,83 @@
+"""An application against its reference values, as text, Markdown and JSON (Table I)."""
+
+import json
+from collections.abc import Callable, Sequence
+
+from eeio_results.comparison.cells import BANDWIDTH, POWER
+from eeio_results.record import SCHEMA_VERSION
+from eeio_results.report import markdown, text
+from eeio_results.report.parts import Table
+from eeio_results.report.tables import number
+from eeio_results.studies.panadero2012.references import Reference
+from eeio_results.units import MB
+
+
+def to_text(found: Sequence[Reference]) -> str:
+    return _document(found, text.render_table)
+
+
+def to_markdown(found: Sequence[Reference]) -> str:
+    return _document(found, markdown.render_table)
+
+
+def to_json(found: Sequence[Reference]) -> str:
+    """The contract of `eeio reference --format json`."""
+    body = {
+        "schema_version": SCHEMA_VERSION,
+        "references": [item.to_json() for item in found],
+    }
+    return json.dumps(body, indent=1) + "\n"
+
+
+def _document(found: Sequence[Reference], render: Callable[[Table], str]) -> str:
+    metrics = [
+        (f"W ({domain})", metric, 1.0)
+        for domain, metric in POWER.items()
+        if any(item.application.n(metric) for item in found)
+    ]
+    columns = [("MB/s", BANDWIDTH, MB), *metrics]
+    header = ["Application", "Phase"]
+    for name, _, _ in columns:
+        header += [name, "Reference", "Deviation"]
+    table = Table(
+        title="Deviation of an application from its reference values (Table I)",
+        header=tuple(header),
+        rows=tuple(_row(item, columns) for item in found),
+        numeric=frozenset(range(2, len(header))),
+        note="medians; deviation in percent of the reference",
+    )
+    sources = Table(
+        title="Which experiment stands for each phase",
+        header=("Application", "Phase", "Reference", "Differs in"),
+        rows=tuple(
+            (
+                item.application.words(tool=True),
+                item.application.factors["phase"],
+                item.reference.words(tool=True) if item.reference else f"none: {item.reason}",
+                "; ".join(item.differs),
+            )
+            for item in found
+        ),
+    )
+    missing = dict.fromkeys(
+        f"{metric}: {cell.reasons[metric]}"
+        for item in found
+        for cell in (item.application, item.reference)
+        if cell is not None
+        for metric in (POWER["system"],)
+        if metric in cell.reasons
+    )
+    return "\n\n".join([render(table), render(sources), *missing]) + "\n"
+
+
+def _row(item: Reference, columns: Sequence[tuple[str, str, float]]) -> tuple[str, ...]:
+    factors = item.application.factors
+    name = f"{factors['tool']} {factors['arguments']}".replace("collective_buffer=0", "").strip()
+    cells = [name, factors["phase"]]
+    for _, metric, unit in columns:
+        for cell in (item.application, item.reference):
+            has = cell is not None and cell.n(metric)
+            cells.append(number(cell.median(metric) / unit) if cell and has else "-")
+        deviation = item.deviation_percent(metric)
+        cells.append("-" if deviation is None else f"{deviation:+.1f} %")
+    return tuple(cells)

@@ -1,0 +1,35 @@
+"""Pavan et al. 2018, "Energy Efficiency and I/O Performance of Low-Power Architectures"."""
+
+from collections.abc import Mapping, Sequence
+
+from eeio_results.studies import PublishedData, Source, Study
+
+_DRAWN = tuple(
+    f"{machine}-{drive}"
+    for machine in ("pc", "mpsoc")
+    for drive in ("hdd1", "hdd2", "ssd1", "ssd2")
+)
+"""Campaigns that the paper's figures of bandwidth, power and efficiency show."""
+
+_WATCHED = ("experiment0-", "experiment2-")
+"""Those in which the processors were watched (figures 7 and 8)."""
+
+
+def _answer(sources: Sequence[Source], form: str) -> str:
+    from eeio_results.studies.pavan2018 import claims, tables
+
+    render = {"table": tables.to_text, "json": tables.to_json, "markdown": tables.to_markdown}
+    return render[form](claims.replicate(sources))
+
+
+def _figures(sources: Sequence[Source]) -> Mapping[str, str]:
+    from eeio_results.report import figures
+
+    campaigns = [source.campaign for source in sources]
+    return {
+        **figures.draw([c for c in campaigns if c.name in _DRAWN]),
+        **figures.draw_processors([c for c in campaigns if c.name.startswith(_WATCHED)]),
+    }
+
+
+STUDY = Study(published=PublishedData("ccpe2017", _answer, _figures))

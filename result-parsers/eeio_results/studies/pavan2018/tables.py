@@ -1,0 +1,80 @@
+"""A study's claims against its data, as text, Markdown and JSON."""
+
+import json
+from collections.abc import Callable
+
+from eeio_results.report import markdown, text
+from eeio_results.report.comparison import normality_table
+from eeio_results.report.parts import Table
+from eeio_results.studies.pavan2018.claims import Answer, Replication, Verdict
+
+_VERDICTS: tuple[Verdict, ...] = ("match", "truncated", "partial", "no")
+_MEANING = """\
+match: within half a unit of the printed figure; truncated: cut off instead of rounded
+partial: the figure is there, but the test does not confirm it, or a larger one is there too
+no: the data does not give it
+p: Mann-Whitney, two-sided, of the two experiments that gave the figure"""
+
+
+def to_json(replication: Replication) -> str:
+    """The contract of `eeio replicate --format json`."""
+    return json.dumps(replication.to_json(), indent=1) + "\n"
+
+
+def to_text(replication: Replication) -> str:
+    """The claims, then what gave those that do not match, then the counts."""
+    return _document(replication, text.render_table)
+
+
+def to_markdown(replication: Replication) -> str:
+    """As the text, for a repository."""
+    return _document(replication, markdown.render_table)
+
+
+def summary(replication: Replication) -> str:
+    """How many claims came out how."""
+    counts = ", ".join(f"{replication.count(verdict)} {verdict}" for verdict in _VERDICTS)
+    missing = f"; not in the data: {', '.join(replication.missing)}" if replication.missing else ""
+    return (
+        f"{len(replication.answers)} claims: {counts}; "
+        f"{len(replication.cells)} experiments{missing}"
+    )
+
+
+def _document(replication: Replication, render: Callable[[Table], str]) -> str:
+    tables = [
+        Table(
+            title="Claims of the paper, recomputed",
+            header=("Claim", "Of", "Printed", "Recomputed", "p", "Verdict"),
+            rows=tuple(_row(answer) for answer in replication.answers),
+            numeric=frozenset((2, 3, 4)),
+            note=_MEANING,
+        ),
+        Table(
+            title="What gave the figures that do not match",
+            header=("Claim", "Verdict", "Why", "From"),
+            rows=tuple(
+                (a.claim.id, a.verdict, a.reason or "", " over ".join(a.cells))
+                for a in replication.answers
+                if a.verdict in ("partial", "no")
+            ),
+        ),
+    ]
+    if replication.normality:
+        tables.append(normality_table(replication.normality))
+    return "\n\n".join([*(render(table) for table in tables), summary(replication)]) + "\n"
+
+
+def _row(answer: Answer) -> tuple[str, ...]:
+    claim = answer.claim
+    unit = claim.unit if claim.unit.startswith("%") else f" {claim.unit}"
+    value = "-" if answer.recomputed is None else f"{answer.recomputed:.{claim.decimals + 2}f}"
+    p = "-" if answer.p is None else f"{answer.p:.2g}"
+    return (
+        claim.id,
+        claim.text,
+        f"{claim.printed:.{claim.decimals}f}{unit}",
+        value,
+        p,
+        answer.verdict,
+    )

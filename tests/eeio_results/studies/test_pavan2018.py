@@ -1,0 +1,130 @@
+"""The claims of Pavan et al. 2018: the list itself, the verdicts, and the published data."""
+
+import json
+from collections import Counter
+
+import pytest
+from tests.published import PAVAN, needs_pavan
+
+from eeio.importing import mapping, runs
+from eeio_results.studies import Source
+from eeio_results.studies.pavan2018 import claims as pavan2018
+from eeio_results.studies.pavan2018 import tables as report
+from eeio_results.studies.pavan2018.claims import Claim, Replication
+
+
+def test_the_list_of_claims() -> None:
+    found = pavan2018.claims()
+    assert len({claim.id for claim in found}) == len(found) >= 160
+    sections = Counter(claim.section for claim in found)
+    assert set(sections) == {"3", "4", "4.1", "5", "5.1", "5.2", "5.3", "5.4", "6", "7"}
+    for claim in found:
+        assert claim.printed > 0
+        assert (claim.value is None) == bool(claim.higher) == bool(claim.lower)
+        assert set(claim.higher) == set(claim.lower)
+
+
+def _claim(printed: float, decimals: int = 0) -> Claim:
+    return Claim("x", "4", "", printed, "%", decimals, None, "experiments", {}, {}, {})
+
+
+@pytest.mark.parametrize(
+    ("printed", "decimals", "value", "verdict"),
+    [
+        (79, 0, 79.4, "match"),
+        (79, 0, 78.5, "match"),
+        (79, 0, 79.5, "match"),
+        (79, 0, 79.9, "truncated"),
+        (79, 0, 80.0, None),
+        (79, 0, 78.4, None),
+        (2.7, 1, 2.74, "match"),
+        (2.7, 1, 2.79, "truncated"),
+        (2.7, 1, 2.6, None),
+        (0.12, 2, 0.1151, "match"),
+    ],
+)
+def test_agreement(printed: float, decimals: int, value: float, verdict: str | None) -> None:
+    assert pavan2018._agreement(_claim(printed, decimals), value) == verdict
+
+
+def test_without_data_every_claim_is_no_with_a_reason() -> None:
+    empty = pavan2018.replicate([])
+    counted = [a for a in empty.answers if a.claim.value not in ("experiments", "configurations")]
+    assert all(answer.verdict == "no" and answer.reason for answer in counted)
+    assert len(empty.missing) == 8
+    assert all(answer.recomputed is None for answer in counted)
+
+
+@pytest.fixture(scope="module")
+def replication() -> Replication:
+    campaigns = runs.read(mapping.load(mapping.shipped()["ccpe2017"]), PAVAN).campaigns
+    return pavan2018.replicate([Source(c.campaign(), c.idle_watts) for c in campaigns])
+
+
+@needs_pavan
+def test_most_claims_hold(replication: Replication) -> None:
+    agreeing = replication.count("match") + replication.count("truncated")
+    assert len(replication.answers) >= 160
+    assert agreeing >= 140
+    assert len(replication.cells) == 96
+    for answer in replication.answers:
+        assert answer.recomputed is not None
+        if answer.verdict in ("partial", "no"):
+            assert answer.reason
+
+
+@needs_pavan
+@pytest.mark.parametrize(
+    ("claim", "verdict", "value"),
+    [
+        # Computed apart from this code, from the published tables.
+        ("4-write-cache-rand-pc-hdd", "match", 1817.72),
+        ("4-read-spatiality-pc-hdd", "no", 3317.83),
+        ("5.4-system-mpsoc", "partial", 11.398),
+        ("7-ssd-read", "no", 55.80),
+        ("7-servers-hdd-ssd", "match", 1.4298),
+        ("7-power-hdd-hdd", "match", 19.70),
+        ("7-servers-hdd-hdd", "no", 2.1350),
+    ],
+)
+def test_known_claims(replication: Replication, claim: str, verdict: str, value: float) -> None:
+    (answer,) = [a for a in replication.answers if a.claim.id == claim]
+    assert answer.verdict == verdict
+    assert answer.recomputed == pytest.approx(value, abs=0.006 if value > 10 else 6e-5)
+
+
+@needs_pavan
+def test_normality_as_recomputed_elsewhere(replication: Replication) -> None:
+    counts = {c.metric: c for c in replication.normality}
+    bandwidth = counts["bandwidth_bytes_per_s"]
+    assert (bandwidth.kolmogorov_smirnov, bandwidth.lilliefors, bandwidth.shapiro_wilk) == (
+        4,
+        26,
+        29,
+    )
+    assert counts["power_device_w"].shapiro_wilk == 5
+
+
+@needs_pavan
+def test_the_json_is_the_contract(replication: Replication) -> None:
+    body = json.loads(report.to_json(replication))
+    assert len(body["experiments"]) == 96
+    assert set(body["experiments"][0]) >= {
+        "machine", "device", "operation", "spatiality", "request_size_bytes", "cache", "n",
+        "bandwidth_bytes_per_s", "power_system_w", "power_device_w", "efficiency_bytes_per_j",
+    }  # fmt: skip
+    assert body["experiments"][0]["cache"] in ({"buffer": "off"}, {"buffer": "on"})
+    for claim in body["claims"]:
+        assert set(claim) >= {
+            "id", "section", "text", "printed", "recomputed", "p_value", "verdict", "cells",
+        }  # fmt: skip
+        assert claim["verdict"] in ("match", "truncated", "partial", "no")
+
+
+@needs_pavan
+def test_tables_name_what_does_not_match(replication: Replication) -> None:
+    for render in (report.to_text, report.to_markdown):
+        words = render(replication)
+        assert "3317.83" in words
+        assert "the test does not confirm it" in words
+        assert report.summary(replication) in words

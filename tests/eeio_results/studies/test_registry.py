@@ -1,0 +1,158 @@
+"""Studies are found by name; what the report, the runner and the commands ask them."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.eeio.importing import made as published
+from tests.eeio_results.made import MACHINE, design, phase, run
+
+from eeio.campaign.variants import study_settings
+from eeio.cli import main
+from eeio.commands import reference
+from eeio.errors import RefusedError
+from eeio.profiles.suite import StudyProtocol
+from eeio_results import studies
+from eeio_results.errors import EeioError
+from eeio_results.report import text
+from eeio_results.report.model import build, to_json
+from eeio_results.store import Campaign
+
+OWN = """
+from eeio_results.report.parts import Table
+from eeio_results.studies import Chapter, Study
+
+def chapter(campaigns):
+    mine = [c for c in campaigns if c.name == "mine"]
+    table = Table("Of my own", ("Runs",), tuple((str(len(c.runs)),) for c in mine))
+    return Chapter((table,), (), {"own": [c.name for c in mine]}) if mine else None
+
+STUDY = Study(chapter=chapter, figure_of_merit=lambda run: run.duration_s)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("EEIO_STUDIES", str(tmp_path))
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if name.startswith("eeio_results.studies."):
+            del sys.modules[name]
+
+
+def _campaign(name: str) -> Campaign:
+    return Campaign(Path(name), design(name, 1), MACHINE, (), None, (run(0, (phase(1e6),)),))
+
+
+def test_every_study_of_ours_offers_something() -> None:
+    found = studies.every()
+    assert found and all(study != studies.Study() for study in found.values())
+    assert studies.offering("published") and studies.offering("references")
+    with pytest.raises(EeioError, match="no study 'nobody'; there are "):
+        studies.find("nobody")
+
+
+def test_a_study_of_ones_own_is_in_the_report_of_its_campaigns(folder: Path) -> None:
+    (folder / "mine.py").write_text(OWN)
+    report = build([_campaign("mine"), _campaign("other")])
+    assert text.render(report).startswith("Of my own\n")
+    assert to_json(report)["own"] == ["mine"]
+    others = build([_campaign("other")])
+    assert others.chapters == () and "own" not in to_json(others)
+
+
+def test_the_study_that_a_suite_names_says_what_is_repeated_for(folder: Path) -> None:
+    (folder / "mine.py").write_text(OWN)
+    runs = (run(0, (phase(1e6),)),)
+    named, every = studies.of_campaign("mine"), studies.of_campaign(None)
+    assert studies.figure_of_merit(named, runs[0]) == runs[0].duration_s
+    assert len(every) > len(named) == 1
+
+
+def test_a_study_that_a_suite_names_wrongly_is_refused_before_the_first_run(folder: Path) -> None:
+    (folder / "silent.py").write_text("from eeio_results.studies import Study\nSTUDY = Study()\n")
+    for name, words in (("nobody", "no study 'nobody'"), ("silent", "no figure to repeat for")):
+        protocol = StudyProtocol(("ext4",), ("all",), {}, 64, True, 0.05, 3, name)
+        with pytest.raises(RefusedError, match=words):
+            study_settings(protocol, (), (), folder)
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("STUDY = 1\n", "has no STUDY"),
+        ("", "has no STUDY"),
+        ("import nothing_like_it\n", "cannot be imported"),
+        (OWN.replace("mine = [", "mine = 1 / 0, ["), "failed on these campaigns"),
+        (OWN.replace('"own"', '"context"'), "'context' to a report's JSON"),
+    ],
+)
+def test_a_broken_study_is_told_with_its_name(folder: Path, source: str, words: str) -> None:
+    (folder / "mine.py").write_text(source)
+    with pytest.raises(EeioError, match=words):
+        to_json(build([_campaign("mine")]))
+
+
+def test_two_studies_do_not_write_one_member(folder: Path) -> None:
+    for name in ("mine", "yours"):
+        (folder / f"{name}.py").write_text(OWN)
+    with pytest.raises(EeioError, match="'mine' and 'yours' both add 'own'"):
+        build([_campaign("mine")])
+
+
+def test_the_help_does_not_fail_for_a_broken_study(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "broken.py").write_text("1 / 0\n")
+    for path in (str(folder), "/nowhere"):
+        monkeypatch.setenv("EEIO_STUDIES", path)
+        with pytest.raises(SystemExit) as end:
+            main(["replicate", "--help"])
+        assert end.value.code == 0
+    assert main(["replicate", "broken", "/nowhere"]) == 2
+    assert "EEIO_STUDIES names /nowhere" in capsys.readouterr().err
+    monkeypatch.setenv("EEIO_STUDIES", str(folder))
+    assert main(["replicate", "broken", "/nowhere"]) == 2
+    assert "broken.py" in capsys.readouterr().err
+
+
+PUBLISHED = """
+from pathlib import Path
+from eeio_results.studies import PublishedData, Study
+
+def answer(sources, form):
+    return f"{form}: {[source.campaign.name for source in sources]}\\n"
+
+STUDY = Study(published=PublishedData(
+    Path(__file__).with_name("map.yaml"), answer, lambda sources: {"one.svg": "<svg/>"}
+))
+"""
+
+
+def test_published_data_of_ones_own_are_recomputed(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "mine.py").write_text(PUBLISHED)
+    published.write(folder)
+    words = ["replicate", "mine", str(folder), "--format", "markdown"]
+    assert main([*words, "--figures", str(folder / "drawn")]) == 0
+    assert capsys.readouterr().out == "markdown: ['board']\n"
+    assert (folder / "drawn/one.svg").read_text() == "<svg/>"
+
+
+REFERENCES = """
+from eeio_results.studies import References, Study
+STUDY = Study(references=References(lambda campaigns, form: "mine\\n", suite="my-suite"))
+"""
+
+
+def test_a_rule_of_ones_own_finds_references(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "mine.py").write_text(REFERENCES)
+    monkeypatch.setattr(reference, "load_campaigns", lambda names: [_campaign(n) for n in names])
+    assert main(["reference", "c", "--study", "mine"]) == 0
+    assert capsys.readouterr().out == "mine\n"
+    assert main(["reference", "c", "--study", "nobody"]) == 2

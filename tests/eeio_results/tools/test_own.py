@@ -1,0 +1,69 @@
+"""Parsers in folders of a user's own (EEIO_PARSERS)."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.conftest import Eeio
+
+from eeio_results import tools
+from eeio_results.errors import EeioError, ToolOutputError
+from eeio_results.tools.capture import Capture
+
+PARSER = """
+from eeio_results.tools.capture import ToolResult
+
+def parse(capture):
+    return ToolResult(phases=(), notes=(capture.directory.name,))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    (tmp_path / "parsers").mkdir()
+    monkeypatch.setenv("EEIO_PARSERS", str(tmp_path / "parsers"))
+    before = set(sys.modules)
+    yield tmp_path / "parsers"
+    for name in set(sys.modules) - before:
+        if name.startswith("eeio_results.tools."):
+            del sys.modules[name]
+
+
+def _capture(folder: Path) -> Capture:
+    return Capture(folder, {}, 0, 0.0, 1.0, 0.0)
+
+
+def test_a_parser_of_ones_own_reads_its_tool(folder: Path) -> None:
+    (folder / "mine.py").write_text(PARSER)
+    assert tools.parse("mine", _capture(folder)).notes == ("parsers",)
+
+
+def test_a_tool_without_a_parser_is_read_as_native(folder: Path) -> None:
+    with pytest.raises(ToolOutputError, match=r"eeio\.json"):
+        tools.parse("mine", _capture(folder))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("mine", "1 / 0\n", r"'mine' \(.*mine\.py, named by EEIO_PARSERS\) cannot be imported"),
+        ("mine", "", r"'mine' \(.*mine\.py\) has no function parse"),
+        ("fio", PARSER, "eeio itself has a parser 'fio' already"),
+    ],
+)
+def test_a_broken_parser_is_told(folder: Path, name: str, text: str, words: str) -> None:
+    (folder / f"{name}.py").write_text(text)
+    with pytest.raises(EeioError, match=words):
+        tools.check("mine")
+
+
+def test_a_broken_parser_is_refused_before_the_first_run(home: Path, eeio: Eeio) -> None:
+    (home / "own").mkdir()
+    (home / "own/dummy.py").write_text("import nothing_like_it\n")
+    words = ["dummy-suite", "--directory", f"{home}/target", "--meter", "none"]
+    for own, told in ((home / "own", "cannot be imported"), (home / "nowhere", "is no folder")):
+        done = eeio("run", *words, environment={"EEIO_PARSERS": str(own)})
+        assert done.returncode == 2
+        assert done.stderr.startswith("eeio: ") and told in done.stderr
+        assert not (home / "target").exists() or not list((home / "target").iterdir())
