@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.own_meter import BENCH
 
 import eeio_power
 from eeio_power import meters as meters_package
@@ -128,25 +129,6 @@ def own(folder: Path, monkeypatch: pytest.MonkeyPatch, **files: str) -> None:
     for name, text in files.items():
         (folder / f"{name}.py").write_text(text)
     monkeypatch.setenv("EEIO_METERS", str(folder))
-
-
-BENCH = """
-from dataclasses import dataclass
-from eeio_power.meters import Channel, Finding
-OPTIONS = {"port": "where it is"}
-ARGUMENT = "port"
-@dataclass(frozen=True)
-class Bench:
-    spec: str
-    name: str
-    kind: str = "measured"
-    native_period_s: float = 0.1
-    channels: tuple = (Channel("bench:system", "system", "power_w"),)
-    def read(self): return [7.5]
-    def close(self): pass
-def open_meter(spec, options, root): return Bench(spec, options.get("name", "bench"))
-def find(root): return Finding("bench", "measured", ("system",), True)
-"""
 
 
 def test_a_meter_of_ones_own_is_found_opened_and_taken_by_auto(

@@ -12,26 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.own_meter import BENCH
 
 from eeio_power import samples
 from eeio_power.session import process_state, wait_for_end
 from eeio_power.simulators.powercap import FakeRapl
 
 POWER_W = 50.0
-
-BENCH = """
-from eeio_power.meters import Channel
-OPTIONS = {}
-class Bench:
-    spec = name = "bench"
-    kind = "measured"
-    native_period_s = 0.1
-    channels = (Channel("bench:system", "system", "power_w", accuracy_relative=0.01),)
-    def read(self): return [7.5]
-    def close(self): pass
-def open_meter(spec, options, root): return Bench()
-def find(root): raise OSError("not asked")
-"""
 
 
 class Client:

@@ -88,7 +88,9 @@ def test_it_links_everything_and_takes_it_away_again(tmp_path: Path, pts: Path) 
         definitions = (ROOT / "test-profiles").glob("*/test-definition.xml")
         assert profiles == {path.parent.name for path in definitions}
         assert (data / "test-suites/local/eeio-suite/suite-definition.xml").is_file()
-        assert (data / "modules/eeio_power.php").resolve() == ROOT / "power-monitor/eeio_power.php"
+        module = (data / "modules/eeio_power.php").resolve()
+        assert module == ROOT / "power-monitor/eeio_power.php"
+        assert (module.parent / "pts_module/session.php").is_file()
         assert "TRUE</NoInternetCommunication>" in (data / "user-config.xml").read_text()
     assert link(home, None, "--remove")[0] == 0
     assert tree(home) == {".phoronix-test-suite"}

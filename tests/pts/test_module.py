@@ -14,6 +14,7 @@ import pytest
 from eeio.pts import entry
 from eeio_power.simulators import FakeHwmon
 from eeio_power.simulators.powercap import FakeRapl, FakeZone
+from tests.own_meter import BENCH
 from tests.pts.harness import ROOT, TRIVIAL, make_trivial_profile
 
 MODULE = ROOT / "power-monitor" / "eeio_power.php"
@@ -322,21 +323,6 @@ def test_without_the_python_package_the_bandwidths_stand_alone(tmp_path: Path) -
     )
     assert code == 2
     assert "No module named 'eeio_power'" in said
-
-
-BENCH = """
-from eeio_power.meters import Channel
-OPTIONS = {}
-class Bench:
-    spec = name = "bench"
-    kind = "measured"
-    native_period_s = 0.05
-    channels = (Channel("bench:system", "system", "power_w", accuracy_relative=0.01),)
-    def read(self): return [7.5]
-    def close(self): pass
-def open_meter(spec, options, root): return Bench()
-def find(root): raise OSError("not asked")
-"""
 
 
 def test_an_installed_copy_finds_the_packages_and_meters_of_ones_own(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Meters: one file a meter in this folder, found by its file name.
+"""Meters: one file a meter, in this folder or in one of EEIO_METERS, found by its file name.
 
 A meter's module offers three things:
 
@@ -18,6 +18,7 @@ the sampler calls it again at once. A meter that is logged elsewhere has `logged
 """
 
 import importlib
+import os
 import pkgutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -27,7 +28,7 @@ from typing import Literal, Protocol, cast, runtime_checkable
 
 from eeio_limits.quantities import FIGURE
 from eeio_power.errors import PowerError
-from eeio_power.meters._own import load, own_meters
+from eeio_power.meters._own import VARIABLE, load, own_meters
 from eeio_power.reading import UNKNOWN, Contents, Domain, Kind, joined
 
 Quantity = Literal["power_w", "energy_j"]
@@ -200,12 +201,15 @@ def meter_names() -> list[str]:
 
     Raises PowerError for a folder that is not there and a name that is taken.
     """
-    ours = _our_names()
-    return sorted((*ours, *own_meters(ours)))
+    return sorted((*_our_names(), *_own_meters()))
 
 
 def _our_names() -> list[str]:
     return [m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")]
+
+
+def _own_meters() -> dict[str, Path]:
+    return own_meters(_our_names()) if os.environ.get(VARIABLE) else {}
 
 
 def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
@@ -343,9 +347,9 @@ def _find(name: str, root: Path) -> Finding:
 
 
 def _module(name: str) -> MeterModule:
-    own = own_meters(_our_names()).get(name)
-    if own is not None:
-        return cast(MeterModule, load(name, own))
+    own = _own_meters()
+    if name in own:
+        return cast(MeterModule, load(name, own[name]))
     try:
         return importlib.import_module(f"{__name__}.{name}")
     except ImportError as error:

@@ -15,7 +15,7 @@ from eeio.pts.runs import run_of, utc
 from eeio_limits import LimitError
 from eeio_limits.names import LONGEST_NAME, campaign_name
 from eeio_results.campaign import PlannedExperiment, imported
-from eeio_results.errors import EeioError
+from eeio_results.errors import EeioError, SchemaError
 from eeio_results.record import EnergyReading
 from eeio_results.store import Store
 
@@ -24,8 +24,17 @@ def import_file(path: Path, name: str | None, preset: str | None) -> list[tuple[
     """Stores a campaign a system of the file; (name, folder, runs) of each.
 
     `name` is the campaign's, else the file's own title; `preset` is what it ran with where the
-    file does not say. Raises RefusedError when nothing in it is ours to read, or a name is taken.
+    file does not say. Raises RefusedError when nothing in it is ours to read, or a name is taken,
+    and SchemaError, with the file, for what cannot be.
     """
+    try:
+        return _import(path, name, preset)
+    except SchemaError as error:
+        words = str(error)
+        raise SchemaError(words if str(path) in words else f"{path}: {words}") from error
+
+
+def _import(path: Path, name: str | None, preset: str | None) -> list[tuple[str, Path, int]]:
     file = composite.read(path)
     base = _checked(name) if name is not None else slug(file.title or path.parent.name)
     made = []
@@ -103,10 +112,11 @@ def idle_of(file: ResultFile, identifier: str) -> tuple[EnergyReading, ...]:
 
 
 def slug(text: str) -> str:
-    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", text[: 2 * LONGEST_NAME]).strip("-.")
-    if not slug:
+    """A campaign's name made of any text. Raises EeioError where nothing is left of it."""
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", text[: 2 * LONGEST_NAME]).strip("-.")
+    if not name:
         raise EeioError(f"{text!r} gives no campaign name: give --name")
-    return slug[:LONGEST_NAME]
+    return name[:LONGEST_NAME]
 
 
 def _checked(name: str) -> str:
