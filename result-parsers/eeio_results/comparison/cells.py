@@ -65,7 +65,7 @@ class Cell:
         """Raises KeyError for a metric that was not measured."""
         return self._medians[metric]
 
-    def words(self, without: Iterable[str] = (), tool: bool = False) -> str:
+    def label(self, without: Iterable[str] = (), tool: bool = False) -> str:
         """The cell in one line: `PC HDD1: sequential write, 32 KiB, buffer off`; with its level,
         tool and target when `tool` is true. What was left as found is not told."""
         left = {
@@ -81,7 +81,7 @@ class Cell:
         return f"{place}: " * bool(place) + ", ".join(([kind] if kind else []) + rest)
 
 
-def size_word(size_bytes: int | None) -> str:
+def size_label(size_bytes: int | None) -> str:
     return "any" if size_bytes is None else format_size(size_bytes)
 
 
@@ -164,7 +164,7 @@ def _cell(place: Mapping[str, str], runs: Sequence[Run], name: str) -> Cell:
         "target": experiment.target,
         "operation": first.operation,
         "spatiality": first.spatiality,
-        "size": size_word(first.request_size_bytes),
+        "size": size_label(first.request_size_bytes),
         "buffer": experiment.cache.buffer or "as found",
         "disk": experiment.cache.disk or "as found",
         "api": experiment.api,

@@ -41,7 +41,7 @@ def idle_and_busy(campaign: Campaign, cells: Sequence[Cell]) -> list[IdleBusy]:
     )
     idle = {r.domain: r.power_w for r in campaign.idle if r.valid and r.kind != "modelled"}
     place = (busiest.factors["machine"], busiest.factors["device"])
-    words = busiest.words(without=("machine", "device"))
+    words = busiest.label(without=("machine", "device"))
     found = []
     for domain, metric in POWER.items():
         if metric not in measured:

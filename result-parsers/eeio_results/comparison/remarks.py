@@ -40,7 +40,7 @@ def unmatched(cells: Sequence[Cell]) -> list[str]:
     place = ("machine", "device", "type")
     of_machine: dict[str, set[str]] = {}
     for cell in cells:
-        of_machine.setdefault(cell.factors["machine"], set()).add(cell.words(place, tool=True))
+        of_machine.setdefault(cell.factors["machine"], set()).add(cell.label(place, tool=True))
     everything = set().union(*of_machine.values()) if of_machine else set()
     return [
         f"{machine} has no {words}"

@@ -40,7 +40,7 @@ def sentence(effect: Effect) -> str:
     between = ""
     if interval is not None:
         between = f", 95 % interval {number(interval[0])} to {number(interval[1])} %"
-    where = best.higher.words(without=_without(effect, best))
+    where = best.higher.label(without=_without(effect, best))
     return (
         f"{change}: {_quantity(effect.metric)} up to {number(best.percent)} % higher "
         f"(p = {best.p:.2g}{between}): {where}, {number(high)} against {number(low)} {unit}; "

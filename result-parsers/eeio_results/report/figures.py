@@ -18,7 +18,7 @@ from eeio_results.comparison.cells import (
     Cell,
     cells_of,
     machine_names,
-    size_word,
+    size_label,
 )
 from eeio_results.comparison.idle import IdleBusy, idle_and_busy
 from eeio_results.record import ProcessorSeries, Run
@@ -125,7 +125,7 @@ def _repetitions(cells: Sequence[Cell], metric: str, unit: float, label: str, ti
         _dots(panel, at, width * 0.85, of_cell, _COLOURS[cell.factors["buffer"]])
     for panel in panels.values():
         panel.set_xticks(
-            range(len(kinds)), [f"{s[:4]}.\n{size_word(size)}" for s, size in kinds], fontsize=7
+            range(len(kinds)), [f"{s[:4]}.\n{size_label(size)}" for s, size in kinds], fontsize=7
         )
         panel.set_xlim(-0.6, len(kinds) - 0.4)
         panel.grid(axis="y", linewidth=0.3)
@@ -185,7 +185,7 @@ def _busy_values(cells: Sequence[Cell], item: IdleBusy) -> Sequence[float]:
     metric = POWER[item.domain]
     for cell in cells:
         here = cell.factors["machine"] == item.machine and cell.factors["device"] == item.device
-        if here and cell.words(without=("machine", "device")) == item.busiest:
+        if here and cell.label(without=("machine", "device")) == item.busiest:
             return cell.values.get(metric, ())
     return ()
 
@@ -231,16 +231,16 @@ def draw_processors(campaigns: Sequence[Campaign]) -> dict[str, str]:
                 if taken is None or name in taken.missing or run.validity:
                     continue
                 place = (machine, campaign.machine.device or "unknown")
-                series.setdefault(place, []).append((_run_words(run), taken))
+                series.setdefault(place, []).append((_run_label(run), taken))
         if series:
             file = "cpu-use.svg" if name == "use" else "cpu-frequency.svg"
             found[file] = _lines(series, name, label, scale)
     return found
 
 
-def _run_words(run: Run) -> str:
+def _run_label(run: Run) -> str:
     experiment = run.experiment
-    size = size_word(experiment.request_size_bytes)
+    size = size_label(experiment.request_size_bytes)
     words = f"{experiment.spatiality} {experiment.operation}, {size}"
     return words + (f", buffer {experiment.cache.buffer}" if experiment.cache.buffer else "")
 

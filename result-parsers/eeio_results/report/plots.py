@@ -14,7 +14,7 @@ from eeio_results.characterization import Row
 from eeio_results.record import LEVELS
 from eeio_results.report.model import Report
 from eeio_results.report.parts import Plot
-from eeio_results.report.tables import ESTIMATE, operation_words, tool_words
+from eeio_results.report.tables import ESTIMATE, operation_label, tool_label
 from eeio_results.units import MB, format_size
 
 # Okabe and Ito's palette.
@@ -54,7 +54,7 @@ def _estimated_values(row: Row) -> list[float]:
 def _label(row: Row, several: bool) -> str:
     assert row.experiment is not None
     size = "" if row.request_size_bytes is None else f" {format_size(row.request_size_bytes)}"
-    words = f"{tool_words(row.experiment)} {row.spatiality} {operation_words(row)}{size}"
+    words = f"{tool_label(row.experiment)} {row.spatiality} {operation_label(row)}{size}"
     if row.experiment.target not in ("file", "device"):
         words += f" {row.experiment.target.removeprefix('file on ')}"
     if row.experiment.cache.disk is not None:

@@ -68,7 +68,7 @@ _TELLING = {
 _NAMED = ("engine", "iodepth", "stride")
 
 
-def tool_words(experiment: Experiment) -> str:
+def tool_label(experiment: Experiment) -> str:
     """`ior mpiio x4 collective`: the tool, and what else its experiments differ in."""
     words = [experiment.tool]
     if experiment.api != "posix":
@@ -86,7 +86,7 @@ def tool_words(experiment: Experiment) -> str:
     return " ".join(words)
 
 
-def operation_words(row: Row) -> str:
+def operation_label(row: Row) -> str:
     """`write (rewrite)`: the operation, and the tool's own word where that says more."""
     phase = row.phase or ""
     operation = row.operation or _NONE
@@ -98,12 +98,12 @@ def operation_words(row: Row) -> str:
 def _factor_cells(row: Row, several: bool) -> tuple[str, ...]:
     experiment = row.experiment
     cells = (
-        operation_words(row),
+        operation_label(row),
         row.spatiality or _NONE,
         _NONE if row.request_size_bytes is None else format_size(row.request_size_bytes),
         row.cache.buffer or _NONE,
         row.cache.disk or _NONE,
-        tool_words(experiment) if experiment else _NONE,
+        tool_label(experiment) if experiment else _NONE,
         experiment.target if experiment else _NONE,
     )
     return (row.campaign, *cells) if several else cells
@@ -176,14 +176,14 @@ def _level_table(report: Report, level: str, several: bool) -> Table:
             notes.setdefault(check)
         if row.operations_per_s is not None:
             notes.setdefault(
-                f"{tool_words(row.experiment)}, {row.phase}: {spread(row.operations_per_s)} "
+                f"{tool_label(row.experiment)}, {row.phase}: {spread(row.operations_per_s)} "
                 "operations/s"
             )
             if row.bandwidth_bytes_per_s is None:
                 notes.setdefault(f"MB/s, MB/J: {row.reasons['bandwidth_bytes_per_s']}")
         if best is not None and best.n < row.n:
             notes.setdefault(
-                f"{tool_words(row.experiment)}, {operation_words(row)} {row.spatiality}: power of "
+                f"{tool_label(row.experiment)}, {operation_label(row)} {row.spatiality}: power of "
                 f"{best.n} of {row.n} repetitions: {best.reason}"
             )
         if best is None and row.n:

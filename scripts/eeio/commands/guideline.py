@@ -195,7 +195,7 @@ def _cells(campaign: "Campaign", arguments: argparse.Namespace) -> "list[CellVal
         if not both:
             why = cell.reasons.get(power) or cell.reasons.get(BANDWIDTH)
             why = why or "no repetition has both bandwidth and power"
-            print(f"{campaign.name}: {cell.words()}: left out: {why}", file=sys.stderr)
+            print(f"{campaign.name}: {cell.label()}: left out: {why}", file=sys.stderr)
             continue
         key = CellKey(
             operation=factors["operation"],

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from eeio_results.report.plots import QUICK_MARK, foreign, sheet, svg_of
 from eeio_results.studies.chang2014.cells import BASELINE, CHILDREN, CREATES, PARENT, VariantCell
-from eeio_results.studies.chang2014.tables import workload_words
+from eeio_results.studies.chang2014.tables import workload_label
 from eeio_results.units import MB
 
 # Okabe and Ito's palette.
@@ -74,7 +74,7 @@ def _draw(
     axes = figure.subplots(len(shown), len(workloads), squeeze=False, sharex=True)
     for column, workload in enumerate(workloads):
         mine = [cell for cell in cells if cell.workload == workload]
-        words = foreign(workload_words(mine[0]))
+        words = foreign(workload_label(mine[0]))
         if several:
             words = f"{foreign(mine[0].campaign)}\n{words}"
         axes[0, column].set_title(words, fontsize=8)

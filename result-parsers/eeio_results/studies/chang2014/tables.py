@@ -78,7 +78,7 @@ def _table(title: str, phase: str, cells: Sequence[VariantCell]) -> Table:
         rows.append(
             (
                 *((cell.campaign,) if several else ()),
-                workload_words(cell),
+                workload_label(cell),
                 cell.variant,
                 _NONE if cell.frequency_hz is None else f"{cell.frequency_hz / 1e9:g}",
                 _count(cell),
@@ -106,7 +106,7 @@ def _table(title: str, phase: str, cells: Sequence[VariantCell]) -> Table:
     )
 
 
-def workload_words(cell: VariantCell) -> str:
+def workload_label(cell: VariantCell) -> str:
     """`x16 128 KiB in 32 KiB`: without variant and frequency."""
     words = cell.description.partition(": ")[2] or cell.description
     return words.partition(" - Variant")[0].rpartition(": ")[2]

@@ -43,9 +43,9 @@ class Reference:
         found = self.reference
         metrics = (BANDWIDTH, *POWER.values())
         return {
-            "application": self.application.words(tool=True),
+            "application": self.application.label(tool=True),
             "phase": self.application.factors["phase"],
-            "reference": found.words(tool=True) if found else None,
+            "reference": found.label(tool=True) if found else None,
             "differs": list(self.differs),
             "reason": self.reason,
             "values": {
@@ -104,7 +104,7 @@ def _distance(application: Cell, cell: Cell) -> tuple[Any, ...]:
         factors["spatiality"] != wanted["spatiality"],
         factors["api"] != wanted["api"],
         factors["processes"] != wanted["processes"],
-        cell.words(tool=True),
+        cell.label(tool=True),
     )
 
 

@@ -51,9 +51,9 @@ def _document(found: Sequence[Reference], render: Callable[[Table], str]) -> str
         header=("Application", "Phase", "Reference", "Differs in"),
         rows=tuple(
             (
-                item.application.words(tool=True),
+                item.application.label(tool=True),
                 item.application.factors["phase"],
-                item.reference.words(tool=True) if item.reference else f"none: {item.reason}",
+                item.reference.label(tool=True) if item.reference else f"none: {item.reason}",
                 "; ".join(item.differs),
             )
             for item in found

@@ -218,7 +218,7 @@ def _agreement(claim: Claim, value: float) -> Literal["match", "truncated"] | No
 
 
 def _names(difference: Difference) -> tuple[str, str]:
-    return difference.higher.words(), difference.lower.words()
+    return difference.higher.label(), difference.lower.label()
 
 
 @dataclass(frozen=True)
@@ -411,7 +411,7 @@ def _busiest_device(data: Data) -> _Value:
         percent = 100 * (high.median(_DEVICE) / low.median(_DEVICE) - 1)
         test = mann_whitney(high.values[_DEVICE], low.values[_DEVICE])
         if test.significant and (best.value is None or percent > best.value):
-            best = _Value(percent, (high.words(), low.words()), p=test.p)
+            best = _Value(percent, (high.label(), low.label()), p=test.p)
     return best
 
 
@@ -532,7 +532,7 @@ def _servers(kind: str) -> Callable[[Data], _Value]:
     def servers(data: Data) -> _Value:
         ts, lp, ratio = _replacement(data, kind)
         reason = f"B_ts / B_lp = {ratio:.4f}"
-        return _Value(ratio, (ts.words(), lp.words()), reason)
+        return _Value(ratio, (ts.label(), lp.label()), reason)
 
     return servers
 
@@ -546,7 +546,7 @@ def _power_saved(kind: str, printed_servers: float | None) -> Callable[[Data], _
         reason = f"{servers:.4g} servers of {new_w:.2f} W for {old_w:.2f} W"
         if printed_servers is None:
             reason = f"{_UNNAMED}these are the ones that give the number of servers: {reason}"
-        return _Value(percent, (ts.words(), lp.words()), reason)
+        return _Value(percent, (ts.label(), lp.label()), reason)
 
     return saved
 
@@ -569,7 +569,7 @@ def _read_gain(kind: str, spatiality: str) -> Callable[[Data], _Value]:
             percent = 100 * (servers * share - 1)
             if best.value is None or percent > best.value:
                 words = f"{servers:g} servers" + ("" if test.significant else ", no difference")
-                best = _Value(percent, (lp.words(), ts.words()), words, test.p)
+                best = _Value(percent, (lp.label(), ts.label()), words, test.p)
         if kind == "SSD":
             best = _Value(best.value, best.cells, f"{_UNNAMED}{best.reason}", best.p)
         return best
