@@ -1,8 +1,8 @@
 """What the analysis of a study costs: the published data, and synthetic campaigns that grow.
 
-Usage: study_scale.py [--data DIR]
+Usage: study_scale.py [--study NAME --data DIR]
 
-With --data (a copy of the published data of Pavan et al. 2018): seconds and peak memory of import
+With --study NAME --data DIR (its published data, docs/studies/): seconds and peak memory of import
 and all claims. Then campaigns of 25 000, 50 000 and 100 000 runs in memory: characterization and
 all pairwise tests of one factor on three metrics; the growth is the ratio of the times. Then what
 `eeio compare` makes of 5, 10, 20 and 40 campaigns of machines of their own, 60 experiments each,
@@ -38,10 +38,11 @@ MACHINE = Machine(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--study")
     parser.add_argument("--data", type=Path)
     arguments = parser.parse_args()
     if arguments.data is not None:
-        claims(arguments.data)
+        claims(arguments.study, arguments.data)
     before_s = None
     for count in (25_000, 50_000, 100_000):
         campaign = synthetic(count)
@@ -84,15 +85,15 @@ def compared(count: int) -> None:
     )
 
 
-def claims(data: Path) -> None:
+def claims(study: str, data: Path) -> None:
     """A fresh process, so that its peak memory is its own."""
     script = (
         "import sys; from eeio.cli import main; "
-        "sys.exit(main(['replicate', 'pavan2018', sys.argv[1], '-o', sys.argv[2]]))"
+        "sys.exit(main(['replicate', *sys.argv[1:3], '-o', sys.argv[3]]))"
     )
     start_s = time.perf_counter()
     subprocess.run(
-        [sys.executable, "-c", script, str(data), "/dev/null"],
+        [sys.executable, "-c", script, study, str(data), "/dev/null"],
         check=True, timeout=120, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     took_s = time.perf_counter() - start_s

@@ -1,7 +1,7 @@
 """The four-level characterization: bandwidth, power, energy and efficiency of each experiment.
 
 Method: papers' own (docs/method.md). Repetitions are summed up as median and quartiles; efficiency
-is bandwidth over mean power, per repetition, then the median (Pavan et al. 2018, section 6).
+is bandwidth over mean power, per repetition, then the median.
 """
 
 import statistics
@@ -216,7 +216,7 @@ def context(campaign: Campaign) -> list[ContextRow]:
 
 
 def power_during(campaign: Campaign) -> dict[tuple[str, str, str], float]:
-    """(domain, meter, kind) -> mean power of the valid runs, W (table 3 of Pavan et al. 2017)."""
+    """(domain, meter, kind) -> mean power of the valid runs, W."""
     found: dict[tuple[str, str, str], list[float]] = {}
     for run in campaign.runs:
         for phase in () if run.validity else run.phases:

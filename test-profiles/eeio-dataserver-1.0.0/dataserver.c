@@ -1,7 +1,7 @@
 /*
  * The data servers of a parallel file system, emulated: each MPI rank is one server with one data
- * file, and serves the requests that its clients would send. After Machado et al. 2017, Towards
- * Energy-Efficient Storage Servers: no network and no client machines, so that what is measured is
+ * file, and serves the requests that its clients would send. After a paper
+ * (docs/studies/): no network and no client machines, so that what is measured is
  * the server.
  *
  * The logical file is striped over the servers as parallel file systems do: offset `o` lies on

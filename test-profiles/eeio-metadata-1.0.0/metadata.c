@@ -1,6 +1,6 @@
 /*
  * How fast files are created, looked up, touched and deleted by processes that work at once: after
- * the file creation rate test of Metarates, as Chang et al. describe and model it (equations (9) and
+ * the file creation rate test of Metarates, as a paper (docs/studies/) models it (equations (9) and
  * (10) of "How Processor Speedups Can Slow Down I/O Performance"). No code of Metarates is in it.
  *
  * Compiled with -DWITH_MPI the processes are MPI's ranks; without, this program forks them. What they

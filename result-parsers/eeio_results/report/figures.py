@@ -1,4 +1,4 @@
-"""The figures of a study of machines and drives (after Pavan et al. 2018), from any campaigns.
+"""The figures of a study of machines and drives (docs/studies/), from any campaigns.
 
 Every repetition is a dot, the median a line across them, its 95 % interval a
 band; one panel a machine and drive;

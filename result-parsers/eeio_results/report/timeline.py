@@ -1,4 +1,4 @@
-"""I/O and power of a traced program on one time axis (figures 10 to 13 of Panadero et al. 2012)."""
+"""I/O and power of a traced program on one time axis."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,6 +1,6 @@
 """What the processors do while a tool runs: their use and their frequency, once a second.
 
-Figures 7 and 8 of Pavan et al. 2018: the frequency governor answers to how long requests take, and
+The frequency governor answers to how long requests take, and
 that decides the power of a system more than its drive does.
 """
 

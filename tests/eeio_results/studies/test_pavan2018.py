@@ -4,7 +4,7 @@ import json
 from collections import Counter
 
 import pytest
-from tests.published import PAVAN, needs_pavan
+from tests.published import PUBLISHED, needs_published
 
 from eeio.importing import mapping, runs
 from eeio_results.studies import Source
@@ -57,11 +57,11 @@ def test_without_data_every_claim_is_no_with_a_reason() -> None:
 
 @pytest.fixture(scope="module")
 def replication() -> Replication:
-    campaigns = runs.read(mapping.load(mapping.shipped()["ccpe2017"]), PAVAN).campaigns
+    campaigns = runs.read(mapping.load(mapping.shipped()["ccpe2017"]), PUBLISHED).campaigns
     return pavan2018.replicate([Source(c.campaign(), c.idle_watts) for c in campaigns])
 
 
-@needs_pavan
+@needs_published
 def test_most_claims_hold(replication: Replication) -> None:
     agreeing = replication.count("match") + replication.count("truncated")
     assert len(replication.answers) >= 160
@@ -73,7 +73,7 @@ def test_most_claims_hold(replication: Replication) -> None:
             assert answer.reason
 
 
-@needs_pavan
+@needs_published
 @pytest.mark.parametrize(
     ("claim", "verdict", "value"),
     [
@@ -93,7 +93,7 @@ def test_known_claims(replication: Replication, claim: str, verdict: str, value:
     assert answer.recomputed == pytest.approx(value, abs=0.006 if value > 10 else 6e-5)
 
 
-@needs_pavan
+@needs_published
 def test_normality_as_recomputed_elsewhere(replication: Replication) -> None:
     counts = {c.metric: c for c in replication.normality}
     bandwidth = counts["bandwidth_bytes_per_s"]
@@ -105,7 +105,7 @@ def test_normality_as_recomputed_elsewhere(replication: Replication) -> None:
     assert counts["power_device_w"].shapiro_wilk == 5
 
 
-@needs_pavan
+@needs_published
 def test_the_json_is_the_contract(replication: Replication) -> None:
     body = json.loads(report.to_json(replication))
     assert len(body["experiments"]) == 96
@@ -121,7 +121,7 @@ def test_the_json_is_the_contract(replication: Replication) -> None:
         assert claim["verdict"] in ("match", "truncated", "partial", "no")
 
 
-@needs_pavan
+@needs_published
 def test_tables_name_what_does_not_match(replication: Replication) -> None:
     for render in (report.to_text, report.to_markdown):
         words = render(replication)
