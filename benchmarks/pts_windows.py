@@ -25,9 +25,9 @@ from pathlib import Path
 
 from tests.pts.harness import ROOT, TRIVIAL, PtsHome, make_trivial_profile
 
+from eeio.pts import composite
+from eeio.pts.composite import ResultFile
 from eeio_power.simulators.hwmon import FakeHwmon
-from eeio_results import composite
-from eeio_results.composite import ResultFile
 
 STEP_S = 0.002
 # The meter shows the mean of its last second, as ACPI meters do, ten times a second.

@@ -17,6 +17,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from eeio_results.campaign import PlannedExperiment, imported
 from eeio_results.characterization import characterize
 from eeio_results.comparison.campaigns import compare, named_cells
 from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, cells_of
@@ -115,14 +116,9 @@ def synthetic(count: int, speed: float = 1.0) -> Campaign:
             wobble = 1 + ((number * 7919 + repetition * 104_729) % 9973) / 99_730
             bandwidth = speed * (1.05 if buffer == "on" else 1.0) * 1e8 * wobble
             runs.append(_run(experiment, repetition + 1, len(runs), bandwidth, 40.0 * wobble**0.3))
-    experiments = {run.experiment.id: run.experiment for run in runs[::REPETITIONS]}
-    body = {
-        "name": "synthetic", "suite": "synthetic",
-        "options": {"preset": "standard"}, "protocol": {"is_measurement": True},
-        "experiments": [{"experiment": e.to_json()} for e in experiments.values()],
-        "not_measured": [], "order": [],
-    }  # fmt: skip
-    return Campaign(Path("synthetic"), body, MACHINE, (), "synthetic", tuple(runs))
+    planned = [PlannedExperiment(run.experiment, "synthetic") for run in runs[::REPETITIONS]]
+    design = imported("synthetic", "synthetic", "", planned, runs, preset="standard")
+    return Campaign(Path("synthetic"), design, MACHINE, (), "synthetic", tuple(runs))
 
 
 def _run(

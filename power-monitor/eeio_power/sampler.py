@@ -21,9 +21,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from eeio_power.collecting import Awaited, Clock, MeterRates
 from eeio_power.errors import PowerError
 from eeio_power.load import LoadWatch
-from eeio_power.loops import Awaited, BatchLoop, Clock, LoggedLoop, Loop, MeterLoop, MeterRates
+from eeio_power.loops import BatchLoop, LoggedLoop, Loop, MeterLoop
 from eeio_power.meters import BatchedMeter, LoggedMeter, Meter, parse_spec
 from eeio_power.meters.modelled import STAT, CpuTicks, parse_stat
 from eeio_power.reading import EnergyReading

@@ -12,7 +12,8 @@ It opens the meters, samples them without a pause, and answers one line a reques
     {"do": "end"}                                      energy from that start to that end; with
                                                        "keep" and "tell": the output goes into the
                                                        folder `keep`, and the command `tell` says
-                                                       which phases are in it: energy of each
+                                                       which phases are in it: energy and MB/J
+                                                       of each
     {"do": "sync"}                                     write everything back, so that no trial pays
                                                        for the one before it
     {"do": "quit"}                                     no answer: the session ends
@@ -34,7 +35,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
@@ -42,11 +42,8 @@ from typing import Any, TextIO
 from eeio_limits import inputs
 from eeio_limits import quantities as q
 from eeio_power.errors import PowerError
-from eeio_power.meters import Meter, close_meters, open_meters
-from eeio_power.sampler import Sampler
-from eeio_power.trial import OutputFolder, told
-
-SAMPLE_RATE_HZ = 10.0
+from eeio_power.monitor import PowerMonitor, open_source
+from eeio_power.trial import OutputFolder, efficiencies, told
 
 EXIT_REFUSED = 2
 
@@ -115,19 +112,16 @@ class Trial:
 
 
 class Session:
-    """The open meters, their sampler, and the trial that is running."""
+    """The power of the machine, and the trial that is running."""
 
-    def __init__(self, meters: Sequence[Meter], samples: Path) -> None:
-        self._meters = list(meters)
-        self._sampler = Sampler(self._meters, samples, SAMPLE_RATE_HZ) if meters else None
+    def __init__(self, power: PowerMonitor) -> None:
+        self._power = power
         self._trial: Trial | None = None
         self._output: OutputFolder | None = None
         self._factors: dict[str, str] = {}
 
-    def start(self) -> Answer:
-        """Starts sampling; says which meters there are."""
-        if self._sampler is not None:
-            self._sampler.start()
+    def greeting(self) -> Answer:
+        """Which meters there are."""
         return {
             "meters": [
                 {
@@ -137,20 +131,8 @@ class Session:
                     "domains": sorted({c.domain for c in meter.channels if c.in_domain_total}),
                     "period_s": meter.native_period_s,
                 }
-                for meter in self._meters
+                for meter in self._power.meters
             ]
-        }
-
-    def close(self) -> Answer:
-        """Stops sampling; rates and errors of the whole session."""
-        if self._sampler is None:
-            return {}
-        self._sampler.stop()
-        close_meters(self._meters)
-        return {
-            "rates": [asdict(rates) for rates in self._sampler.rates()],
-            "errors": self._sampler.errors,
-            "write_error": self._sampler.write_error,
         }
 
     def answer(self, request: Answer) -> Answer:
@@ -163,14 +145,14 @@ class Session:
                 return self._window(start_s, start_s + seconds)
             case "begin":
                 # The caller's tool must not wait for a slow meter.
-                threading.Thread(target=self._sample_now, daemon=True).start()
+                threading.Thread(target=self._power.mark, daemon=True).start()
                 self._watch_output(request)
                 return {}
             case "watch":
                 self._trial = Trial(
                     q.COUNT.whole_number(request["pid"], "pid"),
                     q.TIMESTAMP.checked(request["start_s"], "start_s"),
-                    self._sample_now,
+                    self._power.mark,
                 )
                 return {}
             case "end":
@@ -201,9 +183,11 @@ class Session:
             utc_s = time.time() - (time.monotonic() - trial.start_s)
             kept = output.keep(str(request["keep"]), self._factors, trial.start_s, end_s, utc_s)
             try:
-                answer["told"] = self._with_energy(
-                    told([str(word) for word in request["tell"]], kept), trial.start_s
-                )
+                body = told([str(word) for word in request["tell"]], kept)
+                results = body.pop("results", None)
+                answer["told"] = self._with_energy(body, trial.start_s)
+                if isinstance(results, list):
+                    answer["efficiency"] = efficiencies(body["phases"], results)
             except PowerError as error:
                 answer["not_told"] = str(error)
         return answer
@@ -211,25 +195,14 @@ class Session:
     def _with_energy(self, body: Answer, start_s: float) -> Answer:
         """Every phase that has a window gets the energy of that window."""
         for phase in body.get("phases", []):
-            window = phase.get("start_s"), phase.get("end_s")
-            readings = []
-            if self._sampler is not None and None not in window:
-                readings = self._sampler.energy(start_s + window[0], start_s + window[1])
+            begin_s, end_s = phase.get("start_s"), phase.get("end_s")
+            timed = begin_s is not None and end_s is not None
+            readings = self._power.energy(start_s + begin_s, start_s + end_s) if timed else ()
             phase["energy"] = [reading.to_json() for reading in readings]
         return body
 
-    def _sample_now(self) -> None:
-        """Asks every meter for a sample at once, at either edge of a trial: interpolating between
-        beats would cost accuracy.
-
-        The sampler does it for the end of any window, be it ever so short.
-        """
-        if self._sampler is not None:
-            now_s = time.monotonic()
-            self._sampler.energy(now_s - POLL_PERIOD_S, now_s)
-
     def _window(self, start_s: float, end_s: float) -> Answer:
-        readings = self._sampler.energy(start_s, end_s) if self._sampler else []
+        readings = self._power.energy(start_s, end_s)
         return {
             "start_s": round(start_s, 6),
             "duration_s": round(end_s - start_s, 6),
@@ -257,14 +230,6 @@ def say(answer: Answer, answers: TextIO) -> None:
     answers.flush()
 
 
-def open_wanted(specs: Sequence[str], estimates_allowed: bool) -> list[Meter]:
-    """The meters that `specs` name; with none found by `auto`, the model if estimates will do."""
-    meters = open_meters(specs or ("auto",))
-    if not meters and tuple(specs) in ((), ("auto",)) and estimates_allowed:
-        return open_meters(("modelled",))
-    return meters
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Serves stdin until it ends."""
     parser = argparse.ArgumentParser(prog="python3 -m eeio_power.session", description=__doc__)
@@ -275,20 +240,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Ctrl-C is for the caller, who ends this process by closing its input.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        session = Session(
-            open_wanted(arguments.meter, arguments.allow_estimates), arguments.samples
-        )
-        greeting = session.start()
+        source = open_source(arguments.meter, arguments.allow_estimates)
+        power = PowerMonitor(source, arguments.samples)
+        power.start()
     except (PowerError, OSError) as error:
         say({"error": str(error)}, sys.stdout)
         return EXIT_REFUSED
+    session = Session(power)
     with contextlib.suppress(BrokenPipeError):
-        say(greeting, sys.stdout)
+        say(session.greeting(), sys.stdout)
         serve(session, sys.stdin, sys.stdout)
-    if summary := session.close():
-        with contextlib.suppress(OSError):
-            path = arguments.samples.with_suffix("").with_suffix(".json")
-            path.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+    power.stop()
     return 0
 
 

@@ -120,7 +120,40 @@ def told(command: Sequence[str], folder: Path) -> dict[str, Any]:
     if not isinstance(body, dict):
         words = done.stderr.strip().splitlines()
         raise PowerError(words[-1][:300] if words else f"exit code {done.returncode}")
+    if "results" in body and len(body["results"]) != len(body.get("phases", ())):
+        raise PowerError(f"{' '.join(command)}: not one result for each phase")
     return body
+
+
+def efficiencies(
+    phases: Sequence[Mapping[str, Any]], results: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """MB/J of each phase by each of its readings: bandwidth over mean power, both of the phase's
+    own window; null with the `reason` where there is none.
+
+    `results` are what the command told of the same phases: what PTS calls each (`words`), and why
+    its bandwidth and its power do not belong together (`why_no_efficiency`).
+    """
+    return [
+        {
+            "words": result["words"],
+            "meter": reading["meter"],
+            "domain": reading["domain"],
+            **_efficiency(phase, result["why_no_efficiency"], reading),
+        }
+        for phase, result in zip(phases, results, strict=True)
+        for reading in phase["energy"]
+    ]
+
+
+def _efficiency(
+    phase: Mapping[str, Any], why_not: str | None, reading: Mapping[str, Any]
+) -> dict[str, Any]:
+    if why_not is None and not reading["valid"]:
+        why_not = "; ".join(reading["reasons"])
+    if why_not is not None or not reading["power_w"]:
+        return {"mb_per_j": None, "reason": why_not or "its power is 0 W"}
+    return {"mb_per_j": phase["bandwidth_bytes_per_s"] / 1e6 / reading["power_w"], "reason": None}
 
 
 def _inotify(folder: Path) -> int:

@@ -7,7 +7,6 @@ the tools, meters and people write, and low enough that no input takes a machine
 import errno
 import json
 import os
-import re
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -68,8 +67,6 @@ CPUS = 65536
 CHASSIS = 32
 """Of a BMC, that are asked for a reading."""
 
-_LONG_DIGITS = re.compile(rf"(?<!\d)\d{{{MOST_DIGITS}}}")
-_LONG_EXPONENT = re.compile(r"\d[eE][+-]?\d{3}")
 _CHUNK = 1 << 16
 
 
@@ -119,42 +116,39 @@ def decode(data: bytes, errors: str = "strict") -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
-def read_json(path: Path, most_bytes: int = JSON_BYTES) -> Any:
+def read_json(path: Path, most_bytes: int = JSON_BYTES, typed: bool = False) -> Any:
     """What a JSON file holds. Raises OSError, and LimitError for what `parse_json` refuses."""
-    return parse_json(read_text(path, most_bytes))
+    return parse_json(read_text(path, most_bytes), typed=typed)
 
 
-def parse_json(text: str | bytes, most_bytes: int = JSON_BYTES) -> Any:
+def parse_json(text: str | bytes, most_bytes: int = JSON_BYTES, typed: bool = False) -> Any:
     """JSON with an end to its length, its depth and its numbers; NaN and infinities are no JSON.
 
-    Raises LimitError.
+    `typed` says that who asks reads all of it by types (eeio_results.typed), which bound numbers
+    and depth themselves. Raises LimitError.
     """
-    return _parsed(text, most_bytes, lambda decoder, text: decoder.decode(text))
+    return _parsed(text, most_bytes, (_QUICK if typed else _CAREFUL).decode, typed)
 
 
 def parse_json_at(text: str, start: int, most_bytes: int = TOOL_FILE_BYTES) -> Any:
     """The JSON value that begins at `text[start]`; other text may follow. Raises LimitError."""
-    return _parsed(text, most_bytes, lambda decoder, text: decoder.raw_decode(text, start)[0])
+    return _parsed(text, most_bytes, lambda text: _CAREFUL.raw_decode(text, start)[0], False)
 
 
-def _parsed(
-    text: str | bytes, most_bytes: int, parse: Callable[[json.JSONDecoder, str], Any]
-) -> Any:
+def _parsed(text: str | bytes, most_bytes: int, parse: Callable[[str], Any], typed: bool) -> Any:
     if len(text) > most_bytes:
         raise LimitError(f"longer than {size(most_bytes)}")
     if isinstance(text, bytes):
         text = decode(text)
-    # Only where a number could be too long is each of them looked at: that is slow.
-    suspicious = _LONG_DIGITS.search(text) or _LONG_EXPONENT.search(text)
     try:
-        body = parse(_CAREFUL if suspicious else _QUICK, text)
+        body = parse(text)
     except RecursionError:
         raise LimitError(f"nested deeper than {DEPTH}") from None
     except LimitError:
         raise
     except ValueError as error:
         raise LimitError(f"not JSON: {error}") from error
-    if text.count("[") + text.count("{") > DEPTH:
+    if not typed and text.count("[") + text.count("{") > DEPTH:
         check_depth(body)
     return body
 
@@ -178,6 +172,9 @@ def check_depth(body: object, most_values: int | None = None) -> None:
         ]
 
 
+_INF = float("inf")
+
+
 def _no_constant(word: str) -> NoReturn:
     raise LimitError(f"{word} is not a number")
 
@@ -189,8 +186,8 @@ def _int(text: str) -> int:
 
 
 def _float(text: str) -> float:
-    value = float(text) if len(text) <= MOST_DIGITS else float("inf")
-    if value in (float("inf"), float("-inf")):
+    value = float(text) if len(text) <= MOST_DIGITS else _INF
+    if value == _INF or value == -_INF:
         raise LimitError(f"{text[:24]} is too large for a number")
     return value
 

@@ -107,6 +107,8 @@ TIMESTAMP = Quantity("time", "s", -1e9, 1e10)
 PAUSE = Quantity("pause", "s", 0, 7 * 86400)
 """Between runs, and of the idle baseline: a week."""
 REPETITIONS = Quantity("repetitions", "", 1, 10_000, whole=True)
+REPETITION = Quantity("repetition", "", 1, _EXBI, whole=True)
+"""Which one: imported ones may have numbers of their own."""
 COUNT = Quantity("count", "", 0, _EXBI, whole=True)
 SIZE = Quantity("size", "bytes", 0, _EXBI, whole=True)
 REQUEST_SIZE = Quantity("request size", "bytes", 1, 2.0**44, whole=True)

@@ -68,8 +68,9 @@ def agreement(campaign: Campaign) -> Agreement:
     Two meters are compared over the windows that both of them saw, several over those of all.
     Windows that are not compared otherwise (`why_not_ranked`) are not compared here.
     """
-    windows = [_by_key(readings) for readings in _windows(campaign)]
-    keys = list(dict.fromkeys(key for window in windows for key in window))
+    known: dict[Key, Key] = {}
+    windows = [_by_key(readings, known) for readings in _windows(campaign)]
+    keys = list(known)
     found: dict[str, tuple[Key, ...]] = {}
     # The pairs first: of three that contradict each other, two may do alone.
     groups: list[Sequence[Key]] = list(combinations(keys, 2))
@@ -91,11 +92,13 @@ def _windows(campaign: Campaign) -> Iterable[Iterable[EnergyReading]]:
             yield () if phase.validity else phase.energy
 
 
-def _by_key(readings: Iterable[EnergyReading]) -> dict[Key, EnergyReading]:
+def _by_key(readings: Iterable[EnergyReading], known: dict[Key, Key]) -> dict[Key, EnergyReading]:
+    """`known` gets the keys, one object each: a long campaign has a hundred thousand windows."""
     return {
-        (reading.domain, reading.meter, reading.kind): reading
+        known.setdefault(key, key): reading
         for reading in readings
-        if reading.valid
+        if (key := (reading.domain, reading.meter, reading.kind))
+        and reading.valid
         and reading.kind != "modelled"
         and reading.why_not_ranked is None
         and reading.uncertainty_j is not None

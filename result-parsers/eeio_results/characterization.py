@@ -171,14 +171,14 @@ def characterize(campaign: Campaign) -> list[Row]:
     for run in campaign.runs:
         groups.setdefault(run.experiment.id, []).append(run)
     rows: list[Row] = []
-    for item in campaign.body["experiments"]:
-        experiment = Experiment.from_json(item["experiment"])
+    for planned in campaign.design.experiments:
+        experiment = planned.experiment
         if experiment.level in LEVELS:
             rows += _experiment_rows(campaign, experiment, groups.get(experiment.id, []))
-    for item in campaign.body["not_measured"]:
-        experiment = Experiment.from_json(item["experiment"])
+    for left_out in campaign.design.not_measured:
+        experiment = left_out.experiment
         if experiment.level in LEVELS:
-            rows.append(_missing_row(campaign, experiment.level, experiment, item["reason"]))
+            rows.append(_missing_row(campaign, experiment.level, experiment, left_out.reason))
     for level in LEVELS:
         if not any(row.level == level for row in rows):
             rows.append(_missing_row(campaign, level, None, _NO_PROFILE))

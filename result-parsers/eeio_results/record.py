@@ -1,17 +1,22 @@
 """The run record: the contract between what measures and what analyses.
 
 Everything that measures writes these types; everything after it only reads them. On disk a run is
-one JSON line that follows `schemas/run.schema.json`. A missing value is null, and a reason stands
-beside it; it is never 0.
+one JSON line that follows `schemas/run.schema.json`; what each field may hold is said by its type
+(`typed.py`). A missing value is null, and a reason stands beside it; it is never 0.
 """
 
 import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from functools import cached_property
+from typing import Annotated, Any, Literal
 
+from eeio_limits import LimitError
+from eeio_limits import quantities as q
 from eeio_limits.quantities import FIGURE, LEAST_COVERAGE
+from eeio_results import typed
+from eeio_results.typed import LATER, PAIRS
 
 SCHEMA_VERSION = 1
 
@@ -24,7 +29,15 @@ Level = Literal["device", "filesystem", "library", "application", "context"]
 
 LEVELS: tuple[Level, ...] = ("device", "filesystem", "library", "application")
 
+OPERATIONS = ("read", "write", "mixed", "metadata")
+SPATIALITIES = ("sequential", "random", "strided", "mixed", "none")
+KINDS = ("measured", "device-reported", "modelled")
+"""How a reading of power came about. Modelled ones stand for no measurement."""
+
 Switch = Literal["on", "off"]
+
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
 @dataclass(frozen=True)
@@ -45,38 +58,42 @@ class Experiment:
 
     level: Level
     tool: str
-    operation: str | None
-    spatiality: str | None
-    request_size_bytes: int | None
+    operation: Annotated[str, OPERATIONS] | None
+    spatiality: Annotated[str, SPATIALITIES] | None
+    request_size_bytes: Annotated[int, q.REQUEST_SIZE] | None
     cache: CacheLayers
     api: str = "posix"
-    processes: int = 1
+    processes: Annotated[int, q.REQUEST_SIZE] = 1
     target: str = "file"
-    arguments: tuple[tuple[str, str], ...] = ()
+    arguments: Annotated[tuple[tuple[str, str], ...], PAIRS] = ()
 
-    @property
+    @cached_property
     def id(self) -> str:
         """Twelve hexadecimal digits that depend on the factors alone."""
-        canonical = json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(canonical.encode()).hexdigest()[:12]
+        body = {**self.to_json(), "arguments": self.arguments}
+        return hashlib.sha256(_CANONICAL.encode(body).encode()).hexdigest()[:12]
 
     def to_json(self) -> dict[str, Any]:
-        body = asdict(self)
-        body["arguments"] = dict(self.arguments)
-        return body
+        return {
+            "level": self.level,
+            "tool": self.tool,
+            "operation": self.operation,
+            "spatiality": self.spatiality,
+            "request_size_bytes": self.request_size_bytes,
+            "cache": {"buffer": self.cache.buffer, "disk": self.cache.disk},
+            "api": self.api,
+            "processes": self.processes,
+            "target": self.target,
+            "arguments": dict(self.arguments),
+        }
 
     @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> "Experiment":
-        return cls(
-            **{
-                **body,
-                "cache": CacheLayers(**body["cache"]),
-                "arguments": tuple(sorted(body["arguments"].items())),
-            }
-        )
+    def from_json(cls, body: object) -> "Experiment":
+        """Raises LimitError."""
+        return typed.read(cls, body)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class EnergyReading:
     """Energy of one power domain over one window, as one meter saw it.
 
@@ -85,22 +102,22 @@ class EnergyReading:
     `coverage` is the share of the window that samples stand for, 0 to 1.
     """
 
-    domain: str
+    domain: Annotated[str, DOMAINS]
     meter: str
-    kind: str
-    power_w: float | None
-    energy_j: float | None
-    uncertainty_j: float | None
-    coverage: float
-    largest_gap_s: float | None
-    samples: int
-    lost: int
+    kind: Annotated[str, KINDS]
+    power_w: Annotated[float, q.POWER] | None
+    energy_j: Annotated[float, q.ENERGY] | None
+    uncertainty_j: Annotated[float, q.ENERGY] | None
+    coverage: Annotated[float, q.SHARE]
+    largest_gap_s: Annotated[float, q.DURATION] | None
+    samples: Annotated[int, q.COUNT]
+    lost: Annotated[int, q.COUNT]
     valid: bool
     reasons: tuple[str, ...] = ()
-    includes: tuple[str, ...] = ()
+    includes: tuple[str, ...] = field(default=(), metadata=LATER)
     """What of the machine is in the domain, by its meter; empty where nobody told."""
-    leaves_out: tuple[str, ...] = ()
-    doubtful: bool = False
+    leaves_out: tuple[str, ...] = field(default=(), metadata=LATER)
+    doubtful: bool = field(default=False, metadata=LATER)
     """Another meter contradicts it, or it contradicts itself: `reasons` name both."""
 
     @property
@@ -119,25 +136,24 @@ class EnergyReading:
         )
 
     @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> "EnergyReading":
-        # What a domain holds was not told by the first versions.
-        texts = {name: tuple(body.get(name, ())) for name in ("reasons", "includes", "leaves_out")}
-        return cls(**{**body, **texts})
+    def from_json(cls, body: object) -> "EnergyReading":
+        """Raises LimitError."""
+        return typed.read(cls, body)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class DeviceCounters:
     """What the block layer had counted for the device behind the target, since boot."""
 
-    read_bytes: int
-    written_bytes: int
+    read_bytes: Annotated[int, q.SIZE]
+    written_bytes: Annotated[int, q.SIZE]
 
 
 LEAST_IO_SHARE = 0.9
 """With less of a phase's time in I/O its mean power is not that of the I/O."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Phase:
     """A stretch of a run in which the tool did one kind of I/O.
 
@@ -147,13 +163,13 @@ class Phase:
     """
 
     name: str
-    operation: str
-    spatiality: str
-    request_size_bytes: int | None
-    bytes_moved: int | None
-    bandwidth_bytes_per_s: float | None
-    start_s: float | None
-    end_s: float | None
+    operation: Annotated[str, OPERATIONS]
+    spatiality: Annotated[str, SPATIALITIES]
+    request_size_bytes: Annotated[int, q.REQUEST_SIZE] | None
+    bytes_moved: Annotated[int, q.SIZE] | None
+    bandwidth_bytes_per_s: Annotated[float, q.BANDWIDTH] | None
+    start_s: Annotated[float, q.OFFSET] | None
+    end_s: Annotated[float, q.OFFSET] | None
     window_source: str
     metrics: Mapping[str, float] = field(default_factory=dict)
     energy: tuple[EnergyReading, ...] = ()
@@ -187,18 +203,30 @@ class Phase:
         efficiency = self.bandwidth_bytes_per_s / power_w
         return efficiency if FIGURE.holds(efficiency) else None
 
+    def impossible(self) -> str | None:
+        """What in it cannot be, beyond each field's own range."""
+        return impossible_figures(self.start_s, self.end_s, self.metrics)
+
     @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> "Phase":
-        return cls(
-            **{
-                **body,
-                "energy": tuple(EnergyReading.from_json(e) for e in body["energy"]),
-                "validity": tuple(body["validity"]),
-            }
-        )
+    def from_json(cls, body: object) -> "Phase":
+        """Raises LimitError."""
+        return typed.read(cls, body)
 
 
-@dataclass(frozen=True)
+def impossible_figures(
+    start_s: float | None, end_s: float | None, metrics: Mapping[str, float]
+) -> str | None:
+    """What cannot be in the window and the further figures that a tool tells of a phase."""
+    if start_s is not None and end_s is not None and end_s < start_s:
+        return f"it ends at {end_s} s, before its start at {start_s} s"
+    for name, value in metrics.items():
+        quantity = q.of_name(name)
+        if not quantity.holds(value):
+            return quantity.refusal(value, name)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
 class ContextValue:
     """A figure that describes the machine rather than an I/O level (lmbench)."""
 
@@ -206,8 +234,13 @@ class ContextValue:
     value: float
     unit: str
 
+    def impossible(self) -> str | None:
+        """What in it cannot be, beyond each field's own range."""
+        quantity = q.of_unit(self.unit)
+        return None if quantity.holds(self.value) else quantity.refusal(self.value, self.name)
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
 class ProcessorSeries:
     """What the processors did while a run went on, sampled; all tuples are of one length.
 
@@ -217,15 +250,15 @@ class ProcessorSeries:
     """
 
     source: str
-    times_s: tuple[float, ...]
-    use: tuple[float | None, ...]
-    frequency_hz: tuple[float | None, ...]
+    times_s: tuple[Annotated[float, q.OFFSET], ...]
+    use: tuple[Annotated[float, q.SHARE] | None, ...]
+    frequency_hz: tuple[Annotated[float, q.FREQUENCY] | None, ...]
     missing: Mapping[str, str] = field(default_factory=dict)
 
-    @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> "ProcessorSeries":
-        series = {key: tuple(body[key]) for key in ("times_s", "use", "frequency_hz")}
-        return cls(**{**body, **series})
+    def impossible(self) -> str | None:
+        """What in it cannot be, beyond each field's own range."""
+        same = len(self.times_s) == len(self.use) == len(self.frequency_hz)
+        return None if same else "columns of different lengths"
 
 
 UNCHECKED = "not checked against a device"
@@ -233,7 +266,7 @@ CHECKED = "checked against"
 """How notes of a run begin that tell of the comparison with the device's counters."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Run:
     """One repetition of one experiment: one invocation of a profile.
 
@@ -247,13 +280,13 @@ class Run:
     """
 
     experiment: Experiment
-    repetition: int
-    order_index: int
+    repetition: Annotated[int, q.REPETITION]
+    order_index: Annotated[int, q.COUNT]
     preset: str
     started_utc: str
-    started_monotonic_s: float
-    duration_s: float
-    exit_code: int
+    started_monotonic_s: Annotated[float, q.TIMESTAMP]
+    duration_s: Annotated[float, q.DURATION]
+    exit_code: Annotated[int, q.EXIT_CODE]
     phases: tuple[Phase, ...]
     raw: str
     context: tuple[ContextValue, ...] = ()
@@ -263,9 +296,9 @@ class Run:
     device_after: DeviceCounters | None = None
     disk_cache_found: Switch | None = None
     cache_dropped: str | None = None
-    prepare_s: float | None = None
-    sync_s: float | None = None
-    processor: ProcessorSeries | None = None
+    prepare_s: Annotated[float, q.DURATION] | None = None
+    sync_s: Annotated[float, q.DURATION] | None = None
+    processor: ProcessorSeries | None = field(default=None, metadata=LATER)
     validity: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -294,19 +327,19 @@ class Run:
         }
 
     @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> "Run":
+    def from_json(cls, body: object, experiment: Experiment | None = None) -> "Run":
+        """Raises LimitError. `experiment` is the one that the record tells again, where who reads
+        has it already."""
+        if not isinstance(body, dict):
+            raise LimitError("no object")
         fields = {k: v for k, v in body.items() if k not in ("schema_version", "experiment_id")}
-        for key in ("device_before", "device_after"):
-            if fields[key] is not None:
-                fields[key] = DeviceCounters(**fields[key])
-        if fields.get("processor") is not None:
-            fields["processor"] = ProcessorSeries.from_json(fields["processor"])
-        fields["experiment"] = Experiment.from_json(body["experiment"])
-        fields["phases"] = tuple(Phase.from_json(p) for p in body["phases"])
-        fields["context"] = tuple(ContextValue(**c) for c in body["context"])
-        for key in ("validity", "notes"):
-            fields[key] = tuple(body[key])
-        return cls(**fields)
+        identity = body.get("experiment_id")
+        if experiment is not None:
+            fields["experiment"] = experiment
+        run = typed.read(cls, fields)
+        if run.experiment.id != identity:
+            raise LimitError(f"experiment_id: {q.shortened(identity)} is not that of its factors")
+        return run
 
 
 @dataclass(frozen=True)
@@ -331,18 +364,18 @@ class Machine:
     hostname: str
     architecture: str
     cpu_model: str | None
-    logical_cpus: int
+    logical_cpus: Annotated[int, q.COUNT]
     governor: str | None
-    frequency_min_hz: int | None
-    frequency_max_hz: int | None
-    memory_bytes: int | None
+    frequency_min_hz: Annotated[int, q.FREQUENCY] | None
+    frequency_max_hz: Annotated[int, q.FREQUENCY] | None
+    memory_bytes: Annotated[int, q.SIZE] | None
     kernel: str
     distribution: str | None
     virtualization: str | None
     device: str | None
     device_model: str | None
     device_firmware: str | None
-    device_size_bytes: int | None
+    device_size_bytes: Annotated[int, q.SIZE] | None
     device_rotational: bool | None
     device_write_cache: str | None
     scheduler: str | None
@@ -356,7 +389,8 @@ class Machine:
         return {"schema_version": SCHEMA_VERSION, **asdict(self)}
 
     @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> "Machine":
-        fields = {k: v for k, v in body.items() if k != "schema_version"}
-        fields["tools"] = tuple(Tool(**tool) for tool in body["tools"])
-        return cls(**fields)
+    def from_json(cls, body: object) -> "Machine":
+        """Raises LimitError."""
+        if not isinstance(body, dict):
+            raise LimitError("no object")
+        return typed.read(cls, {k: v for k, v in body.items() if k != "schema_version"})

@@ -16,15 +16,13 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
-from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-import jsonschema
-
 from eeio_limits import LimitError, inputs
-from eeio_limits.quantities import COUNT
-from eeio_results import checks
+from eeio_limits.quantities import COUNT, shortened
+from eeio_results import typed
+from eeio_results.campaign import Design, PlannedRun
 from eeio_results.errors import EeioError, SchemaError
 from eeio_results.record import SCHEMA_VERSION, EnergyReading, Machine, Run
 
@@ -34,15 +32,14 @@ _IDLE = "idle.json"
 _RUNS = "runs.jsonl"
 _LOCK = "lock"
 _CHUNK = 1 << 20
-_CAMPAIGN_SCHEMA, _RUN_SCHEMA = "campaign.schema.json", "run.schema.json"
 
 
 @dataclass(frozen=True)
 class Campaign:
-    """A campaign as it was stored. `body` is campaign.json."""
+    """A campaign as it was stored."""
 
     folder: Path
-    body: Mapping[str, Any]
+    design: Design
     machine: Machine
     idle: tuple[EnergyReading, ...]
     idle_reason: str | None
@@ -50,20 +47,20 @@ class Campaign:
 
     @property
     def name(self) -> str:
-        return str(self.body["name"])
+        return self.design.name
 
     @property
     def preset(self) -> str:
-        return str(self.body["options"]["preset"])
+        return self.design.options.preset
 
     @property
     def is_measurement(self) -> bool:
         """False for a preset too short to publish from (QUICK)."""
-        return bool(self.body["protocol"]["is_measurement"])
+        return self.design.protocol.is_measurement
 
     @property
     def planned_runs(self) -> int:
-        return len(self.body["order"])
+        return len(self.design.runs)
 
 
 class Store:
@@ -105,7 +102,7 @@ class Store:
         finally:
             remove_half_made(aside)
 
-    def create(self, body: Mapping[str, Any]) -> None:
+    def create(self, design: Design) -> None:
         """Makes the folder with campaign.json; EeioError when the name is taken."""
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -117,11 +114,11 @@ class Store:
             ) from None
         for sub in ("raw", "samples"):
             (self.folder / sub).mkdir()
-        self.write(_CAMPAIGN, {"schema_version": SCHEMA_VERSION, **body})
+        self.write_design(design)
 
-    def write_order(self, order: Sequence[Sequence[int]]) -> None:
-        """A longer order in campaign.json: repetitions that were not planned at the start."""
-        self.write(_CAMPAIGN, {**read_body(self.folder), "order": order})
+    def write_design(self, design: Design) -> None:
+        """campaign.json; again when repetitions join that were not planned at the start."""
+        self.write(_CAMPAIGN, design.to_json())
 
     def write_machine(self, machine: Machine) -> None:
         self.write(_MACHINE, machine.to_json())
@@ -216,32 +213,17 @@ def remove_half_made(aside: Path) -> bool:
 
 def _line(run: Run) -> str:
     try:
-        checks.check_run(run)
+        typed.check(run)
     except LimitError as error:
         raise SchemaError(f"run {run.order_index} cannot be stored: {error}") from error
-    line = json.dumps(run.to_json(), separators=(",", ":")) + "\n"
-    # Checked as it will be read: JSON knows lists where the types have tuples.
-    problem = next(_validator(_RUN_SCHEMA).iter_errors(json.loads(line)), None)
-    if problem is not None:
-        raise SchemaError(f"run {run.order_index} breaks the run schema: {problem.message}")
-    return line
+    return json.dumps(run.to_json(), separators=(",", ":")) + "\n"
 
 
-def read_body(folder: Path) -> dict[str, Any]:
-    """campaign.json of a folder; SchemaError where it does not follow its schema."""
+def read_design(folder: Path) -> Design:
+    """campaign.json of a folder; SchemaError where eeio cannot have written it."""
     path = folder / _CAMPAIGN
-    return _checked_body(path, _read_json(path))
-
-
-def _checked_body(path: Path, body: dict[str, Any]) -> dict[str, Any]:
-    problem = next(_validator(_CAMPAIGN_SCHEMA).iter_errors(body), None)
-    if problem is not None:
-        raise SchemaError(
-            f"{path}: not as eeio writes it: {problem.json_path}: {problem.message:.200}"
-        )
     with _naming(path):
-        checks.check_body(body)
-    return body
+        return Design.from_json(_read_json(path, typed=True))
 
 
 @dataclass(frozen=True)
@@ -257,19 +239,23 @@ def progress(folder: Path) -> Progress:
     """Counts the records without reading them, so that a list of many campaigns is quick: what is
     damaged in them shows when the campaign is loaded. EeioError where there is no campaign."""
     path = folder / _CAMPAIGN
-    body = _read_json(path)
-    order = body.get("order")
-    # The places in the order are alike, and many: the first stands for them.
-    few = {**body, "order": order[:1]} if isinstance(order, list) else body
-    suite = str(_checked_body(path, few)["suite"])
+    with _naming(path):
+        body = _read_json(path, typed=True)
+        order = body.get("order")
+        # The places in the order are alike, and many: the first stands for them.
+        few = {**body, "order": order[:1]} if isinstance(order, list) else body
+        suite = Design.from_json(few).suite
     return Progress(suite, len(body["order"]), _count_lines(folder / _RUNS))
 
 
 def _count_lines(path: Path) -> int:
     """Whole lines of a file, 0 where there is none."""
     try:
+        count, chunk = 0, bytearray(_CHUNK)
         with inputs.open_file(path) as file:
-            return sum(chunk.count(b"\n") for chunk in iter(partial(file.read, _CHUNK), b""))
+            while read := file.readinto(chunk):  # type: ignore[attr-defined]
+                count += chunk.count(b"\n", 0, read)
+        return count
     except FileNotFoundError:
         return 0
     except OSError as error:
@@ -284,7 +270,7 @@ def load(folder: Path) -> Campaign:
     A last line without its end (the campaign was killed while writing, or is running) is passed
     over; any other line that cannot be read is an error that names it.
     """
-    body = read_body(folder)
+    design = read_design(folder)
     if not (folder / _MACHINE).exists():
         raise EeioError(
             f"{folder}: ended before its first run; `eeio resume {folder.name}` goes on"
@@ -297,27 +283,23 @@ def load(folder: Path) -> Campaign:
     )
     with _naming(idle_path):
         readings = tuple(EnergyReading.from_json(reading) for reading in idle["readings"])
-        for reading in readings:
-            checks.check_reading(reading)
         idle_reason = idle["reason"]
         if not isinstance(idle_reason, str | None):
             raise LimitError("reason: not a text")
     return Campaign(
         folder=folder,
-        body=body,
+        design=design,
         machine=_read_machine(folder / _MACHINE),
         idle=readings,
         idle_reason=idle_reason,
-        runs=tuple(_read_runs(folder / _RUNS, body)),
+        runs=tuple(_read_runs(folder / _RUNS, design)),
     )
 
 
 def _read_machine(path: Path) -> Machine:
     body = _read_json(path)
     with _naming(path):
-        machine = Machine.from_json(body)
-        checks.check_machine(machine)
-        return machine
+        return Machine.from_json(body)
 
 
 @contextmanager
@@ -331,21 +313,17 @@ def _naming(path: Path) -> Iterator[None]:
         raise SchemaError(f"{path}: not as eeio writes it: {error!r:.200}") from error
 
 
-def _read_runs(path: Path, campaign: Mapping[str, Any]) -> list[Run]:
+def _read_runs(path: Path, design: Design) -> list[Run]:
     if not path.exists():
         return []
-    planned = _planned(campaign)
+    experiments = {p.experiment.id: p.experiment.to_json() for p in design.experiments}
     runs: dict[int, Run] = {}
     for number, body in _lines(path):
         where = f"{path}:{number}"
         _check_version(where, body)
-        problem = next(_validator(_RUN_SCHEMA).iter_errors(body), None)
-        if problem is not None:
-            raise SchemaError(f"{where}: not a run record: {problem.message:.200}")
-        _check_planned(where, body, planned)
-        run = Run.from_json(body)
+        planned = _planned(where, body, design, experiments)
         try:
-            checks.check_run(run)
+            run = Run.from_json(body, planned.experiment.experiment)
         except LimitError as error:
             raise SchemaError(f"{where}: not a run record: {error}") from error
         if run.order_index in runs:
@@ -356,36 +334,32 @@ def _read_runs(path: Path, campaign: Mapping[str, Any]) -> list[Run]:
     return list(runs.values())
 
 
-_PLANNED_FIELDS = ("experiment_id", "experiment", "repetition")
-_Place = tuple[str, Mapping[str, Any], int]
-
-
-def _planned(campaign: Mapping[str, Any]) -> list[_Place]:
-    """The experiment's id, its factors and the repetition at each place in the order."""
-    items = campaign["experiments"]
-    known = {item["experiment_id"]: item for item in items}
-    places = []
-    for place, repetition, _ in campaign["order"]:
-        item = known[place] if isinstance(place, str) else items[place]
-        places.append((item["experiment_id"], item["experiment"], repetition))
-    return places
-
-
-def _check_planned(where: str, body: Mapping[str, Any], planned: Sequence[_Place]) -> None:
-    """Refuses a record of another run than the one planned at its place: its figures would stand
-    under factors that they were not measured with."""
-    index = body["order_index"]
-    if not isinstance(index, int) or not 0 <= index < len(planned):
+def _planned(
+    where: str, body: Mapping[str, Any], design: Design, experiments: Mapping[str, Any]
+) -> PlannedRun:
+    """The run that was planned at a record's place. SchemaError where the record is of another one:
+    its figures would stand under factors that they were not measured with."""
+    index = body.get("order_index")
+    if type(index) is not int or not 0 <= index < len(design.runs):
         raise SchemaError(
-            f"{where}: order_index {index}, but {_CAMPAIGN} plans {len(planned)} runs"
+            f"{where}: order_index {shortened(index)}, but {_CAMPAIGN} plans "
+            f"{len(design.runs)} runs"
         )
-    told = (body["experiment_id"], body["experiment"], body["repetition"])
-    for name, found, wanted in zip(_PLANNED_FIELDS, told, planned[index], strict=True):
-        if found != wanted:
+    planned = design.runs[index]
+    identity = planned.experiment.experiment.id
+    for name, wanted in (
+        ("experiment_id", identity),
+        ("experiment", experiments[identity]),
+        ("repetition", planned.repetition),
+    ):
+        if name not in body:
+            raise SchemaError(f"{where}: not a run record: {name} is missing")
+        if body[name] != wanted:
             raise SchemaError(
                 f"{where}: its {name} is not what {_CAMPAIGN} plans for run {index}: one of the "
                 "two files was changed"
             )
+    return planned
 
 
 def _lines(path: Path) -> Iterator[tuple[int, Any]]:
@@ -396,7 +370,7 @@ def _lines(path: Path) -> Iterator[tuple[int, Any]]:
             lines = inputs.lines(file, inputs.RECORD_BYTES, inputs.RECORDS_BYTES, errors="strict")
             for number, line in enumerate(lines, 1):
                 if line.endswith("\n"):
-                    yield number, inputs.parse_json(line, inputs.RECORD_BYTES)
+                    yield number, inputs.parse_json(line, inputs.RECORD_BYTES, typed=True)
     except OSError as error:
         raise EeioError(f"{path}: {error.strerror}") from error
     except LimitError as error:
@@ -404,9 +378,9 @@ def _lines(path: Path) -> Iterator[tuple[int, Any]]:
         raise SchemaError(f"{where}: not a run record: {error}") from error
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def _read_json(path: Path, typed: bool = False) -> dict[str, Any]:
     try:
-        body = inputs.read_json(path)
+        body = inputs.read_json(path, typed=typed)
     except OSError as error:
         raise EeioError(
             f"{path}: {error.strerror}; is this the folder of a campaign? `eeio list` shows them"
@@ -434,9 +408,3 @@ def _sync_directory(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-@cache
-def _validator(name: str) -> jsonschema.Draft202012Validator:
-    path = Path(__file__).parent / "schemas" / name
-    return jsonschema.Draft202012Validator(json.loads(path.read_text(encoding="utf-8")))

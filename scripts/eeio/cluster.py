@@ -15,7 +15,7 @@ from eeio_power import samples as power_samples
 from eeio_power.errors import PowerError
 from eeio_power.reading import CONTENTS, EnergyReading
 from eeio_power.recording import LATER_FIELDS, READING_FIELDS, SCHEMA_VERSION
-from eeio_results import checks
+from eeio_results import typed
 from eeio_results.record import EnergyReading as RecordedReading
 
 # Of the node's windows. They end together, with the program; starting it takes some time.
@@ -121,7 +121,7 @@ def _reading(fields: Mapping[str, Any]) -> EnergyReading:
     known = {n: fields[n] for n in READING_FIELDS if n in fields or n not in LATER_FIELDS}
     texts = {n: tuple(known.get(n, ())) for n in ("reasons", "includes", "leaves_out")}
     reading = {**known, **texts}
-    checks.check_reading(RecordedReading(**reading))
+    typed.check(RecordedReading(**reading))
     return EnergyReading(**reading)
 
 

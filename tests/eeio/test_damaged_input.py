@@ -18,9 +18,10 @@ from tests.eeio_results import made as records
 
 from eeio.campaign.invocation import invoke
 from eeio.campaign.runner import _storable
+from eeio.pts import composite
 from eeio.system.undo import UndoJournal
 from eeio_limits import inputs
-from eeio_results import checks, composite
+from eeio_results import typed
 from eeio_results.errors import EeioError
 from eeio_results.store import Store, load
 from eeio_results.traces import darshan
@@ -345,7 +346,7 @@ def test_a_campaign_outlives_its_parser(home: Path, tmp_path: Path) -> None:
 def test_a_run_with_a_figure_that_cannot_be_is_kept_as_invalid(change: dict[str, float]) -> None:
     run = replace(records.run(0, (records.phase(1e6),)), **change)
     kept = _storable(run)
-    checks.check_run(kept)
+    typed.check(kept)
     assert not kept.phases and next(iter(change)) in kept.validity[0]
     good = records.run(0, (records.phase(1e6),))
     assert _storable(good) is good
@@ -424,7 +425,7 @@ def test_numbers_that_no_campaign_holds(home: Path, eeio: Eeio, option: str) -> 
     ("place", "value"),
     [
         (("suite_title",), None), (("protocol", "study"), 5),
-        (("experiments", 0, "variant"), 1.5), (("experiments", 0, "variant"), "ext4"),
+        (("experiments", 0, "variant"), 1.5), (("experiments", 0, "variants"), "ext4"),
         (("experiments", 0, "description"), None), (("experiments", 0, "profile"), {"a": 1}),
         (("experiments", 0, "experiment_id"), None), (("experiments", 0, "file_bytes"), -1),
         (("experiments", 0, "factors"), {"a": 1}), (("options", "seed"), "x"),
@@ -436,7 +437,7 @@ def test_a_campaign_file_of_other_types(
 ) -> None:
     """None: the key is gone. What every command relies on is asked where the file is read."""
     made_whole = Store(home / "data/eeio/results/c")
-    made_whole.create(records.body("c", 1))
+    made_whole.create(records.design("c", 1))
     made_whole.write_machine(records.MACHINE)
     path = made_whole.folder / "campaign.json"
     body = json.loads(path.read_text())
@@ -455,7 +456,9 @@ def test_a_campaign_file_of_other_types(
 
 def test_a_runtime_in_a_campaign_file_that_is_none(home: Path, refused: Refused) -> None:
     place = Store(home / "data/eeio/results/c")
-    body = records.body("c", 1)
-    body["experiments"][0] |= {"profile": "eeio-dummy-1.0.0", "factors": {"runtime_s": "$x$"}}
-    place.create(body)
+    design = records.design("c", 1)
+    planned = replace(
+        design.experiments[0], profile="eeio-dummy-1.0.0", factors={"runtime_s": "$x$"}
+    )
+    place.create(replace(design, experiments=(planned,)))
     assert "runtime_s" in refused("resume", "c")

@@ -3,18 +3,20 @@
 import os
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.eeio_results import made
 
 from eeio.campaign.places import Places
-from eeio.campaign.plan import Options, Plan
+from eeio.campaign.plan import of_design
 from eeio.errors import RefusedError
-from eeio.profiles.suite import Protocol
 from eeio.system import caches, counters, device, image
 from eeio.system.device import Permission
 from eeio.system.filesystem import backing_device, block_device, check_directory, mount_of
 from eeio.system.undo import Entry, UndoJournal
+from eeio_results.campaign import Options
 from eeio_results.errors import EeioError
 from eeio_results.record import CacheLayers, DeviceCounters, Experiment
 from eeio_results.tools.capture import PhaseResult
@@ -137,13 +139,10 @@ def test_a_file_system_that_cannot_be_made_keeps_its_reason(
 ) -> None:
     """The image of the first try must not pass for another campaign's at the second."""
     monkeypatch.setitem(image.MKFS, "xfs", ["mkfs.no-such-program"])
-    options = Options(
-        "s", "standard", str(tmp_path), None, None, (), None, 1, ("xfs",), "leave", False, False,
-        None, None,
-    )  # fmt: skip
-    protocol = Protocol(1, 0, 0, is_measurement=True)
+    options = Options("standard", None, 1, directory=str(tmp_path), filesystems=("xfs",))
+    design = replace(made.design("c", 0), options=options, experiments=())
     journal = UndoJournal(tmp_path / "journal.json")
-    places = Places(Plan(options, "S", protocol, {}, (), (), ()), tmp_path, journal)
+    places = Places(of_design(design), tmp_path, journal)
     try:
         for _ in range(2):
             with pytest.raises(EeioError, match="no-such-program: not installed"):

@@ -95,9 +95,7 @@ def test_names_are_no_formulas_to_the_figures(home: Path, eeio: Eeio, name: str)
     reading = made.energy(5.0)
     place = Store(home / "data/eeio/results/c")
     experiment = replace(made.EXPERIMENT, tool=name, target=name, api=name)
-    body = made.body("c", 2, experiment)
-    body["suite_title"] = name
-    place.create(body)
+    place.create(replace(made.design("c", 2, experiment), suite_title=name))
     machine = replace(made.MACHINE, hostname=name, device=name, device_model=name)
     place.write_machine(machine)
     place.write_idle([replace(reading, meter=name)], None)
@@ -116,9 +114,8 @@ def test_names_are_no_formulas_to_the_figures(home: Path, eeio: Eeio, name: str)
 def test_warnings_of_a_comparison_are_harmless_in_markdown(home: Path, eeio: Eeio) -> None:
     for name in ("a", "b"):
         place = Store(home / "data/eeio/results" / name)
-        body = made.body("<script>alert(1)</script>[x](javascript:1)\n# heading", 1)
-        body["protocol"]["is_measurement"] = False
-        place.create({**body, "name": f"{name}{body['name']}"})
+        harmful = f"{name}<script>alert(1)</script>[x](javascript:1)\n# heading"
+        place.create(made.design(harmful, 1, measurement=False))
         place.write_machine(replace(made.MACHINE, hostname=name))
         place.write_idle((), None)
         place.append(made.run(0, (made.phase(1e6),)))
@@ -131,8 +128,7 @@ def test_warnings_of_a_comparison_are_harmless_in_markdown(home: Path, eeio: Eei
 
 def test_a_suite_whose_name_no_folder_has(home: Path, eeio: Eeio) -> None:
     place = Store(home / "data/eeio/results/c")
-    body = made.body("c", 1)
-    place.create({**body, "suite": "a/\0b"})
+    place.create(replace(made.design("c", 1), suite="a/\0b"))
     place.write_machine(made.MACHINE)
     place.write_idle((), None)
     place.append(made.run(0, (made.phase(1e6),)))

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eeio_power.csv_log import Layout, parse_log, parse_map
 from eeio_power.errors import PowerError
 from eeio_power.meters import csv, open_meters
-from eeio_power.meters.csv import CsvMeter, Layout, parse_log, parse_map
+from eeio_power.meters.csv import CsvMeter
 from eeio_power.sampler import Sampler
 from eeio_power.samples import load
 

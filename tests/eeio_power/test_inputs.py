@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from eeio_power import energy, http_json, reader, samples
-from eeio_power.energy import channel_energy
+from eeio_power import csv_log, http_json, ipmi_answers, reader, samples
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, csv, hwmon, iio, ipmi, modelled, parse_spec, perf, wattsup
+from eeio_power.gaps import lost_readings
+from eeio_power.integration import channel_energy
+from eeio_power.meters import Channel, csv, hwmon, iio, modelled, parse_spec, perf, wattsup
 from eeio_power.samples import MeterInfo, header_line, load
+from eeio_power.stretches import Stretches
 
 CHANNEL = Channel("wall", "system", "power_w")
 INFO = MeterInfo("wall", "wall", "measured", 1.0, 1.0, (CHANNEL,))
@@ -70,13 +72,13 @@ def test_a_sample_in_68_years_takes_no_time(tmp_path: Path) -> None:
 def test_lost_readings_are_those_that_were_counted_one_by_one(
     period_s: float, window: tuple[float, float]
 ) -> None:
-    stretches = energy._Stretches([1.0, 3.0], [3.0, 17.3], [5.0, 5.0], [5.0, 5.0], False, False)
+    stretches = Stretches([1.0, 3.0], [3.0, 17.3], [5.0, 5.0], [5.0, 5.0], False, False)
     for k in range(2):
         begin_s, length_s = stretches.starts_s[k], stretches.length_s(k)
         steps = round(length_s / period_s)
         times_s = [begin_s + length_s * j / steps for j in range(1, steps)]
         counted = sum(window[0] < time_s <= window[1] for time_s in times_s)
-        assert energy._lost(stretches, k, period_s, *window) == counted
+        assert lost_readings(stretches, k, period_s, *window) == counted
 
 
 def test_a_window_has_an_end() -> None:
@@ -132,7 +134,9 @@ def test_a_record_of_more_digits_than_power_has(text: str) -> None:
 
 
 def test_a_sensor_that_says_nan_is_none() -> None:
-    assert ipmi.watt_sensors(["a,nan,Watts,ok", "b,1e999,Watts,ok", "c,5,Watts,ok"]) == {"c": 5.0}
+    assert ipmi_answers.watt_sensors(["a,nan,Watts,ok", "b,1e999,Watts,ok", "c,5,Watts,ok"]) == {
+        "c": 5.0
+    }
 
 
 def test_a_helper_out_of_step_is_no_endless_loop() -> None:
@@ -178,10 +182,10 @@ def test_cpus_without_end() -> None:
         modelled.parse_stat(f"cpu 1 2 3 {'9' * 400} 5 6\n")
 
 
-def log(text: str | bytes, **options: str) -> csv.Log:
+def log(text: str | bytes, **options: str) -> csv_log.Log:
     layout = csv._layout({"map": "time:Time+power_w:W", "tz": "utc", **options})
     data = text if isinstance(text, bytes) else text.encode()
-    return csv.parse_log(data, layout)
+    return csv_log.parse_log(data, layout)
 
 
 GOOD = "Time;W\n2017-11-13 12:00:00;20\n2017-11-13 12:00:01;21\n"
@@ -232,7 +236,7 @@ def test_long_digits_in_a_log_take_no_time() -> None:
 
 def test_white_space_of_other_scripts_in_ipmitools_answer() -> None:
     with pytest.raises(PowerError, match="makes no sense"):
-        ipmi.parse_dcmi([" dc 57\x85 00 02 00"])
+        ipmi_answers.parse_dcmi([" dc 57\x85 00 02 00"])
 
 
 def test_a_long_list_of_cpus_is_refused_in_few_words() -> None:

@@ -123,6 +123,114 @@ def test_a_meter_is_added_by_adding_a_file(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.delitem(sys.modules, "eeio_power.meters.bench")
 
 
+def own(folder: Path, monkeypatch: pytest.MonkeyPatch, **files: str) -> None:
+    folder.mkdir(exist_ok=True)
+    for name, text in files.items():
+        (folder / f"{name}.py").write_text(text)
+    monkeypatch.setenv("EEIO_METERS", str(folder))
+
+
+BENCH = """
+from dataclasses import dataclass
+from eeio_power.meters import Channel, Finding
+OPTIONS = {"port": "where it is"}
+ARGUMENT = "port"
+@dataclass(frozen=True)
+class Bench:
+    spec: str
+    name: str
+    kind: str = "measured"
+    native_period_s: float = 0.1
+    channels: tuple = (Channel("bench:system", "system", "power_w"),)
+    def read(self): return [7.5]
+    def close(self): pass
+def open_meter(spec, options, root): return Bench(spec, options.get("name", "bench"))
+def find(root): return Finding("bench", "measured", ("system",), True)
+"""
+
+
+def test_a_meter_of_ones_own_is_found_opened_and_taken_by_auto(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own(tmp_path / "mine", monkeypatch, bench=BENCH, _part="raise AssertionError")
+    assert "bench" in meter_names() and "_part" not in meter_names()
+    for specs in (["bench:usb0,name=desk"], ["auto"]):
+        (meter,) = open_meters(specs, tmp_path / "no-machine")
+        assert meter.read() == [7.5]
+    (meter,) = open_meters(["bench:usb0,name=desk"])
+    assert (meter.spec, meter.name) == ("bench:usb0,name=desk", "desk")
+    with pytest.raises(PowerError, match=r"bench has no option 'colour'; it has: port"):
+        open_meters(["bench,colour=red"])
+    # The same name in another folder is another meter.
+    own(tmp_path / "other", monkeypatch, bench=BENCH.replace("7.5", "8.5"))
+    (meter,) = open_meters(["bench"])
+    assert meter.read() == [8.5]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("import a_module_nobody_has", r"bench.py:1: ModuleNotFoundError: .*nobody_has"),
+        ("def find(:", r"bench.py:1: SyntaxError"),
+        ("raise SystemExit(3)", "SystemExit"),
+        ("OPTIONS = {}", r"bench.py offers no open_meter"),
+        (BENCH.replace("return Bench", "return 1 / 0 #"), r"open_meter failed: .*ZeroDivision"),
+        (BENCH.replace("return Bench", "return object #"), "has no spec, name, kind"),
+        (BENCH.replace('"measured"', '"guessed"'), "its kind is one of measured"),
+        (BENCH.replace('system", "power_w', 'moon", "power_w'), "a domain of system"),
+    ],
+)
+def test_a_broken_meter_of_ones_own_says_where_and_hides_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, words: str
+) -> None:
+    own(tmp_path / "mine", monkeypatch, bench=text, good=BENCH.replace("bench", "good"))
+    with pytest.raises(PowerError, match=words):
+        open_meters(["bench"])
+    found = {finding.spec: finding for finding in discover(tmp_path / "no-machine")}
+    assert found["good"].available
+    assert found["bench"].reason or found["bench"].available
+
+
+def test_a_find_that_fails_is_told_in_its_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = {"bench": BENCH.replace("return Finding", "return {}[0] #"),
+             "none": BENCH.replace("return Finding", "return None #")}  # fmt: skip
+    texts["nothing"] = texts.pop("none")
+    own(tmp_path / "mine", monkeypatch, **texts)
+    found = {finding.spec: finding for finding in discover(tmp_path / "no-machine")}
+    assert "find failed: " in str(found["bench"].reason) and "KeyError" in str(
+        found["bench"].reason
+    )
+    assert "find gives no Finding" in str(found["nothing"].reason)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("rapl", "the name 'rapl' is taken by eeio itself"), ("auto", "taken by eeio itself"),
+     ("my-meter", "is no name of a meter")],
+)  # fmt: skip
+def test_a_name_that_is_taken_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, words: str
+) -> None:
+    own(tmp_path / "mine", monkeypatch, **{name: BENCH})
+    with pytest.raises(PowerError, match=words):
+        open_meters(["modelled"])
+
+
+def test_folders_that_are_missing_and_names_in_two_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("a", "b"):
+        own(tmp_path / folder, monkeypatch, bench=BENCH)
+    monkeypatch.setenv("EEIO_METERS", f"{tmp_path}/a:{tmp_path}/b")
+    with pytest.raises(PowerError, match=f"is taken by {tmp_path}/a/bench.py"):
+        meter_names()
+    monkeypatch.setenv("EEIO_METERS", f"{tmp_path}/a::{tmp_path}/nowhere")
+    with pytest.raises(PowerError, match="nowhere: No such file or directory; make the folder"):
+        discover(tmp_path)
+
+
 def test_the_package_needs_nothing_but_the_standard_library() -> None:
     for file in Path(next(iter(eeio_power.__path__))).rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):

@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from eeio.commands.power import _print_breakdown
+from eeio.commands.power.record import _print_breakdown
 from eeio_power.alignment import Pulse, find_offset, make_pulses, pulse_lengths_s
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, meter_names

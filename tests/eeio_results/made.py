@@ -1,7 +1,6 @@
 """Records made by hand, small enough to check a table by eye."""
 
-from typing import Any
-
+from eeio_results.campaign import Design, Options, PlannedExperiment, PlannedRun, Protocol
 from eeio_results.record import (
     CacheLayers,
     DeviceCounters,
@@ -119,32 +118,20 @@ def run(
     )
 
 
-def body(
-    name: str, runs: int, *experiments: Experiment, measurement: bool = True
-) -> dict[str, Any]:
-    """campaign.json with one experiment, or those given."""
-    return {
-        "schema_version": 1,
-        "name": name,
-        "suite": "suite",
-        "suite_title": "Suite",
-        "created_utc": "2026-01-01T00:00:00+00:00",
-        "options": {"preset": "standard", "device": None, "seed": 1},
-        "protocol": {
-            "repetitions": runs, "settle_s": 0.0, "idle_s": 0.0, "is_measurement": measurement,
-        },
-        "experiments": [
-            {
-                "experiment_id": experiment.id,
-                "experiment": experiment.to_json(),
-                "profile": f"eeio-{experiment.tool}-1.0.0",
-                "factors": {},
-                "description": "",
-                "place": "",
-                "file_bytes": 0,
-            }
-            for experiment in experiments or (EXPERIMENT,)
-        ],
-        "not_measured": [],
-        "order": [[0, number + 1, 0] for number in range(runs)],
-    }  # fmt: skip
+def design(name: str, runs: int, *experiments: Experiment, measurement: bool = True) -> Design:
+    """A campaign of one experiment, or of those given; all runs are of the first."""
+    planned = [
+        PlannedExperiment(experiment, f"eeio-{experiment.tool}-1.0.0")
+        for experiment in experiments or (EXPERIMENT,)
+    ]
+    return Design(
+        name=name,
+        suite="suite",
+        suite_title="Suite",
+        created_utc="2026-01-01T00:00:00+00:00",
+        options=Options("standard", None, 1),
+        protocol=Protocol(runs, 0.0, 0.0, measurement),
+        experiments=tuple(planned),
+        not_measured=(),
+        runs=tuple(PlannedRun(n, planned[0], n + 1, 0) for n in range(runs)),
+    )

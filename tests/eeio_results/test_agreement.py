@@ -15,7 +15,7 @@ from eeio_results.record import EnergyReading
 from eeio_results.report import csv, html, markdown, text
 from eeio_results.report.model import build, to_json
 from eeio_results.store import Campaign
-from tests.eeio_results.made import MACHINE, body, energy, phase, run
+from tests.eeio_results.made import MACHINE, design, energy, phase, run
 
 WINDOW_S = 2.0
 
@@ -29,7 +29,7 @@ def reading(meter: str, domain: str, power_w: float, limit: float) -> EnergyRead
 
 def campaign(*windows: tuple[EnergyReading, ...], idle: tuple[EnergyReading, ...] = ()) -> Campaign:
     runs = tuple(run(k, (phase(100e6, readings),)) for k, readings in enumerate(windows))
-    return Campaign(Path("c"), body("c", len(runs)), MACHINE, idle, None, runs)
+    return Campaign(Path("c"), design("c", len(runs)), MACHINE, idle, None, runs)
 
 
 def slow_bmc(offset: float, windows: int = 40) -> Campaign:

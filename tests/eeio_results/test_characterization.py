@@ -19,7 +19,7 @@ from eeio_results.report import csv, html, markdown, plots, text
 from eeio_results.report.model import build, to_json
 from eeio_results.report.tables import number, tables
 from eeio_results.store import Campaign
-from tests.eeio_results.made import EXPERIMENT, MACHINE, body, energy, phase, run
+from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
 
 
 def _campaign(
@@ -30,7 +30,7 @@ def _campaign(
     idle_reason: str | None = None,
     name: str = "c",
 ) -> Campaign:
-    made = body(name, len(runs), *experiments, measurement=measurement)
+    made = design(name, len(runs), *experiments, measurement=measurement)
     return Campaign(Path(name), made, MACHINE, idle, idle_reason, runs)
 
 

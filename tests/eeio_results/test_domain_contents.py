@@ -11,13 +11,13 @@ import pytest
 
 import eeio_results
 from eeio_limits import LimitError
-from eeio_results import checks
+from eeio_results import typed
 from eeio_results.record import EnergyReading, Run
 from eeio_results.report import csv, html, markdown, text
 from eeio_results.report.model import Report, build, to_json
 from eeio_results.report.tables import tables
 from eeio_results.store import Campaign
-from tests.eeio_results.made import MACHINE, body, energy, phase, run
+from tests.eeio_results.made import MACHINE, design, energy, phase, run
 
 SCHEMAS = Path(eeio_results.__file__).parent / "schemas"
 DOUBT = "system (plug) and package (rapl): the part draws more than the whole"
@@ -37,7 +37,7 @@ def reading(
 
 def report(*readings: EnergyReading) -> Report:
     runs = tuple(run(k, (phase(100e6, readings),)) for k in range(3))
-    return build([Campaign(Path("c"), body("c", 3), MACHINE, (), None, runs)])
+    return build([Campaign(Path("c"), design("c", 3), MACHINE, (), None, runs)])
 
 
 MODULE = reading("module", ("processor", "memory"), ("drives", "fans", "supply"))
@@ -113,6 +113,6 @@ def test_a_doubtful_figure_is_marked_with_both_names() -> None:
 
 def test_contents_that_are_no_texts_are_refused() -> None:
     with pytest.raises(LimitError, match="includes"):
-        checks.check_reading(replace(WALL, includes=(1,)))  # type: ignore[arg-type]
-    with pytest.raises(LimitError, match="not a power domain"):
-        checks.check_reading(replace(WALL, domain="socket"))
+        typed.check(replace(WALL, includes=(1,)))  # type: ignore[arg-type]
+    with pytest.raises(LimitError, match="domain: 'socket' is not one of"):
+        typed.check(replace(WALL, domain="socket"))

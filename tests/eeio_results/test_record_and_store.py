@@ -13,7 +13,7 @@ from eeio_results import store
 from eeio_results.errors import EeioError, SchemaError
 from eeio_results.record import CacheLayers, Experiment, Machine, Run
 from eeio_results.units import format_size, parse_size
-from tests.eeio_results.made import EXPERIMENT, MACHINE, body, energy, phase, run
+from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
 
 
 def test_a_run_survives_the_way_through_json() -> None:
@@ -39,7 +39,7 @@ def test_the_id_depends_on_the_factors_alone() -> None:
 
 def _store(tmp_path: Path) -> store.Store:
     made = store.Store(tmp_path / "c")
-    made.create(body("c", 3))
+    made.create(design("c", 3))
     made.write_machine(MACHINE)
     made.write_idle((energy(1.0),), None)
     return made
@@ -77,7 +77,7 @@ def _damage(text: str, key: str, value: Any) -> str:
     [
         ("schema_version", 99, "schema version 99"),
         ("schema_version", None, "no schema_version"),
-        ("repetition", 0, "not a run record"),
+        ("repetition", 0, "its repetition is not what"),
         ("phases", "none", "not a run record"),
         ("surprise", 1, "not a run record"),
     ],
@@ -101,7 +101,7 @@ def test_a_doubled_run_is_named(tmp_path: Path) -> None:
 
 def test_a_campaign_that_ended_before_its_first_run(tmp_path: Path) -> None:
     made = store.Store(tmp_path / "c")
-    made.create(body("c", 3))
+    made.create(design("c", 3))
     with pytest.raises(EeioError, match="eeio resume c"):
         store.load(made.folder)
 
@@ -114,7 +114,7 @@ def test_a_folder_that_is_no_campaign(tmp_path: Path) -> None:
 def test_a_name_is_taken_once(tmp_path: Path) -> None:
     made = _store(tmp_path)
     with pytest.raises(EeioError, match="eeio resume c"):
-        made.create(body("c", 3))
+        made.create(design("c", 3))
 
 
 @given(st.integers(min_value=1, max_value=1 << 50))
@@ -131,11 +131,11 @@ def test_what_is_no_size(text: str) -> None:
 def test_a_campaign_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     made = store.Store(tmp_path / "c")
     with pytest.raises(ZeroDivisionError), made.made_whole() as new:
-        new.create({})
+        new.create(design("c", 1))
         raise ZeroDivisionError
     assert list(tmp_path.iterdir()) == []
     with made.made_whole() as new:
-        new.create({})
+        new.create(design("c", 1))
         assert not made.folder.exists()
         # Another that makes the same, or clears what is left of the dead, leaves it alone.
         assert not store.remove_half_made(new.folder.parent)
@@ -143,7 +143,7 @@ def test_a_campaign_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
             pass
     assert [path.name for path in tmp_path.iterdir()] == ["c"]
     with pytest.raises(EeioError, match="is there already"), made.made_whole() as new:
-        new.create({})
+        new.create(design("c", 1))
     assert [path.name for path in tmp_path.iterdir()] == ["c"]
 
 
@@ -152,6 +152,6 @@ def test_what_a_killed_process_left_of_making_a_campaign_is_in_nobody_s_way(tmp_
     (tmp_path / ".d.new").mkdir()
     assert [path.name for path in store.half_made(tmp_path)] == [".c.new", ".d.new"]
     with store.Store(tmp_path / "c").made_whole() as new:
-        new.create({})
+        new.create(design("c", 1))
     assert store.remove_half_made(tmp_path / ".d.new")
     assert [path.name for path in tmp_path.iterdir()] == ["c"]

@@ -16,17 +16,32 @@ from typing import Any
 import yaml
 
 from eeio import cluster
-from eeio.commands import power as power_command
-from eeio.importing import mapping, pts, runs
+from eeio.commands.power import calibrate
+from eeio.importing import mapping, runs
 from eeio.importing import processor as processors
 from eeio.importing import testlog as testlogs
 from eeio.profiles import profile as profiles
 from eeio.profiles import suite as suites
+from eeio.pts import composite
+from eeio.pts import read as pts
+from eeio.pts.experiments import experiments_of
+from eeio.pts.machine import machine_of
+from eeio.pts.runs import run_of
 from eeio_limits import LimitError, quantities
 from eeio_limits.names import campaign_name
-from eeio_power import alignment, http_digest, http_json, reader, samples, session, sysfs
+from eeio_power import (
+    alignment,
+    csv_log,
+    http_digest,
+    http_json,
+    ipmi_answers,
+    reader,
+    samples,
+    session,
+    sysfs,
+)
+from eeio_power.collecting import absurdity
 from eeio_power.errors import PowerError
-from eeio_power.loops import absurdity
 from eeio_power.meters import (
     Channel,
     cray,
@@ -46,7 +61,8 @@ from eeio_power.meters import redfish as redfishes
 from eeio_power.meters import shelly as shellies
 from eeio_power.meters import tasmota as tasmotas
 from eeio_power.meters import wattsup as wattsups
-from eeio_results import characterization, composite, store, tools
+from eeio_power.monitor import PowerMonitor, PowerSource
+from eeio_results import characterization, store, tools
 from eeio_results.comparison import cells as comparison
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.guideline import workload_file
@@ -264,7 +280,7 @@ def stored() -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "c"
         place = store.Store(folder)
-        place.create(made.body("c", 2))
+        place.create(made.design("c", 2))
         place.write_machine(made.MACHINE)
         place.write_idle([made.energy(5.0)], None)
         for number in range(2):
@@ -277,12 +293,11 @@ def loaded(folder: Path) -> Any:
     found = store.load(folder)
     rows = characterization.characterize(found)
     cells = comparison.cells_of(found)
-    # The body is as it came: what is used of it is in the rows.
-    return found.runs, found.machine, found.idle, rows, characterization.context(found), cells
+    return found, rows, characterization.context(found), cells
 
 
 def resumed(folder: Path) -> Any:
-    return store.read_body(folder)["order"], store.Store(folder).done_indices()
+    return store.read_design(folder), store.Store(folder).done_indices()
 
 
 INFOS = (
@@ -352,7 +367,7 @@ def record_targets() -> list[Target]:
         Target("power-sum", [node], summed),
         Target("power-nodes", [{"a.json": NODE, "a.csv.gz": sampled()}], windowed),
         Target("pulses", [{"pulses.json": b'{"pulses_unix_s": [[1.5, 2.5], [4.0, 6.5]]}'}],
-               lambda folder: power_command._load_pulses(folder / "pulses.json")),
+               lambda folder: calibrate._load_pulses(folder / "pulses.json")),
     ]  # fmt: skip
 
 
@@ -425,12 +440,12 @@ def pts_tests(folder: Path) -> Any:
     file = composite.read(folder / "composite.xml")
     kept = []
     for system in file.systems:
-        tests = pts._tests(file, system.identifier, None)
-        pts._slug(system.identifier)
-        pts._machine(system, file)
-        pts._idle(file, system.identifier)
+        tests = experiments_of(file, system.identifier, None)
+        pts.slug(system.identifier)
+        machine_of(system)
+        pts.idle_of(file, system.identifier)
         kept += [
-            pts._run(test, trial, system) for test in tests for trial in range(min(test.trials, 99))
+            run_of(test, trial, system) for test in tests for trial in range(min(test.trials, 99))
         ]
     for run in kept:
         store._line(run)
@@ -440,9 +455,9 @@ def pts_tests(folder: Path) -> Any:
 BLOCKS = b"1511000000 12 1200 13 1300 11 1250 14 1260 1511000004\n1511000010 1 2 1511000011\n"
 
 
-def log_of(layout: csv.Layout) -> Callable[[Path], Any]:
+def log_of(layout: csv_log.Layout) -> Callable[[Path], Any]:
     def read(folder: Path) -> Any:
-        found = csv.parse_log((folder / "power.csv").read_bytes(), layout)
+        found = csv_log.parse_log((folder / "power.csv").read_bytes(), layout)
         known = [(t, v) for t, v in zip(found.times_s, found.values, strict=True) if v == v]
         if len(known) > 2:
             begin_s = known[0][0]
@@ -457,8 +472,8 @@ def log_of(layout: csv.Layout) -> Callable[[Path], Any]:
 def import_targets() -> list[Target]:
     small, logged = small_map(), log_folder()
     ccpe = (ROOT / "scripts/eeio/importing/ccpe2017.yaml").read_bytes()
-    layout = csv.Layout(csv.parse_map("time:Time+power_w:W"), csv.zone_of("utc"))
-    volts = csv.Layout(csv.parse_map("seconds:#1+voltage_v:#2+current_a:#3"), start=1.7e9)
+    layout = csv_log.Layout(csv_log.parse_map("time:Time+power_w:W"), csv_log.zone_of("utc"))
+    volts = csv_log.Layout(csv_log.parse_map("seconds:#1+voltage_v:#2+current_a:#3"), start=1.7e9)
     return [
         Target("import-map", [{"map.yaml": small["map.yaml"]}], imported,
                fixed={k: v for k, v in small.items() if k != "map.yaml"}),
@@ -580,11 +595,11 @@ def shouted(folder: Path) -> Any:
 
 def told_by_ipmitool(folder: Path) -> Any:
     lines = text(folder, "answer.txt").splitlines()
-    sensors = ipmis.watt_sensors(lines)
-    ipmis.whole_system(sensors)
+    sensors = ipmi_answers.watt_sensors(lines)
+    ipmi_answers.whole_system(sensors)
     with suppress(PowerError):
-        return sensors, ipmis.parse_node_manager(lines)
-    return sensors, ipmis.parse_dcmi(lines)
+        return sensors, ipmi_answers.parse_node_manager(lines)
+    return sensors, ipmi_answers.parse_dcmi(lines)
 
 
 def logged_by_drive(folder: Path) -> Any:
@@ -677,7 +692,7 @@ def requests(folder: Path) -> Any:
     """Lines to the power session, without a meter."""
     lines = text(folder, "requests.jsonl").splitlines()[:50]
     answers = StringIO()
-    talk = session.Session([], Path("/dev/null"))
+    talk = session.Session(PowerMonitor(PowerSource((), None), Path("/dev/null")))
     # What it does with the time and with processes is not what is tried here.
     talk.answer = lambda request: _answered(request)  # type: ignore[method-assign]
     session.serve(talk, lines, answers)
@@ -788,7 +803,7 @@ def definition_targets() -> list[Target]:
     protocols = [{"protocol.yaml": (each / "protocol.yaml").read_bytes()}
                  for each in (dummy, *suites_of_ours)]  # fmt: skip
     return [
-        Target("protocol", protocols, lambda folder: suites.load(folder).protocols, fixed=xml),
+        Target("protocol", protocols, lambda folder: suites.load(folder).presets, fixed=xml),
         Target("suite", [
             xml, {"suite-definition.xml": (suite / "suite-definition.xml").read_bytes()}],
                suites.load, fixed=protocols[0]),

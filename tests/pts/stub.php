@@ -4,20 +4,29 @@
  * As much of the Phoronix Test Suite's interface as our module touches, written for its tests, and
  * a run that calls the hooks in the order PTS was seen to call them.
  *
- * php stub.php MODULE FOLDER: the scenario comes as JSON on stdin, a list of tests with `name`,
- * `arguments` and `trials` (the value of each, null for one that fails); what stands in the result
- * file at the end goes to stdout.
+ * php stub.php MODULE FOLDER SUITE...: the scenario comes as JSON on stdin, a list of tests with
+ * `name`, `arguments` and `trials` (the value of each, null for one that fails), and `tool`, a line of
+ * shell that each trial runs; what stands in the result file at the end goes to stdout. Suites lie in
+ * FOLDER/test-suites/local/.
  */
 
 define('PTS_SAVE_RESULTS_PATH', $argv[2] . '/');
 define('PTS_TEST_SUITE_PATH', $argv[2] . '/test-suites/');
 
 class pts_module_interface {}
-class pts_test_suite {}
+class pts_test_suite
+{
+	private $name;
+	public function __construct($name) { $this->name = $name; }
+	public function get_identifier() { return 'local/' . $this->name; }
+}
 
 class pts_types
 {
-	public static function identifier_to_object($word) { return null; }
+	public static function identifier_to_object($word)
+	{
+		return is_dir(PTS_TEST_SUITE_PATH . 'local/' . $word) ? new pts_test_suite($word) : null;
+	}
 	public static function is_test_or_suite($word) { return false; }
 }
 
@@ -146,7 +155,7 @@ class pts_test_run_manager
 require $argv[1];
 
 $tests = array();
-$values = array();
+$values = $tools = array();
 foreach(json_decode(stream_get_contents(STDIN), true) as $row)
 {
 	$test = new pts_test_result(new pts_test_profile('local/' . $row['name']));
@@ -154,6 +163,7 @@ foreach(json_decode(stream_get_contents(STDIN), true) as $row)
 	$test->set_used_arguments_description($row['arguments']);
 	$tests[] = $test;
 	$values[$row['name'] . ' ' . $row['arguments']] = $row['trials'];
+	$tools[$row['name'] . ' ' . $row['arguments']] = isset($row['tool']) ? $row['tool'] : 'exec sleep 0.1';
 }
 mkdir($argv[2] . '/result');
 $manager = new pts_test_run_manager($tests);
@@ -175,7 +185,7 @@ foreach($manager->get_tests_to_run() as $request)
 	foreach($trials as $k => $value)
 	{
 		eeio_power::__calling_test_script($request);
-		$process = proc_open('exec sleep 0.1', array(), $pipes);
+		$process = proc_open($tools[$key], array(), $pipes);
 		eeio_power::__test_running($process);
 		proc_close($process);
 		if($value !== null)

@@ -5,14 +5,16 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from eeio.pts import entry
 from eeio_power.simulators import FakeHwmon
 from eeio_power.simulators.powercap import FakeRapl, FakeZone
-from tests.pts.harness import ROOT
+from tests.pts.harness import ROOT, TRIVIAL, make_trivial_profile
 
 MODULE = ROOT / "power-monitor" / "eeio_power.php"
 STUB = Path(__file__).parent / "stub.php"
@@ -22,19 +24,28 @@ pytestmark = pytest.mark.skipif(shutil.which("php") is None, reason="no php: ins
 
 
 def run(
-    folder: Path, tests: list[dict[str, Any]], module: Path = MODULE, **settings: str
+    folder: Path,
+    tests: list[dict[str, Any]],
+    module: Path = MODULE,
+    suites: Sequence[str] = (),
+    **settings: str,
 ) -> tuple[int, dict[str, Any], str]:
     """Exit code, what the stub's result file holds, and what was said."""
     folder.mkdir(exist_ok=True)
+    shutil.rmtree(folder / "result", ignore_errors=True)
     own = {key: value for key, value in os.environ.items() if not key.startswith("EEIO_")}
     done = subprocess.run(
-        ["php", "-d", "display_errors=stderr", str(STUB), str(module), str(folder)],
+        ["php", "-d", "display_errors=stderr", str(STUB), str(module), str(folder), *suites],
         input=json.dumps(tests), capture_output=True, text=True, timeout=60, check=False,
         env={**own, "EEIO_PYTHON": sys.executable, "EEIO_PRESET": "quick", "EEIO_IDLE_S": "0",
              **settings},
     )  # fmt: skip
     line = next((ln for ln in done.stdout.splitlines() if ln.startswith("RESULT ")), "RESULT {}")
-    return done.returncode, json.loads(line.removeprefix("RESULT ")), done.stdout + done.stderr
+    got = json.loads(line.removeprefix("RESULT "))
+    for result in got.get("results", ()):
+        if isinstance(result["json"], dict) and "eeio" in result["json"]:
+            entry.check(result["json"]["eeio"])  # the published form, whatever the test is of
+    return done.returncode, got, done.stdout + done.stderr
 
 
 def experiment(arguments: str, *trials: str | None) -> dict[str, Any]:
@@ -42,8 +53,11 @@ def experiment(arguments: str, *trials: str | None) -> dict[str, Any]:
 
 
 def test_php_finds_no_error_in_it() -> None:
-    for path in (MODULE, STUB):
+    parts = sorted((MODULE.parent / "pts_module").glob("*.php"))
+    assert len(parts) > 5
+    for path in (MODULE, *parts, STUB):
         assert subprocess.run(["php", "-l", str(path)], capture_output=True).returncode == 0
+        assert len(path.read_text().splitlines()) <= 300, path
 
 
 def test_a_failed_trial_does_not_shift_the_energies_of_the_others(tmp_path: Path) -> None:
@@ -72,6 +86,108 @@ def test_a_failed_trial_does_not_shift_the_energies_of_the_others(tmp_path: Path
     assert got["shares"] is False, "without a terminal nobody can be asked about an upload"
 
 
+# What a tool of ours leaves: a phase of 0.5 s; I/O, at 100 MB/s, went on in `share` of it.
+TOOL = """
+import json, os, sys, time
+share = float(sys.argv[1])
+start_s = time.monotonic()
+time.sleep(0.5)
+end_s = time.monotonic()
+phase = {"name": "read", "operation": "read", "spatiality": "sequential",
+         "request_size_bytes": 4096, "bytes_moved": int(1e8 * share * (end_s - start_s)),
+         "start_monotonic_s": start_s, "end_monotonic_s": end_s, "bandwidth_bytes_per_s": 1e8,
+         "metrics": {}}
+with open(os.environ["EEIO_OUTPUT_DIR"] + "/eeio.json", "w") as file:
+    json.dump({"schema_version": 1, "context": [], "phases": [phase]}, file)
+"""
+
+
+def run_with_share(folder: Path, share: float) -> tuple[int, dict[str, Any], str]:
+    make_trivial_profile(folder / "profiles")
+    (folder / "tool.py").write_text(TOOL)
+    test = {"name": TRIVIAL, "arguments": READ, "trials": ["100", "100"],
+            "tool": f"exec {sys.executable} {folder}/tool.py {share}"}  # fmt: skip
+    with FakeRapl(folder / "r", (FakeZone("intel-rapl:0", "package-0", 1),), lambda _: 100.0):
+        return run(
+            folder / "out", [test], EEIO_METER=f"rapl,root={folder}/r",
+            EEIO_TEST_PROFILES=str(folder / "profiles"),
+        )  # fmt: skip
+
+
+def test_a_trial_that_computes_half_of_the_time_has_no_efficiency(tmp_path: Path) -> None:
+    """BT-IO computes between its writes: its mean power is not that of its I/O."""
+    code, got, said = run_with_share(tmp_path, 0.5)
+    assert code == 0, said
+    assert {result["scale"] for result in got["results"]} == {"MB/s", "W", "J"}
+    (bandwidth,) = (result for result in got["results"] if result["scale"] == "MB/s")
+    words = "2 of 2 trials have no MB/J of rapl package: the tool did I/O in 50% of the time"
+    assert words in bandwidth["annotation"]
+    told = bandwidth["json"]["eeio"]["told"][0]
+    assert set(told) == {
+        "phases", "context", "notes", "device", "device_reason", "disk_cache_found"
+    }  # fmt: skip
+
+
+def test_the_efficiency_is_of_the_time_that_the_tool_did_io_in(tmp_path: Path) -> None:
+    code, got, said = run_with_share(tmp_path, 1.0)
+    assert code == 0, said
+    by_scale = {result["scale"]: result for result in got["results"]}
+    phases = [told["phases"][0] for told in by_scale["MB/s"]["json"]["eeio"]["told"]]
+    expected = [100.0 / phase["energy"][0]["power_w"] for phase in phases]
+    shown = [float(word) for word in by_scale["MB/J"]["raw"].split(":")]
+    assert shown == pytest.approx(expected, rel=1e-4)
+    assert by_scale["MB/s"]["annotation"] is None
+    assert "efficiency" not in by_scale["J"]["json"]["eeio"]["trials"][0]
+
+
+EFFICIENCY = """<?php
+class pts_module_interface {}
+require $argv[1];
+class stub_result
+{
+	private $words;
+	public function __construct($words) { $this->words = $words; }
+	public function get_arguments_description() { return 'Test - ' . $this->words; }
+}
+$entry = array('result' => new stub_result('Random Read'), 'values' => array(0 => '50', 1 => '60'));
+$source = array('meter' => 'rapl', 'domain' => 'package', 'kind' => 'measured');
+$valid = array_fill(0, 2, array('power_w' => 20.0));
+$item = function($words, $value) use ($source)
+{
+	return array('words' => $words, 'mb_per_j' => $value, 'reason' => 'as told') + $source;
+};
+$told = array('efficiency' => array(
+	$item('Read', 1.0), $item('Random Read', 2.0), $item(null, 9.0),
+));
+$untold = array('not_told' => 'no eeio');
+echo json_encode(array(
+	eeio_power_efficiency::of($entry, array(1, 2), $source, $valid, array($told, $untold)),
+	eeio_power_efficiency::of($entry, array(1), $source, $valid, array($untold, $untold)),
+	eeio_power_efficiency::of($entry, array(1), $source, $valid, array(
+		array('efficiency' => array($item('Random Read', null))), array('efficiency' => array()),
+	)),
+));
+"""
+
+
+def test_of_several_bandwidths_only_what_was_told_has_an_efficiency(tmp_path: Path) -> None:
+    (tmp_path / "of.php").write_text(EFFICIENCY)
+    done = subprocess.run(
+        ["php", str(tmp_path / "of.php"), str(MODULE)],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    several, alone, none = json.loads(done.stdout)
+    assert several[0] == [2.0] and "none of theirs (no eeio)" in several[1]["1"]
+    assert alone == [[2.5, 3.0], []]
+    assert none == [
+        [],
+        [
+            "as told",
+            "no phase of the trial has this bandwidth alone, and its power is that of all its I/O",
+        ],
+    ]
+
+
 def test_meters_that_contradict_each_other_are_told_in_the_annotation(tmp_path: Path) -> None:
     hwmon = FakeHwmon(tmp_path / "h")
     hwmon.add_chip("power_meter", {"power1_average": 20_000_000, "power1_average_interval": 50})
@@ -98,10 +214,10 @@ def test_the_random_order_is_the_seeds_and_ends_in_one_entry_each(tmp_path: Path
         "EEIO_METER": "none", "EEIO_PROTOCOL": "random", "EEIO_SEED": "5",
         "FORCE_TIMES_TO_RUN": "4",
     }  # fmt: skip
-    code, first, _ = run(tmp_path / "a", TWELVE, **settings)
+    code, first, said = run(tmp_path / "a", TWELVE, **settings)
     _, second, _ = run(tmp_path / "b", TWELVE, **settings)
     _, other, _ = run(tmp_path / "c", TWELVE, **settings | {"EEIO_SEED": "6"})
-    assert code == 0
+    assert code == 0, said
     assert first["order"] == second["order"] != other["order"]
     assert len(first["order"]) == 12
     assert first["order"] != sorted(first["order"])
@@ -113,6 +229,48 @@ def test_the_random_order_is_the_seeds_and_ends_in_one_entry_each(tmp_path: Path
     assert first["stored"]["EEIO_SEED"] == 5
     assert first["posts"] == ["local/eeio-x-1.0.0 post"], "the files are removed at the end, once"
     assert first["keep"] is False
+
+
+def test_the_repetitions_are_those_of_the_suites_protocol(tmp_path: Path) -> None:
+    """The table that stood in the module said 5 where eeio-suite says 6."""
+    settings = {"EEIO_METER": "none", "EEIO_PROTOCOL": "random", "EEIO_PRESET": "standard",
+                "EEIO_SETTLE_S": "0"}  # fmt: skip
+    values = [str(value) for value in range(1, 10)]
+    code, got, said = run(tmp_path / "a", [experiment("a=1", *values)], **settings)
+    assert code == 0, said
+    assert len(got["order"]) == 6
+    suite = tmp_path / "b" / "test-suites" / "local" / "eeio-mine"
+    suite.mkdir(parents=True)
+    (suite / "suite-definition.xml").write_text(
+        "<PhoronixTestSuite><Execute><Test>pts/x</Test></Execute></PhoronixTestSuite>"
+    )
+    (suite / "protocol.yaml").write_text(
+        "presets: {standard: {repetitions: 2, settle_s: 0, idle_s: 0, is_measurement: true}}\n"
+    )
+    code, got, said = run(
+        tmp_path / "b", [experiment("a=1", *values)], suites=["eeio-mine"], **settings
+    )
+    assert code == 0, said
+    assert len(got["order"]) == 2
+    code, _, said = run(
+        tmp_path / "b", [experiment("a=1", "1")], suites=["eeio-mine"],
+        **settings | {"EEIO_PRESET": "quick"},
+    )  # fmt: skip
+    assert code == 2
+    assert "suite eeio-mine has no preset 'quick'" in said
+
+
+def test_without_a_protocol_the_random_order_asks_for_its_numbers(tmp_path: Path) -> None:
+    python = without_packages(tmp_path)
+    settings = {"EEIO_METER": "none", "EEIO_PROTOCOL": "random", "EEIO_PYTHON": python}
+    alone = copied_module(tmp_path)
+    code, _, said = run(tmp_path / "a", [experiment("a=1", "1")], alone, **settings)
+    assert code == 2
+    assert "the protocol of the suite is not known" in said and "give FORCE_TIMES_TO_RUN" in said
+    settings |= {"FORCE_TIMES_TO_RUN": "1", "EEIO_SETTLE_S": "0"}
+    code, got, said = run(tmp_path / "b", [experiment("a=1", "1")], alone, **settings)
+    assert code == 0, said
+    assert len(got["order"]) == 1
 
 
 def test_an_experiment_of_which_every_trial_fails_keeps_one_empty_entry(tmp_path: Path) -> None:
@@ -134,17 +292,88 @@ def test_modelled_values_are_called_estimates(tmp_path: Path) -> None:
     assert all("ESTIMATE" in r["title"] and "ESTIMATE" in r["description"] for r in derived)
 
 
+def copied_module(folder: Path) -> Path:
+    """The module with its classes, away from the Python packages."""
+    module = folder / "module" / "eeio_power.php"
+    module.parent.mkdir()
+    shutil.copy(MODULE, module)
+    shutil.copytree(MODULE.parent / "pts_module", module.parent / "pts_module")
+    return module
+
+
+def without_packages(folder: Path) -> str:
+    """A Python that finds the standard library alone."""
+    python = folder / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    python.chmod(0o755)
+    return str(python)
+
+
 def test_without_the_python_package_the_bandwidths_stand_alone(tmp_path: Path) -> None:
-    alone = tmp_path / "modules" / "eeio_power.php"
-    alone.parent.mkdir()
-    shutil.copy(MODULE, alone)
-    code, got, said = run(tmp_path / "out", [experiment("a=1", "10")], alone)
-    assert code == 0
-    assert "no power: the Python package eeio_power does not lie beside" in said
+    alone = copied_module(tmp_path)
+    bare = {"EEIO_PYTHON": without_packages(tmp_path)}
+    code, got, said = run(tmp_path / "out", [experiment("a=1", "10")], alone, **bare)
+    assert code == 0, said
+    assert "no power: the power session has ended: " in said
+    assert "No module named 'eeio_power'" in said
     assert [result["scale"] for result in got["results"]] == ["MB/s"]
-    code, _, said = run(tmp_path / "out2", [experiment("a=1", "10")], alone, EEIO_METER="rapl")
+    code, _, said = run(
+        tmp_path / "out2", [experiment("a=1", "10")], alone, EEIO_METER="rapl", **bare
+    )
     assert code == 2
-    assert "does not lie beside" in said
+    assert "No module named 'eeio_power'" in said
+
+
+BENCH = """
+from eeio_power.meters import Channel
+OPTIONS = {}
+class Bench:
+    spec = name = "bench"
+    kind = "measured"
+    native_period_s = 0.05
+    channels = (Channel("bench:system", "system", "power_w", accuracy_relative=0.01),)
+    def read(self): return [7.5]
+    def close(self): pass
+def open_meter(spec, options, root): return Bench()
+def find(root): raise OSError("not asked")
+"""
+
+
+def test_an_installed_copy_finds_the_packages_and_meters_of_ones_own(tmp_path: Path) -> None:
+    """In the image the packages lie where Python looks by itself, and not beside the module."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "bench.py").write_text(BENCH)
+    code, got, said = run(
+        tmp_path / "out", [experiment("a=1", "10")], copied_module(tmp_path),
+        EEIO_METERS=str(tmp_path / "mine"), EEIO_METER="bench",
+    )  # fmt: skip
+    assert code == 0, said
+    by_scale = {result["scale"]: result for result in got["results"]}
+    assert float(by_scale["W"]["value"]) == 7.5
+    assert float(by_scale["MB/J"]["value"]) == pytest.approx(10 / 7.5, rel=1e-4)
+    code, _, said = run(
+        tmp_path / "out2", [experiment("a=1", "10")],
+        EEIO_METERS=str(tmp_path / "none"), EEIO_METER="bench",
+    )  # fmt: skip
+    assert code == 2
+    assert f"EEIO_METERS: {tmp_path}/none: No such file" in said
+
+
+def test_a_module_that_was_copied_without_its_classes_says_so(tmp_path: Path) -> None:
+    alone = tmp_path / "eeio_power.php"
+    shutil.copy(MODULE, alone)
+    code, _, said = run(tmp_path / "out", [experiment("a=1", "10")], alone)
+    assert code == 2
+    assert f"the folder pts_module does not lie beside {alone}" in said
+
+
+def test_the_module_finds_its_classes_through_a_link(tmp_path: Path) -> None:
+    link = tmp_path / "modules" / "eeio_power.php"
+    link.parent.mkdir()
+    link.symlink_to(MODULE)
+    code, got, said = run(tmp_path / "out", [experiment("a=1", "10")], link, EEIO_METER="none")
+    assert code == 0, said
+    assert [result["scale"] for result in got["results"]] == ["MB/s"]
 
 
 def test_a_result_file_cut_off_by_a_full_disk_is_put_back(tmp_path: Path) -> None:

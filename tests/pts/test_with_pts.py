@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from eeio.cli import main
-from eeio_results import composite
-from eeio_results.composite import Result, ResultFile
+from eeio.pts import composite, entry
+from eeio.pts.composite import Result, ResultFile
 from tests.pts.harness import ROOT, TRIVIAL, Done, PtsHome, make_trivial_profile, running
 
 pytestmark = pytest.mark.pts
@@ -145,6 +145,13 @@ def test_only_the_bandwidth_of_the_disk_has_an_efficiency(tmp_path: Path) -> Non
     create = beside[next(k for k in beside if k.endswith("Create"))]
     assert create == {"W", "J"}
     assert sum(k.endswith(("Create", "Stat", "Utime", "Delete")) for k in beside) == 4
+
+
+def test_what_the_module_wrote_has_the_published_form(random_run: Ran) -> None:
+    entries = [e for result in random_run.file.results for e in result.entries if e.own]
+    assert entries
+    for found in entries:
+        entry.check(found.own)
 
 
 def test_windows_match_the_times_that_pts_measured(random_run: Ran) -> None:

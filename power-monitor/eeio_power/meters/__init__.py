@@ -23,10 +23,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, cast, runtime_checkable
 
 from eeio_limits.quantities import FIGURE
 from eeio_power.errors import PowerError
+from eeio_power.meters._own import load, own_meters
 from eeio_power.reading import UNKNOWN, Contents, Domain, Kind, joined
 
 Quantity = Literal["power_w", "energy_j"]
@@ -185,7 +186,7 @@ def contents_of(channels: Sequence[Channel]) -> dict[Domain, Contents]:
 
 
 class MeterModule(Protocol):
-    """What a file in this folder offers."""
+    """What a file in this folder offers, and one in a folder of EEIO_METERS."""
 
     OPTIONS: dict[str, str]
 
@@ -195,8 +196,16 @@ class MeterModule(Protocol):
 
 
 def meter_names() -> list[str]:
-    """The meters this installation has, by file name."""
-    return sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
+    """The meters this installation has, by file name, and those in the folders of EEIO_METERS.
+
+    Raises PowerError for a folder that is not there and a name that is taken.
+    """
+    ours = _our_names()
+    return sorted((*ours, *own_meters(ours)))
+
+
+def _our_names() -> list[str]:
+    return [m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")]
 
 
 def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
@@ -334,6 +343,9 @@ def _find(name: str, root: Path) -> Finding:
 
 
 def _module(name: str) -> MeterModule:
+    own = own_meters(_our_names()).get(name)
+    if own is not None:
+        return cast(MeterModule, load(name, own))
     try:
         return importlib.import_module(f"{__name__}.{name}")
     except ImportError as error:

@@ -14,7 +14,7 @@ def of_runs(campaigns: Sequence[Campaign], cells: Sequence[Cell]) -> list[str]:
     for campaign in campaigns:
         if not campaign.is_measurement:
             found.append(f"{campaign.name}: QUICK: not a measurement")
-        found += [f"{campaign.name}: {remark}" for remark in campaign.body.get("remarks", ())]
+        found += [f"{campaign.name}: {remark}" for remark in campaign.design.remarks]
     counts = [max((len(v) for v in cell.values.values()), default=0) for cell in cells]
     few = sum(count < _FEW for count in counts)
     if few:

@@ -75,7 +75,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "campaigns": [
             {
                 "name": campaign.name,
-                "suite": campaign.body["suite"],
+                "suite": campaign.design.suite,
                 "preset": campaign.preset,
                 "is_measurement": campaign.is_measurement,
                 "planned_runs": campaign.planned_runs,

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
-from eeio_results import checks
+from eeio_results import typed
 from eeio_results.errors import ToolOutputError
-from eeio_results.record import ContextValue, EnergyReading, Phase
+from eeio_results.record import ContextValue, EnergyReading, Phase, impossible_figures
 
 CAPTURE_FILE = "capture.json"
 
@@ -168,26 +168,25 @@ class PhaseResult:
     name: str
     operation: str
     spatiality: str
-    request_size_bytes: int | None
-    bytes_moved: int
-    bandwidth_bytes_per_s: float | None
-    start_s: float | None
-    end_s: float | None
+    request_size_bytes: Annotated[int, q.REQUEST_SIZE] | None
+    bytes_moved: Annotated[int, q.SIZE]
+    bandwidth_bytes_per_s: Annotated[float, q.BANDWIDTH] | None
+    start_s: Annotated[float, q.OFFSET] | None
+    end_s: Annotated[float, q.OFFSET] | None
     window_source: str
     metrics: Mapping[str, float] = field(default_factory=dict)
     invalid: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Raises LimitError for a figure that cannot be, whichever parser made it."""
-        checks.check_figures(
-            self.name,
-            self.request_size_bytes,
-            self.bytes_moved,
-            self.bandwidth_bytes_per_s,
-            self.start_s,
-            self.end_s,
-            self.metrics,
-        )
+        try:
+            typed.check(self)
+        except LimitError as error:
+            raise LimitError(f"{self.name}: {error}") from None
+
+    def impossible(self) -> str | None:
+        """What in it cannot be, beyond each field's own range."""
+        return impossible_figures(self.start_s, self.end_s, self.metrics)
 
     def recorded(
         self, energy: tuple[EnergyReading, ...] = (), validity: tuple[str, ...] | None = None
@@ -220,4 +219,4 @@ class ToolResult:
     def __post_init__(self) -> None:
         """Raises LimitError for a figure of the machine that cannot be."""
         for value in self.context:
-            checks.check_context(value)
+            typed.check(value)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from eeio import cluster
 from eeio.errors import RefusedError
-from eeio.power import PowerMonitor
+from eeio.power import recorded
 from eeio.profiles.profile import Profile
+from eeio_power.monitor import PowerMonitor
 from eeio_results.record import EnergyReading
 from eeio_results.tools.capture import Capture
 
@@ -48,6 +49,11 @@ def settings(
     return {"EEIO_NODE_POWER": f"{meters} {folder}", "PATH": path}
 
 
+def energy_here(power: PowerMonitor) -> Energy:
+    """This machine's alone."""
+    return lambda start_s, end_s: recorded(power.energy(start_s, end_s))
+
+
 def energy(folder: Path, capture: Capture, power: PowerMonitor) -> Energy:
     """The sum of the nodes that have written into `folder`; invalid with its reason otherwise.
 
@@ -61,8 +67,9 @@ def energy(folder: Path, capture: Capture, power: PowerMonitor) -> Energy:
         try:
             found = cluster.window(cluster.load_nodes(folder), start_s, end_s, begun, ended)
         except RefusedError as error:
-            return tuple(_none(reading, str(error)) for reading in power.energy(start_s, end_s))
-        return tuple(EnergyReading.from_json(reading.to_json()) for reading in found)
+            readings = energy_here(power)(start_s, end_s)
+            return tuple(_none(reading, str(error)) for reading in readings)
+        return recorded(found)
 
     return of
 

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from eeio.campaign.plan import MADE, SCRATCH, Plan, permission
+from eeio.campaign.plan import Plan
+from eeio.campaign.safety import MADE, SCRATCH, permission
 from eeio.system import image
 from eeio.system.device import ErasedDevice
 from eeio.system.filesystem import (

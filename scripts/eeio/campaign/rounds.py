@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from eeio.campaign.plan import Plan, PlannedExperiment
+from eeio.campaign.plan import Plan
 from eeio_results import studies
+from eeio_results.campaign import PlannedExperiment
 from eeio_results.record import Run
 from eeio_results.statistics import stopping
 

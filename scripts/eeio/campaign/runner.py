@@ -12,15 +12,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eeio import environment
-from eeio.campaign import nodes, rounds
-from eeio.campaign import plan as plans
+from eeio.campaign import nodes, rounds, safety
 from eeio.campaign.invocation import TIMED_OUT, invoke
+from eeio.campaign.order import another_round
 from eeio.campaign.places import Place, Places, raw_device
-from eeio.campaign.plan import Plan, PlannedExperiment, PlannedRun
+from eeio.campaign.plan import Plan
 from eeio.campaign.progress import Progress, format_duration
 from eeio.campaign.watch import JournalWatch
 from eeio.errors import RefusedError
-from eeio.power import PowerMonitor, PowerSource, open_source
+from eeio.power import recorded
 from eeio.profiles import profile as profiles
 from eeio.signals import signals_raise
 from eeio.system import caches, counters, frequency, write_cache
@@ -33,7 +33,9 @@ from eeio.system.undo import UndoJournal
 from eeio_limits import LimitError
 from eeio_limits.quantities import DURATION
 from eeio_power.errors import PowerError
-from eeio_results import checks, tools
+from eeio_power.monitor import PowerMonitor, PowerSource, open_source
+from eeio_results import tools, typed
+from eeio_results.campaign import PlannedExperiment, PlannedRun
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.record import CHECKED, UNCHECKED, EnergyReading, Phase, Run, Tool
 from eeio_results.store import Store, load
@@ -167,8 +169,8 @@ class _Campaign:
         if not experiments:
             return []
         before = len(self._plan.runs)
-        self._plan = plans.with_round(self._plan, experiments)
-        self._store.write_order(plans.order_of(self._plan))
+        self._plan = replace(self._plan, runs=another_round(self._plan, experiments))
+        self._store.write_design(self._plan)
         progress.add(len(self._plan.runs) - before)
         progress.say(f"repeating {len(experiments)} experiments whose mean is not known yet")
         return list(self._plan.runs[before:])
@@ -249,7 +251,7 @@ class _Campaign:
         progress.say(f"measuring idle power for {format_duration(idle_s)}")
         start_s = time.monotonic()
         time.sleep(idle_s)
-        readings = power.energy(start_s, start_s + idle_s)
+        readings = recorded(power.energy(start_s, start_s + idle_s))
         self._store.write_idle(readings, None)
 
     def _one(self, planned: PlannedRun, power: PowerMonitor) -> Run:
@@ -289,7 +291,7 @@ class _Campaign:
         if on_raw_device:
             self._places.check_device()
         elif experiment.place == "":
-            plans.check_scratch(place.directory)
+            safety.check_scratch(place.directory)
         device = self._raw_device if on_raw_device else place.device
         # What is noted here stays to the campaign's end, not to that of the run.
         reached = self._set_frequency(experiment)
@@ -337,7 +339,11 @@ class _Campaign:
             if capture.exit_code != 0:
                 return replace(run, validity=(_failure(capture),))
             run = replace(run, notes=reached)
-            energy = nodes.energy(raw / "nodes", capture, power) if on_nodes else power.energy
+            energy = (
+                nodes.energy(raw / "nodes", capture, power)
+                if on_nodes
+                else nodes.energy_here(power)
+            )
             return self._read(experiment, run, capture, prepared, place, energy, watch, device)
         finally:
             for entry in reversed(self._journal.entries[found:]):
@@ -468,7 +474,7 @@ class _Campaign:
         a device alone too: what a profile remembers of it holds no longer."""
         place = self._places.get("")
         try:
-            plans.check_scratch(place.directory)
+            safety.check_scratch(place.directory)
         except RefusedError as error:
             print(f"eeio: the test files stay: {error}", file=sys.stderr)
             return
@@ -493,13 +499,13 @@ class _Campaign:
             )
             shutil.rmtree(target)
         with suppress(OSError):
-            (place.directory / plans.SCRATCH).rmdir()
+            (place.directory / safety.SCRATCH).rmdir()
 
 
 def _storable(run: Run) -> Run:
     """The run; an invalid one without its figures where one of them cannot be."""
     try:
-        checks.check_run(run)
+        typed.check(run)
     except LimitError as error:
         return replace(
             run, phases=(), context=(), processor=None, prepare_s=None, sync_s=None,

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from eeio.errors import RefusedError
-from eeio.profiles.suite import StudyProtocol
 from eeio.system import frequency
 from eeio_results import studies
+from eeio_results.campaign import StudyProtocol
 from eeio_results.errors import EeioError
 
 

@@ -9,13 +9,12 @@ from pathlib import Path
 from types import TracebackType
 
 from eeio.campaign.places import Place
-from eeio.campaign.plan import PlannedExperiment
 from eeio.campaign.variants import VARIANTS
 from eeio.journal import delayjc
 from eeio.journal.trace import JournalTrace, find_ext4
-from eeio.profiles.suite import StudyProtocol
 from eeio.system.undo import Entry, UndoJournal
 from eeio_results import studies
+from eeio_results.campaign import PlannedExperiment, StudyProtocol
 from eeio_results.errors import EeioError
 from eeio_results.studies import JournalFigures
 from eeio_results.tools.capture import PhaseResult

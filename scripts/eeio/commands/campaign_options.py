@@ -3,9 +3,9 @@
 import argparse
 import secrets
 
-from eeio.campaign.plan import Options
 from eeio_limits import LimitError
 from eeio_limits.quantities import COUNT, REPETITIONS, Quantity
+from eeio_results.campaign import Options
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -1,30 +1,15 @@
 """`eeio export`: a campaign as a result file of the Phoronix Test Suite."""
 
 import argparse
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict
-from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from eeio.commands.analysis import campaign_folder
 from eeio.errors import EXIT_DONE, RefusedError
-from eeio.importing import pts_trial
-from eeio.profiles import profile as profiles
-from eeio.profiles import suite as suites
-from eeio.profiles.profile import Profile
+from eeio.pts import composite, write
 from eeio_limits import LimitError
 from eeio_limits.names import campaign_name
-from eeio_results import composite, store
-from eeio_results.composite import Entry, Result, ResultFile, System
+from eeio_results import store
 from eeio_results.errors import EeioError
-from eeio_results.record import EnergyReading, Experiment, Machine, Phase, Run
-from eeio_results.store import Campaign
-
-# Where PTS puts ours, in the words of its schema.
-_CLIENT = "Phoronix Test Suite v10.8.6"
-_CLIENT_VERSION = "10.8.6"
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -44,7 +29,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def export(arguments: argparse.Namespace) -> int:
     campaign = store.load(campaign_folder(arguments.campaign))
-    file = result_file(campaign)
+    file = write.result_file(campaign)
     if not file.results:
         raise RefusedError(f"campaign {campaign.name} has no valid bandwidth or rate to export yet")
     folder: Path = arguments.output or _named_folder(campaign.name)
@@ -66,234 +51,3 @@ def _named_folder(name: str) -> Path:
         return Path(campaign_name(name))
     except LimitError as error:
         raise RefusedError(f"{error}: give a folder with -o") from error
-
-
-def result_file(campaign: Campaign) -> ResultFile:
-    """One result a phase and figure, in the words that PTS would use for the same test."""
-    identifier = campaign.name[:128]
-    results: list[Result] = _idle(campaign, identifier)
-    for item in campaign.body["experiments"]:
-        experiment = Experiment.from_json(item["experiment"])
-        runs = sorted(
-            (run for run in campaign.runs if run.experiment.id == experiment.id),
-            key=lambda run: run.repetition,
-        )
-        results += _experiment(campaign, item, runs, identifier)
-    created = _timestamp(campaign.body["created_utc"])
-    options: Mapping[str, Any] = campaign.body["options"]
-    environment = {"EEIO_PRESET": campaign.preset, "EEIO_PROTOCOL": "random"}
-    environment["EEIO_SEED"] = str(options["seed"])
-    if options["device"]:
-        environment["EEIO_DEVICE"] = str(options["device"])
-    return ResultFile(
-        title=campaign.name,
-        last_modified=created,
-        test_client=_CLIENT,
-        description=f"eeio campaign of {campaign.body['suite_title']}, preset {campaign.preset}",
-        environment=environment,
-        systems=(_system(campaign.machine, identifier, created),),
-        results=tuple(results),
-    )
-
-
-def _experiment(
-    campaign: Campaign, item: Mapping[str, Any], runs: Sequence[Run], identifier: str
-) -> list[Result]:
-    profile = profiles.find(item["profile"])
-    words = composite.pts_words(profile.folder)
-    head = {
-        "identifier": f"local/{profile.identifier}",
-        "title": profile.title,
-        "app_version": composite.pts_app_version(profile.folder),
-        "arguments": _arguments(campaign, item, profile),
-    }
-    names = list(dict.fromkeys(phase.name for run in runs for phase in run.phases))
-    results: list[Result] = []
-    for name in names:
-        found = {place: _phase(run, name) for place, run in enumerate(runs)}
-        told = {k: (p, value) for k, p in found.items() if p and (value := _figure(p)) is not None}
-        if not told:
-            continue
-        good = {k: p for k, (p, _) in told.items()}
-        values = [value for _, value in told.values()]
-        is_rate = any(p.operation == "metadata" for p in good.values())
-        # What PTS appends itself, for a phase that its profile prints; else the phase's name.
-        words_of = words.get(name) or f"{name.title()}{'' if is_rate else ' Bandwidth'}"
-        described = f"{item['description']} - {words_of}"
-        own = {"phase": name, "trial-of-value": list(good), "trials": len(runs)}
-        if not results:
-            own["told"] = [pts_trial.telling(run) for run in runs]
-        times = ":".join(f"{runs[k].duration_s:.3f}" for k in good)
-        body = {"test-run-times": times, "eeio": own}
-        bandwidth = Result(
-            **head, description=described, scale="Files/s" if is_rate else "MB/s",
-            proportion="HIB",
-            entries=(composite.entry_of(identifier, values, body),),
-        )  # fmt: skip
-        results.append(bandwidth)
-        several = len(names) > 1
-        results += _energies(
-            bandwidth, described if several else item["description"], name, runs, good, identifier
-        )
-    return results
-
-
-def _energies(
-    bandwidth: Result,
-    described: str,
-    phase_name: str,
-    runs: Sequence[Run],
-    good: Mapping[int, Phase],
-    identifier: str,
-) -> list[Result]:
-    sources = dict.fromkeys((r.meter, r.domain, r.kind) for p in good.values() for r in p.energy)
-    results = []
-    for meter, domain, kind in sources:
-        readings = {
-            place: reading
-            for place, phase in good.items()
-            for reading in phase.energy
-            if (reading.meter, reading.domain, reading.kind) == (meter, domain, kind)
-        }
-        valid = {k: r for k, r in readings.items() if r.valid and r.power_w and r.energy_j}
-        if not valid:
-            continue
-        base = {"meter": meter, "domain": domain, "kind": kind}
-        trials = [_trial(run, k, readings.get(k)) for k, run in enumerate(runs)]
-        powers = [r.power_w or 0.0 for r in valid.values()]
-        figures: list[tuple[str, str, str, list[float], str, dict[str, Any]]] = [
-            ("Power", "W", "LIB", powers, described, {"quantity": "power_w"}),
-            ("Energy", "J", "LIB", [r.energy_j or 0.0 for r in valid.values()], described,
-             {"quantity": "energy_j", "phase": phase_name, "trials": trials}),
-            ("Energy Efficiency", "MB/J", "HIB",
-             [value / 1e6 for k, p in zip(valid, powers, strict=True)
-              if (value := good[k].efficiency_bytes_per_j(p)) is not None],
-             bandwidth.description, {"quantity": "efficiency_mb_per_j"}),
-        ]  # fmt: skip
-        estimate = kind == "modelled"
-        for words, scale, proportion, values, text, own in figures:
-            if scale == "MB/J" and (bandwidth.scale == "Files/s" or not values):
-                continue  # what moves no data, or computed meanwhile, has no efficiency in bytes
-            source = f"{'ESTIMATE: ' if estimate else ''}{words} ({meter} {domain})"
-            if scale == "MB/J" and any(r.leaves_drives_out for r in valid.values()):
-                source += ", without drives"
-            results.append(
-                Result(
-                    identifier="",
-                    title=bandwidth.title + (" (ESTIMATE)" if estimate else ""),
-                    app_version=bandwidth.app_version,
-                    arguments=bandwidth.arguments,
-                    description=f"{text} - {source}",
-                    scale=scale,
-                    proportion=proportion,
-                    parent=bandwidth.comparison_hash,
-                    entries=(composite.entry_of(identifier, values, {"eeio": {**base, **own}}),),
-                )
-            )
-    return results
-
-
-def _trial(run: Run, place: int, reading: EnergyReading | None) -> dict[str, Any]:
-    return {
-        "order": run.order_index,
-        "start_s": run.started_monotonic_s,
-        "started_utc": run.started_utc,
-        "duration_s": run.duration_s,
-        "failed": bool(run.validity),
-        "reading": None if reading is None else asdict(reading),
-    }
-
-
-def _phase(run: Run, name: str) -> Phase | None:
-    """The phase of a run that can be used."""
-    if run.validity:
-        return None
-    return next((p for p in run.phases if p.name == name and not p.validity), None)
-
-
-def _figure(phase: Phase) -> float | None:
-    """What PTS shows of a phase: MB/s, or files/s where files are created, looked up, deleted."""
-    if phase.operation == "metadata":
-        return phase.metrics.get("operations_per_s")
-    bandwidth = phase.bandwidth_bytes_per_s
-    return bandwidth / 1e6 if bandwidth else None
-
-
-def _arguments(campaign: Campaign, item: Mapping[str, Any], profile: Profile) -> str:
-    """The suite's own words in their order, so that PTS finds the same test; without the suite,
-    all factors but the preset's."""
-    with suppress(RefusedError):
-        for entry in suites.find(str(campaign.body["suite"])).entries:
-            if (entry.profile, entry.description) == (item["profile"], item["description"]):
-                return " ".join(f"{key}={value}" for key, value in entry.factors.items())
-    sizes: Mapping[str, str] = {}
-    with suppress(RefusedError):
-        sizes = profile.preset(campaign.preset)
-    factors = item["factors"].items()
-    return " ".join(f"{k}={v}" for k, v in factors if sizes.get(k) != v)
-
-
-def _idle(campaign: Campaign, identifier: str) -> list[Result]:
-    results = []
-    window = {"readings": [asdict(reading) for reading in campaign.idle]}
-    for reading in campaign.idle:
-        if not reading.valid or not reading.power_w:
-            continue
-        estimate = reading.kind == "modelled"
-        source = f"Idle Power ({reading.meter} {reading.domain})"
-        body = {"eeio": {"idle": window}}
-        entry: Entry = composite.entry_of(identifier, [reading.power_w], body)
-        results.append(
-            Result(
-                identifier="",
-                title="eeio: idle baseline" + (" (ESTIMATE)" if estimate else ""),
-                app_version="",
-                arguments="idle",
-                description=f"{'ESTIMATE: ' if estimate else ''}{source}",
-                scale="W",
-                proportion="LIB",
-                entries=(entry,),
-            )
-        )
-    return results
-
-
-def _system(machine: Machine, identifier: str, created: str) -> System:
-    hardware = {
-        "Processor": f"{machine.cpu_model or 'unknown'} ({machine.logical_cpus} Threads)",
-        "Memory": _megabytes(machine.memory_bytes),
-        "Disk": machine.device_model,
-    }
-    software = {
-        "OS": machine.distribution,
-        "Kernel": f"{machine.kernel} ({machine.architecture})",
-        "File-System": machine.filesystem,
-        "System Layer": machine.virtualization,
-    }
-    body = {
-        "cpu-scaling-governor": machine.governor,
-        "disk-scheduler": machine.scheduler,
-        "disk-mount-options": machine.mount_options,
-    }
-    return System(
-        identifier=identifier,
-        hardware=_told(hardware),
-        software=_told(software),
-        user="",
-        timestamp=created,
-        client_version=_CLIENT_VERSION,
-        json={key: value for key, value in body.items() if value},
-    )
-
-
-def _told(pairs: Mapping[str, str | None]) -> str:
-    # PTS splits at the commas.
-    return ", ".join(f"{k}: {v.replace(',', ' ')}" for k, v in pairs.items() if v)
-
-
-def _megabytes(size_bytes: int | None) -> str | None:
-    return None if size_bytes is None else f"{size_bytes >> 20}MB"
-
-
-def _timestamp(utc: str) -> str:
-    return datetime.fromisoformat(utc).strftime("%Y-%m-%d %H:%M:%S")

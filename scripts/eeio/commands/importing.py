@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eeio.errors import EXIT_DONE
-from eeio.importing import imported, mapping, pts, runs
+from eeio.importing import imported, mapping, runs
+from eeio.pts import read as pts
 
 _PTS, _RUNS = "pts", "runs"
 # More remarks than this of one campaign are in its campaign.json, not on the screen.

@@ -44,7 +44,7 @@ def _said_of(words: Callable[[Path], str], folder: Path) -> str:
 
 def _suite(folder: Path) -> str:
     suite = suites.load(folder)
-    return f"{suite.title} ({len(suite.entries)} experiments; {', '.join(suite.protocols)})"
+    return f"{suite.title} ({len(suite.entries)} experiments; {', '.join(suite.presets)})"
 
 
 def _profile(folder: Path) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from eeio import hostnames
 from eeio.campaign import plan as plans
+from eeio.campaign import safety
 from eeio.campaign.progress import format_duration
 from eeio.commands import campaign_options
 from eeio.commands.doctor import add_replay, recorded
@@ -16,6 +17,7 @@ from eeio.profiles import suite as suites
 from eeio.system import device as devices
 from eeio.system import signatures
 from eeio_limits.text import shown
+from eeio_results.campaign import Options
 from eeio_results.errors import EeioError
 
 
@@ -36,7 +38,7 @@ def show(arguments: argparse.Namespace) -> int:
     if arguments.replay is not None:
         return _show_described(options, suite, arguments.replay)
     plan = plans.make(options, suite)
-    plans.check_room(plan)
+    safety.check_room(plan)
     _print_plan(plan, suite, _names_waited_for(plan))
     print("\nwould be touched:")
     for line in _touched(plan):
@@ -44,7 +46,7 @@ def show(arguments: argparse.Namespace) -> int:
     return EXIT_DONE
 
 
-def _show_described(options: plans.Options, suite: suites.Suite, path: Path) -> int:
+def _show_described(options: Options, suite: suites.Suite, path: Path) -> int:
     """The plan on another machine, without what a description does not hold: the room, what lies
     on devices, and whether this machine's profiles are installed."""
     if options.erase is not None:
@@ -54,7 +56,7 @@ def _show_described(options: plans.Options, suite: suites.Suite, path: Path) -> 
             options = dataclasses.replace(options, sysfs_root=str(replay.root))
         try:
             plan = plans.make(options, suite, replay.root)
-            directory = plans.check_described(plan, replay.root)
+            directory = safety.check_described(plan, replay.root)
         except EeioError as error:
             # The machine's own paths, not those that they have here for a moment.
             raise type(error)(replay.named(str(error))) from error

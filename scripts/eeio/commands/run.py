@@ -9,6 +9,7 @@ from pathlib import Path
 
 from eeio import __version__, paths
 from eeio.campaign import plan as plans
+from eeio.campaign import safety
 from eeio.campaign.runner import Outcome, execute, target_locks
 from eeio.commands import campaign_options, report
 from eeio.commands.restore import restore_orphans
@@ -17,9 +18,8 @@ from eeio.power import check_meters
 from eeio.profiles import suite as suites
 from eeio_limits import LimitError
 from eeio_limits.names import campaign_name
-from eeio_results import checks
-from eeio_results.errors import SchemaError
-from eeio_results.store import Store, read_body
+from eeio_results.campaign import Options
+from eeio_results.store import Store, read_design
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -54,7 +54,7 @@ def run_suite(arguments: argparse.Namespace) -> int:
     if not plan.experiments:
         reasons = dict.fromkeys(left_out.reason for left_out in plan.not_measured)
         raise RefusedError(f"nothing of {suite.name} can be measured: {'; '.join(reasons)}")
-    plans.check_room(plan)
+    safety.check_room(plan)
     if plan.made_places and os.geteuid() != 0:
         raise RefusedError(
             f"making file systems ({', '.join(plan.made_places)}) needs root: run it with sudo"
@@ -66,10 +66,16 @@ def run_suite(arguments: argparse.Namespace) -> int:
             f"{store.folder} is there already: `eeio resume {name}` goes on with it, "
             "--name gives this campaign another name"
         )
-    body = plans.to_body(plan, name, now.isoformat(timespec="seconds"))
+    plan = replace(
+        plan,
+        name=name,
+        created_utc=now.isoformat(timespec="seconds"),
+        disks=safety.disks(options),
+        eeio_version=__version__,
+    )
     with target_locks(plan):
         with store.made_whole() as new:
-            new.create({"eeio_version": __version__, **body})
+            new.create(plan)
         print(f"campaign {name}: {len(plan.runs)} runs, results in {store.folder}", file=sys.stderr)
         outcome = execute(plan, store)
     return _finish(store, outcome)
@@ -80,24 +86,17 @@ def resume_campaign(arguments: argparse.Namespace) -> int:
     store = Store(paths.results_root() / arguments.name)
     if not store.folder.is_dir():
         raise RefusedError(f"no campaign {arguments.name!r} in {paths.results_root()}")
-    body = read_body(store.folder)
-    try:
-        plan = plans.from_body(body)
-        checks.check_types(plan.options)
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-        raise SchemaError(
-            f"{store.folder}/campaign.json: not as eeio writes it: {error!r:.200}"
-        ) from error
+    plan = plans.of_design(read_design(store.folder))
     restore_orphans()
-    plans.check_targets(plan.options, bool(plan.made_places), store.folder)
-    plans.check_room(plan)
-    plans.check_disks(plan.options, body)
+    safety.check_targets(plan.options, bool(plan.made_places), store.folder)
+    safety.check_room(plan)
+    safety.check_disks(plan.options, plan.disks)
     with target_locks(plan):
         outcome = execute(plan, store)
     return _finish(store, outcome)
 
 
-def _absolute(options: plans.Options) -> plans.Options:
+def _absolute(options: Options) -> Options:
     """Paths that mean the same when `resume` or `restore` is typed somewhere else."""
 
     def absolute(text: str | None) -> str | None:

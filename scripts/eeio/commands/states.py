@@ -12,10 +12,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RefusedError
-from eeio.power import PowerMonitor, check_meters, open_source
+from eeio.power import check_meters, recorded
 from eeio.system import power_state
 from eeio.system.device import check_unused
 from eeio.system.lock import TargetLock
+from eeio_power.monitor import PowerMonitor, open_source
 from eeio_results.errors import EeioError
 from eeio_results.record import EnergyReading
 from eeio_results.report.parts import Table
@@ -138,7 +139,7 @@ def _during(state: str, act: Callable[[], None], power: PowerMonitor) -> StateRe
     act()
     end_s = time.monotonic()
     power.mark()
-    return StateReading(state, end_s - start_s, power.energy(start_s, end_s), None)
+    return StateReading(state, end_s - start_s, recorded(power.energy(start_s, end_s)), None)
 
 
 def _proved(reading: StateReading, node: Path, wanted: tuple[str, ...]) -> StateReading:

@@ -14,8 +14,9 @@ from typing import Any
 from eeio import tracers
 from eeio.commands.analysis import analysis
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RefusedError
-from eeio.power import PowerMonitor, check_meters, open_source
+from eeio.power import check_meters, recorded
 from eeio_limits import LimitError, inputs
+from eeio_power.monitor import PowerMonitor, open_source
 from eeio_power.samples import load as load_samples
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.record import EnergyReading
@@ -160,7 +161,7 @@ def _run(
             arguments.tracer, words, folder, power.mark, to_stderr=arguments.json
         )
         phases = find_phases(_wanted(events, arguments.file), arguments.gap)
-        energy = {n: power.energy(p.start_s, p.end_s) for n, p in enumerate(phases)}
+        energy = {n: recorded(power.energy(p.start_s, p.end_s)) for n, p in enumerate(phases)}
     reason = source.reason
     return _Traced(events, energy, exit_code, samples if source.meters else None, reason), phases
 

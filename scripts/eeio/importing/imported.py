@@ -3,14 +3,15 @@
 import csv
 import gzip
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from eeio import __version__, paths
 from eeio.errors import RefusedError
 from eeio_limits import LimitError
 from eeio_limits.names import campaign_name
+from eeio_results import campaign
+from eeio_results.campaign import Design, PlannedExperiment
 from eeio_results.record import EnergyReading, Machine, Run
 from eeio_results.store import Campaign, Store
 
@@ -35,48 +36,25 @@ class Imported:
     def idle_reason(self) -> str | None:
         return None if self.idle else "the files hold no idle baseline"
 
-    def body(self) -> dict[str, Any]:
-        """campaign.json, as a campaign of ours has it."""
+    @property
+    def design(self) -> Design:
+        """As a campaign of ours has it."""
         experiments = {run.experiment.id: run.experiment for run in self.runs}
-        repetitions = max((run.repetition for run in self.runs), default=0)
-        return {
-            "eeio_version": __version__,
-            "name": self.name,
-            "suite": "imported",
-            "suite_title": self.title,
-            "created_utc": min((run.started_utc for run in self.runs), default=""),
-            "options": {
-                "suite": "imported", "preset": "imported", "directory": None, "device": None,
-                "erase": None, "meters": [], "repetitions": repetitions, "seed": 0,
-                "filesystems": [], "disk_cache": "leave", "allow_estimates": False,
-                "allow_memory_filesystem": False, "settle_s": None, "idle_s": None,
-            },
-            "protocol": {
-                "repetitions": repetitions, "settle_s": 0.0, "idle_s": 0.0,
-                "is_measurement": True, "leave_out": [],
-            },
-            "experiments": [
-                {
-                    "experiment_id": identity,
-                    "experiment": experiment.to_json(),
-                    "profile": experiment.tool,
-                    "factors": {},
-                    "description": "",
-                    "place": "",
-                    "file_bytes": 0,
-                }
-                for identity, experiment in experiments.items()
-            ],
-            "not_measured": [],
-            "order": [[r.experiment.id, r.repetition, 0] for r in self.runs],
-            "remarks": list(self.remarks),
-        }  # fmt: skip
+        return campaign.imported(
+            name=self.name,
+            title=self.title,
+            created_utc=min((run.started_utc for run in self.runs), default=""),
+            experiments=[PlannedExperiment(e, profile=e.tool) for e in experiments.values()],
+            runs=self.runs,
+            remarks=self.remarks,
+            eeio_version=__version__,
+        )
 
     def campaign(self) -> Campaign:
         """As if it had been stored and loaded again."""
         return Campaign(
             folder=Path(self.name),
-            body=self.body(),
+            design=self.design,
             machine=self.machine,
             idle=self.idle,
             idle_reason=self.idle_reason,
@@ -102,7 +80,7 @@ def store(campaigns: Sequence[Imported], prefix: str) -> list[tuple[str, Path, i
     stored = []
     for item, place in stores:
         with place.made_whole() as new:
-            new.create({**item.body(), "name": place.folder.name})
+            new.create(replace(item.design, name=place.folder.name))
             new.write_machine(item.machine)
             new.write_idle(item.idle, item.idle_reason)
             new.append_all(item.runs)

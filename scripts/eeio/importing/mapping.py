@@ -15,8 +15,8 @@ from eeio.errors import RefusedError
 from eeio_limits import LimitError
 from eeio_limits import quantities as q
 from eeio_limits.names import campaign_name
+from eeio_power.csv_log import zone_of
 from eeio_power.errors import PowerError
-from eeio_power.meters.csv import zone_of
 from eeio_results import documents
 
 _FOLDER = Path(__file__).parent

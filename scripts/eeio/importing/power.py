@@ -14,8 +14,7 @@ from eeio.importing.mapping import Key, Labels
 from eeio.importing.tables import Watts, read_table
 from eeio.importing.testlog import Span
 from eeio_limits import quantities as q
-from eeio_power.errors import PowerError
-from eeio_power.meters.csv import (
+from eeio_power.csv_log import (
     DELIMITERS,
     Layout,
     parse_log,
@@ -23,6 +22,7 @@ from eeio_power.meters.csv import (
     read_bytes,
     zone_of,
 )
+from eeio_power.errors import PowerError
 from eeio_results.errors import EeioError
 from eeio_results.record import EnergyReading
 

@@ -14,7 +14,7 @@ from eeio.importing.tables import Table, read_table
 from eeio.importing.testlog import Span
 from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
-from eeio_power.meters.csv import zone_of
+from eeio_power.csv_log import zone_of
 from eeio_results.errors import EeioError
 from eeio_results.record import ProcessorSeries
 

@@ -20,8 +20,8 @@ from eeio.importing.testlog import read as read_log
 from eeio.profiles.suite import experiment_of
 from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
-from eeio_power.meters.csv import zone_of
-from eeio_results import checks
+from eeio_power.csv_log import zone_of
+from eeio_results import typed
 from eeio_results.errors import EeioError
 from eeio_results.record import (
     ContextValue,
@@ -352,7 +352,7 @@ def _run(
 def _possible(run: Run, remarks: list[str]) -> Run:
     """The run, without its figures and with the reason where one of them cannot be."""
     try:
-        checks.check_run(run)
+        typed.check(run)
     except LimitError as error:
         remarks.append(f"{run.notes[0] if run.notes else run.order_index}: {error}: invalid")
         duration_s = run.duration_s if q.DURATION.holds(run.duration_s) else 0.0
@@ -429,7 +429,7 @@ def _machine(body: Mapping[str, Any], mapping: Map) -> Machine:
     values["logical_cpus"] = values["logical_cpus"] or 1
     machine = Machine(**values, missing=missing)
     try:
-        checks.check_machine(machine)
+        typed.check(machine)
     except LimitError as error:
         raise RefusedError(f"{mapping.path}: machine: {error}") from error
     return machine

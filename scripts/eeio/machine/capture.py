@@ -25,7 +25,8 @@ from eeio.machine.anonymous import Replacer
 from eeio.machine.description import Command, Description
 from eeio.machine.place import FOLDERS, HERE, which
 from eeio_limits import LimitError, inputs
-from eeio_power.meters.ipmi import DCMI_POWER_READING, watt_sensors, whole_system
+from eeio_power.ipmi_answers import watt_sensors, whole_system
+from eeio_power.meters.ipmi import DCMI_POWER_READING
 
 _MEMBERS = ("machine.json", "machine.yaml")
 # tar's headers and its end.

@@ -4,7 +4,7 @@ import os
 import shlex
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
@@ -14,13 +14,13 @@ from eeio.paths import search_path
 from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
 from eeio_results import documents
+from eeio_results.campaign import Protocol, StudyProtocol
 from eeio_results.errors import EeioError
-from eeio_results.record import CacheLayers, Experiment
+from eeio_results.record import OPERATIONS, SPATIALITIES, CacheLayers, Experiment
 from eeio_results.units import parse_size
 
 DEFINITION = "suite-definition.xml"
-_OPERATIONS = ("read", "write", "mixed", "metadata")
-_SPATIALITIES = ("sequential", "random", "strided", "mixed", "none")
+PROTOCOL = "protocol.yaml"
 _LEVELS = ("device", "filesystem", "library", "application", "context")
 
 
@@ -63,75 +63,11 @@ class Optional:
 
 
 @dataclass(frozen=True)
-class StudyProtocol:
-    """Every experiment of the suite, on every variant of ext4 and at every frequency, with the
-    journal traced (docs/studies/).
+class Preset:
+    """What a preset of a suite means: its protocol, and what it leaves out."""
 
-    `frequencies` are `lowest`, `highest`, `all` or Hz. `window_us` tells, by tool, how long the
-    variant `delayjc` holds an fsync. Repetitions go on until the 95 % interval of the mean is
-    within `half_width` of it (a share), `most_repetitions` at most; None: a fixed number. `name` is
-    the study (eeio_results.studies) whose figure that is the mean of; None: the first that has one
-    of a run.
-    """
-
-    variants: tuple[str, ...]
-    frequencies: tuple[str, ...]
-    window_us: Mapping[str, int]
-    max_resets: int
-    flush_first: bool
-    half_width: float | None
-    most_repetitions: int
-    name: str | None = None
-
-    @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> "StudyProtocol":
-        """From what `asdict` made of one, or from protocol.yaml."""
-        half_width, name = body["half_width"], body.get("name")
-        return cls(
-            variants=tuple(map(str, body["variants"])),
-            frequencies=tuple(map(str, body["frequencies"])),
-            window_us={
-                str(tool): q.COUNT.whole_number(value, "window_us")
-                for tool, value in body["window_us"].items()
-            },
-            max_resets=q.COUNT.whole_number(body["max_resets"], "max_resets"),
-            flush_first=_truth(body["flush_first"], "flush_first"),
-            half_width=None if half_width is None else q.FRACTION.checked(half_width, "half_width"),
-            most_repetitions=q.REPETITIONS.whole_number(
-                body["most_repetitions"], "most_repetitions"
-            ),
-            name=None if name is None else _text(name, "name"),
-        )
-
-
-@dataclass(frozen=True)
-class Protocol:
-    """How a preset repeats and spaces the experiments; times in seconds.
-
-    `is_measurement` is false where the preset is too short to publish from.
-    """
-
-    repetitions: int
-    settle_s: float
-    idle_s: float
-    is_measurement: bool
+    protocol: Protocol
     leave_out: tuple[LeftOut, ...] = ()
-    study: StudyProtocol | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Without `leave_out`: what a plan left out it keeps itself, with the reason."""
-        return {**asdict(replace(self, leave_out=())), "leave_out": []}
-
-    @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> "Protocol":
-        study = body.get("study")
-        return cls(
-            **{
-                **body,
-                "leave_out": (),
-                "study": None if study is None else StudyProtocol.from_json(study),
-            }
-        )
 
 
 @dataclass(frozen=True)
@@ -142,7 +78,7 @@ class Suite:
     title: str
     description: str
     entries: tuple[Entry, ...]
-    protocols: Mapping[str, Protocol]
+    presets: Mapping[str, Preset]
     optional: tuple[Optional, ...] = ()
 
     @property
@@ -150,11 +86,19 @@ class Suite:
         return self.folder.name
 
     def protocol(self, preset: str) -> Protocol:
+        """How the preset repeats and spaces; RefusedError where the suite has none of that name."""
+        return self._preset(preset).protocol
+
+    def left_out(self, preset: str) -> tuple[LeftOut, ...]:
+        """What the preset does not run; RefusedError where the suite has none of that name."""
+        return self._preset(preset).leave_out
+
+    def _preset(self, name: str) -> Preset:
         try:
-            return self.protocols[preset]
+            return self.presets[name]
         except KeyError:
             raise RefusedError(
-                f"suite {self.name} has no preset {preset!r}; it has {', '.join(self.protocols)}"
+                f"suite {self.name} has no preset {name!r}; it has {', '.join(self.presets)}"
             ) from None
 
 
@@ -191,13 +135,13 @@ def load(folder: Path) -> Suite:
     entries = tuple(_entry(node, path) for node in root.findall("Execute"))
     if not entries:
         raise RefusedError(f"{path}: no <Execute> in it, so there is nothing to run")
-    protocols, optional = _read_protocol_file(folder / "protocol.yaml")
+    presets, optional = _read_protocol_file(folder / PROTOCOL)
     return Suite(
         folder=folder,
         title=root.findtext("SuiteInformation/Title") or folder.name,
         description=" ".join((root.findtext("SuiteInformation/Description") or "").split()),
         entries=entries,
-        protocols=protocols,
+        presets=presets,
         optional=optional,
     )
 
@@ -219,7 +163,7 @@ def _entry(node: Element, path: Path) -> Entry:
     return Entry(test, factors, node.findtext("Description") or "")
 
 
-def _read_protocol_file(path: Path) -> tuple[dict[str, Protocol], tuple[Optional, ...]]:
+def _read_protocol_file(path: Path) -> tuple[dict[str, Preset], tuple[Optional, ...]]:
     try:
         body: Any = documents.read_yaml(path)
         if not isinstance(body, dict) or not isinstance(body.get("presets"), dict):
@@ -241,12 +185,15 @@ def _read_protocol_file(path: Path) -> tuple[dict[str, Protocol], tuple[Optional
             for item in body.get("optional", ())
         )
         return {
-            str(preset): Protocol(
-                repetitions=q.REPETITIONS.whole_number(values["repetitions"], "repetitions"),
-                settle_s=q.PAUSE.checked(values["settle_s"], "settle_s"),
-                idle_s=q.PAUSE.checked(values["idle_s"], "idle_s"),
-                is_measurement=_truth(values["is_measurement"], "is_measurement"),
-                leave_out=tuple(
+            str(preset): Preset(
+                Protocol(
+                    repetitions=q.REPETITIONS.whole_number(values["repetitions"], "repetitions"),
+                    settle_s=q.PAUSE.checked(values["settle_s"], "settle_s"),
+                    idle_s=q.PAUSE.checked(values["idle_s"], "idle_s"),
+                    is_measurement=_truth(values["is_measurement"], "is_measurement"),
+                    study=_study({**body["study"], **values}) if "study" in body else None,
+                ),
+                tuple(
                     LeftOut(
                         _text(item["profile"], "profile"),
                         _factors(item["factors"]),
@@ -254,14 +201,28 @@ def _read_protocol_file(path: Path) -> tuple[dict[str, Protocol], tuple[Optional
                     )
                     for item in values.get("leave_out", ())
                 ),
-                study=StudyProtocol.from_json({**body["study"], **values})
-                if "study" in body
-                else None,
             )
             for preset, values in body["presets"].items()
         }, optional
     except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise RefusedError(f"{path}: not a suite protocol: {error!s:.300}") from error
+
+
+def _study(body: Mapping[str, Any]) -> StudyProtocol:
+    half_width = body["half_width"]
+    return StudyProtocol(
+        variants=tuple(map(str, body["variants"])),
+        frequencies=tuple(map(str, body["frequencies"])),
+        window_us={
+            str(tool): q.COUNT.whole_number(value, "window_us")
+            for tool, value in body["window_us"].items()
+        },
+        max_resets=q.COUNT.whole_number(body["max_resets"], "max_resets"),
+        flush_first=_truth(body["flush_first"], "flush_first"),
+        half_width=None if half_width is None else q.FRACTION.checked(half_width, "half_width"),
+        most_repetitions=q.REPETITIONS.whole_number(body["most_repetitions"], "most_repetitions"),
+        name=None if body.get("name") is None else _text(body["name"], "name"),
+    )
 
 
 def _text(value: object, name: str) -> str:
@@ -305,7 +266,7 @@ def experiment_of(
     level = rest.pop("level", "context")
     if level not in _LEVELS:
         raise RefusedError(f"{tool}: unknown level {level!r}; it is one of {', '.join(_LEVELS)}")
-    for name, known in (("operation", _OPERATIONS), ("spatiality", _SPATIALITIES)):
+    for name, known in (("operation", OPERATIONS), ("spatiality", SPATIALITIES)):
         if (value := rest.get(name)) is not None and value not in known:
             raise RefusedError(f"{tool}: unknown {name} {value!r}; it is one of {', '.join(known)}")
     told = str(rest.pop("processes", "1"))  # YAML has numbers

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +14,18 @@ import jsonschema
 import pytest
 from tests.conftest import Eeio
 from tests.cpufreq import bytes_of, pstate_tree
+from tests.eeio_results import made
 
 import eeio_results
 from eeio.campaign import rounds
-from eeio.campaign.plan import Plan
+from eeio.campaign.plan import of_design
 from eeio.campaign.variants import study_settings
 from eeio.cli import main
 from eeio.errors import RefusedError
 from eeio.journal import delayjc
-from eeio.profiles.suite import Protocol, StudyProtocol
 from eeio.system import frequency
 from eeio.system.lock import TargetLock
+from eeio_results.campaign import Design, Protocol, StudyProtocol
 
 PROFILES = Path(__file__).parents[3] / "test-profiles"
 SCHEMA = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
@@ -305,7 +307,6 @@ def test_frequencies_and_variants_that_are_not_there(tmp_path: Path) -> None:
 def test_a_fixed_number_asks_for_no_round() -> None:
     study = StudyProtocol(("ext4",), (), {}, 64, True, None, 300)
     protocol = Protocol(2, 0.0, 0.0, False, study=study)
-    plan = Plan.__new__(Plan)
-    object.__setattr__(plan, "protocol", protocol)
-    assert rounds.unsettled(plan, ()) == ()
-    assert Protocol.from_json(json.loads(json.dumps(protocol.to_json()))) == protocol
+    design = replace(made.design("c", 0), protocol=protocol, experiments=())
+    assert rounds.unsettled(of_design(design), ()) == ()
+    assert Design.from_json(json.loads(json.dumps(design.to_json()))) == design

@@ -4,7 +4,7 @@ from collections.abc import ItemsView, Sequence
 from dataclasses import replace
 
 import pytest
-from tests.eeio_results.made import EXPERIMENT, MACHINE, body, energy, phase, run
+from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
 
 from eeio_results.comparison.cells import (
     BANDWIDTH,
@@ -47,7 +47,7 @@ def campaign(
 
     experiments = list({r.experiment.id: r.experiment for r in runs}.values())
     return Campaign(
-        Path(name), body(name, len(runs), *experiments), machine, (energy(idle_w),), None,
+        Path(name), design(name, len(runs), *experiments), machine, (energy(idle_w),), None,
         tuple(runs),
     )  # fmt: skip
 

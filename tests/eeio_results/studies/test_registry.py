@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.eeio.importing import made as published
-from tests.eeio_results.made import MACHINE, body, phase, run
+from tests.eeio_results.made import MACHINE, design, phase, run
 
 from eeio.campaign.variants import study_settings
 from eeio.cli import main
@@ -43,7 +43,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def _campaign(name: str) -> Campaign:
-    return Campaign(Path(name), body(name, 1), MACHINE, (), None, (run(0, (phase(1e6),)),))
+    return Campaign(Path(name), design(name, 1), MACHINE, (), None, (run(0, (phase(1e6),)),))
 
 
 def test_every_study_of_ours_offers_something() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from eeio_results.campaign import PlannedExperiment
 from eeio_results.record import Experiment, Phase, Run
 from eeio_results.statistics import stopping
 from eeio_results.statistics.stopping import Spread
@@ -166,30 +167,29 @@ def figure_of_merit(run: Run) -> float | None:
 def cells_of(campaign: Campaign) -> list[VariantCell]:
     """Every cell of a campaign in the suite's order, with the ratios to its neighbours; none of one
     that compares no variants of the journal."""
-    items = [item for item in campaign.body["experiments"] if item.get("variant")]
-    if not items:
+    varied = [planned for planned in campaign.design.experiments if planned.variant]
+    if not varied:
         return []
-    study = campaign.body["protocol"].get("study") or {}
-    half_width = study.get("half_width")
-    fewest = campaign.body["protocol"].get("repetitions", 2)
+    protocol = campaign.design.protocol
+    half_width = protocol.study.half_width if protocol.study else None
     runs: dict[str, list[Run]] = {}
     for run in campaign.runs:
         runs.setdefault(run.experiment.id, []).append(run)
     found = [
-        _cell(campaign, item, runs.get(item["experiment_id"], []), half_width, fewest)
-        for item in items
+        _cell(campaign, planned, runs.get(planned.experiment.id, []), half_width)
+        for planned in varied
     ]
     return [_compared(cell, found) for cell in found]
 
 
 def _cell(
     campaign: Campaign,
-    item: dict[str, Any],
+    planned: PlannedExperiment,
     runs: Sequence[Run],
     half_width: float | None,
-    fewest: int,
 ) -> VariantCell:
-    experiment = Experiment.from_json(item["experiment"])
+    experiment = planned.experiment
+    fewest = campaign.design.protocol.repetitions
     phases = [phase for run in runs if (phase := measured_phase(run)) is not None]
     spreads = {
         name: stopping.spread(values)
@@ -202,9 +202,9 @@ def _cell(
     return VariantCell(
         campaign=campaign.name,
         experiment=experiment,
-        description=item["description"],
-        variant=item["variant"],
-        frequency_hz=item["frequency_hz"],
+        description=planned.description,
+        variant=planned.variant or "",
+        frequency_hz=planned.frequency_hz,
         phase=kind,
         n=len(phases),
         invalid_runs=len(runs) - len(phases),
@@ -216,12 +216,12 @@ def _cell(
         model_ratio=statistics.median(ratios) if ratios else None,
         model_ratio_range=(min(ratios), max(ratios)) if ratios else None,
         energy=_energy(phases),
-        reasons=_reasons(campaign, runs, spreads, item),
+        reasons=_reasons(campaign, runs, spreads, planned),
     )
 
 
 def _reasons(
-    campaign: Campaign, runs: Sequence[Run], spreads: dict[str, Spread], item: dict[str, Any]
+    campaign: Campaign, runs: Sequence[Run], spreads: dict[str, Spread], planned: PlannedExperiment
 ) -> dict[str, str]:
     """Why figures are missing."""
     found = {}
@@ -231,8 +231,8 @@ def _reasons(
         found["n"] = "not run yet; `eeio resume` goes on"
     elif problems:
         found["n"] = problems[0]
-    if item["frequency_hz"] is None:
-        found["frequency_hz"] = campaign.body.get("frequency_reason") or "left as it was found"
+    if planned.frequency_hz is None:
+        found["frequency_hz"] = campaign.design.frequency_reason or "left as it was found"
     elif doubts := [note for run in runs for note in run.notes if _is_doubt(note)]:
         found["frequency_hz"] = doubts[0].removeprefix("frequency ")
     if "commits" not in spreads:

@@ -1,14 +1,16 @@
 """What a PTS result file tells of a trial beside its bandwidth: its phases, the drive's state.
 
-`python -m eeio.importing.pts_trial PROFILE PRESET HOME FOLDER` is called by the power session when
+`python -m eeio.pts.trial PROFILE PRESET HOME FOLDER` is called by the power session when
 a trial has ended; HOME is PTS's install folder of the profile, FOLDER holds the tool's output and
 its capture.json. It prints an object:
 
     {"phases": [...], "context": [...], "notes": [...], "device", "device_reason",
-     "disk_cache_found"}
+     "disk_cache_found", "results": [...]}
 
-which goes, with the energy of each phase, into the result file (`told` of a trial), where `told_of`
-and `phases` find it again. So the record of a trial has what `eeio run` would have recorded.
+which goes, with the energy of each phase, into the result file (`told` of a trial), where `eeio
+import` finds it again. So the record of a trial has what `eeio run` would have recorded.
+`results` stay between the session and the module: what PTS calls the result of each phase (`words`,
+null where its profile names none), and why it has no MB/J (`why_no_efficiency`, null where it has).
 """
 
 import json
@@ -20,14 +22,16 @@ from pathlib import Path
 from typing import Any
 
 from eeio.profiles import profile as profiles
+from eeio.profiles.profile import Profile
+from eeio.pts import composite
+from eeio.pts.entry import Told
 from eeio.system import write_cache
 from eeio.system.filesystem import BlockDevice, backing_device, block_device
 from eeio_limits import LimitError
-from eeio_results import checks, tools
-from eeio_results.composite import Entry
+from eeio_results import tools, typed
 from eeio_results.errors import EeioError, SchemaError
 from eeio_results.record import ContextValue, Phase, Run
-from eeio_results.tools.capture import Capture
+from eeio_results.tools.capture import Capture, PhaseResult
 
 
 def tell(identifier: str, preset: str, home: Path, folder: Path) -> dict[str, Any]:
@@ -45,7 +49,27 @@ def tell(identifier: str, preset: str, home: Path, folder: Path) -> dict[str, An
         "device": device.name if device else None,
         "device_reason": reason,
         "disk_cache_found": write_cache.found(device) if device else None,
+        "results": _results(profile, result.phases),
     }
+
+
+def _results(profile: Profile, phases: Sequence[PhaseResult]) -> list[dict[str, str | None]]:
+    words = composite.pts_words(profile.folder)
+    return [
+        {"words": words.get(phase.name), "why_no_efficiency": _why_no_efficiency(phase)}
+        for phase in phases
+    ]
+
+
+def _why_no_efficiency(phase: PhaseResult) -> str | None:
+    """By the rule of the run record: what `eeio run` would say of the same phase."""
+    if phase.invalid:
+        return "; ".join(phase.invalid)
+    if phase.bandwidth_bytes_per_s is None:
+        return f"the tool tells no bandwidth of {phase.name}"
+    if phase.start_s is None or phase.end_s is None:
+        return f"no power of {phase.name}: {phase.window_source}"
+    return phase.recorded().why_no_efficiency
 
 
 def _device(factors: Mapping[str, str], home: Path) -> tuple[BlockDevice | None, str | None]:
@@ -57,7 +81,7 @@ def _device(factors: Mapping[str, str], home: Path) -> tuple[BlockDevice | None,
     return backing_device(Path(directory) if directory else home)
 
 
-def telling(run: Run) -> dict[str, Any] | None:
+def telling(run: Run) -> Told | None:
     """What a trial would have told to leave this record; nothing of one that failed."""
     if run.validity:
         return None
@@ -74,16 +98,7 @@ def telling(run: Run) -> dict[str, Any] | None:
     }
 
 
-def told_of(entries: Sequence[Entry], trial: int) -> Mapping[str, Any]:
-    """What our module wrote of a trial; nothing in a file of plain PTS."""
-    for entry in entries:
-        runs = entry.own.get("told")
-        if isinstance(runs, list) and trial < len(runs) and isinstance(runs[trial], dict):
-            return dict(runs[trial])
-    return {}
-
-
-def with_told(run: Run, told: Mapping[str, Any]) -> Run:
+def with_told(run: Run, told: Told | None) -> Run:
     """The run with the phases and the drive's state that were told of it, if they were."""
     if not told or run.validity:
         return run
@@ -91,14 +106,13 @@ def with_told(run: Run, told: Mapping[str, Any]) -> Run:
         described = replace(
             run,
             phases=tuple(_phase(body) for body in told["phases"]),
-            context=tuple(ContextValue(**body) for body in told["context"]),
+            context=tuple(typed.read(ContextValue, body) for body in told["context"]),
             notes=(*run.notes, *told["notes"]),
             device=told["device"],
             device_reason=told["device_reason"] or run.device_reason,
             disk_cache_found=told["disk_cache_found"],
         )
-        checks.check_types(described)
-        checks.check_run(described)
+        typed.check(described)
     except (KeyError, TypeError, AttributeError, LimitError) as error:
         raise SchemaError(f"what the result file tells of a trial is damaged: {error}") from error
     return described
@@ -106,12 +120,7 @@ def with_told(run: Run, told: Mapping[str, Any]) -> Run:
 
 def _phase(body: Mapping[str, Any]) -> Phase:
     fields = {key: value for key, value in body.items() if key != "invalid"}
-    phase = Phase.from_json({**fields, "validity": body["invalid"]})
-    checks.check_types(phase)
-    for reading in phase.energy:
-        checks.check_types(reading)
-    checks.check_phase(phase)
-    return phase
+    return Phase.from_json({**fields, "validity": body["invalid"]})
 
 
 def main(arguments: Sequence[str]) -> int:

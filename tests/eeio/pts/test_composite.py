@@ -10,14 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eeio.cli import main
+from eeio.pts import composite
+from eeio.pts.composite import Entry, Result, ResultFile, System
 from eeio_limits import inputs
-from eeio_results import composite, store
+from eeio_results import store
 from eeio_results.characterization import characterize
-from eeio_results.composite import Entry, Result, ResultFile, System
 from eeio_results.errors import SchemaError
 
-DATA = Path(__file__).parents[1] / "data" / "pts" / "10.8.6"
-PROFILES = Path(__file__).parents[2] / "test-profiles"
+DATA = Path(__file__).parents[2] / "data" / "pts" / "10.8.6"
+PROFILES = Path(__file__).parents[3] / "test-profiles"
 
 
 @pytest.fixture(autouse=True)

@@ -19,6 +19,20 @@ from eeio_power.simulators.powercap import FakeRapl
 
 POWER_W = 50.0
 
+BENCH = """
+from eeio_power.meters import Channel
+OPTIONS = {}
+class Bench:
+    spec = name = "bench"
+    kind = "measured"
+    native_period_s = 0.1
+    channels = (Channel("bench:system", "system", "power_w", accuracy_relative=0.01),)
+    def read(self): return [7.5]
+    def close(self): pass
+def open_meter(spec, options, root): return Bench()
+def find(root): raise OSError("not asked")
+"""
+
 
 class Client:
     def __init__(self, process: "subprocess.Popen[str]") -> None:
@@ -73,6 +87,17 @@ def test_a_trial_from_its_start_to_the_end_of_its_process(tmp_path: Path, rapl: 
         assert total == pytest.approx(expected, rel=0.15)
     assert samples.load(path).meters[0].info.name == "rapl"
     assert json.loads((tmp_path / "power.json").read_text())["write_error"] is None
+
+
+def test_a_meter_of_ones_own_is_known_in_the_sessions_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bench.py").write_text(BENCH)
+    monkeypatch.setenv("EEIO_METERS", str(tmp_path))
+    with session(tmp_path / "power.csv.gz", "--meter", "bench") as client:
+        assert [meter["name"] for meter in client.greeting["meters"]] == ["bench"]
+        window = client.ask({"do": "idle", "seconds": 0.3})
+    assert [reading["power_w"] for reading in window["readings"]] == [7.5]
 
 
 def test_a_zombie_has_ended() -> None:

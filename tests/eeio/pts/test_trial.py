@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from eeio.importing import pts_trial
+from eeio.pts import trial as pts_trial
+from eeio.pts.composite import Entry
+from eeio.pts.entry import Values, own_of
 from eeio_power.errors import PowerError
 from eeio_power.simulators.powercap import FakeRapl
-from eeio_power.trial import OutputFolder, told
-from eeio_results.composite import Entry
+from eeio_power.trial import OutputFolder, efficiencies, told
 from eeio_results.errors import EeioError, SchemaError
 from eeio_results.record import CacheLayers, Experiment, Run
-from eeio_results.tools.capture import Capture
+from eeio_results.tools.capture import Capture, PhaseResult
 
 # As a tool writes: a piece, a pause, another piece; then the file of its own that says it all.
 TOOL = """
@@ -59,6 +60,8 @@ def test_a_command_that_fails_is_told_with_its_last_words(tmp_path: Path) -> Non
         told([*say, "raise SystemExit('no such thing')"], tmp_path)
     with pytest.raises(PowerError, match="exit code 0"):
         told([*say, "print('[]')"], tmp_path)
+    with pytest.raises(PowerError, match="not one result for each phase"):
+        told([*say, 'print(\'{"phases": [], "results": [1]}\')'], tmp_path)
     with pytest.raises(PowerError, match="Expecting value"):
         told([*say, "print('rubbish')"], tmp_path)
     with pytest.raises(PowerError, match="nowhere"):
@@ -71,6 +74,8 @@ from pathlib import Path
 capture = json.loads((Path(sys.argv[1]) / "capture.json").read_text())
 print(json.dumps({"phases": [{"name": "x", "start_s": 0.1, "end_s": 0.4},
                              {"name": "y", "start_s": None, "end_s": None}],
+                  "results": [{"words": "X", "why_no_efficiency": "as told"},
+                              {"words": "Y", "why_no_efficiency": None}],
                   "factors": capture["factors"]}))
 """
 
@@ -107,7 +112,8 @@ def test_the_session_gives_each_phase_its_energy(tmp_path: Path) -> None:
     x, y = good["told"]["phases"]
     assert good["told"]["factors"] == {"a": "1", "b": "2 3"}
     assert sum(reading["energy_j"] for reading in x["energy"]) == pytest.approx(15, rel=0.2)
-    assert y["energy"] == []
+    assert y["energy"] == [] and "results" not in good["told"]
+    assert {(e["words"], e["reason"]) for e in good["efficiency"]} == {("X", "as told")}
     assert "told" not in bad and "/nowhere/eeio" in bad["not_told"]
     assert bad["readings"], "the energy of the whole trial is there all the same"
 
@@ -134,11 +140,50 @@ def test_a_real_output_tells_its_phases_and_the_drive(
     assert phase["end_s"] - phase["start_s"] == pytest.approx(0.1)
     assert body["disk_cache_found"] in ("on", "off", None)
     assert body["device"] or body["device_reason"]
+    assert body["results"] == [{"words": "Write", "why_no_efficiency": None}]
     (tmp_path / "stdout.txt").write_text("")
     assert pts_trial.main(words) == 1
     assert "empty" in capsys.readouterr().err
     with pytest.raises(EeioError, match="no test profile"):
         pts_trial.tell("local/nobody-1.0.0", "quick", tmp_path, tmp_path)
+
+
+def test_what_pts_is_told_of_an_efficiency_is_the_rule_of_the_run_record() -> None:
+    def why(**changes: Any) -> str | None:
+        whole: dict[str, Any] = {
+            "name": "write", "operation": "write", "spatiality": "sequential",
+            "request_size_bytes": 4096, "bytes_moved": 100, "bandwidth_bytes_per_s": 100.0,
+            "start_s": 0.0, "end_s": 1.0, "window_source": "its own clock",
+        }  # fmt: skip
+        return pts_trial._why_no_efficiency(PhaseResult(**{**whole, **changes}))
+
+    assert why() is why(end_s=1.1) is None
+    assert (
+        why(end_s=2.0)
+        == PhaseResult("write", "write", "sequential", 4096, 100, 100.0, 0.0, 2.0, "")
+        .recorded()
+        .why_no_efficiency
+    )
+    assert "I/O in 50% of the time" in str(why(end_s=2.0))
+    assert why(bandwidth_bytes_per_s=None) == "the tool tells no bandwidth of write"
+    assert why(start_s=None, end_s=None) == "no power of write: its own clock"
+    assert why(invalid=("too short", "no")) == "too short; no"
+
+
+def test_the_efficiency_of_a_phase_is_its_bandwidth_over_its_own_power() -> None:
+    good = {**READING, "power_w": 20.0}
+    none = {**READING, "domain": "dram", "power_w": None, "valid": False, "reasons": ["silent"]}
+    still = {**READING, "domain": "device", "power_w": 0.0}
+    phases = [{**PHASE, "bandwidth_bytes_per_s": 5e7, "energy": [good, none, still]}, PHASE]
+    results = [{"words": "Read", "why_no_efficiency": None},
+               {"words": None, "why_no_efficiency": "computes"}]  # fmt: skip
+    found = efficiencies(phases, results)
+    assert [(e["words"], e["domain"], e["mb_per_j"], e["reason"]) for e in found] == [
+        ("Read", "package", 2.5, None),
+        ("Read", "dram", None, "silent"),
+        ("Read", "device", None, "its power is 0 W"),
+        (None, "package", None, "computes"),
+    ]
 
 
 def run_of(**changes: Any) -> Run:
@@ -162,10 +207,11 @@ TOLD = {"phases": [PHASE], "context": [{"name": "x", "value": 1.0, "unit": "us"}
 
 
 def test_a_record_takes_what_was_told_and_tells_it_again() -> None:
-    entry = Entry("here", "1", json={"eeio": {"told": [None, TOLD]}})
-    assert pts_trial.told_of([Entry("here", "1"), entry], 0) == {}
-    assert pts_trial.told_of([entry], 5) == {}
-    told_body = pts_trial.told_of([Entry("here", "1"), entry], 1)
+    own = {"trial-of-value": [1], "trials": 2, "told": [None, TOLD]}
+    values = own_of(Entry("here", "1", json={"eeio": own}))
+    assert isinstance(values, Values)
+    assert values.told_of(0) is values.told_of(5) is None
+    told_body = values.told_of(1)
     run = pts_trial.with_told(run_of(), told_body)
     assert (run.device, run.disk_cache_found, run.notes) == ("vda", "on", ("n",))
     assert run.phases[0].energy[0].energy_j == 80.0
@@ -177,7 +223,7 @@ def test_a_record_takes_what_was_told_and_tells_it_again() -> None:
     failed = run_of(validity=("the trial failed under PTS",))
     assert pts_trial.with_told(failed, told_body) == failed
     assert pts_trial.telling(failed) is None
-    assert pts_trial.with_told(run_of(), {}) == run_of()
+    assert pts_trial.with_told(run_of(), None) == run_of()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,69 @@
+<?php
+
+/**
+ * Repetitions, settle pause and idle baseline: what the environment says, else what the protocol.yaml
+ * of the suites says that are run (`python -m eeio.pts.protocol` reads it).
+ */
+class eeio_power_protocol
+{
+	const LIMIT_S = 30;
+	/** The exit code of a command of ours that refuses what it was given. */
+	const REFUSED = 2;
+
+	private $told = array();
+	private $why;
+
+	/** `$folders`: of the suites; null stands for profiles outside of a suite. */
+	public function __construct($preset, $folders)
+	{
+		$arguments = array($preset);
+		foreach($folders as $folder)
+		{
+			$arguments[] = $folder === null ? '' : $folder;
+		}
+		list($code, $output, $words) = eeio_power_python::run('eeio.pts.protocol', $arguments, self::LIMIT_S);
+		if($code === self::REFUSED)
+		{
+			throw new eeio_power_refused('EEIO_PRESET=' . $preset . ': ' . $words);
+		}
+		$body = $code === 0 ? json_decode($output, true) : null;
+		$this->told = is_array($body) ? $body : array();
+		$this->why = $words !== '' ? $words : 'is ' . eeio_power_python::path() . ' Python 3.11 or newer?';
+	}
+
+	/** False where Python could not be asked: then only what the environment says counts. */
+	public function is_known()
+	{
+		return !empty($this->told);
+	}
+
+	/** Trials of each experiment in random order. */
+	public function repetitions()
+	{
+		return (int)(pts_env::read('FORCE_TIMES_TO_RUN') ?: $this->value('repetitions', 'FORCE_TIMES_TO_RUN'));
+	}
+
+	/** Seconds before each trial in random order. */
+	public function settle_s()
+	{
+		$given = eeio_power_settings::seconds('EEIO_SETTLE_S');
+		return $given !== null ? $given : (float)$this->value('settle_s', 'EEIO_SETTLE_S');
+	}
+
+	/** Seconds of the idle baseline. */
+	public function idle_s()
+	{
+		$given = eeio_power_settings::seconds('EEIO_IDLE_S');
+		return $given !== null ? $given : (float)$this->value('idle_s', 'EEIO_IDLE_S');
+	}
+
+	private function value($key, $setting)
+	{
+		if(isset($this->told[$key]))
+		{
+			return $this->told[$key];
+		}
+		$why = isset($this->told['reasons'][$key]) ? $this->told['reasons'][$key] : 'the protocol of the suite is not known (' . $this->why . ')';
+		throw new eeio_power_refused($key . ': ' . $why . '; give ' . $setting);
+	}
+}

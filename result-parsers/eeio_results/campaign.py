@@ -1,0 +1,336 @@
+"""campaign.json: which experiments a campaign runs, in which order, under which protocol.
+
+The second contract beside the run record. Runner and importers make a `Design` and the store writes
+it; who analyses reads it. Its published form is `schemas/campaign.schema.json`.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+from eeio_limits import LimitError
+from eeio_limits import quantities as q
+from eeio_results import typed
+from eeio_results.record import Experiment, Run
+from eeio_results.typed import LATER
+
+SCHEMA_VERSION = 1
+
+IMPORTED = "imported"
+"""The suite of a campaign whose runs somebody else made."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user chose. `resume` uses it again; a campaign of before an option was there has the
+    one that changes nothing."""
+
+    preset: str
+    device: str | None
+    seed: Annotated[int, q.COUNT]
+    suite: str = field(default="", metadata=LATER)
+    directory: str | None = field(default=None, metadata=LATER)
+    erase: str | None = field(default=None, metadata=LATER)
+    meters: tuple[str, ...] = field(default=(), metadata=LATER)
+    repetitions: Annotated[int, q.COUNT] | None = field(default=None, metadata=LATER)
+    filesystems: tuple[str, ...] = field(default=(), metadata=LATER)
+    disk_cache: str = field(default="leave", metadata=LATER)
+    allow_estimates: bool = field(default=False, metadata=LATER)
+    allow_memory_filesystem: bool = field(default=False, metadata=LATER)
+    settle_s: Annotated[float, q.PAUSE] | None = field(default=None, metadata=LATER)
+    idle_s: Annotated[float, q.PAUSE] | None = field(default=None, metadata=LATER)
+    variants: tuple[str, ...] = field(default=(), metadata=LATER)
+    frequencies: tuple[str, ...] = field(default=(), metadata=LATER)
+    sysfs_root: str = field(default="/", metadata=LATER)
+    lose: tuple[str, ...] = field(default=(), metadata=LATER)
+
+    @property
+    def frequency_root(self) -> Path:
+        return Path(self.sysfs_root)
+
+
+@dataclass(frozen=True)
+class StudyProtocol:
+    """Every experiment of the suite, on every variant of ext4 and at every frequency, with the
+    journal traced (docs/studies/).
+
+    `frequencies` are `lowest`, `highest`, `all` or Hz. `window_us` tells, by tool, how long the
+    variant `delayjc` holds an fsync. Repetitions go on until the 95 % interval of the mean is
+    within `half_width` of it (a share), `most_repetitions` at most; None: a fixed number. `name` is
+    the study (eeio_results.studies) whose figure that is the mean of; None: the first that has one
+    of a run.
+    """
+
+    variants: tuple[str, ...]
+    frequencies: tuple[str, ...]
+    window_us: Mapping[str, Annotated[int, q.COUNT]]
+    max_resets: Annotated[int, q.COUNT]
+    flush_first: bool
+    half_width: Annotated[float, q.FRACTION] | None
+    most_repetitions: Annotated[int, q.REPETITIONS]
+    name: str | None = field(default=None, metadata=LATER)
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How the experiments are repeated and spaced; times in seconds.
+
+    `is_measurement` is false where the preset is too short to publish from.
+    """
+
+    repetitions: Annotated[int, q.COUNT]
+    settle_s: Annotated[float, q.PAUSE]
+    idle_s: Annotated[float, q.PAUSE]
+    is_measurement: bool
+    study: StudyProtocol | None = field(default=None, metadata=LATER)
+
+
+@dataclass(frozen=True)
+class PlannedExperiment:
+    """An experiment with what it takes to run it. `place` names the file system it runs on:
+    empty for the user's own directory, else `ext4`, `xfs`, `btrfs` made for the campaign.
+    `file_bytes` is the size of the test files, all processes together; 0 for none. `variant` and
+    `frequency_hz` are those of a study (None: none, or the frequency left as it is)."""
+
+    experiment: Experiment
+    profile: str
+    factors: Mapping[str, str] = field(default_factory=dict)
+    description: str = ""
+    place: str = ""
+    file_bytes: Annotated[int, q.SIZE] = 0
+    variant: str | None = field(default=None, metadata=LATER)
+    frequency_hz: Annotated[int, q.FREQUENCY] | None = field(default=None, metadata=LATER)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "experiment_id": self.experiment.id,
+            "experiment": self.experiment.to_json(),
+            **{k: v for k, v in _plain(self).items() if k != "experiment"},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """A place in the order. `seed` makes the tool's own random offsets repeatable."""
+
+    order_index: int
+    experiment: PlannedExperiment
+    repetition: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class NotMeasured:
+    """An experiment of the suite that this campaign leaves out, and why."""
+
+    experiment: Experiment
+    reason: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {"experiment": self.experiment.to_json(), "reason": self.reason}
+
+
+@dataclass(frozen=True)
+class Design:
+    """A campaign as it is planned, or as who imports it found it.
+
+    `disks` tells, by option, the disk behind it from others; `remarks` what an importer passed
+    over, changed or found odd; `frequency_reason` why no frequency is set.
+    """
+
+    name: str
+    suite_title: str
+    created_utc: str
+    options: Options
+    protocol: Protocol
+    experiments: tuple[PlannedExperiment, ...]
+    not_measured: tuple[NotMeasured, ...]
+    runs: tuple[PlannedRun, ...]
+    frequency_reason: str | None = None
+    disks: Mapping[str, str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+    suite: str = ""
+    eeio_version: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """campaign.json."""
+        places = {planned.experiment.id: place for place, planned in enumerate(self.experiments)}
+        written_by = {"eeio_version": self.eeio_version} if self.eeio_version else {}
+        return {
+            "schema_version": SCHEMA_VERSION,
+            **written_by,
+            "name": self.name,
+            "suite": self.suite,
+            "suite_title": self.suite_title,
+            "created_utc": self.created_utc,
+            "options": _plain(self.options),
+            "protocol": {
+                **_plain(self.protocol),
+                "study": None if self.protocol.study is None else _plain(self.protocol.study),
+            },
+            "frequency_reason": self.frequency_reason,
+            "disks": dict(self.disks),
+            "experiments": [planned.to_json() for planned in self.experiments],
+            "not_measured": [left_out.to_json() for left_out in self.not_measured],
+            "order": [
+                [places[run.experiment.experiment.id], run.repetition, run.seed]
+                for run in self.runs
+            ],
+            "remarks": list(self.remarks),
+        }
+
+    @classmethod
+    def from_json(cls, body: object) -> "Design":
+        """Raises LimitError where the file could not be of eeio."""
+        if not isinstance(body, dict):
+            raise LimitError("no object")
+        stored = typed.read(_Stored, {k: v for k, v in body.items() if k != "schema_version"})
+        experiments = tuple(_planned(item) for item in stored.experiments)
+        return cls(
+            name=stored.name,
+            suite_title=stored.suite_title,
+            created_utc=stored.created_utc,
+            options=stored.options,
+            protocol=Protocol(**{f: getattr(stored.protocol, f) for f in _PROTOCOL}),
+            experiments=experiments,
+            not_measured=stored.not_measured,
+            runs=_runs(experiments, stored.order),
+            frequency_reason=stored.frequency_reason,
+            disks=stored.disks,
+            remarks=stored.remarks,
+            suite=stored.suite,
+            eeio_version=stored.eeio_version,
+        )
+
+
+def imported(
+    name: str,
+    title: str,
+    created_utc: str,
+    experiments: Sequence[PlannedExperiment],
+    runs: Sequence[Run],
+    preset: str = IMPORTED,
+    is_measurement: bool = True,
+    remarks: Sequence[str] = (),
+    eeio_version: str = "",
+) -> Design:
+    """The design of a campaign whose runs are there already, in their order."""
+    repetitions = max((run.repetition for run in runs), default=0)
+    by_id = {planned.experiment.id: planned for planned in experiments}
+    return Design(
+        name=name,
+        suite=IMPORTED,
+        suite_title=title,
+        created_utc=created_utc,
+        options=Options(preset, None, 0, suite=IMPORTED, repetitions=repetitions),
+        protocol=Protocol(repetitions, 0.0, 0.0, is_measurement),
+        experiments=tuple(experiments),
+        not_measured=(),
+        runs=tuple(
+            PlannedRun(index, by_id[run.experiment.id], run.repetition, 0)
+            for index, run in enumerate(runs)
+        ),
+        remarks=tuple(remarks),
+        eeio_version=eeio_version,
+    )
+
+
+# As it stands in the file, where the order names experiments by their place and says their id too.
+
+
+@dataclass(frozen=True)
+class _StoredProtocol(Protocol):
+    leave_out: tuple[Mapping[str, str], ...] = field(default=(), metadata=LATER)
+    """Written by early versions, always empty: what was left out stands in `not_measured`."""
+
+
+@dataclass(frozen=True)
+class _StoredExperiment:
+    experiment_id: str
+    experiment: Experiment
+    profile: str
+    factors: Mapping[str, str]
+    description: str
+    place: str
+    file_bytes: Annotated[int, q.SIZE]
+    variant: str | None = field(default=None, metadata=LATER)
+    frequency_hz: Annotated[float, q.FREQUENCY] | None = field(default=None, metadata=LATER)
+
+    def impossible(self) -> str | None:
+        """What in it cannot be, beyond each field's own range."""
+        if self.experiment_id != self.experiment.id:
+            return f"experiment_id: {q.shortened(self.experiment_id)} is not that of its factors"
+        return None
+
+
+@dataclass(frozen=True)
+class _Stored:
+    name: str
+    suite: str
+    suite_title: str
+    created_utc: str
+    options: Options
+    protocol: _StoredProtocol
+    experiments: tuple[_StoredExperiment, ...]
+    not_measured: tuple[NotMeasured, ...]
+    order: tuple[
+        tuple[
+            Annotated[int, q.COUNT] | str,
+            Annotated[int, q.COUNT],
+            Annotated[int, q.COUNT],
+        ],
+        ...,
+    ]
+    frequency_reason: str | None = field(default=None, metadata=LATER)
+    disks: Mapping[str, str] = field(default_factory=dict, metadata=LATER)
+    remarks: tuple[str, ...] = field(default=(), metadata=LATER)
+    eeio_version: str = field(default="", metadata=LATER)
+
+    def impossible(self) -> str | None:
+        """What in it cannot be, beyond each field's own range."""
+        try:
+            datetime.fromisoformat(self.created_utc or "1970-01-01")
+        except ValueError as error:
+            return f"created_utc: {q.shortened(self.created_utc)} is no date: {error}"
+        return None
+
+
+_PROTOCOL = tuple(item.name for item in dataclasses.fields(Protocol))
+
+
+def _planned(stored: _StoredExperiment) -> PlannedExperiment:
+    hz = stored.frequency_hz
+    return PlannedExperiment(
+        experiment=stored.experiment,
+        profile=stored.profile,
+        factors=stored.factors,
+        description=stored.description,
+        place=stored.place,
+        file_bytes=stored.file_bytes,
+        variant=stored.variant,
+        frequency_hz=None if hz is None else int(hz),
+    )
+
+
+def _runs(
+    experiments: Sequence[PlannedExperiment], order: Sequence[tuple[int | str, int, int]]
+) -> tuple[PlannedRun, ...]:
+    """The order. What early versions imported has the experiment's id in place of its place."""
+    by_id: dict[int | str, PlannedExperiment] = {p.experiment.id: p for p in experiments}
+    by_place: dict[int | str, PlannedExperiment] = dict(enumerate(experiments))
+    runs = []
+    for index, (place, repetition, seed) in enumerate(order):
+        planned = (by_id if isinstance(place, str) else by_place).get(place)
+        if planned is None:
+            raise LimitError(f"order: there is no experiment {q.shortened(str(place))}")
+        runs.append(PlannedRun(index, planned, repetition, seed))
+    return tuple(runs)
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    """A flat dataclass as JSON has it."""
+    body = asdict(replace(value))
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in body.items()}

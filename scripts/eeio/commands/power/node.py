@@ -1,0 +1,64 @@
+"""`eeio power node`: a rank of an MPI program, with its node's energy."""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import socket
+import tempfile
+from pathlib import Path
+
+from eeio import cluster
+from eeio.commands.power.meters import add_meters, opened
+from eeio.errors import RefusedError
+from eeio.signals import signals_raise
+from eeio_power.errors import PowerError
+from eeio_power.recording import record, to_json
+
+
+def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = actions.add_parser(
+        "node", help="a rank of an MPI program, with the energy of its node",
+        description="Put in front of the program in a call of mpirun or srun. The first rank of "
+        "each node records the node's energy from its start to its end in DIR/HOST.json, and the "
+        "samples in DIR/HOST.csv.gz; the others just run. `eeio power sum` adds the nodes "
+        "(docs/cluster.md).",
+        epilog="exit codes: the program's own; 2 wrong usage or no meter, nothing ran",
+    )  # fmt: skip
+    add_meters(parser)
+    parser.add_argument("folder", type=Path, metavar="DIR", help="on a file system of all nodes")
+    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND")
+    parser.set_defaults(action=record_node)
+
+
+def record_node(arguments: argparse.Namespace) -> int:
+    words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
+    if not words:
+        raise RefusedError("which program? `eeio power node DIR -- PROGRAM [ARGUMENT]...`")
+    if cluster.local_rank() != 0:
+        try:
+            os.execvp(words[0], words)
+        except OSError as error:
+            raise RefusedError(f"{words[0]}: {error.strerror}") from error
+    node = socket.gethostname()
+    path = arguments.folder / f"{node}.json"
+    try:
+        arguments.folder.mkdir(parents=True, exist_ok=True)
+        # What an earlier program left must not be taken for this one's.
+        path.unlink(missing_ok=True)
+        with opened(arguments.meter) as meters, tempfile.TemporaryDirectory() as folder:
+            begun = cluster.clocks()
+            # Copied only afterwards: the nodes' folder may be on the disks that are measured.
+            samples = Path(folder) / "power.csv.gz"
+            with signals_raise("so is the command", (signal.SIGTERM,)):
+                recording = record(words, meters, samples, rate_hz=arguments.rate)
+            shutil.copyfile(samples, cluster.samples_path(path))
+        part = path.with_suffix(".part")
+        told = {**to_json(recording), "node": node, **cluster.place(begun)}
+        part.write_text(json.dumps(told, indent=1) + "\n")
+        part.replace(path)
+    except (OSError, PowerError, RefusedError) as error:
+        raise RefusedError(f"{node}: {error}") from error
+    # An invalid reading stands in the file: another code would end the other nodes' ranks.
+    return recording.exit_code

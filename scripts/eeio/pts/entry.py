@@ -1,0 +1,163 @@
+"""What stands under `eeio` in the JSON of an entry of a PTS result file: read and written here.
+
+PTS's module writes it (pts_module/results.php) and `eeio export`; `eeio import` reads it. Its form
+is entry.schema.json. Another program's entries have nothing there.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+
+from eeio.pts.composite import Entry
+from eeio_limits import LimitError
+from eeio_limits import quantities as q
+from eeio_results.errors import SchemaError
+from eeio_results.record import EnergyReading
+
+ENERGY = "energy_j"
+
+Told = Mapping[str, Any]
+"""What a trial's output told (eeio.pts.trial): its phases with their energy, the drive's state."""
+
+
+@dataclass(frozen=True)
+class Values:
+    """Beside the values of a tool: `trial_of_value` is the number of the trial, from 0, that each
+    came from, `trials` how many there were; `told`, of each trial, stands in the first result of a
+    test alone, None where the trial failed or nothing could be read."""
+
+    trial_of_value: tuple[int, ...]
+    trials: int
+    phase: str | None = None
+    told: tuple[Told | None, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        body: dict[str, Any] = {} if self.phase is None else {"phase": self.phase}
+        body |= {"trial-of-value": list(self.trial_of_value), "trials": self.trials}
+        return body | ({"told": list(self.told)} if self.told else {})
+
+    def told_of(self, trial: int) -> Told | None:
+        """What the trial's output told; None if that is not known."""
+        return self.told[trial] if trial < len(self.told) else None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One trial as one meter saw it; `start_s` is CLOCK_MONOTONIC, in seconds."""
+
+    order: int
+    start_s: float
+    failed: bool
+    reading: EnergyReading | None
+    started_utc: str | None = None
+    duration_s: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        known = {"started_utc": self.started_utc, "duration_s": self.duration_s}
+        return {
+            "order": self.order,
+            "start_s": self.start_s,
+            **{key: value for key, value in known.items() if value is not None},
+            "failed": self.failed,
+            "reading": None if self.reading is None else asdict(self.reading),
+        }
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Beside power, energy or energy efficiency of one meter and power domain; `trials` stand
+    beside an energy alone, which is the whole trial's where there is no `phase`."""
+
+    quantity: str
+    meter: str
+    domain: str
+    kind: str
+    phase: str | None = None
+    trials: tuple[Trial, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "meter": self.meter, "domain": self.domain, "kind": self.kind,
+            "quantity": self.quantity,
+        }  # fmt: skip
+        body |= {} if self.phase is None else {"phase": self.phase}
+        return body | ({"trials": [t.to_json() for t in self.trials]} if self.trials else {})
+
+
+@dataclass(frozen=True)
+class Idle:
+    """Beside the idle baseline: its readings, of all meters."""
+
+    readings: tuple[EnergyReading, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"idle": {"readings": [asdict(reading) for reading in self.readings]}}
+
+
+Own = Values | Quantity | Idle
+
+
+def own_of(entry: Entry) -> Own | None:
+    """Our own words of an entry; None in a file of plain PTS. Raises SchemaError."""
+    if not entry.own:
+        return None
+    check(entry.own)
+    try:
+        return _own(entry.own)
+    except LimitError as error:
+        raise SchemaError(f"what the result file says under eeio is damaged: {error}") from error
+
+
+def check(body: Mapping[str, Any]) -> None:
+    """Raises SchemaError for what does not have the published form."""
+    form = next((form for form in ("idle", "quantity") if form in body), "values")
+    problem = jsonschema.exceptions.best_match(_validator(form).iter_errors(body))
+    if problem is not None:
+        where = "/".join(map(str, problem.absolute_path)) or "its form"
+        raise SchemaError(
+            f"what the result file says under eeio is damaged: {where}: {problem.message:.200}"
+        )
+
+
+def _own(body: Mapping[str, Any]) -> Own:
+    if "idle" in body:
+        return Idle(tuple(EnergyReading.from_json(reading) for reading in body["idle"]["readings"]))
+    if "quantity" in body:
+        trials = tuple(_trial(trial) for trial in body.get("trials", ()))
+        return Quantity(**{**body, "trials": trials})
+    return Values(
+        trial_of_value=tuple(int(trial) for trial in body["trial-of-value"]),
+        trials=int(body["trials"]),
+        phase=body.get("phase"),
+        told=tuple(None if told is None else _told(told) for told in body.get("told", ())),
+    )
+
+
+def _told(body: Told) -> Told:
+    # PHP writes an empty object as an empty array.
+    phases = [{**phase, "metrics": phase["metrics"] or {}} for phase in body["phases"]]
+    return {**body, "phases": phases}
+
+
+def _trial(body: Mapping[str, Any]) -> Trial:
+    duration_s = body.get("duration_s")
+    return Trial(
+        order=q.COUNT.whole_number(body["order"], "order"),
+        start_s=q.TIMESTAMP.checked(body["start_s"], "start_s"),
+        failed=body["failed"],
+        reading=None if body["reading"] is None else EnergyReading.from_json(body["reading"]),
+        started_utc=body.get("started_utc"),
+        duration_s=None if duration_s is None else q.DURATION.checked(duration_s, "duration_s"),
+    )
+
+
+@cache
+def _validator(form: str) -> jsonschema.Draft202012Validator:
+    path = Path(__file__).with_name("entry.schema.json")
+    forms = json.loads(path.read_text(encoding="utf-8"))["$defs"]
+    return jsonschema.Draft202012Validator({**forms[form], "$defs": forms})

@@ -1,0 +1,61 @@
+"""What the module under PTS asks once before a run: how the suites want it repeated and spaced.
+
+`python -m eeio.pts.protocol PRESET FOLDER...` prints the protocol of the suites in these folders,
+which is in their protocol.yaml; for a profile outside of a suite (an empty FOLDER, or none at all)
+and for a suite of others that has no such file it is eeio-suite's:
+
+    {"repetitions": 6, "settle_s": 5.0, "idle_s": 60.0, "reasons": {}}
+
+Of several suites that differ in a value it is null, and `reasons` say how they differ.
+"""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from eeio.errors import EXIT_DONE, EXIT_REFUSED, RefusedError
+from eeio.profiles import suite as suites
+from eeio.profiles.suite import Suite
+from eeio_results.errors import EeioError
+
+DEFAULT_SUITE = "eeio-suite"
+_VALUES = ("repetitions", "settle_s", "idle_s")
+
+
+def protocol_of(preset: str, folders: Sequence[str]) -> dict[str, Any]:
+    """The object that is printed. Raises RefusedError where a suite has no such preset."""
+    found = {suite.name: suite.protocol(preset) for suite in map(_suite, folders or ("",))}
+    body: dict[str, Any] = {}
+    reasons = {}
+    for value in _VALUES:
+        wanted = {name: getattr(protocol, value) for name, protocol in found.items()}
+        agreed = len(set(wanted.values())) == 1
+        body[value] = next(iter(wanted.values())) if agreed else None
+        if not agreed:
+            words = (f"{name} says {number:g}" for name, number in wanted.items())
+            reasons[value] = f"the suites differ: {', '.join(words)}"
+    return {**body, "reasons": reasons}
+
+
+def _suite(folder: str) -> Suite:
+    if folder and (Path(folder) / suites.PROTOCOL).is_file():
+        return suites.load(Path(folder).resolve())
+    return suites.find(DEFAULT_SUITE)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Prints the protocol as one line of JSON."""
+    try:
+        if not arguments:
+            raise RefusedError("usage: python -m eeio.pts.protocol PRESET FOLDER...")
+        print(json.dumps(protocol_of(arguments[0], arguments[1:])))
+    except (EeioError, OSError) as error:
+        print(error, file=sys.stderr)
+        return EXIT_REFUSED
+    return EXIT_DONE
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

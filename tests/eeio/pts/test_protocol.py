@@ -1,0 +1,53 @@
+"""What the module under PTS is told of the suites that are run."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from eeio.errors import RefusedError
+from eeio.profiles import suite as suites
+from eeio.pts import protocol
+
+SUITES = Path(__file__).parents[3] / "suites"
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in SUITES.glob("eeio-*")))
+@pytest.mark.parametrize("preset", ["quick", "standard", "paper"])
+def test_a_suites_own_protocol(name: str, preset: str) -> None:
+    wanted = suites.load(SUITES / name).protocol(preset)
+    body = protocol.protocol_of(preset, [str(SUITES / name)])
+    assert body == {
+        "repetitions": wanted.repetitions, "settle_s": wanted.settle_s, "idle_s": wanted.idle_s,
+        "reasons": {},
+    }  # fmt: skip
+
+
+def test_outside_of_a_suite_it_is_that_of_eeio_suite(tmp_path: Path) -> None:
+    usual = protocol.protocol_of("standard", [str(SUITES / "eeio-suite")])
+    assert usual["repetitions"] == 6
+    (tmp_path / "suite-definition.xml").write_text("<x/>")
+    for folders in ([], [""], [str(tmp_path)], ["", str(SUITES / "eeio-suite")]):
+        assert protocol.protocol_of("standard", folders) == usual
+
+
+def test_suites_that_differ_give_a_reason_instead_of_a_number() -> None:
+    both = [str(SUITES / name) for name in ("eeio-suite", "eeio-pavan2018")]
+    body = protocol.protocol_of("paper", both)
+    assert (body["repetitions"], body["settle_s"], body["idle_s"]) == (10, 20, None)
+    reason = "the suites differ: eeio-suite says 60, eeio-pavan2018 says 160"
+    assert body["reasons"] == {"idle_s": reason}
+
+
+def test_as_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert protocol.main(["quick"]) == 0
+    assert json.loads(capsys.readouterr().out)["repetitions"] == 3
+    for words, said in ((["huge"], "has no preset 'huge'"), ([], "usage")):
+        assert protocol.main(words) == 2
+        assert said in capsys.readouterr().err
+    (tmp_path / "suite-definition.xml").write_bytes(
+        (SUITES / "eeio-machado2017" / "suite-definition.xml").read_bytes()
+    )
+    (tmp_path / "protocol.yaml").write_text("presets: 5")
+    with pytest.raises(RefusedError, match="not a suite protocol"):
+        protocol.protocol_of("quick", [str(tmp_path)])

@@ -1,0 +1,209 @@
+"""Types of fields against the published schemas, and each kind of field by itself."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import jsonschema
+import pytest
+
+import eeio_results
+from eeio_limits import LimitError
+from eeio_limits import quantities as q
+from eeio_power.trial import OutputFolder
+from eeio_results import typed
+from eeio_results.campaign import Design, NotMeasured, StudyProtocol
+from eeio_results.record import ContextValue, ProcessorSeries, Run
+from eeio_results.tools.capture import Capture, Stamp
+from eeio_results.typed import LATER
+from tests.eeio_results import made
+
+SCHEMAS = Path(eeio_results.__file__).parent / "schemas"
+OTHERS: tuple[Any, ...] = (None, True, -1, 0, 1, 1.5, "", "x", [], [5], {}, {"x": 5})
+
+Key = str | int
+
+
+def schema(name: str) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(json.loads((SCHEMAS / name).read_text()))
+
+
+def run_body() -> Any:
+    run = replace(
+        made.run(0, (made.phase(1e6, (made.energy(5.0),), ("reason",)),)),
+        context=(ContextValue("memory", 1e9, "B/s"),),
+        processor=ProcessorSeries("/proc/stat", (0.0, 1.0), (0.5, None), (None, 1e9), {"x": "y"}),
+        notes=("note",),
+    )
+    return json.loads(json.dumps(run.to_json()))
+
+
+def design_body() -> Any:
+    design = made.design("c", 2)
+    study = StudyProtocol(("ext4",), ("all",), {"iozone": 500}, 64, True, 0.05, 30)
+    return json.loads(
+        json.dumps(
+            replace(
+                design,
+                protocol=replace(design.protocol, study=study),
+                not_measured=(NotMeasured(made.EXPERIMENT, "no device"),),
+                disks={"device": "sda"},
+                remarks=("remark",),
+                eeio_version="1.0.0",
+            ).to_json()
+        )
+    )
+
+
+def places(body: Any, at: tuple[Key, ...] = ()) -> Iterator[tuple[Key, ...]]:
+    """The way to every value of a JSON body."""
+    items = body.items() if isinstance(body, dict) else enumerate(body)
+    for key, value in items:
+        yield (*at, key)
+        if isinstance(value, dict | list):
+            yield from places(value, (*at, key))
+
+
+def changed(body: Any, at: tuple[Key, ...], value: Any = None, gone: bool = False) -> Any:
+    copy = json.loads(json.dumps(body))
+    part = copy
+    for key in at[:-1]:
+        part = part[key]
+    if gone:
+        del part[at[-1]]
+    else:
+        part[at[-1]] = value
+    return copy
+
+
+def damaged(body: Any) -> Iterator[Any]:
+    """The body with each value of another kind, or gone, and with a key that nobody knows."""
+    for at in places(body):
+        for other in OTHERS:
+            yield changed(body, at, other)
+        yield changed(body, at, gone=True)
+    yield {**body, "surprise": 1}
+
+
+def taken(read: Any, body: Any) -> bool:
+    try:
+        read(body)
+    except LimitError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("name", "read", "body"),
+    [
+        ("run.schema.json", Run.from_json, run_body()),
+        ("campaign.schema.json", Design.from_json, design_body()),
+    ],
+)
+def test_what_the_types_take_the_published_schema_takes(name: str, read: Any, body: Any) -> None:
+    form = schema(name)
+    assert form.is_valid(body) and taken(read, body)
+    refused = 0
+    for other in damaged(body):
+        # The version is looked at before anything else is.
+        if other.get("schema_version") != 1 or type(other["schema_version"]) is not int:
+            continue
+        if taken(read, other):
+            assert form.is_valid(other), other
+        else:
+            refused += 1
+    assert refused > 300
+
+
+def test_a_capture_follows_its_schema(tmp_path: Path) -> None:
+    capture = Capture(tmp_path, {"a": "b"}, 0, 1.0, 2.0, 3.0, (Stamp("stdout", 5, 1.5),), {"x": 1})
+    capture.save()
+    body = json.loads((tmp_path / "capture.json").read_text())
+    assert schema("capture.schema.json").is_valid(body)
+    assert Capture.load(tmp_path) == capture
+
+
+def test_a_capture_of_the_power_session_follows_it_too(tmp_path: Path) -> None:
+    output = OutputFolder(tmp_path / "trial")
+    output.begin()
+    (tmp_path / "trial/stdout.txt").write_text("words")
+    kept = output.keep("kept", {"a": "b"}, 1.0, 2.0, 3.0)
+    body = json.loads((kept / "capture.json").read_text())
+    assert body["stamps"]
+    assert schema("capture.schema.json").is_valid(body)
+    assert Capture.load(kept).factors == {"a": "b"}
+
+
+def test_a_campaign_and_a_run_come_back_as_they_were() -> None:
+    assert Design.from_json(design_body()).to_json() == design_body()
+    assert json.loads(json.dumps(Run.from_json(run_body()).to_json())) == run_body()
+
+
+@dataclass(frozen=True)
+class Part:
+    share: Annotated[float, q.SHARE]
+    words: tuple[str, ...] = field(default=("as before",), metadata=LATER)
+
+    def impossible(self) -> str | None:
+        return "a half is not allowed" if self.share == 0.5 else None
+
+
+@dataclass(frozen=True)
+class Whole:
+    count: Annotated[int, q.COUNT]
+    kind: Annotated[str, ("a", "b")] | None
+    parts: tuple[Part, ...]
+    series: tuple[Annotated[float, q.SHARE] | None, ...]
+    place: int | str
+    pair: tuple[str, int]
+
+
+GOOD = {
+    "count": 3, "kind": "a", "parts": [{"share": 0.25, "words": ["x"]}], "series": [0, 0.5, None],
+    "place": "id", "pair": ["x", 1],
+}  # fmt: skip
+
+
+def test_a_dataclass_is_read_with_what_is_in_it() -> None:
+    whole = typed.read(Whole, GOOD)
+    assert whole == Whole(3, "a", (Part(0.25, ("x",)),), (0, 0.5, None), "id", ("x", 1))
+    typed.check(whole)
+    assert typed.read(Part, {"share": 1}).words == ("as before",)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("count", 3.0, "count: 3.0 is no whole number"),
+        ("count", -1, "count: count: -1 is not a whole number of 0 to"),
+        ("count", True, "count: count: True is not a number"),
+        ("kind", "c", "kind: 'c' is not one of a, b"),
+        ("parts", {}, "parts: a dict is no list"),
+        ("parts", [{"share": 2}], "parts: share: share: 2 is not between 0 to 1"),
+        ("parts", [{"share": 0.5}], "parts: a half is not allowed"),
+        ("parts", [{}], "parts: share is missing"),
+        ("parts", [{"share": 0, "part": 1}], "parts: 'part' is not known"),
+        ("series", [0.5, 2], "series: share: 2 is not between 0 to 1"),
+        ("series", [0.5, True], "series: share: True is not a number"),
+        ("place", 1.5, "place: 1.5 is no whole number, and 1.5 is no text"),
+        ("pair", ["x"], "pair: a list is no list of 2"),
+    ],
+)
+def test_what_cannot_be_is_named(key: str, value: Any, said: str) -> None:
+    with pytest.raises(LimitError) as error:
+        typed.read(Whole, {**GOOD, key: value})
+    assert str(error.value).startswith(said)
+
+
+def test_what_is_made_here_is_checked_alike() -> None:
+    whole = typed.read(Whole, GOOD)
+    for wrong, said in (
+        (replace(whole, parts=(Part(3.0),)), "parts: share: "),
+        (replace(whole, series=(float("nan"),)), "series: share: nan"),
+        (replace(whole, parts=[Part(0.1)]), "parts: a list is no list"),
+        (replace(whole, count=float("inf")), "count: inf is no whole number"),
+    ):
+        with pytest.raises(LimitError, match=said):
+            typed.check(wrong)
