@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.eeio_results.made import MACHINE, body, energy, phase, run
+from tests.eeio_results.made import MACHINE, design, energy, phase, run
 
 from eeio.commands import report as command
 from eeio_results.report import html, markdown, text
@@ -17,7 +17,7 @@ from eeio_results.studies import Chapter
 
 def _report(*chapters: Chapter) -> Report:
     runs = (run(0, (phase(1e6, (energy(5.0),)),)),)
-    built = build([Campaign(Path("c"), body("c", 1), MACHINE, (), None, runs)])
+    built = build([Campaign(Path("c"), design("c", 1), MACHINE, (), None, runs)])
     return replace(built, chapters=chapters)
 
 
@@ -51,5 +51,5 @@ def test_the_page_and_the_files_have_the_same_plots(
 
 
 def test_without_anything_measured_nothing_is_drawn() -> None:
-    empty = build([Campaign(Path("c"), body("c", 1), MACHINE, (), None, ())])
+    empty = build([Campaign(Path("c"), design("c", 1), MACHINE, (), None, ())])
     assert drawings(empty) == []
