@@ -3,10 +3,9 @@
     python benchmarks/stopping_coverage.py [--simulations 20000] [--half-width 0.05]
 
 Repetitions are drawn from distributions with relative standard deviations of 13, 30 and 55 % (what
-a study of the journal saw), normal, gamma (skewed, as throughputs are) and uniform; they stop by
-the rule of eeio_results/statistics/stopping.py with at least 10 and at most 3000. Goal: coverage
-of at least
-93 %.
+docs/studies/ has of others), normal, gamma (skewed, as throughputs are) and uniform; they stop by
+the rule of eeio_results/statistics/stopping.py with at least 10 and at most 3000. Goal: coverage of
+at least 93 %.
 """
 
 import argparse

@@ -1,9 +1,9 @@
 """What the analysis of a study costs: the published data, and synthetic campaigns that grow.
 
-Usage: study_scale.py [--replicate STUDY DIR]
+Usage: study_scale.py [--study NAME --data DIR]
 
-With --replicate (a study, and a copy of its published data): seconds and peak memory of import and
-all claims. Then campaigns of 25 000, 50 000 and 100 000 runs in memory: characterization and
+With --study NAME --data DIR (its published data, docs/studies/): seconds and peak memory of import
+and all claims. Then campaigns of 25 000, 50 000 and 100 000 runs in memory: characterization and
 all pairwise tests of one factor on three metrics; the growth is the ratio of the times. Then what
 `eeio compare` makes of 5, 10, 20 and 40 campaigns of machines of their own, 60 experiments each,
 without reading them: all effects and their text.
@@ -39,10 +39,11 @@ MACHINE = Machine(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--replicate", nargs=2, metavar=("STUDY", "DIR"))
+    parser.add_argument("--study")
+    parser.add_argument("--data", type=Path)
     arguments = parser.parse_args()
-    if arguments.replicate:
-        claims(*arguments.replicate)
+    if arguments.data is not None:
+        claims(arguments.study, arguments.data)
     before_s = None
     for count in (25_000, 50_000, 100_000):
         campaign = synthetic(count)
@@ -85,15 +86,15 @@ def compared(count: int) -> None:
     )
 
 
-def claims(study: str, data: str) -> None:
+def claims(study: str, data: Path) -> None:
     """A fresh process, so that its peak memory is its own."""
     script = (
         "import sys; from eeio.cli import main; "
-        "sys.exit(main(['replicate', *sys.argv[1:3], '-o', '/dev/null']))"
+        "sys.exit(main(['replicate', *sys.argv[1:3], '-o', sys.argv[3]]))"
     )
     start_s = time.perf_counter()
     subprocess.run(
-        [sys.executable, "-c", script, study, data],
+        [sys.executable, "-c", script, study, str(data), "/dev/null"],
         check=True, timeout=120, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     took_s = time.perf_counter() - start_s

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-PAVAN = Path(
+PUBLISHED = Path(
     os.environ.get("EEIO_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"),
     "ccpe2017",
 )
 needs_published = pytest.mark.skipif(
-    not PAVAN.is_dir(), reason=f"the data of Pavan et al. 2018 is not in {PAVAN}"
+    not PUBLISHED.is_dir(), reason=f"the published data is not in {PUBLISHED}"
 )

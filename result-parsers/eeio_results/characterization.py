@@ -1,7 +1,7 @@
 """The four-level characterization: bandwidth, power, energy and efficiency of each experiment.
 
 Method: papers' own (docs/method.md). Repetitions are summed up as median and quartiles; efficiency
-is bandwidth over mean power, per repetition, then the median (docs/method.md).
+is bandwidth over mean power, per repetition, then the median.
 """
 
 import statistics

@@ -1,7 +1,7 @@
 /*
  * How fast files are created, looked up, touched and deleted by processes that work at once: after
- * the file creation rate test of Metarates, as it is described and modelled in a study of the journal
- * (equations (9) and (10); docs/studies/). No code of Metarates is in it.
+ * the file creation rate test of Metarates, as a paper (docs/studies/) models it (equations (9) and
+ * (10) of "How Processor Speedups Can Slow Down I/O Performance"). No code of Metarates is in it.
  *
  * Compiled with -DWITH_MPI the processes are MPI's ranks; without, this program forks them. What they
  * do is the same: in each round all start at one instant, and each makes its own files by open, write

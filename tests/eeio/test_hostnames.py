@@ -55,7 +55,7 @@ def test_plan_tells_it_where_ranks_are_started(getent: Path, home: Path, eeio: E
     target = str(home / "target")
     words = ("--preset", "quick", "--directory", target, "--allow-memory-filesystem")
     told = f"the name {socket.gethostname()}: neither"
-    with_ranks = eeio("plan", "eeio-machado2017", *words)
+    with_ranks = eeio("plan", "eeio-suite", *words)
     assert with_ranks.returncode == 0, with_ranks.stderr
     assert told in with_ranks.stdout
     without = eeio("plan", "dummy-suite", *words)

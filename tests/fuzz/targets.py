@@ -793,15 +793,15 @@ workload:
 
 
 def definition_targets() -> list[Target]:
-    suite = ROOT / "suites/eeio-machado2017"
-    chang = ROOT / "suites/eeio-chang2014"
+    suites_of_ours = sorted((ROOT / "suites").iterdir())
+    suite = suites_of_ours[-1]
     profile = ROOT / "test-profiles/eeio-fio-1.0.0"
     dummy = DATA / "suites/dummy-suite"
     xml = {"suite-definition.xml": (dummy / "suite-definition.xml").read_bytes()}
     definition = {"test-definition.xml": (profile / "test-definition.xml").read_bytes()}
     presets = {"presets.conf": (profile / "presets.conf").read_bytes()}
     protocols = [{"protocol.yaml": (each / "protocol.yaml").read_bytes()}
-                 for each in (dummy, suite, chang)]  # fmt: skip
+                 for each in (dummy, *suites_of_ours)]  # fmt: skip
     return [
         Target("protocol", protocols, lambda folder: suites.load(folder).presets, fixed=xml),
         Target("suite", [

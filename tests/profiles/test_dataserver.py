@@ -35,7 +35,7 @@ def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Program:
 
 @dataclass(frozen=True)
 class Model:
-    """Where the bytes of a striped file lie: Machado et al. 2017 and how stripes go round-robin."""
+    """Where the bytes of a striped file lie: how stripes go round-robin."""
 
     servers: int
     clients: int

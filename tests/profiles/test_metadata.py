@@ -96,7 +96,7 @@ def span_s(calls: list[Call]) -> float:
 
 
 def equation_9(calls: list[Call]) -> float:
-    """N x files over the sum of T_open + T_fsync + T_close (Chang et al., section III.B)."""
+    """N x files over the sum of T_open + T_fsync + T_close (docs/studies/)."""
     spent_s = math.fsum(c.seconds for c in calls if c.name in ("open", "fsync", "close"))
     return sum(c.name == "open" for c in calls) / spent_s
 

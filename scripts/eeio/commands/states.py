@@ -34,8 +34,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "states",
         help="power of a drive that reads, idles, stands by, and what a spin-up costs",
         description="Measures an ATA drive's power states: active (reading sequentially), idle, "
-        "standby, and the energy of the spin-up that the next read causes (docs/studies/). "
-        "The drive is only read, and must not be mounted.",
+        "standby, and the energy of the spin-up that the next read causes "
+        "(docs/studies/). The drive is only read, and must not be mounted.",
     )
     parser.add_argument("--device", metavar="DEV", type=Path, required=True)
     parser.add_argument(

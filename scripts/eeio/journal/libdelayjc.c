@@ -1,6 +1,6 @@
 /* Batches journal commits without a patched kernel: holds fsync() and fdatasync() until no other
  * call arrived at the same file system for a while, then lets all of them go on to the real call, so
- * that the journal commits them together (after whom: docs/studies/).
+ * that the journal commits them together (docs/studies/).
  *
  *     LD_PRELOAD=libdelayjc.so DELAYJC_STATE=FILE [DELAYJC_...=N] PROGRAM
  *

@@ -1,7 +1,7 @@
 """What the processors do while a tool runs: their use and their frequency, once a second.
 
-The frequency governor answers to how long requests take, and that decides the power of a system
-more than its drive does (docs/method.md).
+The frequency governor answers to how long requests take, and
+that decides the power of a system more than its drive does.
 """
 
 import threading

@@ -7,7 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from tests.published import PAVAN, needs_published
+from tests.published import PUBLISHED, needs_published
 
 from eeio.importing import mapping, runs
 from eeio.importing.imported import Imported
@@ -22,12 +22,12 @@ CONFIGURATIONS = [
 
 @pytest.fixture(scope="module")
 def campaigns() -> dict[str, Imported]:
-    found = runs.read(mapping.load(mapping.shipped()["ccpe2017"]), PAVAN)
+    found = runs.read(mapping.load(mapping.shipped()["ccpe2017"]), PUBLISHED)
     return {campaign.name: campaign for campaign in found.campaigns}
 
 
 def _rows(name: str) -> list[dict[str, str]]:
-    with (PAVAN / name).open(encoding="utf-8-sig") as file:
+    with (PUBLISHED / name).open(encoding="utf-8-sig") as file:
         return list(csv.DictReader(file, delimiter=";"))
 
 
@@ -198,7 +198,7 @@ def test_a_partial_copy(tmp_path: Path) -> None:
     folder = tmp_path / "initial_experiments" / "csv"
     folder.mkdir(parents=True)
     for name in ("tempo_PC+HDD1.csv", "energia_PC+HDD1.csv", "rms3_baseline.csv"):
-        (folder / name).symlink_to(PAVAN / "initial_experiments" / "csv" / name)
+        (folder / name).symlink_to(PUBLISHED / "initial_experiments" / "csv" / name)
     found = runs.read(mapping.load(mapping.shipped()["ccpe2017"]), tmp_path)
     assert [len(campaign.runs) for campaign in found.campaigns] == [120]
     assert sum("is missing" in remark for remark in found.remarks) == 18

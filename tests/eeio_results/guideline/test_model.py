@@ -83,7 +83,7 @@ MPSOC_SSDS = Server("MPSoC", (
 ))  # fmt: skip
 
 
-def test_pavan_hard_disks_by_solid_state_needs_1_4_servers() -> None:
+def test_published_hard_disks_by_solid_state_needs_1_4_servers() -> None:
     # Section 7: "This replacement could be by 1.4 MPSoC servers".
     found = guideline(_only(READ), PC_HDDS, MPSOC_SSDS, choice="best-worst")
     assert found.ratio.value == pytest.approx(1.430, abs=5e-4)
@@ -93,7 +93,7 @@ def test_pavan_hard_disks_by_solid_state_needs_1_4_servers() -> None:
     assert found.ratio.interval is None and "n = 1" in (found.ratio.reason or "")
 
 
-def test_pavan_hard_disks_on_both_sides_demand_20_percent_less() -> None:
+def test_published_hard_disks_on_both_sides_demand_20_percent_less() -> None:
     # Section 7: "2.2 MPSoC servers would be required, demanding 20% less power". The medians give
     # 2.135; the printed 20 % belongs to the rounded-up 2.2.
     found = guideline(_only(READ), PC_HDDS, MPSOC_HDDS, choice="best-worst", counts=(2.2,))
@@ -106,7 +106,7 @@ def test_pavan_hard_disks_on_both_sides_demand_20_percent_less() -> None:
     assert not random.in_mix and _value(random.change) == pytest.approx(1.12, abs=0.005)
 
 
-# Machado et al. (2017): two Cubietrucks against one PC, all relative to the PC. Read: bandwidth
+# Published (docs/studies/): two Cubietrucks against one PC, all relative to the PC. Read: bandwidth
 # 240 % of the PC's, 85 % less power; write: 37 % lower bandwidth, 82 % less power.
 CUBIETRUCK = Server(
     "Cubietruck",
@@ -114,13 +114,13 @@ CUBIETRUCK = Server(
     server_price=100.0,
     device_price=330.0,
 )
-MACHADO_PC = Server(
+BASE_PC = Server(
     "PC", (_cell(READ, 1.0, 1.0), _cell(WRITE, 1.0, 1.0)), server_price=500.0, device_price=330.0
 )
 
 
-def test_machado_reads() -> None:
-    found = guideline(_only(READ), MACHADO_PC, CUBIETRUCK, counts=(2,))
+def test_published_reads_of_boards() -> None:
+    found = guideline(_only(READ), BASE_PC, CUBIETRUCK, counts=(2,))
     # "A single Cubietruck can achieve similar read bandwidth"
     assert found.ratio.value == pytest.approx(0.833, abs=5e-4)
     assert found.deployments[1].servers.value == 1
@@ -134,8 +134,8 @@ def test_machado_reads() -> None:
     assert efficiency == pytest.approx(15.0)
 
 
-def test_machado_writes_on_two_and_four_boards() -> None:
-    found = guideline(_only(WRITE), MACHADO_PC, CUBIETRUCK, counts=(2, 4))
+def test_published_writes_on_two_and_four_boards() -> None:
+    found = guideline(_only(WRITE), BASE_PC, CUBIETRUCK, counts=(2, 4))
     # "two Cubietrucks: decreases bandwidth by 37%"
     assert _value(_plan(found, 2).bandwidth_change) == pytest.approx(-0.37)
     assert _value(_plan(found, 2).power_change) == pytest.approx(-0.82)
@@ -147,27 +147,27 @@ def test_machado_writes_on_two_and_four_boards() -> None:
     assert _value(whole.bandwidth_change) == pytest.approx(0.26)
 
 
-def test_machado_prices() -> None:
+def test_published_prices() -> None:
     # A Cubietruck costs 100 USD, a PC 500, an SSD 330; one SSD in each machine.
     costs = Costs(price_per_kwh=0.1, years=5, currency="USD")
-    found = guideline(_only(WRITE), MACHADO_PC, CUBIETRUCK, costs, counts=(2, 4))
+    found = guideline(_only(WRITE), BASE_PC, CUBIETRUCK, costs, counts=(2, 4))
     two, four = _plan(found, 2).money, _plan(found, 4).money
     assert two is not None and four is not None
     assert _value(two.purchase_difference) == 2 * 430 - 830 == 30
     assert _value(four.purchase_difference) == 4 * 430 - 830 == 890
     # With a PC of both SSDs, two boards are cheaper from the first day.
-    pc = replace(MACHADO_PC, devices=2)
+    pc = replace(BASE_PC, devices=2)
     money = _plan(guideline(_only(WRITE), pc, CUBIETRUCK, costs, counts=(2,)), 2).money
     assert money is not None
     assert (money.outcome, _value(money.break_even_years)) == ("at-once", 0.0)
     assert _value(money.purchase_difference) == -300
     # A PC of 60 W saves 49.2 W with two boards: 43.1 USD a year at 0.1 per kWh, 30 USD in 8 months.
-    watts = tuple(replace(cell, power_w=(60.0,)) for cell in MACHADO_PC.cells)
+    watts = tuple(replace(cell, power_w=(60.0,)) for cell in BASE_PC.cells)
     boards = tuple(
         replace(cell, power_w=(60.0 * cell.power_w[0],)) for cell in CUBIETRUCK.cells
     )  # fmt: skip
     found = guideline(
-        _only(WRITE), replace(MACHADO_PC, cells=watts), replace(CUBIETRUCK, cells=boards), costs,
+        _only(WRITE), replace(BASE_PC, cells=watts), replace(CUBIETRUCK, cells=boards), costs,
         counts=(2,),
     )  # fmt: skip
     money = _plan(found, 2).money

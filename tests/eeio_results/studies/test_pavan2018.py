@@ -4,7 +4,7 @@ import json
 from collections import Counter
 
 import pytest
-from tests.published import PAVAN, needs_published
+from tests.published import PUBLISHED, needs_published
 
 from eeio.importing import mapping, runs
 from eeio_results.studies import Source
@@ -57,7 +57,7 @@ def test_without_data_every_claim_is_no_with_a_reason() -> None:
 
 @pytest.fixture(scope="module")
 def replication() -> Replication:
-    campaigns = runs.read(mapping.load(mapping.shipped()["ccpe2017"]), PAVAN).campaigns
+    campaigns = runs.read(mapping.load(mapping.shipped()["ccpe2017"]), PUBLISHED).campaigns
     return pavan2018.replicate([Source(c.campaign(), c.idle_watts) for c in campaigns])
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.published import PAVAN, needs_published
+from tests.published import PUBLISHED, needs_published
 
 from eeio_results.errors import ToolOutputError
 from eeio_results.tools import fio, parse
@@ -204,13 +204,13 @@ def test_text_of_something_else() -> None:
         fio.parse_text("Iozone: Performance Test of File I/O", "somewhere")
 
 
-# fio 2.2.10, from the published data of Pavan et al. 2018.
+# fio 2.2.10, from published data.
 
 
 @needs_published
 def test_text_of_2_2_10() -> None:
     """Hand-checked: 55774 requests of 32 KiB in 60.009 s; latencies as printed."""
-    path = PAVAN / "experiment0_aug2017" / "PC+HDD1" / "write_pc+hdd1_32kreq_semcache_1.out"
+    path = PUBLISHED / "experiment0_aug2017" / "PC+HDD1" / "write_pc+hdd1_32kreq_semcache_1.out"
     (phase,) = fio.parse_text(path.read_text(), str(path)).phases
     assert (phase.operation, phase.spatiality) == ("write", "sequential")
     assert phase.bytes_moved == 55774 * 32768
@@ -235,13 +235,13 @@ def test_text_of_2_2_10() -> None:
 )
 def test_the_authors_own_table(folder: str, table: str) -> None:
     """Their table holds fio's rounded figures, ours the exact ones: 0.05 % apart at most."""
-    with (PAVAN / table).open() as file:
+    with (PUBLISHED / table).open() as file:
         rows = {
             (r["operation"], r["reqsize"], r["cache"], r["repetition"]): r
             for r in csv.DictReader(file, delimiter=";")
         }
     compared = 0
-    for path in sorted((PAVAN / folder).glob("*cache_*.out")):
+    for path in sorted((PUBLISHED / folder).glob("*cache_*.out")):
         name = re.search(r"^([a-z]+)_.*?_+(\d+)[km]req_(sem|com)cache_(\d+)", path.name)
         assert name is not None, path
         size = {"32": "32", "4": "4096"}[name[2]]

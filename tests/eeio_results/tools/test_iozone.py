@@ -167,7 +167,7 @@ def test_64_processes(flushed: bool) -> None:
     assert len(result.notes) == (0 if flushed else 1)
     if not flushed:
         assert result.notes[0].startswith("the time of a write leaves the flush out (flush=off)")
-        # Chang et al., equation (3): what it tells is the page cache.
+        # What it tells is the page cache.
         assert phase.metrics["children_bandwidth_bytes_per_s"] > 100 * phase.bandwidth_bytes_per_s
 
 

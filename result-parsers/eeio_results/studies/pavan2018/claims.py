@@ -1,6 +1,6 @@
 """Pavan et al. 2018, Energy Efficiency and I/O Performance of Low-Power Architectures.
 
-Recomputes every figure that sections 3 to 7 print about their results (pavan2018.yaml) from run
+Recomputes every figure that sections 3 to 7 print about their results (claims.yaml) from run
 records of the published data, with the paper's own definitions: medians of ten repetitions,
 efficiency as bandwidth over mean power of each run, "X % higher" as the ratio of two medians less
 one, told only where the Mann-Whitney test gives p < 0.05. Nothing is tuned to agree: a figure that
@@ -8,23 +8,22 @@ the data does not support is `no`, with the reason.
 """
 
 import math
-import statistics as descriptive
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 import yaml
 
-from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell, cells_of, fits
-from eeio_results.comparison.differences import Difference, differences, largest
+from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell, fits
+from eeio_results.comparison.differences import differences, largest
 from eeio_results.comparison.normality import NormalityCount, normality_counts
 from eeio_results.comparison.pairing import pairs
 from eeio_results.errors import EeioError
-from eeio_results.statistics.pairs import mann_whitney
 from eeio_results.studies import Source
-from eeio_results.units import KIB, MIB, format_size, parse_size
+from eeio_results.studies.pavan2018.data import Data
+from eeio_results.studies.pavan2018.values import VALUES, names_of
+from eeio_results.units import format_size, parse_size
 
 Verdict = Literal["match", "truncated", "partial", "no"]
 
@@ -34,9 +33,6 @@ METRICS = {
     "device": POWER["device"],
     "efficiency": EFFICIENCY,
 }
-PC, MPSOC = "PC", "MPSoC"
-_SYSTEM, _DEVICE = POWER["system"], POWER["device"]
-_UNNAMED = "the paper does not say which experiments it takes; "
 
 
 @dataclass(frozen=True)
@@ -117,8 +113,8 @@ def _experiment_json(cell: Cell) -> dict[str, Any]:
         "cache": {"buffer": factors["buffer"]},
         "n": cell.n(BANDWIDTH),
         "bandwidth_bytes_per_s": _median(cell, BANDWIDTH),
-        "power_system_w": _median(cell, _SYSTEM),
-        "power_device_w": _median(cell, _DEVICE),
+        "power_system_w": _median(cell, POWER["system"]),
+        "power_device_w": _median(cell, POWER["device"]),
         "efficiency_bytes_per_j": _median(cell, EFFICIENCY),
         "reasons": dict(cell.reasons),
     }
@@ -135,7 +131,7 @@ def claims() -> tuple[Claim, ...]:
     for item in yaml.safe_load(path.read_text(encoding="utf-8"))["claims"]:
         if ("metric" in item) == ("value" in item):
             raise EeioError(f"{path}: {item['id']}: name a metric, or a value")
-        if "value" in item and item["value"] not in _VALUES:
+        if "value" in item and item["value"] not in VALUES:
             raise EeioError(f"{path}: {item['id']}: no value {item['value']!r}")
         found.append(
             Claim(
@@ -171,7 +167,7 @@ def replicate(sources: Sequence[Source]) -> Replication:
     return Replication(answers, tuple(data.cells), normality, tuple(data.missing()))
 
 
-def _answer(claim: Claim, data: "Data") -> Answer:
+def _answer(claim: Claim, data: Data) -> Answer:
     if claim.value is not None:
         return _value_answer(claim, data)
     assert claim.metric is not None
@@ -189,20 +185,20 @@ def _answer(claim: Claim, data: "Data") -> Answer:
             if most.percent <= 0
             else f"the test does not confirm it (p = {most.p:.2g})"
         )
-        return Answer(claim, most.percent, most.p, verdict, _names(most), reason)
+        return Answer(claim, most.percent, most.p, verdict, names_of(most), reason)
     agrees = _agreement(claim, best.percent)
     if agrees is not None:
-        return Answer(claim, best.percent, best.p, agrees, _names(best), None)
+        return Answer(claim, best.percent, best.p, agrees, names_of(best), None)
     others = [d for d in found if d.percent > 0 and d.confirmed()]
     same = next((d for d in others if _agreement(claim, d.percent) is not None), None)
     if same is not None:
         return Answer(
-            claim, same.percent, same.p, "partial", _names(same),
+            claim, same.percent, same.p, "partial", names_of(same),
             f"these have it, but the largest confirmed difference is {best.percent:.4g} %: "
-            f"{' over '.join(_names(best))}",
+            f"{' over '.join(names_of(best))}",
         )  # fmt: skip
     return Answer(
-        claim, best.percent, best.p, "no", _names(best), "the largest confirmed difference"
+        claim, best.percent, best.p, "no", names_of(best), "the largest confirmed difference"
     )
 
 
@@ -217,24 +213,10 @@ def _agreement(claim: Claim, value: float) -> Literal["match", "truncated"] | No
     return None
 
 
-def _names(difference: Difference) -> tuple[str, str]:
-    return difference.higher.label(), difference.lower.label()
-
-
-@dataclass(frozen=True)
-class _Value:
-    """A figure of its own computation."""
-
-    value: float | None
-    cells: tuple[str, ...] = ()
-    reason: str | None = None
-    p: float | None = None
-
-
-def _value_answer(claim: Claim, data: "Data") -> Answer:
+def _value_answer(claim: Claim, data: Data) -> Answer:
     assert claim.value is not None
     try:
-        found = _VALUES[claim.value](data)
+        found = VALUES[claim.value](data)
     except (KeyError, ValueError) as error:
         words = f"the data for it is missing ({error})"
         return Answer(claim, None, None, "no", (), words)
@@ -242,376 +224,3 @@ def _value_answer(claim: Claim, data: "Data") -> Answer:
         return Answer(claim, None, found.p, "no", found.cells, found.reason)
     verdict = _agreement(claim, found.value) or "no"
     return Answer(claim, found.value, found.p, verdict, found.cells, found.reason)
-
-
-class Data:
-    """The published data, by what the paper calls its parts.
-
-    Campaigns are known by their names in the import (`pc-hdd1`, `experiment2-mpsoc-ssd2`, ...);
-    what is stored may carry a prefix before them.
-    """
-
-    def __init__(self, sources: Sequence[Source]) -> None:
-        self.main: dict[tuple[str, str], Source] = {}
-        self.others: dict[str, Source] = {}
-        for source in sources:
-            campaign = source.campaign
-            name = campaign.name
-            machine, device = campaign.machine.hostname, campaign.machine.device or ""
-            if "experiment" in name or "lmbench" in name:
-                at = name.find("experiment") if "experiment" in name else name.find("lmbench")
-                self.others[name[at:]] = source
-            elif name.endswith(f"{machine}-{device}".lower()):
-                self.main[machine, device] = source
-
-    @cached_property
-    def cells(self) -> list[Cell]:
-        """The 96 experiments."""
-        return [cell for source in self.main.values() for cell in cells_of(source.campaign)]
-
-    def missing(self) -> list[str]:
-        """Configurations that the paper has and the data does not."""
-        devices = ("HDD1", "HDD2", "SSD1", "SSD2")
-        return [
-            f"{machine} with {device}"
-            for machine in (PC, MPSOC)
-            for device in devices
-            if (machine, device) not in self.main
-        ]
-
-    def cell(self, **levels: str) -> Cell:
-        """The one cell with these levels."""
-        found = [cell for cell in self.cells if fits(cell, levels)]
-        if len(found) != 1:
-            raise KeyError(f"{len(found)} experiments with {levels}")
-        return found[0]
-
-    def idle(self, machine: str, device: str, domain: str) -> float:
-        """Median of the idle samples, W (section 5)."""
-        return descriptive.median(self.main[machine, device].idle_watts[domain])
-
-    def busy(self, machine: str, device: str, metric: str) -> Cell:
-        """The experiment without cache that takes most (figure 6)."""
-        chosen = [
-            cell
-            for cell in self.cells
-            if fits(cell, {"machine": machine, "device": device, "buffer": "off"})
-        ]
-        return max(chosen, key=lambda cell: cell.median(metric))
-
-
-# --- values: each of the paper's figures that is no difference between two experiments
-
-
-def _experiments(data: Data) -> _Value:
-    return _Value(float(len(data.cells)))
-
-
-def _configurations(data: Data) -> _Value:
-    return _Value(float(len(data.main)))
-
-
-def _repetitions(data: Data) -> _Value:
-    counts = {cell.n(BANDWIDTH) for cell in data.cells}
-    if len(counts) != 1:
-        return _Value(None, reason=f"unequal: {sorted(counts)}")
-    return _Value(float(counts.pop()))
-
-
-def _sample_period(data: Data) -> _Value:
-    """The log of experiment 0 has times: a run's duration over its samples."""
-    periods = [
-        run.duration_s / reading.samples
-        for name, source in data.others.items()
-        if name.startswith("experiment0")
-        for run in source.campaign.runs
-        for phase in run.phases
-        for reading in phase.energy
-        if reading.samples
-    ]
-    return _Value(1e3 * descriptive.median(periods), ("experiment 0",))
-
-
-def _idle_duration(data: Data) -> _Value:
-    durations = {
-        " with ".join(place): reading.energy_j / reading.power_w
-        for place, source in data.main.items()
-        for reading in source.campaign.idle
-        if reading.domain == "system" and reading.energy_j and reading.power_w
-    }
-    shortest = min(durations, key=lambda place: durations[place])
-    return _Value(durations[shortest], (shortest,))
-
-
-def _durations(data: Data) -> dict[str, float]:
-    """Median duration of each experiment, s."""
-    return _of_experiments(data, "duration_s")
-
-
-def _of_experiments(data: Data, name: Literal["duration_s", "bytes_moved"]) -> dict[str, float]:
-    found: dict[str, list[float]] = {}
-    for (machine, device), source in data.main.items():
-        for run in source.campaign.runs:
-            experiment = run.experiment
-            words = (
-                f"{machine} {device}: {experiment.spatiality} {experiment.operation}, "
-                f"{format_size(experiment.request_size_bytes or 0)}, "
-                f"buffer {experiment.cache.buffer}"
-            )
-            value = run.duration_s if name == "duration_s" else run.phases[0].bytes_moved
-            if value is not None:
-                found.setdefault(words, []).append(value)
-    return {words: descriptive.median(values) for words, values in found.items()}
-
-
-def _usual_duration(data: Data) -> _Value:
-    return _Value(descriptive.median(_durations(data).values()))
-
-
-def _shortest_duration(data: Data) -> _Value:
-    durations = _durations(data)
-    words = min(durations, key=lambda name: durations[name])
-    return _Value(durations[words], (words,))
-
-
-def _least_megabytes(data: Data) -> _Value:
-    moved = _of_experiments(data, "bytes_moved")
-    words = min(moved, key=lambda name: moved[name])
-    return _Value(moved[words] / MIB, (words,), "in units of 2^20 bytes")
-
-
-def _mpsoc_most_cpu(data: Data) -> _Value:
-    peaks: dict[str, float] = {}
-    for name, source in data.others.items():
-        if name.startswith("experiment2-mpsoc"):
-            uses = [
-                use
-                for run in source.campaign.runs
-                if run.processor is not None
-                for use in run.processor.use
-                if use is not None
-            ]
-            peaks[name] = 100 * max(uses)
-    words = max(peaks, key=lambda name: peaks[name])
-    others = ", ".join(f"{name} {peak:.3g} %" for name, peak in peaks.items())
-    return _Value(peaks[words], (words,), f"highest samples: {others}")
-
-
-def _mpsoc_memory_write(data: Data) -> _Value:
-    runs = data.others["lmbench-mpsoc"].campaign.runs
-    values = [f.value for run in runs for f in run.context if f.name == "memory_write_bandwidth"]
-    return _Value(descriptive.median(values) / 1e6, ("lmbench-mpsoc, largest block",))
-
-
-def _busiest_device(data: Data) -> _Value:
-    best = _Value(None, reason="no drive takes more in the PC")
-    for device in ("HDD1", "HDD2", "SSD1", "SSD2"):
-        high = data.busy(PC, device, _DEVICE)
-        low = data.busy(MPSOC, device, _DEVICE)
-        percent = 100 * (high.median(_DEVICE) / low.median(_DEVICE) - 1)
-        test = mann_whitney(high.values[_DEVICE], low.values[_DEVICE])
-        if test.significant and (best.value is None or percent > best.value):
-            best = _Value(percent, (high.label(), low.label()), p=test.p)
-    return best
-
-
-def _rises(data: Data) -> dict[tuple[str, str], float]:
-    """Drive power, busiest over idle, W, by configuration."""
-    return {
-        place: data.busy(*place, _DEVICE).median(_DEVICE) - data.idle(*place, "device")
-        for place in data.main
-    }
-
-
-def _is_pc_ssd(place: tuple[str, str]) -> bool:
-    return place[0] == PC and place[1].startswith("SSD")
-
-
-def _usual_rise(data: Data) -> _Value:
-    rises = [rise for place, rise in _rises(data).items() if not _is_pc_ssd(place)]
-    return _Value(descriptive.median(rises), reason=f"from {min(rises):.3f} to {max(rises):.3f} W")
-
-
-def _pc_ssd_rise(data: Data) -> _Value:
-    rises = [rise for place, rise in _rises(data).items() if _is_pc_ssd(place)]
-    return _Value(descriptive.median(rises), reason=f"from {min(rises):.3f} to {max(rises):.3f} W")
-
-
-def _usual_device_power(data: Data) -> _Value:
-    powers = [data.busy(*place, _DEVICE).median(_DEVICE) for place in data.main]
-    return _Value(
-        descriptive.median(powers), reason=f"from {min(powers):.3f} to {max(powers):.3f} W"
-    )
-
-
-def _device_share(machine: str) -> Callable[[Data], _Value]:
-    def share(data: Data) -> _Value:
-        shares = [
-            100
-            * data.busy(*place, _DEVICE).median(_DEVICE)
-            / data.busy(*place, _SYSTEM).median(_SYSTEM)
-            for place in data.main
-            if place[0] == machine
-        ]
-        reason = f"drive over system, both when busiest: {min(shares):.2f} to {max(shares):.2f} %"
-        return _Value(descriptive.median(shares), reason=reason)
-
-    return share
-
-
-def _draco_idle(domain: str) -> Callable[[Data], _Value]:
-    def idle(data: Data) -> _Value:
-        samples = data.others["experiment4-draco-1"].idle_watts[domain]
-        return _Value(descriptive.median(samples), (f"median of {len(samples)} samples",))
-
-    return idle
-
-
-def _draco_busy(domain: str) -> Callable[[Data], _Value]:
-    def busy(data: Data) -> _Value:
-        means = [
-            reading.power_w
-            for run in data.others["experiment4-draco-1"].campaign.runs
-            for phase in run.phases
-            for reading in phase.energy
-            if reading.domain == domain and reading.power_w is not None
-        ]
-        return _Value(descriptive.median(means), (f"median of {len(means)} runs",))
-
-    return busy
-
-
-def _draco_rise(domain: str) -> Callable[[Data], _Value]:
-    def rise(data: Data) -> _Value:
-        busy, idle = _draco_busy(domain)(data).value, _draco_idle(domain)(data).value
-        assert busy is not None and idle is not None
-        return _Value(busy - idle)
-
-    return rise
-
-
-def _largest_power_difference(data: Data) -> _Value:
-    found = []
-    for factor in ("size", "spatiality", "operation", "buffer"):
-        levels = sorted({cell.factors[factor] for cell in data.cells})
-        for high in levels:
-            for low in levels:
-                if high != low:
-                    both = pairs(data.cells, {factor: high}, {factor: low})
-                    found += differences(both, _SYSTEM)
-    best = largest(found)
-    if best is None:
-        return _Value(None, reason="no difference is confirmed")
-    return _Value(best.percent, _names(best), p=best.p)
-
-
-# --- section 7. Footnote 6: the best results of the PC against the worst of the MPSoC.
-
-_SMALL, _LARGE = format_size(32 * KIB), format_size(4 * MIB)
-
-
-def _extreme(data: Data, machine: str, kind: str, best: bool) -> Cell:
-    """Sequential reads with small requests: the drive of a kind with most or least bandwidth."""
-    where = {
-        "machine": machine, "type": kind, "operation": "read", "spatiality": "sequential",
-        "size": _SMALL,
-    }  # fmt: skip
-    chosen = [cell for cell in data.cells if fits(cell, where)]
-    pick = max if best else min
-    return pick(chosen, key=lambda cell: cell.median(BANDWIDTH))
-
-
-def _replacement(data: Data, kind: str) -> tuple[Cell, Cell, float]:
-    """(PC with an HDD, MPSoC, B_ts / B_lp) for sequential reads with small requests."""
-    ts = _extreme(data, PC, "HDD", best=True)
-    lp = _extreme(data, MPSOC, kind, best=False)
-    return ts, lp, ts.median(BANDWIDTH) / lp.median(BANDWIDTH)
-
-
-def _servers(kind: str) -> Callable[[Data], _Value]:
-    def servers(data: Data) -> _Value:
-        ts, lp, ratio = _replacement(data, kind)
-        reason = f"B_ts / B_lp = {ratio:.4f}"
-        return _Value(ratio, (ts.label(), lp.label()), reason)
-
-    return servers
-
-
-def _power_saved(kind: str, printed_servers: float | None) -> Callable[[Data], _Value]:
-    def saved(data: Data) -> _Value:
-        ts, lp, ratio = _replacement(data, kind)
-        servers = printed_servers or ratio
-        percent = 100 * (1 - servers * lp.median(_SYSTEM) / ts.median(_SYSTEM))
-        old_w, new_w = ts.median(_SYSTEM), lp.median(_SYSTEM)
-        reason = f"{servers:.4g} servers of {new_w:.2f} W for {old_w:.2f} W"
-        if printed_servers is None:
-            reason = f"{_UNNAMED}these are the ones that give the number of servers: {reason}"
-        return _Value(percent, (ts.label(), lp.label()), reason)
-
-    return saved
-
-
-def _read_gain(kind: str, spatiality: str) -> Callable[[Data], _Value]:
-    """More bandwidth of that many servers with the same drives. Sequential reads with large
-    requests, random reads with either; a pair that the test does not tell apart counts as equal
-    (section 3)."""
-
-    def gain(data: Data) -> _Value:
-        of_pc, of_mpsoc, ratio = _replacement(data, kind)
-        servers = round(ratio, 1) if kind == "SSD" else _PRINTED_SERVERS
-        best = _Value(None)
-        for size in (_LARGE,) if spatiality == "sequential" else (_SMALL, _LARGE):
-            levels = {"operation": "read", "spatiality": spatiality, "size": size}
-            ts = data.cell(machine=PC, device=of_pc.factors["device"], **levels)
-            lp = data.cell(machine=MPSOC, device=of_mpsoc.factors["device"], **levels)
-            test = mann_whitney(lp.values[BANDWIDTH], ts.values[BANDWIDTH])
-            share = lp.median(BANDWIDTH) / ts.median(BANDWIDTH) if test.significant else 1.0
-            percent = 100 * (servers * share - 1)
-            if best.value is None or percent > best.value:
-                words = f"{servers:g} servers" + ("" if test.significant else ", no difference")
-                best = _Value(percent, (lp.label(), ts.label()), words, test.p)
-        if kind == "SSD":
-            best = _Value(best.value, best.cells, f"{_UNNAMED}{best.reason}", best.p)
-        return best
-
-    return gain
-
-
-# The paper rounds 2.135 up, and computes with that.
-_PRINTED_SERVERS = 2.2
-
-_VALUES: Mapping[str, Callable[[Data], _Value]] = {
-    "experiments": _experiments,
-    "configurations": _configurations,
-    "repetitions": _repetitions,
-    "sample_period_ms": _sample_period,
-    "idle_duration_s": _idle_duration,
-    "usual_duration_s": _usual_duration,
-    "shortest_duration_s": _shortest_duration,
-    "least_megabytes": _least_megabytes,
-    "mpsoc_most_cpu_percent": _mpsoc_most_cpu,
-    "mpsoc_memory_write_mb_per_s": _mpsoc_memory_write,
-    "busiest_device_pc_over_mpsoc_percent": _busiest_device,
-    "usual_device_rise_w": _usual_rise,
-    "pc_ssd_device_rise_w": _pc_ssd_rise,
-    "usual_device_power_w": _usual_device_power,
-    "mpsoc_device_share_percent": _device_share(MPSOC),
-    "pc_device_share_percent": _device_share(PC),
-    "draco_idle_system_w": _draco_idle("system"),
-    "draco_busy_system_w": _draco_busy("system"),
-    "draco_busy_package_w": _draco_busy("package"),
-    "draco_busy_dram_w": _draco_busy("dram"),
-    "draco_idle_package_w": _draco_idle("package"),
-    "draco_idle_dram_w": _draco_idle("dram"),
-    "draco_rise_system_w": _draco_rise("system"),
-    "draco_rise_package_w": _draco_rise("package"),
-    "draco_rise_dram_w": _draco_rise("dram"),
-    "largest_power_difference_percent": _largest_power_difference,
-    "servers_hdd_ssd": _servers("SSD"),
-    "power_saved_hdd_ssd_percent": _power_saved("SSD", None),
-    "sequential_read_gain_hdd_ssd_percent": _read_gain("SSD", "sequential"),
-    "random_read_gain_hdd_ssd_percent": _read_gain("SSD", "random"),
-    "servers_hdd_hdd": _servers("HDD"),
-    "power_saved_hdd_hdd_percent": _power_saved("HDD", _PRINTED_SERVERS),
-    "random_read_gain_hdd_hdd_percent": _read_gain("HDD", "random"),
-}

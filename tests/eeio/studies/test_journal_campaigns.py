@@ -27,7 +27,7 @@ from eeio.system import frequency
 from eeio.system.lock import TargetLock
 from eeio_results.campaign import Design, Protocol, StudyProtocol
 
-PROFILES = Path(__file__).parents[2] / "test-profiles"
+PROFILES = Path(__file__).parents[3] / "test-profiles"
 SCHEMA = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
 QUICK = "{repetitions: 2, settle_s: 0, idle_s: 0, is_measurement: false}"
 

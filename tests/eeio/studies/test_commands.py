@@ -9,7 +9,7 @@ import pytest
 import yaml
 from tests.conftest import Eeio
 from tests.eeio.importing import made
-from tests.published import PAVAN, needs_published
+from tests.published import PUBLISHED, needs_published
 
 
 def _fast_and_slow(folder: Path) -> Path:
@@ -173,7 +173,7 @@ def test_a_name_that_is_taken_is_refused_before_anything_is_written(
 
 @needs_published
 def test_replicate(home: Path, eeio: Eeio) -> None:
-    done = eeio("replicate", "pavan2018", str(PAVAN), "--format", "json")
+    done = eeio("replicate", "pavan2018", str(PUBLISHED), "--format", "json")
     assert done.returncode == 0, done.stderr
     body = json.loads(done.stdout)
     verdicts = [claim["verdict"] for claim in body["claims"]]
@@ -184,7 +184,7 @@ def test_replicate(home: Path, eeio: Eeio) -> None:
 
 @needs_published
 def test_a_machine_of_the_paper_against_another(home: Path, eeio: Eeio) -> None:
-    done = eeio("import", "ccpe2017", str(PAVAN))
+    done = eeio("import", "ccpe2017", str(PUBLISHED))
     assert done.returncode == 0, done.stderr
     (home / "mix.yaml").write_text(MIX)
     done = eeio(

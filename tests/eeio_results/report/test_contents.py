@@ -1,0 +1,55 @@
+"""What stands in a report: one list of tables and one of plots, whatever the format."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.eeio_results.made import MACHINE, design, energy, phase, run
+
+from eeio.commands import report as command
+from eeio_results.report import html, markdown, text
+from eeio_results.report.contents import contents, drawings
+from eeio_results.report.model import Report, build
+from eeio_results.report.parts import Plot, Table
+from eeio_results.store import Campaign
+from eeio_results.studies import Chapter
+
+
+def _report(*chapters: Chapter) -> Report:
+    runs = (run(0, (phase(1e6, (energy(5.0),)),)),)
+    built = build([Campaign(Path("c"), design("c", 1), MACHINE, (), None, runs)])
+    return replace(built, chapters=chapters)
+
+
+CHAPTER = Chapter(
+    tables=(Table("First of all", ("Figure",), (("1.5",),)),),
+    plots=(Plot("own.svg", "A plot of its own", lambda: "<svg><!-- own --></svg>"),),
+)
+
+
+def test_the_tables_of_a_study_stand_first_in_every_format() -> None:
+    report = _report(CHAPTER)
+    assert contents(report)[0].title == "First of all"
+    assert text.render(report).startswith("First of all\n")
+    assert "## First of all" in markdown.render(report)
+    assert 'id="t1">First of all</h2>' in html.render(report)
+
+
+def test_the_page_and_the_files_have_the_same_plots(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = _report(CHAPTER)
+    found = drawings(report)
+    assert [plot.name for plot in found] == ["bandwidth.svg", "efficiency.svg", "own.svg"]
+    page = html.render(report)
+    assert all(f"<figcaption>{plot.title}</figcaption>" in page for plot in found)
+    assert page.count("<figure") == len(found)
+    command._write_plots(report, tmp_path / "plots")
+    assert {path.name for path in (tmp_path / "plots").iterdir()} == {p.name for p in found}
+    assert (tmp_path / "plots/own.svg").read_text() == "<svg><!-- own --></svg>"
+    assert capsys.readouterr().err.count("plot: ") == 3
+
+
+def test_without_anything_measured_nothing_is_drawn() -> None:
+    empty = build([Campaign(Path("c"), design("c", 1), MACHINE, (), None, ())])
+    assert drawings(empty) == []
