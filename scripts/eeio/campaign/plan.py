@@ -16,7 +16,7 @@ from eeio.system import write_cache
 from eeio.system.filesystem import backing_device, block_device
 from eeio_limits import LimitError
 from eeio_limits.quantities import DURATION, shortened
-from eeio_results import tools
+from eeio_results import studies, tools
 from eeio_results.campaign import Design, NotMeasured, Options, PlannedExperiment
 from eeio_results.errors import EeioError
 from eeio_results.record import Experiment
@@ -118,7 +118,7 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
     left_out = suite.left_out(options.preset)
     entries, absent = _with_optional(suite)
     used = {entry.profile: profiles.find(entry.profile) for entry in (*entries, *absent)}
-    _check_parsers(used.values())
+    _check_own_modules(used.values())
     check_targets(options, bool(options.filesystems or protocol.study), root=root)
     experiments: list[PlannedExperiment] = []
     not_measured: list[NotMeasured] = []
@@ -199,9 +199,11 @@ def _file_bytes(
     return size
 
 
-def _check_parsers(found: Iterable[Profile]) -> None:
-    """What is wrong with a parser of the user's own is told before the first run, not by it."""
+def _check_own_modules(found: Iterable[Profile]) -> None:
+    """What is wrong with a parser or a study of the user's own is told before the first run, not by
+    it or by the report after the last."""
     try:
+        studies.every()
         for profile in found:
             tools.check(profile.tool)
     except EeioError as error:

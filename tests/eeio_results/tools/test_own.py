@@ -58,12 +58,16 @@ def test_a_broken_parser_is_told(folder: Path, name: str, text: str, words: str)
         tools.check("mine")
 
 
-def test_a_broken_parser_is_refused_before_the_first_run(home: Path, eeio: Eeio) -> None:
+def test_a_broken_module_is_refused_before_the_first_run(home: Path, eeio: Eeio) -> None:
     (home / "own").mkdir()
     (home / "own/dummy.py").write_text("import nothing_like_it\n")
     words = ["dummy-suite", "--directory", f"{home}/target", "--meter", "none"]
-    for own, told in ((home / "own", "cannot be imported"), (home / "nowhere", "is no folder")):
-        done = eeio("run", *words, environment={"EEIO_PARSERS": str(own)})
+    for variable, own, told in (
+        ("EEIO_PARSERS", home / "own", "cannot be imported"),
+        ("EEIO_STUDIES", home / "own", "cannot be imported"),
+        ("EEIO_PARSERS", home / "nowhere", "is no folder"),
+    ):
+        done = eeio("run", *words, environment={variable: str(own)})
         assert done.returncode == 2
         assert done.stderr.startswith("eeio: ") and told in done.stderr
         assert not (home / "target").exists() or not list((home / "target").iterdir())
