@@ -14,10 +14,8 @@ from typing import Annotated, Any
 from eeio_limits import LimitError
 from eeio_limits import quantities as q
 from eeio_results import typed
-from eeio_results.record import Experiment, Run
+from eeio_results.record import SCHEMA_VERSION, Experiment, Run
 from eeio_results.typed import LATER
-
-SCHEMA_VERSION = 1
 
 IMPORTED = "imported"
 """The suite of a campaign whose runs somebody else made."""

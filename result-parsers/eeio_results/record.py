@@ -18,7 +18,8 @@ from eeio_limits.quantities import FIGURE, LEAST_COVERAGE
 from eeio_results import typed
 from eeio_results.typed import LATER, PAIRS
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""2 tells of writes until their bytes are on the device; version 1 is read, and lacks it."""
 
 DOMAINS = ("system", "module", "package", "dram", "device")
 """Power domains, the widest first: a value for the whole machine says most."""
@@ -35,6 +36,9 @@ KINDS = ("measured", "device-reported", "modelled")
 """How a reading of power came about. Modelled ones stand for no measurement."""
 
 Switch = Literal["on", "off"]
+
+FLUSHES = ("none", "end", "each")
+"""When the tool itself asks a write's bytes onto the device: never, at its end, with each call."""
 
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
@@ -53,7 +57,8 @@ class Experiment:
     """One combination of factor levels.
 
     `target` says what kind of thing is measured (`file`, `file on xfs`, `device`), not where it
-    lies, so that the same experiment has the same `id` on every machine.
+    lies, so that the same experiment has the same `id` on every machine. `flush` is None for what
+    writes nothing, and in records of version 1, where nobody told.
     """
 
     level: Level
@@ -66,6 +71,7 @@ class Experiment:
     processes: Annotated[int, q.REQUEST_SIZE] = 1
     target: str = "file"
     arguments: Annotated[tuple[tuple[str, str], ...], PAIRS] = ()
+    flush: Annotated[str, FLUSHES] | None = field(default=None, metadata=LATER)
 
     @cached_property
     def id(self) -> str:
@@ -85,6 +91,8 @@ class Experiment:
             "processes": self.processes,
             "target": self.target,
             "arguments": dict(self.arguments),
+            # Left out where there is none, so that ids of before stay.
+            **({} if self.flush is None else {"flush": self.flush}),
         }
 
     @classmethod
@@ -149,6 +157,20 @@ class DeviceCounters:
     written_bytes: Annotated[int, q.SIZE]
 
 
+@dataclass(frozen=True, slots=True)
+class Durable:
+    """A write until its bytes are on the device: from the start of its phase to `end_s`.
+
+    `source` says what made them durable: the tool's own flush, or a syncfs right after it ended.
+    The bandwidth is the phase's bytes over that time.
+    """
+
+    end_s: Annotated[float, q.OFFSET]
+    bandwidth_bytes_per_s: Annotated[float, q.BANDWIDTH]
+    source: str
+    energy: tuple[EnergyReading, ...] = ()
+
+
 LEAST_IO_SHARE = 0.9
 """With less of a phase's time in I/O its mean power is not that of the I/O."""
 
@@ -160,6 +182,11 @@ class Phase:
     `start_s` and `end_s` count from the start of the run; None when the tool does not tell.
     `bytes_moved` is what the tool claims; None where nothing kept it (results of plain PTS).
     `validity` lists why the phase must not be used; empty means valid.
+
+    Of a write these are of the time until the tool returned; `until_durable` is the time until its
+    bytes were on the device, and `durable_reason` says why that is not known. `includes_flush`
+    tells that the tool's own time holds its flush: the rate into the page cache is not known then.
+    `spatiality_seen` is the order in which requests arrived, where that was seen.
     """
 
     name: str
@@ -174,6 +201,10 @@ class Phase:
     metrics: Mapping[str, float] = field(default_factory=dict)
     energy: tuple[EnergyReading, ...] = ()
     validity: tuple[str, ...] = ()
+    until_durable: Durable | None = field(default=None, metadata=LATER)
+    durable_reason: str | None = field(default=None, metadata=LATER)
+    includes_flush: bool = field(default=False, metadata=LATER)
+    spatiality_seen: str | None = field(default=None, metadata=LATER)
 
     @property
     def io_share(self) -> float | None:
@@ -205,7 +236,9 @@ class Phase:
 
     def impossible(self) -> str | None:
         """What in it cannot be, beyond each field's own range."""
-        return impossible_figures(self.start_s, self.end_s, self.metrics)
+        return impossible_figures(self.start_s, self.end_s, self.metrics) or impossible_durable(
+            self.start_s, self.end_s, self.until_durable
+        )
 
     @classmethod
     def from_json(cls, body: object) -> "Phase":
@@ -223,6 +256,23 @@ def impossible_figures(
         quantity = q.of_name(name)
         if not quantity.holds(value):
             return quantity.refusal(value, name)
+    return None
+
+
+# What is durable may be a little earlier than what the tool says of itself: two clocks.
+_DURABLE_TOLERANCE_S = 0.05
+
+
+def impossible_durable(
+    start_s: float | None, end_s: float | None, durable: Durable | None
+) -> str | None:
+    """What cannot be in the time until a write is durable."""
+    if durable is None:
+        return None
+    if start_s is None or end_s is None:
+        return "until_durable: of a phase whose own window is not known"
+    if durable.end_s < end_s - _DURABLE_TOLERANCE_S:
+        return f"until_durable: it ends at {durable.end_s} s, before the phase at {end_s} s"
     return None
 
 

@@ -11,7 +11,14 @@ from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
 from eeio_results import typed
 from eeio_results.errors import ToolOutputError
-from eeio_results.record import ContextValue, EnergyReading, Phase, impossible_figures
+from eeio_results.record import (
+    ContextValue,
+    Durable,
+    EnergyReading,
+    Phase,
+    impossible_durable,
+    impossible_figures,
+)
 
 CAPTURE_FILE = "capture.json"
 
@@ -162,7 +169,8 @@ class PhaseResult:
     whose `spatiality` is none and whose bandwidth is None unless data were written too.
     `bytes_moved` is what the tool claims to have transferred in this phase.
     `metrics` holds further figures under names that carry their unit
-    (`iops`, `latency_mean_s`, `latency_p99_s`, ...).
+    (`iops`, `latency_mean_s`, `latency_p99_s`, ...). What a parser knows of the time until a write
+    is durable (its tool flushed by itself) stands in `until_durable`, without energy.
     """
 
     name: str
@@ -176,6 +184,10 @@ class PhaseResult:
     window_source: str
     metrics: Mapping[str, float] = field(default_factory=dict)
     invalid: tuple[str, ...] = ()
+    until_durable: Durable | None = None
+    durable_reason: str | None = None
+    includes_flush: bool = False
+    spatiality_seen: str | None = None
 
     def __post_init__(self) -> None:
         """Raises LimitError for a figure that cannot be, whichever parser made it."""
@@ -186,7 +198,9 @@ class PhaseResult:
 
     def impossible(self) -> str | None:
         """What in it cannot be, beyond each field's own range."""
-        return impossible_figures(self.start_s, self.end_s, self.metrics)
+        return impossible_figures(self.start_s, self.end_s, self.metrics) or impossible_durable(
+            self.start_s, self.end_s, self.until_durable
+        )
 
     def recorded(
         self, energy: tuple[EnergyReading, ...] = (), validity: tuple[str, ...] | None = None
@@ -205,6 +219,10 @@ class PhaseResult:
             metrics=dict(self.metrics),
             energy=energy,
             validity=self.invalid if validity is None else validity,
+            until_durable=self.until_durable,
+            durable_reason=self.durable_reason,
+            includes_flush=self.includes_flush,
+            spatiality_seen=self.spatiality_seen,
         )
 
 

@@ -22,7 +22,6 @@ from eeio_limits import LimitError, inputs
 from eeio_limits.text import shown
 from eeio_power.meters import discover
 from eeio_results.errors import EeioError
-from eeio_results.record import SCHEMA_VERSION
 
 _SETUP = "scripts/setup"
 # Of eeio's own installation, not of the machine: no description of a machine has them in its tree.
@@ -39,6 +38,9 @@ class Finding:
     detail: str
     cost: str | None = None
     remedy: str | None = None
+
+
+SCHEMA_VERSION = 1
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

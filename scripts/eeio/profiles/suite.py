@@ -16,11 +16,13 @@ from eeio_limits import quantities as q
 from eeio_results import documents
 from eeio_results.campaign import Protocol, StudyProtocol
 from eeio_results.errors import EeioError
-from eeio_results.record import OPERATIONS, SPATIALITIES, CacheLayers, Experiment
+from eeio_results.record import FLUSHES, OPERATIONS, SPATIALITIES, CacheLayers, Experiment
 from eeio_results.units import parse_size
 
 DEFINITION = "suite-definition.xml"
 PROTOCOL = "protocol.yaml"
+# As eeio-iozone's first version said it.
+_FLUSH_WORDS: Mapping[str, str] = {"on": "end", "off": "none"}
 _LEVELS = ("device", "filesystem", "library", "application", "context")
 
 
@@ -276,6 +278,13 @@ def experiment_of(
             f"{tool}: processes is {q.shortened(told)}; it is a number of at least 1"
         )
     request_size = rest.pop("request_size", None)
+    flush = rest.pop("flush", None)
+    if flush is not None:
+        flush = _FLUSH_WORDS.get(flush, flush)
+        if flush not in FLUSHES:
+            raise RefusedError(
+                f"{tool}: unknown flush {flush!r}; it is one of {', '.join(FLUSHES)}"
+            )
     buffer = _switch(tool, "buffer", rest.pop("buffer", None))
     return Experiment(
         level=level,  # type: ignore[arg-type]
@@ -290,6 +299,7 @@ def experiment_of(
         processes=processes,
         target=target,
         arguments=tuple(sorted(rest.items())),
+        flush=flush,
     )
 
 
