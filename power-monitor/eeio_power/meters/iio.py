@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eeio_limits.quantities import FIGURE
-from eeio_power.meters import Channel, Finding, contents_of
+from eeio_power.meters import Channel, Detected, contents_of
 from eeio_power.meters._choice import Choice, named, unreadable
 from eeio_power.reading import MODULE, Contents, Kind
 from eeio_power.sysfs import by_number, own_path, read_int, read_optional_text, read_text
@@ -111,7 +111,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> IioMeter:
     return IioMeter(spec=spec, name=options.get("name", "iio"), sensors=sensors)
 
 
-def find(root: Path) -> Finding:
+def find(root: Path) -> Detected:
     """Whether there is one power channel."""
     choice = _choose(root / DEVICES, None)
     contents = contents_of([sensor.channel for sensor in choice.sensors])

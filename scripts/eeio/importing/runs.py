@@ -12,7 +12,7 @@ from typing import Any
 from eeio.errors import RefusedError
 from eeio.importing.imported import Imported
 from eeio.importing.mapping import Key, Labels, Map
-from eeio.importing.power import PowerSource, read_power
+from eeio.importing.power import MappedPower, read_power
 from eeio.importing.processor import read_processor
 from eeio.importing.tables import read_table
 from eeio.importing.testlog import Span
@@ -317,7 +317,7 @@ def _run(
     shift: int,
     experiment: Experiment,
     collected: _Collected,
-    sources: list[PowerSource],
+    sources: list[MappedPower],
     series: ProcessorSeries | None,
 ) -> Run:
     found = collected.runs.get(key)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from eeio.pts import trial as pts_trial
-from eeio.pts.composite import Entry
+from eeio.pts.composite import ResultEntry
 from eeio.pts.entry import Values, own_of
 from eeio_power.errors import PowerError
 from eeio_power.simulators.powercap import FakeRapl
@@ -208,7 +208,7 @@ TOLD = {"phases": [PHASE], "context": [{"name": "x", "value": 1.0, "unit": "us"}
 
 def test_a_record_takes_what_was_told_and_tells_it_again() -> None:
     own = {"trial-of-value": [1], "trials": 2, "told": [None, TOLD]}
-    values = own_of(Entry("here", "1", json={"eeio": own}))
+    values = own_of(ResultEntry("here", "1", json={"eeio": own}))
     assert isinstance(values, Values)
     assert values.told_of(0) is values.told_of(5) is None
     told_body = values.told_of(1)
