@@ -43,7 +43,7 @@ from eeio_limits import inputs
 from eeio_limits import quantities as q
 from eeio_power.errors import PowerError
 from eeio_power.monitor import PowerMonitor, open_source
-from eeio_power.trial import OutputFolder, efficiencies, told
+from eeio_power.trial_output import OutputFolder, efficiencies, told
 
 EXIT_REFUSED = 2
 

@@ -17,7 +17,7 @@ sensor that has no reading now (`ns`) counts as there. `mode=nm` asks the Intel 
 (Get Node Manager Statistics, global power: platform, CPU subsystem, memory). After each line comes
 one that ipmitool refuses, naming the token in it and sending nothing, so that an answer is never
 taken for that of an earlier question; if the token does not come in time, the process is replaced.
-Under a sampler, a helper asks and keeps the answers (`eeio_power.reader`).
+Under a sampler, a helper asks and keeps the answers (`eeio_power.helper_process`).
 
 Only these reading commands are sent. BMCs are rarely faster than once a second, some average over
 ten seconds or more (`period_s=` says so); DCMI counts whole watts.
@@ -32,10 +32,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eeio_power.errors import PowerError
+from eeio_power.helper_process import IPMI_NAME, QuestionReader, can_run, find_reader
 from eeio_power.ipmi_answers import parse_dcmi, parse_node_manager, watt_sensors, whole_system
 from eeio_power.ipmitool import FIRST_ANSWER_S, ToolShell
 from eeio_power.meters import Channel, Detected, contents_of, number_option
-from eeio_power.reader import IPMI_NAME, QuestionReader, can_run, find_reader
 from eeio_power.reading import MACHINE, Contents, Domain, Kind, only
 
 OPTIONS = {

@@ -22,9 +22,9 @@ from pathlib import Path
 
 from eeio_limits.quantities import ENERGY
 from eeio_power.errors import PowerError
+from eeio_power.helper_process import EnergyReader, find_reader, try_reader
 from eeio_power.meters import Channel, Detected, contents_of, number_option
 from eeio_power.meters._processors import DIES_OPTION, PACKAGE, dies_once
-from eeio_power.reader import EnergyReader, find_reader, try_reader
 from eeio_power.reading import Contents, Domain, Kind, only
 from eeio_power.sysfs import by_number, read_int, read_text
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from eeio.campaign import nodes, safety
+from eeio.campaign import node_power as nodes
+from eeio.campaign import safety
 from eeio.campaign.invocation import TIMED_OUT, invoke
 from eeio.campaign.plan import Plan
 from eeio.campaign.volumes import Volume, Volumes, raw_device
@@ -176,8 +177,8 @@ class Measurement:
         frequency.set_frequency(planned.frequency_hz, self._journal, root)
         achieved = frequency.verify(planned.frequency_hz, root)
         if achieved.reached is False:
-            raise EeioError(achieved.words)
-        return (achieved.words,)
+            raise EeioError(achieved.text)
+        return (achieved.text,)
 
     def _invoke(
         self,

@@ -69,7 +69,7 @@ class Achieved:
         return None if self.achieved_hz is None else self.reason is None
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """For a run's notes."""
         wanted = f"frequency {_words(self.wanted_hz)}"
         if self.achieved_hz is None:

@@ -48,7 +48,7 @@ class UndoEntry:
     value: str = ""
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """For the user: what putting it back means."""
         return {
             "setting": f"set {self.subject} back to {self.value.strip()!r}",
@@ -134,7 +134,7 @@ class UndoJournal:
                     done.append(entry)
                 except Exception as error:
                     # Whatever it is, it keeps nothing else from being put back.
-                    failures.append(f"{entry.words}: {error or type(error).__name__}")
+                    failures.append(f"{entry.text}: {error or type(error).__name__}")
                     stuck.add(entry.subject)
         finally:
             if done:

@@ -48,7 +48,7 @@ def _show_list(findings: Sequence[Detected], as_json: bool) -> int:
         where = f"{finding.kind}, {', '.join(finding.domains) or 'no domain'}"
         print(f"{state}  {finding.spec:14} {where}")
         for domain, contents in finding.contents.items():
-            if words := contents.words():
+            if words := contents.text():
                 print(f"{'':9}{domain}: {words}")
         if finding.reason:
             print(f"{'':9}{finding.reason}")
