@@ -5,7 +5,8 @@ import io
 from typing import Any
 
 from eeio_limits.text import csv_cell
-from eeio_results.characterization import DomainFigures, Quartiles, Row
+from eeio_results.characterization import Row
+from eeio_results.domains import DomainFigures, Quartiles
 from eeio_results.report.model import Report
 
 _FIGURES = ("bandwidth_bytes_per_s", "power_w", "energy_j", "efficiency_bytes_per_j")

@@ -8,6 +8,7 @@ from eeio_results import studies
 from eeio_results.agreement import Agreement, agreement
 from eeio_results.characterization import ContextRow, Row, characterize, context
 from eeio_results.errors import EeioError
+from eeio_results.ranking import RULES, Rules
 from eeio_results.record import SCHEMA_VERSION
 from eeio_results.store import Campaign
 from eeio_results.studies import Chapter
@@ -23,6 +24,7 @@ class Report:
     rows: tuple[Row, ...]
     context: tuple[ContextRow, ...]
     chapters: tuple[Chapter, ...] = ()
+    rules: Rules = RULES
 
     @property
     def warnings(self) -> list[str]:
@@ -40,11 +42,12 @@ class Report:
         return found
 
 
-def build(campaigns: Sequence[Campaign]) -> Report:
+def build(campaigns: Sequence[Campaign], rules: Rules = RULES) -> Report:
     """Characterizes each campaign."""
     return Report(
         campaigns=tuple(campaigns),
-        rows=tuple(row for campaign in campaigns for row in characterize(campaign)),
+        rows=tuple(row for campaign in campaigns for row in characterize(campaign, rules)),
+        rules=rules,
         context=tuple(row for campaign in campaigns for row in context(campaign)),
         chapters=studies.chapters(campaigns),
     )
@@ -91,6 +94,7 @@ def to_json(report: Report) -> dict[str, Any]:
         ],
         "characterization": [row.to_json() for row in report.rows],
         "context": [row.to_json() for row in report.context],
+        "layers": [],
     }
     for chapter in report.chapters:
         if both := sorted(body.keys() & chapter.body.keys()):

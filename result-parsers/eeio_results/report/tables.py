@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from eeio_results.characterization import DomainFigures, Quartiles, Row, power_during
+from eeio_results.characterization import Row, power_during
+from eeio_results.domains import DomainFigures, Quartiles
 from eeio_results.record import LEVELS, EnergyReading, Experiment, Machine
 from eeio_results.report.model import Report
 from eeio_results.report.parts import Table
