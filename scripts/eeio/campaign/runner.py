@@ -212,6 +212,8 @@ class _Campaign:
             self._measurement.raw_device or volume.device,
             self._tools(),
             volume.mkfs,
+            self._plan.options.drive_label,
+            self._plan.options.hash_serial,
         )
         made = self._plan.made_volumes
         if made:

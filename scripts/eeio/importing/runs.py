@@ -427,6 +427,7 @@ def _machine(body: Mapping[str, Any], mapping: Map) -> Machine:
     values: dict[str, Any] = {name: body.get(name) for name in known}
     missing = {name: "the map does not tell" for name, value in values.items() if value is None}
     values["logical_cpus"] = values["logical_cpus"] or 1
+    values["raid_members"] = tuple(values["raid_members"] or ())
     machine = Machine(**values, missing=missing)
     try:
         typed.check(machine)
