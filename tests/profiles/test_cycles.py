@@ -76,7 +76,7 @@ CYCLES = [
     ("btio", "class=S processes=9 subtype=simple", [("write", 829_440), ("read", 829_440)]),
     (
         "btio",
-        "class=W processes=4 collective_buffer=128k fsync=on",
+        "class=W processes=4 collective_buffer=128k flush=end",
         [("write", 22_118_400), ("read", 22_118_400)],
     ),
     (
