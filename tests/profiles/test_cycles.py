@@ -64,7 +64,7 @@ CYCLES = [
     (
         "dataserver",
         "operation=write spatiality=strided request_size=1m stripe=64k processes=3 clients=5 "
-        "file_size=20m fsync=on",
+        "file_size=20m flush=each",
         [("write", 20 << 20)],
     ),
     (
