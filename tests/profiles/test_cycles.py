@@ -93,6 +93,11 @@ CYCLES = [
     ("ior", "operation=write request_size=64k processes=2 file_size=16m", [("write", 16 << 20)]),
     (
         "ior",
+        "operation=write request_size=1m processes=2 file_size=16m flush=each",
+        [("write", 16 << 20)],
+    ),
+    (
+        "ior",
         "spatiality=strided request_size=256k processes=2 collective=on file_size=16m",
         [("read", 16 << 20)],
     ),
