@@ -114,7 +114,12 @@ CYCLES = [
     ("bonnie", "request_size=64k file_size=64m", [("write", 64 << 20)]),
     (
         "bonnie",
-        "request_size=64k file_size=64m buffer=on",
+        "request_size=64k file_size=16m flush=each",
+        [("write", 16 << 20)],
+    ),
+    (
+        "bonnie",
+        "request_size=64k file_size=64m buffer=on flush=end",
         [("write", 64 << 20), ("rewrite", 64 << 20), ("read", 64 << 20), ("seeks", 512 << 20)],
     ),
 ]
@@ -233,6 +238,8 @@ def test_iozone_s_write_keeps_the_files_of_its_reads(installed: Installer) -> No
         ("iozone", "operation=write processes=257", "processes=257"),
         ("bonnie", "request_size=2m", "request_size=2m"),
         ("bonnie", "operation=read", "operation=read"),
+        ("bonnie", "flush=none", "flush=none: Bonnie++ flushes its file whenever it closes it"),
+        ("bonnie", "flush=on", "flush=on"),
         ("lmbench", "tests=network", "tests=network"),
     ],
 )
