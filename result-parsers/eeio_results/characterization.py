@@ -92,6 +92,12 @@ class Row:
     def ranked(self) -> bool:
         return self.measured is not None and self.ranked_reason is None
 
+    @property
+    def seen_otherwise(self) -> bool:
+        """Whether requests arrived in another order than the one that was asked for."""
+        seen = self.work.spatiality_seen
+        return seen is not None and not seen.startswith(self.spatiality or "")
+
     def to_json(self) -> dict[str, Any]:
         """An object of the `characterization` list (schemas/report.schema.json)."""
         best = self.measured

@@ -142,7 +142,7 @@ def _figures(
     without = "no valid reading" if len(readings) == len(windows) else "the meter was not read"
     reason = poor if len(powers) == len(windows) else next(iter(reasons), without)
     told: dict[str, str] = {}
-    per_gb = [value for w, _, r in seen if (value := w.per_gb(r.energy_j)) is not None]
+    per_gb = [value for w, _, r in seen if (value := _per_gb(w, r, r.power_w)) is not None]
     if not per_gb:
         told["energy_j_per_gb"] = _why_no_work(windows, reason)
     relative = [r.uncertainty_j / r.energy_j for _, _, r in valid if r.uncertainty_j is not None
@@ -194,11 +194,7 @@ def _marginal(
     if not seen:
         return Marginal(), {f"marginal.{name}": reason or "no valid reading" for name in names}
     above = [(w, r, r.power_w - idle_w) for w, r in seen if r.power_w is not None]
-    energies = [
-        value for w, r, extra_w in above
-        if r.energy_j is not None and r.power_w
-        and (value := w.per_gb(r.energy_j * extra_w / r.power_w)) is not None
-    ]  # fmt: skip
+    energies = [value for w, r, extra_w in above if (value := _per_gb(w, r, extra_w)) is not None]
     no_higher = sum(extra_w <= 0 for _, _, extra_w in above)
     # Without those that are not above idle the others' median would flatter.
     efficiencies = [] if no_higher else [
@@ -226,19 +222,27 @@ def _shared(
     if busy is None or idle_w is None:
         return None
     values = [
-        value for w, r in seen
-        if r.energy_j is not None and r.power_w
-        and (value := w.per_gb(
-            r.energy_j + idle_w * (r.energy_j / r.power_w) * (1 - busy) / busy)) is not None
-    ]  # fmt: skip
+        value
+        for w, r in seen
+        if r.power_w is not None
+        and (value := _per_gb(w, r, r.power_w + idle_w * (1 - busy) / busy)) is not None
+    ]
     return quartiles(values)
+
+
+def _per_gb(window: Window, reading: EnergyReading, power_w: float | None) -> float | None:
+    """J/GB of that power over the time of the reading, which is its energy over its power."""
+    if power_w is None or not reading.power_w or reading.energy_j is None:
+        return None
+    seconds = window.seconds_per_gb(reading.energy_j / reading.power_w)
+    return None if seconds is None else power_w * seconds
 
 
 def _why_no_work(windows: Sequence[Window], reason: str | None) -> str:
     """Why there is no energy of a GB."""
     why = next((w.why_no_efficiency for w in windows if w.why_no_efficiency), None)
-    if why is None and not any(w.bytes_moved for w in windows):
-        why = "the record has no count of bytes"
+    if why is None and not any(w.bytes_moved or w.bandwidth_bytes_per_s for w in windows):
+        why = "the record has neither bytes nor bandwidth"
     return why or reason or "no valid reading"
 
 

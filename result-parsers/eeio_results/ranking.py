@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from eeio_results.domains import DomainFigures
+from eeio_results.windows import FLUSH_UNKNOWN
 
 MOST_UNCERTAIN = 0.1
 """With a limit of error above this share of the energy a figure is not ranked."""
@@ -30,7 +31,8 @@ def why_not_ranked(
     if figures.efficiency_bytes_per_j is None:
         return figures.reason or figures.reasons.get("energy_j_per_gb") or "it has no MB/J"
     if durable is False:
-        return f"not durable: {durable_reason}"
+        unknown = durable_reason == FLUSH_UNKNOWN
+        return FLUSH_UNKNOWN if unknown else f"not durable: {durable_reason}"
     if figures.doubts:
         return f"doubtful: {figures.doubts[0]}"
     known = figures.uncertainty_relative

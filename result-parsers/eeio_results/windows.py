@@ -39,12 +39,16 @@ class Window:
         efficiency = self.bandwidth_bytes_per_s / power_w
         return efficiency if FIGURE.holds(efficiency) else None
 
-    def per_gb(self, quantity: float | None) -> float | None:
-        """Joules or seconds of the window for 10^9 of its bytes; None where it holds other work."""
-        if quantity is None or not self.bytes_moved or self.why_no_efficiency:
+    def seconds_per_gb(self, lasted_s: float | None) -> float | None:
+        """The time for 10^9 bytes, of a window of that length: by the bytes that were counted, by
+        the bandwidth where none were. None where the window holds other work, too."""
+        if self.why_no_efficiency:
             return None
-        found = quantity / self.bytes_moved * GB
-        return found if FIGURE.holds(found) else None
+        if self.bytes_moved is None:
+            found = GB / self.bandwidth_bytes_per_s if self.bandwidth_bytes_per_s else None
+        else:
+            found = lasted_s / self.bytes_moved * GB if lasted_s and self.bytes_moved else None
+        return found if found is not None and FIGURE.holds(found) else None
 
 
 def writes(operation: str | None) -> bool:

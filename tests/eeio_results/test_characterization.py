@@ -17,8 +17,9 @@ from eeio_results.characterization import characterize
 from eeio_results.domains import quartiles
 from eeio_results.record import CacheLayers, EnergyReading, Experiment, Phase, Run
 from eeio_results.report import csv, html, markdown, plots, text
+from eeio_results.report.columns import number
 from eeio_results.report.model import build, to_json
-from eeio_results.report.tables import number, tables
+from eeio_results.report.tables import tables
 from eeio_results.store import Campaign
 from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
 

@@ -1,5 +1,6 @@
 """Writes are judged until their bytes are on the device, and rows tell of what work they are."""
 
+import csv as reader
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,10 @@ import eeio_results
 from eeio_results.characterization import Row, characterize
 from eeio_results.ranking import Rules
 from eeio_results.record import EnergyReading, Experiment, Phase
+from eeio_results.report import csv, text
 from eeio_results.report.model import build, to_json
+from eeio_results.report.parts import Table
+from eeio_results.report.tables import tables
 from eeio_results.store import Campaign
 from eeio_results.windows import flush_of, window_of
 from tests.eeio_results.made import (
@@ -155,8 +159,64 @@ def test_a_program_that_computes_has_no_energy_of_a_gb_until_durable_either() ->
 
 
 def test_what_was_seen_at_the_target_is_told() -> None:
-    row = _row(_campaign(replace(written(), spatiality_seen="strided by 8192 bytes")))
-    assert row.to_json()["spatiality_seen"] == "strided by 8192 bytes"
+    campaign = _campaign(replace(written(), spatiality_seen="strided by 8192 bytes"))
+    assert _row(campaign).to_json()["spatiality_seen"] == "strided by 8192 bytes"
+    assert "what arrived at the target was strided by 8192 bytes" in text.render(build([campaign]))
+    alike = _campaign(replace(written(), spatiality_seen="sequential"))
+    assert "what arrived" not in text.render(build([alike]))
+
+
+def _tables(campaign: Campaign, *columns: str) -> dict[str, Table]:
+    return {table.title: table for table in tables(build([campaign], columns=columns))}
+
+
+def _column(table: Table, header: str) -> list[str]:
+    return [row[table.header.index(header)] for row in table.rows]
+
+
+_RANKING = "Energy efficiency (MB/J), measured power, best first in each domain"
+_BELOW = "Energy efficiency (MB/J), measured power, not ranked"
+
+
+def test_tables_tell_the_work_and_keep_the_page_cache_apart() -> None:
+    told = {"iops": 1000.0, "latency_p99_s": 0.004}
+    found = _tables(_campaign(*[written(metrics=told)] * 3), "iops", "latency")
+    level = found["Level: filesystem"]
+    cells = {name: _column(level, name)[0] for name in level.header}
+    assert cells["Flush"] == "none" and cells["MB/s"].startswith("250 ")
+    assert cells["MB/s into page cache"] == "500"
+    assert (cells["Time (s)"], cells["MB"], cells["J/GB"]) == ("4", "1000", "200")
+    assert (cells["Limit"], cells["W above idle"]) == ("±0.05 %", "20")
+    assert (cells["MB/J above idle"], cells["J/GB above idle"]) == ("12.5", "80")
+    assert (cells["IOPS/W"], cells["p99 (ms)"], cells["p50 (ms)"]) == ("10", "4", "-")
+    assert len(found[_RANKING].rows) == 1 and _BELOW not in found
+
+
+def test_a_ranking_names_below_it_what_it_leaves_out() -> None:
+    rough = replace(WRITE, request_size_bytes=8192)
+    runs = (run(0, (written(),), WRITE), run(1, (written(uncertainty_j=60.0),), rough))
+    made = Campaign(Path("c"), design("c", 2, WRITE, rough), MACHINE, _IDLE, None, runs)
+    found = _tables(made)
+    assert len(found[_RANKING].rows) == 1
+    assert _column(found[_BELOW], "Why not") == [
+        "its limit of error is ±30 % of the energy, more than 10 %"
+    ]
+    only_rough = _tables(_campaign(written(durable=False)))
+    assert not only_rough[_RANKING].rows and "stand below" in only_rough[_RANKING].note
+    assert _column(only_rough[_BELOW], "Flush") == ["none, not durable"]
+
+
+def test_csv_has_the_figures_of_version_2_behind_the_older_ones() -> None:
+    metrics = {"iops": 1000.0, "latency_p99_s": 0.004}
+    lines = list(
+        reader.DictReader(csv.render(build([_campaign(written(metrics=metrics))])).split("\n"))
+    )
+    line = next(line for line in lines if line["operation"] == "write")
+    assert (line["flush"], line["durable"], line["ranked"]) == ("none", "yes", "yes")
+    assert float(line["page_cache_bandwidth_bytes_per_s_median"]) == 500e6
+    assert float(line["energy_j_per_gb_median"]) == 200
+    assert float(line["marginal_power_w_median"]) == 20
+    assert float(line["latency_p99_s_median"]) == 0.004 and line["latency_p50_s_median"] == ""
 
 
 def test_the_report_of_writes_follows_its_schema() -> None:

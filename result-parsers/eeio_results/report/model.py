@@ -18,13 +18,14 @@ QUICK_WARNING = "QUICK: not a measurement. Runs this short check the set-up; pub
 
 @dataclass(frozen=True)
 class Report:
-    """Campaigns and the rows made of them; `chapters` are what studies make of their own."""
+    """Campaigns and the rows made of them; `chapters` are what studies make of their own; `columns`
+    are those that are asked for beyond the usual (`report.columns.FURTHER`)."""
 
     campaigns: tuple[Campaign, ...]
     rows: tuple[Row, ...]
     context: tuple[ContextRow, ...]
     chapters: tuple[Chapter, ...] = ()
-    rules: Rules = RULES
+    columns: tuple[str, ...] = ()
 
     @property
     def warnings(self) -> list[str]:
@@ -42,12 +43,14 @@ class Report:
         return found
 
 
-def build(campaigns: Sequence[Campaign], rules: Rules = RULES) -> Report:
+def build(
+    campaigns: Sequence[Campaign], rules: Rules = RULES, columns: Sequence[str] = ()
+) -> Report:
     """Characterizes each campaign."""
     return Report(
         campaigns=tuple(campaigns),
         rows=tuple(row for campaign in campaigns for row in characterize(campaign, rules)),
-        rules=rules,
+        columns=tuple(columns),
         context=tuple(row for campaign in campaigns for row in context(campaign)),
         chapters=studies.chapters(campaigns),
     )

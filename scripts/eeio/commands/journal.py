@@ -21,8 +21,8 @@ from eeio.signals import signals_raise
 from eeio.system.undo import UndoEntry, UndoJournal
 from eeio_results import studies
 from eeio_results.errors import EeioError
+from eeio_results.report.columns import number
 from eeio_results.report.parts import Table
-from eeio_results.report.tables import number
 from eeio_results.report.text import render_table
 from eeio_results.traces import jbd2
 from eeio_results.traces.journal_waits import Commits, FileTask, blocking_of, file_tasks
