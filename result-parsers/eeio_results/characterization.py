@@ -21,7 +21,7 @@ from eeio_results.domains import (
 from eeio_results.ranking import RULES, Rules, why_not_ranked
 from eeio_results.record import LEVELS, CacheLayers, Experiment, Level, Phase, Run
 from eeio_results.store import Campaign
-from eeio_results.windows import Window, flush_of, judged, writes
+from eeio_results.windows import Window, energy_of, flush_of, judged, writes
 from eeio_results.work import NAMES as WORK
 from eeio_results.work import NOTHING, Work, iops_of, work_of
 
@@ -240,7 +240,7 @@ def power_during(campaign: Campaign) -> dict[tuple[str, str, str], float]:
     found: dict[tuple[str, str, str], list[float]] = {}
     for run in campaign.runs:
         for phase in () if run.validity else run.phases:
-            for reading in () if phase.validity else phase.energy:
+            for reading in () if phase.validity else energy_of(phase):
                 if reading.valid and reading.power_w is not None:
                     key = (reading.domain, reading.meter, reading.kind)
                     found.setdefault(key, []).append(reading.power_w)

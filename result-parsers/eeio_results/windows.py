@@ -90,6 +90,12 @@ def window_of(experiment: Experiment, phase: Phase) -> Window:
     )
 
 
+def energy_of(phase: Phase) -> tuple[EnergyReading, ...]:
+    """The readings over the window that the phase is judged by."""
+    durable = phase.until_durable
+    return phase.energy if durable is None or not writes(phase.operation) else durable.energy
+
+
 def judged(
     experiment: Experiment, phases: Sequence[Phase]
 ) -> tuple[list[tuple[Phase, Window]], str | None]:
