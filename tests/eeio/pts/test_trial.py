@@ -219,6 +219,9 @@ def test_a_record_takes_what_was_told_and_tells_it_again() -> None:
     (reading,) = told_again["phases"][0]["energy"]
     # What an older record does not say is empty, and then it is as it was.
     assert [reading.pop(key) for key in ("includes", "leaves_out", "doubtful")] == [[], [], False]
+    (phase,) = told_again["phases"]
+    assert [phase.pop(key) for key in ("until_durable", "durable_reason", "includes_flush",
+                                       "spatiality_seen")] == [None, None, False, None]  # fmt: skip
     assert told_again == TOLD
     failed = run_of(validity=("the trial failed under PTS",))
     assert pts_trial.with_told(failed, told_body) == failed
