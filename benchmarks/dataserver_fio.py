@@ -38,7 +38,7 @@ class Pair:
         self.program = folder / "dataserver"
         subprocess.run(["mpicc", "-std=c11", "-O2", "-o", str(self.program), str(SOURCE)],
                        check=True, timeout=120)  # fmt: skip
-        self.served(65536, "operation=write", "fsync=on")
+        self.served(65536, "operation=write", "flush=end")
 
     def served(self, request: int, *options: str) -> float:
         out = self.folder / "out.json"
@@ -53,16 +53,9 @@ class Pair:
         return float(body["aggregate"]["bandwidth_bytes_per_s"])
 
     def ours(self, request: int, pattern: str, direct: bool) -> float:
-        fsync = "on" if self.operation == "write" else "off"
-        options = [f"direct={'on' if direct else 'off'}", f"fsync={fsync}"]
+        options = [f"direct={'on' if direct else 'off'}", "flush=end", f"pattern={pattern}"]
         if pattern == "strided":
-            trace = self.folder / f"trace.{request}"
-            if not trace.exists():
-                trace.write_text("".join(
-                    f"0,0,{self.operation},{at},{request}\n"
-                    for at in range(0, self.size, STRIDE * request)
-                ))  # fmt: skip
-            return self.served(request, f"replay={trace}", *options)
+            options.append(f"stride={STRIDE}")
         return self.served(request, f"operation={self.operation}", *options)
 
     def fio(self, request: int, pattern: str, direct: bool) -> float:

@@ -12,6 +12,8 @@ mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
 # -r: half the file, so that Bonnie++ starts whatever the memory. -f -n 0: blocks only.
 set -- -d "$scratch/eeio-bonnie" -s "$size_mib:$request_bytes" -r $((size_mib / 2)) -f -n 0 -m eeio
 [ "$buffer" = on ] || set -- "$@" -D
+# It flushes at the end of each phase whatever it is told; -b: after every write, too.
+[ "$flush" = end ] || set -- "$@" -b
 [ "$(id -u)" != 0 ] || set -- "$@" -u root
 if [ -n "${EEIO_RUN_SEED:-}" ]; then
 	number EEIO_RUN_SEED "$EEIO_RUN_SEED" 0 999999999999999999

@@ -4,7 +4,7 @@ tool=eeio-bonnie preset=${EEIO_PRESET:-standard}
 # shellcheck source=words.sh
 . "$HOME/words.sh"
 
-level=filesystem operation=mixed spatiality=sequential request_size=64k buffer=off file_size=''
+level=filesystem operation=mixed spatiality=sequential request_size=64k buffer=off flush=end file_size=''
 for word; do
 	value=${word#*=}
 	case $word in
@@ -13,8 +13,10 @@ for word; do
 	spatiality=*) one_of spatiality "$value" "sequential" ;;
 	request_size=*) one_of request_size "$value" "4k 8k 16k 32k 64k 128k 256k 512k 1m" && request_size=$value ;;
 	buffer=*) one_of buffer "$value" "on off" && buffer=$value ;;
+	flush=none) refuse "flush=none: Bonnie++ flushes its file whenever it closes it; give flush=end or flush=each" ;;
+	flush=*) one_of flush "$value" "end each" && flush=$value ;;
 	file_size=*) file_size=$value ;;
-	*) refuse "unknown factor '$word': known are level operation spatiality request_size buffer file_size" ;;
+	*) refuse "unknown factor '$word': known are level operation spatiality request_size buffer flush file_size" ;;
 	esac
 done
 

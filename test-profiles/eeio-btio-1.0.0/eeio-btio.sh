@@ -12,8 +12,8 @@ mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
 cd "$scratch" 2>/dev/null || refuse "$scratch: not there; run pre.sh with these factors first"
 
 original() { # the user's own NPB, whose output eeio reads
-	[ "$fsync$cold$compute_ms$collective_buffer" = offoff00 ] ||
-		refuse "EEIO_NPB: the original has none of fsync, cold, compute_ms and collective_buffer"
+	[ "$flush$cold$compute_ms$collective_buffer" = noneoff00 ] ||
+		refuse "EEIO_NPB: the original has none of flush=end, cold, compute_ms and collective_buffer"
 	program=$EEIO_NPB/bt.$class.$processes.mpi_io_$subtype
 	[ -x "$program" ] || refuse "$program: not there; build it with NPB's \`make bt CLASS=$class NPROCS=$processes SUBTYPE=$subtype\`"
 	echo "${program##*/}, sha256 $(sha256sum <"$program" | cut -d' ' -f1)" >"$output/npb-program.txt"
@@ -25,7 +25,7 @@ original() { # the user's own NPB, whose output eeio reads
 }
 
 own() {
-	(launch "$processes" "$HOME/btio" ranks="$processes" class="$class" subtype="$subtype" fsync="$fsync" \
+	(launch "$processes" "$HOME/btio" ranks="$processes" class="$class" subtype="$subtype" flush="$flush" \
 		compute_ms="$compute_ms" cold="$cold" collective_buffer="$collective_buffer" \
 		directory="$scratch" eeio="$output/eeio.json")
 }

@@ -6,8 +6,12 @@
  * The logical file is striped over the servers as parallel file systems do: offset `o` lies on
  * server (o / T) mod S at local offset (o / (T S)) T + o mod T, with stripe T and S servers. Client
  * c of C sends its request i at the logical offset c B + i R (contiguous) or (i C + c) R (strided),
- * with B bytes a client in requests of R; each server serves its clients in turn. With a trace
- * (`replay=`) the requests are those of the trace.
+ * with B bytes a client in requests of R; each server serves its clients in turn. A `stride` of k
+ * takes every k-th of the strided offsets, so that gaps are left. With a trace (`replay=`) the
+ * requests are those of the trace.
+ *
+ * With `file=shared` nothing is striped: all ranks share one file, each is its own client, and makes
+ * the requests of that client alone, by independent calls or (MPI-IO) collective ones.
  *
  * Every page of data bears a stamp that depends on the server, the seed and where it lies, so that
  * what is read can be proved to be what was written.
@@ -36,6 +40,8 @@
 #define PAGE 4096
 #define NS 1000000000LL
 #define HUGE_BYTES (INT64_C(1) << 50)
+/* Of so many requests, of all ranks together, the order is kept. */
+#define ARRIVALS_KEPT 65536
 
 /* Latencies are counted in buckets whose bounds grow by 1/32: exact to 3 %, however many. */
 #define SUB_BITS 5
@@ -43,12 +49,14 @@
 
 enum operation { READ, WRITE };
 enum api { POSIX, MPIIO };
+enum flush { FLUSH_NONE, FLUSH_END, FLUSH_EACH };
 
 struct options {
 	enum operation operation;
 	enum api api;
-	bool strided, direct, fsync, timed, fill;
-	int64_t clients, stripe, request, client_bytes, runtime_s, seed, ranks;
+	enum flush flush;
+	bool strided, direct, timed, fill, shared, collective;
+	int64_t clients, stripe, request, client_bytes, stride, runtime_s, seed, ranks;
 	const char *directory, *replay, *json, *eeio;
 };
 
@@ -58,6 +66,11 @@ struct request {
 	int64_t length;
 	int client;
 	enum operation operation;
+};
+
+/* A request as its file saw it. */
+struct arrival {
+	int64_t rank, at_ns, offset, length;
 };
 
 struct server {
@@ -70,10 +83,12 @@ struct server {
 	int64_t bytes[2], requests[2]; /* by operation */
 	uint64_t written_sum, read_sum, expected_sum;
 	int64_t wrong_pages;
-	int64_t start_ns, end_ns;
+	int64_t start_ns, returned_ns, end_ns; /* its last call, and its flush */
+	struct arrival *arrivals;
+	int64_t arrivals_count, arrivals_room;
 	int64_t longest_ns, latency_sum_ns;
 	uint64_t buckets[BUCKETS];
-	bool stopped_early;
+	bool writes, stopped_early;
 };
 
 static int my_rank = -1;
@@ -137,10 +152,52 @@ static bool choice(const char *key, const char *value, const char *no, const cha
 	return !strcmp(value, yes);
 }
 
+static enum flush flush_of(const char *value)
+{
+	static const char *const names[] = {"none", "end", "each"};
+	for (enum flush flush = FLUSH_NONE; flush <= FLUSH_EACH; flush++)
+		if (!strcmp(value, names[flush]))
+			return flush;
+	refuse("flush=%s: give none, end or each", value);
+}
+
+/* What cannot go together, or not on these ranks. */
+static void check_options(const struct options *o, int ranks)
+{
+	if (o->stripe % PAGE || o->request % PAGE || o->client_bytes % o->request)
+		refuse("stripe and request must be multiples of %d, client_bytes one of request", PAGE);
+	if (o->clients > HUGE_BYTES / o->client_bytes)
+		refuse("clients=%" PRId64 " with client_bytes=%" PRId64 ": too large together", o->clients,
+		       o->client_bytes);
+	if (o->stride > 1 && !o->strided)
+		refuse("stride=%" PRId64 ": give pattern=strided", o->stride);
+	if (o->stride > o->client_bytes / o->request)
+		refuse("stride=%" PRId64 ": longer than what a client has", o->stride);
+	/* A launcher that does not fit this MPI starts N programs of one rank each, on one file. */
+	if (o->ranks && o->ranks != ranks)
+		refuse("%" PRId64 " ranks were started and MPI has joined %d: start them with the mpirun "
+		       "of the MPI it was compiled with, or srun --mpi=pmix",
+		       o->ranks, ranks);
+	if (o->api == MPIIO && o->direct)
+		refuse("MPI-IO has no direct I/O here: api=mpiio goes with direct=off");
+	if (o->collective && (o->api != MPIIO || !o->shared))
+		refuse("collective=on: only MPI-IO has collective calls, in one file: give api=mpiio "
+		       "file=shared");
+	if (o->flush == FLUSH_EACH && o->api == MPIIO && o->shared && !o->collective)
+		refuse("flush=each: ranks of one file flush it together in MPI-IO; give collective=on, "
+		       "api=posix or flush=end");
+	if (o->timed && !o->replay)
+		refuse("timed=on keeps the times of a trace: give replay=FILE");
+	if (o->fill && !o->replay)
+		refuse("fill=on writes what a trace touches: give replay=FILE");
+	if (o->shared && o->replay)
+		refuse("replay=%s: servers have files of their own; give file=private", o->replay);
+}
+
 static struct options parse_options(int count, char **words)
 {
 	struct options o = {.operation = READ, .clients = 4, .stripe = 65536, .request = 65536,
-			    .client_bytes = 1 << 20, .seed = 1, .directory = "."};
+			    .client_bytes = 1 << 20, .stride = 1, .seed = 1, .directory = "."};
 	for (int i = 1; i < count; i++) {
 		char *value = strchr(words[i], '=');
 		if (!value)
@@ -155,8 +212,14 @@ static struct options parse_options(int count, char **words)
 			o.strided = choice(key, value, "contiguous", "strided");
 		else if (!strcmp(key, "direct"))
 			o.direct = choice(key, value, "off", "on");
-		else if (!strcmp(key, "fsync"))
-			o.fsync = choice(key, value, "off", "on");
+		else if (!strcmp(key, "flush"))
+			o.flush = flush_of(value);
+		else if (!strcmp(key, "file"))
+			o.shared = choice(key, value, "private", "shared");
+		else if (!strcmp(key, "collective"))
+			o.collective = choice(key, value, "off", "on");
+		else if (!strcmp(key, "stride"))
+			o.stride = number(key, value, 1, 1024);
 		else if (!strcmp(key, "timed"))
 			o.timed = choice(key, value, "off", "on");
 		else if (!strcmp(key, "fill"))
@@ -186,24 +249,11 @@ static struct options parse_options(int count, char **words)
 		else
 			refuse("unknown option %s", key);
 	}
-	if (o.stripe % PAGE || o.request % PAGE || o.client_bytes % o.request)
-		refuse("stripe and request must be multiples of %d, client_bytes one of request", PAGE);
-	if (o.clients > HUGE_BYTES / o.client_bytes)
-		refuse("clients=%" PRId64 " with client_bytes=%" PRId64 ": too large together", o.clients,
-		       o.client_bytes);
-	/* A launcher that does not fit this MPI starts N programs of one rank each, on one file. */
 	int ranks;
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	if (o.ranks && o.ranks != ranks)
-		refuse("%" PRId64 " ranks were started and MPI has joined %d: start them with the mpirun "
-		       "of the MPI it was compiled with, or srun --mpi=pmix",
-		       o.ranks, ranks);
-	if (o.api == MPIIO && o.direct)
-		refuse("MPI-IO has no direct I/O here: api=mpiio goes with direct=off");
-	if (o.timed && !o.replay)
-		refuse("timed=on keeps the times of a trace: give replay=FILE");
-	if (o.fill && !o.replay)
-		refuse("fill=on writes what a trace touches: give replay=FILE");
+	if (o.shared)
+		o.clients = ranks;
+	check_options(&o, ranks);
 	return o;
 }
 
@@ -264,11 +314,19 @@ static struct request *read_trace(const struct options *o, int64_t *count)
 	return events;
 }
 
-/* The n-th request of a pattern: the clients' i-th requests follow each other. */
-static struct request pattern_request(const struct options *o, int64_t n)
+/* How many requests of a pattern a rank looks at: a server at those of all clients. */
+static int64_t pattern_count(const struct options *o)
 {
-	int64_t client = n % o->clients, i = n / o->clients;
-	int64_t offset = o->strided ? n * o->request : client * o->client_bytes + i * o->request;
+	int64_t each = o->client_bytes / (o->request * o->stride);
+	return o->shared ? each : o->clients * each;
+}
+
+/* The n-th request of a pattern: the clients' i-th requests follow each other. */
+static struct request pattern_request(const struct options *o, const struct server *s, int64_t n)
+{
+	int64_t client = o->shared ? s->rank : n % o->clients, i = o->shared ? n : n / o->clients;
+	int64_t offset = o->strided ? (i * o->clients + client) * o->stride * o->request
+				    : client * o->client_bytes + i * o->request;
 	return (struct request){.offset = offset, .length = o->request, .client = (int)client,
 				.operation = o->operation};
 }
@@ -281,6 +339,10 @@ struct piece {
 static bool piece_of(const struct options *o, const struct server *s, const struct request *r,
 		     int64_t k, struct piece *piece)
 {
+	if (o->shared) {
+		*piece = (struct piece){.local = r->offset, .length = r->length};
+		return !k;
+	}
 	int64_t stripe = r->offset / o->stripe + k;
 	int64_t from = k ? stripe * o->stripe : r->offset;
 	int64_t to = (stripe + 1) * o->stripe;
@@ -302,9 +364,14 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
+static int file_of(const struct options *o, const struct server *s)
+{
+	return o->shared ? 0 : s->rank;
+}
+
 static uint64_t stamp_of(const struct options *o, const struct server *s, int64_t page)
 {
-	return mix((uint64_t)o->seed * 31 + (uint64_t)s->rank + 1) ^ mix((uint64_t)page + 1);
+	return mix((uint64_t)o->seed * 31 + (uint64_t)file_of(o, s) + 1) ^ mix((uint64_t)page + 1);
 }
 
 /* Stamps the pages of which any byte of the stamp lies in [local, local + length): what is written in
@@ -343,12 +410,14 @@ static void check(const struct options *o, struct server *s, int64_t local, int6
 
 static void open_file(const struct options *o, struct server *s, bool writes)
 {
-	int length = snprintf(s->path, sizeof s->path, "%s/eeio-dataserver.%d", o->directory, s->rank);
+	int length = snprintf(s->path, sizeof s->path, "%s/eeio-dataserver.%d", o->directory,
+			      file_of(o, s));
 	if (length < 0 || (size_t)length >= sizeof s->path)
 		fail("%s: the path is too long", o->directory);
 	if (o->api == MPIIO) {
 		int mode = writes ? MPI_MODE_RDWR | MPI_MODE_CREATE : MPI_MODE_RDONLY;
-		if (MPI_File_open(MPI_COMM_SELF, s->path, mode, MPI_INFO_NULL, &s->mpi_file))
+		MPI_Comm all = o->shared ? MPI_COMM_WORLD : MPI_COMM_SELF;
+		if (MPI_File_open(all, s->path, mode, MPI_INFO_NULL, &s->mpi_file))
 			fail("%s: MPI-IO cannot open it", s->path);
 		return;
 	}
@@ -357,6 +426,19 @@ static void open_file(const struct options *o, struct server *s, bool writes)
 	if (s->file < 0)
 		fail("%s: %s%s", s->path, strerror(errno),
 		     o->direct && errno == EINVAL ? ": no direct I/O on this file system" : "");
+}
+
+static int mpi_transfer(const struct options *o, struct server *s, enum operation operation,
+			int64_t local, int length, MPI_Status *status)
+{
+	if (o->collective)
+		return operation == WRITE ? MPI_File_write_at_all(s->mpi_file, local, s->buffer, length,
+								  MPI_BYTE, status)
+					  : MPI_File_read_at_all(s->mpi_file, local, s->buffer, length,
+								 MPI_BYTE, status);
+	return operation == WRITE
+		       ? MPI_File_write_at(s->mpi_file, local, s->buffer, length, MPI_BYTE, status)
+		       : MPI_File_read_at(s->mpi_file, local, s->buffer, length, MPI_BYTE, status);
 }
 
 static void transfer(const struct options *o, struct server *s, enum operation operation,
@@ -368,12 +450,7 @@ static void transfer(const struct options *o, struct server *s, enum operation o
 		if (o->api == MPIIO) {
 			MPI_Status status;
 			int count = 0;
-			int error = operation == WRITE
-					    ? MPI_File_write_at(s->mpi_file, local, s->buffer, (int)length,
-								MPI_BYTE, &status)
-					    : MPI_File_read_at(s->mpi_file, local, s->buffer, (int)length,
-							       MPI_BYTE, &status);
-			if (error)
+			if (mpi_transfer(o, s, operation, local, (int)length, &status))
 				fail("%s: MPI-IO failed at %" PRId64, s->path, local);
 			MPI_Get_count(&status, MPI_BYTE, &count);
 			if (count != length)
@@ -440,6 +517,8 @@ static void wait_until(int64_t moment_ns)
 static void serve(const struct options *o, struct server *s, const struct request *r)
 {
 	struct piece piece;
+	/* What lies in one file of a request that several stripes share lies there together. */
+	struct arrival arrival = {.rank = s->rank};
 	for (int64_t k = 0; piece_of(o, s, r, k, &piece); k++) {
 		if (!piece.length)
 			continue;
@@ -447,32 +526,51 @@ static void serve(const struct options *o, struct server *s, const struct reques
 			s->written_sum += stamp(o, s, piece.local, piece.length);
 		int64_t start_ns = now_ns(CLOCK_MONOTONIC);
 		transfer(o, s, r->operation, piece.local, piece.length);
+		if (o->flush == FLUSH_EACH && r->operation == WRITE)
+			flush(o, s);
 		count_latency(s, now_ns(CLOCK_MONOTONIC) - start_ns);
 		if (r->operation == READ)
 			check(o, s, piece.local, piece.length);
 		s->bytes[r->operation] += piece.length;
 		s->requests[r->operation]++;
+		if (!arrival.length)
+			arrival.at_ns = start_ns, arrival.offset = piece.local;
+		arrival.length += piece.length;
 	}
+	if (arrival.length && s->arrivals_count < s->arrivals_room)
+		s->arrivals[s->arrivals_count++] = arrival;
+}
+
+static bool is_over(const struct options *o, const struct server *s)
+{
+	int over = o->runtime_s && now_ns(CLOCK_MONOTONIC) - s->start_ns >= o->runtime_s * NS;
+	/* A collective call is made by all ranks or by none. */
+	if (o->collective && o->runtime_s)
+		MPI_Bcast(&over, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	return over;
 }
 
 static void run(const struct options *o, struct server *s, const struct request *events,
 		int64_t count)
 {
-	int64_t limit_ns = o->runtime_s ? o->runtime_s * NS : INT64_MAX;
 	MPI_Barrier(MPI_COMM_WORLD);
 	s->start_ns = now_ns(CLOCK_MONOTONIC);
 	for (int64_t n = 0; n < count; n++) {
-		struct request r = events ? events[n] : pattern_request(o, n);
+		struct request r = events ? events[n] : pattern_request(o, s, n);
 		if (o->timed)
 			wait_until(s->start_ns + r.time_ns);
-		if (now_ns(CLOCK_MONOTONIC) - s->start_ns >= limit_ns) {
+		if (is_over(o, s)) {
 			s->stopped_early = true;
 			break;
 		}
 		serve(o, s, &r);
 	}
-	if (o->fsync && s->bytes[WRITE])
+	s->returned_ns = now_ns(CLOCK_MONOTONIC);
+	if (o->flush == FLUSH_END && s->writes) {
+		/* Nobody flushes while another still writes: the times of both stay apart. */
+		MPI_Barrier(MPI_COMM_WORLD);
 		flush(o, s);
+	}
 	s->end_ns = now_ns(CLOCK_MONOTONIC);
 }
 
@@ -481,9 +579,8 @@ static void prepare(const struct options *o, struct server *s, const struct requ
 		    int64_t count)
 {
 	int64_t largest = 0, end = 0;
-	bool writes = false;
 	for (int64_t n = 0; n < count; n++) {
-		struct request r = events ? events[n] : pattern_request(o, n);
+		struct request r = events ? events[n] : pattern_request(o, s, n);
 		struct piece piece;
 		for (int64_t k = 0; piece_of(o, s, &r, k, &piece); k++) {
 			if (piece.length > largest)
@@ -493,7 +590,7 @@ static void prepare(const struct options *o, struct server *s, const struct requ
 		}
 		if (o->direct && (r.offset % 512 || r.length % 512))
 			refuse("direct=on needs offsets and lengths that are multiples of 512");
-		writes = writes || r.operation == WRITE;
+		s->writes = s->writes || r.operation == WRITE;
 	}
 	s->buffer_bytes = largest > PAGE ? largest : PAGE;
 	if (posix_memalign((void **)&s->buffer, PAGE, (size_t)s->buffer_bytes))
@@ -505,16 +602,162 @@ static void prepare(const struct options *o, struct server *s, const struct requ
 	}
 	struct statvfs room;
 	struct stat there = {0};
-	snprintf(s->path, sizeof s->path, "%s/eeio-dataserver.%d", o->directory, s->rank);
+	snprintf(s->path, sizeof s->path, "%s/eeio-dataserver.%d", o->directory, file_of(o, s));
 	if (statvfs(o->directory, &room))
 		fail("%s: %s", o->directory, strerror(errno));
 	stat(s->path, &there);
-	/* Ranks of one machine share its disk: each needs a share of what is free. */
+	/* Ranks of one machine share its disk: each file needs a share of what is free. */
 	double free_bytes = (double)room.f_bavail * (double)room.f_frsize;
-	double needed = (double)(end - there.st_size) * s->servers;
-	if (writes && end > there.st_size && needed > free_bytes)
+	double needed = (double)(end - there.st_size) * (o->shared ? 1 : s->servers);
+	if (s->writes && end > there.st_size && needed > free_bytes)
 		fail("%s: %.0f bytes are needed, %.0f are free", o->directory, needed, free_bytes);
-	open_file(o, s, writes);
+	open_file(o, s, s->writes);
+	s->arrivals_room = ARRIVALS_KEPT / s->servers + 1;
+	s->arrivals = malloc(sizeof *s->arrivals * (size_t)s->arrivals_room);
+	if (!s->arrivals)
+		fail("no memory for the order of requests");
+}
+
+/* --- the order in which requests arrived ---------------------------------------------------- */
+
+static int by_time(const void *a, const void *b)
+{
+	const struct arrival *x = a, *y = b;
+	return x->at_ns != y->at_ns ? (x->at_ns > y->at_ns) - (x->at_ns < y->at_ns)
+				    : (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct arrival *x = a, *y = b;
+	return x->rank != y->rank ? (x->rank > y->rank) - (x->rank < y->rank) : by_time(a, b);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	return (x > y) - (x < y);
+}
+
+/* Whether four of five requests, of all ranks by time, lie behind the one before. */
+static bool is_sequential(const struct options *o, struct arrival *all, int64_t count)
+{
+	int64_t behind = 0;
+	qsort(all, (size_t)count, sizeof *all, by_time);
+	for (int64_t i = 1; i < count; i++)
+		behind += (o->shared || all[i].rank == all[i - 1].rank) &&
+			  all[i].offset == all[i - 1].offset + all[i - 1].length;
+	return 5 * behind >= 4 * (count - 1);
+}
+
+/* Sequences of requests of a rank, each of which lies behind one of before, if there are few of them;
+ * else 0. Found through a table of the places where a request would go on. */
+static int64_t sequential_streams(const struct arrival *all, int64_t count)
+{
+	int64_t room = 1, streams = 0;
+	while (room < 2 * count)
+		room *= 2;
+	int64_t *last = malloc(sizeof *last * (size_t)room);
+	bool *goes_on = calloc((size_t)count, sizeof *goes_on);
+	if (!last || !goes_on)
+		fail("no memory for the order of requests");
+	for (int64_t i = 0; i < room; i++)
+		last[i] = -1;
+	for (int64_t i = 0; i < count; i++) {
+		for (int ending = 0; ending < 2; ending++) {
+			int64_t place = all[i].offset + (ending ? all[i].length : 0);
+			uint64_t slot = mix((uint64_t)place * 65537 + (uint64_t)all[i].rank + 1);
+			const struct arrival *there;
+			for (;; slot++) {
+				slot &= (uint64_t)room - 1;
+				if (last[slot] < 0)
+					break;
+				there = &all[last[slot]];
+				if (there->rank == all[i].rank && there->offset + there->length == place)
+					break;
+			}
+			if (ending)
+				last[slot] = i;
+			else if (last[slot] >= 0 && !goes_on[last[slot]])
+				goes_on[last[slot]] = true;
+			else
+				streams++;
+		}
+	}
+	free(last);
+	free(goes_on);
+	/* Each place of a small file, taken at random, lies behind an earlier one half of the time. */
+	return 4 * streams <= count ? streams : 0;
+}
+
+/* Whether four of five requests of a rank lie at the same distance from the one before. */
+static bool is_strided(const struct arrival *all, int64_t count, int64_t *distance)
+{
+	int64_t *steps = malloc(sizeof *steps * (size_t)count), found = 0, most = 0, same = 0;
+	if (!steps)
+		fail("no memory for the order of requests");
+	for (int64_t i = 1; i < count; i++)
+		if (all[i].rank == all[i - 1].rank)
+			steps[found++] = all[i].offset - all[i - 1].offset;
+	qsort(steps, (size_t)found, sizeof *steps, by_size);
+	for (int64_t i = 0; i < found; i++) {
+		same = i && steps[i] == steps[i - 1] ? same + 1 : 1;
+		if (same > most)
+			most = same, *distance = steps[i];
+	}
+	free(steps);
+	return found && 5 * most >= 4 * found;
+}
+
+/* What the files saw of the requests that were kept, in words (docs/method.md); rank 0 tells it. */
+static void describe(const struct options *o, struct arrival *all, int64_t count, char *words,
+		     size_t room)
+{
+	if (is_sequential(o, all, count)) {
+		snprintf(words, room, "sequential");
+		return;
+	}
+	qsort(all, (size_t)count, sizeof *all, by_rank);
+	int64_t streams = sequential_streams(all, count), ranks = 1, distance = 0;
+	for (int64_t i = 1; i < count; i++)
+		ranks += all[i].rank != all[i - 1].rank;
+	if (streams > 1)
+		snprintf(words, room, "mixed of %" PRId64 " streams, each sequential", streams);
+	else if (streams)
+		snprintf(words, room, "sequential");
+	else if (!is_strided(all, count, &distance))
+		snprintf(words, room, "random");
+	else if (ranks > 1)
+		snprintf(words, room, "mixed of %" PRId64 " streams, each strided by %" PRId64 " bytes",
+			 ranks, distance);
+	else
+		snprintf(words, room, "strided by %" PRId64 " bytes", distance);
+}
+
+/* All ranks' requests, by the time since `origin_ns`, the start of their node. */
+static void tell_order(const struct options *o, struct server *s, int64_t origin_ns, char *words,
+		       size_t room)
+{
+	int mine = (int)(s->arrivals_count * (int64_t)sizeof *s->arrivals);
+	int *sizes = calloc((size_t)s->servers, sizeof *sizes);
+	int *places = calloc((size_t)s->servers, sizeof *places);
+	if (!sizes || !places)
+		fail("no memory for the order of requests");
+	for (int64_t i = 0; i < s->arrivals_count; i++)
+		s->arrivals[i].at_ns -= origin_ns;
+	MPI_Gather(&mine, 1, MPI_INT, sizes, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	int total = 0;
+	for (int i = 0; i < s->servers; i++)
+		places[i] = total, total += sizes[i];
+	struct arrival *all = malloc((size_t)total + 1);
+	if (!all)
+		fail("no memory for the order of requests");
+	MPI_Gatherv(s->arrivals, mine, MPI_BYTE, all, sizes, places, MPI_BYTE, 0, MPI_COMM_WORLD);
+	if (!s->rank && total)
+		describe(o, all, total / (int)sizeof *all, words, room);
+	free(all);
+	free(sizes);
+	free(places);
 }
 
 /* --- results -------------------------------------------------------------------------------- */
@@ -524,7 +767,9 @@ struct result {
 	uint64_t written_sum, read_sum, expected_sum;
 	int64_t wrong_pages, longest_ns, latency_sum_ns, stopped;
 	int64_t start_ns; /* of the first rank on this one's node */
-	double seconds;	  /* from there to the last end, on the node that took longest */
+	/* From there to the last call and to the last flush, on the node that took longest. */
+	double returned_s, seconds;
+	char seen[96]; /* empty where nobody knows what arrived */
 };
 
 struct rank_line {
@@ -564,9 +809,16 @@ static void write_json(const struct options *o, const struct server *s, const st
 		o->replay    ? "replay"
 		: o->strided ? "strided"
 			     : "contiguous");
-	fprintf(f, " \"direct\": %s, \"fsync\": %s, \"timed\": %s, \"stopped_early\": %s,\n",
-		o->direct ? "true" : "false", o->fsync ? "true" : "false", o->timed ? "true" : "false",
-		all->stopped ? "true" : "false");
+	fprintf(f, " \"direct\": %s, \"flush\": \"%s\", \"timed\": %s, \"stopped_early\": %s,\n",
+		o->direct ? "true" : "false",
+		o->flush == FLUSH_NONE  ? "none"
+		: o->flush == FLUSH_END ? "end"
+					: "each",
+		o->timed ? "true" : "false", all->stopped ? "true" : "false");
+	fprintf(f, " \"file\": \"%s\", \"collective\": %s, \"stride\": %" PRId64 ",\n",
+		o->shared ? "shared" : "private", o->collective ? "true" : "false", o->stride);
+	if (all->seen[0])
+		fprintf(f, " \"seen\": \"%s\",\n", all->seen);
 	fprintf(f, " \"ranks\": [");
 	for (int i = 0; i < s->servers; i++)
 		fprintf(f, "%s\n  {\"rank\": %d, \"bytes\": %" PRId64 ", \"requests\": %" PRId64
@@ -574,9 +826,9 @@ static void write_json(const struct options *o, const struct server *s, const st
 			i ? "," : "", i, ranks[i].bytes, ranks[i].requests, (double)ranks[i].ns / 1e9,
 			ranks[i].ns ? (double)ranks[i].bytes / ((double)ranks[i].ns / 1e9) : 0.0);
 	fprintf(f, "],\n \"aggregate\": {\"bytes_read\": %" PRId64 ", \"bytes_written\": %" PRId64
-		   ", \"requests\": %" PRId64 ", \"seconds\": %.9f, "
+		   ", \"requests\": %" PRId64 ", \"returned_seconds\": %.9f, \"seconds\": %.9f, "
 		   "\"bandwidth_bytes_per_s\": %.3f},\n",
-		all->bytes[READ], all->bytes[WRITE], requests, all->seconds,
+		all->bytes[READ], all->bytes[WRITE], requests, all->returned_s, all->seconds,
 		(double)bytes / all->seconds);
 	fprintf(f, " \"latency_s\": {\"mean\": %.9f, \"p50\": %.9f, \"p95\": %.9f, \"p99\": %.9f, "
 		   "\"p999\": %.9f, \"max\": %.9f},\n",
@@ -610,14 +862,26 @@ static void write_eeio(const struct options *o, const struct result *all, const 
 		fprintf(f, "\"request_size_bytes\": %" PRId64 ", ", o->request);
 	fprintf(f, "\"bytes_moved\": %" PRId64 ",\n", bytes);
 	fprintf(f, "  \"start_monotonic_s\": %.9f, \"end_monotonic_s\": %.9f, ",
-		(double)all->start_ns / 1e9, (double)all->start_ns / 1e9 + all->seconds);
-	fprintf(f, "\"bandwidth_bytes_per_s\": %.3f,\n", (double)bytes / all->seconds);
+		(double)all->start_ns / 1e9, (double)all->start_ns / 1e9 + all->returned_s);
+	fprintf(f, "\"bandwidth_bytes_per_s\": %.3f,\n", (double)bytes / all->returned_s);
+	if (all->bytes[WRITE] && o->flush != FLUSH_NONE)
+		fprintf(f,
+			"  \"durable_monotonic_s\": %.9f, \"includes_flush\": %s, "
+			"\"durable_source\": \"the program's own %s%s\",\n",
+			(double)all->start_ns / 1e9 + all->seconds,
+			o->flush == FLUSH_EACH ? "true" : "false",
+			o->api == MPIIO ? "MPI_File_sync" : "fsync",
+			o->flush == FLUSH_EACH ? " of each request" : "");
+	if (all->seen[0])
+		fprintf(f, "  \"spatiality_seen\": \"%s\",\n", all->seen);
 	fprintf(f, "  \"metrics\": {\"iops\": %.3f, \"latency_mean_s\": %.9f, \"latency_p50_s\": %.9f, ",
-		(double)requests / all->seconds, (double)all->latency_sum_ns / 1e9 / (double)requests,
+		(double)requests / all->returned_s, (double)all->latency_sum_ns / 1e9 / (double)requests,
 		percentile(buckets, (uint64_t)requests, 0.5));
-	fprintf(f, "\"latency_p95_s\": %.9f, \"latency_p99_s\": %.9f, \"latency_max_s\": %.9f",
+	fprintf(f, "\"latency_p95_s\": %.9f, \"latency_p99_s\": %.9f, \"latency_p999_s\": %.9f, "
+		   "\"latency_max_s\": %.9f",
 		percentile(buckets, (uint64_t)requests, 0.95),
-		percentile(buckets, (uint64_t)requests, 0.99), (double)all->longest_ns / 1e9);
+		percentile(buckets, (uint64_t)requests, 0.99),
+		percentile(buckets, (uint64_t)requests, 0.999), (double)all->longest_ns / 1e9);
 	if (all->bytes[READ] && all->bytes[WRITE])
 		fprintf(f, ", \"bytes_read\": %" PRId64 ", \"bytes_written\": %" PRId64,
 			all->bytes[READ], all->bytes[WRITE]);
@@ -625,11 +889,15 @@ static void write_eeio(const struct options *o, const struct result *all, const 
 	if (all->wrong_pages)
 		fprintf(f, "\"%" PRId64 " pages that were read are not what was written\"",
 			all->wrong_pages);
-	fprintf(f, "]}]}\n");
+	fprintf(f, "]}]");
+	if (o->collective)
+		fprintf(f, ",\n \"notes\": [\"what order the file saw is not known: MPI-IO makes the "
+			   "requests of collective calls\"]");
+	fprintf(f, "}\n");
 	close_result(f, o->eeio);
 }
 
-static void report(const struct options *o, const struct server *s)
+static void report(const struct options *o, struct server *s)
 {
 	struct result mine = {.bytes = {s->bytes[0], s->bytes[1]},
 			      .requests = {s->requests[0], s->requests[1]},
@@ -645,7 +913,10 @@ static void report(const struct options *o, const struct server *s)
 	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
 	MPI_Allreduce(&s->start_ns, &all.start_ns, 1, MPI_INT64_T, MPI_MIN, node);
 	MPI_Comm_free(&node);
-	double seconds = (double)(s->end_ns - all.start_ns) / 1e9;
+	double seconds[2] = {(double)(s->returned_ns - all.start_ns) / 1e9,
+			     (double)(s->end_ns - all.start_ns) / 1e9};
+	if (!o->collective)
+		tell_order(o, s, all.start_ns, all.seen, sizeof all.seen);
 	struct rank_line *ranks = calloc((size_t)s->servers, sizeof *ranks);
 	uint64_t *buckets = calloc(BUCKETS, sizeof *buckets);
 	if (!ranks || !buckets)
@@ -658,7 +929,7 @@ static void report(const struct options *o, const struct server *s)
 		   MPI_COMM_WORLD);
 	MPI_Reduce(&mine.stopped, &all.stopped, 1, MPI_INT64_T, MPI_MAX, 0, MPI_COMM_WORLD);
 	MPI_Reduce(&s->longest_ns, &all.longest_ns, 1, MPI_INT64_T, MPI_MAX, 0, MPI_COMM_WORLD);
-	MPI_Reduce(&seconds, &all.seconds, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+	MPI_Reduce(seconds, &all.returned_s, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
 	MPI_Reduce(s->buckets, buckets, BUCKETS, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
 	MPI_Gather(&line, 3, MPI_INT64_T, ranks, 3, MPI_INT64_T, 0, MPI_COMM_WORLD);
 	if (!s->rank) {
@@ -669,8 +940,11 @@ static void report(const struct options *o, const struct server *s)
 			write_json(o, s, &all, ranks, buckets);
 		if (o->eeio)
 			write_eeio(o, &all, buckets);
-		printf("%d servers, %" PRId64 " bytes in %.6f s: %.3f MB/s\n", s->servers, bytes,
-		       all.seconds, (double)bytes / all.seconds / 1e6);
+		printf("%d servers, %" PRId64 " bytes, calls returned after %.6f s\n", s->servers, bytes,
+		       all.returned_s);
+		printf("%s after %.6f s: %.3f MB/s\n",
+		       all.bytes[WRITE] && o->flush != FLUSH_NONE ? "on the device" : "ended", all.seconds,
+		       (double)bytes / all.seconds / 1e6);
 	}
 	free(ranks);
 	free(buckets);
@@ -687,7 +961,7 @@ int main(int count, char **words)
 	MPI_Comm_size(MPI_COMM_WORLD, &s->servers);
 	my_rank = s->rank;
 	struct options o = parse_options(count, words);
-	int64_t events_count = o.clients * (o.client_bytes / o.request);
+	int64_t events_count = pattern_count(&o);
 	struct request *events = o.replay ? read_trace(&o, &events_count) : NULL;
 	prepare(&o, s, events, events_count);
 	run(&o, s, events, events_count);
@@ -698,6 +972,7 @@ int main(int count, char **words)
 	else
 		close(s->file);
 	free(events);
+	free(s->arrivals);
 	free(s->buffer);
 	free(s);
 	MPI_Finalize();

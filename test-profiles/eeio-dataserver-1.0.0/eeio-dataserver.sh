@@ -14,8 +14,9 @@ mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
 	refuse "$scratch: no prefilled files for these factors; run pre.sh with them first"
 
 # shellcheck disable=SC2086 # $geometry is words
-set -- $geometry ranks="$processes" api="$api" pattern="$pattern" direct="$direct" fsync="$fsync" \
-	runtime_s="$runtime_s" seed=1 json="$output/dataserver.json" eeio="$output/eeio.json"
+set -- $geometry ranks="$processes" api="$api" pattern="$pattern" stride="$stride" direct="$direct" \
+	flush="$flush" collective="$collective" runtime_s="$runtime_s" seed=1 \
+	json="$output/dataserver.json" eeio="$output/eeio.json"
 if [ -n "$replay" ]; then
 	set -- "$@" replay="$replay" timed="$timed"
 else

@@ -10,7 +10,7 @@ finish() { # STATUS [what to do]
 }
 
 cd "$HOME" || exit 1
-cp "$profile/words.sh" "$profile/factors.sh" "$profile/mpi.sh" "$profile/mpi-io.sh" "$profile/presets.conf" \
+cp "$profile/words.sh" "$profile/factors.sh" "$profile/shape.sh" "$profile/mpi.sh" "$profile/mpi-io.sh" "$profile/presets.conf" \
 	"$profile/dataserver.c" . &&
 	cp "$profile/eeio-dataserver.sh" eeio-dataserver && chmod +x eeio-dataserver ||
 	finish 1 "$HOME: the profile's files could not be copied there"

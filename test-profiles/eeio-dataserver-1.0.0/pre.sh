@@ -16,7 +16,7 @@ if [ "$(cat eeio-dataserver.ready 2>/dev/null)" != "$marker" ]; then
 	rm -f eeio-dataserver.*
 	# Every byte that the trace touches is written once.
 	[ -z "$replay" ] || set -- replay="$replay" fill=on
-	(launch "$processes" "$HOME/dataserver" ranks="$processes" operation=write $geometry fsync=on "$@") >/dev/null || {
+	(launch "$processes" "$HOME/dataserver" ranks="$processes" operation=write $geometry flush=end "$@") >/dev/null || {
 		echo "eeio-dataserver: prefilling $scratch failed" >&2
 		exit 1
 	}

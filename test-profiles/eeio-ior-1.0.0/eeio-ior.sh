@@ -16,7 +16,10 @@ mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
 # -E: the file is there already and is written over, not made anew; but with HDF5 IOR always empties
 # it first, so that such writes allocate.
 if [ "$operation" = write ]; then set -- -w -E; else set -- -r; fi
-[ "$operation" != write ] || [ "$fsync" = off ] || set -- "$@" -e
+case $operation-$flush in
+write-end) set -- "$@" -e ;;
+write-each) set -- "$@" -Y ;;
+esac
 # shellcheck disable=SC2086 # $words is words
 set -- $words "$@"
 # In a shell of its own: launch replaces it, and PTS's exit status is written after it.

@@ -5,7 +5,7 @@ tool=eeio-ior preset=${EEIO_PRESET:-standard}
 . "$HOME/words.sh"
 
 level=library operation=read spatiality=sequential request_size=4m buffer=on processes=1
-api=mpiio collective=off file_per_process=off fsync=on file_size=''
+api=mpiio collective=off file_per_process=off flush='' fsync='' file_size=''
 for word; do
 	value=${word#*=}
 	case $word in
@@ -18,13 +18,18 @@ for word; do
 	api=*) one_of api "$value" "posix mpiio hdf5" && api=$value ;;
 	collective=*) one_of collective "$value" "on off" && collective=$value ;;
 	file_per_process=*) one_of file_per_process "$value" "on off" && file_per_process=$value ;;
-	fsync=*) one_of fsync "$value" "on off" && fsync=$value ;;
+	flush=*) one_of flush "$value" "none end each" && flush=$value ;;
+	fsync=*) one_of fsync "$value" "on off" && fsync=$value ;; # flush=end and none of before
 	file_size=*) file_size=$value ;;
 	*) refuse "unknown factor '$word': known are level operation spatiality request_size buffer" \
-		"processes api collective file_per_process fsync file_size" ;;
+		"processes api collective file_per_process flush file_size" ;;
 	esac
 done
 
+[ "$operation" = write ] || [ -z "$flush" ] || refuse "flush=$flush: a read flushes nothing; leave it out"
+[ "$fsync" != off ] || flush=${flush:-none}
+flush=${flush:-end}
+[ "$api$flush" != hdf5each ] || refuse "flush=each: not with HDF5; give flush=end, api=mpiio or api=posix"
 [ "$api" = posix ] || [ "$buffer" = on ] ||
 	refuse "buffer=off: only api=posix has direct I/O; give buffer=on with api=$api"
 [ "$collective" = off ] || [ "$api" != posix ] || refuse "collective=on: POSIX has no collective calls"
@@ -49,11 +54,7 @@ marker="api=$api processes=$processes share_bytes=$share_bytes request_bytes=$re
 spatiality=$spatiality file_per_process=$file_per_process"
 
 # IOR's own words for these factors, the operation apart.
-case $api in
-posix) words="-a POSIX" ;;
-mpiio) words="-a MPIIO" ;;
-hdf5) words="-a HDF5" ;;
-esac
+words="-a $(echo "$api" | tr '[:lower:]' '[:upper:]')"
 case $spatiality in
 strided) words="$words -b $request_bytes -t $request_bytes -s $requests" ;;
 random) words="$words -z -b $share_bytes -t $request_bytes" ;;

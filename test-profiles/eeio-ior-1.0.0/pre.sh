@@ -18,8 +18,8 @@ if [ "$api" = hdf5 ]; then
 		"and name it by EEIO_IOR, or give api=mpiio" ;;
 	esac
 	# 3.x takes -e with HDF5 and does nothing.
-	[ "$operation$fsync" != writeon ] || ! grep -q '^version=3\.' "$HOME/tool.conf" ||
-		refuse "fsync=on: IOR 3.x does not flush HDF5 files; take IOR 4, or give fsync=off"
+	[ "$operation$flush" != writeend ] || ! grep -q '^version=3\.' "$HOME/tool.conf" ||
+		refuse "flush=end: IOR 3.x does not flush HDF5 files; take IOR 4, or give flush=none"
 fi
 
 mkdir -p "$scratch" 2>/dev/null && cd "$scratch" && [ -w . ] ||

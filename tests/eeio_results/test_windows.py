@@ -219,6 +219,15 @@ def test_csv_has_the_figures_of_version_2_behind_the_older_ones() -> None:
     assert float(line["latency_p99_s_median"]) == 0.004 and line["latency_p50_s_median"] == ""
 
 
+def test_a_row_names_its_drive_or_says_why_not() -> None:
+    campaign = _campaign(written())
+    assert _row(campaign).drive is None
+    assert "no identity of the drive" in _row(campaign).reasons["drive"]
+    labelled = replace(campaign, machine=replace(MACHINE, drive_label="the red one"))
+    assert _row(labelled).to_json()["drive"] == "the red one"
+    assert "drive" not in _row(labelled).reasons
+
+
 def test_the_report_of_writes_follows_its_schema() -> None:
     campaign = _campaign(written(metrics={"iops": 3.0, "latency_p50_s": 0.1}), written())
     body = json.loads(json.dumps(to_json(build([campaign], Rules(busy=0.5)))))

@@ -63,7 +63,7 @@ def check_file(path: Path, size: str) -> None:
         ("S", 9, "subtype=simple"),
         ("S", 16, "subtype=full collective_buffer=4096"),
         ("S", 16, "subtype=simple"),
-        ("W", 4, "subtype=full collective_buffer=131072 fsync=on cold=on"),
+        ("W", 4, "subtype=full collective_buffer=131072 flush=end cold=on"),
         ("W", 9, "subtype=full"),
         ("W", 16, "subtype=simple"),
         ("A", 4, "subtype=full"),
@@ -215,7 +215,7 @@ BAD_OPTIONS = [
     ("class=", "class=: give S, W, A, B or C"),
     ("class=SS", "class=SS: give S, W, A, B or C"),
     ("subtype=fortran", "subtype=fortran: give full or simple"),
-    ("fsync=yes", "fsync=yes: give on or off"),
+    ("flush=each", "flush=each: give none or end"),
     ("keep=1", "keep=1: give on or off"),
     ("cold=", "cold=: give on or off"),
     ("compute_ms=-1", "compute_ms=-1: give a whole number"),
@@ -247,7 +247,7 @@ def test_ranks_that_do_not_fit(program: Program, tmp_path: Path, ranks: int, tol
 
 
 def test_sanitizers_see_nothing(sanitized: Program, tmp_path: Path) -> None:
-    for options in ("subtype=full collective_buffer=4096 cold=on", "subtype=simple fsync=on"):
+    for options in ("subtype=full collective_buffer=4096 cold=on", "subtype=simple flush=end"):
         sanitized.good(
             4, "class=S", *options.split(), "compute_ms=1", f"directory={tmp_path}",
             f"eeio={tmp_path}/eeio.json",
@@ -271,6 +271,8 @@ def test_valgrind_sees_nothing(program: Program, tmp_path: Path) -> None:
         ("class=D", "class=D: give one of: S W A B C"),
         ("subtype=fortran", "subtype=fortran: give one of: full simple"),
         ("buffer=off", "buffer=off: give one of: on"),
+        ("flush=each", "flush=each: BT-IO flushes no single call"),
+        ("flush=on", "flush=on: give one of: none end"),
         ("collective_buffer=2g", "give at most 1g"),
         ("speed=fast", "unknown factor 'speed=fast'"),
     ],
@@ -305,7 +307,9 @@ def test_machines_that_cannot_start_it(
     assert "bt.S.4.mpi_io_full: not there; build it with NPB's" in done.stderr
     done = profile.run(*words, "collective_buffer=128k", EEIO_NPB=str(tmp_path))
     assert done.returncode == 2
-    assert "the original has none of fsync, cold, compute_ms and collective_buffer" in done.stderr
+    assert (
+        "the original has none of flush=end, cold, compute_ms and collective_buffer" in done.stderr
+    )
     assert profile.script("post.sh", *words).returncode == 0
     assert list(profile.directory.iterdir()) == []
 
@@ -366,6 +370,56 @@ def test_parsed_as_two_phases(installed: Callable[[str], Installed], tmp_path: P
         ("read", 829_440, ()),
     ]
     assert not (profile.directory / "eeio-scratch/eeio-btio.out").exists()
+
+
+SLOW = """#define _GNU_SOURCE
+#include <time.h>
+static int late(void) { return nanosleep(&(struct timespec){.tv_nsec = 300000000}, 0); }
+int fsync(int file) { (void)file; return late(); }
+int fdatasync(int file) { (void)file; return late(); }
+"""
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    """With flushes that take 0.3 s."""
+    folder = tmp_path_factory.mktemp("slow")
+    (folder / "slow.c").write_text(SLOW)
+    return programs.plain("btio", folder, str(folder / "slow.c"))
+
+
+@pytest.mark.parametrize(
+    ("words", "source"),
+    [
+        ("flush=end", "the program's own MPI_File_sync"),
+        ("flush=end cold=on", "the program's own MPI_File_sync"),
+        ("flush=none cold=on", "the program's own fdatasync, before it read back cold"),
+        ("flush=none", None),
+    ],
+)
+def test_until_its_dumps_are_on_the_device(
+    slow: Program, tmp_path: Path, words: str, source: str | None
+) -> None:
+    out = tmp_path / "eeio.json"
+    printed = slow.good(
+        4, "class=S", "compute_ms=2", *words.split(), f"directory={tmp_path}", f"eeio={out}"
+    )
+    write, read = json.loads(out.read_text())["phases"]
+    assert not [key for key in read if key.startswith("durable")]
+    assert write.get("durable_source") == source
+    rate = write["bandwidth_bytes_per_s"]
+    if source is None:
+        assert "read back and deleted" in write["durable_reason"]
+    else:
+        assert write["durable_monotonic_s"] - write["end_monotonic_s"] > 0.29
+        durable = write["durable_bandwidth_bytes_per_s"]
+        # What it computes between dumps is in neither rate.
+        assert TABLE["S"][3] / durable == pytest.approx(TABLE["S"][3] / rate + 0.3, abs=0.1)
+        assert read["start_monotonic_s"] >= write["durable_monotonic_s"]
+        if "end" in words:
+            rate = durable
+    shown = re.search(r"I/O data rate \(MB/sec\) +: ([0-9.]+)", printed)
+    assert shown and float(shown[1]) * 1e6 == pytest.approx(rate, abs=600)
 
 
 def test_the_time_as_npb_counts_it(program: Program, tmp_path: Path) -> None:

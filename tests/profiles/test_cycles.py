@@ -64,7 +64,7 @@ CYCLES = [
     (
         "dataserver",
         "operation=write spatiality=strided request_size=1m stripe=64k processes=3 clients=5 "
-        "file_size=20m fsync=on",
+        "file_size=20m flush=each",
         [("write", 20 << 20)],
     ),
     (
@@ -76,7 +76,7 @@ CYCLES = [
     ("btio", "class=S processes=9 subtype=simple", [("write", 829_440), ("read", 829_440)]),
     (
         "btio",
-        "class=W processes=4 collective_buffer=128k fsync=on",
+        "class=W processes=4 collective_buffer=128k flush=end",
         [("write", 22_118_400), ("read", 22_118_400)],
     ),
     (
@@ -91,6 +91,11 @@ CYCLES = [
         [("create", 65_536), ("stat", 0), ("utime", 0), ("delete", 0)],
     ),
     ("ior", "operation=write request_size=64k processes=2 file_size=16m", [("write", 16 << 20)]),
+    (
+        "ior",
+        "operation=write request_size=1m processes=2 file_size=16m flush=each",
+        [("write", 16 << 20)],
+    ),
     (
         "ior",
         "spatiality=strided request_size=256k processes=2 collective=on file_size=16m",
@@ -109,7 +114,12 @@ CYCLES = [
     ("bonnie", "request_size=64k file_size=64m", [("write", 64 << 20)]),
     (
         "bonnie",
-        "request_size=64k file_size=64m buffer=on",
+        "request_size=64k file_size=16m flush=each",
+        [("write", 16 << 20)],
+    ),
+    (
+        "bonnie",
+        "request_size=64k file_size=64m buffer=on flush=end",
         [("write", 64 << 20), ("rewrite", 64 << 20), ("read", 64 << 20), ("seeks", 512 << 20)],
     ),
 ]
@@ -228,6 +238,8 @@ def test_iozone_s_write_keeps_the_files_of_its_reads(installed: Installer) -> No
         ("iozone", "operation=write processes=257", "processes=257"),
         ("bonnie", "request_size=2m", "request_size=2m"),
         ("bonnie", "operation=read", "operation=read"),
+        ("bonnie", "flush=none", "flush=none: Bonnie++ flushes its file whenever it closes it"),
+        ("bonnie", "flush=on", "flush=on"),
         ("lmbench", "tests=network", "tests=network"),
     ],
 )

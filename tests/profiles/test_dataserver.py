@@ -313,7 +313,15 @@ BAD_OPTIONS = [
     ("api=nfs", "api=nfs: give posix or mpiio"),
     ("pattern=random", "pattern=random: give contiguous or strided"),
     ("direct=maybe", "direct=maybe: give off or on"),
-    ("fsync=", "fsync=: give off or on"),
+    ("flush=", "flush=: give none, end or each"),
+    ("file=own", "file=own: give private or shared"),
+    ("stride=0 pattern=strided", "stride=0: give a whole number from 1 to 1024"),
+    ("stride=2", "stride=2: give pattern=strided"),
+    ("stride=17 pattern=strided", "stride=17: longer than what a client has"),
+    ("collective=on file=shared", "only MPI-IO has collective calls, in one file"),
+    ("collective=on api=mpiio", "only MPI-IO has collective calls, in one file"),
+    ("file=shared api=mpiio flush=each", "flush=each: ranks of one file flush it together"),
+    ("file=shared replay=x", "replay=x: servers have files of their own"),
     ("timed=on", "give replay=FILE"),
     ("seed=-1", "seed=-1: give a whole number"),
     ("runtime_s=x", "runtime_s=x: give a whole number"),
@@ -348,7 +356,12 @@ def test_files_that_cannot_be_used(program: Program, tmp_path: Path) -> None:
 def test_sanitizers_see_nothing(sanitized: Program, tmp_path: Path) -> None:
     for operation, api in (("write", "posix"), ("read", "mpiio")):
         sanitized.good(
-            3, *MODELS[5].options(), f"operation={operation}", f"api={api}", "fsync=on",
+            3, *MODELS[5].options(), f"operation={operation}", f"api={api}", "flush=end",
+            f"directory={tmp_path}", f"json={tmp_path}/out.json", f"eeio={tmp_path}/eeio.json",
+        )  # fmt: skip
+        shared = ("file=shared", f"api={api}", f"collective={'on' if api == 'mpiio' else 'off'}")
+        sanitized.good(
+            3, f"operation={operation}", *shared, "pattern=strided", "stride=2", "flush=each",
             f"directory={tmp_path}", f"json={tmp_path}/out.json", f"eeio={tmp_path}/eeio.json",
         )  # fmt: skip
     (tmp_path / "trace.csv").write_text(TRACE)
@@ -359,6 +372,7 @@ def test_sanitizers_see_nothing(sanitized: Program, tmp_path: Path) -> None:
 def test_valgrind_sees_nothing(program: Program, tmp_path: Path) -> None:
     options = [*MODELS[3].options(), f"directory={tmp_path}", f"json={tmp_path}/out.json"]
     programs.check_memory(program, 2, "operation=write", *options)
+    programs.check_memory(program, 2, "operation=write", "file=shared", *options)
     (tmp_path / "trace.csv").write_text(TRACE)
     programs.check_memory(program, 2, f"replay={tmp_path}/trace.csv", f"directory={tmp_path}")
 
@@ -374,6 +388,14 @@ def test_valgrind_sees_nothing(program: Program, tmp_path: Path) -> None:
         ("operation=mixed", "give replay=TRACE with it"),
         ("replay=/nowhere", "replay=/nowhere: cannot be read"),
         ("api=mpiio", "MPI-IO has no direct I/O"),
+        ("flush=end", "flush=end: a read flushes nothing"),
+        ("operation=write flush=on", "flush=on: give one of: none end each"),
+        ("stride=4", "stride=4: give spatiality=strided"),
+        ("spatiality=strided clients=1 stride=1", "would lie one behind the other"),
+        ("spatiality=strided clients=1 file_size=64m", "stride=17: longer than the file"),
+        ("collective=on buffer=on api=mpiio", "give api=mpiio file=shared"),
+        ("file=shared clients=2", "each process is its own client"),
+        ("file=shared api=mpiio buffer=on operation=write flush=each", "give collective=on or"),
         ("processes=0", "processes=0: give a whole number"),
         ("clients=9 file_size=64k", "less than a request of each of 9 clients"),
         ("speed=fast", "unknown factor 'speed=fast'"),

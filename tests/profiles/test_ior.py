@@ -32,6 +32,9 @@ def pretended(tmp_path: Path, version: str, apis: str) -> Installed:
     [
         ("4.0.0", "POSIX|DUMMY|MPIIO|MMAP", (), "was built without HDF5 (it has POSIX|DUMMY|MPIIO"),
         ("3.3.0", "POSIX|HDF5|MPIIO", (), "IOR 3.x does not flush HDF5 files"),
+        ("4.0.0", "POSIX|HDF5|MPIIO", ("flush=each",), "flush=each: not with HDF5"),
+        ("4.0.0", "POSIX|HDF5|MPIIO", ("operation=read", "flush=end"), "a read flushes nothing"),
+        ("4.0.0", "POSIX|HDF5|MPIIO", ("flush=on",), "flush=on: give one of: none end each"),
         ("4.0.0", "POSIX|HDF5|MPIIO", ("spatiality=random",), "IOR has none with HDF5"),
         ("4.0.0", "POSIX|HDF5|MPIIO", ("buffer=off",), "only api=posix has direct I/O"),
     ],
@@ -43,6 +46,42 @@ def test_what_hdf5_cannot_do_is_refused_before_anything_runs(
     done = profile.script("pre.sh", *HDF5, *words)
     assert (done.returncode, said in done.stderr) == (2, True), done.stderr
     assert not list(profile.directory.iterdir())
+
+
+MPIRUN = """#!/bin/sh
+[ "$1" = --version ] && exit
+shift 2
+exec "$@"
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "flags"),
+    [
+        (("operation=read",), []),
+        (("operation=write",), ["-e"]),
+        (("operation=write", "flush=end"), ["-e"]),
+        (("operation=write", "flush=each"), ["-Y"]),
+        (("operation=write", "flush=none"), []),
+        (("operation=write", "fsync=on"), ["-e"]),
+        (("operation=write", "fsync=off"), []),
+    ],
+)
+def test_what_ior_is_told_to_flush(
+    tmp_path: Path, words: tuple[str, ...], flags: list[str]
+) -> None:
+    profile = pretended(tmp_path, "4.0.0", "POSIX|MPIIO")
+    program = tmp_path / "ior"
+    program.write_text('#!/bin/sh\necho "$@"\n')
+    mpirun = tmp_path / "mpirun"
+    mpirun.write_text(MPIRUN)
+    mpirun.chmod(0o755)
+    assert profile.script("pre.sh", *words, EEIO_MPIRUN=str(mpirun)).returncode == 0
+    done = profile.run(*words, EEIO_MPIRUN=str(mpirun))
+    assert done.returncode == 0, done.stderr
+    given = done.stdout.split()
+    assert given[given.index("-a") + 1] == "MPIIO"
+    assert [word for word in given if word in ("-e", "-Y")] == flags
 
 
 def test_an_ior_whose_help_does_not_tell_its_version(tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
 """BT-IO: what our kernel writes (`eeio.json`), or the output of the original NPB (EEIO_NPB).
 
 The original's I/O time is that of its writes and its close, without the open and without reading
-back, and the harmonic mean of the ranks. It is printed in steps of 0.01 s, which can be 0.00; the
-rate is of the same time and closer. When its dumps were it does not say, so that no energy belongs
-to them.
+back, and the harmonic mean of the ranks; it flushes nothing. The time is printed in steps of
+0.01 s, which can be 0.00; the rate is of the same time and closer. When its dumps were it does not
+say, so that no energy belongs to them.
 """
 
 import re
@@ -70,6 +70,7 @@ def _written(text: str) -> ToolResult:
         window_source="none: the original does not tell when its dumps were",
         metrics={} if io_s is None else {"npb_io_time_s": io_s},
         invalid=tuple(invalid),
+        durable_reason="the original flushes nothing, and does not tell when its dumps were",
     )
     note = f"the original NPB {version}, its I/O time without opening: harmonic mean of the ranks"
     return ToolResult(phases=(phase,), notes=(note,))

@@ -4,13 +4,21 @@
      "phases": [{"name": "dump", "operation": "write", "spatiality": "sequential",
                  "request_size_bytes": 131072, "bytes_moved": 10485760,
                  "start_monotonic_s": 812.25, "end_monotonic_s": 812.5,
-                 "bandwidth_bytes_per_s": 41943040.0, "metrics": {"iops": 320.0}}],
+                 "bandwidth_bytes_per_s": 41943040.0, "metrics": {"iops": 320.0},
+                 "durable_monotonic_s": 812.75, "durable_source": "the program's own fsync"}],
      "context": [{"name": "ranks", "value": 4, "unit": "1"}]}
 
 Times are CLOCK_MONOTONIC seconds of the measured machine. `request_size_bytes`, both times and
 the bandwidth may be null; `metrics`, `invalid`, `context` and `notes` may be left out.
 The spatiality `mixed` is that of several patterns. Creating, looking up or deleting files has the
 operation `metadata` and the spatiality `none`; its rate is the metric `operations_per_s`.
+
+A phase that wrote may tell more, and each of these may be left out or null:
+`durable_monotonic_s`, when its bytes were on the device, and `durable_source`, what made them so;
+`durable_bandwidth_bytes_per_s`, where that is not all bytes over the time from its start until then
+(a program that computes in between); `includes_flush`, true where `end_monotonic_s` and the
+bandwidth hold the flush already; `durable_reason`, why nobody knows when they were. Of reads as
+well: `spatiality_seen`, the order in which the requests were made (docs/method.md).
 """
 
 from collections.abc import Mapping
@@ -19,7 +27,7 @@ from typing import Any
 from eeio_limits import inputs
 from eeio_limits import quantities as q
 from eeio_results.errors import ToolOutputError
-from eeio_results.record import ContextValue
+from eeio_results.record import ContextValue, Durable
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
 
 OUTPUT_FILE = "eeio.json"
@@ -61,14 +69,10 @@ def _phase(capture: Capture, row: Mapping[str, Any]) -> PhaseResult:
         raise ValueError(f"operation {row['operation']!r}, spatiality {row['spatiality']!r}")
     start_s, end_s = _since_start(capture, row, "start"), _since_start(capture, row, "end")
     whole = start_s is not None and end_s is not None
-    duration_s = capture.ended_monotonic_s - capture.started_monotonic_s
-    if (
-        start_s is not None
-        and end_s is not None
-        and not -_TOLERANCE_S <= start_s < end_s <= duration_s + _TOLERANCE_S
-    ):
-        raise ValueError(f"phase {row['name']!r} from {start_s} to {end_s} s of {duration_s} s")
+    if start_s is not None and end_s is not None:
+        _check_window(capture, row, start_s, end_s)
     request_size = row["request_size_bytes"]
+    bytes_moved = int(_number(row, "bytes_moved"))
     return PhaseResult(
         name=_text(row, "name"),
         operation=row["operation"],
@@ -76,13 +80,52 @@ def _phase(capture: Capture, row: Mapping[str, Any]) -> PhaseResult:
         request_size_bytes=None
         if request_size is None
         else int(_number(row, "request_size_bytes")),
-        bytes_moved=int(_number(row, "bytes_moved")),
+        bytes_moved=bytes_moved,
         bandwidth_bytes_per_s=_optional(row, "bandwidth_bytes_per_s"),
         start_s=start_s if whole else None,
         end_s=end_s if whole else None,
         window_source="the workload's own clock" if whole else "none: the workload tells no times",
         metrics={key: _number(row["metrics"], key) for key in row.get("metrics", {})},
         invalid=tuple(str(reason) for reason in row.get("invalid", ())),
+        until_durable=_durable(capture, row, start_s, end_s, bytes_moved),
+        durable_reason=_optional_text(row, "durable_reason"),
+        includes_flush=_truth(row, "includes_flush"),
+        spatiality_seen=_optional_text(row, "spatiality_seen"),
+    )
+
+
+def _check_window(
+    capture: Capture, row: Mapping[str, Any], start_s: float, end_s: float, until: str = ""
+) -> None:
+    duration_s = capture.ended_monotonic_s - capture.started_monotonic_s
+    if not -_TOLERANCE_S <= start_s < end_s <= duration_s + _TOLERANCE_S:
+        raise ValueError(
+            f"phase {row['name']!r} from {start_s} to {end_s} s{until} of {duration_s} s"
+        )
+
+
+def _durable(
+    capture: Capture,
+    row: Mapping[str, Any],
+    start_s: float | None,
+    end_s: float | None,
+    bytes_moved: int,
+) -> Durable | None:
+    if row.get("durable_monotonic_s") is None:
+        return None
+    if start_s is None or end_s is None:
+        raise ValueError(f"phase {row['name']!r} is durable at a time, and has none of its own")
+    durable_s = _number(row, "durable_monotonic_s") - capture.started_monotonic_s
+    _check_window(capture, row, start_s, durable_s, ", when it is durable,")
+    if durable_s < end_s:
+        raise ValueError(f"phase {row['name']!r} is durable at {durable_s} s, before it ends")
+    told = row.get("durable_bandwidth_bytes_per_s")
+    return Durable(
+        end_s=durable_s,
+        bandwidth_bytes_per_s=bytes_moved / (durable_s - start_s)
+        if told is None
+        else _number(row, "durable_bandwidth_bytes_per_s"),
+        source=_text(row, "durable_source"),
     )
 
 
@@ -108,3 +151,14 @@ def _text(row: Mapping[str, Any], key: str) -> str:
     if not isinstance(value, str) or not value:
         raise ValueError(f"{key} is {value!r}, not a name")
     return value
+
+
+def _optional_text(row: Mapping[str, Any], key: str) -> str | None:
+    return None if row.get(key) is None else _text(row, key)
+
+
+def _truth(row: Mapping[str, Any], key: str) -> bool:
+    value = row.get(key)
+    if value is not None and not isinstance(value, bool):
+        raise ValueError(f"{key} is {value!r}, neither true nor false")
+    return bool(value)

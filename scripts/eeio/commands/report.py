@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from eeio.commands.amounts import duty, share
-from eeio.commands.analysis import analysis, load_campaigns
-from eeio.commands.output import add_output, write_output
+from eeio.commands.campaign_folders import analysis, load_campaigns
+from eeio.commands.output_file import add_output, write_output
 from eeio.errors import EXIT_DONE
 from eeio_results import store
 from eeio_results.errors import EeioError

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from eeio import tracers
-from eeio.commands.analysis import analysis
+from eeio.commands.campaign_folders import analysis
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RefusedError
 from eeio.power import check_meters, recorded
 from eeio_limits import LimitError, inputs

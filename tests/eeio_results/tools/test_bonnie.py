@@ -64,6 +64,29 @@ def test_windows_hold_what_the_rates_say() -> None:
         assert end_before_s <= capture.ended_monotonic_s - capture.started_monotonic_s
 
 
+def test_each_phase_that_wrote_is_durable_when_it_ends() -> None:
+    phases = parse("bonnie", as_if_buffered("direct")).phases
+    assert [phase.includes_flush for phase in phases] == [True, True, False, True]
+    for phase in phases:
+        if phase.operation == "read":
+            assert phase.until_durable is None and phase.durable_reason is None
+            continue
+        if phase.bandwidth_bytes_per_s is None:  # +++++
+            assert phase.until_durable is None and phase.durable_reason is not None
+            continue
+        assert phase.until_durable is not None and phase.end_s is not None
+        assert phase.until_durable.end_s == phase.end_s
+        assert phase.until_durable.bandwidth_bytes_per_s == phase.bandwidth_bytes_per_s
+        assert phase.until_durable.source == "Bonnie++'s own fsync at the end of the phase"
+    each = as_if_buffered("direct")
+    each = replace(each, factors={**each.factors, "flush": "each"})
+    durable = parse("bonnie", each).phases[0].until_durable
+    assert durable is not None and "of each write (-b)" in durable.source
+    # It is not known when.
+    (write,) = parse("bonnie", replace(kept("direct"), stamps=())).phases
+    assert write.until_durable is None and "not known" in (write.durable_reason or "")
+
+
 def test_too_fast_is_no_number() -> None:
     phases = parse("bonnie", kept("buffered")).phases
     assert csv("buffered")[17] == "+++++"

@@ -34,6 +34,7 @@ def test_bytes_are_exact_and_time_is_that_of_the_rate(
     assert phase.metrics["npb_io_time_s"] == pytest.approx(moved / rate, rel=1e-9)
     assert phase.metrics["npb_io_time_s"] == pytest.approx(shown_s, abs=0.005)
     assert (phase.start_s, phase.end_s) == (None, None)
+    assert phase.until_durable is None and "flushes nothing" in (phase.durable_reason or "")
     assert result.notes[0].startswith("the original NPB 3.3, ")
 
 

@@ -1,5 +1,6 @@
 """IOR 3.3.0, 4.0.0 and, with HDF5, 4.1.0+dev: what they wrote (commands stand beside the files)."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eeio_results.errors import ToolOutputError
+from eeio_results.record import Durable
 from eeio_results.tools import ior
 from eeio_results.tools.capture import Capture, Stamp
 
@@ -88,6 +90,33 @@ def test_the_window_ends_when_the_line_arrives(version: str, tmp_path: Path) -> 
     assert write.end_s == 5.0
     assert write.start_s == pytest.approx(5.0 - total_s)
     assert read.end_s == 9.0
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_write_that_was_flushed_is_durable_when_it_ends(version: str, tmp_path: Path) -> None:
+    whole = text(version, "strided.txt")
+    (command,) = re.findall(r"^Command line.*", whole, re.M)
+    assert " -e " in command and " -Y " not in command
+    for word, source in (
+        ("-e", "IOR's own flush (-e)"),
+        ("-Y", "IOR's own flush of each request (-Y)"),
+        ("-C", None),
+    ):
+        content = whole.replace(command, command.replace(" -e ", f" {word} "))
+        (tmp_path / "stdout.txt").write_text(content)
+        stamps = (Stamp("stdout", len(content), 109.0),)
+        write, read = ior.parse(Capture(tmp_path, {}, 0, 100.0, 110.0, 0.0, stamps)).phases
+        assert (read.includes_flush, read.until_durable, read.durable_reason) == (False, None, None)
+        assert write.includes_flush == (source is not None)
+        assert write.durable_reason is None
+        if source is None:
+            assert write.until_durable is None
+        else:
+            assert write.until_durable == Durable(9.0, write.bandwidth_bytes_per_s or 0, source)
+        (write, _) = ior.parse_text(content).phases
+        assert write.until_durable is None
+        if source is not None:
+            assert write.durable_reason == f"{source}, at a time that is not known"
 
 
 @given(st.data())

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eeio_results.errors import ToolOutputError
-from eeio_results.record import ContextValue
+from eeio_results.record import ContextValue, Durable
 from eeio_results.tools import parse
 from eeio_results.tools.capture import Capture, ToolResult
 
@@ -67,9 +67,40 @@ def test_metadata_moves_no_data(tmp_path: Path) -> None:
     assert phase.metrics == {"operations_per_s": 909.5}
 
 
+FLUSHED = {"durable_monotonic_s": 101.5, "durable_source": "the program's own fsync"}
+
+
+def test_a_write_until_it_is_durable(tmp_path: Path) -> None:
+    (phase,) = of(tmp_path, document(**FLUSHED)).phases
+    assert phase.until_durable == Durable(1.5, 10485760.0, "the program's own fsync")
+    assert (phase.end_s, phase.bandwidth_bytes_per_s) == (0.75, 41943040.0)
+    assert (phase.includes_flush, phase.durable_reason) == (False, None)
+
+
+def test_a_program_that_computes_tells_its_own_rate(tmp_path: Path) -> None:
+    (phase,) = of(tmp_path, document(**FLUSHED, durable_bandwidth_bytes_per_s=2e7)).phases
+    assert phase.until_durable == Durable(1.5, 2e7, "the program's own fsync")
+
+
+def test_what_else_is_told_of_a_write(tmp_path: Path) -> None:
+    body = document(includes_flush=True, durable_reason="gone", spatiality_seen="sequential")
+    (phase,) = of(tmp_path, body).phases
+    assert phase.until_durable is None
+    assert (phase.includes_flush, phase.durable_reason) == (True, "gone")
+    assert phase.spatiality_seen == "sequential"
+    (phase,) = of(tmp_path, document(durable_monotonic_s=None, spatiality_seen=None)).phases
+    assert (phase.until_durable, phase.spatiality_seen, phase.includes_flush) == (None, None, False)
+
+
 @pytest.mark.parametrize(
     ("body", "found"),
     [
+        (document(**FLUSHED, start_monotonic_s=None), "durable at a time, and has none of its own"),
+        (document(durable_monotonic_s=101.5), "durable_source"),
+        (document(**{**FLUSHED, "durable_monotonic_s": 100.6}), "before it ends"),
+        (document(**{**FLUSHED, "durable_monotonic_s": 200.0}), "when it is durable, of 2.0 s"),
+        (document(includes_flush="yes"), "neither true nor false"),
+        (document(spatiality_seen=""), "not a name"),
         ("", "empty"),
         ('{"schema_version": 1, "phases": [', "not a result"),
         ("[]", "not a result"),
