@@ -25,16 +25,13 @@ for word; do
 		"processes file_size runtime_s engine iodepth stride flush" ;;
 	esac
 done
-
-[ -z "$flush" ] || [ "$operation" != read ] || refuse "flush=$flush: a read flushes nothing; leave it out"
-# end, as without the word: fio counts its fsync in the time that its bandwidth is of. each: every
-# write waits for the device.
-case $operation-${flush:-end} in
-read-* | *-none) flush_option='' ;;
-*-end) flush_option=--end_fsync=1 ;;
-*) flush_option=--sync=1 ;;
+# end (without the word, too): fio counts its fsync in the time that its bandwidth is of.
+case $operation-$flush in
+read-?*) refuse "flush=$flush: a read flushes nothing; leave it out" ;;
+*-none | read-) flush_option='' ;;
+*-each) flush_option=--sync=1 ;;
+*) flush_option=--end_fsync=1 ;;
 esac
-
 file_size=${file_size:-$(preset_value file_size)}
 runtime_s=${runtime_s:-$(preset_value runtime_s)}
 [ -n "$file_size" ] && [ -n "$runtime_s" ] || refuse "EEIO_PRESET=$preset: not in $HOME/presets.conf"
