@@ -17,7 +17,7 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
-from eeio.journal.trace import JournalTrace, find_ext4
+from eeio.journal.trace import JournalTracer, find_ext4
 from eeio.system import image
 from eeio.system.undo import UndoJournal
 from eeio_results.traces import jbd2
@@ -79,7 +79,7 @@ def main() -> None:
                     values.append(write_ns(program, directory))
                     continue
                 output = folder / "trace.gz"
-                with JournalTrace(target, output, undo, calls=name != "journal") as trace:
+                with JournalTracer(target, output, undo, calls=name != "journal") as trace:
                     trace.follow(os.getpid())
                     values.append(write_ns(program, directory))
                     trace.unfollow()
@@ -89,7 +89,7 @@ def main() -> None:
             print(f"{name}: {middle:.0f} ns a 4 KiB write, ratio {middle / bare:.3f}")
         threads = 64
         output = folder / "iozone.gz"
-        with JournalTrace(target, output, undo) as trace:
+        with JournalTracer(target, output, undo) as trace:
             trace.follow(os.getpid())
             subprocess.run(
                 ["iozone", "-i", "0", "-+n", "-e", "-x", "-s", "128k", "-r", "4k",

@@ -2,7 +2,7 @@
 
 BENCH = """
 from dataclasses import dataclass
-from eeio_power.meters import Channel, Finding
+from eeio_power.meters import Channel, Detected
 OPTIONS = {"port": "where it is"}
 ARGUMENT = "port"
 @dataclass(frozen=True)
@@ -15,5 +15,5 @@ class Bench:
     def read(self): return [7.5]
     def close(self): pass
 def open_meter(spec, options, root): return Bench(spec, options.get("name", "bench"))
-def find(root): return Finding("bench", "measured", ("system",), True)
+def find(root): return Detected("bench", "measured", ("system",), True)
 """

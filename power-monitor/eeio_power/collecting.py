@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from eeio_limits.quantities import COUNTER_SAMPLE
-from eeio_power.energy import places_needed
+from eeio_power.energy import indices_needed
 from eeio_power.meters import Channel
 from eeio_power.samples import MISSING, MeterInfo, MeterSamples
 
@@ -89,7 +89,7 @@ def copied(
     end_s: float,
 ) -> MeterSamples:
     """The samples that the energy of a window depends on."""
-    low, high = places_needed(times_s, columns, start_s, end_s)
+    low, high = indices_needed(times_s, columns, start_s, end_s)
     return MeterSamples(info, times_s[low:high], tuple(column[low:high] for column in columns))
 
 

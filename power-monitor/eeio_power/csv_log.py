@@ -187,7 +187,7 @@ class _RowReader:
         self, layout: Layout, places: Sequence[tuple[str, int]], decimal_comma: bool
     ) -> None:
         self._layout = layout
-        self._places = places
+        self._column_indices = places
         self._decimal_comma = decimal_comma
         self._counter = quantity_of([(key, "") for key, _ in places]) == "energy_j"
         self._same = 0
@@ -199,7 +199,7 @@ class _RowReader:
 
     def take(self, number: int, cells: Sequence[str]) -> None:
         """Add a row. Raises PowerError if its time is not one, or runs backwards."""
-        found = {key: cells[k].strip() if k < len(cells) else "" for key, k in self._places}
+        found = {key: cells[k].strip() if k < len(cells) else "" for key, k in self._column_indices}
         time_text = " ".join(found[key] for key in ("date", "time", "seconds") if key in found)
         before_s = self.times_s[-1] if self.times_s else -math.inf
         try:
@@ -227,7 +227,7 @@ class _RowReader:
         """W or J of a row, NaN if a cell of it is missing."""
         total, product = 0.0, 1.0
         is_product = False
-        for key, k in self._places:
+        for key, k in self._column_indices:
             if key not in UNITS:
                 continue
             part = self._number(number, cells[k].strip() if k < len(cells) else "") * UNITS[key]
@@ -259,7 +259,7 @@ class _RowReader:
     def _time(self, text: str, before_s: float) -> float:
         """Unix s. Raises ValueError."""
         plain = text.replace(",", ".") if self._decimal_comma else text
-        if any(key == "seconds" for key, _ in self._places):
+        if any(key == "seconds" for key, _ in self._column_indices):
             if not math.isfinite(float(plain)):
                 raise ValueError("not a number of seconds")
             return (self._layout.start or 0.0) + float(plain)
@@ -316,7 +316,7 @@ def _find_columns(lines: Sequence[str], layout: Layout) -> tuple[str, int, list[
     for delimiter in delimiters:
         for number, line in enumerate(lines):
             cells = [cell.strip() for cell in _split(line, delimiter)]
-            places = _places(cells, layout.columns)
+            places = _column_indices(cells, layout.columns)
             if places is None:
                 continue
             named = any(not column.startswith("#") for _, column in layout.columns)
@@ -334,7 +334,7 @@ def _find_columns(lines: Sequence[str], layout: Layout) -> tuple[str, int, list[
     )
 
 
-def _places(
+def _column_indices(
     cells: Sequence[str], columns: Sequence[tuple[str, str]]
 ) -> list[tuple[str, int]] | None:
     names = [cell.casefold() for cell in cells]

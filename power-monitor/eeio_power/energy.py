@@ -40,7 +40,7 @@ from eeio_power.integration import ChannelEnergy, channel_energy, combined_uncer
 from eeio_power.meters import Channel, contents_of
 from eeio_power.plausibility import doubted
 from eeio_power.reading import Domain, EnergyReading, Kind
-from eeio_power.stretches import places_around
+from eeio_power.stretches import indices_around
 
 
 def domain_energy(
@@ -128,13 +128,13 @@ def meter_energy(
     return readings
 
 
-def places_needed(
+def indices_needed(
     times_s: Sequence[float], columns: Sequence[Sequence[float]], start_s: float, end_s: float
 ) -> tuple[int, int]:
     """Where all that the energy of a window depends on begins and ends (exclusive): a session of
     days need not be looked at for a window of seconds."""
     length_s = end_s - start_s
-    around = [places_around(times_s, column, start_s, end_s) for column in columns]
+    around = [indices_around(times_s, column, start_s, end_s) for column in columns]
     low = min(
         bisect_left(times_s, start_s - length_s),  # readings_near_w
         bisect_right(times_s, start_s) - 2 * LEAST_STEPS,  # repeated_reasons

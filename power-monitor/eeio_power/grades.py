@@ -29,7 +29,7 @@ RATE_SLACK = 0.98
 
 
 @dataclass(frozen=True)
-class Profile:
+class GradeRules:
     """Limits; None where a profile sets none."""
 
     name: str
@@ -49,13 +49,13 @@ class Profile:
     measured_only: bool = True
 
 
-PROFILES: Mapping[str, Profile] = {
+PROFILES: Mapping[str, GradeRules] = {
     profile.name: profile
     for profile in (
-        Profile("spec", 1.0, 60.0, 0.99, max_gap_s=5.0, max_uncertainty=0.01, settle_s=30.0),
-        Profile("emerald", 0.2, 600.0, 0.99, max_gap_s=15.0, max_uncertainty=0.02, settle_s=0.0),
-        Profile("green500-l1", 1.0, 60.0, 0.99, max_gap_s=5.0),
-        Profile(
+        GradeRules("spec", 1.0, 60.0, 0.99, max_gap_s=5.0, max_uncertainty=0.01, settle_s=30.0),
+        GradeRules("emerald", 0.2, 600.0, 0.99, max_gap_s=15.0, max_uncertainty=0.02, settle_s=0.0),
+        GradeRules("green500-l1", 1.0, 60.0, 0.99, max_gap_s=5.0),
+        GradeRules(
             "lab",
             10.0,
             6.0,
@@ -82,7 +82,7 @@ class Grade:
     reasons: tuple[str, ...]
 
 
-def profile_named(name: str) -> Profile:
+def profile_named(name: str) -> GradeRules:
     """Raises PowerError for a name that does not exist, with those that do."""
     if name not in PROFILES:
         raise PowerError(f"there is no profile '{name}'; there are: {', '.join(PROFILES)}")
@@ -92,7 +92,7 @@ def profile_named(name: str) -> Profile:
 def grade(
     reading: EnergyReading,
     info: MeterInfo,
-    profile: Profile,
+    profile: GradeRules,
     window_s: float,
     settled_s: float | None = None,
 ) -> Grade:
@@ -117,7 +117,7 @@ def grade(
     )
 
 
-def _scope_reasons(reading: EnergyReading, profile: Profile) -> list[str]:
+def _scope_reasons(reading: EnergyReading, profile: GradeRules) -> list[str]:
     reasons = list(reading.reasons) if not reading.valid else []
     if reading.domain not in profile.domains:
         reasons.append(f"{reading.domain} is a part: {profile.name} is about the whole system")
@@ -129,7 +129,7 @@ def _scope_reasons(reading: EnergyReading, profile: Profile) -> list[str]:
 
 
 def _rate_reasons(
-    reading: EnergyReading, info: MeterInfo, profile: Profile, window_s: float
+    reading: EnergyReading, info: MeterInfo, profile: GradeRules, window_s: float
 ) -> list[str]:
     wanted_hz = profile.min_rate_hz
     reasons = []
@@ -146,7 +146,7 @@ def _rate_reasons(
 
 
 def _window_reasons(
-    info: MeterInfo, profile: Profile, window_s: float, settled_s: float | None
+    info: MeterInfo, profile: GradeRules, window_s: float, settled_s: float | None
 ) -> list[str]:
     reasons = []
     if window_s < profile.min_window_s:
@@ -163,7 +163,7 @@ def _window_reasons(
     return reasons
 
 
-def _quality_reasons(reading: EnergyReading, profile: Profile) -> list[str]:
+def _quality_reasons(reading: EnergyReading, profile: GradeRules) -> list[str]:
     reasons = []
     if reading.coverage < profile.min_coverage:
         reasons.append(

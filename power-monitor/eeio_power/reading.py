@@ -29,7 +29,7 @@ class Contents:
     includes: tuple[Content, ...] = ()
     leaves_out: tuple[Content, ...] = ()
 
-    def words(self) -> str:
+    def text(self) -> str:
         """`processor, memory; without drives`; empty where nothing is known."""
         parts = [", ".join(self.includes)] if self.includes else []
         parts += [f"without {', '.join(self.leaves_out)}"] if self.leaves_out else []

@@ -43,7 +43,7 @@ from eeio_limits import inputs
 from eeio_limits import quantities as q
 from eeio_power.errors import PowerError
 from eeio_power.monitor import PowerMonitor, open_source
-from eeio_power.trial import OutputFolder, efficiencies, told
+from eeio_power.trial_output import OutputFolder, efficiencies, told
 
 EXIT_REFUSED = 2
 
@@ -193,13 +193,20 @@ class Session:
         return answer
 
     def _with_energy(self, body: Answer, start_s: float) -> Answer:
-        """Every phase that has a window gets the energy of that window."""
+        """Every phase that has a window gets the energy of that window; a write that of the time
+        until its bytes were on the device too."""
         for phase in body.get("phases", []):
             begin_s, end_s = phase.get("start_s"), phase.get("end_s")
-            timed = begin_s is not None and end_s is not None
-            readings = self._power.energy(start_s + begin_s, start_s + end_s) if timed else ()
-            phase["energy"] = [reading.to_json() for reading in readings]
+            phase["energy"] = self._energy(start_s, begin_s, end_s)
+            if durable := phase.get("until_durable"):
+                durable["energy"] = self._energy(start_s, begin_s, durable["end_s"])
         return body
+
+    def _energy(self, start_s: float, begin_s: float | None, end_s: float | None) -> list[Answer]:
+        if begin_s is None or end_s is None:
+            return []
+        readings = self._power.energy(start_s + begin_s, start_s + end_s)
+        return [reading.to_json() for reading in readings]
 
     def _window(self, start_s: float, end_s: float) -> Answer:
         readings = self._power.energy(start_s, end_s)

@@ -70,7 +70,7 @@ class Stretches:
         return range(bisect_right(self.ends_s, start_s), bisect_left(self.starts_s, end_s))
 
 
-def places_around(
+def indices_around(
     times_s: Sequence[float], values: Sequence[float], start_s: float, end_s: float
 ) -> tuple[int, int]:
     """Where the readings begin and end (exclusive) that `readings_around` takes."""
@@ -94,7 +94,7 @@ def readings_around(
     Three at or before the window (one to hold, the one before it, whose distance says how, and one
     more for the highest power near the edge), two at or after it, as far away as they are.
     """
-    low, high = places_around(times_s, values, start_s, end_s)
+    low, high = indices_around(times_s, values, start_s, end_s)
     found_s, found = list(times_s[low:high]), list(values[low:high])
     if any(map(math.isnan, found)):
         kept = [(t, v) for t, v in zip(found_s, found, strict=True) if not math.isnan(v)]

@@ -44,6 +44,8 @@ class Options:
     frequencies: tuple[str, ...] = field(default=(), metadata=LATER)
     sysfs_root: str = field(default="/", metadata=LATER)
     lose: tuple[str, ...] = field(default=(), metadata=LATER)
+    drive_label: str | None = field(default=None, metadata=LATER)
+    hash_serial: bool = field(default=False, metadata=LATER)
 
     @property
     def frequency_root(self) -> Path:

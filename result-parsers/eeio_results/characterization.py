@@ -10,59 +10,37 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from eeio_results.agreement import Agreement, agreement
-from eeio_results.record import DOMAINS, LEVELS, CacheLayers, Experiment, Level, Phase, Run
+from eeio_results.domains import (
+    DomainFigures,
+    Marginal,
+    Quartiles,
+    domain_figures,
+    idle_powers,
+    quartiles,
+)
+from eeio_results.ranking import RULES, Rules, why_not_ranked
+from eeio_results.record import LEVELS, CacheLayers, Experiment, Level, Phase, Run
 from eeio_results.store import Campaign
+from eeio_results.windows import Window, flush_of, judged, writes
+from eeio_results.work import NAMES as WORK
+from eeio_results.work import NOTHING, Work, iops_of, work_of
 
 _NO_PROFILE = "no profile of this level is in the suite"
 _NO_DATA = "metadata operations move no data"
 
 
-@dataclass(frozen=True)
-class Quartiles:
-    """Median and quartiles (linear interpolation between order statistics, R's type 7)."""
-
-    median: float
-    q1: float
-    q3: float
-
-
-def quartiles(values: Sequence[float]) -> Quartiles | None:
-    """None without values; one value is its own quartiles."""
-    if not values:
-        return None
-    if len(values) == 1:
-        return Quartiles(values[0], values[0], values[0])
-    q1, median, q3 = statistics.quantiles(values, n=4, method="inclusive")
-    return Quartiles(median, q1, q3)
-
-
-@dataclass(frozen=True)
-class DomainFigures:
-    """What one meter saw of one power domain, over the valid repetitions. `n` of them have a value;
-    `reason` is why the others have none."""
-
-    power_domain: str
-    meter: str
-    energy_kind: str
-    n: int
-    power_w: Quartiles | None
-    energy_j: Quartiles | None
-    energy_uncertainty_j: Quartiles | None
-    efficiency_bytes_per_j: Quartiles | None
-    efficiency_values: tuple[float, ...]
-    reason: str | None
-    includes: tuple[str, ...] = ()
-    leaves_out: tuple[str, ...] = ()
-    leaves_drives_out: bool = False
-    """The MB/J is not that of the storage: what the drives draw is not in the power."""
-    doubts: tuple[str, ...] = ()
-    """Why the figures are doubtful: which meter contradicts them, and by how much."""
-
-    def contents(self) -> str | None:
-        """What the domain holds, in words; None where its meter did not tell."""
-        parts = [f"includes {', '.join(self.includes)}"] if self.includes else []
-        parts += [f"leaves out {', '.join(self.leaves_out)}"] if self.leaves_out else []
-        return f"{self.power_domain} ({self.meter}): {'; '.join(parts)}" if parts else None
+_FIGURES = ("bandwidth_bytes_per_s", "power_w", "energy_j", "efficiency_bytes_per_j")
+_FURTHER = (
+    *WORK, "drive", "energy_j_per_gb", "uncertainty_relative",
+    *(f"marginal.{name}" for name in asdict(Marginal())),
+)  # fmt: skip
+"""Figures that came with version 2; their reasons stand in `reasons` alone."""
+_POWER = tuple(name for name in _FURTHER if name not in (*WORK, "drive"))
+_OF_DATA = (
+    "efficiency_bytes_per_j", "energy_j_per_gb", "marginal.energy_j_per_gb",
+    "marginal.efficiency_bytes_per_j",
+)  # fmt: skip
+_NO_IDENTITY = "the record tells no identity of the drive, only the kernel's name"
 
 
 @dataclass(frozen=True)
@@ -91,17 +69,41 @@ class Row:
     invalid_reasons: tuple[str, ...] = ()
     device_checks: tuple[str, ...] = ()
     """What its runs say of the comparison with the device's counters (Run.device_check)."""
+    flush: str | None = None
+    """none, end, each or unknown; None for what writes no data."""
+    durable: bool | None = None
+    """Whether bandwidth and energy run until the bytes are on the device; None as `flush`."""
+    work: Work = NOTHING
+    drive: str | None = None
+    """The identity of the drive behind the target; None where the record holds none."""
 
     @property
     def measured(self) -> DomainFigures | None:
         """The widest measured domain that has a value."""
         return next((d for d in self.domains if d.power_w is not None), None)
 
+    @property
+    def ranked_reason(self) -> str | None:
+        """Why its MB/J stands in no ranking; None where it does."""
+        best = self.measured
+        return best.ranked_reason if best else self.reasons.get("efficiency_bytes_per_j")
+
+    @property
+    def ranked(self) -> bool:
+        return self.measured is not None and self.ranked_reason is None
+
+    @property
+    def seen_otherwise(self) -> bool:
+        """Whether requests arrived in another order than the one that was asked for."""
+        seen = self.work.spatiality_seen
+        return seen is not None and not seen.startswith(self.spatiality or "")
+
     def to_json(self) -> dict[str, Any]:
         """An object of the `characterization` list (schemas/report.schema.json)."""
         best = self.measured
         experiment = self.experiment
-        reasons = sorted(set(self.reasons.values()))
+        # What was not asked of version 1 is not what makes a row poor.
+        reasons = sorted({why for name, why in self.reasons.items() if name not in _FURTHER})
         kinds = [d.energy_kind for d in ([best] if best else self.estimates)]
         return {
             "campaign": self.campaign,
@@ -127,8 +129,18 @@ class Row:
             "power_domain": best.power_domain if best else None,
             "meter": best.meter if best else None,
             "leaves_drives_out": best.leaves_drives_out if best else None,
-            "domains": [_domain_json(figures) for figures in self.domains],
-            "estimates": [_domain_json(figures) for figures in self.estimates],
+            "domains": [figures.to_json() for figures in self.domains],
+            "estimates": [figures.to_json() for figures in self.estimates],
+            "flush": self.flush,
+            "durable": self.durable,
+            **self.work.to_json(),
+            "energy_j_per_gb": _json(best.energy_j_per_gb if best else None),
+            "uncertainty_relative": _json(best.uncertainty_relative if best else None),
+            "marginal": asdict(best.marginal if best else Marginal()),
+            "busy_energy_j_per_gb": _json(best.busy_energy_j_per_gb if best else None),
+            "ranked": self.ranked,
+            "ranked_reason": self.ranked_reason,
+            "drive": self.drive,
             "reason": "; ".join(reasons) or None,
             "reasons": self.reasons,
             "invalid_reasons": list(self.invalid_reasons),
@@ -159,13 +171,7 @@ def _json(figures: Quartiles | None) -> dict[str, float] | None:
     return asdict(figures) if figures else None
 
 
-def _domain_json(figures: DomainFigures) -> dict[str, Any]:
-    body = asdict(figures)
-    del body["efficiency_values"]  # drawn in plots; the records hold them
-    return body
-
-
-def characterize(campaign: Campaign) -> list[Row]:
+def characterize(campaign: Campaign, rules: Rules = RULES) -> list[Row]:
     """Every row of one campaign, levels in their order, the not measured ones with the reason."""
     groups: dict[str, list[Run]] = {}
     for run in campaign.runs:
@@ -174,7 +180,7 @@ def characterize(campaign: Campaign) -> list[Row]:
     for planned in campaign.design.experiments:
         experiment = planned.experiment
         if experiment.level in LEVELS:
-            rows += _experiment_rows(campaign, experiment, groups.get(experiment.id, []))
+            rows += _experiment_rows(campaign, experiment, groups.get(experiment.id, []), rules)
     for left_out in campaign.design.not_measured:
         experiment = left_out.experiment
         if experiment.level in LEVELS:
@@ -183,7 +189,21 @@ def characterize(campaign: Campaign) -> list[Row]:
         if not any(row.level == level for row in rows):
             rows.append(_missing_row(campaign, level, None, _NO_PROFILE))
     found = agreement(campaign)
-    return sorted((_doubted(row, found) for row in rows), key=_sort_key)
+    return sorted((_ranked(_doubted(row, found), rules) for row in rows), key=_sort_key)
+
+
+def _ranked(row: Row, rules: Rules) -> Row:
+    """The row with what keeps each of its domains out of a ranking."""
+
+    def judge(every: tuple[DomainFigures, ...]) -> tuple[DomainFigures, ...]:
+        return tuple(
+            replace(
+                d, ranked_reason=why_not_ranked(d, row.durable, row.reasons.get("durable"), rules)
+            )
+            for d in every
+        )
+
+    return replace(row, domains=judge(row.domains), estimates=judge(row.estimates))
 
 
 def _doubted(row: Row, found: Agreement) -> Row:
@@ -193,7 +213,7 @@ def _doubted(row: Row, found: Agreement) -> Row:
     domains = tuple(
         replace(
             d,
-            doubts=(*d.doubts, *found.doubts((d.power_domain, d.meter, d.energy_kind))),
+            doubts=(*d.doubts, *found.doubts(d.key)),
         )
         for d in row.domains
     )
@@ -243,7 +263,9 @@ def _sort_key(row: Row) -> tuple[Any, ...]:
     )
 
 
-def _experiment_rows(campaign: Campaign, experiment: Experiment, runs: list[Run]) -> list[Row]:
+def _experiment_rows(
+    campaign: Campaign, experiment: Experiment, runs: list[Run], rules: Rules
+) -> list[Row]:
     if not runs:
         reason = "the campaign ended before this experiment ran; `eeio resume` goes on"
         return [_missing_row(campaign, experiment.level, experiment, reason)]
@@ -258,7 +280,7 @@ def _experiment_rows(campaign: Campaign, experiment: Experiment, runs: list[Run]
             reasons[0] if reasons else "the tool reported no I/O",
         )
         return [replace(row, invalid_runs=len(failed), invalid_reasons=reasons)]
-    return [_phase_row(campaign, experiment, runs, name) for name in names]
+    return [_phase_row(campaign, experiment, runs, name, rules) for name in names]
 
 
 def _missing_row(
@@ -278,43 +300,59 @@ def _missing_row(
         n=0,
         invalid_runs=0,
         bandwidth_bytes_per_s=None,
-        reasons=dict.fromkeys(
-            ("bandwidth_bytes_per_s", "power_w", "energy_j", "efficiency_bytes_per_j"), words
-        ),
+        reasons=dict.fromkeys((*_FIGURES, *_FURTHER), words),
+        flush=flush_of(experiment, experiment.operation) if experiment else None,
     )
 
 
-def _phase_row(campaign: Campaign, experiment: Experiment, runs: list[Run], name: str) -> Row:
+def _phase_row(
+    campaign: Campaign, experiment: Experiment, runs: list[Run], name: str, rules: Rules
+) -> Row:
     pairs = [(run, phase) for run in runs for phase in run.phases if phase.name == name]
     good = [phase for run, phase in pairs if not run.validity and not phase.validity]
+    used, left_out = judged(experiment, good)
+    phases, windows = [phase for phase, _ in used], [window for _, window in used]
     invalid_reasons = dict.fromkeys(reason for run in runs for reason in run.validity)
     invalid_reasons.update(dict.fromkeys(reason for _, phase in pairs for reason in phase.validity))
-    bandwidths = [p.bandwidth_bytes_per_s for p in good if p.bandwidth_bytes_per_s is not None]
+    bandwidths = [w.bandwidth_bytes_per_s for w in windows if w.bandwidth_bytes_per_s is not None]
     first = pairs[0][1]
-    figures = _domains(good)
+    figures = domain_figures(
+        windows,
+        [iops_of(phase, window) for phase, window in used],
+        idle_powers(campaign.idle),
+        campaign.idle_reason,
+        rules.busy,
+    )
     measured = tuple(d for d in figures if d.energy_kind != "modelled")
     estimates = tuple(d for d in figures if d.energy_kind == "modelled")
-    reasons: dict[str, str] = {}
+    work = work_of(experiment, phases)
+    reasons = {**work.reasons, "drive": _NO_IDENTITY}
     if not bandwidths:
         reasons["bandwidth_bytes_per_s"] = next(
             iter(invalid_reasons), "the tool gave no bandwidth for this phase"
         )
-    if not any(d.power_w is not None for d in measured):
-        why = _why_no_energy(campaign, measured, good, tuple(invalid_reasons))
-        reasons.update(dict.fromkeys(("power_w", "energy_j", "efficiency_bytes_per_j"), why))
-    elif not any(d.efficiency_bytes_per_j for d in measured):
-        poor = (d.reason for d in measured if d.reason and d.power_w is not None)
-        why_not = next((p.why_no_efficiency for p in good if p.why_no_efficiency), None)
-        why_not = why_not or next(poor, None)
-        if why_not is not None:
-            reasons["efficiency_bytes_per_j"] = why_not
+    best = next((d for d in measured if d.power_w is not None), None)
+    if best is None:
+        why = _why_no_energy(campaign, measured, used, tuple(invalid_reasons))
+        reasons.update(dict.fromkeys((*_FIGURES[1:], *_POWER), why))
+    else:
+        reasons |= best.reasons
+        if not any(d.efficiency_bytes_per_j for d in measured):
+            poor = (d.reason for d in measured if d.reason and d.power_w is not None)
+            why_not = next((w.why_no_efficiency for w in windows if w.why_no_efficiency), None)
+            why_not = why_not or next(poor, None)
+            if why_not is not None:
+                reasons["efficiency_bytes_per_j"] = why_not
     rates: list[float] = []
     if first.operation == "metadata":
         rates = [p.metrics["operations_per_s"] for p in good if "operations_per_s" in p.metrics]
         if good and not bandwidths:
-            reasons.update(
-                dict.fromkeys(("bandwidth_bytes_per_s", "efficiency_bytes_per_j"), _NO_DATA)
-            )
+            for name_of in ("bandwidth_bytes_per_s", *_OF_DATA):
+                reasons[name_of] = _NO_DATA
+    durable = _durable(first.operation, windows)
+    why_not_durable = next((w.durable_reason for w in windows if w.durable_reason), None)
+    if left_out or (durable is False and why_not_durable):
+        reasons["durable"] = left_out or why_not_durable or ""
     return Row(
         campaign=campaign.name,
         preset=campaign.preset,
@@ -335,7 +373,15 @@ def _phase_row(campaign: Campaign, experiment: Experiment, runs: list[Run], name
         reasons=reasons,
         invalid_reasons=tuple(invalid_reasons),
         device_checks=tuple(dict.fromkeys(filter(None, (run.device_check for run in runs)))),
+        flush=flush_of(experiment, first.operation),
+        durable=durable,
+        work=work,
     )
+
+
+def _durable(operation: str | None, windows: Sequence[Window]) -> bool | None:
+    """Of a row whose windows are all of one kind; None where nothing is written, or measured."""
+    return bool(windows[0].durable) if windows and writes(operation) else None
 
 
 def _disk_cache(experiment: Experiment, runs: list[Run]) -> Any:
@@ -349,71 +395,18 @@ def _disk_cache(experiment: Experiment, runs: list[Run]) -> Any:
 def _why_no_energy(
     campaign: Campaign,
     measured: Iterable[DomainFigures],
-    good: list[Phase],
+    used: list[tuple[Phase, Window]],
     invalid_reasons: tuple[str, ...],
 ) -> str:
     for figures in measured:
         if figures.reason:
             return figures.reason
-    if not good and invalid_reasons:
+    if not used and invalid_reasons:
         return invalid_reasons[0]
     if campaign.idle_reason:
         return campaign.idle_reason
-    if any(phase.start_s is None for phase in good):
-        return f"the tool does not tell when it did I/O: {good[0].window_source}"
+    if any(phase.start_s is None for phase, _ in used):
+        return f"the tool does not tell when it did I/O: {used[0][0].window_source}"
+    if any(phase.energy and not window.energy for phase, window in used):
+        return "power was read until the tool returned, not until the bytes were on the device"
     return "no measured power source was found; only an estimate is there"
-
-
-def _agreed(told: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """What all repetitions say."""
-    return tuple(word for word in told[0] if all(word in words for words in told))
-
-
-def _domains(good: list[Phase]) -> list[DomainFigures]:
-    keys = dict.fromkeys(
-        (reading.domain, reading.meter, reading.kind) for phase in good for reading in phase.energy
-    )
-    found = []
-    for domain, meter, kind in sorted(keys, key=lambda key: (DOMAINS.index(key[0]), key)):
-        readings = [
-            (phase, reading)
-            for phase in good
-            for reading in phase.energy
-            if (reading.domain, reading.meter, reading.kind) == (domain, meter, kind)
-        ]
-        valid = [(phase, reading) for phase, reading in readings if reading.valid]
-        powers = [r.power_w for _, r in valid if r.power_w is not None]
-        efficiencies = [
-            value
-            for phase, reading in valid
-            if reading.why_not_ranked is None
-            and (value := phase.efficiency_bytes_per_j(reading.power_w)) is not None
-        ]
-        reasons = [r for _, reading in readings if reading.power_w is None for r in reading.reasons]
-        poor = dict.fromkeys(why for _, r in valid if (why := r.why_not_ranked))
-        without = "no valid reading" if len(readings) == len(good) else "the meter was not read"
-        found.append(
-            DomainFigures(
-                power_domain=domain,
-                meter=meter,
-                energy_kind=kind,
-                n=len(powers),
-                power_w=quartiles(powers),
-                energy_j=quartiles([r.energy_j for _, r in valid if r.energy_j is not None]),
-                energy_uncertainty_j=quartiles(
-                    [r.uncertainty_j for _, r in valid if r.uncertainty_j is not None]
-                ),
-                efficiency_bytes_per_j=quartiles(efficiencies),
-                efficiency_values=tuple(efficiencies),
-                reason=next(iter(poor), None)
-                if len(powers) == len(good)
-                else next(iter(reasons), without),
-                includes=_agreed([reading.includes for _, reading in readings]),
-                leaves_out=_agreed([reading.leaves_out for _, reading in readings]),
-                leaves_drives_out=any(reading.leaves_drives_out for _, reading in readings),
-                doubts=tuple(
-                    dict.fromkeys(why for _, r in valid if r.doubtful for why in r.reasons)
-                ),
-            )
-        )
-    return found

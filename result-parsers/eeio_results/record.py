@@ -434,6 +434,33 @@ class Machine:
     mkfs_options: str | None
     tools: tuple[Tool, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
+    drive_id: str | None = field(default=None, metadata=LATER)
+    """World wide name, or model and serial number (or a hash of them): the same on every port."""
+    drive_label: str | None = field(default=None, metadata=LATER)
+    """What the user calls it."""
+    rotation_rate_rpm: Annotated[int, q.COUNT] | None = field(default=None, metadata=LATER)
+    drive_interface: str | None = field(default=None, metadata=LATER)
+    drive_link_speed: str | None = field(default=None, metadata=LATER)
+    raid_level: str | None = field(default=None, metadata=LATER)
+    raid_members: tuple[str, ...] = field(default=(), metadata=LATER)
+    nfs_server: str | None = field(default=None, metadata=LATER)
+    nfs_version: str | None = field(default=None, metadata=LATER)
+    network_link: str | None = field(default=None, metadata=LATER)
+
+    @property
+    def drive(self) -> str | None:
+        """What tells its drive from others: the user's label, else its identity; None in records of
+        before, and of drives that tell nothing."""
+        return self.drive_label or self.drive_id
+
+    @property
+    def drive_name(self) -> str:
+        """The drive in tables: its label; model and the end of its identity; the kernel's name."""
+        if self.drive_label is not None:
+            return self.drive_label
+        if self.drive_id is None:
+            return self.device or "unknown"
+        return f"{self.device_model or self.device} {self.drive_id[-6:]}"
 
     def to_json(self) -> dict[str, Any]:
         return {"schema_version": SCHEMA_VERSION, **asdict(self)}

@@ -227,7 +227,7 @@ def read_design(folder: Path) -> Design:
 
 
 @dataclass(frozen=True)
-class Progress:
+class Extent:
     """What a campaign is of, and how far it is."""
 
     suite: str
@@ -235,7 +235,7 @@ class Progress:
     stored_runs: int
 
 
-def progress(folder: Path) -> Progress:
+def progress(folder: Path) -> Extent:
     """Counts the records without reading them, so that a list of many campaigns is quick: what is
     damaged in them shows when the campaign is loaded. EeioError where there is no campaign."""
     path = folder / _CAMPAIGN
@@ -245,7 +245,7 @@ def progress(folder: Path) -> Progress:
         # The places in the order are alike, and many: the first stands for them.
         few = {**body, "order": order[:1]} if isinstance(order, list) else body
         suite = Design.from_json(few).suite
-    return Progress(suite, len(body["order"]), _count_lines(folder / _RUNS))
+    return Extent(suite, len(body["order"]), _count_lines(folder / _RUNS))
 
 
 def _count_lines(path: Path) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from eeio.machine.root import memory_bytes
+from eeio.system.drive import Drive, drive_of, network_file_system
 from eeio.system.filesystem import BlockDevice, Mount, mount_of
 from eeio.system.undo import run_command
 from eeio_limits.text import shown
@@ -18,6 +19,8 @@ def capture(
     device: BlockDevice | None,
     tools: Sequence[Tool],
     mkfs_options: str | None = None,
+    drive_label: str | None = None,
+    hash_serial: bool = False,
 ) -> Machine:
     """Reads /proc and /sys; a value that cannot be read is None, with the reason in `missing`."""
     missing: dict[str, str] = {}
@@ -48,6 +51,9 @@ def capture(
         missing["filesystem"] = "only a raw device was measured"
     if mkfs_options is None and mount is not None:
         mkfs_options = _filesystem_features(mount, missing)
+    drive = drive_of(disk, hash_serial) if disk else Drive()
+    missing.update(drive.missing)
+    network = network_file_system(mount) if mount else None
     rotational = number("device_rotational", disk / "queue/rotational") if disk else None
     return Machine(
         hostname=platform.node(),
@@ -73,6 +79,16 @@ def capture(
         mkfs_options=mkfs_options,
         tools=tuple(tools),
         missing=missing,
+        drive_id=drive.drive_id,
+        drive_label=drive_label,
+        rotation_rate_rpm=drive.rotation_rate_rpm,
+        drive_interface=drive.drive_interface,
+        drive_link_speed=drive.drive_link_speed,
+        raid_level=drive.raid_level,
+        raid_members=drive.raid_members,
+        nfs_server=network.server if network else None,
+        nfs_version=network.version if network else None,
+        network_link=network.link if network else None,
     )
 
 

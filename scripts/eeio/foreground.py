@@ -5,7 +5,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 
-from eeio.system.undo import Entry, UndoJournal, end_group, start_ticks
+from eeio.system.undo import UndoEntry, UndoJournal, end_group, start_ticks
 
 GATE = """
 import os, signal, sys, warnings
@@ -46,7 +46,7 @@ def run(
             env=environment,
             stdout=sys.stderr if to_stderr else None,
         )
-        entry = Entry("process", str(process.pid), str(start_ticks(process.pid) or 0))
+        entry = UndoEntry("process", str(process.pid), str(start_ticks(process.pid) or 0))
         journal.add(entry)
         os.write(opened, b".")
     finally:

@@ -29,7 +29,7 @@ fi
 direct=1
 [ "$buffer" = off ] || direct=0
 set -- "$@" --direct=$direct
-[ "$fsync" = none ] || set -- "$@" --end_fsync=1
+[ -z "$flush_option" ] || set -- "$@" "$flush_option"
 if [ -n "${EEIO_RUN_SEED:-}" ]; then
 	number EEIO_RUN_SEED "$EEIO_RUN_SEED" 0 999999999999999999
 	set -- "$@" --randseed="$EEIO_RUN_SEED"

@@ -5,7 +5,7 @@ tool=eeio-fio preset=${EEIO_PRESET:-standard}
 . "$HOME/words.sh"
 
 level=filesystem operation=read spatiality=sequential request_size=4m buffer=off processes=1
-engine=psync iodepth=1 stride=17 fsync=none file_size='' runtime_s=''
+engine=psync iodepth=1 stride=17 flush='' file_size='' runtime_s=''
 for word; do
 	value=${word#*=}
 	case $word in
@@ -20,12 +20,18 @@ for word; do
 	engine=*) one_of engine "$value" "psync sync pvsync pvsync2 libaio io_uring posixaio mmap" && engine=$value ;;
 	iodepth=*) number iodepth "$value" 1 1024 && iodepth=$value ;;
 	stride=*) number stride "$value" 2 1024 && stride=$value ;;
-	fsync=*) one_of fsync "$value" "none end" && fsync=$value ;;
+	flush=*) one_of flush "$value" "none end each" && flush=$value ;;
 	*) refuse "unknown factor '$word': known are level operation spatiality request_size buffer" \
-		"processes file_size runtime_s engine iodepth stride fsync" ;;
+		"processes file_size runtime_s engine iodepth stride flush" ;;
 	esac
 done
-
+# end (without the word, too): fio counts its fsync in the time that its bandwidth is of.
+case $operation-$flush in
+read-?*) refuse "flush=$flush: a read flushes nothing; leave it out" ;;
+*-none | read-) flush_option='' ;;
+*-each) flush_option=--sync=1 ;;
+*) flush_option=--end_fsync=1 ;;
+esac
 file_size=${file_size:-$(preset_value file_size)}
 runtime_s=${runtime_s:-$(preset_value runtime_s)}
 [ -n "$file_size" ] && [ -n "$runtime_s" ] || refuse "EEIO_PRESET=$preset: not in $HOME/presets.conf"

@@ -13,7 +13,11 @@ cd "$scratch" 2>/dev/null || refuse "$scratch: not there; run pre.sh with these 
 # -+n: no second pass; -w: keep the files.
 set -- -i "$test" -+n -w -s $((share_bytes / 1024))k -r $((request_bytes / 1024))k
 # -e: a write ends when its data are flushed. Without it IOzone flushes after it has taken the time.
-[ "$flush" = off ] || set -- "$@" -e
+# -o: each write by itself (O_SYNC).
+case $flush in
+end) set -- "$@" -e ;;
+each) set -- "$@" -o ;;
+esac
 [ "$buffer" = on ] || set -- "$@" -I
 [ "$test" != 5 ] || set -- "$@" -j "$stride"
 if [ "$processes" = 1 ]; then

@@ -5,7 +5,7 @@ tool=eeio-iozone preset=${EEIO_PRESET:-standard}
 . "$HOME/words.sh"
 
 level=filesystem operation=read spatiality=sequential request_size=4m buffer=off processes=1
-stride=17 file_size='' flush=on
+stride=17 file_size='' flush=end
 for word; do
 	value=${word#*=}
 	case $word in
@@ -16,7 +16,12 @@ for word; do
 	buffer=*) one_of buffer "$value" "on off" && buffer=$value ;;
 	processes=*) number processes "$value" 1 256 && processes=$value ;;
 	file_size=*) file_size=$value ;;
-	flush=*) one_of flush "$value" "on off" && flush=$value ;;
+	flush=*)
+		one_of flush "$value" "none end each on off"
+		# As the first version said it.
+		case $value in on) flush=end ;; off) flush=none ;; *) flush=$value ;; esac
+		asked=$value
+		;;
 	stride=*) number stride "$value" 2 1024 && stride=$value ;;
 	*) refuse "unknown factor '$word': known are level operation spatiality request_size buffer" \
 		"processes file_size stride flush" ;;
@@ -33,7 +38,7 @@ sequential-*) refuse "operation=$operation: IOzone's sequential tests are operat
 random-*) refuse "operation=$operation: IOzone's random test reads, then writes: give operation=mixed" ;;
 *) refuse "operation=$operation: IOzone's strided test is operation=read" ;;
 esac
-[ "$flush" = on ] || [ "$operation" != read ] || refuse "flush=off: a read flushes nothing; leave it out"
+[ -z "${asked:-}" ] || [ "$operation" != read ] || refuse "flush=$asked: a read flushes nothing; leave it out"
 
 file_size=${file_size:-$(preset_value file_size)}
 [ -n "$file_size" ] || refuse "EEIO_PRESET=$preset: not in $HOME/presets.conf"

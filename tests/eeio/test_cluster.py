@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from eeio.campaign import nodes as campaign_nodes
+from eeio.campaign import node_power as campaign_nodes
 from eeio.cluster import (
     Clocks,
     Node,

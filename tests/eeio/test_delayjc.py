@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from eeio.journal import delayjc
-from eeio.journal.delayjc import Counters, DeviceCounters
+from eeio.journal.delayjc import Counters, HeldCalls
 from eeio_results.errors import EeioError
 
 SOURCE = Path(delayjc.__file__).with_name("libdelayjc.c")
@@ -176,7 +176,7 @@ class Shim:
     def counters(self) -> Counters:
         return delayjc.read_counters(self.state)
 
-    def wait_for(self, reached: Callable[[DeviceCounters], bool]) -> None:
+    def wait_for(self, reached: Callable[[HeldCalls], bool]) -> None:
         """Until the counters of processes that run say so."""
         deadline_s = time.monotonic() + TIMEOUT_S
         while time.monotonic() < deadline_s:

@@ -21,7 +21,7 @@ from tests.cpufreq import acpi_tree, bytes_of, pstate_tree, write
 from eeio.errors import RefusedError
 from eeio.system import frequency, undo
 from eeio.system.frequency import ordered_limits, parse_hz
-from eeio.system.undo import Entry, UndoJournal
+from eeio.system.undo import UndoEntry, UndoJournal
 from eeio_results.errors import EeioError
 
 TIMEOUT_S = 60
@@ -344,8 +344,8 @@ def test_a_setting_that_is_stuck_keeps_its_older_entries(
 ) -> None:
     """Else the next try would leave the newer entry's value, which is not the beginning."""
     stuck, free = tmp_path / "stuck", tmp_path / "free"
-    entries = [Entry("setting", str(stuck), "first"), Entry("setting", str(free), "first"),
-               Entry("setting", str(stuck), "second")]  # fmt: skip
+    entries = [UndoEntry("setting", str(stuck), "first"), UndoEntry("setting", str(free), "first"),
+               UndoEntry("setting", str(stuck), "second")]  # fmt: skip
     stuck.mkdir()
     journal.add_all(entries)
     assert len(journal.undo_all()) == 1
@@ -358,11 +358,11 @@ def test_a_setting_that_is_stuck_keeps_its_older_entries(
 def test_what_was_put_back_before_an_interrupt_is_not_kept(
     tmp_path: Path, journal: UndoJournal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    entries = [Entry("setting", str(tmp_path / name), "x") for name in ("one", "two", "three")]
+    entries = [UndoEntry("setting", str(tmp_path / name), "x") for name in ("one", "two", "three")]
     journal.add_all(entries)
     put_back = undo._PUT_BACK["setting"]
 
-    def interrupted(entry: Entry) -> None:
+    def interrupted(entry: UndoEntry) -> None:
         if entry is entries[1]:
             raise KeyboardInterrupt
         put_back(entry)
@@ -376,7 +376,7 @@ def test_what_was_put_back_before_an_interrupt_is_not_kept(
 
 
 def test_of_equal_entries_the_newest_is_forgotten(journal: UndoJournal) -> None:
-    same, other = Entry("setting", "/a", "1"), Entry("setting", "/b", "1")
+    same, other = UndoEntry("setting", "/a", "1"), UndoEntry("setting", "/b", "1")
     journal.add_all([same, other, same])
     journal.forget(same)
     assert journal.entries == (same, other)

@@ -286,7 +286,7 @@ def test_processes_that_hold_a_device_open(tree: Tree, flags: str, writes: bool)
         (process / "fdinfo/3").write_text(f"pos:\t0\nflags:\t{flags}\nmnt_id:\t1\n")
     (opener,) = tree.kernel.openers("odd")
     assert (opener.pid, opener.writes) == (99, writes)
-    assert opener.words.isprintable()
+    assert opener.text.isprintable()
     assert tree.kernel.openers("sdb") == []
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import Eeio
 
 from eeio.journal import delayjc
-from eeio.journal.trace import JournalTrace, find_ext4, read_transactions
+from eeio.journal.trace import JournalTracer, find_ext4, read_transactions
 from eeio.system.undo import UndoJournal
 from eeio_results.errors import EeioError
 
@@ -66,7 +66,7 @@ def traced(ext4: Path) -> Iterator[Path]:
     """ext4 whose journal can be traced on this machine; tracefs is mounted beside it, to look."""
     undo = UndoJournal(ext4.parent / "undo.json")
     try:
-        with JournalTrace(find_ext4(ext4), ext4.parent / "try.gz", undo):
+        with JournalTracer(find_ext4(ext4), ext4.parent / "try.gz", undo):
             pass
     except EeioError as error:
         pytest.skip(str(error))

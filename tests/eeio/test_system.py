@@ -15,7 +15,7 @@ from eeio.errors import RefusedError
 from eeio.system import caches, counters, device, image
 from eeio.system.device import Permission
 from eeio.system.filesystem import backing_device, block_device, check_directory, mount_of
-from eeio.system.undo import Entry, UndoJournal
+from eeio.system.undo import UndoEntry, UndoJournal
 from eeio_results.campaign import Options
 from eeio_results.errors import EeioError
 from eeio_results.record import CacheLayers, DeviceCounters, Experiment
@@ -194,7 +194,7 @@ def test_a_loop_device_whose_image_somebody_deleted_is_detached(tmp_path: Path) 
     if not node:
         pytest.skip("no loop devices here")
     journal = UndoJournal(tmp_path / "journal.json")
-    journal.add(Entry("loop", node, str(backing)))
+    journal.add(UndoEntry("loop", node, str(backing)))
     backing.unlink()
     assert journal.undo_all() == []
     shown = Path("/sys/class/block") / Path(node).name / "loop/backing_file"
@@ -308,7 +308,7 @@ def test_the_journal_runs_backwards(tmp_path: Path) -> None:
     journal = UndoJournal(tmp_path / "journal.json")
     setting = tmp_path / "setting"
     for value in ("first", "second"):
-        journal.add(Entry("setting", str(setting), value))
+        journal.add(UndoEntry("setting", str(setting), value))
     assert journal.undo_all() == []
     assert setting.read_text() == "first"
 

@@ -14,7 +14,7 @@ from tests.conftest import Eeio
 
 from eeio.cli import main
 from eeio.system.undo import (
-    Entry,
+    UndoEntry,
     UndoJournal,
     denied_to_root,
     group_alive,
@@ -26,15 +26,15 @@ from eeio_power.simulators.tree import write_tree
 
 CHANGE_AND_WAIT = textwrap.dedent("""
     import pathlib, subprocess, sys, time
-    from eeio.system.undo import Entry, UndoJournal, start_ticks
+    from eeio.system.undo import UndoEntry, UndoJournal, start_ticks
     journal = UndoJournal()
     setting, image = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
-    journal.add(Entry("setting", str(setting), setting.read_text()))
+    journal.add(UndoEntry("setting", str(setting), setting.read_text()))
     setting.write_text("changed")
-    journal.add(Entry("file", str(image)))
+    journal.add(UndoEntry("file", str(image)))
     image.write_text("x")
     child = subprocess.Popen(["sleep", "1000"], start_new_session=True, stdout=subprocess.DEVNULL)
-    journal.add(Entry("process", str(child.pid), str(start_ticks(child.pid))))
+    journal.add(UndoEntry("process", str(child.pid), str(start_ticks(child.pid))))
     print(child.pid, flush=True)
     time.sleep(1000)
 """)
@@ -90,7 +90,7 @@ def test_what_cannot_be_put_back_is_named_and_kept(home: Path, eeio: Eeio) -> No
 
 def test_a_living_process_keeps_its_journal(home: Path) -> None:
     journal = UndoJournal()
-    entry = Entry("file", str(home / "mine"))
+    entry = UndoEntry("file", str(home / "mine"))
     journal.add(entry)
     with orphans() as found:
         assert found == ([], [])
@@ -104,10 +104,10 @@ def test_a_reused_process_number_is_left_alone(home: Path) -> None:
         ticks = start_ticks(sleeper.pid)
         assert ticks is not None
         journal = UndoJournal(home / "journal.json")
-        journal.add(Entry("process", str(sleeper.pid), str(ticks - 1)))
+        journal.add(UndoEntry("process", str(sleeper.pid), str(ticks - 1)))
         assert journal.undo_all() == []
         assert sleeper.poll() is None
-        journal.add(Entry("process", str(sleeper.pid), str(ticks)))
+        journal.add(UndoEntry("process", str(sleeper.pid), str(ticks)))
         assert journal.undo_all() == []
         assert sleeper.wait(10) == -signal.SIGTERM
     finally:
@@ -118,7 +118,7 @@ def test_a_reused_process_number_is_left_alone(home: Path) -> None:
 def test_a_loop_device_that_a_reboot_took_away_is_no_failure(home: Path) -> None:
     """The kernel makes the nodes beyond the first eight when they are asked for."""
     journal = UndoJournal(home / "journal.json")
-    journal.add(Entry("loop", "/dev/loop-of-another-boot", str(home / "image")))
+    journal.add(UndoEntry("loop", "/dev/loop-of-another-boot", str(home / "image")))
     assert journal.undo_all() == []
     assert not journal.path.exists()
 
@@ -130,9 +130,9 @@ def test_a_full_disk_keeps_nothing_from_being_put_back(
     setting, image = home / "setting", home / "image"
     setting.write_text("changed")
     image.write_text("x")
-    journal.add(Entry("setting", str(setting), "original"))
-    journal.add(Entry("file", str(image)))
-    journal.add(Entry("file", str(home / "another")))
+    journal.add(UndoEntry("setting", str(setting), "original"))
+    journal.add(UndoEntry("file", str(image)))
+    journal.add(UndoEntry("file", str(home / "another")))
 
     def full(descriptor: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -157,7 +157,7 @@ def test_a_folder_that_could_not_be_made_on_a_read_only_file_system(tmp_path: Pa
         with pytest.raises(OSError):
             (tmp_path / "instance").mkdir()
         journal = UndoJournal(tmp_path.parent / "undo.json")
-        journal.add(Entry("directory", str(tmp_path / "instance")))
+        journal.add(UndoEntry("directory", str(tmp_path / "instance")))
         assert journal.undo_all() == []
     finally:
         subprocess.run(["umount", str(tmp_path)], check=True)
@@ -186,7 +186,7 @@ def test_a_process_of_any_name_stops_nothing(home: Path) -> None:
         assert group_alive(process.pid)
         assert not group_alive(_dead_pid())
         journal = UndoJournal(home / "journal.json")
-        journal.add(Entry("process", str(process.pid), str(start_ticks(process.pid))))
+        journal.add(UndoEntry("process", str(process.pid), str(start_ticks(process.pid))))
         assert journal.undo_all() == []
         assert process.wait(10) == -signal.SIGTERM
     finally:
@@ -199,10 +199,10 @@ def test_whatever_goes_wrong_with_an_entry_the_others_are_put_back(home: Path) -
     setting.write_text("changed")
     file.write_text("x")
     journal = UndoJournal(home / "journal.json")
-    journal.add(Entry("setting", str(setting), "original"))
-    journal.add(Entry("command", "/dev/x", "no JSON"))
-    journal.add(Entry("setting", str(home / "other"), "\u20ac"))
-    journal.add(Entry("file", str(file)))
+    journal.add(UndoEntry("setting", str(setting), "original"))
+    journal.add(UndoEntry("command", "/dev/x", "no JSON"))
+    journal.add(UndoEntry("setting", str(home / "other"), "\u20ac"))
+    journal.add(UndoEntry("file", str(file)))
     failures = journal.undo_all()
     assert len(failures) == 2 and "no JSON" in failures[1] and "other" in failures[0]
     assert setting.read_text() == "original" and not file.exists()
@@ -236,7 +236,7 @@ def test_what_is_no_journal_is_set_aside(
     path.write_text(content)
     setting = home / "setting"
     setting.write_text("changed")
-    UndoJournal(undo / f"{_dead_pid()}-99.json").add(Entry("setting", str(setting), "original"))
+    UndoJournal(undo / f"{_dead_pid()}-99.json").add(UndoEntry("setting", str(setting), "original"))
     assert main(["restore"]) == 1
     said = capsys.readouterr().err
     assert str(path) in said and f"{path.name}.bad" in said and said.count("\n") == 2
@@ -288,7 +288,7 @@ def test_half_a_write_of_a_dead_process_is_cleared(undo: Path) -> None:
 def test_two_restores_put_everything_back_once(home: Path, undo: Path) -> None:
     """The second waits for the first, and then finds nothing."""
     (home / "image").write_text("x")
-    UndoJournal(undo / f"{_dead_pid()}-1.json").add(Entry("file", str(home / "image")))
+    UndoJournal(undo / f"{_dead_pid()}-1.json").add(UndoEntry("file", str(home / "image")))
     with orphans() as (journals, _):
         other = subprocess.Popen(
             [sys.executable, "-m", "eeio", "restore"], stderr=subprocess.PIPE, text=True
@@ -319,7 +319,7 @@ def test_what_a_killed_process_had_started_is_ended_before_anything_is_put_back(
     child = subprocess.Popen(["sleep", "1000"], env={**os.environ, name: f"{dead}-1"})
     other = subprocess.Popen(["sleep", "1000"], env={**os.environ, name: f"{dead}-12"})
     try:
-        UndoJournal(undo / f"{dead}-1.json").add(Entry("file", str(home / "image")))
+        UndoJournal(undo / f"{dead}-1.json").add(UndoEntry("file", str(home / "image")))
         with orphans() as (journals, _):
             assert child.poll() is not None or child.wait(10) == -signal.SIGTERM
             assert [journal.undo_all() for journal in journals] == [[]]
@@ -334,10 +334,10 @@ def test_a_link_in_the_place_of_a_folder_is_not_followed(home: Path) -> None:
     (home / "victim").mkdir()
     (home / "mine").symlink_to("victim")
     journal = UndoJournal(home / "journal.json")
-    journal.add(Entry("directory", str(home / "mine")))
+    journal.add(UndoEntry("directory", str(home / "mine")))
     (failure,) = journal.undo_all()
     assert "not followed" in failure
-    journal.add(Entry("file", str(home / "mine")))
+    journal.add(UndoEntry("file", str(home / "mine")))
     journal.undo(journal.entries[-1])
     assert (home / "victim").is_dir()
 

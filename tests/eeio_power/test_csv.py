@@ -316,7 +316,7 @@ def test_what_a_logged_power_holds_is_said_by_who_logged_it(tmp_path: Path) -> N
     assert channel.contents.includes == ("processor", "drives")
     assert channel.contents.leaves_out == ("supply",)
     (meter,) = open_meters([f"{spec},domain=module"])
-    assert (meter.channels[0].domain, meter.channels[0].contents.words()) == ("module", "")
+    assert (meter.channels[0].domain, meter.channels[0].contents.text()) == ("module", "")
     with pytest.raises(PowerError, match="includes=disk: it is some of processor, memory"):
         open_meters([f"{spec},includes=disk"])
     with pytest.raises(PowerError, match="fans cannot be both"):

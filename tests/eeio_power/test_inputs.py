@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from eeio_power import csv_log, http_json, ipmi_answers, reader, samples
+from eeio_power import csv_log, http_json, ipmi_answers, samples
+from eeio_power import helper_process as reader
 from eeio_power.errors import PowerError
 from eeio_power.gaps import lost_readings
 from eeio_power.integration import channel_energy

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 import eeio_power
-from eeio_power import reader as reader_module
+from eeio_power import helper_process as reader_module
 from eeio_power.errors import PowerError
+from eeio_power.helper_process import QuestionReader
 from eeio_power.loops import BatchLoop, MeterLoop
 from eeio_power.meters import Meter, ipmi, open_meters
-from eeio_power.reader import QuestionReader
 from eeio_power.sampler import Sampler
 from eeio_power.simulators.ipmitool import install_fake_ipmitool
 

@@ -106,10 +106,10 @@ def test_specs_are_parsed() -> None:
 
 def test_a_meter_is_added_by_adding_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bench.py").write_text(
-        "from eeio_power.meters import Finding\n"
+        "from eeio_power.meters import Detected\n"
         "OPTIONS = {'port': 'where it is'}\n"
         "def open_meter(spec, options, root): raise AssertionError(options['port'])\n"
-        "def find(root): return Finding('bench', 'measured', ('system',), False, 'no port')\n"
+        "def find(root): return Detected('bench', 'measured', ('system',), False, 'no port')\n"
     )
     (tmp_path / "broken.py").write_text("import a_module_nobody_has\n")
     monkeypatch.setattr(meters_package, "__path__", [*meters_package.__path__, str(tmp_path)])
@@ -176,15 +176,15 @@ def test_a_broken_meter_of_ones_own_says_where_and_hides_no_other(
 def test_a_find_that_fails_is_told_in_its_finding(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    texts = {"bench": BENCH.replace("return Finding", "return {}[0] #"),
-             "none": BENCH.replace("return Finding", "return None #")}  # fmt: skip
+    texts = {"bench": BENCH.replace("return Detected", "return {}[0] #"),
+             "none": BENCH.replace("return Detected", "return None #")}  # fmt: skip
     texts["nothing"] = texts.pop("none")
     own(tmp_path / "mine", monkeypatch, **texts)
     found = {finding.spec: finding for finding in discover(tmp_path / "no-machine")}
     assert "find failed: " in str(found["bench"].reason) and "KeyError" in str(
         found["bench"].reason
     )
-    assert "find gives no Finding" in str(found["nothing"].reason)
+    assert "find gives no Detected" in str(found["nothing"].reason)
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 import eeio_power
-from eeio_power import reader as reader_module
+from eeio_power import helper_process as reader_module
 from eeio_power.errors import PowerError
+from eeio_power.helper_process import INSTALLED, EnergyReader, find_reader
 from eeio_power.loops import BatchLoop, MeterLoop
 from eeio_power.meters import open_meters
-from eeio_power.reader import INSTALLED, EnergyReader, find_reader
 from eeio_power.sampler import Sampler
 from eeio_power.samples import load
 from eeio_power.simulators import FakeRapl, FakeZone

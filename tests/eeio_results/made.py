@@ -1,9 +1,14 @@
 """Records made by hand, small enough to check a table by eye."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
 from eeio_results.campaign import Design, Options, PlannedExperiment, PlannedRun, Protocol
 from eeio_results.record import (
     CacheLayers,
     DeviceCounters,
+    Durable,
     EnergyReading,
     Experiment,
     Machine,
@@ -90,6 +95,39 @@ def phase(
         metrics={"iops": 3.0},
         energy=energy,
         validity=validity,
+    )
+
+
+WRITE = replace(EXPERIMENT, operation="write", cache=CacheLayers("on", None), flush="none")
+"""A buffered write that the tool does not flush."""
+
+
+def written(
+    power_w: float | None = 50.0,
+    *,
+    durable: bool = True,
+    flush: float = 2.0,
+    includes_flush: bool = False,
+    metrics: Mapping[str, float] = MappingProxyType({}),
+    uncertainty_j: float = 0.1,
+) -> Phase:
+    """A buffered write of 1 GB: 2 s at 500 MB/s into the page cache at 80 W, then `flush` more
+    seconds until it is on the device; all of that at `power_w`, with that limit of error."""
+    whole_s = 2.0 + flush
+    until = None
+    if durable:
+        reading = energy(power_w)
+        if power_w is not None:
+            reading = replace(reading, energy_j=whole_s * power_w, uncertainty_j=uncertainty_j)
+        until = Durable(whole_s, 1e9 / whole_s, "syncfs", (reading,))
+    return replace(
+        phase(500e6, (energy(80.0),)),
+        name="write",
+        operation="write",
+        until_durable=until,
+        durable_reason=None if durable else "another write of the run came after it",
+        includes_flush=includes_flush,
+        metrics=dict(metrics),
     )
 
 

@@ -13,11 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import eeio_results
-from eeio_results.characterization import characterize, quartiles
+from eeio_results.characterization import characterize
+from eeio_results.domains import quartiles
 from eeio_results.record import CacheLayers, EnergyReading, Experiment, Phase, Run
 from eeio_results.report import csv, html, markdown, plots, text
+from eeio_results.report.columns import number
 from eeio_results.report.model import build, to_json
-from eeio_results.report.tables import number, tables
+from eeio_results.report.tables import tables
 from eeio_results.store import Campaign
 from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
 
@@ -93,9 +95,12 @@ def test_metadata_has_a_rate_and_power_and_no_bandwidth() -> None:
     assert row.operations_per_s is not None and row.operations_per_s.median == 900
     assert row.measured is not None and row.measured.energy_j is not None
     assert row.bandwidth_bytes_per_s is None and row.measured.efficiency_bytes_per_j is None
-    assert row.reasons == dict.fromkeys(
-        ("bandwidth_bytes_per_s", "efficiency_bytes_per_j"), "metadata operations move no data"
-    )
+    none = "metadata operations move no data"
+    assert {name for name, why in row.reasons.items() if why == none} == {
+        "bandwidth_bytes_per_s", "efficiency_bytes_per_j", "energy_j_per_gb",
+        "marginal.energy_j_per_gb", "marginal.efficiency_bytes_per_j",
+    }  # fmt: skip
+    assert row.to_json()["reason"] == none and row.flush is None and row.durable is None
     report = build([campaign])
     page = text.render(report)
     assert "metadata, create: 900 [800 - 925] operations/s" in page

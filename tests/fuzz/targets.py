@@ -35,11 +35,11 @@ from eeio_power import (
     http_digest,
     http_json,
     ipmi_answers,
-    reader,
     samples,
     session,
     sysfs,
 )
+from eeio_power import helper_process as reader
 from eeio_power.collecting import absurdity
 from eeio_power.errors import PowerError
 from eeio_power.meters import (

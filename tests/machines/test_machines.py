@@ -226,7 +226,7 @@ def _watts_now(root: Path) -> dict[tuple[str, str, str], list[float | None]]:
         contents = contents_of(meter.channels)
         for channel, value in zip(meter.channels, meter.read(), strict=True):
             if channel.in_domain_total:
-                key = (spec, channel.domain, contents[channel.domain].words())
+                key = (spec, channel.domain, contents[channel.domain].text())
                 said.setdefault(key, []).append(value)
         meter.close()
     return said

@@ -233,7 +233,7 @@ def test_iozone_s_write_keeps_the_files_of_its_reads(installed: Installer) -> No
         ("iozone", "file_size=6m request_size=4m", "file_size=6m"),
         ("iozone", "operation=read spatiality=strided file_size=8m", "stride=17"),
         ("iozone", "operation=write request_size=32m", "from 4k to 16m"),
-        ("iozone", "operation=write flush=late", "flush=late: give one of: on off"),
+        ("iozone", "operation=write flush=late", "flush=late: give one of: none end each on off"),
         ("iozone", "operation=read flush=off", "flush=off: a read flushes nothing"),
         ("iozone", "operation=write processes=257", "processes=257"),
         ("bonnie", "request_size=2m", "request_size=2m"),

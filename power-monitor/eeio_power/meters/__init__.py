@@ -4,7 +4,7 @@ A meter's module offers three things:
 
 - `OPTIONS: dict[str, str]`: the options its spec takes, each with one line of help;
 - `open_meter(spec, options, root) -> Meter`: raises PowerError with the remedy;
-- `find(root) -> Finding`: whether this machine has it, and if not, why and what to do.
+- `find(root) -> Detected`: whether this machine has it, and if not, why and what to do.
 
 It may offer `ARGUMENT`, the option that stands after a colon: `wattsup:/dev/ttyUSB0` is
 `wattsup,port=/dev/ttyUSB0`.
@@ -160,7 +160,7 @@ class BatchedMeter(Protocol):
 
 
 @dataclass(frozen=True)
-class Finding:
+class Detected:
     """Whether a meter is there, for `eeio doctor`."""
 
     spec: str
@@ -193,7 +193,7 @@ class MeterModule(Protocol):
 
     def open_meter(self, spec: str, options: Mapping[str, str], root: Path) -> Meter: ...
 
-    def find(self, root: Path) -> Finding: ...
+    def find(self, root: Path) -> Detected: ...
 
 
 def meter_names() -> list[str]:
@@ -266,7 +266,7 @@ def close_meters(meters: Sequence[Meter]) -> None:
             meter.close()
 
 
-def discover(root: Path = Path("/")) -> list[Finding]:
+def discover(root: Path = Path("/")) -> list[Detected]:
     """One finding for every kind of meter, there or not."""
     return [_find(name, root) for name in meter_names()]
 
@@ -338,12 +338,12 @@ def _named_argument(
     return {argument: options[""], **{k: v for k, v in options.items() if k}}
 
 
-def _find(name: str, root: Path) -> Finding:
+def _find(name: str, root: Path) -> Detected:
     try:
         return _module(name).find(root)
     except PowerError as error:
         # One meter whose Python module is missing must not hide the others.
-        return Finding(name, "measured", (), False, str(error))
+        return Detected(name, "measured", (), False, str(error))
 
 
 def _module(name: str) -> MeterModule:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from eeio_power.errors import PowerError
-from eeio_power.meters import Finding
+from eeio_power.meters import Detected
 from eeio_power.reading import Contents, Domain, Kind
 from eeio_power.sysfs import read_int
 
@@ -30,11 +30,11 @@ class Choice(Generic[Sensor]):
             raise PowerError(f"meter '{spec}': {reason}; {remedy}")
         return self.sensors
 
-    def finding(self, spec: str, kind: Kind, contents: Mapping[Domain, Contents]) -> Finding:
+    def finding(self, spec: str, kind: Kind, contents: Mapping[Domain, Contents]) -> Detected:
         """The choice as `find` tells it, with what its domains hold."""
         reason, remedy = self.problem or (None, None)
         available = self.problem is None
-        return Finding(spec, kind, tuple(contents), available, reason, remedy, contents)
+        return Detected(spec, kind, tuple(contents), available, reason, remedy, contents)
 
 
 def named(

@@ -119,11 +119,11 @@ class _Guarded:
         return meter
 
     def find(self, root: Path) -> Any:
-        from eeio_power.meters import Finding
+        from eeio_power.meters import Detected
 
         finding = self._called("find", lambda: self._module.find(root))
-        if not isinstance(finding, Finding):
-            raise PowerError(f"meter '{self._name}': {self._path}: find gives no Finding")
+        if not isinstance(finding, Detected):
+            raise PowerError(f"meter '{self._name}': {self._path}: find gives no Detected")
         return finding
 
     def _called(self, what: str, call: Callable[[], Any]) -> Any:

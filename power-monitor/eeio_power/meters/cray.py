@@ -19,7 +19,7 @@ from pathlib import Path
 
 from eeio_limits.quantities import ENERGY
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Finding, Quantity, contents_of
+from eeio_power.meters import Channel, Detected, Quantity, contents_of
 from eeio_power.reading import Contents, Domain, Kind, all_but, only
 from eeio_power.sysfs import read_int, read_optional_int, read_text
 
@@ -113,15 +113,15 @@ def open_meter(
     return CrayMeter(spec, options.get("name", "cray"), folder, counters, clock)
 
 
-def find(root: Path) -> Finding:
+def find(root: Path) -> Detected:
     """Whether this is a Cray node whose counters can be read."""
     try:
         meter = open_meter("cray", {}, root)
     except PowerError as error:
         reason, _, remedy = str(error).removeprefix("meter 'cray': ").rpartition("; ")
-        return Finding("cray", KIND, ("system",), False, reason, remedy)
+        return Detected("cray", KIND, ("system",), False, reason, remedy)
     contents = contents_of(meter.channels)
-    return Finding("cray", KIND, tuple(contents), True, contents=contents)
+    return Detected("cray", KIND, tuple(contents), True, contents=contents)
 
 
 def _found(folder: Path) -> list[_Counter]:

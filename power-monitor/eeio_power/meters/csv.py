@@ -40,7 +40,7 @@ from eeio_power.csv_log import (
     zone_of,
 )
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Finding, number_option
+from eeio_power.meters import Channel, Detected, number_option
 from eeio_power.reading import CONTENTS, DOMAINS, Content, Contents, Kind
 
 OPTIONS = {
@@ -140,9 +140,9 @@ def open_meter(
         raise PowerError(prefix + str(error).removeprefix(prefix)) from error
 
 
-def find(root: Path) -> Finding:
+def find(root: Path) -> Detected:
     """A log has to be named."""
-    return Finding(
+    return Detected(
         "csv", KIND, ("system",), False, "logs are not searched for",
         "name it: --meter csv:FILE,map=time:NAME+power_w:NAME",
     )  # fmt: skip

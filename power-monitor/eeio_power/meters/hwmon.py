@@ -43,7 +43,7 @@ from eeio_power.hwmon_sensors import (
     sensors_of,
     short_name,
 )
-from eeio_power.meters import Channel, Finding, contents_of
+from eeio_power.meters import Channel, Detected, contents_of
 from eeio_power.meters._choice import Choice, Problem, named, unreadable
 from eeio_power.reading import MODULE, Contents, Kind
 
@@ -91,7 +91,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> HwmonMeter:
     return HwmonMeter(spec=spec, name=options.get("name", "hwmon"), sensors=sensors)
 
 
-def find(root: Path) -> Finding:
+def find(root: Path) -> Detected:
     """Whether a known power sensor is there and its place is clear."""
     choice = _choose(root / HWMON, None)
     return choice.finding("hwmon", KIND, contents_of([s.channel for s in choice.sensors]))

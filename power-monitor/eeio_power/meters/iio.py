@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eeio_limits.quantities import FIGURE
-from eeio_power.meters import Channel, Finding, contents_of
+from eeio_power.meters import Channel, Detected, contents_of
 from eeio_power.meters._choice import Choice, named, unreadable
 from eeio_power.reading import MODULE, Contents, Kind
 from eeio_power.sysfs import by_number, own_path, read_int, read_optional_text, read_text
@@ -59,7 +59,7 @@ class _Sensor:
         return self.rail is not None and _MODULE_RAIL.fullmatch(self.rail) is not None
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         return self.name if self.rail is None else f"{self.name} ({self.rail})"
 
     def read(self) -> float | None:
@@ -111,7 +111,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> IioMeter:
     return IioMeter(spec=spec, name=options.get("name", "iio"), sensors=sensors)
 
 
-def find(root: Path) -> Finding:
+def find(root: Path) -> Detected:
     """Whether there is one power channel."""
     choice = _choose(root / DEVICES, None)
     contents = contents_of([sensor.channel for sensor in choice.sensors])
@@ -136,14 +136,14 @@ def _choose(folder: Path, only: str | None) -> Choice[_Sensor]:
     elif len(of_module := [sensor for sensor in sensors if sensor.of_module]) == 1:
         choice = Choice(tuple(of_module))
     elif len(sensors) > 1:
-        told = ", ".join(sensor.words for sensor in sensors)
+        told = ", ".join(sensor.label for sensor in sensors)
         choice = Choice((), (
             f"several channels that may be rails of one supply, or each other's: {told}",
             f"name those that add up to the system, such as iio,only={'+'.join(names[:2])}",
         ))  # fmt: skip
     elif sensors[0].rail is not None and not sensors[0].of_module:
         choice = Choice((), (
-            f"{sensors[0].words} may be one rail of several",
+            f"{sensors[0].label} may be one rail of several",
             f"if all that the system draws goes through it, name it: iio,only={names[0]}",
         ))  # fmt: skip
     else:

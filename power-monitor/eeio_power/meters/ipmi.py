@@ -17,7 +17,7 @@ sensor that has no reading now (`ns`) counts as there. `mode=nm` asks the Intel 
 (Get Node Manager Statistics, global power: platform, CPU subsystem, memory). After each line comes
 one that ipmitool refuses, naming the token in it and sending nothing, so that an answer is never
 taken for that of an earlier question; if the token does not come in time, the process is replaced.
-Under a sampler, a helper asks and keeps the answers (`eeio_power.reader`).
+Under a sampler, a helper asks and keeps the answers (`eeio_power.helper_process`).
 
 Only these reading commands are sent. BMCs are rarely faster than once a second, some average over
 ten seconds or more (`period_s=` says so); DCMI counts whole watts.
@@ -32,10 +32,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eeio_power.errors import PowerError
+from eeio_power.helper_process import IPMI_NAME, QuestionReader, can_run, find_reader
 from eeio_power.ipmi_answers import parse_dcmi, parse_node_manager, watt_sensors, whole_system
 from eeio_power.ipmitool import FIRST_ANSWER_S, ToolShell
-from eeio_power.meters import Channel, Finding, contents_of, number_option
-from eeio_power.reader import IPMI_NAME, QuestionReader, can_run, find_reader
+from eeio_power.meters import Channel, Detected, contents_of, number_option
 from eeio_power.reading import MACHINE, Contents, Domain, Kind, only
 
 OPTIONS = {
@@ -295,10 +295,10 @@ def open_meter(
         raise PowerError(f"meter '{spec}': {error}") from error
 
 
-def find(root: Path) -> Finding:
+def find(root: Path) -> Detected:
     """A BMC of this machine that gives a power reading; others must be named."""
     if _device(root) is None:
-        return Finding(
+        return Detected(
             "ipmi", KIND, ("system",), False, f"no {root / DEVICES[0]}",
             "modprobe ipmi_si ipmi_devintf; or name a BMC on the network: "
             "--meter ipmi:lanplus,host=ADDRESS,user=NAME",
@@ -307,11 +307,11 @@ def find(root: Path) -> Finding:
         meter = open_meter("ipmi", {}, root, FIND_ANSWER_S)
     except PowerError as error:
         remedy = "if it is only slow, name it: --meter ipmi; else see docs/meters.md, ipmi"
-        return Finding("ipmi", KIND, ("system",), False, str(error), remedy)
+        return Detected("ipmi", KIND, ("system",), False, str(error), remedy)
     meter.close()
     remark = next((channel.remark for channel in meter.channels if channel.remark), None)
     contents = contents_of(meter.channels)
-    return Finding("ipmi", KIND, ("system",), True, remark, contents=contents)
+    return Detected("ipmi", KIND, ("system",), True, remark, contents=contents)
 
 
 def _device(root: Path) -> Path | None:

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from eeio_limits.quantities import COUNT
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Finding, number_option
+from eeio_power.meters import Channel, Detected, number_option
 from eeio_power.reading import Kind, all_but
 from eeio_power.sysfs import read_text
 
@@ -151,14 +151,14 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> ModelledMet
         ) from error
 
 
-def find(root: Path) -> Finding:
+def find(root: Path) -> Detected:
     """The model is there wherever /proc/stat is."""
     try:
         parse_stat(read_text(root / STAT))
     except (OSError, ValueError) as error:
         reason = f"{root / STAT} does not give CPU times ({error})"
-        return Finding("modelled", KIND, ("system",), False, reason, "mount /proc")
-    return Finding(
+        return Detected("modelled", KIND, ("system",), False, reason, "mount /proc")
+    return Detected(
         "modelled",
         KIND,
         ("system",),

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Finding
+from eeio_power.meters import Channel, Detected
 from eeio_power.reading import Kind, only
 from eeio_power.sysfs import by_number
 
@@ -140,7 +140,7 @@ def open_meter(
     return meter
 
 
-def find(root: Path) -> Finding:
+def find(root: Path) -> Detected:
     """The first drive that reports its power."""
     drives = sorted(
         (p for p in (root / "dev").glob("nvme*") if re.fullmatch(r"nvme\d+", p.name)),
@@ -154,8 +154,8 @@ def find(root: Path) -> Finding:
         except PowerError as error:
             problem = str(error)
         else:
-            return Finding(spec, KIND, ("device",), True, contents={"device": CONTENTS})
-    return Finding(
+            return Detected(spec, KIND, ("device",), True, contents={"device": CONTENTS})
+    return Detected(
         "nvme", KIND, ("device",), False, problem,
         "as root, with a drive that reports its power (NVMe 2.3); or a meter on the drive's supply",
     )  # fmt: skip

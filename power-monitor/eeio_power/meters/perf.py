@@ -26,7 +26,7 @@ from pathlib import Path
 from eeio_limits.inputs import CPUS
 from eeio_limits.quantities import NUMBER, POWER
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Finding, contents_of, number_option, rapl
+from eeio_power.meters import Channel, Detected, contents_of, number_option, rapl
 from eeio_power.meters._processors import DIES_OPTION, dies_once
 from eeio_power.reading import Domain, Kind
 from eeio_power.sysfs import read_int, read_optional_int, read_text
@@ -140,18 +140,18 @@ def open_meter(
         raise PowerError(f"meter '{spec}': {error.strerror}; {_PERMISSION_REMEDY}") from error
 
 
-def find(root: Path) -> Finding:
+def find(root: Path) -> Detected:
     """Whether the events are there and may be read; `rapl` goes first in `auto`."""
     try:
         meter = open_meter("perf", {}, root)
     except PowerError as error:
         reason, _, remedy = str(error).removeprefix("meter 'perf': ").rpartition("; ")
-        return Finding("perf", KIND, ("package", "dram"), False, reason, remedy)
+        return Detected("perf", KIND, ("package", "dram"), False, reason, remedy)
     meter.close()
     domains = tuple(dict.fromkeys(channel.domain for channel in meter.channels))
     in_auto = not rapl.find(root).available
     contents = contents_of(meter.channels)
-    return Finding("perf", KIND, domains, True, contents=contents, in_auto=in_auto)
+    return Detected("perf", KIND, domains, True, contents=contents, in_auto=in_auto)
 
 
 _ABSENT_REMEDY = "RAPL's perf events are there on x86 alone ('modprobe rapl'), not in most guests"

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from eeio_limits.quantities import POWER_SAMPLE
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Finding
+from eeio_power.meters import Channel, Detected
 from eeio_power.reading import Contents, Kind
 
 OPTIONS: dict[str, str] = {}
@@ -129,11 +129,11 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> PmicMeter:
     return meter
 
 
-def find(root: Path) -> Finding:
+def find(root: Path) -> Detected:
     """Whether the board's power chip tells its rails."""
     try:
         open_meter("pmic", {}, root).close()
     except PowerError as error:
         reason, _, remedy = str(error).removeprefix("meter 'pmic': ").rpartition("; ")
-        return Finding("pmic", KIND, ("module",), False, reason, remedy)
-    return Finding("pmic", KIND, ("module",), True, REMARK, contents={"module": CONTENTS})
+        return Detected("pmic", KIND, ("module",), False, reason, remedy)
+    return Detected("pmic", KIND, ("module",), True, REMARK, contents={"module": CONTENTS})

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Finding
+from eeio_power.meters import Channel, Detected
 from eeio_power.reading import BEHIND_SUPPLY, Kind
 from eeio_power.sysfs import by_number, read_int, read_optional_int, read_optional_text
 
@@ -214,19 +214,19 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> PowerSupply
     return PowerSupplyMeter(spec, options.get("name", "power_supply"), feed)
 
 
-def find(root: Path) -> Finding:
+def find(root: Path) -> Detected:
     """Whether a supply has a sensor and feeds the system now."""
     folder = root / SUPPLIES
     feed = _feed(folder)
     if feed is None:
         reason = f"{folder} has no supply with a sensor"
-        return Finding("power_supply", KIND, ("system",), False, reason, _ABSENT_REMEDY)
+        return Detected("power_supply", KIND, ("system",), False, reason, _ABSENT_REMEDY)
     now = feed.read()
     if not now.power_w:
         reason = now.reason or "no supply with a sensor is in use"
         remedy = "unplug the mains, or use another meter"
-        return Finding("power_supply", KIND, ("system",), False, reason, remedy)
-    return Finding(
+        return Detected("power_supply", KIND, ("system",), False, reason, remedy)
+    return Detected(
         "power_supply", KIND, ("system",), True, contents={"system": BEHIND_SUPPLY}
     )  # fmt: skip
 

@@ -22,9 +22,9 @@ from pathlib import Path
 
 from eeio_limits.quantities import ENERGY
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Finding, contents_of, number_option
+from eeio_power.helper_process import EnergyReader, find_reader, try_reader
+from eeio_power.meters import Channel, Detected, contents_of, number_option
 from eeio_power.meters._processors import DIES_OPTION, PACKAGE, dies_once
-from eeio_power.reader import EnergyReader, find_reader, try_reader
 from eeio_power.reading import Contents, Domain, Kind, only
 from eeio_power.sysfs import by_number, read_int, read_text
 
@@ -123,14 +123,14 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> RaplMeter:
     return RaplMeter(spec, options.get("name", "rapl"), found.zones, usable)
 
 
-def find(root: Path) -> Finding:
+def find(root: Path) -> Detected:
     """Whether RAPL is there and may be read."""
     found = _look(root / POWERCAP, MAX_POWER_W, find_reader(root), dies_once("rapl", {}, root))
     if found.problem is not None:
-        return Finding("rapl", KIND, ("package", "dram"), False, *found.problem)
+        return Detected("rapl", KIND, ("package", "dram"), False, *found.problem)
     domains = tuple(dict.fromkeys(z.channel.domain for z in found.zones))
     contents = contents_of([zone.channel for zone in found.zones])
-    return Finding("rapl", KIND, domains, True, found.remark, contents=contents)
+    return Detected("rapl", KIND, domains, True, found.remark, contents=contents)
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from typing import Any
 from eeio_limits.inputs import CHASSIS
 from eeio_power import http_json
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Finding, number_option
+from eeio_power.meters import Channel, Detected, number_option
 from eeio_power.reading import MACHINE, Kind
 
 OPTIONS = {
@@ -132,9 +132,9 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> RedfishMete
     return RedfishMeter(spec, name, client, found.path, found.keys, period_s)
 
 
-def find(root: Path) -> Finding:
+def find(root: Path) -> Detected:
     """Nobody can tell from here which BMC there is."""
-    return Finding(
+    return Detected(
         "redfish", KIND, ("system",), False, "a BMC on the network is not searched for",
         "name it: --meter redfish:https://ADDRESS,user=NAME",
     )  # fmt: skip

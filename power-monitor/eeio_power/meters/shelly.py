@@ -25,7 +25,7 @@ from typing import Any
 
 from eeio_power import http_json
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Finding, number_option
+from eeio_power.meters import Channel, Detected, number_option
 from eeio_power.reading import WALL, Kind
 
 OPTIONS = {
@@ -179,9 +179,9 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> ShellyMeter
     raise PowerError(f"meter '{spec}': {problem}; check the address, and that it meters power")
 
 
-def find(root: Path) -> Finding:
+def find(root: Path) -> Detected:
     """Nobody can tell from here which plug feeds this machine."""
-    return Finding(
+    return Detected(
         "shelly", KIND, ("system",), False, "plugs on the network are not searched for",
         "name it: --meter shelly:ADDRESS",
     )  # fmt: skip

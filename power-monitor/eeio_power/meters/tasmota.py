@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from eeio_power import http_json
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Finding, number_option
+from eeio_power.meters import Channel, Detected, number_option
 from eeio_power.reading import WALL, Kind
 
 OPTIONS = {
@@ -98,9 +98,9 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> TasmotaMete
     return meter
 
 
-def find(root: Path) -> Finding:
+def find(root: Path) -> Detected:
     """Nobody can tell from here which plug feeds this machine."""
-    return Finding(
+    return Detected(
         "tasmota", KIND, ("system",), False, "plugs on the network are not searched for",
         "name it: --meter tasmota:ADDRESS",
     )  # fmt: skip

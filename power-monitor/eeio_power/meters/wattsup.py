@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Protocol
 
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, Finding, number_option
+from eeio_power.meters import Channel, Detected, number_option
 from eeio_power.reading import WALL, Kind
 
 OPTIONS = {
@@ -306,15 +306,15 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> WattsUpMete
         raise PowerError(f"meter '{spec}': {error}") from error
 
 
-def find(root: Path) -> Finding:
+def find(root: Path) -> Detected:
     """Serial lines a meter may be on. Nothing is written to them: another device may be there."""
     lines = [f"/{line.relative_to(root)}" for line in _usb_lines(root)]
     if not lines:
-        return Finding(
+        return Detected(
             "wattsup", KIND, ("system",), False, "no USB serial line (/dev/ttyUSB*)",
             "plug a Watts Up? PRO or .net in; its driver is ftdi_sio",
         )  # fmt: skip
-    return Finding(
+    return Detected(
         "wattsup", KIND, ("system",), False,
         f"a USB serial line is there ({', '.join(lines)}); what is on it is not known",
         f"if it is the meter, name it: --meter wattsup:{lines[0]}",

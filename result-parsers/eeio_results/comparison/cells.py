@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from eeio_results.agreement import agreement
+from eeio_results.errors import EeioError
 from eeio_results.record import DOMAINS, EnergyReading, Run
 from eeio_results.store import Campaign
 from eeio_results.units import format_size
@@ -87,8 +88,20 @@ def size_label(size_bytes: int | None) -> str:
 
 def machine_names(campaigns: Sequence[Campaign]) -> list[str]:
     """What to call each campaign's machine: its host name, or the campaign's own name where two
-    campaigns were run on the same drive of the same machine."""
-    places = [(c.machine.hostname, c.machine.device) for c in campaigns]
+    campaigns were run on the same drive of the same machine. Raises EeioError where two drives of
+    a machine have one label."""
+    ids: dict[tuple[str, str], str] = {}
+    for campaign in campaigns:
+        machine = campaign.machine
+        if machine.drive_label is None or machine.drive_id is None:
+            continue
+        other = ids.setdefault((machine.hostname, machine.drive_label), machine.drive_id)
+        if other != machine.drive_id:
+            raise EeioError(
+                f"two drives of {machine.hostname} have the label {machine.drive_label!r} "
+                f"({other} and {machine.drive_id}): give each its own by --drive-label"
+            )
+    places = [(c.machine.hostname, c.machine.drive_name) for c in campaigns]
     return [
         place[0] if places.count(place) == 1 else campaign.name
         for campaign, place in zip(campaigns, places, strict=True)
@@ -101,7 +114,7 @@ def cells_of(campaign: Campaign, machine_name: str | None = None) -> list[Cell]:
     kind = {True: "HDD", False: "SSD", None: "unknown"}[machine.device_rotational]
     place = {
         "machine": machine_name or machine.hostname,
-        "device": machine.device or "unknown",
+        "device": machine.drive_name,
         "type": kind,
     }
     runs: dict[str, list[Run]] = {}

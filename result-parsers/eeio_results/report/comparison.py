@@ -14,8 +14,8 @@ from eeio_results.comparison.idle import IdleBusy
 from eeio_results.comparison.normality import NormalityCount
 from eeio_results.record import SCHEMA_VERSION
 from eeio_results.report import markdown, text
+from eeio_results.report.columns import number
 from eeio_results.report.parts import Table
-from eeio_results.report.tables import number
 from eeio_results.units import MB
 
 _UNITS = {BANDWIDTH: ("MB/s", MB), EFFICIENCY: ("MB/J", MB)}

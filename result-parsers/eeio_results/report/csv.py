@@ -5,8 +5,10 @@ import io
 from typing import Any
 
 from eeio_limits.text import csv_cell
-from eeio_results.characterization import DomainFigures, Quartiles, Row
+from eeio_results.characterization import Row
+from eeio_results.domains import DomainFigures, Quartiles
 from eeio_results.report.model import Report
+from eeio_results.work import LATENCIES
 
 _FIGURES = ("bandwidth_bytes_per_s", "power_w", "energy_j", "efficiency_bytes_per_j")
 _FACTORS = (
@@ -15,16 +17,31 @@ _FACTORS = (
     "power_domain", "meter", "energy_kind", "includes", "leaves_out", "leaves_drives_out",
     "doubts",
 )  # fmt: skip
+_PARTS = ("median", "q1", "q3")
+# What version 2 brought stands behind what was there before.
+_WORDS = ("flush", "durable", "ranked", "ranked_reason", "spatiality_seen", "drive")
+_WORK = ("duration_s", "bytes", "page_cache_bandwidth_bytes_per_s", "iops")
+_LATENCIES = tuple(f"latency_{name}_s" for name in LATENCIES)
+_OF_DOMAIN = (
+    "energy_j_per_gb", "uncertainty_relative", "marginal_power_w", "marginal_energy_j_per_gb",
+    "marginal_efficiency_bytes_per_j", "busy_energy_j_per_gb", "iops_per_w",
+)  # fmt: skip
 
 
 def render(report: Report) -> str:
     """Modelled power stands in columns of its own, which begin with ESTIMATE_."""
-    columns = [f"{figure}_{part}" for figure in _FIGURES for part in ("median", "q1", "q3")]
-    estimates = [f"ESTIMATE_{column}" for column in columns if not column.startswith("bandwidth")]
+    of_power = _columns(_FIGURES[1:])
+    further = _columns(_OF_DOMAIN)
     out = io.StringIO()
     writer = csv.DictWriter(
-        out, [*_FACTORS, *columns, *estimates, "reason"], restval="", lineterminator="\n"
-    )
+        out,
+        [
+            *_FACTORS, *_columns(_FIGURES), *_estimates(of_power), "reason", *_WORDS,
+            *_columns((*_WORK, *_LATENCIES)), *further, *_estimates(further),
+        ],
+        restval="",
+        lineterminator="\n",
+    )  # fmt: skip
     writer.writeheader()
     for row in report.rows:
         every = [*row.domains, *row.estimates]
@@ -32,32 +49,48 @@ def render(report: Report) -> str:
     return out.getvalue()
 
 
+def _columns(names: tuple[str, ...]) -> list[str]:
+    return [f"{name}_{part}" for name in names for part in _PARTS]
+
+
+def _estimates(columns: list[str]) -> list[str]:
+    return [f"ESTIMATE_{column}" for column in columns]
+
+
 def _line(row: Row, figures: DomainFigures | None) -> dict[str, Any]:
     body = row.to_json()
-    cells = {key: body[key] for key in _FACTORS if key in body}
+    cells = {key: body[key] for key in (*_FACTORS, *_WORDS) if key in body}
     cells |= {f"cache_{layer}": state for layer, state in body["cache"].items()}
     cells |= _parts("bandwidth_bytes_per_s", row.bandwidth_bytes_per_s)
-    reasons = dict(row.reasons)
+    for name in _WORK:
+        cells |= _parts(name, getattr(row.work, name))
+    for name, latency in row.work.latency_s.items():
+        cells |= _parts(f"latency_{name}_s", latency)
     for key in ("power_domain", "meter", "energy_kind"):
         cells[key] = getattr(figures, key) if figures else None
     if figures is not None:
         cells |= {key: "+".join(getattr(figures, key)) for key in ("includes", "leaves_out")}
-        cells["leaves_drives_out"] = "yes" if figures.leaves_drives_out else "no"
+        cells["leaves_drives_out"] = figures.leaves_drives_out
         cells["doubts"] = "; ".join(figures.doubts)
+        cells["ranked"] = figures.ranked_reason is None
+        cells["ranked_reason"] = figures.ranked_reason
         prefix = "ESTIMATE_" if figures.energy_kind == "modelled" else ""
-        for name in _FIGURES[1:]:
-            cells |= _parts(prefix + name, getattr(figures, name))
-    cells["reason"] = "; ".join(sorted(set(reasons.values())))
+        for name in (*_FIGURES[1:], *_OF_DOMAIN):
+            of = figures.marginal if name.startswith("marginal_") else figures
+            cells |= _parts(prefix + name, getattr(of, name.removeprefix("marginal_")))
+    cells["reason"] = body["reason"]
     return {key: _cell(value) for key, value in cells.items()}
 
 
 def _cell(value: Any) -> Any:
     if value is None:
         return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return csv_cell(value) if isinstance(value, str) else value
 
 
 def _parts(name: str, figures: Quartiles | None) -> dict[str, float]:
     if figures is None:
         return {}
-    return {f"{name}_{part}": getattr(figures, part) for part in ("median", "q1", "q3")}
+    return {f"{name}_{part}": getattr(figures, part) for part in _PARTS}

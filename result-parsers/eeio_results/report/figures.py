@@ -230,7 +230,7 @@ def draw_processors(campaigns: Sequence[Campaign]) -> dict[str, str]:
                 taken = run.processor
                 if taken is None or name in taken.missing or run.validity:
                     continue
-                place = (machine, campaign.machine.device or "unknown")
+                place = (machine, campaign.machine.drive_name)
                 series.setdefault(place, []).append((_run_label(run), taken))
         if series:
             file = "cpu-use.svg" if name == "use" else "cpu-frequency.svg"

@@ -16,9 +16,9 @@ from eeio_results.guideline.answer import (
 )
 from eeio_results.guideline.workload import Workload
 from eeio_results.record import SCHEMA_VERSION
+from eeio_results.report.columns import number
 from eeio_results.report.markdown import render_table as markdown_table
 from eeio_results.report.parts import Table
-from eeio_results.report.tables import number
 from eeio_results.report.text import render_table as text_table
 from eeio_results.statistics.bootstrap import Estimate
 from eeio_results.units import MB

@@ -8,6 +8,7 @@ from eeio_results import studies
 from eeio_results.agreement import Agreement, agreement
 from eeio_results.characterization import ContextRow, Row, characterize, context
 from eeio_results.errors import EeioError
+from eeio_results.ranking import RULES, Rules
 from eeio_results.record import SCHEMA_VERSION
 from eeio_results.store import Campaign
 from eeio_results.studies import Chapter
@@ -17,12 +18,14 @@ QUICK_WARNING = "QUICK: not a measurement. Runs this short check the set-up; pub
 
 @dataclass(frozen=True)
 class Report:
-    """Campaigns and the rows made of them; `chapters` are what studies make of their own."""
+    """Campaigns and the rows made of them; `chapters` are what studies make of their own; `columns`
+    are those that are asked for beyond the usual (`report.columns.FURTHER`)."""
 
     campaigns: tuple[Campaign, ...]
     rows: tuple[Row, ...]
     context: tuple[ContextRow, ...]
     chapters: tuple[Chapter, ...] = ()
+    columns: tuple[str, ...] = ()
 
     @property
     def warnings(self) -> list[str]:
@@ -40,11 +43,14 @@ class Report:
         return found
 
 
-def build(campaigns: Sequence[Campaign]) -> Report:
+def build(
+    campaigns: Sequence[Campaign], rules: Rules = RULES, columns: Sequence[str] = ()
+) -> Report:
     """Characterizes each campaign."""
     return Report(
         campaigns=tuple(campaigns),
-        rows=tuple(row for campaign in campaigns for row in characterize(campaign)),
+        rows=tuple(row for campaign in campaigns for row in characterize(campaign, rules)),
+        columns=tuple(columns),
         context=tuple(row for campaign in campaigns for row in context(campaign)),
         chapters=studies.chapters(campaigns),
     )
@@ -91,6 +97,7 @@ def to_json(report: Report) -> dict[str, Any]:
         ],
         "characterization": [row.to_json() for row in report.rows],
         "context": [row.to_json() for row in report.context],
+        "layers": [],
     }
     for chapter in report.chapters:
         if both := sorted(body.keys() & chapter.body.keys()):

@@ -1,24 +1,37 @@
 """The tables of a report as plain cells, the same for every format."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
-from eeio_results.characterization import DomainFigures, Quartiles, Row, power_during
+from eeio_results.characterization import Row, power_during
+from eeio_results.domains import DomainFigures
 from eeio_results.record import LEVELS, EnergyReading, Experiment, Machine
+from eeio_results.report.columns import (
+    DOMAIN,
+    DOUBTFUL,
+    ENERGY,
+    LEVEL,
+    RANKING,
+    Column,
+    flush_cell,
+    further,
+    number,
+    shown,
+    spread,
+)
+from eeio_results.report.columns import NONE as _NONE
 from eeio_results.report.model import Report
 from eeio_results.report.parts import Table
-from eeio_results.units import KIB, MB, MIB, format_size
+from eeio_results.units import format_size
 
 ESTIMATE = "ESTIMATE"
-WITHOUT_DRIVES = "without drives"
-DOUBTFUL = "doubtful"
-_NONE = "-"
 
 
 def tables(report: Report) -> list[Table]:
     """Everything a reader of the report sees, in order."""
     several = len(report.campaigns) > 1
     found = [_level_table(report, level, several) for level in LEVELS]
-    found.append(_efficiency_table(report, several))
+    found += _efficiency_tables(report, several)
     if any(row.estimates for row in report.rows):
         found.append(_estimate_table(report, several))
     found.append(_idle_table(report))
@@ -31,27 +44,9 @@ def tables(report: Report) -> list[Table]:
     return found
 
 
-def number(value: float) -> str:
-    """Four significant digits without an exponent: 1234.5 -> `1234`, 0.012345 -> `0.01234`."""
-    if value == 0:
-        return "0"
-    text = f"{value:.4g}"
-    return f"{value:.0f}" if "e+" in text else (f"{value:.3g}" if "e-" in text else text)
-
-
-def spread(figures: Quartiles | None, unit: float = 1.0) -> str:
-    """`median [q1 - q3]` in a unit."""
-    if figures is None:
-        return _NONE
-    low, high = number(figures.q1 / unit), number(figures.q3 / unit)
-    return f"{number(figures.median / unit)} [{low} - {high}]"
-
-
-def middle(figures: Quartiles | None, unit: float = 1.0) -> str:
-    return _NONE if figures is None else number(figures.median / unit)
-
-
-_FACTORS = ("Operation", "Spatiality", "Request", "Buffer", "Disk cache", "Tool", "Target")
+_FACTORS = (
+    "Operation", "Spatiality", "Request", "Buffer", "Disk cache", "Flush", "Tool", "Target",
+)  # fmt: skip
 
 
 # Arguments that tell one experiment from another, in a word.
@@ -103,6 +98,7 @@ def _factor_cells(row: Row, several: bool) -> tuple[str, ...]:
         _NONE if row.request_size_bytes is None else format_size(row.request_size_bytes),
         row.cache.buffer or _NONE,
         row.cache.disk or _NONE,
+        flush_cell(row),
         tool_label(experiment) if experiment else _NONE,
         experiment.target if experiment else _NONE,
     )
@@ -113,31 +109,9 @@ def _header(several: bool, *columns: str) -> tuple[str, ...]:
     return (*(("Campaign",) if several else ()), *_FACTORS, *columns)
 
 
-def _numeric(several: bool, count: int) -> frozenset[int]:
-    first = len(_FACTORS) + several
-    return frozenset(range(first, first + count))
-
-
-def _energy_cells(figures: DomainFigures | None) -> tuple[str, ...]:
-    if figures is None:
-        return (_NONE,) * 4
-    efficiency = figures.efficiency_bytes_per_j
-    return (
-        spread(figures.power_w),
-        spread(figures.energy_j),
-        _efficiency_cell(figures, spread(efficiency, MB)),
-        _efficiency_cell(figures, middle(efficiency, KIB)),
-    )
-
-
-def _efficiency_cell(figures: DomainFigures, text: str) -> str:
-    """Beside a figure that is not the storage's: so."""
-    drives = figures.leaves_drives_out and text != _NONE
-    return f"{text} ({WITHOUT_DRIVES})" if drives else text
-
-
-def _domain_cell(figures: DomainFigures) -> str:
-    return f"{figures.power_domain} ({figures.meter})" + (f", {DOUBTFUL}" if figures.doubts else "")
+def _numeric(first: int, columns: Sequence[Column]) -> frozenset[int]:
+    """Which of the columns of a table are numbers; `first` is the place of the first of these."""
+    return frozenset(first + place for place, column in enumerate(columns) if column.numeric)
 
 
 def _domain_notes(every: Iterable[DomainFigures | None]) -> dict[str, None]:
@@ -152,44 +126,17 @@ def _domain_notes(every: Iterable[DomainFigures | None]) -> dict[str, None]:
 
 
 def _level_table(report: Report, level: str, several: bool) -> Table:
-    rows = []
     notes: dict[str, None] = {}
+    cells: list[tuple[Row, DomainFigures | None]] = []
     for row in report.rows:
         if row.level != level:
             continue
-        best = row.measured
         if row.experiment is None or (row.n == 0 and row.phase is None):
             notes.setdefault(next(iter(row.reasons.values())))
         if row.experiment is None:
             continue
-        rows.append(
-            (
-                *_factor_cells(row, several),
-                f"{row.n}" + (f" ({row.invalid_runs} invalid)" if row.invalid_runs else ""),
-                spread(row.bandwidth_bytes_per_s, MB),
-                middle(row.bandwidth_bytes_per_s, MIB),
-                *_energy_cells(best),
-                _domain_cell(best) if best else _NONE,
-            )
-        )
-        for check in row.device_checks:
-            notes.setdefault(check)
-        if row.operations_per_s is not None:
-            notes.setdefault(
-                f"{tool_label(row.experiment)}, {row.phase}: {spread(row.operations_per_s)} "
-                "operations/s"
-            )
-            if row.bandwidth_bytes_per_s is None:
-                notes.setdefault(f"MB/s, MB/J: {row.reasons['bandwidth_bytes_per_s']}")
-        if best is not None and best.n < row.n:
-            notes.setdefault(
-                f"{tool_label(row.experiment)}, {operation_label(row)} {row.spatiality}: power of "
-                f"{best.n} of {row.n} repetitions: {best.reason}"
-            )
-        if best is None and row.n:
-            notes.setdefault(f"power, energy, efficiency: {row.reasons['power_w']}")
-        elif "efficiency_bytes_per_j" in row.reasons and row.bandwidth_bytes_per_s is not None:
-            notes.setdefault(f"MB/J: {row.reasons['efficiency_bytes_per_j']}")
+        cells.append((row, row.measured))
+        notes |= dict.fromkeys(_row_notes(row, row.experiment))
     notes |= _domain_notes(row.measured for row in report.rows if row.level == level)
     if level == "device" and any(
         row.level == level and row.experiment and row.experiment.target == "file" and row.phase
@@ -199,31 +146,97 @@ def _level_table(report: Report, level: str, several: bool) -> Table:
             "target `file`: no raw device was given, so direct I/O on a prefilled file stands for "
             "it, with the file system in between (`--device DEV` measures the device itself)"
         )
+    columns = (*shown(LEVEL, cells), *further(report.columns), DOMAIN)
     return Table(
         title=f"Level: {level}",
-        header=_header(
-            several, "n", "MB/s", "MiB/s", "Power (W)", "Energy (J)", "MB/J", "KiB/J", "Domain"
+        header=_header(several, *(column.header for column in columns)),
+        rows=tuple(
+            (*_factor_cells(row, several), *(column.cell(row, best) for column in columns))
+            for row, best in cells
         ),
-        rows=tuple(rows),
-        numeric=_numeric(several, 7),
+        numeric=_numeric(len(_FACTORS) + several, columns),
         note="\n".join(notes),
     )
 
 
-def _efficiency_table(report: Report, several: bool) -> Table:
-    """MB/J at a glance: one line a pattern, the best first. Estimates are never ranked."""
+def _row_notes(row: Row, experiment: Experiment) -> Iterator[str]:
+    """What must be said of a row below its table."""
+    label = f"{tool_label(experiment)}, {operation_label(row)} {row.spatiality}"
+    best = row.measured
+    yield from row.device_checks
+    if row.operations_per_s is not None:
+        yield (
+            f"{tool_label(experiment)}, {row.phase}: {spread(row.operations_per_s)} operations/s"
+        )
+        if row.bandwidth_bytes_per_s is None:
+            yield f"MB/s, MB/J: {row.reasons['bandwidth_bytes_per_s']}"
+    if best is not None and best.n < row.n:
+        yield f"{label}: power of {best.n} of {row.n} repetitions: {best.reason}"
+    if best is None and row.n:
+        yield f"power, energy, efficiency: {row.reasons['power_w']}"
+    elif "efficiency_bytes_per_j" in row.reasons and row.bandwidth_bytes_per_s is not None:
+        yield f"MB/J: {row.reasons['efficiency_bytes_per_j']}"
+    if "durable" in row.reasons and row.n:
+        if row.flush == "unknown":
+            yield row.reasons["durable"]
+        else:
+            yield f"{label}: until durable: {row.reasons['durable']}"
+    if row.seen_otherwise:
+        yield f"{label}: what arrived at the target was {row.work.spatiality_seen}"
+
+
+def _efficiency_tables(report: Report, several: bool) -> list[Table]:
+    """MB/J at a glance: one line a pattern, the best first; below, in no order of merit, those
+    that may not stand among them, with the reason. Estimates are in neither."""
+    found = [
+        (figures.efficiency_bytes_per_j.median, row, figures)
+        for row in report.rows
+        for figures in row.domains
+        if figures.efficiency_bytes_per_j is not None
+    ]
     ranked = sorted(
-        (
-            (figures.efficiency_bytes_per_j.median, row, figures)
-            for row in report.rows
-            for figures in row.domains
-            if figures.efficiency_bytes_per_j is not None
-        ),
+        (item for item in found if item[2].ranked_reason is None),
         key=lambda item: (item[2].power_domain, -item[0]),
     )
+    others = [(row, figures) for _, row, figures in found if figures.ranked_reason is not None]
+    table = _efficiency_table(
+        report,
+        several,
+        "Energy efficiency (MB/J), measured power, best first in each domain",
+        [(row, figures) for _, row, figures in ranked],
+    )
+    if not found:
+        return [replace(table, note=_why_nothing_measured(report))]
+    if not ranked:
+        table = replace(table, note="nothing may be ranked: the reasons stand below")
+    if not others:
+        return [table]
+    below = _efficiency_table(
+        report, several, "Energy efficiency (MB/J), measured power, not ranked", others
+    )
+    return [
+        table,
+        replace(
+            below,
+            header=(*below.header, "Why not"),
+            rows=tuple(
+                (*cells, figures.ranked_reason or "")
+                for cells, (_, figures) in zip(below.rows, others, strict=True)
+            ),
+        ),
+    ]
+
+
+def _efficiency_table(
+    report: Report, several: bool, title: str, cells: Sequence[tuple[Row, DomainFigures]]
+) -> Table:
+    columns = (*shown(RANKING, cells), *further(report.columns))
     return Table(
-        title="Energy efficiency (MB/J), measured power, best first in each domain",
-        header=("Domain", "Meter", "Kind", "Level", *_header(several, "MB/J", "KiB/J", "MB/s")),
+        title=title,
+        header=(
+            "Domain", "Meter", "Kind", "Level",
+            *_header(several, *(column.header for column in columns)),
+        ),
         rows=tuple(
             (
                 figures.power_domain,
@@ -231,17 +244,13 @@ def _efficiency_table(report: Report, several: bool) -> Table:
                 figures.energy_kind,
                 row.level,
                 *_factor_cells(row, several),
-                _efficiency_cell(figures, spread(figures.efficiency_bytes_per_j, MB)),
-                _efficiency_cell(figures, middle(figures.efficiency_bytes_per_j, KIB)),
-                middle(row.bandwidth_bytes_per_s, MB),
+                *(column.cell(row, figures) for column in columns),
             )
-            for _, row, figures in ranked
+            for row, figures in cells
         ),
-        numeric=frozenset(column + 4 for column in _numeric(several, 3)),
-        note="\n".join(_domain_notes(figures for _, _, figures in ranked))
-        if ranked
-        else _why_nothing_measured(report),
-    )
+        numeric=_numeric(4 + len(_FACTORS) + several, columns),
+        note="\n".join(_domain_notes(figures for _, figures in cells)),
+    )  # fmt: skip
 
 
 def _why_nothing_measured(report: Report) -> str:
@@ -254,33 +263,34 @@ def _why_nothing_measured(report: Report) -> str:
 
 
 def _estimate_table(report: Report, several: bool) -> Table:
-    rows = []
-    for row in report.rows:
-        for figures in row.estimates:
-            rows.append(
-                (
-                    row.level,
-                    *_factor_cells(row, several),
-                    *_energy_cells(figures),
-                    _band(figures),
-                )
-            )
+    cells = [(row, figures) for row in report.rows for figures in row.estimates]
+    columns = tuple(column for column in shown(ENERGY, cells) if column.header != "Limit")
     return Table(
         title=f"{ESTIMATE}: modelled power, for orientation only; not measured, not ranked",
         header=(
             "Level",
             *_header(
                 several,
-                f"{ESTIMATE} W",
-                f"{ESTIMATE} J",
-                f"{ESTIMATE} MB/J",
-                f"{ESTIMATE} KiB/J",
+                *(f"{ESTIMATE} {_IN_ESTIMATES.get(c.header, c.header)}" for c in columns),
                 "band",
             ),
         ),
-        rows=tuple(rows),
-        numeric=frozenset(column + 1 for column in _numeric(several, 5)),
+        rows=tuple(
+            (
+                row.level,
+                *_factor_cells(row, several),
+                *(column.cell(row, figures) for column in columns),
+                _band(figures),
+            )
+            for row, figures in cells
+        ),
+        numeric=frozenset(
+            range(1 + len(_FACTORS) + several, 2 + len(_FACTORS) + several + len(columns))
+        ),
     )
+
+
+_IN_ESTIMATES = {"Power (W)": "W", "Energy (J)": "J"}
 
 
 def _band(figures: DomainFigures) -> str:

@@ -7,12 +7,13 @@ and reports.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
 from eeio_results.errors import EeioError, ToolOutputError
+from eeio_results.record import Durable
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult, naming
 from eeio_results.units import parse_size
 
@@ -80,7 +81,7 @@ def parse(capture: Capture) -> ToolResult:
     phase = _phase(
         directions, _spatiality(pattern), request_size_bytes, cpu, start_s, end_s, window_source
     )
-    return ToolResult(phases=(phase,))
+    return ToolResult(phases=(_durable(phase, options),))
 
 
 def _document(text: str, source: str) -> dict[str, Any]:
@@ -207,6 +208,24 @@ def _phase(
         metrics=metrics,
         invalid=tuple(flaw for d in directions for flaw in d.flaws),
     )
+
+
+# fio's options -> what made a write durable: the time of its bandwidth holds it.
+_FLUSHES = (
+    ("sync", ("1", "sync", "dsync"), "each write by itself (fio's sync=1, O_SYNC)"),
+    ("end_fsync", ("1",), "fio's own fsync at its end, within its time"),
+)
+
+
+def _durable(phase: PhaseResult, options: Mapping[str, Any]) -> PhaseResult:
+    """The phase with what fio's own flush made of its writes."""
+    source = next((source for name, on, source in _FLUSHES if str(options.get(name)) in on), None)
+    if phase.operation == "read" or source is None:
+        return phase
+    durable = None
+    if phase.end_s is not None and phase.bandwidth_bytes_per_s is not None:
+        durable = Durable(phase.end_s, phase.bandwidth_bytes_per_s, source)
+    return replace(phase, includes_flush=True, until_durable=durable)
 
 
 # The text report. In 2.x `KB` and `MB` are binary and every figure is rounded; in 3.x `KiB` is

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 from eeio_limits import quantities as q
 from eeio_results.errors import ToolOutputError
+from eeio_results.record import Durable
 from eeio_results.tools._arrivals import Arrivals
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
 
@@ -55,7 +56,12 @@ _GROUPS = {
 _HEADER = re.compile(r"^ +kB +reclen +write +rewrite .*\n", re.M)
 _COMPLETE = "iozone test complete."
 _FLUSHED = "Include fsync in write timing"
-_WITHOUT_FLUSH = "the time of a write leaves the flush out (flush=off)"
+# What IOzone prints of its options -> what made a write durable.
+_FLUSHES = {
+    "SYNC Mode": "each write by itself (IOzone -o, O_SYNC)",
+    _FLUSHED: "IOzone's own fsync (-e), within its time",
+}
+_WITHOUT_FLUSH = "the time of a write leaves the flush out (flush=none)"
 _WHOLE = "Stonewall disabled"
 _EACH = re.compile(r"Each process writes a +(\d{1,15}) kByte file in +(\d{1,15}) kByte records")
 _NUMBER = r"\d{1,15}(?:\.\d{1,15})?"
@@ -108,13 +114,29 @@ def parse(capture: Capture) -> ToolResult:
     if not tests:
         raise ToolOutputError(f"{source}: no figures; IOzone could not run its tests")
     notes: tuple[str, ...] = ()
-    if _FLUSHED not in text and any(test.operation == "write" for test in tests):
+    if not _is_flushed(text) and any(test.operation == "write" for test in tests):
         notes = (
             _WITHOUT_FLUSH
             if header is not None
             else f"{_WITHOUT_FLUSH} where the children tell it; the parent's figure holds it",
         )
-    return ToolResult(phases=_placed(tests, last_s), notes=notes)
+    phases = tuple(_durable(phase, text) for phase in _placed(tests, last_s))
+    return ToolResult(phases=phases, notes=notes)
+
+
+def _is_flushed(text: str) -> bool:
+    return any(mark in text for mark in _FLUSHES)
+
+
+def _durable(phase: PhaseResult, text: str) -> PhaseResult:
+    """The phase with what IOzone's own flush made of its writes: its time holds it."""
+    source = next((source for mark, source in _FLUSHES.items() if mark in text), None)
+    if phase.operation != "write" or source is None:
+        return phase
+    durable = None
+    if phase.end_s is not None and phase.bandwidth_bytes_per_s is not None:
+        durable = Durable(phase.end_s, phase.bandwidth_bytes_per_s, source)
+    return replace(phase, includes_flush=True, until_durable=durable)
 
 
 def _rows(capture: Capture, text: str, begin: int, source: str) -> list[_Test]:
@@ -144,7 +166,7 @@ def _rows(capture: Capture, text: str, begin: int, source: str) -> list[_Test]:
                     continue  # -+n prints 0 for the second pass it leaves out
                 arrived_s = arrivals.of(position + end)
                 test = _Test(*told, record_bytes, size_bytes, rate, arrived_s, metrics={})
-                if test.operation == "write" and _FLUSHED not in text:
+                if test.operation == "write" and not _is_flushed(text):
                     test = replace(test, unplaced=_WITHOUT_FLUSH)
                 tests.append(test)
         position += len(line)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from eeio.system.undo import Entry, UndoJournal, end_group, mark, start_ticks
+from eeio.system.undo import UndoEntry, UndoJournal, end_group, mark, start_ticks
 from eeio_limits import inputs
 from eeio_results.errors import EeioError
 from eeio_results.tools.capture import Capture, Stamp
@@ -50,7 +50,7 @@ def invoke(
     except OSError as error:
         raise EeioError(f"{command[0]}: {error.strerror}; install the profile again") from error
     # Noted at once, so that a tool which outlives a killed campaign is found and ended.
-    entry = Entry("process", str(process.pid), str(start_ticks(process.pid) or 0))
+    entry = UndoEntry("process", str(process.pid), str(start_ticks(process.pid) or 0))
     journal.add(entry)
     try:
         stamps, left_out, ended_s = _drain(process, directory, deadline_s)

@@ -3,18 +3,19 @@
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from eeio.campaign import nodes, safety
+from eeio.campaign import node_power as nodes
+from eeio.campaign import safety
 from eeio.campaign.invocation import TIMED_OUT, invoke
 from eeio.campaign.plan import Plan
 from eeio.campaign.volumes import Volume, Volumes, raw_device
 from eeio.campaign.watch import JournalWatch
 from eeio.profiles import profile as profiles
-from eeio.system import caches, counters, frequency, write_cache
+from eeio.system import caches, counters, durability, frequency, write_cache
 from eeio.system import device as devices
 from eeio.system.filesystem import BlockDevice
 from eeio.system.processor import ProcessorSampler
@@ -23,12 +24,14 @@ from eeio_power.monitor import PowerMonitor
 from eeio_results import tools
 from eeio_results.campaign import PlannedExperiment, PlannedRun
 from eeio_results.errors import EeioError, ToolOutputError
-from eeio_results.record import CHECKED, UNCHECKED, EnergyReading, Phase, Run
+from eeio_results.record import CHECKED, UNCHECKED, Durable, EnergyReading, Phase, Run
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
 
 _PREFILL_FLOOR_BYTES_PER_S = 1e6
 # Real data has a zero block here and there.
 _TOLERATED_ZERO_SHARE = 0.05
+# Operations whose bytes must reach the device before they count.
+_WRITES = ("write", "mixed")
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,17 @@ class _Prepared:
     read_reason: str | None
     prepare_s: float
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Ended:
+    """A tool's process that has ended, and what its phases are read from."""
+
+    capture: Capture
+    prepared: _Prepared
+    volume: Volume
+    energy: nodes.Energy
+    synced: durability.Sync
 
 
 class Measurement:
@@ -83,8 +97,14 @@ class Measurement:
                     settings = {**watch.settings, **on_nodes}
                     capture = self._invoke(planned, volume, raw, "run", settings)
                 power.mark()
-            # Only after the sync has the device seen all that a buffered run wrote.
-            sync_s = _sync()
+            # After the watch, which would take this flush for one of the tool's.
+            node = self.raw_device.node if on_raw_device and self.raw_device else None
+            synced = durability.sync(volume.directory, node)
+            power.mark()
+            # Only after the sync has the device seen all that a buffered run wrote. Of all file
+            # systems: no run pays for the one before it.
+            os.sync()
+            sync_s = time.monotonic() - synced.start_s
             after = counters.read_counters(device) if device else None
             if before is not None and after is not None:
                 after = counters.unwrapped(before, after)
@@ -112,7 +132,10 @@ class Measurement:
                 if on_nodes
                 else nodes.energy_here(power)
             )
-            return self._read(experiment, run, capture, prepared, volume, energy, watch, device)
+            if on_nodes:
+                synced = replace(synced, error="only this machine's part was flushed, of several")
+            ended = _Ended(capture, prepared, volume, energy, synced)
+            return self._read(experiment, run, ended, watch, device)
         finally:
             for entry in reversed(self._journal.entries[found:]):
                 self._journal.undo(entry)
@@ -154,8 +177,8 @@ class Measurement:
         frequency.set_frequency(planned.frequency_hz, self._journal, root)
         achieved = frequency.verify(planned.frequency_hz, root)
         if achieved.reached is False:
-            raise EeioError(achieved.words)
-        return (achieved.words,)
+            raise EeioError(achieved.text)
+        return (achieved.text,)
 
     def _invoke(
         self,
@@ -211,30 +234,27 @@ class Measurement:
         self,
         planned: PlannedExperiment,
         run: Run,
-        capture: Capture,
-        prepared: _Prepared,
-        volume: Volume,
-        energy: nodes.Energy,
+        ended: _Ended,
         watch: JournalWatch,
         device: BlockDevice | None,
     ) -> Run:
         """Metrics, checks against the device, and energy."""
         try:
-            result = tools.parse(planned.experiment.tool, capture)
+            result = tools.parse(planned.experiment.tool, ended.capture)
         except ToolOutputError as error:
             return replace(run, validity=(str(error),))
         reasons = _contradictions(planned, run, result)
-        phases = watch.add_to(result.phases, planned.factors.get("flush", "on") == "on")
-        notes = [*run.notes, *watch.notes, *result.notes, *prepared.notes]
+        phases = watch.add_to(result.phases, run.experiment.flush in (None, "end"))
+        notes = [*run.notes, *watch.notes, *result.notes, *ended.prepared.notes]
         if run.device is None and result.phases:
             notes.append(f"{UNCHECKED}: {run.device_reason}")
         elif device is not None and (over := counters.lies_on(device)) is not None:
             notes.append(f"{CHECKED} {over}")
         return replace(
             run,
-            phases=tuple(_phase(phase, run, prepared, volume, reasons, energy) for phase in phases),
+            phases=tuple(_phase(phase, run, ended, reasons, phases) for phase in phases),
             context=result.context,
-            notes=(*notes, *capture.notes),
+            notes=(*notes, *ended.capture.notes),
         )
 
 
@@ -250,24 +270,48 @@ def _contradictions(planned: PlannedExperiment, run: Run, result: ToolResult) ->
 def _phase(
     phase: PhaseResult,
     run: Run,
-    prepared: _Prepared,
-    volume: Volume,
+    ended: _Ended,
     reasons: Mapping[str, str],
-    energy: nodes.Energy,
+    all_phases: Sequence[PhaseResult],
 ) -> Phase:
     """A parsed phase with its energy and every reason not to use it."""
     operations = ("read", "write") if phase.operation == "mixed" else (phase.operation,)
     validity = [*phase.invalid, *(reasons[o] for o in operations if o in reasons)]
     cached = run.experiment.cache.buffer == "on" or run.experiment.target == "device"
-    if cached and phase.operation == "read" and prepared.read_reason:
-        validity.append(prepared.read_reason)
-    if volume.in_memory and run.device is None:
-        validity.append(f"no device was measured: {volume.device_reason}")
+    if cached and phase.operation == "read" and ended.prepared.read_reason:
+        validity.append(ended.prepared.read_reason)
+    if ended.volume.in_memory and run.device is None:
+        validity.append(f"no device was measured: {ended.volume.device_reason}")
     readings: tuple[EnergyReading, ...] = ()
+    began_s = run.started_monotonic_s
     if phase.start_s is not None and phase.end_s is not None:
-        began_s = run.started_monotonic_s
-        readings = energy(began_s + phase.start_s, began_s + phase.end_s)
-    return phase.recorded(readings, tuple(validity))
+        readings = ended.energy(began_s + phase.start_s, began_s + phase.end_s)
+    durable, reason = _until_durable(phase, all_phases, ended.synced, began_s)
+    if durable is not None and phase.start_s is not None:
+        same = durable.end_s == phase.end_s
+        energy = (
+            readings if same else ended.energy(began_s + phase.start_s, began_s + durable.end_s)
+        )
+        durable = replace(durable, energy=energy)
+    recorded = phase.recorded(readings, tuple(validity))
+    return replace(recorded, until_durable=durable, durable_reason=reason)
+
+
+def _until_durable(
+    phase: PhaseResult, all_phases: Sequence[PhaseResult], synced: durability.Sync, began_s: float
+) -> tuple[Durable | None, str | None]:
+    """Until when the phase's bytes were on the device, or why that is not known: by the tool's own
+    flush where it told of one, else by the flush right after it, which is the last write's."""
+    if phase.operation not in _WRITES or phase.until_durable or phase.durable_reason:
+        return phase.until_durable, phase.durable_reason
+    if phase.start_s is None or phase.end_s is None or not phase.bytes_moved:
+        return None, f"when it wrote is not known: {phase.window_source}"
+    if any((other.end_s or 0.0) > phase.end_s for other in all_phases):
+        return None, "other I/O of the same run followed before its bytes were flushed"
+    if synced.error is not None:
+        return None, f"not flushed: {synced.error}"
+    end_s = synced.end_s - began_s
+    return Durable(end_s, phase.bytes_moved / (end_s - phase.start_s), synced.source), None
 
 
 def _never_written(node: Path, length_bytes: int) -> str | None:
@@ -279,13 +323,6 @@ def _never_written(node: Path, length_bytes: int) -> str | None:
         f"{share:.0%} of the first {length_bytes} bytes of {node} read as zeros: never written or "
         "trimmed, so reading them need not touch the medium; --erase lets eeio fill the device"
     )
-
-
-def _sync() -> float:
-    """Writes everything back, so that no run pays for the one before it; seconds it took."""
-    started_s = time.monotonic()
-    os.sync()
-    return time.monotonic() - started_s
 
 
 def _failure(capture: Capture) -> str:

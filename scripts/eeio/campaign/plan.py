@@ -11,7 +11,7 @@ from eeio.errors import RefusedError
 from eeio.machine.root import HERE, memory_bytes
 from eeio.profiles import profile as profiles
 from eeio.profiles.profile import Profile
-from eeio.profiles.suite import Entry, LeftOut, Suite, experiment_of, size_of
+from eeio.profiles.suite import LeftOut, Suite, SuiteEntry, experiment_of, size_of
 from eeio.system import write_cache
 from eeio.system.filesystem import backing_device, block_device
 from eeio_limits import LimitError
@@ -176,7 +176,7 @@ def of_design(design: Design) -> Plan:
     return Plan(**stored, profiles={name: profiles.find(name) for name in names})
 
 
-def _with_optional(suite: Suite) -> tuple[list[Entry], dict[Entry, str]]:
+def _with_optional(suite: Suite) -> tuple[list[SuiteEntry], dict[SuiteEntry, str]]:
     """The suite's experiments with those whose tool is here, and why the others are not run."""
     entries, absent = list(suite.entries), {}
     for optional in suite.optional:
@@ -232,7 +232,7 @@ def _disk_settings(options: Options, factors: Mapping[str, str]) -> list[str | N
 def _why_not(
     options: Options,
     left_out: Sequence[LeftOut],
-    entry: Entry,
+    entry: SuiteEntry,
     experiment: Experiment,
     root: Path,
 ) -> str | None:

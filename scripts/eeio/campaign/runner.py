@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eeio import environment
-from eeio.campaign import nodes, rounds, safety
+from eeio.campaign import node_power as nodes
+from eeio.campaign import rounds, safety
 from eeio.campaign.invocation import invoke
 from eeio.campaign.measurement import Measurement, iso
 from eeio.campaign.order import another_round
@@ -211,6 +212,8 @@ class _Campaign:
             self._measurement.raw_device or volume.device,
             self._tools(),
             volume.mkfs,
+            self._plan.options.drive_label,
+            self._plan.options.hash_serial,
         )
         made = self._plan.made_volumes
         if made:

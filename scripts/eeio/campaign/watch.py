@@ -11,8 +11,8 @@ from types import TracebackType
 from eeio.campaign.variants import VARIANTS
 from eeio.campaign.volumes import Volume
 from eeio.journal import delayjc
-from eeio.journal.trace import JournalTrace, find_ext4
-from eeio.system.undo import Entry, UndoJournal
+from eeio.journal.trace import JournalTracer, find_ext4
+from eeio.system.undo import UndoEntry, UndoJournal
 from eeio_results import studies
 from eeio_results.campaign import PlannedExperiment, StudyProtocol
 from eeio_results.errors import EeioError
@@ -45,9 +45,9 @@ class JournalWatch:
         self._journal = journal
         self._study = study
         self._stack = ExitStack()
-        self._trace: JournalTrace | None = None
+        self._trace: JournalTracer | None = None
         self._state: Path | None = None
-        self._delays: delayjc.DeviceCounters | None = None
+        self._delays: delayjc.HeldCalls | None = None
         self.settings: Mapping[str, str] = {}
         self.notes: list[str] = []
 
@@ -66,12 +66,12 @@ class JournalWatch:
                 max_resets=self._study.max_resets,
                 flush_first=self._study.flush_first,
             )
-            self._stack.enter_context(self._journal.held(Entry("directory", str(folder))))
+            self._stack.enter_context(self._journal.held(UndoEntry("directory", str(folder))))
             folder.mkdir(mode=0o700)
-            self._stack.enter_context(self._journal.held(Entry("file", str(self._state))))
+            self._stack.enter_context(self._journal.held(UndoEntry("file", str(self._state))))
         try:
             self._trace = self._stack.enter_context(
-                JournalTrace(find_ext4(self._directory), self._raw / _TRACE, self._journal)
+                JournalTracer(find_ext4(self._directory), self._raw / _TRACE, self._journal)
             )
             # The tool is started by this thread: it is traced with all that it starts.
             self._trace.follow(os.getpid())

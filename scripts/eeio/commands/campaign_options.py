@@ -32,6 +32,14 @@ def add(parser: argparse.ArgumentParser) -> None:
         "(`eeio plan` says what to name)",
     )
     parser.add_argument(
+        "--drive-label", metavar="NAME", help="what the drive is called in tables and comparisons"
+    )
+    parser.add_argument(
+        "--hash-serial",
+        action="store_true",
+        help="keep a hash of the drive's serial number or world wide name in its place",
+    )
+    parser.add_argument(
         "--filesystem",
         metavar="LIST",
         default="",
@@ -106,6 +114,8 @@ def options_of(arguments: argparse.Namespace) -> Options:
         frequencies=_words(arguments.frequency),
         sysfs_root=arguments.sysfs_root,
         lose=tuple(arguments.lose),
+        drive_label=arguments.drive_label,
+        hash_serial=arguments.hash_serial,
     )
 
 

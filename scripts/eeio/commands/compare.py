@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from eeio.commands.analysis import analysis, load_campaigns
-from eeio.commands.output import add_output, write_output
+from eeio.commands.campaign_folders import analysis, load_campaigns
+from eeio.commands.output_file import add_output, write_output
 from eeio.errors import EXIT_DONE, RefusedError
 
 if TYPE_CHECKING:

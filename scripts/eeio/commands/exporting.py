@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from eeio.commands.analysis import campaign_folder
+from eeio.commands.campaign_folders import campaign_folder
 from eeio.errors import EXIT_DONE, RefusedError
 from eeio.pts import composite, write
 from eeio_limits import LimitError

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from eeio.commands.analysis import analysis, load_campaigns
+from eeio.commands.campaign_folders import analysis, load_campaigns
 from eeio.errors import EXIT_DONE
 
 

@@ -72,7 +72,7 @@ def _run(words: Sequence[str], name: str, wanted_hz: int | None, root: Path, as_
                     wanted_hz = frequencies.steps_hz(root)[0 if name == "lowest" else -1]
                 frequencies.set_frequency(wanted_hz, journal, root)
                 achieved = frequencies.verify(wanted_hz, root)
-                print(f"eeio: {achieved.words}", file=sys.stderr)
+                print(f"eeio: {achieved.text}", file=sys.stderr)
                 exit_code = foreground.run(words, journal, to_stderr=as_json)
             finally:
                 journal.undo_all()

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eeio.commands.analysis import analysis, load_campaigns
-from eeio.commands.output import add_output, write_output
+from eeio.commands.campaign_folders import analysis, load_campaigns
+from eeio.commands.output_file import add_output, write_output
 from eeio.errors import EXIT_DONE, RefusedError
 from eeio_limits import LimitError
 from eeio_limits import quantities as q

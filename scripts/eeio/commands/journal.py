@@ -16,13 +16,13 @@ from typing import Any
 from eeio import foreground
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RefusedError
 from eeio.journal import delayjc
-from eeio.journal.trace import JournalTrace, find_ext4, read_transactions
+from eeio.journal.trace import JournalTracer, find_ext4, read_transactions
 from eeio.signals import signals_raise
-from eeio.system.undo import Entry, UndoJournal
+from eeio.system.undo import UndoEntry, UndoJournal
 from eeio_results import studies
 from eeio_results.errors import EeioError
+from eeio_results.report.columns import number
 from eeio_results.report.parts import Table
-from eeio_results.report.tables import number
 from eeio_results.report.text import render_table
 from eeio_results.traces import jbd2
 from eeio_results.traces.journal_waits import Commits, FileTask, blocking_of, file_tasks
@@ -140,11 +140,11 @@ def _run(words: Sequence[str], arguments: argparse.Namespace) -> _Traced:
     with signals_raise("the trace was taken away"), ExitStack() as stack:
         stack.callback(undo.undo_all)
         if arguments.delayjc:
-            undo.add(Entry("directory", str(shared)))
+            undo.add(UndoEntry("directory", str(shared)))
             shared.mkdir(mode=0o700)
-            undo.add(Entry("file", str(state)))
+            undo.add(UndoEntry("file", str(state)))
         calls = not arguments.commits_only
-        with JournalTrace(target, folder / _TRACE, undo, calls=calls) as trace:
+        with JournalTracer(target, folder / _TRACE, undo, calls=calls) as trace:
             # Children of this very thread are traced, and nothing that they started before.
             trace.follow(os.getpid())
             exit_code = foreground.run(
@@ -225,7 +225,7 @@ def _why_no_metrics(trace: jbd2.JournalTrace) -> str | None:
     return None
 
 
-def _held(total: delayjc.DeviceCounters) -> str:
+def _held(total: delayjc.HeldCalls) -> str:
     if total.calls == 0:
         return "libdelayjc.so held no call: is what calls fsync static or setuid?"
     return f"libdelayjc.so held {total.calls} calls in {total.windows} windows"

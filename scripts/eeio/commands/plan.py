@@ -16,6 +16,8 @@ from eeio.profiles import profile as profiles
 from eeio.profiles import suite as suites
 from eeio.system import device as devices
 from eeio.system import signatures
+from eeio.system.drive import drive_of
+from eeio.system.filesystem import backing_device, block_device
 from eeio_limits.text import shown
 from eeio_results.campaign import Options
 from eeio_results.errors import EeioError
@@ -39,7 +41,7 @@ def show(arguments: argparse.Namespace) -> int:
         return _show_described(options, suite, arguments.replay)
     plan = plans.make(options, suite)
     safety.check_room(plan)
-    _print_plan(plan, suite, _names_waited_for(plan))
+    _print_plan(plan, suite, _names_waited_for(plan), _drive(plan.options))
     print("\nwould be touched:")
     for line in _touched(plan):
         print(f"  {line}")
@@ -80,7 +82,7 @@ def _show_described(options: Options, suite: suites.Suite, path: Path) -> int:
     return EXIT_DONE
 
 
-def _print_plan(plan: plans.Plan, suite: suites.Suite, names: list[str]) -> None:
+def _print_plan(plan: plans.Plan, suite: suites.Suite, names: list[str], drive: str = "") -> None:
     options = plan.options
     protocol = plan.protocol
     print(f"{suite.name}: {suite.title}")
@@ -103,6 +105,8 @@ def _print_plan(plan: plans.Plan, suite: suites.Suite, names: list[str]) -> None
     print(f"at most {plan.bytes_written / 1e9:.2f} GB written, test files included")
     for waiting in names:
         print(waiting)
+    if drive:
+        print(drive)
     print("\nexperiments:")
     for planned in plan.experiments:
         words = " ".join(f"{key}={value}" for key, value in sorted(planned.factors.items()))
@@ -115,6 +119,22 @@ def _print_plan(plan: plans.Plan, suite: suites.Suite, names: list[str]) -> None
         for left_out in plan.not_measured:
             experiment = left_out.experiment
             print(f"  {experiment.id}  {experiment.tool} {experiment.level}: {left_out.reason}")
+
+
+def _drive(options: Options) -> str:
+    """Which drive it is, as records will tell; nothing where none lies behind the target."""
+    if options.device is not None:
+        device = block_device(Path(options.device))
+    elif options.directory is not None:
+        device = backing_device(Path(options.directory))[0]
+    else:
+        device = None
+    if device is None:
+        return ""
+    found = drive_of(device.disk_sysfs, options.hash_serial)
+    if options.drive_label is not None:
+        return f"drive: {options.drive_label} ({shown(found.drive_id or device.disk_sysfs.name)})"
+    return f"drive: {shown(found.drive_id or found.missing['drive_id'])}"
 
 
 def _names_waited_for(plan: plans.Plan) -> list[str]:

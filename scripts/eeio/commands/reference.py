@@ -2,8 +2,8 @@
 
 import argparse
 
-from eeio.commands.analysis import analysis, load_campaigns, named_study
-from eeio.commands.output import add_output, write_output
+from eeio.commands.campaign_folders import analysis, load_campaigns, named_study
+from eeio.commands.output_file import add_output, write_output
 from eeio.errors import EXIT_DONE, RefusedError
 from eeio_results import studies
 

@@ -5,9 +5,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from eeio.commands.analysis import analysis, named_study
+from eeio.commands.campaign_folders import analysis, named_study
 from eeio.commands.figures import write_figures
-from eeio.commands.output import add_output, write_output
+from eeio.commands.output_file import add_output, write_output
 from eeio.errors import EXIT_DONE, RefusedError
 from eeio.importing import mapping, runs
 from eeio_results import studies

@@ -6,12 +6,15 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from eeio.commands.analysis import analysis, load_campaigns
-from eeio.commands.output import add_output, write_output
+from eeio.commands.amounts import duty, share
+from eeio.commands.campaign_folders import analysis, load_campaigns
+from eeio.commands.output_file import add_output, write_output
 from eeio.errors import EXIT_DONE
 from eeio_results import store
 from eeio_results.errors import EeioError
+from eeio_results.ranking import MOST_UNCERTAIN, Rules
 from eeio_results.report import csv, markdown, text
+from eeio_results.report.columns import FURTHER
 from eeio_results.report.contents import drawings
 from eeio_results.report.model import Report, build, to_json
 
@@ -32,15 +35,39 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument(
         "--plots", metavar="DIR", type=Path, help="also write the plots as SVG files into DIR"
     )
+    parser.add_argument(
+        "--columns", metavar="WORD[,WORD]", type=_columns, default=(),
+        help=f"further columns of the tables: {', '.join(FURTHER)}",
+    )  # fmt: skip
+    parser.add_argument(
+        "--most-uncertain", metavar="SHARE", type=share, default=MOST_UNCERTAIN,
+        help="rank no MB/J whose limit of error is above this share of the energy (default: "
+        f"{MOST_UNCERTAIN:.0%})".replace("%", "%%"),
+    )  # fmt: skip
+    parser.add_argument(
+        "--busy", metavar="SHARE", type=duty,
+        help="also J/GB of a system in use for this share of the time (0.1, 10%%), with the idle "
+        "energy of the rest shared out over its bytes",
+    )  # fmt: skip
     parser.set_defaults(action=report)
 
 
 def report(arguments: argparse.Namespace) -> int:
-    built = build(load_campaigns(arguments.campaigns))
+    rules = Rules(arguments.most_uncertain, arguments.busy)
+    built = build(load_campaigns(arguments.campaigns), rules, arguments.columns)
     if arguments.plots is not None:
         _write_plots(built, arguments.plots)
     write_output(arguments, _FORMATS[arguments.format](built))
     return EXIT_DONE
+
+
+def _columns(text: str) -> tuple[str, ...]:
+    words = tuple(word.strip() for word in text.split(","))
+    for word in words:
+        if word not in FURTHER:
+            known = ", ".join(FURTHER)
+            raise argparse.ArgumentTypeError(f"no columns {word!r:.40}; there are {known}")
+    return words
 
 
 def print_campaign(folder: Path) -> None:

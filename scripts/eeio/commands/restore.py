@@ -37,7 +37,7 @@ def restore_orphans() -> tuple[int, int]:
     with orphans() as (found, aside):
         for journal in found:
             for entry in reversed(journal.entries):
-                print(f"eeio: after a killed campaign: {entry.words}", file=sys.stderr)
+                print(f"eeio: after a killed campaign: {entry.text}", file=sys.stderr)
             failures += journal.undo_all()
     for folder in half_made(paths.results_root()):
         if remove_half_made(folder):

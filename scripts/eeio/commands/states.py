@@ -19,8 +19,9 @@ from eeio.system.lock import TargetLock
 from eeio_power.monitor import PowerMonitor, open_source
 from eeio_results.errors import EeioError
 from eeio_results.record import EnergyReading
+from eeio_results.report.columns import number
 from eeio_results.report.parts import Table
-from eeio_results.report.tables import ESTIMATE, number
+from eeio_results.report.tables import ESTIMATE
 from eeio_results.report.text import render_table
 
 SCHEMA_VERSION = 1

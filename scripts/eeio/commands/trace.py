@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from eeio import tracers
-from eeio.commands.analysis import analysis
+from eeio.commands.campaign_folders import analysis
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RefusedError
 from eeio.power import check_meters, recorded
 from eeio_limits import LimitError, inputs
@@ -20,8 +20,9 @@ from eeio_power.monitor import PowerMonitor, open_source
 from eeio_power.samples import load as load_samples
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.record import EnergyReading
+from eeio_results.report.columns import number
 from eeio_results.report.parts import Table
-from eeio_results.report.tables import ESTIMATE, number
+from eeio_results.report.tables import ESTIMATE
 from eeio_results.report.text import render_table
 from eeio_results.traces import bpftrace, darshan, logs, strace
 from eeio_results.traces.events import GAP_S, Event, TracePhase, find_phases

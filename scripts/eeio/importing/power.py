@@ -30,7 +30,7 @@ _NO_ACCURACY = "the accuracy of this meter is not stated, so no uncertainty is g
 
 
 @dataclass(frozen=True)
-class PowerSource:
+class MappedPower:
     """One meter's samples, by run; `idle_watts` those of the idle baseline."""
 
     body: Mapping[str, Any]
@@ -114,7 +114,7 @@ def read_power(
     columns: Mapping[str, str],
     spans: Mapping[Key, Span],
     names: Mapping[Key, str],
-) -> PowerSource:
+) -> MappedPower:
     """The source that one entry of a campaign's `power` describes.
 
     `columns` is the run table's, used where the entry gives none; `spans` says when each run went
@@ -132,7 +132,7 @@ def read_power(
 
 def _of_table(
     body: Mapping[str, Any], folder: Path, labels: Labels, columns: Mapping[str, str]
-) -> PowerSource:
+) -> MappedPower:
     table = read_table(folder / body["table"])
     places = {group: table.place(column) for group, column in columns.items()}
     if lacking := set(body.get("idle", {})) - set(columns):
@@ -169,7 +169,7 @@ def _of_table(
         remarks.append(
             f"{table.path}: {missing} samples of {body['domain']} power without a value left out"
         )
-    return PowerSource(
+    return MappedPower(
         body, found, body.get("period_s", 1.0), lost, idle_watts=idle, remarks=remarks
     )
 
@@ -201,7 +201,7 @@ def _usual_s(times_s: Sequence[float]) -> float:
     return statistics.median(gaps) if gaps else 1.0
 
 
-def _of_log(body: Mapping[str, Any], folder: Path, spans: Mapping[Key, Span]) -> PowerSource:
+def _of_log(body: Mapping[str, Any], folder: Path, spans: Mapping[Key, Span]) -> MappedPower:
     """One log of all runs; `spans` cut it. Its clock may be ahead by `offset_s`."""
     path = folder / body["csv"]
     times_s, values = _read_log(path, _layout(body, body["map"]))
@@ -234,7 +234,7 @@ def _of_log(body: Mapping[str, Any], folder: Path, spans: Mapping[Key, Span]) ->
         last = bisect_right(times_s, until_s)
         idle = [v for v in values[:last] if v == v]
     idle += _idle_of_csv(body, folder)
-    return PowerSource(body, found, _usual_s(times_s), lost, means, gaps, idle, remarks)
+    return MappedPower(body, found, _usual_s(times_s), lost, means, gaps, idle, remarks)
 
 
 def _held_mean(samples: Sequence[tuple[float, float]], span: Span) -> float:
@@ -255,7 +255,7 @@ def _idle_of_csv(body: Mapping[str, Any], folder: Path) -> list[float]:
     return [v for v in _read_log(folder / body["idle_csv"], layout)[1] if v == v]
 
 
-def _of_runs(body: Mapping[str, Any], folder: Path, names: Mapping[Key, str]) -> PowerSource:
+def _of_runs(body: Mapping[str, Any], folder: Path, names: Mapping[Key, str]) -> MappedPower:
     """A log of its own for each run: every sample in it is the run's."""
     found, lost, periods, remarks = {}, {}, [], []
     for key, name in names.items():
@@ -270,4 +270,4 @@ def _of_runs(body: Mapping[str, Any], folder: Path, names: Mapping[Key, str]) ->
         periods.append(_usual_s(times_s))
     idle = _idle_of_csv(body, folder)
     period_s = statistics.median(periods) if periods else 1.0
-    return PowerSource(body, found, period_s, lost, idle_watts=idle, remarks=remarks)
+    return MappedPower(body, found, period_s, lost, idle_watts=idle, remarks=remarks)

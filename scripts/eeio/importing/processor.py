@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from eeio.importing.mapping import Key, Labels
-from eeio.importing.tables import Table, read_table
+from eeio.importing.tables import ImportedTable, read_table
 from eeio.importing.testlog import Span
 from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
@@ -84,7 +84,7 @@ def _of_table(
     }, remarks
 
 
-def _row(table: Table, cells: Sequence[str], columns: Sequence[str]) -> list[float]:
+def _row(table: ImportedTable, cells: Sequence[str], columns: Sequence[str]) -> list[float]:
     return [table.number(cells[table.place(column)]) for column in columns]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from eeio.errors import RefusedError
 from eeio.importing.imported import Imported
 from eeio.importing.mapping import Key, Labels, Map
-from eeio.importing.power import PowerSource, read_power
+from eeio.importing.power import MappedPower, read_power
 from eeio.importing.processor import read_processor
 from eeio.importing.tables import read_table
 from eeio.importing.testlog import Span
@@ -317,7 +317,7 @@ def _run(
     shift: int,
     experiment: Experiment,
     collected: _Collected,
-    sources: list[PowerSource],
+    sources: list[MappedPower],
     series: ProcessorSeries | None,
 ) -> Run:
     found = collected.runs.get(key)
@@ -427,6 +427,7 @@ def _machine(body: Mapping[str, Any], mapping: Map) -> Machine:
     values: dict[str, Any] = {name: body.get(name) for name in known}
     missing = {name: "the map does not tell" for name, value in values.items() if value is None}
     values["logical_cpus"] = values["logical_cpus"] or 1
+    values["raid_members"] = tuple(values["raid_members"] or ())
     machine = Machine(**values, missing=missing)
     try:
         typed.check(machine)

@@ -13,7 +13,7 @@ from eeio_results.errors import EeioError
 
 
 @dataclass(frozen=True)
-class Table:
+class ImportedTable:
     """A delimited file with a header line; rows are cells, with their line numbers."""
 
     path: Path
@@ -47,7 +47,7 @@ class Table:
         return [self.number(cells[place]) for _, cells in self.rows]
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: Path) -> ImportedTable:
     """Raises EeioError for a file that is missing, empty, or has a row of another width."""
     try:
         text = inputs.read_text(path, inputs.TABLE_BYTES)
@@ -73,7 +73,9 @@ def read_table(path: Path) -> Table:
         rows.append((reader.line_num, cells))
     if not rows:
         raise EeioError(f"{path}: a header and no row")
-    return Table(path, columns, rows, decimal_comma=delimiter != "," and _decimal_comma(rows))
+    return ImportedTable(
+        path, columns, rows, decimal_comma=delimiter != "," and _decimal_comma(rows)
+    )
 
 
 def _row(reader: Iterator[list[str]], path: Path) -> list[str] | None:
@@ -126,7 +128,7 @@ class Watts:
             terms.append(Term(column, minus, scale, float(str(item.get("divide", 1.0)))))
         return cls(tuple(terms))
 
-    def of_rows(self, table: Table) -> Iterator[tuple[int, list[str], float]]:
+    def of_rows(self, table: ImportedTable) -> Iterator[tuple[int, list[str], float]]:
         """(line, cells, W) of each row; NaN where a term is missing."""
         places = [(term, table.place(term.column)) for term in self.terms]
         for line, cells in table.rows:

@@ -39,7 +39,7 @@ _MOST_INTERPRETERS = 5
 
 
 @dataclass(frozen=True)
-class DeviceCounters:
+class HeldCalls:
     """What was held on one file system (`device` is its st_dev; of a total, None).
 
     Every call is in one of `windows` (it opened one), `resets` (it moved the end of an open one)
@@ -73,13 +73,13 @@ class Counters:
     processes: int
     passed_calls: int
     table_full_calls: int
-    devices: tuple[DeviceCounters, ...]
+    devices: tuple[HeldCalls, ...]
 
     @property
-    def total(self) -> DeviceCounters:
+    def total(self) -> HeldCalls:
         """Of all file systems together: sums, and maxima of maxima."""
         found = self.devices
-        return DeviceCounters(
+        return HeldCalls(
             device=None,
             calls=sum(d.calls for d in found),
             windows=sum(d.windows for d in found),
@@ -156,7 +156,7 @@ def read_counters(state: Path) -> Counters:
         processes=processes,
         passed_calls=passed,
         table_full_calls=table_full,
-        devices=tuple(DeviceCounters(slot[0], *slot[2:13]) for slot in slots if slot[0] != 0),
+        devices=tuple(HeldCalls(slot[0], *slot[2:13]) for slot in slots if slot[0] != 0),
     )
 
 

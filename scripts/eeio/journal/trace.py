@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 from eeio.paths import state_root
 from eeio.system.filesystem import backing_device, mount_of
-from eeio.system.undo import Entry, UndoJournal, run_command
+from eeio.system.undo import UndoEntry, UndoJournal, run_command
 from eeio_results.errors import EeioError
 from eeio_results.traces.jbd2 import CALLS, DUPS, HEADER, STAMPS
 
@@ -81,7 +81,7 @@ def read_transactions(target: Ext4) -> int | None:
     return None
 
 
-class JournalTrace:
+class JournalTracer:
     """Traces from `with` to its end into `output`, a .gz file that traces/jbd2.py reads.
 
     `follow` names the task whose children to come are traced, with all their system calls. Its own
@@ -97,7 +97,7 @@ class JournalTrace:
         self._output = output
         self._journal = journal
         self._calls = CALLS if calls else ()
-        self._entry: Entry | None = None
+        self._entry: UndoEntry | None = None
         self._followed: int | None = None
         self._instance = Path()
         self._reader: threading.Thread | None = None
@@ -105,10 +105,10 @@ class JournalTrace:
         self._stop_r, self._stop_w = -1, -1
         self._spool = output.with_suffix(".events")
 
-    def __enter__(self) -> "JournalTrace":
+    def __enter__(self) -> "JournalTracer":
         root = _tracefs(self._journal)
         self._instance = root / "instances" / f"eeio-{os.getpid()}-{self.target.name}"
-        self._entry = Entry("directory", str(self._instance))
+        self._entry = UndoEntry("directory", str(self._instance))
         self._journal.add(self._entry)
         try:
             self._instance.mkdir()
@@ -277,7 +277,7 @@ def _tracefs(journal: UndoJournal) -> Path:
         raise EeioError("this kernel has no tracefs, so the journal cannot be traced")
     own = state_root() / f"tracefs-{os.getpid()}"
     if not own.is_mount():
-        journal.add_all([Entry("directory", str(own)), Entry("mount", str(own))])
+        journal.add_all([UndoEntry("directory", str(own)), UndoEntry("mount", str(own))])
         own.mkdir(parents=True, exist_ok=True)
         run_command(["mount", "-t", "tracefs", "nodev", str(own)])
     return own

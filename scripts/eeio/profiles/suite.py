@@ -27,7 +27,7 @@ _LEVELS = ("device", "filesystem", "library", "application", "context")
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class SuiteEntry:
     """One `<Execute>`: a profile, its factors, and the words PTS shows for them."""
 
     profile: str
@@ -43,7 +43,7 @@ class LeftOut:
     factors: Mapping[str, str]
     reason: str
 
-    def matches(self, entry: Entry) -> bool:
+    def matches(self, entry: SuiteEntry) -> bool:
         return self.profile == entry.profile and self.factors.items() <= entry.factors.items()
 
 
@@ -58,7 +58,7 @@ class Optional:
     command: str
     variable: str
     otherwise: str
-    entries: tuple[Entry, ...]
+    entries: tuple[SuiteEntry, ...]
 
     def is_found(self) -> bool:
         return shutil.which(os.environ.get(self.variable) or self.command) is not None
@@ -79,7 +79,7 @@ class Suite:
     folder: Path
     title: str
     description: str
-    entries: tuple[Entry, ...]
+    entries: tuple[SuiteEntry, ...]
     presets: Mapping[str, Preset]
     optional: tuple[Optional, ...] = ()
 
@@ -148,7 +148,7 @@ def load(folder: Path) -> Suite:
     )
 
 
-def _entry(node: Element, path: Path) -> Entry:
+def _entry(node: Element, path: Path) -> SuiteEntry:
     test = (node.findtext("Test") or "").removeprefix("local/")
     if not test:
         raise RefusedError(f"{path}: an <Execute> without <Test>")
@@ -162,7 +162,7 @@ def _entry(node: Element, path: Path) -> Entry:
         if not separator:
             raise RefusedError(f"{path}: argument {word!r} of {test} is not key=value")
         factors[key] = value
-    return Entry(test, factors, node.findtext("Description") or "")
+    return SuiteEntry(test, factors, node.findtext("Description") or "")
 
 
 def _read_protocol_file(path: Path) -> tuple[dict[str, Preset], tuple[Optional, ...]]:
@@ -176,7 +176,7 @@ def _read_protocol_file(path: Path) -> tuple[dict[str, Preset], tuple[Optional, 
                 variable=_text(item["variable"], "variable"),
                 otherwise=" ".join(item["otherwise"].split()),
                 entries=tuple(
-                    Entry(
+                    SuiteEntry(
                         _text(entry["profile"], "profile"),
                         _factors(entry["factors"]),
                         _text(entry["description"], "description"),

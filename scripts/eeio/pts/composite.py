@@ -40,7 +40,7 @@ _PLAIN_TITLE = re.compile(r"[^\w /\-.,:'()+\"@#*!%&=]")
 
 
 @dataclass(frozen=True)
-class Entry:
+class ResultEntry:
     """What one system reached in one result: the mean, and each trial's value."""
 
     identifier: str
@@ -84,7 +84,7 @@ class Result:
     description: str
     scale: str
     proportion: str
-    entries: tuple[Entry, ...]
+    entries: tuple[ResultEntry, ...]
     display_format: str = "BAR_GRAPH"
     annotation: str = ""
     parent: str = ""
@@ -201,7 +201,7 @@ def _result(node: Element, source: str) -> Result:
         annotation=_of(node, "Annotation"),
         parent=_of(node, "Parent"),
         entries=tuple(
-            Entry(
+            ResultEntry(
                 identifier=_of(entry, "Identifier"),
                 value=_of(entry, "Value"),
                 raw=_of(entry, "RawString"),
@@ -270,11 +270,11 @@ def number(value: float) -> str:
     return f"{value:.{min(12, max(0, digits))}f}"
 
 
-def entry_of(identifier: str, values: Sequence[float], body: Mapping[str, Any]) -> Entry:
+def entry_of(identifier: str, values: Sequence[float], body: Mapping[str, Any]) -> ResultEntry:
     """The entry of several trials: their mean, and all of them."""
     words = [number(value) for value in values]
     mean = number(sum(values) / len(values))
-    return Entry(identifier, mean, ":".join(words), body)
+    return ResultEntry(identifier, mean, ":".join(words), body)
 
 
 def render(file: ResultFile) -> str:

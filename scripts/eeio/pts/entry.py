@@ -13,7 +13,7 @@ from typing import Any
 
 import jsonschema
 
-from eeio.pts.composite import Entry
+from eeio.pts.composite import ResultEntry
 from eeio_limits import LimitError
 from eeio_limits import quantities as q
 from eeio_results.errors import SchemaError
@@ -47,7 +47,7 @@ class Values:
 
 
 @dataclass(frozen=True)
-class Trial:
+class TrialEntry:
     """One trial as one meter saw it; `start_s` is CLOCK_MONOTONIC, in seconds."""
 
     order: int
@@ -69,7 +69,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Quantity:
+class QuantityEntry:
     """Beside power, energy or energy efficiency of one meter and power domain; `trials` stand
     beside an energy alone, which is the whole trial's where there is no `phase`."""
 
@@ -78,7 +78,7 @@ class Quantity:
     domain: str
     kind: str
     phase: str | None = None
-    trials: tuple[Trial, ...] = ()
+    trials: tuple[TrialEntry, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         body: dict[str, Any] = {
@@ -99,10 +99,10 @@ class Idle:
         return {"idle": {"readings": [asdict(reading) for reading in self.readings]}}
 
 
-Own = Values | Quantity | Idle
+Own = Values | QuantityEntry | Idle
 
 
-def own_of(entry: Entry) -> Own | None:
+def own_of(entry: ResultEntry) -> Own | None:
     """Our own words of an entry; None in a file of plain PTS. Raises SchemaError."""
     if not entry.own:
         return None
@@ -129,7 +129,7 @@ def _own(body: Mapping[str, Any]) -> Own:
         return Idle(tuple(EnergyReading.from_json(reading) for reading in body["idle"]["readings"]))
     if "quantity" in body:
         trials = tuple(_trial(trial) for trial in body.get("trials", ()))
-        return Quantity(**{**body, "trials": trials})
+        return QuantityEntry(**{**body, "trials": trials})
     return Values(
         trial_of_value=tuple(int(trial) for trial in body["trial-of-value"]),
         trials=int(body["trials"]),
@@ -144,9 +144,9 @@ def _told(body: Told) -> Told:
     return {**body, "phases": phases}
 
 
-def _trial(body: Mapping[str, Any]) -> Trial:
+def _trial(body: Mapping[str, Any]) -> TrialEntry:
     duration_s = body.get("duration_s")
-    return Trial(
+    return TrialEntry(
         order=q.COUNT.whole_number(body["order"], "order"),
         start_s=q.TIMESTAMP.checked(body["start_s"], "start_s"),
         failed=body["failed"],

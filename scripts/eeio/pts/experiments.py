@@ -9,8 +9,8 @@ from eeio.profiles import profile as profiles
 from eeio.profiles.profile import Profile
 from eeio.profiles.suite import experiment_of
 from eeio.pts import composite
-from eeio.pts.composite import Entry, Result, ResultFile
-from eeio.pts.entry import ENERGY, Quantity, Trial, Values, own_of
+from eeio.pts.composite import Result, ResultEntry, ResultFile
+from eeio.pts.entry import ENERGY, QuantityEntry, TrialEntry, Values, own_of
 from eeio_limits import inputs
 from eeio_results.errors import SchemaError
 from eeio_results.record import Experiment
@@ -32,7 +32,7 @@ _IOZONE_TESTS = {"read performance": "read", "write performance": "write"}
 class Column:
     """The values of one result, and what our module says of their trials."""
 
-    entry: Entry
+    entry: ResultEntry
     own: Values | None
 
     @property
@@ -69,7 +69,7 @@ class PtsExperiment:
     """Phase -> values, and bytes/s in one of their units; None for a rate, in files/s."""
     context: list[tuple[str, str, Column]] = field(default_factory=list)
     """(words, unit, values) of figures that describe the machine."""
-    energies: list[tuple[str, Quantity]] = field(default_factory=list)
+    energies: list[tuple[str, QuantityEntry]] = field(default_factory=list)
     """(phase or nothing for the whole trial, energy with its trials)."""
 
     @property
@@ -80,7 +80,7 @@ class PtsExperiment:
     def trials(self) -> int:
         return max((column.trials for column in self.columns), default=0)
 
-    def trial(self, number: int) -> Trial | None:
+    def trial(self, number: int) -> TrialEntry | None:
         """What our module wrote of a trial; nothing in a file of plain PTS."""
         seen = (energy.trials for _, energy in self.energies)
         return next((trials[number] for trials in seen if number < len(trials)), None)
@@ -118,7 +118,7 @@ def experiments_of(file: ResultFile, identifier: str, preset: str | None) -> lis
             if owner is None or entry.identifier != identifier:
                 continue
             energy = own_of(entry)
-            if isinstance(energy, Quantity) and energy.quantity == ENERGY:
+            if isinstance(energy, QuantityEntry) and energy.quantity == ENERGY:
                 test, phase = owner
                 test.energies.append((phase if energy.phase is not None else "", energy))
     return [test for test in found.values() if test.phases or test.context]

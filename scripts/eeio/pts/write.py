@@ -9,8 +9,8 @@ from eeio.profiles import profile as profiles
 from eeio.profiles import suite as suites
 from eeio.profiles.profile import Profile
 from eeio.pts import composite
-from eeio.pts.composite import Entry, Result, ResultFile, System
-from eeio.pts.entry import ENERGY, Idle, Quantity, Trial, Values
+from eeio.pts.composite import Result, ResultEntry, ResultFile, System
+from eeio.pts.entry import ENERGY, Idle, QuantityEntry, TrialEntry, Values
 from eeio.pts.trial import telling
 from eeio_results.campaign import PlannedExperiment
 from eeio_results.record import EnergyReading, Machine, Phase, Run
@@ -111,15 +111,15 @@ def _energies(
             continue
         trials = tuple(_trial(run, readings.get(k)) for k, run in enumerate(runs))
         powers = [r.power_w or 0.0 for r in valid.values()]
-        figures: list[tuple[str, str, str, list[float], str, Quantity]] = [
+        figures: list[tuple[str, str, str, list[float], str, QuantityEntry]] = [
             ("Power", "W", "LIB", powers, described,
-             Quantity("power_w", meter, domain, kind)),
+             QuantityEntry("power_w", meter, domain, kind)),
             ("Energy", "J", "LIB", [r.energy_j or 0.0 for r in valid.values()], described,
-             Quantity(ENERGY, meter, domain, kind, phase_name, trials)),
+             QuantityEntry(ENERGY, meter, domain, kind, phase_name, trials)),
             ("Energy Efficiency", "MB/J", "HIB",
              [value / 1e6 for k, p in zip(valid, powers, strict=True)
               if (value := good[k].efficiency_bytes_per_j(p)) is not None],
-             bandwidth.description, Quantity("efficiency_mb_per_j", meter, domain, kind)),
+             bandwidth.description, QuantityEntry("efficiency_mb_per_j", meter, domain, kind)),
         ]  # fmt: skip
         estimate = kind == "modelled"
         for words, scale, proportion, values, text, own in figures:
@@ -144,8 +144,8 @@ def _energies(
     return results
 
 
-def _trial(run: Run, reading: EnergyReading | None) -> Trial:
-    return Trial(
+def _trial(run: Run, reading: EnergyReading | None) -> TrialEntry:
+    return TrialEntry(
         order=run.order_index,
         start_s=run.started_monotonic_s,
         failed=bool(run.validity),
@@ -193,7 +193,7 @@ def _idle(campaign: Campaign, identifier: str) -> list[Result]:
         estimate = reading.kind == "modelled"
         source = f"Idle Power ({reading.meter} {reading.domain})"
         body = {"eeio": own.to_json()}
-        entry: Entry = composite.entry_of(identifier, [reading.power_w], body)
+        entry: ResultEntry = composite.entry_of(identifier, [reading.power_w], body)
         results.append(
             Result(
                 identifier="",

@@ -115,7 +115,7 @@ def readers(node: Path) -> list[str]:
     """Processes that only read the device, for the user to know of."""
     device = block_device(node)
     found = Kernel().openers(device.name) if device else []
-    return [opener.words for opener in found if not opener.writes]
+    return [opener.text for opener in found if not opener.writes]
 
 
 class ErasedDevice:
@@ -225,7 +225,7 @@ def _claim(node: Path, device: BlockDevice) -> int:
                 time.sleep(_PAUSE_S)
                 continue
             _refuse_used(device)
-            openers = "; ".join(opener.words for opener in Kernel().openers(device.name))
+            openers = "; ".join(opener.text for opener in Kernel().openers(device.name))
             by = openers or "the kernel: RAID, LVM, a file system?"
             raise RefusedError(f"{node} is in use, and its user lets nobody else ({by})") from error
         number = os.fstat(descriptor).st_rdev
@@ -251,4 +251,4 @@ def _refuse_in_use(device: BlockDevice) -> None:
     _refuse_used(device, kernel)
     for opener in kernel.openers(device.name):
         if opener.writes:
-            raise RefusedError(f"{device.node} is held open by {opener.words}; end it first")
+            raise RefusedError(f"{device.node} is held open by {opener.text}; end it first")

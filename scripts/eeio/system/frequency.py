@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Literal
 
 from eeio.errors import RefusedError
-from eeio.system.undo import Entry, UndoJournal
+from eeio.system.undo import UndoEntry, UndoJournal
 from eeio_limits.inputs import CPUS
 from eeio_results.errors import EeioError
 
@@ -69,7 +69,7 @@ class Achieved:
         return None if self.achieved_hz is None else self.reason is None
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """For a run's notes."""
         wanted = f"frequency {_words(self.wanted_hz)}"
         if self.achieved_hz is None:
@@ -325,8 +325,8 @@ def _check_writable(paths: Iterable[Path]) -> None:
             )
 
 
-def _entry(path: Path) -> Entry:
-    return Entry("setting", str(path), path.read_text(encoding="ascii"))
+def _entry(path: Path) -> UndoEntry:
+    return UndoEntry("setting", str(path), path.read_text(encoding="ascii"))
 
 
 def _note(paths: Iterable[Path], journal: UndoJournal) -> None:
@@ -351,7 +351,7 @@ def _note_policies(policies: Iterable[Path], journal: UndoJournal) -> None:
             entries.append(_entry(policy / _GOVERNOR))
         entries += [_entry(policy / _MIN), _entry(policy / _MAX)]
         lowest = (policy / "cpuinfo_min_freq").read_text(encoding="ascii")
-        entries.append(Entry("setting", str(policy / _MIN), lowest))
+        entries.append(UndoEntry("setting", str(policy / _MIN), lowest))
     journal.add_all(entries)
 
 

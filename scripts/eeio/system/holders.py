@@ -36,7 +36,7 @@ class Opener:
     writes: bool
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         how = "writing" if self.writes else "reading"
         return f"process {self.pid} ({self.name}), for {how}"
 

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from eeio.system.device import ErasedDevice
-from eeio.system.undo import Entry, UndoJournal, run_command
+from eeio.system.undo import UndoEntry, UndoJournal, run_command
 from eeio_results.errors import EeioError
 
 # No discard, which would punch holes into a loop image; and ext4 initializes its tables now
@@ -44,7 +44,7 @@ def make_on_loop(
     again through the journal.
     """
     image = directory / f"eeio-{filesystem}.img"
-    _make_new(Entry("file", str(image)), journal)
+    _make_new(UndoEntry("file", str(image)), journal)
     total = size_bytes + size_bytes // 8 + OVERHEAD_BYTES
     # Allocated, not sparse: the image must not run out of room in the middle of a run.
     run_command(["fallocate", "--length", str(total), str(image)], _MAKE_S)
@@ -54,7 +54,7 @@ def make_on_loop(
     return _mount(filesystem, loop, directory, journal), " ".join(command)
 
 
-def _make_new(entry: Entry, journal: UndoJournal) -> None:
+def _make_new(entry: UndoEntry, journal: UndoJournal) -> None:
     """A file or folder of ours, noted before it is made; never one that is there already, and
     never through a link."""
     path = Path(entry.subject)
@@ -77,7 +77,7 @@ def _attach(image: Path, journal: UndoJournal) -> Path:
     for left in reversed(range(_TRIES)):
         loop = run_command(["losetup", "--find"]).strip()
         # As the kernel will tell it: without symbolic links.
-        entry = Entry("loop", loop, str(image.resolve()))
+        entry = UndoEntry("loop", loop, str(image.resolve()))
         journal.add(entry)
         try:
             # Direct I/O on the image keeps its pages out of the cache a second time.
@@ -110,7 +110,7 @@ def make_on_device(
 
 def _mount(filesystem: str, node: Path, directory: Path, journal: UndoJournal) -> Path:
     mount_point = directory / f"eeio-{filesystem}"
-    _make_new(Entry("directory", str(mount_point)), journal)
-    journal.add(Entry("mount", str(mount_point)))
+    _make_new(UndoEntry("directory", str(mount_point)), journal)
+    journal.add(UndoEntry("mount", str(mount_point)))
     run_command(["mount", "-t", filesystem.partition("+")[0], str(node), str(mount_point)])
     return mount_point

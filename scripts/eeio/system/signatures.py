@@ -33,7 +33,7 @@ class Signature:
         return tuple(f"{self.type}:{name}" for name in (label, self.uuid) if name) or (self.type,)
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """Harmless to print: a label may hold anything."""
         label = "" if self.label is None else f" {self.label!a}"
         uuid = "" if self.uuid is None else f" (UUID {self.uuid})"
@@ -82,7 +82,7 @@ def unnamed(signatures: Iterable[Signature], named: Iterable[str]) -> list[Signa
 def listed(signatures: Iterable[Signature], node: Path) -> str:
     """All of them in words, those of partitions with where they are."""
     return "; ".join(
-        s.words if s.device == str(node) else f"{s.words} on {s.device}" for s in signatures
+        s.text if s.device == str(node) else f"{s.text} on {s.device}" for s in signatures
     )
 
 

@@ -35,7 +35,7 @@ _OTHER_RESTORE_S = 300
 
 
 @dataclass(frozen=True)
-class Entry:
+class UndoEntry:
     """One thing to put back.
 
     `setting`: write `value` to the file `subject`. `command`: run `value` (JSON list) for device
@@ -48,7 +48,7 @@ class Entry:
     value: str = ""
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """For the user: what putting it back means."""
         return {
             "setting": f"set {self.subject} back to {self.value.strip()!r}",
@@ -66,17 +66,17 @@ class UndoJournal:
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path or state_root() / "undo" / f"{os.getpid()}-{start_ticks(os.getpid())}.json"
-        self._entries: list[Entry] = _read(self.path) if os.path.lexists(self.path) else []
+        self._entries: list[UndoEntry] = _read(self.path) if os.path.lexists(self.path) else []
 
     @property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[UndoEntry, ...]:
         return tuple(self._entries)
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: UndoEntry) -> None:
         """Notes `entry` on disk; the caller then makes the change."""
         self.add_all([entry])
 
-    def add_all(self, entries: Iterable[Entry]) -> None:
+    def add_all(self, entries: Iterable[UndoEntry]) -> None:
         """Notes several with one write to disk; the caller then makes the changes.
 
         An undo may come before any of them: it puts back what was not changed too.
@@ -86,11 +86,11 @@ class UndoJournal:
             self._entries += new
             self._write()
 
-    def forget(self, entry: Entry) -> None:
+    def forget(self, entry: UndoEntry) -> None:
         """The thing is gone by itself (a process that ended)."""
         self._forget_all([entry])
 
-    def _forget_all(self, entries: Iterable[Entry]) -> None:
+    def _forget_all(self, entries: Iterable[UndoEntry]) -> None:
         """The newest where some are the same: an older one is still to come."""
         for entry in entries:
             newest = len(self._entries) - 1 - self._entries[::-1].index(entry)
@@ -102,7 +102,7 @@ class UndoJournal:
             # than it need be may be put back twice.
             self._new.unlink(missing_ok=True)
 
-    def undo(self, entry: Entry) -> None:
+    def undo(self, entry: UndoEntry) -> None:
         """Puts one thing back."""
         _PUT_BACK[entry.kind](entry)
         self.forget(entry)
@@ -123,7 +123,7 @@ class UndoJournal:
             self._write()  # once more: a signal may have come just before the file was deleted
         return failures
 
-    def _undo_some(self, entries: list[Entry], stuck: set[str]) -> list[str]:
+    def _undo_some(self, entries: list[UndoEntry], stuck: set[str]) -> list[str]:
         failures, done = [], []
         try:
             for entry in entries:
@@ -134,7 +134,7 @@ class UndoJournal:
                     done.append(entry)
                 except Exception as error:
                     # Whatever it is, it keeps nothing else from being put back.
-                    failures.append(f"{entry.words}: {error or type(error).__name__}")
+                    failures.append(f"{entry.text}: {error or type(error).__name__}")
                     stuck.add(entry.subject)
         finally:
             if done:
@@ -142,7 +142,7 @@ class UndoJournal:
         return failures
 
     @contextlib.contextmanager
-    def held(self, entry: Entry) -> Iterator[None]:
+    def held(self, entry: UndoEntry) -> Iterator[None]:
         """The entry stands while the block runs, and is undone after it."""
         self.add(entry)
         try:
@@ -288,7 +288,7 @@ def _stat_fields(process: Path) -> list[bytes] | None:
     return text.rpartition(b")")[2].split() or None
 
 
-def _read(path: Path) -> list[Entry]:
+def _read(path: Path) -> list[UndoEntry]:
     """The entries of a journal; EeioError where it is none."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -297,7 +297,7 @@ def _read(path: Path) -> list[Entry]:
             if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_BYTES:
                 raise ValueError("no plain file, or too large")
             body = json.loads(file.read(_LARGEST_BYTES))
-        entries = [Entry(**item) for item in body]
+        entries = [UndoEntry(**item) for item in body]
         for entry in entries:
             _check(entry)
     except FileNotFoundError:
@@ -308,7 +308,7 @@ def _read(path: Path) -> list[Entry]:
     return entries
 
 
-def _check(entry: Entry) -> None:
+def _check(entry: UndoEntry) -> None:
     """ValueError for what no journal of ours holds: acting on it might harm."""
     if not isinstance(entry.subject, str) or not isinstance(entry.value, str):
         raise ValueError("an entry that is no text")
@@ -358,20 +358,20 @@ def denied_to_root(words: str, root: Path = HERE) -> str:
     return "; SELinux is enforcing here, `ausearch -m avc -ts recent` shows what it denied"
 
 
-def _put_back_setting(entry: Entry) -> None:
+def _put_back_setting(entry: UndoEntry) -> None:
     Path(entry.subject).write_text(entry.value, encoding="ascii")
 
 
-def _put_back_command(entry: Entry) -> None:
+def _put_back_command(entry: UndoEntry) -> None:
     run_command(json.loads(entry.value))
 
 
-def _unmount(entry: Entry) -> None:
+def _unmount(entry: UndoEntry) -> None:
     if os.path.ismount(entry.subject):
         run_command(["umount", entry.subject])
 
 
-def _detach(entry: Entry) -> None:
+def _detach(entry: UndoEntry) -> None:
     # Asked of the kernel itself, for losetup writes a name's odd bytes as escapes. Nothing is there
     # where nothing is attached, and after a reboot.
     backing = Path("/sys/class/block") / Path(entry.subject).name / "loop/backing_file"
@@ -385,11 +385,11 @@ def _detach(entry: Entry) -> None:
         run_command(["losetup", "--detach", entry.subject])
 
 
-def _delete(entry: Entry) -> None:
+def _delete(entry: UndoEntry) -> None:
     Path(entry.subject).unlink(missing_ok=True)
 
 
-def _remove_directory(entry: Entry) -> None:
+def _remove_directory(entry: UndoEntry) -> None:
     folder = Path(entry.subject)
     if not os.path.lexists(folder):
         return  # asked first: a read-only file system says EROFS of a folder that was never made
@@ -399,7 +399,7 @@ def _remove_directory(entry: Entry) -> None:
         folder.rmdir()
 
 
-def _end_process_group(entry: Entry) -> None:
+def _end_process_group(entry: UndoEntry) -> None:
     leader = int(entry.subject)
     if start_ticks(leader) not in (None, int(entry.value)):
         return  # the number was given to another process since
@@ -429,7 +429,7 @@ def group_alive(group: int) -> bool:
     return False
 
 
-_PUT_BACK: dict[str, Callable[[Entry], None]] = {
+_PUT_BACK: dict[str, Callable[[UndoEntry], None]] = {
     "setting": _put_back_setting,
     "command": _put_back_command,
     "mount": _unmount,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from eeio.machine.root import user_id
 from eeio.system.filesystem import BlockDevice
-from eeio.system.undo import Entry, UndoJournal, run_command
+from eeio.system.undo import UndoEntry, UndoJournal, run_command
 from eeio_results.errors import EeioError
 from eeio_results.record import Switch
 
@@ -59,11 +59,11 @@ def switch(device: BlockDevice, wanted: Switch, journal: UndoJournal) -> None:
     cache_type = _cache_type(disk)
     if cache_type is not None:
         old = cache_type.read_text(encoding="ascii").strip()
-        journal.add(Entry("setting", str(cache_type), old))
+        journal.add(UndoEntry("setting", str(cache_type), old))
         cache_type.write_text(_WORDS[wanted], encoding="ascii")
     else:
         opposite: Switch = "off" if wanted == "on" else "on"
-        journal.add(Entry("command", node, json.dumps(_command(node, before or opposite))))
+        journal.add(UndoEntry("command", node, json.dumps(_command(node, before or opposite))))
         run_command(_command(node, wanted))
     now = found(device)
     if now != wanted:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from eeio.cli import main
 from eeio.pts import composite
-from eeio.pts.composite import Entry, Result, ResultFile, System
+from eeio.pts.composite import Result, ResultEntry, ResultFile, System
 from eeio_limits import inputs
 from eeio_results import store
 from eeio_results.characterization import characterize
@@ -53,9 +53,9 @@ def test_values_of_the_trials_in_their_order() -> None:
     entry = bandwidth.entries[0]
     assert len(entry.values) == len(entry.run_times_s) == 3
     assert float(entry.value) == pytest.approx(sum(entry.values) / 3, rel=1e-4)
-    assert Entry("x", "12.5").values == (12.5,)
-    assert Entry("x", "", "").values == ()
-    assert Entry("x", "a", "1:b").values == ()
+    assert ResultEntry("x", "12.5").values == (12.5,)
+    assert ResultEntry("x", "", "").values == ()
+    assert ResultEntry("x", "a", "1:b").values == ()
 
 
 BOMB = b"""<?xml version="1.0"?>
@@ -218,7 +218,7 @@ def upstream(identifier: str, description: str, value: str) -> bytes:
     hardware = "Processor: X (8 Cores / 16 Threads), Memory: 32GB"
     software = "OS: Debian 12, Kernel: 6.1 (x86_64)"
     system = System("pc", hardware, software, "", "2026-01-01 00:00:00", "10.8.6")
-    entry = Entry("pc", value, f"{value}:{value}", {"test-run-times": "60.1:60.2"})
+    entry = ResultEntry("pc", value, f"{value}:{value}", {"test-run-times": "60.1:60.2"})
     result = Result(identifier, "t", "3", "args", description, "MB/s", "HIB", (entry,))
     file = ResultFile("plain", "2026-01-01 00:00:00", "c", "", {}, (system,), (result,))
     return composite.render(file).encode()

@@ -9,8 +9,8 @@ import pytest
 
 from eeio.cli import main
 from eeio.pts import composite, entry
-from eeio.pts.composite import Entry
-from eeio.pts.entry import Idle, Quantity, Values, own_of
+from eeio.pts.composite import ResultEntry
+from eeio.pts.entry import Idle, QuantityEntry, Values, own_of
 from eeio_results.errors import SchemaError
 
 ROOT = Path(__file__).parents[3]
@@ -30,8 +30,8 @@ def test_what_the_module_wrote_under_pts_has_the_published_form(name: str) -> No
     assert bodies
     for body in bodies:
         entry.check(body)
-    kinds = {type(own_of(Entry("x", "1", json={"eeio": body}))) for body in bodies}
-    assert kinds == {Values, Quantity, Idle}
+    kinds = {type(own_of(ResultEntry("x", "1", json={"eeio": body}))) for body in bodies}
+    assert kinds == {Values, QuantityEntry, Idle}
 
 
 @pytest.mark.parametrize("name", ["random.xml", "metadata.xml"])
@@ -44,7 +44,7 @@ def test_what_an_export_writes_has_it_too_and_reads_back(
     bodies = own(tmp_path / "out" / "composite.xml")
     assert {"told", "trials", "phase"} <= {key for body in bodies for key in body}
     for body in bodies:
-        read = own_of(Entry("x", "1", json={"eeio": body}))
+        read = own_of(ResultEntry("x", "1", json={"eeio": body}))
         assert read is not None
         assert json.loads(json.dumps(read.to_json())) == body
 
@@ -63,7 +63,7 @@ def test_a_phase_without_further_figures_comes_back_from_php() -> None:
     (told,) = [body["told"] for body in own(DATA / "metadata.xml") if "told" in body]
     told[0]["phases"][0]["metrics"] = []
     values = own_of(
-        Entry("x", "1", json={"eeio": {"trial-of-value": [0], "trials": 1, "told": told[:1]}})
+        ResultEntry("x", "1", json={"eeio": {"trial-of-value": [0], "trials": 1, "told": told[:1]}})
     )
     assert isinstance(values, Values)
     first = values.told_of(0)
@@ -71,8 +71,8 @@ def test_a_phase_without_further_figures_comes_back_from_php() -> None:
 
 
 def test_plain_pts_says_nothing() -> None:
-    assert own_of(Entry("x", "1")) is None
-    assert own_of(Entry("x", "1", json={"eeio": []})) is None
+    assert own_of(ResultEntry("x", "1")) is None
+    assert own_of(ResultEntry("x", "1", json={"eeio": []})) is None
 
 
 @pytest.mark.parametrize(
@@ -89,4 +89,4 @@ def test_plain_pts_says_nothing() -> None:
 )  # fmt: skip
 def test_what_has_another_form_is_refused(body: dict[str, Any], words: str) -> None:
     with pytest.raises(SchemaError, match=words):
-        own_of(Entry("x", "1", json={"eeio": body}))
+        own_of(ResultEntry("x", "1", json={"eeio": body}))

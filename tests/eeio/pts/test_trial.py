@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from eeio.pts import trial as pts_trial
-from eeio.pts.composite import Entry
+from eeio.pts.composite import ResultEntry
 from eeio.pts.entry import Values, own_of
 from eeio_power.errors import PowerError
 from eeio_power.simulators.powercap import FakeRapl
-from eeio_power.trial import OutputFolder, efficiencies, told
+from eeio_power.trial_output import OutputFolder, efficiencies, told
 from eeio_results.errors import EeioError, SchemaError
 from eeio_results.record import CacheLayers, Experiment, Run
 from eeio_results.tools.capture import Capture, PhaseResult
@@ -208,7 +208,7 @@ TOLD = {"phases": [PHASE], "context": [{"name": "x", "value": 1.0, "unit": "us"}
 
 def test_a_record_takes_what_was_told_and_tells_it_again() -> None:
     own = {"trial-of-value": [1], "trials": 2, "told": [None, TOLD]}
-    values = own_of(Entry("here", "1", json={"eeio": own}))
+    values = own_of(ResultEntry("here", "1", json={"eeio": own}))
     assert isinstance(values, Values)
     assert values.told_of(0) is values.told_of(5) is None
     told_body = values.told_of(1)
@@ -219,6 +219,9 @@ def test_a_record_takes_what_was_told_and_tells_it_again() -> None:
     (reading,) = told_again["phases"][0]["energy"]
     # What an older record does not say is empty, and then it is as it was.
     assert [reading.pop(key) for key in ("includes", "leaves_out", "doubtful")] == [[], [], False]
+    (phase,) = told_again["phases"]
+    later = ("until_durable", "durable_reason", "includes_flush", "spatiality_seen")
+    assert [phase.pop(key) for key in later] == [None, None, False, None]
     assert told_again == TOLD
     failed = run_of(validity=("the trial failed under PTS",))
     assert pts_trial.with_told(failed, told_body) == failed

@@ -166,7 +166,7 @@ def test_64_processes(flushed: bool) -> None:
     assert phase.end_s - phase.start_s == pytest.approx(8192 / float(figures["Parent"]))
     assert len(result.notes) == (0 if flushed else 1)
     if not flushed:
-        assert result.notes[0].startswith("the time of a write leaves the flush out (flush=off)")
+        assert result.notes[0].startswith("the time of a write leaves the flush out (flush=none)")
         # What it tells is the page cache.
         assert phase.metrics["children_bandwidth_bytes_per_s"] > 100 * phase.bandwidth_bytes_per_s
 
@@ -178,7 +178,7 @@ def test_a_write_that_is_flushed_after_its_time_has_no_window() -> None:
     assert phase.bandwidth_bytes_per_s == row("write-not-flushed")[2] * 1024
     assert (phase.start_s, phase.end_s) == (None, None)
     assert phase.window_source.startswith("none: the time of a write leaves the flush out")
-    assert result.notes == ("the time of a write leaves the flush out (flush=off)",)
+    assert result.notes == ("the time of a write leaves the flush out (flush=none)",)
     assert parse("iozone", kept("write")).notes == parse("iozone", kept("read")).notes == ()
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from functools import partial
 
+from eeio_results.report.columns import number
 from eeio_results.report.parts import Plot, Table
-from eeio_results.report.tables import ESTIMATE, number
+from eeio_results.report.tables import ESTIMATE
 from eeio_results.studies.chang2014.cells import CHILDREN, CREATES, PARENT, VariantCell
 from eeio_results.units import MB
 

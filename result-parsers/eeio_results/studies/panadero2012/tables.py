@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from eeio_results.comparison.cells import BANDWIDTH, POWER
 from eeio_results.record import SCHEMA_VERSION
 from eeio_results.report import markdown, text
+from eeio_results.report.columns import number
 from eeio_results.report.parts import Table
-from eeio_results.report.tables import number
 from eeio_results.studies.panadero2012.references import Reference
 from eeio_results.units import MB
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from eeio.commands.doctor import add_replay
 from eeio.errors import EXIT_DONE
 from eeio.machine.replay import replayed
-from eeio_power.meters import Finding, discover
+from eeio_power.meters import Detected, discover
 
 _LIST_SCHEMA = 1
 
@@ -38,7 +38,7 @@ def show_list(arguments: argparse.Namespace) -> int:
     return _show_list(found, arguments.json)
 
 
-def _show_list(findings: Sequence[Finding], as_json: bool) -> int:
+def _show_list(findings: Sequence[Detected], as_json: bool) -> int:
     if as_json:
         body = {"schema_version": _LIST_SCHEMA, "meters": [asdict(f) for f in findings]}
         print(json.dumps(body, indent=1))
@@ -48,7 +48,7 @@ def _show_list(findings: Sequence[Finding], as_json: bool) -> int:
         where = f"{finding.kind}, {', '.join(finding.domains) or 'no domain'}"
         print(f"{state}  {finding.spec:14} {where}")
         for domain, contents in finding.contents.items():
-            if words := contents.words():
+            if words := contents.text():
                 print(f"{'':9}{domain}: {words}")
         if finding.reason:
             print(f"{'':9}{finding.reason}")

@@ -21,7 +21,7 @@ from eeio.errors import (
 from eeio.signals import signals_raise
 from eeio_power.breakdown import Share, above_idle, breakdown
 from eeio_power.errors import PowerError
-from eeio_power.grades import PROFILES, Grade, Profile, grade
+from eeio_power.grades import PROFILES, Grade, GradeRules, grade
 from eeio_power.recording import Recording, record, to_json
 
 _RECORD_EXITS = """\
@@ -97,7 +97,7 @@ def record_command(arguments: argparse.Namespace) -> int:
     return EXIT_DONE if valid else EXIT_DONE_WITH_INVALID_RUNS
 
 
-def _grades(recording: Recording, profile: Profile | None, settled_s: float) -> list[Grade]:
+def _grades(recording: Recording, profile: GradeRules | None, settled_s: float) -> list[Grade]:
     if profile is None:
         return []
     infos = {info.name: info for info in recording.infos}

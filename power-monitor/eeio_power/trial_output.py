@@ -129,7 +129,8 @@ def efficiencies(
     phases: Sequence[Mapping[str, Any]], results: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     """MB/J of each phase by each of its readings: bandwidth over mean power, both of the phase's
-    own window; null with the `reason` where there is none.
+    own window, of a write that until its bytes are on the device; null with the `reason` where
+    there is none.
 
     `results` are what the command told of the same phases: what PTS calls each (`words`), and why
     its bandwidth and its power do not belong together (`why_no_efficiency`).
@@ -139,10 +140,11 @@ def efficiencies(
             "words": result["words"],
             "meter": reading["meter"],
             "domain": reading["domain"],
-            **_efficiency(phase, result["why_no_efficiency"], reading),
+            **_efficiency(window, result["why_no_efficiency"], reading),
         }
         for phase, result in zip(phases, results, strict=True)
-        for reading in phase["energy"]
+        for window in (phase.get("until_durable") or phase,)
+        for reading in window["energy"]
     ]
 
 

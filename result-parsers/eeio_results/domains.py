@@ -1,0 +1,251 @@
+"""What meters saw of power domains, over the repetitions of one row of a report."""
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from eeio_results.record import DOMAINS, EnergyReading
+from eeio_results.windows import Window
+
+Key = tuple[str, str, str]
+"""(domain, meter, kind)"""
+
+
+@dataclass(frozen=True)
+class Quartiles:
+    """Median and quartiles (linear interpolation between order statistics, R's type 7)."""
+
+    median: float
+    q1: float
+    q3: float
+
+
+def quartiles(values: Sequence[float]) -> Quartiles | None:
+    """None without values; one value is its own quartiles."""
+    if not values:
+        return None
+    if len(values) == 1:
+        return Quartiles(values[0], values[0], values[0])
+    q1, median, q3 = statistics.quantiles(values, n=4, method="inclusive")
+    return Quartiles(median, q1, q3)
+
+
+@dataclass(frozen=True)
+class Marginal:
+    """What is above the idle baseline of the same meter and domain: power in W, J/GB, bytes/J."""
+
+    power_w: Quartiles | None = None
+    energy_j_per_gb: Quartiles | None = None
+    efficiency_bytes_per_j: Quartiles | None = None
+
+
+@dataclass(frozen=True)
+class DomainFigures:
+    """What one meter saw of one power domain, over the valid repetitions. `n` of them have a value;
+    `reason` is why the others have none. A figure that is None has its reason in `reasons`."""
+
+    power_domain: str
+    meter: str
+    energy_kind: str
+    n: int
+    power_w: Quartiles | None
+    energy_j: Quartiles | None
+    energy_uncertainty_j: Quartiles | None
+    efficiency_bytes_per_j: Quartiles | None
+    efficiency_values: tuple[float, ...]
+    reason: str | None
+    includes: tuple[str, ...] = ()
+    leaves_out: tuple[str, ...] = ()
+    leaves_drives_out: bool = False
+    """The MB/J is not that of the storage: what the drives draw is not in the power."""
+    doubts: tuple[str, ...] = ()
+    """Why the figures are doubtful: which meter contradicts them, and by how much."""
+    energy_j_per_gb: Quartiles | None = None
+    uncertainty_relative: Quartiles | None = None
+    """Of the energy: the limit of error of its reading over it, and nothing else."""
+    marginal: Marginal = field(default_factory=Marginal)
+    busy_energy_j_per_gb: Quartiles | None = None
+    """J/GB with the idle energy shared out, where a duty cycle was asked for (`eeio report
+    --busy`)."""
+    iops_per_w: Quartiles | None = None
+    ranked_reason: str | None = None
+    """Why its MB/J stands in no ranking; None where it does."""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def key(self) -> Key:
+        return self.power_domain, self.meter, self.energy_kind
+
+    def contents(self) -> str | None:
+        """What the domain holds, in words; None where its meter did not tell."""
+        parts = [f"includes {', '.join(self.includes)}"] if self.includes else []
+        parts += [f"leaves out {', '.join(self.leaves_out)}"] if self.leaves_out else []
+        return f"{self.power_domain} ({self.meter}): {'; '.join(parts)}" if parts else None
+
+    def to_json(self) -> dict[str, Any]:
+        body = asdict(self)
+        del body["efficiency_values"]  # drawn in plots; the records hold them
+        return body
+
+
+def idle_powers(idle: Iterable[EnergyReading]) -> dict[Key, float]:
+    """(domain, meter, kind) -> power of the idle baseline, W."""
+    return {
+        (r.domain, r.meter, r.kind): r.power_w for r in idle if r.valid and r.power_w is not None
+    }
+
+
+def domain_figures(
+    windows: Sequence[Window],
+    rates: Sequence[float | None],
+    idle: Mapping[Key, float],
+    why_no_idle: str | None,
+    busy: float | None,
+) -> list[DomainFigures]:
+    """Those of every meter and domain, the widest domain first; `rates` are the IOPS of each
+    window, `busy` is the share of the time that a drive is in use (0 to 1), None: not asked."""
+    keys = dict.fromkeys(
+        (reading.domain, reading.meter, reading.kind)
+        for window in windows
+        for reading in window.energy
+    )
+    return [
+        _figures(key, windows, rates, idle.get(key), why_no_idle, busy)
+        for key in sorted(keys, key=lambda key: (DOMAINS.index(key[0]), key))
+    ]
+
+
+def _figures(
+    key: Key,
+    windows: Sequence[Window],
+    rates: Sequence[float | None],
+    idle_w: float | None,
+    why_no_idle: str | None,
+    busy: float | None,
+) -> DomainFigures:
+    readings = [
+        (window, rate, reading)
+        for window, rate in zip(windows, rates, strict=True)
+        for reading in window.energy
+        if (reading.domain, reading.meter, reading.kind) == key
+    ]
+    valid = [(window, rate, reading) for window, rate, reading in readings if reading.valid]
+    powers = [r.power_w for _, _, r in valid if r.power_w is not None]
+    # Of those of which enough was seen; the others have power and energy only.
+    seen = [(w, rate, r) for w, rate, r in valid if r.why_not_ranked is None]
+    efficiencies = [
+        value for w, _, r in seen if (value := w.efficiency_bytes_per_j(r.power_w)) is not None
+    ]
+    reasons = [r for _, _, reading in readings if reading.power_w is None for r in reading.reasons]
+    poor = next((why for _, _, r in valid if (why := r.why_not_ranked)), None)
+    without = "no valid reading" if len(readings) == len(windows) else "the meter was not read"
+    reason = poor if len(powers) == len(windows) else next(iter(reasons), without)
+    told: dict[str, str] = {}
+    per_gb = [value for w, _, r in seen if (value := _per_gb(w, r, r.power_w)) is not None]
+    if not per_gb:
+        told["energy_j_per_gb"] = _why_no_work(windows, reason)
+    relative = [r.uncertainty_j / r.energy_j for _, _, r in valid if r.uncertainty_j is not None
+                and r.energy_j]  # fmt: skip
+    if not relative:
+        told["uncertainty_relative"] = reason or "the meter states no limit of error"
+    marginal, why_none = _marginal([(w, r) for w, _, r in seen], idle_w, why_no_idle, reason)
+    told |= why_none
+    shared = _shared([(w, r) for w, _, r in seen], idle_w, busy)
+    if busy is not None and shared is None:
+        told["busy_energy_j_per_gb"] = (
+            _why_no_work(windows, reason) if idle_w is not None else why_none["marginal.power_w"]
+        )
+    return DomainFigures(
+        *key,
+        n=len(powers),
+        power_w=quartiles(powers),
+        energy_j=quartiles([r.energy_j for _, _, r in valid if r.energy_j is not None]),
+        energy_uncertainty_j=quartiles(
+            [r.uncertainty_j for _, _, r in valid if r.uncertainty_j is not None]
+        ),
+        efficiency_bytes_per_j=quartiles(efficiencies),
+        efficiency_values=tuple(efficiencies),
+        reason=reason,
+        includes=_agreed([reading.includes for _, _, reading in readings]),
+        leaves_out=_agreed([reading.leaves_out for _, _, reading in readings]),
+        leaves_drives_out=any(reading.leaves_drives_out for _, _, reading in readings),
+        doubts=tuple(dict.fromkeys(why for _, _, r in valid if r.doubtful for why in r.reasons)),
+        energy_j_per_gb=quartiles(per_gb),
+        uncertainty_relative=quartiles(relative),
+        marginal=marginal,
+        busy_energy_j_per_gb=shared,
+        iops_per_w=quartiles([rate / r.power_w for _, rate, r in seen if rate and r.power_w]),
+        reasons=told,
+    )
+
+
+def _marginal(
+    seen: Sequence[tuple[Window, EnergyReading]],
+    idle_w: float | None,
+    why_no_idle: str | None,
+    reason: str | None,
+) -> tuple[Marginal, dict[str, str]]:
+    """Power less idle power, and what follows; with the reasons of what is missing."""
+    names = ("power_w", "energy_j_per_gb", "efficiency_bytes_per_j")
+    if idle_w is None:
+        why = why_no_idle or "idle power was not measured by this meter in this domain"
+        return Marginal(), {f"marginal.{name}": why for name in names}
+    if not seen:
+        return Marginal(), {f"marginal.{name}": reason or "no valid reading" for name in names}
+    above = [(w, r, r.power_w - idle_w) for w, r in seen if r.power_w is not None]
+    energies = [value for w, r, extra_w in above if (value := _per_gb(w, r, extra_w)) is not None]
+    no_higher = sum(extra_w <= 0 for _, _, extra_w in above)
+    # Without those that are not above idle the others' median would flatter.
+    efficiencies = [] if no_higher else [
+        value for w, _, extra_w in above if (value := w.efficiency_bytes_per_j(extra_w)) is not None
+    ]  # fmt: skip
+    found = Marginal(
+        quartiles([extra_w for _, _, extra_w in above]),
+        quartiles(energies),
+        quartiles(efficiencies),
+    )
+    why_not = _why_no_work([w for w, _ in seen], reason)
+    missing = {f"marginal.{name}": why_not for name in names if getattr(found, name) is None}
+    if no_higher:
+        missing["marginal.efficiency_bytes_per_j"] = (
+            f"in {no_higher} of {len(above)} repetitions power is no higher than when idle"
+        )
+    return found, missing
+
+
+def _shared(
+    seen: Sequence[tuple[Window, EnergyReading]], idle_w: float | None, busy: float | None
+) -> Quartiles | None:
+    """J/GB of a system that is in use for the share `busy` of the time and idle for the rest:
+    (P t + P_idle t (1 - b) / b) per GB (docs/method.md)."""
+    if busy is None or idle_w is None:
+        return None
+    values = [
+        value
+        for w, r in seen
+        if r.power_w is not None
+        and (value := _per_gb(w, r, r.power_w + idle_w * (1 - busy) / busy)) is not None
+    ]
+    return quartiles(values)
+
+
+def _per_gb(window: Window, reading: EnergyReading, power_w: float | None) -> float | None:
+    """J/GB of that power over the time of the reading, which is its energy over its power."""
+    if power_w is None or not reading.power_w or reading.energy_j is None:
+        return None
+    seconds = window.seconds_per_gb(reading.energy_j / reading.power_w)
+    return None if seconds is None else power_w * seconds
+
+
+def _why_no_work(windows: Sequence[Window], reason: str | None) -> str:
+    """Why there is no energy of a GB."""
+    why = next((w.why_no_efficiency for w in windows if w.why_no_efficiency), None)
+    if why is None and not any(w.bytes_moved or w.bandwidth_bytes_per_s for w in windows):
+        why = "the record has neither bytes nor bandwidth"
+    return why or reason or "no valid reading"
+
+
+def _agreed(told: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """What all repetitions say."""
+    return tuple(word for word in told[0] if all(word in words for words in told))

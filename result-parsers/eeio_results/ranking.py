@@ -1,0 +1,44 @@
+"""Which MB/J may stand in one order: those of whole work, well known, that nothing contradicts."""
+
+from dataclasses import dataclass
+
+from eeio_results.domains import DomainFigures
+from eeio_results.windows import FLUSH_UNKNOWN
+
+MOST_UNCERTAIN = 0.1
+"""With a limit of error above this share of the energy a figure is not ranked."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a reader may choose: `most_uncertain` is the largest limit of error of what is ranked,
+    as a share of the energy; `busy` the share of the time in which the system is in use, for J/GB
+    with the idle energy shared out (None: not asked)."""
+
+    most_uncertain: float = MOST_UNCERTAIN
+    busy: float | None = None
+
+
+RULES = Rules()
+
+
+def why_not_ranked(
+    figures: DomainFigures, durable: bool | None, durable_reason: str | None, rules: Rules
+) -> str | None:
+    """The first reason why its MB/J is not ranked; None where it is."""
+    if figures.energy_kind == "modelled":
+        return "modelled power is not ranked"
+    if figures.efficiency_bytes_per_j is None:
+        return figures.reason or figures.reasons.get("energy_j_per_gb") or "it has no MB/J"
+    if durable is False:
+        unknown = durable_reason == FLUSH_UNKNOWN
+        return FLUSH_UNKNOWN if unknown else f"not durable: {durable_reason}"
+    if figures.doubts:
+        return f"doubtful: {figures.doubts[0]}"
+    known = figures.uncertainty_relative
+    if known is not None and known.median > rules.most_uncertain:
+        return (
+            f"its limit of error is ±{100 * known.median:.3g} % of the energy, more than "
+            f"{100 * rules.most_uncertain:g} %"
+        )
+    return None

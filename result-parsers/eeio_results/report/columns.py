@@ -1,0 +1,168 @@
+"""The columns of a report's tables: what each is called, and how its cell is made of a row."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from eeio_results.characterization import Row
+from eeio_results.domains import DomainFigures, Quartiles
+from eeio_results.units import KIB, MB, MIB
+
+NONE = "-"
+WITHOUT_DRIVES = "without drives"
+DOUBTFUL = "doubtful"
+
+
+@dataclass(frozen=True)
+class Column:
+    """`cell` is given a row and its figures of one power domain, None where it has none. Where
+    `needed` is false the column is left out of a table in which no row has anything for it."""
+
+    header: str
+    cell: Callable[[Row, DomainFigures | None], str]
+    numeric: bool = True
+    needed: bool = True
+
+
+Cells = Sequence[tuple[Row, DomainFigures | None]]
+
+
+def shown(columns: Sequence[Column], cells: Cells) -> tuple[Column, ...]:
+    """Those that a table of these rows needs."""
+    return tuple(c for c in columns if c.needed or any(c.cell(*of) != NONE for of in cells))
+
+
+def number(value: float) -> str:
+    """Four significant digits without an exponent: 1234.5 -> `1234`, 0.012345 -> `0.01234`."""
+    if value == 0:
+        return "0"
+    text = f"{value:.4g}"
+    return f"{value:.0f}" if "e+" in text else (f"{value:.3g}" if "e-" in text else text)
+
+
+def spread(figures: Quartiles | None, unit: float = 1.0) -> str:
+    """`median [q1 - q3]` in a unit."""
+    if figures is None:
+        return NONE
+    low, high = number(figures.q1 / unit), number(figures.q3 / unit)
+    return f"{number(figures.median / unit)} [{low} - {high}]"
+
+
+def middle(figures: Quartiles | None, unit: float = 1.0) -> str:
+    return NONE if figures is None else number(figures.median / unit)
+
+
+def limit(figures: Quartiles | None) -> str:
+    """The limit of error of a reading: `±1.2 %`."""
+    return NONE if figures is None else f"±{100 * figures.median:.2g} %"
+
+
+def domain_cell(figures: DomainFigures) -> str:
+    return f"{figures.power_domain} ({figures.meter})" + (f", {DOUBTFUL}" if figures.doubts else "")
+
+
+def flush_cell(row: Row) -> str:
+    """`end`; `none, not durable` where bandwidth and energy end when the tool returned."""
+    if row.flush is None:
+        return NONE
+    apart = row.durable is False and row.flush != "unknown"
+    return f"{row.flush}, not durable" if apart else row.flush
+
+
+def _of_domain(make: Callable[[DomainFigures], str]) -> Callable[[Row, DomainFigures | None], str]:
+    return lambda row, figures: NONE if figures is None else make(figures)
+
+
+def _of_storage(figures: DomainFigures, text: str) -> str:
+    """Beside a figure that is not the storage's: so."""
+    drives = figures.leaves_drives_out and text != NONE
+    return f"{text} ({WITHOUT_DRIVES})" if drives else text
+
+
+def _latency(name: str) -> Callable[[Row, DomainFigures | None], str]:
+    return lambda row, figures: middle(row.work.latency_s.get(name), 1e-3)
+
+
+_MB_PER_S = Column("MB/s", lambda row, _: spread(row.bandwidth_bytes_per_s, MB))
+_LIMIT = Column("Limit", _of_domain(lambda d: limit(d.uncertainty_relative)))
+_MB_PER_J = Column(
+    "MB/J", _of_domain(lambda d: _of_storage(d, spread(d.efficiency_bytes_per_j, MB)))
+)
+_KIB_PER_J = Column(
+    "KiB/J", _of_domain(lambda d: _of_storage(d, middle(d.efficiency_bytes_per_j, KIB)))
+)
+_J_PER_GB = Column("J/GB", _of_domain(lambda d: _of_storage(d, middle(d.energy_j_per_gb))))
+_MB_PER_J_ABOVE = Column(
+    "MB/J above idle",
+    _of_domain(lambda d: middle(d.marginal.efficiency_bytes_per_j, MB)),
+    needed=False,
+)
+_J_PER_GB_ABOVE = Column(
+    "J/GB above idle", _of_domain(lambda d: middle(d.marginal.energy_j_per_gb)), needed=False
+)
+_J_PER_GB_SHARED = Column(
+    "J/GB, idle shared out", _of_domain(lambda d: middle(d.busy_energy_j_per_gb)), needed=False
+)
+
+ENERGY: tuple[Column, ...] = (
+    Column("Power (W)", _of_domain(lambda d: spread(d.power_w))),
+    Column("W above idle", _of_domain(lambda d: middle(d.marginal.power_w)), needed=False),
+    Column("Energy (J)", _of_domain(lambda d: spread(d.energy_j))),
+    _LIMIT,
+    _MB_PER_J,
+    _KIB_PER_J,
+    _MB_PER_J_ABOVE,
+    _J_PER_GB,
+    _J_PER_GB_ABOVE,
+    _J_PER_GB_SHARED,
+)
+
+LEVEL: tuple[Column, ...] = (
+    Column(
+        "n",
+        lambda row, _: f"{row.n}" + (f" ({row.invalid_runs} invalid)" if row.invalid_runs else ""),
+    ),
+    _MB_PER_S,
+    Column("MiB/s", lambda row, _: middle(row.bandwidth_bytes_per_s, MIB)),
+    Column(
+        "MB/s into page cache",
+        lambda row, _: middle(row.work.page_cache_bandwidth_bytes_per_s, MB),
+        needed=False,
+    ),
+    Column("Time (s)", lambda row, _: middle(row.work.duration_s)),
+    Column("MB", lambda row, _: middle(row.work.bytes, MB)),
+    *ENERGY,
+)
+DOMAIN = Column("Domain", _of_domain(domain_cell), numeric=False)
+
+RANKING: tuple[Column, ...] = (
+    _MB_PER_J,
+    _LIMIT,
+    _KIB_PER_J,
+    _MB_PER_J_ABOVE,
+    _J_PER_GB,
+    _J_PER_GB_ABOVE,
+    _J_PER_GB_SHARED,
+    Column("MB/s", lambda row, _: middle(row.bandwidth_bytes_per_s, MB)),
+)
+
+FURTHER: dict[str, tuple[Column, ...]] = {
+    "iops": (
+        Column("IOPS", lambda row, _: spread(row.work.iops)),
+        Column("IOPS/W", _of_domain(lambda d: middle(d.iops_per_w))),
+    ),
+    "latency": (
+        Column("p50 (ms)", _latency("p50")),
+        Column("p95 (ms)", _latency("p95")),
+        Column("p99 (ms)", _latency("p99")),
+        Column("p99.9 (ms)", _latency("p999")),
+        Column("max (ms)", _latency("max")),
+    ),
+    "seen": (Column("Seen", lambda row, _: row.work.spatiality_seen or NONE, numeric=False),),
+    "drive": (Column("Drive", lambda row, _: row.drive or NONE, numeric=False),),
+}
+"""Those of `eeio report --columns`, by the word that asks for them."""
+
+
+def further(names: Sequence[str]) -> tuple[Column, ...]:
+    """The columns of these words of FURTHER."""
+    return tuple(column for name in names for column in FURTHER[name])

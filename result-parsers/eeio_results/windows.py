@@ -1,0 +1,145 @@
+"""What a phase is judged by: of a write the time until its bytes are on the device, where that is
+known; of all else the time until the tool returned (docs/method.md, "The window")."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eeio_limits.quantities import FIGURE
+from eeio_results.record import LEAST_IO_SHARE, EnergyReading, Experiment, Phase
+
+GB = 1_000_000_000
+"""Of J/GB: 10^9 bytes."""
+
+FLUSH_UNKNOWN = "flush: unknown: the record does not tell whether its bytes were on the device"
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One phase in the window that it is judged by.
+
+    `durable` is None for what writes no data; False with `durable_reason` where the window ends
+    when the tool returned. `rate_scale` turns a rate that the tool tells of its own time into that
+    of the window. `why_no_efficiency` is the reason where bandwidth and mean power are not of the
+    same time.
+    """
+
+    bandwidth_bytes_per_s: float | None
+    energy: tuple[EnergyReading, ...]
+    duration_s: float | None
+    bytes_moved: int | None
+    durable: bool | None
+    durable_reason: str | None
+    rate_scale: float | None
+    why_no_efficiency: str | None
+
+    def efficiency_bytes_per_j(self, power_w: float | None) -> float | None:
+        """Bandwidth over mean power (docs/method.md); None where they do not belong together."""
+        if self.bandwidth_bytes_per_s is None or not power_w or self.why_no_efficiency:
+            return None
+        efficiency = self.bandwidth_bytes_per_s / power_w
+        return efficiency if FIGURE.holds(efficiency) else None
+
+    def seconds_per_gb(self, lasted_s: float | None) -> float | None:
+        """The time for 10^9 bytes, of a window of that length: by the bytes that were counted, by
+        the bandwidth where none were. None where the window holds other work, too."""
+        if self.why_no_efficiency:
+            return None
+        if self.bytes_moved is None:
+            found = GB / self.bandwidth_bytes_per_s if self.bandwidth_bytes_per_s else None
+        else:
+            found = lasted_s / self.bytes_moved * GB if lasted_s and self.bytes_moved else None
+        return found if found is not None and FIGURE.holds(found) else None
+
+
+def writes(operation: str | None) -> bool:
+    """Whether it has bytes that must come onto the device."""
+    return operation in ("write", "mixed")
+
+
+def flush_of(experiment: Experiment, operation: str | None) -> str | None:
+    """none, end or each; `unknown` in records of version 1; None for what writes no data."""
+    return (experiment.flush or "unknown") if writes(operation) else None
+
+
+def window_of(experiment: Experiment, phase: Phase) -> Window:
+    """The window that the phase of such an experiment is judged by."""
+    durable = phase.until_durable
+    if not writes(phase.operation) or durable is None:
+        whole = phase.includes_flush and phase.durable_reason is None
+        known = phase.start_s is not None and phase.end_s is not None
+        return Window(
+            phase.bandwidth_bytes_per_s,
+            phase.energy,
+            (phase.end_s or 0.0) - (phase.start_s or 0.0) if known else None,
+            phase.bytes_moved,
+            durable=whole if writes(phase.operation) else None,
+            durable_reason=None if whole else _why_not_durable(experiment, phase),
+            rate_scale=1.0,
+            why_no_efficiency=phase.why_no_efficiency,
+        )
+    told = phase.bandwidth_bytes_per_s
+    return Window(
+        durable.bandwidth_bytes_per_s,
+        durable.energy,
+        None if phase.start_s is None else durable.end_s - phase.start_s,
+        phase.bytes_moved,
+        durable=True,
+        durable_reason=None,
+        rate_scale=durable.bandwidth_bytes_per_s / told if told else None,
+        why_no_efficiency=_why_no_efficiency(phase),
+    )
+
+
+def judged(
+    experiment: Experiment, phases: Sequence[Phase]
+) -> tuple[list[tuple[Phase, Window]], str | None]:
+    """The phases of one row, with their windows, that may stand in one median; and why others may
+    not. Where some are known until durable and some are not, those alone that are."""
+    found = [(phase, window_of(experiment, phase)) for phase in phases]
+    if all(window.durable is not True for _, window in found):
+        return found, None
+    kept = [(phase, window) for phase, window in found if window.durable]
+    why = next((w.durable_reason for _, w in found if not w.durable), None)
+    if why is None:
+        return kept, None
+    return kept, f"{len(found) - len(kept)} of {len(found)} repetitions are left out: {why}"
+
+
+def page_cache_bandwidth(experiment: Experiment, phase: Phase) -> tuple[float | None, str | None]:
+    """The rate at which a write came into the page cache, in bytes/s, or why there is none."""
+    if not writes(phase.operation):
+        return None, "nothing is written"
+    if experiment.cache.buffer == "off":
+        return None, "buffer off: writes pass by the page cache"
+    if experiment.flush is None:
+        return None, FLUSH_UNKNOWN
+    if phase.includes_flush:
+        return None, "the tool's own time holds its flush"
+    return phase.bandwidth_bytes_per_s, "the tool gave no bandwidth for this phase"
+
+
+def _why_not_durable(experiment: Experiment, phase: Phase) -> str | None:
+    if not writes(phase.operation):
+        return None
+    if phase.durable_reason is None and experiment.flush is None:
+        return FLUSH_UNKNOWN
+    return phase.durable_reason or "the record has no time until its bytes were on the device"
+
+
+def _why_no_efficiency(phase: Phase) -> str | None:
+    """The rule of the phase (Phase.why_no_efficiency) for the time until durable, in which waiting
+    for the device after the tool returned is I/O, too."""
+    durable = phase.until_durable
+    share = phase.io_share
+    if durable is None or share is None or phase.start_s is None or phase.end_s is None:
+        return None
+    tool_s = phase.end_s - phase.start_s
+    whole_s = durable.end_s - phase.start_s
+    # Where two clocks tell the ends, the one of the flush may lie a little before the tool's.
+    io_s = share * tool_s + max(0.0, whole_s - tool_s)
+    if whole_s <= 0 or io_s / whole_s >= LEAST_IO_SHARE:
+        return None
+    return (
+        f"there was I/O in {io_s / whole_s:.0%} of the time that the power is the mean of; bytes "
+        "and energy of all of it are in the record"
+    )

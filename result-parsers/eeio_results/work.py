@@ -1,0 +1,97 @@
+"""How much a row did, how long and how promptly: seconds, bytes, requests, latencies."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from eeio_results.domains import Quartiles, quartiles
+from eeio_results.record import Experiment, Phase
+from eeio_results.windows import Window, page_cache_bandwidth, window_of
+
+LATENCIES = ("p50", "p95", "p99", "p999", "max")
+"""Of single requests: percentiles 50, 95, 99 and 99.9, and the longest."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """Medians over the repetitions; a figure that is None has its reason in `reasons`.
+
+    `iops` is requests over the time that the row is judged by. `spatiality_seen` is the order in
+    which requests arrived, of all repetitions.
+    """
+
+    duration_s: Quartiles | None = None
+    bytes: Quartiles | None = None
+    page_cache_bandwidth_bytes_per_s: Quartiles | None = None
+    iops: Quartiles | None = None
+    latency_s: Mapping[str, Quartiles] = field(default_factory=dict)
+    spatiality_seen: str | None = None
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        found = {key: asdict(value) for key, value in self.latency_s.items()}
+        return {
+            "duration_s": _json(self.duration_s),
+            "bytes": _json(self.bytes),
+            "page_cache_bandwidth_bytes_per_s": _json(self.page_cache_bandwidth_bytes_per_s),
+            "iops": _json(self.iops),
+            "latency_s": {key: found.get(key) for key in LATENCIES} if found else None,
+            "spatiality_seen": self.spatiality_seen,
+        }
+
+
+def _json(figures: Quartiles | None) -> dict[str, float] | None:
+    return asdict(figures) if figures else None
+
+
+NOTHING = Work()
+NAMES = tuple(NOTHING.to_json())
+"""The figures of a row that are of its work."""
+
+
+def iops_of(phase: Phase, window: Window) -> float | None:
+    """Requests a second over the window; the tool's own figure is of its own time."""
+    told = phase.metrics.get("iops")
+    return None if told is None or window.rate_scale is None else told * window.rate_scale
+
+
+def work_of(experiment: Experiment, phases: Sequence[Phase]) -> Work:
+    """Of the valid repetitions that are in the row."""
+    windows = [window_of(experiment, phase) for phase in phases]
+    cached = [page_cache_bandwidth(experiment, phase) for phase in phases]
+    rates = [iops_of(phase, window) for phase, window in zip(phases, windows, strict=True)]
+    latencies = {
+        key: found
+        for key in LATENCIES
+        if (found := quartiles(_told(phases, f"latency_{key}_s"))) is not None
+    }
+    seen = dict.fromkeys(p.spatiality_seen for p in phases if p.spatiality_seen is not None)
+    lasts = [w.duration_s for w in windows if w.duration_s is not None]
+    moved = [float(w.bytes_moved) for w in windows if w.bytes_moved is not None]
+    into_cache = [rate for rate, _ in cached if rate is not None]
+    served = [rate for rate in rates if rate is not None]
+    reasons = {}
+    if phases:
+        known: tuple[tuple[str, object, str | None], ...] = (
+            ("duration_s", lasts, phases[0].window_source),
+            ("bytes", moved, "the record has no count of bytes"),
+            ("page_cache_bandwidth_bytes_per_s", into_cache, cached[0][1]),
+            ("iops", served, "the tool tells none"),
+            ("latency_s", latencies, _why_no_latency(phases)),
+            ("spatiality_seen", seen, "nothing saw the order in which requests arrived"),
+        )  # fmt: skip
+        reasons = {name: why for name, found, why in known if not found and why is not None}
+    return Work(
+        quartiles(lasts), quartiles(moved), quartiles(into_cache), quartiles(served), latencies,
+        "; ".join(seen) or None, reasons,
+    )  # fmt: skip
+
+
+def _told(phases: Sequence[Phase], name: str) -> list[float]:
+    return [phase.metrics[name] for phase in phases if name in phase.metrics]
+
+
+def _why_no_latency(phases: Sequence[Phase]) -> str:
+    if any(name.startswith("read_latency_") for phase in phases for name in phase.metrics):
+        return "the tool tells those of reads and of writes apart: they are in the record"
+    return "the tool tells none"

@@ -1,0 +1,172 @@
+"""Which drive it is: its identity, and how it is joined to the machine.
+
+The kernel's name says only which port came first: each of four drives on a board's one port is
+`sda`. A drive is known by its world wide name, else by model and serial number. What sysfs does not
+tell is missing with the reason.
+"""
+
+import hashlib
+import ipaddress
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from eeio.system.filesystem import Mount
+
+_HASH_DIGITS = 12
+# `t10.` names are made of model and serial number, as a drive without a name of its own has.
+_WORLD_WIDE = ("naa.", "eui.", "uuid.", "nvme.")
+
+
+@dataclass(frozen=True)
+class Drive:
+    """What tells the drive from others. None: not told, with the reason in `missing`."""
+
+    drive_id: str | None = None
+    rotation_rate_rpm: int | None = None
+    drive_interface: str | None = None
+    drive_link_speed: str | None = None
+    raid_level: str | None = None
+    raid_members: tuple[str, ...] = ()
+    missing: dict[str, str] = field(default_factory=dict)
+
+
+def drive_of(disk: Path, hash_serial: bool = False) -> Drive:
+    """The drive behind a folder of /sys/block. With `hash_serial` its identity is a hash, which is
+    the same each time and tells nobody the serial number."""
+    missing: dict[str, str] = {}
+    interface, speed = _link(disk.resolve())
+    if interface is None:
+        missing["drive_interface"] = f"{disk}: not on a bus that eeio knows"
+    elif speed is None:
+        missing["drive_link_speed"] = f"{disk}: sysfs tells no speed of its {interface} link"
+    identity = _identity(disk)
+    level = _text(disk / "md/level")
+    members = tuple(sorted(path.name for path in disk.glob("slaves/*"))) if level else ()
+    if identity is None and level:
+        identity = _text(disk / "md/uuid") or None
+    if identity is None:
+        missing["drive_id"] = (
+            f"{disk.name} tells neither a world wide name nor a serial number; name it by "
+            "--drive-label"
+        )
+    elif hash_serial:
+        identity = f"sha256:{hashlib.sha256(identity.encode()).hexdigest()[:_HASH_DIGITS]}"
+    return Drive(identity, _rotation_rate(disk), interface, speed, level, members, missing)
+
+
+def _identity(disk: Path) -> str | None:
+    names = (_text(disk / "wwid"), _text(disk / "device/wwid"))
+    for name in names:
+        if name and name.startswith(_WORLD_WIDE):
+            return name
+    cid = _text(disk / "device/cid")
+    if cid:
+        return f"mmc.{cid}"
+    serial = _text(disk / "serial") or _text(disk / "device/serial") or _page_80(disk)
+    if not serial:
+        return None
+    model = _text(disk / "device/model") or _text(disk / "device/name")
+    return " ".join(filter(None, (model, serial)))
+
+
+def _page_80(disk: Path) -> str | None:
+    """The serial number of SCSI's vital product data: after a head of four bytes."""
+    try:
+        page = (disk / "device/vpd_pg80").read_bytes()
+    except OSError:
+        return None
+    return page[4:].decode("ascii", "replace").strip() or None
+
+
+def _rotation_rate(disk: Path) -> int | None:
+    """Of a SCSI or ATA drive, in block device characteristics (page B1h): 1 stands for none."""
+    try:
+        page = (disk / "device/vpd_pgb1").read_bytes()
+    except OSError:
+        return None
+    rate = int.from_bytes(page[4:6], "big") if len(page) >= 6 else 0
+    return rate if 0x401 <= rate < 0xFFFF else None
+
+
+def _link(device: Path) -> tuple[str | None, str | None]:
+    """Interface and speed, by the buses that the device's path leads over, the nearest first."""
+    for folder in _upwards(device / "device", device):
+        if re.fullmatch(r"nvme\d+", folder.name):
+            transport = _text(folder / "transport") or "pcie"
+            speed, width = (
+                _text(folder / "device/current_link_speed"),
+                _text(folder / "device/current_link_width"),
+            )
+            words = f"{speed} x{width}" if speed and width else speed
+            return f"NVMe over {transport}", words
+        if re.fullmatch(r"mmc\d+", folder.name):
+            return "MMC", None
+        if re.fullmatch(r"virtio\d+", folder.name):
+            return "virtio", None
+        if (folder / "busnum").exists() and (folder / "speed").exists():
+            return "USB", f"{_text(folder / 'speed')} Mb/s"
+        if re.fullmatch(r"ata\d+", folder.name):
+            links = sorted(folder.glob("link*/ata_link/link*/sata_spd"))
+            return "SATA", _text(links[0]) if links else None
+        if folder.name.startswith("end_device-"):
+            rates = sorted(folder.parent.glob("phy-*/sas_phy/phy-*/negotiated_linkrate"))
+            return "SAS", _text(rates[0]) if rates else None
+    return None, None
+
+
+def _upwards(*starts: Path) -> Iterator[Path]:
+    for start in starts:
+        folder = start.resolve()
+        while folder.name and folder.name != "devices":
+            yield folder
+            folder = folder.parent
+
+
+@dataclass(frozen=True)
+class NetworkFileSystem:
+    """What lies behind a mount of NFS."""
+
+    server: str
+    version: str | None
+    link: str | None
+    """The interface that its server is reached by, with its speed."""
+
+
+def network_file_system(mount: Mount, root: Path = Path("/")) -> NetworkFileSystem | None:
+    """None for what is no NFS."""
+    if mount.filesystem not in ("nfs", "nfs4"):
+        return None
+    words = dict(word.partition("=")[::2] for word in mount.options.split(","))
+    address = words.get("addr")
+    interface = _interface_to(address, root) if address else None
+    link = None
+    if interface is not None:
+        speed = _text(root / "sys/class/net" / interface / "speed")
+        link = f"{interface} at {speed} Mb/s" if speed and speed.isdigit() else interface
+    return NetworkFileSystem(mount.source.partition(":")[0], words.get("vers"), link)
+
+
+def _interface_to(address: str, root: Path) -> str | None:
+    """By the longest prefix in the kernel's table of routes; IPv4 alone."""
+    try:
+        wanted = int(ipaddress.IPv4Address(address))
+        rows = (root / "proc/net/route").read_text(encoding="ascii").splitlines()[1:]
+        columns = [row.split() for row in rows]
+        routes = [(_little(row[7]), _little(row[1]), row[0]) for row in columns if len(row) > 7]
+    except (OSError, ValueError):
+        return None
+    fitting = [(mask, name) for mask, network, name in routes if wanted & mask == network]
+    return max(fitting)[1] if fitting else None
+
+
+def _little(digits: str) -> int:
+    return int.from_bytes(bytes.fromhex(digits), "little")
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_bytes().decode("utf-8", "backslashreplace").strip() or None
+    except OSError:
+        return None

@@ -1,0 +1,34 @@
+"""Shares and times as options write them."""
+
+import argparse
+
+import pytest
+
+from eeio.commands.amounts import duty, seconds, share
+
+
+@pytest.mark.parametrize(("text", "value"), [("10%", 0.1), ("0.1", 0.1), ("100 %", 1.0), ("0", 0)])
+def test_a_share_is_a_number_or_a_percentage(text: str, value: float) -> None:
+    assert share(text) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("text", ["10", "-1%", "101%", "nan", "%", "", "a tenth", "1" * 99])
+def test_other_shares_are_refused(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError):
+        share(text)
+
+
+def test_what_is_never_in_use_has_no_duty_cycle() -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="never in use"):
+        duty("0%")
+
+
+@pytest.mark.parametrize(("text", "value"), [("5ms", 5e-3), ("250us", 250e-6), ("0.1 s", 0.1)])
+def test_a_time_has_its_unit(text: str, value: float) -> None:
+    assert seconds(text) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("text", ["5", "5 minutes", "-1ms", "0s", "ms", "infs", ""])
+def test_other_times_are_refused(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError):
+        seconds(text)

@@ -1,0 +1,170 @@
+"""Writes until their bytes are on the device: by the tool's own flush, or by the runner's."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import Eeio
+from tests.dummy import suite as dummy_suite
+
+from eeio.campaign.measurement import _until_durable
+from eeio.system.durability import Sync, sync
+from eeio_power.simulators.powercap import FakeRapl
+from eeio_results.record import Durable
+from eeio_results.tools.capture import PhaseResult
+
+THROTTLE = Path("/sys/fs/cgroup/blkio/blkio.throttle.write_bps_device")
+RATE_BYTES_PER_S = 40_000_000
+WATTS = 20.0
+PACKAGE = 0.8  # of what the simulated machine draws
+
+
+def phases(home: Path) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """(record, phase) of every phase of the campaign `c`."""
+    lines = (home / "data/eeio/results/c/runs.jsonl").read_text().splitlines()
+    records = [json.loads(line) for line in lines]
+    return [(record, phase) for record in records for phase in record["phases"]]
+
+
+def write(name: str, start_s: float | None, end_s: float | None, **more: Any) -> PhaseResult:
+    operation = "read" if name == "read" else "write"
+    return PhaseResult(
+        name, operation, "sequential", 4096, 8_000_000, 4e6, start_s, end_s, "test", **more
+    )
+
+
+def test_the_last_write_is_durable_when_the_flush_after_the_tool_returns() -> None:
+    first, last = write("first", 0.0, 2.0), write("last", 2.0, 4.0)
+    synced = Sync(105.0, 106.0, "syncfs")
+    found, reason = _until_durable(last, (first, last), synced, 100.0)
+    assert (found, reason) == (Durable(6.0, 2e6, "syncfs"), None)
+    found, reason = _until_durable(first, (first, last), synced, 100.0)
+    assert found is None and reason is not None and "other I/O of the same run followed" in reason
+
+
+def test_what_is_not_known_has_its_reason() -> None:
+    unplaced, placed = write("write", None, None), write("write", 0.0, 2.0)
+    synced = Sync(103.0, 104.0, "syncfs")
+    assert "when it wrote is not known: test" in str(
+        _until_durable(unplaced, (unplaced,), synced, 100.0)[1]
+    )
+    failed = Sync(103.0, 103.0, "", "/mnt: Input/output error")
+    assert _until_durable(placed, (placed,), failed, 100.0) == (
+        None,
+        "not flushed: /mnt: Input/output error",
+    )
+    assert _until_durable(write("read", 0.0, 2.0), (), synced, 100.0) == (None, None)
+
+
+def test_a_tool_s_own_flush_stands() -> None:
+    own = Durable(2.0, 4e6, "the tool's own")
+    flushed = write("write", 0.0, 2.0, until_durable=own)
+    later = write("read", 2.0, 3.0)
+    assert _until_durable(flushed, (flushed, later), Sync(4.0, 5.0, "x"), 0.0) == (own, None)
+
+
+def test_a_directory_that_is_gone_was_not_flushed(tmp_path: Path) -> None:
+    found = sync(tmp_path / "gone", None)
+    assert found.error is not None and "gone: No such file" in found.error
+    assert sync(tmp_path, None).error is None
+
+
+def test_the_runner_flushes_and_keeps_the_energy_until_then(home: Path, eeio: Eeio) -> None:
+    words = "level=filesystem operation=write spatiality=sequential buffer=on bytes_moved=500000"
+    suite = dummy_suite(home, f"{words} sleep_s=0.3")
+    with FakeRapl(home / "powercap", power_w=lambda time_s: WATTS):
+        done = eeio(
+            "run", suite, "--directory", str(home / "target"), "--name", "c", "--meter",
+            f"rapl,root={home / 'powercap'}", "--idle", "0.3",
+        )  # fmt: skip
+    assert done.returncode in (0, 3), done.stderr
+    for record, phase in phases(home):
+        durable = phase["until_durable"]
+        assert durable["source"] == "syncfs of the target right after the tool ended"
+        assert durable["end_s"] >= record["duration_s"]
+        took_s = durable["end_s"] - phase["start_s"]
+        assert durable["bandwidth_bytes_per_s"] == pytest.approx(500_000 / took_s)
+        (package,) = (r for r in durable["energy"] if r["domain"] == "package")
+        assert package["energy_j"] == pytest.approx(PACKAGE * WATTS * took_s, rel=0.1)
+
+
+@pytest.fixture
+def slow_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system on a loop device that writes RATE_BYTES_PER_S, far less than the page cache."""
+    if os.geteuid() != 0 or not THROTTLE.exists():
+        pytest.skip("root, and version 1 of the kernel's block control groups, slow a device down")
+    image, folder = tmp_path / "image", tmp_path / "slow"
+    with image.open("wb") as file:
+        file.truncate(300 << 20)
+    folder.mkdir()
+    subprocess.run(["mkfs.ext4", "-q", "-F", str(image)], check=True, timeout=60)
+    attach = ["losetup", "--find", "--show", str(image)]
+    loop = subprocess.run(attach, check=True, timeout=60, capture_output=True, text=True)
+    node = Path(loop.stdout.strip())
+    number = (Path("/sys/block") / node.name / "dev").read_text().strip()
+    try:
+        subprocess.run(["mount", str(node), str(folder)], check=True, timeout=60)
+        try:
+            THROTTLE.write_text(f"{number} {RATE_BYTES_PER_S}\n")
+            yield folder
+        finally:
+            THROTTLE.write_text(f"{number} 0\n")
+            subprocess.run(["umount", str(folder)], check=True, timeout=120)
+    finally:
+        subprocess.run(["losetup", "--detach", str(node)], check=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("tool", "flush", "page_cache_seen"),
+    [
+        ("fio", "none", True), ("fio", "end", False), ("fio", "each", False),
+        ("iozone", "end", False),
+    ],
+)  # fmt: skip
+def test_on_a_slow_disk_it_is_the_disk_s_rate(
+    home: Path,
+    eeio: Eeio,
+    slow_disk: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tool: str,
+    flush: str,
+    page_cache_seen: bool,
+) -> None:
+    """The rate into the page cache is a hundred times that of the device: whoever ranks by it
+    compares nothing."""
+    if shutil.which(tool) is None:
+        pytest.skip(f"no {tool} here")
+    folder = home / "suites/slow"
+    folder.mkdir(parents=True)
+    runtime = " runtime_s=60" if tool == "fio" else ""
+    (folder / "suite-definition.xml").write_text(
+        "<PhoronixTestSuite><SuiteInformation><Title>slow</Title></SuiteInformation><Execute>"
+        f"<Test>local/eeio-{tool}-1.0.0</Test><Arguments>level=filesystem operation=write "
+        f"spatiality=sequential request_size=1m buffer=on file_size=32m{runtime} flush={flush}"
+        "</Arguments><Description>slow</Description></Execute></PhoronixTestSuite>"
+    )
+    (folder / "protocol.yaml").write_text(
+        "presets:\n  quick: {repetitions: 1, settle_s: 0, idle_s: 0.3, is_measurement: false}\n"
+    )
+    monkeypatch.delenv("EEIO_TEST_PROFILES")
+    with FakeRapl(home / "powercap", power_w=lambda time_s: WATTS):
+        done = eeio(
+            "run", str(folder), "--preset", "quick", "--directory", str(slow_disk), "--name", "c",
+            "--meter", f"rapl,root={home / 'powercap'}",
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    ((record, phase),) = phases(home)
+    assert record["experiment"]["flush"] == flush
+    durable = phase["until_durable"]
+    assert durable["bandwidth_bytes_per_s"] == pytest.approx(RATE_BYTES_PER_S, rel=0.25)
+    assert phase["includes_flush"] != page_cache_seen
+    if page_cache_seen:
+        assert phase["bandwidth_bytes_per_s"] > 3 * RATE_BYTES_PER_S
+    (package,) = (r for r in durable["energy"] if r["domain"] == "package")
+    took_s = durable["end_s"] - phase["start_s"]
+    assert package["energy_j"] == pytest.approx(PACKAGE * WATTS * took_s, rel=0.03)

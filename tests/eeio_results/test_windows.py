@@ -1,0 +1,230 @@
+"""Writes are judged until their bytes are on the device, and rows tell of what work they are."""
+
+import csv as reader
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import eeio_results
+from eeio_results.characterization import Row, characterize
+from eeio_results.ranking import Rules
+from eeio_results.record import EnergyReading, Experiment, Phase
+from eeio_results.report import csv, text
+from eeio_results.report.model import build, to_json
+from eeio_results.report.parts import Table
+from eeio_results.report.tables import tables
+from eeio_results.store import Campaign
+from eeio_results.windows import flush_of, window_of
+from tests.eeio_results.made import (
+    EXPERIMENT,
+    MACHINE,
+    WRITE,
+    design,
+    energy,
+    phase,
+    run,
+    written,
+)
+
+_IDLE = (energy(30.0),)
+
+
+def _campaign(
+    *phases: Phase, experiment: Experiment = WRITE, idle: tuple[EnergyReading, ...] = _IDLE
+) -> Campaign:
+    runs = tuple(run(i, (one,), experiment) for i, one in enumerate(phases))
+    return Campaign(Path("c"), design("c", len(runs), experiment), MACHINE, idle, None, runs)
+
+
+def _row(campaign: Campaign, rules: Rules | None = None) -> Row:
+    (row,) = (r for r in characterize(campaign, rules or Rules()) if r.experiment)
+    return row
+
+
+def _median(row: Row, name: str) -> float:
+    value: Any = row.to_json()
+    for part in name.split("."):
+        value = value[part]
+    return float(value["median"])
+
+
+def test_a_write_is_judged_until_its_bytes_are_on_the_device() -> None:
+    """1 GB in 2 s into the page cache and 2 s more onto the device, at 50 W: 250 MB/s, 200 J."""
+    row = _row(_campaign(*[written()] * 3))
+    assert (row.flush, row.durable) == ("none", True)
+    assert _median(row, "bandwidth_bytes_per_s") == 250e6
+    assert _median(row, "page_cache_bandwidth_bytes_per_s") == 500e6
+    assert (_median(row, "power_w"), _median(row, "energy_j")) == (50, 200)
+    assert _median(row, "efficiency_bytes_per_j") == 5e6
+    assert _median(row, "energy_j_per_gb") == 200
+    assert (_median(row, "duration_s"), _median(row, "bytes")) == (4, 1e9)
+    assert row.ranked and row.ranked_reason is None
+
+
+def test_what_is_above_idle_stands_beside_the_total() -> None:
+    """At 50 W over an idle of 30 W: 20 W, 80 J for the GB, 12.5 MB/J."""
+    row = _row(_campaign(*[written()] * 3))
+    assert _median(row, "marginal.power_w") == 20
+    assert _median(row, "marginal.energy_j_per_gb") == pytest.approx(80)
+    assert _median(row, "marginal.efficiency_bytes_per_j") == 12.5e6
+
+
+def test_marginal_is_missing_where_idle_is_or_where_power_is_no_higher() -> None:
+    row = _row(_campaign(written(), idle=()))
+    assert row.to_json()["marginal"]["power_w"] is None
+    assert "idle power was not measured" in row.reasons["marginal.power_w"]
+    below = _row(_campaign(written(), written(25.0)))
+    assert below.to_json()["marginal"]["efficiency_bytes_per_j"] is None
+    assert "1 of 2 repetitions" in below.reasons["marginal.efficiency_bytes_per_j"]
+    other = _row(_campaign(written(), idle=(energy(30.0, domain="package"),)))
+    assert other.to_json()["marginal"]["power_w"] is None
+
+
+def test_idle_energy_is_shared_out_over_a_duty_cycle() -> None:
+    """In use for a tenth of the time: 200 J and nine times 4 s at 30 W for each GB."""
+    row = _row(_campaign(written()), Rules(busy=0.1))
+    assert _median(row, "busy_energy_j_per_gb") == pytest.approx(200 + 9 * 4 * 30)
+    assert _row(_campaign(written())).to_json()["busy_energy_j_per_gb"] is None
+    without = _row(_campaign(written(), idle=()), Rules(busy=0.1))
+    assert "idle" in without.reasons["busy_energy_j_per_gb"]
+
+
+def test_repetitions_that_are_not_durable_do_not_join_those_that_are() -> None:
+    row = _row(_campaign(written(), written(durable=False), written()))
+    assert row.durable and row.n == 2 and row.invalid_runs == 0
+    assert _median(row, "bandwidth_bytes_per_s") == 250e6
+    assert row.reasons["durable"].startswith("1 of 3 repetitions are left out: another write")
+
+
+def test_a_write_that_is_not_durable_is_shown_and_not_ranked() -> None:
+    row = _row(_campaign(written(durable=False)))
+    assert row.durable is False and not row.ranked
+    assert row.ranked_reason == "not durable: another write of the run came after it"
+    assert _median(row, "bandwidth_bytes_per_s") == 500e6
+
+
+def test_records_of_version_1_say_that_the_flush_is_unknown() -> None:
+    old = replace(written(), until_durable=None, durable_reason=None)
+    row = _row(_campaign(old, experiment=replace(WRITE, flush=None)))
+    assert (row.flush, row.durable, row.ranked) == ("unknown", False, False)
+    assert row.reasons["durable"].startswith("flush: unknown")
+    assert "flush: unknown" in row.reasons["page_cache_bandwidth_bytes_per_s"]
+    assert _median(row, "bandwidth_bytes_per_s") == 500e6
+
+
+def test_reads_have_neither_flush_nor_page_cache_rate() -> None:
+    row = _row(_campaign(phase(1e6, (energy(50.0),)), experiment=EXPERIMENT))
+    assert row.flush is None and row.durable is None and row.ranked
+    assert row.to_json()["page_cache_bandwidth_bytes_per_s"] is None
+    assert flush_of(replace(EXPERIMENT, flush="end"), "read") is None
+
+
+def test_a_tool_whose_time_holds_its_flush_has_no_page_cache_rate() -> None:
+    made = replace(WRITE, flush="end")
+    row = _row(_campaign(written(flush=0.0, includes_flush=True), experiment=made))
+    assert row.flush == "end" and row.durable
+    assert "holds its flush" in row.reasons["page_cache_bandwidth_bytes_per_s"]
+
+
+def test_what_is_known_worse_than_the_share_is_not_ranked() -> None:
+    rough = _campaign(written(uncertainty_j=30.0))  # of 200 J
+    row = _row(rough)
+    assert _median(row, "uncertainty_relative") == pytest.approx(0.15)
+    assert row.ranked_reason == "its limit of error is ±15 % of the energy, more than 10 %"
+    assert _row(rough, Rules(most_uncertain=0.2)).ranked
+
+
+def test_requests_are_counted_over_the_time_until_durable() -> None:
+    told = {"iops": 1000.0, "latency_p99_s": 0.004, "latency_max_s": 0.5}
+    row = _row(_campaign(written(metrics=told)))
+    assert _median(row, "iops") == 500
+    latency = row.to_json()["latency_s"]
+    assert latency["p99"]["median"] == 0.004 and latency["max"]["q1"] == 0.5
+    assert latency["p50"] is None
+
+
+def test_a_program_that_computes_has_no_energy_of_a_gb_until_durable_either() -> None:
+    computing = replace(written(), bytes_moved=500_000_000)  # I/O in 1 of 2 s, then 2 s of flush
+    assert window_of(WRITE, computing).why_no_efficiency == (
+        "there was I/O in 75% of the time that the power is the mean of; bytes and energy of all "
+        "of it are in the record"
+    )
+    row = _row(_campaign(computing))
+    assert row.to_json()["energy_j_per_gb"] is None and not row.ranked
+    assert "75%" in row.reasons["energy_j_per_gb"]
+
+
+def test_what_was_seen_at_the_target_is_told() -> None:
+    campaign = _campaign(replace(written(), spatiality_seen="strided by 8192 bytes"))
+    assert _row(campaign).to_json()["spatiality_seen"] == "strided by 8192 bytes"
+    assert "what arrived at the target was strided by 8192 bytes" in text.render(build([campaign]))
+    alike = _campaign(replace(written(), spatiality_seen="sequential"))
+    assert "what arrived" not in text.render(build([alike]))
+
+
+def _tables(campaign: Campaign, *columns: str) -> dict[str, Table]:
+    return {table.title: table for table in tables(build([campaign], columns=columns))}
+
+
+def _column(table: Table, header: str) -> list[str]:
+    return [row[table.header.index(header)] for row in table.rows]
+
+
+_RANKING = "Energy efficiency (MB/J), measured power, best first in each domain"
+_BELOW = "Energy efficiency (MB/J), measured power, not ranked"
+
+
+def test_tables_tell_the_work_and_keep_the_page_cache_apart() -> None:
+    told = {"iops": 1000.0, "latency_p99_s": 0.004}
+    found = _tables(_campaign(*[written(metrics=told)] * 3), "iops", "latency")
+    level = found["Level: filesystem"]
+    cells = {name: _column(level, name)[0] for name in level.header}
+    assert cells["Flush"] == "none" and cells["MB/s"].startswith("250 ")
+    assert cells["MB/s into page cache"] == "500"
+    assert (cells["Time (s)"], cells["MB"], cells["J/GB"]) == ("4", "1000", "200")
+    assert (cells["Limit"], cells["W above idle"]) == ("±0.05 %", "20")
+    assert (cells["MB/J above idle"], cells["J/GB above idle"]) == ("12.5", "80")
+    assert (cells["IOPS/W"], cells["p99 (ms)"], cells["p50 (ms)"]) == ("10", "4", "-")
+    assert len(found[_RANKING].rows) == 1 and _BELOW not in found
+
+
+def test_a_ranking_names_below_it_what_it_leaves_out() -> None:
+    rough = replace(WRITE, request_size_bytes=8192)
+    runs = (run(0, (written(),), WRITE), run(1, (written(uncertainty_j=60.0),), rough))
+    made = Campaign(Path("c"), design("c", 2, WRITE, rough), MACHINE, _IDLE, None, runs)
+    found = _tables(made)
+    assert len(found[_RANKING].rows) == 1
+    assert _column(found[_BELOW], "Why not") == [
+        "its limit of error is ±30 % of the energy, more than 10 %"
+    ]
+    only_rough = _tables(_campaign(written(durable=False)))
+    assert not only_rough[_RANKING].rows and "stand below" in only_rough[_RANKING].note
+    assert _column(only_rough[_BELOW], "Flush") == ["none, not durable"]
+
+
+def test_csv_has_the_figures_of_version_2_behind_the_older_ones() -> None:
+    metrics = {"iops": 1000.0, "latency_p99_s": 0.004}
+    lines = list(
+        reader.DictReader(csv.render(build([_campaign(written(metrics=metrics))])).split("\n"))
+    )
+    line = next(line for line in lines if line["operation"] == "write")
+    assert (line["flush"], line["durable"], line["ranked"]) == ("none", "yes", "yes")
+    assert float(line["page_cache_bandwidth_bytes_per_s_median"]) == 500e6
+    assert float(line["energy_j_per_gb_median"]) == 200
+    assert float(line["marginal_power_w_median"]) == 20
+    assert float(line["latency_p99_s_median"]) == 0.004 and line["latency_p50_s_median"] == ""
+
+
+def test_the_report_of_writes_follows_its_schema() -> None:
+    campaign = _campaign(written(metrics={"iops": 3.0, "latency_p50_s": 0.1}), written())
+    body = json.loads(json.dumps(to_json(build([campaign], Rules(busy=0.5)))))
+    schema = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
+    jsonschema.validate(body, json.loads(schema.read_text()))
+    for row in body["characterization"]:
+        missing = [name for name in ("iops", "latency_s", "energy_j_per_gb", "duration_s")
+                   if row[name] is None]  # fmt: skip
+        assert set(missing) <= row["reasons"].keys()
