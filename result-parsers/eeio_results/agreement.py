@@ -20,6 +20,7 @@ from itertools import combinations
 from eeio_limits.contradictions import contradictions
 from eeio_results.record import EnergyReading
 from eeio_results.store import Campaign
+from eeio_results.windows import energy_of
 
 Key = tuple[str, str, str]
 """(domain, meter, kind)"""
@@ -89,7 +90,7 @@ def _windows(campaign: Campaign) -> Iterable[Iterable[EnergyReading]]:
     yield campaign.idle
     for run in campaign.runs:
         for phase in () if run.validity else run.phases:
-            yield () if phase.validity else phase.energy
+            yield () if phase.validity else energy_of(phase)
 
 
 def _by_key(readings: Iterable[EnergyReading], known: dict[Key, Key]) -> dict[Key, EnergyReading]:

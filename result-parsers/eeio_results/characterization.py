@@ -21,7 +21,7 @@ from eeio_results.domains import (
 from eeio_results.ranking import RULES, Rules, why_not_ranked
 from eeio_results.record import LEVELS, CacheLayers, Experiment, Level, Phase, Run
 from eeio_results.store import Campaign
-from eeio_results.windows import Window, flush_of, judged, writes
+from eeio_results.windows import Window, energy_of, flush_of, judged, writes
 from eeio_results.work import NAMES as WORK
 from eeio_results.work import NOTHING, Work, iops_of, work_of
 
@@ -240,7 +240,7 @@ def power_during(campaign: Campaign) -> dict[tuple[str, str, str], float]:
     found: dict[tuple[str, str, str], list[float]] = {}
     for run in campaign.runs:
         for phase in () if run.validity else run.phases:
-            for reading in () if phase.validity else phase.energy:
+            for reading in () if phase.validity else energy_of(phase):
                 if reading.valid and reading.power_w is not None:
                     key = (reading.domain, reading.meter, reading.kind)
                     found.setdefault(key, []).append(reading.power_w)
@@ -300,8 +300,13 @@ def _missing_row(
         n=0,
         invalid_runs=0,
         bandwidth_bytes_per_s=None,
-        reasons=dict.fromkeys((*_FIGURES, *_FURTHER), words),
+        reasons={
+            name: words
+            for name in (*_FIGURES, *_FURTHER)
+            if name != "drive" or campaign.machine.drive is None
+        },
         flush=flush_of(experiment, experiment.operation) if experiment else None,
+        drive=campaign.machine.drive,
     )
 
 
@@ -326,7 +331,9 @@ def _phase_row(
     measured = tuple(d for d in figures if d.energy_kind != "modelled")
     estimates = tuple(d for d in figures if d.energy_kind == "modelled")
     work = work_of(experiment, phases)
-    reasons = {**work.reasons, "drive": _NO_IDENTITY}
+    reasons = dict(work.reasons)
+    if campaign.machine.drive is None:
+        reasons["drive"] = campaign.machine.missing.get("drive_id", _NO_IDENTITY)
     if not bandwidths:
         reasons["bandwidth_bytes_per_s"] = next(
             iter(invalid_reasons), "the tool gave no bandwidth for this phase"
@@ -376,6 +383,7 @@ def _phase_row(
         flush=flush_of(experiment, first.operation),
         durable=durable,
         work=work,
+        drive=campaign.machine.drive,
     )
 
 

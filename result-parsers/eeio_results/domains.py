@@ -194,12 +194,14 @@ def _marginal(
     if not seen:
         return Marginal(), {f"marginal.{name}": reason or "no valid reading" for name in names}
     above = [(w, r, r.power_w - idle_w) for w, r in seen if r.power_w is not None]
-    energies = [value for w, r, extra_w in above if (value := _per_gb(w, r, extra_w)) is not None]
-    no_higher = sum(extra_w <= 0 for _, _, extra_w in above)
-    # Without those that are not above idle the others' median would flatter.
-    efficiencies = [] if no_higher else [
-        value for w, _, extra_w in above if (value := w.efficiency_bytes_per_j(extra_w)) is not None
-    ]  # fmt: skip
+    # What lies within the limit of error may as well be nothing, or less; and without it the median
+    # of the others would flatter.
+    no_higher = sum(extra_w <= _limit_w(r) for _, r, extra_w in above)
+    clear = [] if no_higher else above
+    energies = [value for w, r, extra_w in clear if (value := _per_gb(w, r, extra_w)) is not None]
+    efficiencies = [
+        value for w, _, extra_w in clear if (value := w.efficiency_bytes_per_j(extra_w)) is not None
+    ]
     found = Marginal(
         quartiles([extra_w for _, _, extra_w in above]),
         quartiles(energies),
@@ -208,10 +210,19 @@ def _marginal(
     why_not = _why_no_work([w for w, _ in seen], reason)
     missing = {f"marginal.{name}": why_not for name in names if getattr(found, name) is None}
     if no_higher:
-        missing["marginal.efficiency_bytes_per_j"] = (
-            f"in {no_higher} of {len(above)} repetitions power is no higher than when idle"
-        )
+        for name in names[1:]:
+            missing[f"marginal.{name}"] = (
+                f"in {no_higher} of {len(above)} repetitions power is not above idle by more than "
+                "its limit of error"
+            )
     return found, missing
+
+
+def _limit_w(reading: EnergyReading) -> float:
+    """The limit of error of its mean power, W; 0 where the meter states none."""
+    if not reading.power_w or not reading.energy_j or reading.uncertainty_j is None:
+        return 0.0
+    return reading.power_w * reading.uncertainty_j / reading.energy_j
 
 
 def _shared(

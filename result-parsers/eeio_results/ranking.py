@@ -38,7 +38,7 @@ def why_not_ranked(
     known = figures.uncertainty_relative
     if known is not None and known.median > rules.most_uncertain:
         return (
-            f"its limit of error is ±{100 * known.median:.3g} % of the energy, more than "
+            f"its limit of error is ±{100 * known.median:.0f} % of the energy, more than "
             f"{100 * rules.most_uncertain:g} %"
         )
     return None

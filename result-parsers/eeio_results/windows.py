@@ -10,6 +10,7 @@ from eeio_results.record import LEAST_IO_SHARE, EnergyReading, Experiment, Phase
 GB = 1_000_000_000
 """Of J/GB: 10^9 bytes."""
 
+_SAME_S = 1e-6
 FLUSH_UNKNOWN = "flush: unknown: the record does not tell whether its bytes were on the device"
 
 
@@ -75,19 +76,29 @@ def window_of(experiment: Experiment, phase: Phase) -> Window:
             durable=whole if writes(phase.operation) else None,
             durable_reason=None if whole else _why_not_durable(experiment, phase),
             rate_scale=1.0,
-            why_no_efficiency=phase.why_no_efficiency,
+            why_no_efficiency=why_no_efficiency(phase),
         )
     told = phase.bandwidth_bytes_per_s
     return Window(
         durable.bandwidth_bytes_per_s,
-        durable.energy,
+        energy_of(phase),
         None if phase.start_s is None else durable.end_s - phase.start_s,
         phase.bytes_moved,
         durable=True,
         durable_reason=None,
         rate_scale=durable.bandwidth_bytes_per_s / told if told else None,
-        why_no_efficiency=_why_no_efficiency(phase),
+        why_no_efficiency=why_no_efficiency(phase),
     )
+
+
+def energy_of(phase: Phase) -> tuple[EnergyReading, ...]:
+    """The readings over the window that the phase is judged by."""
+    durable = phase.until_durable
+    if durable is None or not writes(phase.operation):
+        return phase.energy
+    # A tool that flushes within its own time: one window, and its readings are kept once.
+    same = phase.end_s is not None and abs(durable.end_s - phase.end_s) < _SAME_S
+    return durable.energy or (phase.energy if same else ())
 
 
 def judged(
@@ -126,12 +137,15 @@ def _why_not_durable(experiment: Experiment, phase: Phase) -> str | None:
     return phase.durable_reason or "the record has no time until its bytes were on the device"
 
 
-def _why_no_efficiency(phase: Phase) -> str | None:
-    """The rule of the phase (Phase.why_no_efficiency) for the time until durable, in which waiting
-    for the device after the tool returned is I/O, too."""
+def why_no_efficiency(phase: Phase) -> str | None:
+    """The reason where bandwidth and mean power are not of the same time: the rule of the phase
+    (Phase.why_no_efficiency), and of the time until durable, in which waiting for the device after
+    the tool returned is I/O, too."""
     durable = phase.until_durable
+    if durable is None or not writes(phase.operation):
+        return phase.why_no_efficiency
     share = phase.io_share
-    if durable is None or share is None or phase.start_s is None or phase.end_s is None:
+    if share is None or phase.start_s is None or phase.end_s is None:
         return None
     tool_s = phase.end_s - phase.start_s
     whole_s = durable.end_s - phase.start_s

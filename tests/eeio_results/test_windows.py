@@ -13,7 +13,7 @@ import eeio_results
 from eeio_results.characterization import Row, characterize
 from eeio_results.ranking import Rules
 from eeio_results.record import EnergyReading, Experiment, Phase
-from eeio_results.report import csv, text
+from eeio_results.report import csv, plots, text
 from eeio_results.report.model import build, to_json
 from eeio_results.report.parts import Table
 from eeio_results.report.tables import tables
@@ -77,9 +77,13 @@ def test_marginal_is_missing_where_idle_is_or_where_power_is_no_higher() -> None
     row = _row(_campaign(written(), idle=()))
     assert row.to_json()["marginal"]["power_w"] is None
     assert "idle power was not measured" in row.reasons["marginal.power_w"]
-    below = _row(_campaign(written(), written(25.0)))
-    assert below.to_json()["marginal"]["efficiency_bytes_per_j"] is None
-    assert "1 of 2 repetitions" in below.reasons["marginal.efficiency_bytes_per_j"]
+    # 25 W is below the idle 30 W; 50 W known to 25 W may be.
+    for poor in (written(25.0), written(uncertainty_j=100.0)):
+        row = _row(_campaign(written(), poor))
+        for name in ("efficiency_bytes_per_j", "energy_j_per_gb"):
+            assert row.to_json()["marginal"][name] is None
+            assert row.reasons[f"marginal.{name}"].startswith("in 1 of 2 repetitions power is not")
+        assert row.to_json()["marginal"]["power_w"] is not None
     other = _row(_campaign(written(), idle=(energy(30.0, domain="package"),)))
     assert other.to_json()["marginal"]["power_w"] is None
 
@@ -206,6 +210,15 @@ def test_a_ranking_names_below_it_what_it_leaves_out() -> None:
     assert _column(only_rough[_BELOW], "Flush") == ["none, not durable"]
 
 
+def test_plots_tell_what_is_not_ranked_and_how_writes_were_flushed() -> None:
+    ranked = plots.efficiency(build([_campaign(written())]))
+    assert ranked is not None and "hollow" not in ranked.title
+    assert "write 4 KiB, flush none" in ranked.draw()
+    other = plots.efficiency(build([_campaign(written(durable=False))]))
+    assert other is not None and "hollow: not ranked" in other.draw()
+    assert "flush none, not durable" in other.draw()
+
+
 def test_csv_has_the_figures_of_version_2_behind_the_older_ones() -> None:
     metrics = {"iops": 1000.0, "latency_p99_s": 0.004}
     lines = list(
@@ -217,6 +230,15 @@ def test_csv_has_the_figures_of_version_2_behind_the_older_ones() -> None:
     assert float(line["energy_j_per_gb_median"]) == 200
     assert float(line["marginal_power_w_median"]) == 20
     assert float(line["latency_p99_s_median"]) == 0.004 and line["latency_p50_s_median"] == ""
+
+
+def test_a_row_names_its_drive_or_says_why_not() -> None:
+    campaign = _campaign(written())
+    assert _row(campaign).drive is None
+    assert "no identity of the drive" in _row(campaign).reasons["drive"]
+    labelled = replace(campaign, machine=replace(MACHINE, drive_label="the red one"))
+    assert _row(labelled).to_json()["drive"] == "the red one"
+    assert "drive" not in _row(labelled).reasons
 
 
 def test_the_report_of_writes_follows_its_schema() -> None:

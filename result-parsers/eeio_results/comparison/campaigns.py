@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eeio_results.comparison import remarks
-from eeio_results.comparison.cells import Cell, Where, cells_of, fits, machine_names
+from eeio_results.comparison.cells import Cell, Where, cells_of, fits, machine_names, why_too_slow
 from eeio_results.comparison.differences import ALPHA
 from eeio_results.comparison.effects import Effect, effects
 from eeio_results.comparison.idle import IdleBusy, idle_and_busy
@@ -51,10 +51,18 @@ def compare(
     adjustment: Adjustment = "benjamini-hochberg",
     alpha: float = ALPHA,
     with_normality: bool = False,
+    max_p99_s: float | None = None,
 ) -> Comparison | None:
-    """Of the cells of each campaign (`named_cells`) those that fit `where`, the levels of the
-    factors `by` asked apart; None if there is no such cell."""
-    chosen = [cell for of_one in cells for cell in of_one if fits(cell, where or {})]
+    """Of the cells of each campaign (`named_cells`) those that fit `where` and whose median p99
+    latency is at most `max_p99_s`, the levels of the factors `by` asked apart; None if there is no
+    such cell."""
+    fitting = [cell for of_one in cells for cell in of_one if fits(cell, where or {})]
+    chosen = [cell for cell in fitting if why_too_slow(cell, max_p99_s) is None]
+    too_slow = [
+        f"{cell.label(tool=True)}: left out: {why}"
+        for cell in fitting
+        if (why := why_too_slow(cell, max_p99_s)) is not None
+    ]
     if not chosen:
         return None
     parts: dict[Levels, list[Cell]] = {}
@@ -75,6 +83,8 @@ def compare(
         normality=tuple(normality_counts(chosen, alpha) if with_normality else ()),
         warnings=(
             *remarks.of_runs(campaigns, chosen),
+            *too_slow,
+            *remarks.of_flush(chosen),
             *remarks.domain_warnings(chosen),
             *remarks.unmatched(chosen),
         ),

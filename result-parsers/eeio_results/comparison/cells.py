@@ -7,17 +7,21 @@ from functools import cached_property
 
 from eeio_results.agreement import agreement
 from eeio_results.errors import EeioError
-from eeio_results.record import DOMAINS, EnergyReading, Run
+from eeio_results.record import DOMAINS, EnergyReading, Experiment, Run
 from eeio_results.store import Campaign
 from eeio_results.units import format_size
+from eeio_results.windows import Window, flush_of, judged
 
 BANDWIDTH, EFFICIENCY = "bandwidth_bytes_per_s", "efficiency_bytes_per_j"
 POWER = {domain: f"power_{domain}_w" for domain in DOMAINS}
 METRICS = (BANDWIDTH, *POWER.values(), EFFICIENCY)
+P99 = "latency_p99_s"
+"""The 99th percentile of the latency of single requests: kept, but not compared by itself."""
 
 Where = Mapping[str, str | Sequence[str]]
 """Factor -> the level, or the levels of which one is wanted."""
 
+UNKNOWN = "unknown"
 _NOT_MODELLED = "only a modelled power, which no comparison uses"
 
 
@@ -26,7 +30,9 @@ class Cell:
     """One experiment on one machine and device.
 
     `factors` are its levels by name (`machine`, `device`, `type`, `operation`, `spatiality`,
-    `size`, `buffer`, ...). `values` holds the repetitions of each metric; a metric that was not
+    `size`, `buffer`, `flush`, ...); `durable` tells of writes whether bandwidth and power run until
+    the bytes are on the device (`yes`, `no`, `unknown` in records of version 1). `values` holds the
+    repetitions of each metric; a metric that was not
     measured is absent and stands in `reasons`.
     """
 
@@ -78,6 +84,8 @@ class Cell:
         kind = " ".join(left[k] for k in ("spatiality", "operation") if k in left)
         rest = [left["size"]] if "size" in left else []
         rest += [f"{k} {left[k]}" for k in ("buffer", "disk") if k in left]
+        rest += [f"flush {left['flush']}"] if left.get("flush", UNKNOWN) != UNKNOWN else []
+        rest += ["not durable"] if left.get("durable") == "no" else []
         rest += [left[k] for k in ("level", "tool", "target") if tool and k in left]
         return f"{place}: " * bool(place) + ", ".join(([kind] if kind else []) + rest)
 
@@ -140,33 +148,42 @@ def _cell(place: Mapping[str, str], runs: Sequence[Run], name: str) -> Cell:
     experiment = runs[0].experiment
     values: dict[str, dict[int, float]] = {}
     reasons: dict[str, str] = {}
-    invalid = 0
     efficiency_of: dict[str, None] = {}
     doubts: dict[str, None] = {}
     first = next(phase for run in runs for phase in run.phases if phase.name == name)
-    for run in runs:
-        phase = next((p for p in run.phases if p.name == name), None)
-        if run.validity or phase is None or phase.validity:
-            invalid += 1
-            continue
-        bandwidth = phase.bandwidth_bytes_per_s
+    taken = [
+        (run, phase)
+        for run in runs
+        if not run.validity
+        and (phase := next((p for p in run.phases if p.name == name), None)) is not None
+        and not phase.validity
+    ]
+    used, left_out = judged(experiment, [phase for _, phase in taken])
+    run_of = {id(phase): run for run, phase in taken}
+    if left_out is not None:
+        reasons["durable"] = left_out
+    for phase, window in used:
+        order = run_of[id(phase)].order_index
+        bandwidth = window.bandwidth_bytes_per_s
         if bandwidth is not None:
-            values.setdefault(BANDWIDTH, {})[run.order_index] = bandwidth
+            values.setdefault(BANDWIDTH, {})[order] = bandwidth
+        if P99 in phase.metrics:
+            values.setdefault(P99, {})[order] = phase.metrics[P99]
         widest = None
         for domain, metric in POWER.items():
-            reading = _reading(phase.energy, domain, reasons, metric)
+            reading = _reading(window.energy, domain, reasons, metric)
             if reading is not None and reading.power_w is not None:
-                values.setdefault(metric, {})[run.order_index] = reading.power_w
+                values.setdefault(metric, {})[order] = reading.power_w
                 widest = widest or reading
                 doubts |= dict.fromkeys(reading.reasons if reading.doubtful else ())
-        efficiency = phase.efficiency_bytes_per_j(widest.power_w if widest else None)
+        efficiency = window.efficiency_bytes_per_j(widest.power_w if widest else None)
         if efficiency is not None:
-            values.setdefault(EFFICIENCY, {})[run.order_index] = efficiency
+            values.setdefault(EFFICIENCY, {})[order] = efficiency
             if widest is not None:
                 without = " without drives" if widest.leaves_drives_out else ""
                 efficiency_of.setdefault(f"{widest.domain}{without}")
-        elif phase.why_no_efficiency is not None:
-            reasons.setdefault(EFFICIENCY, phase.why_no_efficiency)
+        elif window.why_no_efficiency is not None:
+            reasons.setdefault(EFFICIENCY, window.why_no_efficiency)
     for metric in (BANDWIDTH, EFFICIENCY, *POWER.values()):
         if metric not in values:
             reasons.setdefault(metric, "not measured")
@@ -180,6 +197,8 @@ def _cell(place: Mapping[str, str], runs: Sequence[Run], name: str) -> Cell:
         "size": size_label(first.request_size_bytes),
         "buffer": experiment.cache.buffer or "as found",
         "disk": experiment.cache.disk or "as found",
+        "flush": flush_of(experiment, first.operation) or "as found",
+        "durable": _durable(experiment, [window for _, window in used]),
         "api": experiment.api,
         "processes": str(experiment.processes),
         "phase": name,
@@ -189,12 +208,21 @@ def _cell(place: Mapping[str, str], runs: Sequence[Run], name: str) -> Cell:
         factors,
         {metric: tuple(of_run.values()) for metric, of_run in values.items()},
         reasons,
-        invalid,
+        len(runs) - len(taken),
         tuple(efficiency_of),
         tuple(doubts),
         {metric: tuple(of_run) for metric, of_run in values.items()},
         first.request_size_bytes,
     )
+
+
+def _durable(experiment: Experiment, windows: Sequence[Window]) -> str:
+    """`as found` for what writes no data, and where nothing was measured."""
+    if not windows or windows[0].durable is None:
+        return "as found"
+    if windows[0].durable:
+        return "yes"
+    return UNKNOWN if experiment.flush is None else "no"
 
 
 def _reading(
@@ -222,3 +250,16 @@ def fits(cell: Cell, where: Where) -> bool:
         if level != wanted and (isinstance(wanted, str) or level not in wanted):
             return False
     return True
+
+
+def why_too_slow(cell: Cell, max_p99_s: float | None) -> str | None:
+    """Why a cell does not keep to a median p99 latency of that many seconds; None where it does, or
+    none was asked for."""
+    if max_p99_s is None:
+        return None
+    if not cell.n(P99):
+        return "its tool tells no p99 latency"
+    median_s = cell.median(P99)
+    if median_s <= max_p99_s:
+        return None
+    return f"its p99 latency is {1e3 * median_s:.4g} ms, above {1e3 * max_p99_s:.4g} ms"

@@ -89,6 +89,7 @@ def _free(named: Iterable[str], cells: Iterable[Cell]) -> frozenset[str]:
     free.update(name for factor in named for name in FOLLOWS.get(factor, ()))
     if "operation" in free:
         free.add("phase")  # a phase is called after its operation
+        free |= {"flush", "durable"}  # reads have none
     if "machine" in free and _one_drive_each(cells):
         free.add("device")
     if "device" in free:

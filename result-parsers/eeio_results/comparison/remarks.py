@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from eeio_results.comparison.cells import Cell
+from eeio_results.comparison.cells import UNKNOWN, Cell
 from eeio_results.store import Campaign
 
 _FEW = 5
@@ -33,6 +33,23 @@ def of_runs(campaigns: Sequence[Campaign], cells: Sequence[Cell]) -> list[str]:
     }  # fmt: skip
     found += [f"{metric}: missing in some experiments: {why}" for why, metric in missing.items()]
     return found
+
+
+def of_flush(cells: Sequence[Cell]) -> list[str]:
+    """What is not joined because some writes were flushed otherwise, or nobody knows how."""
+    levels = {(c.factors.get("flush", ""), c.factors.get("durable", "")) for c in cells}
+    known = {(flush, durable) for flush, durable in levels if flush not in ("", "as found")}
+    found = []
+    if any(flush == UNKNOWN for flush, _ in known):
+        found.append(
+            "flush: unknown: records of version 1 do not tell when a write's bytes were on the "
+            "device; its bandwidth and power end when the tool returned"
+        )
+    if len(known) > 1:
+        told = ", ".join(sorted(f"{flush} (durable: {durable})" for flush, durable in known))
+        found.append(f"writes are joined only with those of the same flush; there are {told}")
+    left_out = dict.fromkeys(cell.reasons["durable"] for cell in cells if "durable" in cell.reasons)
+    return [*found, *left_out]
 
 
 def unmatched(cells: Sequence[Cell]) -> list[str]:

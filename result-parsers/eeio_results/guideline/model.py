@@ -32,6 +32,7 @@ from eeio_results.guideline.replicates import (
     none_because,
     pick,
     replicate,
+    why_not_equal,
 )
 from eeio_results.guideline.servers import Costs, Server
 from eeio_results.guideline.workload import COMBINATIONS, CellKey, Workload
@@ -197,6 +198,9 @@ def _compare(
         )
         if isinstance(picked[0], str) or isinstance(picked[1], str):
             reason = "; ".join(item for item in picked if isinstance(item, str))
+        else:
+            reason = why_not_equal(picked[0], picked[1]) or ""
+        if isinstance(picked[0], str) or isinstance(picked[1], str) or reason:
             none = none_because(reason)
             rows.append(
                 ExperimentComparison(key, share, None, None, none, none, none, None, reason)

@@ -81,6 +81,8 @@ def pick(system: Server, key: CellKey, choice: Choice, best: bool) -> CellValues
         return f"{system.name} has no such experiment"
     if len({cell.key.disk for cell in cells}) > 1:
         return f"{system.name} has it with the disk cache on and off: state cache.disk"
+    if len(flushed := dict.fromkeys(cell.flushed for cell in cells)) > 1:
+        return f"{system.name} has it with {' and '.join(flushed)}: state flush"
     usable = []
     reasons = []
     for cell in cells:
@@ -99,6 +101,14 @@ def pick(system: Server, key: CellKey, choice: Choice, best: bool) -> CellValues
         return f"{system.name} has several variants ({variants}): give one, or choose best-worst"
     pick = max if best else min
     return pick(usable, key=lambda cell: float(np.median(cell.bandwidth_bytes_per_s)))
+
+
+def why_not_equal(traditional: CellValues, low_power: CellValues) -> str | None:
+    """Why two writes cannot be compared: they end at different moments."""
+    ours, theirs = traditional, low_power
+    if (ours.key.flush, ours.durable) == (theirs.key.flush, theirs.durable):
+        return None
+    return f"{ours.flushed} against {theirs.flushed}: only equals are compared"
 
 
 def replicate(cell: CellValues, bootstrap: Bootstrap, stream: int) -> CellReplicates:

@@ -12,8 +12,9 @@ class CellValues:
 
     Values at the same place belong to the same repetition: bandwidth and power of one run are of
     the same work. `variant` tells alternatives of one system apart (its devices: HDD1, HDD2),
-    `left_out` how many repetitions had but one of the two. Raises EeioError for tuples of two
-    lengths.
+    `left_out` how many repetitions had but one of the two. `durable` tells of writes whether both
+    run until the bytes are on the device; None for reads, and where nobody told. Raises EeioError
+    for tuples of two lengths.
     """
 
     key: CellKey
@@ -21,6 +22,13 @@ class CellValues:
     power_w: tuple[float, ...]
     variant: str = ""
     left_out: int = 0
+    durable: bool | None = None
+
+    @property
+    def flushed(self) -> str:
+        """In words: what was asked to flush, and whether it is durable."""
+        flush = self.key.flush or "unknown"
+        return f"flush {flush}, not durable" if self.durable is False else f"flush {flush}"
 
     def __post_init__(self) -> None:
         if len(self.bandwidth_bytes_per_s) != len(self.power_w):

@@ -3,10 +3,10 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from eeio_results.errors import EeioError
-from eeio_results.record import Switch
+from eeio_results.record import FLUSHES, Switch
 from eeio_results.units import format_size
 
 ShareOf = Literal["bytes", "time"]
@@ -25,24 +25,28 @@ COMBINATIONS: Mapping[ShareOf, str] = {
 
 @dataclass(frozen=True)
 class CellKey:
-    """The factors by which experiments of two systems are joined; `disk` None is "whatever"."""
+    """The factors by which experiments of two systems are joined; `disk` and `flush` None are
+    "whatever" in a mix. Of an experiment `flush` is None for reads, and where nobody told."""
 
     operation: str
     spatiality: str
     request_size_bytes: int
     buffer: Switch | None
     disk: Switch | None = None
+    flush: Annotated[str, FLUSHES] | None = None
 
     @property
     def label(self) -> str:
-        """`sequential read 32 KiB, buffer off`."""
+        """`sequential write 32 KiB, buffer off, flush end`."""
         size = format_size(self.request_size_bytes)
         words = f"{self.spatiality} {self.operation} {size}, buffer {self.buffer or 'not stated'}"
-        return f"{words}, disk cache {self.disk}" if self.disk else words
+        words += f", disk cache {self.disk}" if self.disk else ""
+        return f"{words}, flush {self.flush}" if self.flush else words
 
     def covers(self, other: "CellKey") -> bool:
-        """Whether the other has these factors; a disk cache that is not stated covers any."""
-        return replace(other, disk=self.disk) == self and self.disk in (None, other.disk)
+        """Whether the other has these factors; what is not stated covers any."""
+        alike = replace(other, disk=self.disk, flush=self.flush) == self
+        return alike and self.disk in (None, other.disk) and self.flush in (None, other.flush)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from eeio_results.guideline.workload import (
     WorkloadEntry,
     make_workload,
 )
-from eeio_results.record import Switch
+from eeio_results.record import FLUSHES, Switch
 from eeio_results.units import parse_size
 
 _OPERATIONS = ("read", "write")
@@ -78,15 +78,21 @@ class _Reader:
 
     def _entry(self, node: yaml.Node) -> WorkloadEntry:
         body = self._mapping(
-            node, {"operation", "spatiality", "request_size_bytes", "cache", "share"}, set()
+            node,
+            {"operation", "spatiality", "request_size_bytes", "cache", "share"},
+            {"flush"},
         )
         cache = self._mapping(body["cache"], {"buffer"}, {"disk"})
+        operation = self._one_of(body["operation"], "operation", _OPERATIONS)
+        if "flush" in body and operation == "read":
+            raise self._error(body["flush"], "flush belongs to a write: a read has none")
         key = CellKey(
-            self._one_of(body["operation"], "operation", _OPERATIONS),
+            operation,
             self._one_of(body["spatiality"], "spatiality", _SPATIALITIES),
             self._size(body["request_size_bytes"]),
             self._switch(cache["buffer"], "cache.buffer"),
             self._switch(cache["disk"], "cache.disk") if "disk" in cache else None,
+            self._one_of(body["flush"], "flush", FLUSHES) if "flush" in body else None,
         )
         share = self._scalar(body["share"])
         if isinstance(share, bool) or not isinstance(share, int | float):

@@ -53,7 +53,12 @@ def middle(figures: Quartiles | None, unit: float = 1.0) -> str:
 
 def limit(figures: Quartiles | None) -> str:
     """The limit of error of a reading: `±1.2 %`."""
-    return NONE if figures is None else f"±{100 * figures.median:.2g} %"
+    return NONE if figures is None else f"±{percent(figures.median)} %"
+
+
+def percent(part: float) -> str:
+    """A share in percent, two digits of what is below 10 %: `0.05`, `1.2`, `34`, `533`."""
+    return f"{100 * part:.2g}" if part < 0.1 else f"{100 * part:.0f}"
 
 
 def domain_cell(figures: DomainFigures) -> str:

@@ -49,10 +49,15 @@ def draw(campaigns: Sequence[Campaign]) -> dict[str, str]:
         for metric, (name, label, unit) in _metrics(mine).items():
             for operation in ("write", "read"):
                 chosen = [c for c in mine if c.factors["operation"] == operation and c.n(metric)]
-                if chosen:
-                    title = f"{label.partition(' (')[0]}, {operation} ({', '.join(source)})"
-                    svg = _repetitions(chosen, metric, unit, label, title)
-                    found[f"{name}-{operation}{suffix}.svg"] = svg
+                flushes = dict.fromkeys(_flushed(cell) for cell in chosen)
+                for flushed in flushes:
+                    # Writes that end at different moments never share a figure.
+                    own = [c for c in chosen if _flushed(c) == flushed]
+                    of_flush = f", {flushed}" if len(flushes) > 1 else ""
+                    title = f"{label.partition(' (')[0]}, {operation}{of_flush} "
+                    title += f"({', '.join(source)})"
+                    file = f"{name}-{operation}{suffix}{of_flush}.svg".replace(", ", "-")
+                    found[file.replace(" ", "-")] = _repetitions(own, metric, unit, label, title)
     idle = [
         (item, _busy_values(cells, item))
         for campaign, name in named
@@ -66,6 +71,11 @@ def draw(campaigns: Sequence[Campaign]) -> dict[str, str]:
 
 def _source(cell: Cell) -> tuple[str, str]:
     return cell.factors["level"], cell.factors["tool"]
+
+
+def _flushed(cell: Cell) -> str:
+    flush = f"flush {cell.factors['flush']}"
+    return f"{flush}, not durable" if cell.factors["durable"] == "no" else flush
 
 
 def _metrics(cells: Sequence[Cell]) -> Mapping[str, tuple[str, str, float]]:

@@ -34,12 +34,17 @@ def efficiency(report: Report) -> Plot | None:
     """MB/J: from measured power where there is any, else the ESTIMATE; or None."""
     if any(_measured_values(row) for row in report.rows):
         title, values_of = "Energy efficiency (MB/J), measured power", _measured_values
-    elif any(_estimated_values(row) for row in report.rows):
+        if any(_measured_values(row) and not row.ranked for row in report.rows):
+            title += "; hollow: not ranked"
+        return Plot(
+            "efficiency.svg",
+            title,
+            partial(_draw, report, title, values_of, lambda row: not row.ranked),
+        )
+    if any(_estimated_values(row) for row in report.rows):
         title = f"{ESTIMATE}: energy efficiency (MB/J) from modelled power"
-        values_of = _estimated_values
-    else:
-        return None
-    return Plot("efficiency.svg", title, partial(_draw, report, title, values_of))
+        return Plot("efficiency.svg", title, partial(_draw, report, title, _estimated_values))
+    return None
 
 
 def _measured_values(row: Row) -> list[float]:
@@ -59,10 +64,17 @@ def _label(row: Row, several: bool) -> str:
         words += f" {row.experiment.target.removeprefix('file on ')}"
     if row.experiment.cache.disk is not None:
         words += f", disk cache {row.experiment.cache.disk}"
+    if row.flush not in (None, "unknown"):
+        words += f", flush {row.flush}" + (", not durable" if row.durable is False else "")
     return f"{row.campaign}: {words}" if several else words
 
 
-def _draw(report: Report, title: str, values_of: Callable[[Row], Sequence[float]]) -> str:
+def _draw(
+    report: Report,
+    title: str,
+    values_of: Callable[[Row], Sequence[float]],
+    hollow: Callable[[Row], bool] = lambda row: False,
+) -> str:
     several = len(report.campaigns) > 1
     panels = [
         (level, [(row, values) for row in report.rows if row.level == level
@@ -83,7 +95,12 @@ def _draw(report: Report, title: str, values_of: Callable[[Row], Sequence[float]
             colour = _COLOURS[row.cache.buffer]
             # The two cache states of one pattern share a line, a little apart.
             y = places[_label(row, several)] + (0.16 if row.cache.buffer == "on" else -0.16)
-            axis.plot(values, [y] * len(values), "o", ms=3.5, alpha=0.6, color=colour, mew=0)
+            # Hollow: its MB/J stands in no ranking.
+            inside = "none" if hollow(row) else colour
+            axis.plot(
+                values, [y] * len(values), "o", ms=3.5, alpha=0.6, color=colour, mfc=inside,
+                mew=0.7 if hollow(row) else 0,
+            )  # fmt: skip
             middle = statistics.median(values)
             axis.plot([middle, middle], [y - 0.2, y + 0.2], "-", lw=1.8, color=colour)
         axis.set_yticks(list(places.values()), list(places), fontsize=7, parse_math=False)

@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from eeio.commands.amounts import seconds
 from eeio.commands.campaign_folders import analysis, load_campaigns
 from eeio.commands.output_file import add_output, write_output
 from eeio.errors import EXIT_DONE, RefusedError
@@ -12,7 +13,18 @@ if TYPE_CHECKING:
     from eeio_results.comparison.cells import Cell
 
 _ADJUSTMENTS = ("benjamini-hochberg", "holm", "bonferroni", "none")
-_BY = ("machine", "device", "type", "operation", "spatiality", "size", "buffer", "disk", "level")
+_BY = (
+    "machine",
+    "device",
+    "type",
+    "operation",
+    "spatiality",
+    "size",
+    "buffer",
+    "disk",
+    "flush",
+    "level",
+)
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -40,6 +52,10 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--alpha", type=float, default=0.05, help="confirmed below this p (default: %(default)s)"
     )
     parser.add_argument(
+        "--max-p99", metavar="TIME", type=seconds,
+        help="only experiments whose p99 latency is at most this (250us, 5ms, 0.1s)",
+    )  # fmt: skip
+    parser.add_argument(
         "--normality", action="store_true",
         help="also test whether the repetitions of each experiment are normally distributed",
     )  # fmt: skip
@@ -66,6 +82,7 @@ def compare(arguments: argparse.Namespace) -> int:
         adjustment=arguments.adjust,
         alpha=arguments.alpha,
         with_normality=arguments.normality,
+        max_p99_s=arguments.max_p99,
     )
     if found is None:
         raise RefusedError("none of these campaigns has such an experiment with a result")

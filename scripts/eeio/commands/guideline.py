@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from eeio.commands.amounts import seconds
 from eeio.commands.campaign_folders import analysis, load_campaigns
 from eeio.commands.output_file import add_output, write_output
 from eeio.errors import EXIT_DONE, RefusedError
@@ -68,6 +69,10 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument(
         "--domain", choices=_DOMAINS, default="system",
         help="whose power counts (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--max-p99", metavar="TIME", type=seconds,
+        help="only experiments whose p99 latency is at most this (250us, 5ms, 0.1s)",
     )  # fmt: skip
     parser.add_argument("--map", metavar="FILE.svg", type=Path, help="also draw the map")
     parser.add_argument(
@@ -180,9 +185,10 @@ def _system(arguments: argparse.Namespace, side: str) -> "Server":
 
 
 def _cells(campaign: "Campaign", arguments: argparse.Namespace) -> "list[CellValues]":
-    from eeio_results.comparison.cells import BANDWIDTH, POWER, cells_of
+    from eeio_results.comparison.cells import BANDWIDTH, POWER, cells_of, why_too_slow
     from eeio_results.guideline.servers import CellValues
     from eeio_results.guideline.workload import CellKey
+    from eeio_results.record import FLUSHES
 
     power = POWER[arguments.domain]
     found = []
@@ -190,6 +196,9 @@ def _cells(campaign: "Campaign", arguments: argparse.Namespace) -> "list[CellVal
         factors = cell.factors
         wanted = factors["tool"] == arguments.tool and factors["level"] == arguments.level
         if not wanted or cell.request_size_bytes is None or factors["operation"] == "mixed":
+            continue
+        if (slow := why_too_slow(cell, arguments.max_p99)) is not None:
+            print(f"{campaign.name}: {cell.label()}: left out: {slow}", file=sys.stderr)
             continue
         both, left_out = cell.together(BANDWIDTH, power)
         if not both:
@@ -203,10 +212,12 @@ def _cells(campaign: "Campaign", arguments: argparse.Namespace) -> "list[CellVal
             request_size_bytes=cell.request_size_bytes,
             buffer=_switch(factors["buffer"]),
             disk=_switch(factors["disk"]),
+            flush=factors["flush"] if factors["flush"] in FLUSHES else None,
         )
         variant = factors["device"] + _target(factors["target"])
         bandwidths, powers = zip(*both, strict=True)
-        found.append(CellValues(key, bandwidths, powers, variant, left_out))
+        durable = {"yes": True, "no": False}.get(factors["durable"])
+        found.append(CellValues(key, bandwidths, powers, variant, left_out, durable))
     return found
 
 

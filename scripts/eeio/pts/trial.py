@@ -32,6 +32,7 @@ from eeio_results import tools, typed
 from eeio_results.errors import EeioError, SchemaError
 from eeio_results.record import ContextValue, Phase, Run
 from eeio_results.tools.capture import Capture, PhaseResult
+from eeio_results.windows import why_no_efficiency
 
 
 def tell(identifier: str, preset: str, home: Path, folder: Path) -> dict[str, Any]:
@@ -69,7 +70,7 @@ def _why_no_efficiency(phase: PhaseResult) -> str | None:
         return f"the tool tells no bandwidth of {phase.name}"
     if phase.start_s is None or phase.end_s is None:
         return f"no power of {phase.name}: {phase.window_source}"
-    return phase.recorded().why_no_efficiency
+    return why_no_efficiency(phase.recorded())
 
 
 def _device(factors: Mapping[str, str], home: Path) -> tuple[BlockDevice | None, str | None]:

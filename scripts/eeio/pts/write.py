@@ -15,6 +15,7 @@ from eeio.pts.trial import telling
 from eeio_results.campaign import PlannedExperiment
 from eeio_results.record import EnergyReading, Machine, Phase, Run
 from eeio_results.store import Campaign
+from eeio_results.windows import Window, judged
 
 # Where PTS puts ours, in the words of its schema.
 _CLIENT = "Phoronix Test Suite v10.8.6"
@@ -62,13 +63,20 @@ def _experiment(
     names = list(dict.fromkeys(phase.name for run in runs for phase in run.phases))
     results: list[Result] = []
     for name in names:
-        found = {place: _phase(run, name) for place, run in enumerate(runs)}
-        told = {k: (p, value) for k, p in found.items() if p and (value := _figure(p)) is not None}
+        found = {k: phase for k, run in enumerate(runs) if (phase := _phase(run, name))}
+        used, _ = judged(planned.experiment, tuple(found.values()))
+        windows = {id(phase): window for phase, window in used}
+        told = {
+            k: (window, value)
+            for k, phase in found.items()
+            if (window := windows.get(id(phase))) is not None
+            and (value := _figure(phase, window)) is not None
+        }
         if not told:
             continue
-        good = {k: p for k, (p, _) in told.items()}
+        good = {k: window for k, (window, _) in told.items()}
         values = [value for _, value in told.values()]
-        is_rate = any(p.operation == "metadata" for p in good.values())
+        is_rate = any(found[k].operation == "metadata" for k in good)
         # What PTS appends itself, for a phase that its profile prints; else the phase's name.
         words_of = words.get(name) or f"{name.title()}{'' if is_rate else ' Bandwidth'}"
         described = f"{planned.description} - {words_of}"
@@ -94,16 +102,16 @@ def _energies(
     described: str,
     phase_name: str,
     runs: Sequence[Run],
-    good: Mapping[int, Phase],
+    good: Mapping[int, Window],
     identifier: str,
 ) -> list[Result]:
-    sources = dict.fromkeys((r.meter, r.domain, r.kind) for p in good.values() for r in p.energy)
+    sources = dict.fromkeys((r.meter, r.domain, r.kind) for w in good.values() for r in w.energy)
     results = []
     for meter, domain, kind in sources:
         readings = {
             place: reading
-            for place, phase in good.items()
-            for reading in phase.energy
+            for place, window in good.items()
+            for reading in window.energy
             if (reading.meter, reading.domain, reading.kind) == (meter, domain, kind)
         }
         valid = {k: r for k, r in readings.items() if r.valid and r.power_w and r.energy_j}
@@ -162,11 +170,12 @@ def _phase(run: Run, name: str) -> Phase | None:
     return next((p for p in run.phases if p.name == name and not p.validity), None)
 
 
-def _figure(phase: Phase) -> float | None:
-    """What PTS shows of a phase: MB/s, or files/s where files are created, looked up, deleted."""
+def _figure(phase: Phase, window: Window) -> float | None:
+    """What PTS shows of a phase: MB/s (of a write until its bytes are on the device, where that is
+    known), or files/s where files are created, looked up, deleted."""
     if phase.operation == "metadata":
         return phase.metrics.get("operations_per_s")
-    bandwidth = phase.bandwidth_bytes_per_s
+    bandwidth = window.bandwidth_bytes_per_s
     return bandwidth / 1e6 if bandwidth else None
 
 

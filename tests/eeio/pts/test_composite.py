@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 from eeio.cli import main
 from eeio.pts import composite
 from eeio.pts.composite import Result, ResultEntry, ResultFile, System
+from eeio.pts.trial import with_told
+from eeio.pts.write import result_file
 from eeio_limits import inputs
 from eeio_results import store
 from eeio_results.characterization import characterize
 from eeio_results.errors import SchemaError
+from eeio_results.record import Durable
 
 DATA = Path(__file__).parents[2] / "data" / "pts" / "10.8.6"
 PROFILES = Path(__file__).parents[3] / "test-profiles"
@@ -270,3 +273,38 @@ def test_files_without_our_results_and_names_that_exist_are_refused(
     assert main(["export", "x", "--pts", "-o", str(tmp_path / "o")]) == 0
     assert main(["export", "x", "--pts", "-o", str(tmp_path / "o")]) == 2
     assert main(["export", "nobody", "--pts"]) == 2
+
+
+def test_a_write_is_exported_until_durable_and_comes_back_whole(
+    results: Path, tmp_path: Path
+) -> None:
+    assert main(["import", str(DATA / "random.xml"), "--name", "first"]) == 0
+    first = store.load(results / "first")
+    lasts_s = 1000.0
+    changed = []
+    for old in first.runs:
+        (phase,) = old.phases
+        reading = replace(phase.energy[0], power_w=8.0, energy_j=8.0 * lasts_s)
+        durable = Durable(lasts_s, 5e6, "syncfs", (reading,))
+        written = replace(
+            phase, name="write", operation="write", start_s=0.0, end_s=500.0, until_durable=durable
+        )
+        changed.append(replace(old, phases=(written,)))
+    exported = result_file(replace(first, runs=tuple(changed)))
+    for scale, value in (("MB/s", 5.0), ("W", 8.0), ("J", 8000.0), ("MB/J", 0.625)):
+        shown = [
+            seen
+            for result in exported.results
+            for entry in result.entries
+            if result.scale == scale and "idle" not in result.title
+            for seen in entry.values
+        ]
+        assert shown and set(shown) == {value}
+    told = next(
+        entry.own["told"]
+        for result in exported.results
+        for entry in result.entries
+        if "told" in entry.own
+    )
+    back = with_told(replace(changed[0], phases=()), json.loads(json.dumps(told[0])))
+    assert back.phases[0].until_durable in [run.phases[0].until_durable for run in changed]

@@ -52,6 +52,7 @@ def test_what_an_export_writes_has_it_too_and_reads_back(
 def test_a_reading_is_that_of_the_run_record() -> None:
     ours, theirs = SCHEMA["$defs"], RUN_SCHEMA["$defs"]
     assert ours["energy_reading"] == theirs["energy_reading"]
+    assert ours["durable"] == theirs["durable"]
     phase = copy.deepcopy(ours["phase"]["properties"])
     phase["validity"] = phase.pop("invalid")
     phase["metrics"] = phase["metrics"]["anyOf"][0]

@@ -4,15 +4,27 @@ from collections.abc import ItemsView, Sequence
 from dataclasses import replace
 
 import pytest
-from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
+from tests.eeio_results.made import (
+    EXPERIMENT,
+    MACHINE,
+    WRITE,
+    design,
+    energy,
+    phase,
+    run,
+    written,
+)
 
+from eeio_results.comparison import campaigns as comparisons
 from eeio_results.comparison.cells import (
     BANDWIDTH,
     EFFICIENCY,
+    P99,
     POWER,
     Cell,
     cells_of,
     machine_names,
+    why_too_slow,
 )
 from eeio_results.comparison.effects import effects
 from eeio_results.comparison.idle import idle_and_busy
@@ -66,6 +78,76 @@ def test_a_cell_holds_the_valid_repetitions() -> None:
     assert found.invalid_runs == 2
     assert found.factors["type"] == "SSD"
     assert (found.factors["size"], found.request_size_bytes) == ("4 KiB", 4096)
+
+
+def test_a_write_s_cell_is_until_durable_and_says_how_it_was_flushed() -> None:
+    metrics = {"latency_p99_s": 0.004}
+    runs = [run(0, (written(metrics=metrics),), WRITE), run(1, (written(durable=False),), WRITE),
+            run(2, (written(60.0),), WRITE)]  # fmt: skip
+    (found,) = cells_of(campaign(runs=runs))
+    assert (found.factors["flush"], found.factors["durable"]) == ("none", "yes")
+    assert found.together(BANDWIDTH, SYSTEM) == ([(250e6, 50.0), (250e6, 60.0)], 0)
+    assert found.values[P99] == (0.004,) and found.runs[P99] == (0,)
+    assert found.reasons["durable"].startswith("1 of 3 repetitions are left out")
+    assert found.invalid_runs == 0
+    assert found.label().endswith("buffer on, flush none")
+    (open_ended,) = cells_of(campaign(runs=[run(0, (written(durable=False),), WRITE)]))
+    assert open_ended.factors["durable"] == "no"
+    assert open_ended.label().endswith("flush none, not durable")
+    (read,) = cells_of(campaign(runs=[run(0, (phase(1.0),))]))
+    assert read.factors["flush"] == read.factors["durable"] == "as found"
+
+
+def _old() -> Phase:
+    return replace(written(), until_durable=None, durable_reason=None)
+
+
+def test_only_writes_of_the_same_flush_are_joined() -> None:
+    each = replace(WRITE, flush="each")
+    other = replace(MACHINE, hostname="other")
+    for theirs, one in ((each, written()), (WRITE, written(durable=False)),
+                        (replace(WRITE, flush=None), _old())):  # fmt: skip
+        both = [
+            campaign("a", runs=[run(0, (written(),), WRITE)]),
+            campaign("b", other, [run(0, (one,), theirs)]),
+        ]
+        cells = [found for of_one in comparisons.named_cells(both) for found in of_one]
+        assert not list(pairs(cells, {"machine": "other"}, {"machine": "board"}))
+        compared = comparisons.compare(both, comparisons.named_cells(both))
+        assert compared is not None
+        assert any("joined only with those of the same flush" in w for w in compared.warnings)
+        unknown = any("flush: unknown" in warning for warning in compared.warnings)
+        assert unknown == (theirs.flush is None)
+    alike = [campaign("a", runs=[run(0, (written(),), WRITE)]),
+             campaign("b", other, [run(0, (written(),), WRITE)])]  # fmt: skip
+    cells = [found for of_one in comparisons.named_cells(alike) for found in of_one]
+    assert len(list(pairs(cells, {"machine": "other"}, {"machine": "board"}))) == 1
+
+
+def test_a_read_is_compared_with_a_write_of_any_flush() -> None:
+    runs = [run(0, (phase(1.0),), replace(EXPERIMENT, cache=WRITE.cache)),
+            run(1, (written(),), WRITE)]  # fmt: skip
+    cells = cells_of(campaign(runs=runs))
+    assert len(list(pairs(cells, {"operation": "write"}, {"operation": "read"}))) == 1
+
+
+def test_experiments_above_a_latency_are_left_out_with_words() -> None:
+    slow = replace(WRITE, request_size_bytes=8192)
+    silent = replace(WRITE, request_size_bytes=16384)
+    runs = [
+        run(0, (written(metrics={"latency_p99_s": 0.004}),), WRITE),
+        run(1, (written(metrics={"latency_p99_s": 0.006}),), slow),
+        run(2, (written(),), silent),
+    ]
+    made = [campaign(runs=runs)]
+    told = [why_too_slow(found, 0.005) for found in cells_of(made[0])]
+    assert told == [
+        None, "its p99 latency is 6 ms, above 5 ms", "its tool tells no p99 latency",
+    ]  # fmt: skip
+    compared = comparisons.compare(made, comparisons.named_cells(made), max_p99_s=0.005)
+    assert compared is not None
+    assert sum("left out: its" in warning for warning in compared.warnings) == 2
+    assert comparisons.compare(made, comparisons.named_cells(made), max_p99_s=1e-6) is None
 
 
 def test_bandwidth_and_power_are_paired_by_their_run() -> None:

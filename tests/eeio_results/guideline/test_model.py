@@ -626,3 +626,57 @@ def test_a_map_without_points_is_none() -> None:
     assert guideline_map.draw(empty) is None
     assert empty.experiments[0].reason == "a has no such experiment; b has no such experiment"
     report.render_markdown(empty)
+
+
+# Writes of the same flush
+
+
+def _flushed(flush: str | None, durable: bool | None) -> Server:
+    cell = replace(_cell(replace(WRITE, flush=flush), 1e8, 40.0, n=6), durable=durable)
+    return Server(f"{flush}-{durable}", (cell,))
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "why"),
+    [
+        (("end", True), ("none", True), "flush end against flush none: only equals are compared"),
+        (("end", True), ("end", False), "flush end against flush end, not durable: only equals"),
+        (("end", True), (None, None), "flush end against flush unknown: only equals"),
+        (("end", True), ("end", True), None),
+        ((None, None), (None, None), None),
+    ],
+)
+def test_only_writes_of_the_same_flush_stand_against_each_other(
+    ours: tuple[str | None, bool | None], theirs: tuple[str | None, bool | None], why: str | None
+) -> None:
+    found = guideline(_only(WRITE), _flushed(*ours), _flushed(*theirs))
+    if why is None:
+        assert found.reason is None and _value(found.ratio) == 1.0
+    else:
+        assert found.reason is not None and found.experiments[0].reason is not None
+        assert found.experiments[0].reason.startswith(why)
+
+
+def test_a_system_with_two_flushes_asks_which() -> None:
+    both = Server("both", (*_flushed("end", True).cells, *_flushed("none", True).cells))
+    found = guideline(_only(WRITE), both, _flushed("end", True))
+    assert "both has it with flush end and flush none: state flush" in str(
+        found.experiments[0].reason
+    )
+    stated = guideline(_only(replace(WRITE, flush="end")), both, _flushed("end", True))
+    assert stated.reason is None
+    assert stated.experiments[0].label == "sequential write 32 KiB, buffer on, flush end"
+
+
+def test_a_workload_may_state_the_flush_of_a_write(tmp_path: Path) -> None:
+    path = tmp_path / "mix.yaml"
+    entry = (
+        "workload:\n  - {operation: OP, spatiality: random, request_size_bytes: 32k, "
+        "cache: {buffer: on}, flush: WORD, share: 1}\n"
+    )
+    path.write_text(entry.replace("OP", "write").replace("WORD", "end"))
+    assert load_workload(path).entries[0].key.flush == "end"
+    for operation, word, why in (("read", "end", "a read has none"), ("write", "off", "flush")):
+        path.write_text(entry.replace("OP", operation).replace("WORD", word))
+        with pytest.raises(EeioError, match=why):
+            load_workload(path)

@@ -1,6 +1,7 @@
 """Reference values of an application: which experiment stands for a phase, and how far it lies."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -36,6 +37,17 @@ def test_the_deviation_is_in_percent_of_the_reference() -> None:
     assert found.deviation_percent(BANDWIDTH) == pytest.approx(-10.0)
     assert found.deviation_percent(SYSTEM) == pytest.approx(3.0)
     assert found.differs == ("spatiality: sequential for strided", "processes: 1 for 4")
+
+
+def test_a_write_is_held_against_one_of_the_same_flush_alone() -> None:
+    ours = {"flush": "end", "durable": "yes"}
+    application = replace(APPLICATION, factors={**APPLICATION.factors, **ours})
+    others = [cell(1.0, flush="none", durable="yes"), cell(2.0, flush="end", durable="no")]
+    (found,) = references([application, *others])
+    assert found.reference is None and found.reason is not None
+    assert found.reason.endswith("no write of the same flush: end (durable: yes)")
+    (found,) = references([application, *others, cell(3.0, size="1 MiB", **ours)])
+    assert found.reference is not None and found.reference.values[BANDWIDTH][0] == 3.0
 
 
 def test_the_nearest_request_size_with_the_same_cache_is_taken() -> None:

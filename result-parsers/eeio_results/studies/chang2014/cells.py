@@ -16,6 +16,7 @@ from eeio_results.record import Experiment, Phase, Run
 from eeio_results.statistics import stopping
 from eeio_results.statistics.stopping import Spread
 from eeio_results.store import Campaign
+from eeio_results.windows import energy_of, judged
 
 BASELINE = "ext4"
 CHILDREN = "children_bytes_per_s"
@@ -215,7 +216,7 @@ def _cell(
         spreads=spreads,
         model_ratio=statistics.median(ratios) if ratios else None,
         model_ratio_range=(min(ratios), max(ratios)) if ratios else None,
-        energy=_energy(phases),
+        energy=_energy([phase for phase, _ in judged(experiment, phases)[0]]),
         reasons=_reasons(campaign, runs, spreads, planned),
     )
 
@@ -253,7 +254,7 @@ def _is_doubt(note: str) -> bool:
 
 
 def _energy(phases: Sequence[Phase]) -> tuple[Energy, ...]:
-    keys = dict.fromkeys((r.domain, r.meter, r.kind) for phase in phases for r in phase.energy)
+    keys = dict.fromkeys((r.domain, r.meter, r.kind) for phase in phases for r in energy_of(phase))
     found = []
     for domain, meter, kind in sorted(keys):
         powers: list[float] = []
@@ -262,7 +263,7 @@ def _energy(phases: Sequence[Phase]) -> tuple[Energy, ...]:
         efficiency: list[float] = []
         reasons: list[str] = []
         for phase in phases:
-            for reading in phase.energy:
+            for reading in energy_of(phase):
                 if (reading.domain, reading.meter, reading.kind) != (domain, meter, kind):
                     continue
                 reasons += reading.reasons

@@ -3,7 +3,8 @@
 For each phase of an application (BT-IO's dumps, its reading back) the characterization gives
 reference values: those of the experiment at the library level, or the file-system level where there
 is none, that does the same operation on the same drive with the nearest request size, the same
-spatiality and the same state of the buffer cache and of the drive's own. Table I is how far the
+spatiality and the same state of the buffer cache and of the drive's own; of writes only those that
+were flushed alike, and end as durable. Table I is how far the
 measured power lies from the reference, in percent of the reference; bandwidth stands beside it.
 """
 
@@ -81,17 +82,30 @@ def _reference(application: Cell, cells: Sequence[Cell]) -> Reference:
         if cell.n(BANDWIDTH)
         and all(cell.factors[name] == wanted[name] for name in ("machine", "operation"))
     ]
+    equals = [cell for cell in alike if _flushed(cell) == _flushed(application)]
     # Another drive stands only where nothing is known of this one.
-    own = [cell for cell in alike if cell.factors["device"] == wanted["device"]]
-    for of_drive, level in product((own, alike), LEVELS):
+    own = [cell for cell in equals if cell.factors["device"] == wanted["device"]]
+    for of_drive, level in product((own, equals), LEVELS):
         like = [cell for cell in of_drive if cell.factors["level"] == level]
         if like:
             best = min(like, key=lambda cell: _distance(application, cell))
             return Reference(application, best, _differs(application, best), None)
+    if any(cell.factors["level"] in LEVELS for cell in alike):
+        flush, durable = _flushed(application)
+        return Reference(
+            application, None, (),
+            f"the characterization has no {wanted['operation']} of the same flush: {flush} "
+            f"(durable: {durable})",
+        )  # fmt: skip
     return Reference(
         application, None, (),
         f"the characterization has no {wanted['operation']} at the library or file-system level",
     )  # fmt: skip
+
+
+def _flushed(cell: Cell) -> tuple[str, str]:
+    """What was asked to flush, and whether the figures run until the bytes are on the device."""
+    return cell.factors.get("flush", "as found"), cell.factors.get("durable", "as found")
 
 
 def _distance(application: Cell, cell: Cell) -> tuple[Any, ...]:
