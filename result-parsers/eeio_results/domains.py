@@ -142,7 +142,7 @@ def _figures(
     without = "no valid reading" if len(readings) == len(windows) else "the meter was not read"
     reason = poor if len(powers) == len(windows) else next(iter(reasons), without)
     told: dict[str, str] = {}
-    per_gb = [value for w, _, r in seen if (value := _per_gb(w, r, r.power_w)) is not None]
+    per_gb = [value for w, _, r in seen if (value := j_per_gb(w, r)) is not None]
     if not per_gb:
         told["energy_j_per_gb"] = _why_no_work(windows, reason)
     relative = [r.uncertainty_j / r.energy_j for _, _, r in valid if r.uncertainty_j is not None
@@ -239,6 +239,11 @@ def _shared(
         and (value := _per_gb(w, r, r.power_w + idle_w * (1 - busy) / busy)) is not None
     ]
     return quartiles(values)
+
+
+def j_per_gb(window: Window, reading: EnergyReading) -> float | None:
+    """The energy of 10^9 bytes of the window; None where that is not known (docs/method.md)."""
+    return _per_gb(window, reading, reading.power_w)
 
 
 def _per_gb(window: Window, reading: EnergyReading, power_w: float | None) -> float | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from eeio_results.agreement import agreement
+from eeio_results.domains import j_per_gb
 from eeio_results.errors import EeioError
 from eeio_results.record import DOMAINS, EnergyReading, Experiment, Run
 from eeio_results.store import Campaign
@@ -17,6 +18,8 @@ POWER = {domain: f"power_{domain}_w" for domain in DOMAINS}
 METRICS = (BANDWIDTH, *POWER.values(), EFFICIENCY)
 P99 = "latency_p99_s"
 """The 99th percentile of the latency of single requests: kept, but not compared by itself."""
+J_PER_GB, S_PER_GB = "energy_j_per_gb", "seconds_per_gb"
+"""Energy and time of 10^9 bytes, of the power domain that the efficiency is of: for layers."""
 
 Where = Mapping[str, str | Sequence[str]]
 """Factor -> the level, or the levels of which one is wanted."""
@@ -176,6 +179,11 @@ def _cell(place: Mapping[str, str], runs: Sequence[Run], name: str) -> Cell:
                 values.setdefault(metric, {})[order] = reading.power_w
                 widest = widest or reading
                 doubts |= dict.fromkeys(reading.reasons if reading.doubtful else ())
+        seconds = window.seconds_per_gb(window.duration_s)
+        if seconds is not None:
+            values.setdefault(S_PER_GB, {})[order] = seconds
+        if widest is not None and (joules := j_per_gb(window, widest)) is not None:
+            values.setdefault(J_PER_GB, {})[order] = joules
         efficiency = window.efficiency_bytes_per_j(widest.power_w if widest else None)
         if efficiency is not None:
             values.setdefault(EFFICIENCY, {})[order] = efficiency

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eeio_results import studies
 from eeio_results.agreement import Agreement, agreement
@@ -12,6 +12,9 @@ from eeio_results.ranking import RULES, Rules
 from eeio_results.record import SCHEMA_VERSION
 from eeio_results.store import Campaign
 from eeio_results.studies import Chapter
+
+if TYPE_CHECKING:
+    from eeio_results.comparison.layer_costs import LayerCost
 
 QUICK_WARNING = "QUICK: not a measurement. Runs this short check the set-up; publish `standard`."
 
@@ -26,6 +29,8 @@ class Report:
     context: tuple[ContextRow, ...]
     chapters: tuple[Chapter, ...] = ()
     columns: tuple[str, ...] = ()
+    layers: "tuple[LayerCost, ...]" = ()
+    """What layers cost; `comparison.layer_costs` fills it, which needs numpy."""
 
     @property
     def warnings(self) -> list[str]:
@@ -97,7 +102,7 @@ def to_json(report: Report) -> dict[str, Any]:
         ],
         "characterization": [row.to_json() for row in report.rows],
         "context": [row.to_json() for row in report.context],
-        "layers": [],
+        "layers": [cost.to_json() for cost in report.layers],
     }
     for chapter in report.chapters:
         if both := sorted(body.keys() & chapter.body.keys()):

@@ -20,6 +20,7 @@ from eeio_results.report.columns import (
     spread,
 )
 from eeio_results.report.columns import NONE as _NONE
+from eeio_results.report.layers import layers_table
 from eeio_results.report.model import Report
 from eeio_results.report.parts import Table
 from eeio_results.units import format_size
@@ -32,6 +33,8 @@ def tables(report: Report) -> list[Table]:
     several = len(report.campaigns) > 1
     found = [_level_table(report, level, several) for level in LEVELS]
     found += _efficiency_tables(report, several)
+    if report.layers:
+        found.append(layers_table(report.layers))
     if any(row.estimates for row in report.rows):
         found.append(_estimate_table(report, several))
     found.append(_idle_table(report))
@@ -52,6 +55,7 @@ _FACTORS = (
 # Arguments that tell one experiment from another, in a word.
 _TELLING = {
     ("collective", "on"): "collective",
+    ("file", "shared"): "shared file",
     ("file_per_process", "on"): "file per process",
     ("fsync", "on"): "fsync",
     ("fsync", "end"): "fsync at the end",

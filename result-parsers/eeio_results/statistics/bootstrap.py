@@ -199,6 +199,31 @@ def ratio_interval(
     return Estimate(value, percentile_interval(replicates, confidence), n)
 
 
+def difference_interval(
+    of: Sequence[float],
+    less: Sequence[float],
+    confidence: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> Estimate:
+    """Median of one sample less the median of another, both resampled independently, in the unit of
+    the values. Raises EeioError for values that are not finite."""
+    _check_bootstrap(confidence, resamples)
+    above, below = finite(of, "the first sample"), finite(less, "the second sample")
+    n = (len(above), len(below))
+    if not above or not below:
+        return Estimate(None, None, n, "no values")
+    value = _median(above) - _median(below)
+    if reason := too_few_for_interval(n, confidence):
+        return Estimate(value, None, n, reason)
+    if min(above) == max(above) and min(below) == max(below):
+        return _without_width(value, confidence, resamples, n)
+    replicates = bootstrap_medians(above, resamples, seed) - bootstrap_medians(
+        below, resamples, seed, stream=1
+    )
+    return Estimate(value, percentile_interval(replicates, confidence), n)
+
+
 def _without_width(value: float, confidence: float, resamples: int, n: tuple[int, ...]) -> Estimate:
     interval = Interval(value, value, confidence, resamples=resamples)
     return Estimate(value, interval, n, "all values are equal: the interval has no width")

@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from eeio.commands.amounts import duty, share
@@ -11,6 +12,8 @@ from eeio.commands.campaign_folders import analysis, load_campaigns
 from eeio.commands.output_file import add_output, write_output
 from eeio.errors import EXIT_DONE
 from eeio_results import store
+from eeio_results.comparison.cells import cells_of
+from eeio_results.comparison.layers import matches
 from eeio_results.errors import EeioError
 from eeio_results.ranking import MOST_UNCERTAIN, Rules
 from eeio_results.report import csv, markdown, text
@@ -54,11 +57,25 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def report(arguments: argparse.Namespace) -> int:
     rules = Rules(arguments.most_uncertain, arguments.busy)
-    built = build(load_campaigns(arguments.campaigns), rules, arguments.columns)
+    built = _with_layers(build(load_campaigns(arguments.campaigns), rules, arguments.columns))
     if arguments.plots is not None:
         _write_plots(built, arguments.plots)
     write_output(arguments, _FORMATS[arguments.format](built))
     return EXIT_DONE
+
+
+def _with_layers(built: Report) -> Report:
+    """With what layers cost, where experiments are one layer apart."""
+    found = [pair for one in built.campaigns for pair in matches(cells_of(one, one.name))]
+    if not found:
+        return built
+    try:
+        with analysis():
+            from eeio_results.comparison.layer_costs import layer_costs
+    except EeioError as error:
+        print(f"no table of layers: {error}", file=sys.stderr)
+        return built
+    return replace(built, layers=layer_costs(found))
 
 
 def _columns(text: str) -> tuple[str, ...]:
@@ -72,7 +89,7 @@ def _columns(text: str) -> tuple[str, ...]:
 
 def print_campaign(folder: Path) -> None:
     """Tables on stdout, the page into the campaign's folder, its path as the last line."""
-    built = build([store.load(folder)])
+    built = _with_layers(build([store.load(folder)]))
     sys.stdout.write(text.render(built))
     try:
         content = _render_html(built)

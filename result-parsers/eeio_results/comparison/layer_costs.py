@@ -1,0 +1,98 @@
+"""What each layer of the I/O stack costs over the one below it, in energy and in time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eeio_results.comparison.cells import J_PER_GB, S_PER_GB
+from eeio_results.comparison.differences import ALPHA
+from eeio_results.comparison.layers import Match
+from eeio_results.statistics.adjustment import adjust
+from eeio_results.statistics.bootstrap import Estimate, difference_interval
+from eeio_results.statistics.pairs import MannWhitney, mann_whitney
+
+
+@dataclass(frozen=True)
+class LayerCost:
+    """Medians of a layer less those of the layer below; None where one was not measured.
+
+    `verdict` is by the energy: Mann-Whitney, p adjusted over all layers (Benjamini and Hochberg).
+    """
+
+    match: Match
+    energy_j_per_gb: Estimate
+    seconds_per_gb: Estimate
+    n: int
+    verdict: str
+
+    def to_json(self) -> dict[str, Any]:
+        """An object of the list `layers` (schemas/report.schema.json)."""
+        factors = self.match.upper.factors
+        interval = self.energy_j_per_gb.interval
+        buffer = factors["buffer"]
+        return {
+            "layer": self.match.layer,
+            "below": self.match.below,
+            "campaign": factors["machine"],
+            "operation": factors["operation"],
+            "spatiality": factors["spatiality"],
+            "request_size_bytes": self.match.upper.request_size_bytes,
+            "buffer": buffer if buffer in ("on", "off") else None,
+            "flush": None if factors["flush"] == "as found" else factors["flush"],
+            "difference_j_per_gb": self.energy_j_per_gb.value,
+            "difference_s_per_gb": self.seconds_per_gb.value,
+            "interval": None if interval is None else [interval.low, interval.high],
+            "n": self.n,
+            "verdict": self.verdict,
+        }
+
+
+def layer_costs(found: Sequence[Match], alpha: float = ALPHA) -> tuple[LayerCost, ...]:
+    """Of experiments that are one layer apart, whose `machine` is the name of their campaign."""
+    tests = [_test(match, alpha) for match in found]
+    known = [test.p for test in tests if test is not None and test.p is not None]
+    adjusted = iter(adjust(known, "benjamini-hochberg"))
+    return tuple(
+        _cost(
+            match, test, next(adjusted) if test is not None and test.p is not None else None, alpha
+        )
+        for match, test in zip(found, tests, strict=True)
+    )
+
+
+def _values(match: Match, metric: str) -> tuple[Sequence[float], Sequence[float]]:
+    return match.upper.values.get(metric, ()), match.lower.values.get(metric, ())
+
+
+def _test(match: Match, alpha: float) -> MannWhitney | None:
+    above, below = _values(match, J_PER_GB)
+    if not above or not below or _why_apart(match):
+        return None
+    return mann_whitney(above, below, alpha=alpha)
+
+
+def _why_apart(match: Match) -> str | None:
+    """Why two energies are not of the same kind."""
+    if match.upper.efficiency_of == match.lower.efficiency_of:
+        return None
+    return "the energies are of different power domains"
+
+
+def _cost(match: Match, test: MannWhitney | None, p: float | None, alpha: float) -> LayerCost:
+    above, below = _values(match, J_PER_GB)
+    energy = difference_interval(above, below)
+    if why := _why_apart(match):
+        energy = Estimate(None, None, energy.n, why)
+    seconds = difference_interval(*_values(match, S_PER_GB))
+    n = min(energy.n if energy.value is not None else seconds.n)
+    return LayerCost(match, energy, seconds, n, _verdict(energy, test, p, alpha))
+
+
+def _verdict(energy: Estimate, test: MannWhitney | None, p: float | None, alpha: float) -> str:
+    if energy.value is None or test is None:
+        return f"energy not compared: {energy.reason}"
+    if test.too_small is not None:
+        return "too few repetitions to tell"
+    if p is None or p >= alpha:
+        return "no difference confirmed"
+    return "costs more" if energy.value > 0 else "costs less"

@@ -1,0 +1,113 @@
+"""Experiments that differ in one layer of the I/O stack alone.
+
+From the drive upwards: the device itself, a file system on it, a library's POSIX calls, MPI-IO of
+one process, of two in one shared file; HDF5 stands on MPI-IO of one process. Everything else is the
+same: machine, drive, operation, spatiality, request size, cache layers, flush.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from eeio_results.comparison.cells import Cell
+
+DEVICE, FILE_SYSTEM, POSIX = "device", "file system", "POSIX through the library"
+MPI_IO, SHARED, HDF5 = "MPI-IO, 1 process", "MPI-IO, 2 processes, one file", "HDF5"
+
+_BELOW: Mapping[str, tuple[str, ...]] = {
+    FILE_SYSTEM: (DEVICE,),
+    POSIX: (FILE_SYSTEM, DEVICE),
+    MPI_IO: (POSIX, FILE_SYSTEM, DEVICE),
+    SHARED: (MPI_IO,),
+    HDF5: (MPI_IO,),
+}
+"""Layer -> what it is compared with: the nearest of these that was measured."""
+
+# Whose experiments stand for a layer where several tools have it, the first first.
+_TOOLS = ("fio", "dataserver", "ior")
+_ALIKE = (
+    "machine",
+    "device",
+    "operation",
+    "spatiality",
+    "size",
+    "buffer",
+    "disk",
+    "flush",
+    "durable",
+)
+# Arguments that make it another experiment than the layer's plain one.
+_PLAIN = {
+    "iodepth": "1", "engine": "psync", "clients": "1", "collective": "off", "stride": "",
+    "replay": "",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Match:
+    """Two experiments, one layer apart."""
+
+    layer: str
+    below: str
+    upper: Cell
+    lower: Cell
+
+
+def layer_of(cell: Cell) -> str | None:
+    """The layer that an experiment stands for; None for one that is no plain one of its layer."""
+    factors = cell.factors
+    words = (word.partition("=") for word in factors["arguments"].split())
+    arguments = {name: value for name, _, value in words}
+    if factors["tool"] not in _TOOLS or factors["operation"] not in ("read", "write"):
+        return None
+    if any(arguments.get(name, plain) != plain for name, plain in _PLAIN.items()):
+        return None
+    level, api, processes = factors["level"], factors["api"], factors["processes"]
+    shared = arguments.get("file") == "shared" or (
+        factors["tool"] == "ior" and arguments.get("file_per_process", "off") == "off"
+    )
+    if (level, api, processes) == ("library", "mpiio", "2"):
+        return SHARED if shared else None
+    one = {
+        ("device", "posix"): DEVICE,
+        ("filesystem", "posix"): FILE_SYSTEM,
+        ("library", "posix"): POSIX,
+        ("library", "mpiio"): MPI_IO,
+        ("library", "hdf5"): HDF5,
+    }
+    return one.get((level, api)) if processes == "1" else None
+
+
+def matches(cells: Iterable[Cell]) -> list[Match]:
+    """Every layer of one campaign with the nearest one below it, in the order of the cells."""
+    of_layer: dict[tuple[str, ...], dict[str, list[Cell]]] = {}
+    for cell in cells:
+        layer = layer_of(cell)
+        if layer is not None:
+            key = tuple(cell.factors[name] for name in _ALIKE)
+            of_layer.setdefault(key, {}).setdefault(layer, []).append(cell)
+    found = []
+    for layers in of_layer.values():
+        for layer, below in _BELOW.items():
+            for upper in _of_one_tool(layers.get(layer, ())):
+                lower = next(
+                    (pick for name in below if (pick := _under(upper, layers, name))), None
+                )
+                if lower is not None:
+                    found.append(Match(layer, lower[0], upper, lower[1]))
+    return found
+
+
+def _of_one_tool(cells: Iterable[Cell]) -> list[Cell]:
+    known = list(cells)
+    first = min((_TOOLS.index(cell.factors["tool"]) for cell in known), default=0)
+    return [cell for cell in known if cell.factors["tool"] == _TOOLS[first]]
+
+
+def _under(upper: Cell, layers: Mapping[str, list[Cell]], layer: str) -> tuple[str, Cell] | None:
+    """The one experiment of that layer on the same target; a device is below every target."""
+    known = [
+        cell
+        for cell in _of_one_tool(layers.get(layer, ()))
+        if layer == DEVICE or cell.factors["target"] == upper.factors["target"]
+    ]
+    return (layer, known[0]) if len(known) == 1 else None

@@ -1,0 +1,91 @@
+"""`eeio report`, `compare` and `guideline` on a stored campaign of writes: options and tables."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.eeio_results.made import MACHINE, WRITE, design, energy, run, written
+
+from eeio.cli import main
+from eeio_results.store import Store
+
+LIBRARY = replace(WRITE, level="library", tool="dataserver")
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> str:
+    """Eight repetitions of a write through the file system and through a library, 10 W more."""
+    told = {"latency_p99_s": 0.004, "iops": 1000.0}
+    runs = [
+        run(2 * n + place, (written(50.0 + 10 * place + n, metrics=told),), experiment)
+        for n in range(8)
+        for place, experiment in enumerate((WRITE, LIBRARY))
+    ]
+    store = Store(tmp_path / "c")
+    made = design("c", len(runs), WRITE, LIBRARY)
+    planned = [replace(one, experiment=made.experiments[n % 2]) for n, one in enumerate(made.runs)]
+    store.create(replace(made, runs=tuple(planned)))
+    store.write_machine(MACHINE)
+    store.write_idle((energy(30.0),), None)
+    store.append_all(runs)
+    return str(tmp_path / "c")
+
+
+def test_the_options_of_a_report(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", campaign, "--columns", "iops,latency", "--busy", "10%"]) == 0
+    page = capsys.readouterr().out
+    assert "p99.9 (ms)" in page and "J/GB, idle shared out" in page
+    assert "What each layer costs" in page
+    assert main(["report", campaign, "--most-uncertain", "0.001%"]) == 0
+    assert "nothing may be ranked" in capsys.readouterr().out
+
+
+def test_json_holds_the_layers(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", campaign, "--format", "json"]) == 0
+    (layer,) = json.loads(capsys.readouterr().out)["layers"]
+    assert layer["difference_j_per_gb"] == pytest.approx(40) and layer["verdict"] == "costs more"
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--columns", "iops,colour"], "no columns 'colour'; there are iops, latency"),
+        (["--most-uncertain", "ten"], "write it as 10% or 0.1"),
+        (["--busy", "0"], "never in use"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(
+    campaign: str, capsys: pytest.CaptureFixture[str], words: list[str], why: str
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["report", campaign, *words])
+    assert why in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_comparison_within_a_latency(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", campaign, "--max-p99", "5ms"]) == 0
+    assert "left out" not in capsys.readouterr().out
+    assert main(["compare", campaign, "--max-p99", "1ms"]) != 0
+
+
+def test_a_guideline_within_a_latency(
+    campaign: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "d"
+    store = Store(other)
+    store.create(design("d", 8, WRITE))
+    store.write_machine(replace(MACHINE, hostname="other"))
+    store.write_idle((energy(3.0),), None)
+    store.append_all([run(n, (written(20.0 + n),), WRITE) for n in range(8)])
+    mix = tmp_path / "mix.yaml"
+    mix.write_text(
+        "workload:\n  - {operation: write, spatiality: sequential, request_size_bytes: 4k, "
+        "cache: {buffer: on}, flush: none, share: 1}\n"
+    )
+    words = ["guideline", "--traditional", campaign, "--low-power", str(other), "--workload",
+             str(mix)]  # fmt: skip
+    assert main(words) == 0
+    assert "changes power by" in capsys.readouterr().out
+    assert main([*words, "--max-p99", "5ms"]) != 0
+    assert "its tool tells no p99 latency" in capsys.readouterr().err
