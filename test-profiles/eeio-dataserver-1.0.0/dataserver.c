@@ -616,6 +616,8 @@ static void prepare(const struct options *o, struct server *s, const struct requ
 	s->arrivals = malloc(sizeof *s->arrivals * (size_t)s->arrivals_room);
 	if (!s->arrivals)
 		fail("no memory for the order of requests");
+	/* Its pages are there before anything is measured. */
+	memset(s->arrivals, 0, sizeof *s->arrivals * (size_t)s->arrivals_room);
 }
 
 /* --- the order in which requests arrived ---------------------------------------------------- */

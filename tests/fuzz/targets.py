@@ -157,6 +157,9 @@ EEIO_JSON = json.dumps(
                 "request_size_bytes": 131072, "bytes_moved": 10485760,
                 "start_monotonic_s": 112.25, "end_monotonic_s": 112.5,
                 "bandwidth_bytes_per_s": 41943040.0, "metrics": {"iops": 320.0}, "invalid": [],
+                "durable_monotonic_s": 112.75, "durable_bandwidth_bytes_per_s": 20971520.0,
+                "durable_source": "its own fsync", "includes_flush": False,
+                "spatiality_seen": "strided by 65536 bytes",
             }
         ],
         "context": [{"name": "ranks", "value": 4, "unit": "1"}],
