@@ -13,7 +13,7 @@ import eeio_results
 from eeio_results.characterization import Row, characterize
 from eeio_results.ranking import Rules
 from eeio_results.record import EnergyReading, Experiment, Phase
-from eeio_results.report import csv, plots, text
+from eeio_results.report import csv, figures, plots, text
 from eeio_results.report.model import build, to_json
 from eeio_results.report.parts import Table
 from eeio_results.report.tables import tables
@@ -217,6 +217,18 @@ def test_plots_tell_what_is_not_ranked_and_how_writes_were_flushed() -> None:
     other = plots.efficiency(build([_campaign(written(durable=False))]))
     assert other is not None and "hollow: not ranked" in other.draw()
     assert "flush none, not durable" in other.draw()
+
+
+def test_figures_of_a_study_keep_flushes_apart() -> None:
+    each = replace(WRITE, flush="each")
+    runs = (run(0, (written(),), WRITE), run(1, (written(),), each))
+    made = Campaign(Path("c"), design("c", 2, WRITE, each), MACHINE, _IDLE, None, runs)
+    names = {name for name in figures.draw([made]) if name.startswith("bandwidth")}
+    assert names == {
+        "bandwidth-write-flush-none.svg",
+        "bandwidth-write-flush-each.svg",
+    }
+    assert "bandwidth-write.svg" in figures.draw([_campaign(written())])
 
 
 def test_csv_has_the_figures_of_version_2_behind_the_older_ones() -> None:
