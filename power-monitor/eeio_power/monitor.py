@@ -58,13 +58,14 @@ class PowerMonitor:
     """Samples every meter from `start` to `stop`; without meters it answers with no readings.
 
     The samples go to `samples` (.csv.gz); `stop` leaves the rates and errors of the meters in a
-    file of the same name that ends in .json, and closes the meters.
+    file of the same name that ends in .json, and closes the meters. A meter is read at `rate_hz`,
+    or as often as it has something new where that is less.
     """
 
-    def __init__(self, source: PowerSource, samples: Path) -> None:
+    def __init__(self, source: PowerSource, samples: Path, rate_hz: float = SAMPLE_RATE_HZ) -> None:
         self.meters = source.meters
         self._samples = samples
-        self._sampler = Sampler(self.meters, samples, SAMPLE_RATE_HZ) if self.meters else None
+        self._sampler = Sampler(self.meters, samples, rate_hz) if self.meters else None
 
     def __enter__(self) -> Self:
         self.start()

@@ -46,6 +46,8 @@ class Options:
     lose: tuple[str, ...] = field(default=(), metadata=LATER)
     drive_label: str | None = field(default=None, metadata=LATER)
     hash_serial: bool = field(default=False, metadata=LATER)
+    rate_hz: Annotated[float, q.RATE] = field(default=10.0, metadata=LATER)
+    """How often each meter is read, where it has something new so often."""
 
     @property
     def frequency_root(self) -> Path:

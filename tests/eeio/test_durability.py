@@ -119,11 +119,24 @@ def slow_disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["losetup", "--detach", str(node)], check=True, timeout=60)
 
 
+_SEQUENTIAL = "operation=write spatiality=sequential request_size=1m buffer=on file_size=32m"
+SLOW_WORDS = {
+    "fio": f"level=filesystem {_SEQUENTIAL} runtime_s=60",
+    "iozone": f"level=filesystem {_SEQUENTIAL}",
+    "dataserver": f"level=library {_SEQUENTIAL} runtime_s=60 clients=1",
+    "ior": f"level=library api=posix {_SEQUENTIAL}",
+    "btio": "level=application api=mpiio buffer=on class=W cold=on",
+}
+
+
 @pytest.mark.parametrize(
     ("tool", "flush", "page_cache_seen"),
     [
         ("fio", "none", True), ("fio", "end", False), ("fio", "each", False),
         ("iozone", "end", False),
+        ("dataserver", "none", True), ("dataserver", "end", True), ("dataserver", "each", False),
+        ("ior", "none", True), ("ior", "end", False), ("ior", "each", False),
+        ("btio", "none", True), ("btio", "end", True),
     ],
 )  # fmt: skip
 def test_on_a_slow_disk_it_is_the_disk_s_rate(
@@ -137,15 +150,14 @@ def test_on_a_slow_disk_it_is_the_disk_s_rate(
 ) -> None:
     """The rate into the page cache is a hundred times that of the device: whoever ranks by it
     compares nothing."""
-    if shutil.which(tool) is None:
-        pytest.skip(f"no {tool} here")
+    program = {"dataserver": "mpicc", "btio": "mpicc", "ior": os.environ.get("EEIO_IOR", "ior")}
+    if shutil.which(program.get(tool, tool)) is None:
+        pytest.skip(f"no {program.get(tool, tool)} here")
     folder = home / "suites/slow"
     folder.mkdir(parents=True)
-    runtime = " runtime_s=60" if tool == "fio" else ""
     (folder / "suite-definition.xml").write_text(
         "<PhoronixTestSuite><SuiteInformation><Title>slow</Title></SuiteInformation><Execute>"
-        f"<Test>local/eeio-{tool}-1.0.0</Test><Arguments>level=filesystem operation=write "
-        f"spatiality=sequential request_size=1m buffer=on file_size=32m{runtime} flush={flush}"
+        f"<Test>local/eeio-{tool}-1.0.0</Test><Arguments>{SLOW_WORDS[tool]} flush={flush}"
         "</Arguments><Description>slow</Description></Execute></PhoronixTestSuite>"
     )
     (folder / "protocol.yaml").write_text(
@@ -158,7 +170,8 @@ def test_on_a_slow_disk_it_is_the_disk_s_rate(
             "--meter", f"rapl,root={home / 'powercap'}",
         )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    ((record, phase),) = phases(home)
+    (record, phase), *read_back = phases(home)
+    assert len(read_back) == (tool == "btio")
     assert record["experiment"]["flush"] == flush
     durable = phase["until_durable"]
     assert durable["bandwidth_bytes_per_s"] == pytest.approx(RATE_BYTES_PER_S, rel=0.25)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.conftest import Eeio
 
 from eeio.commands.power.record import _print_breakdown
 from eeio_power.alignment import Pulse, find_offset, make_pulses, pulse_lengths_s
@@ -32,6 +33,7 @@ from eeio_power.recording import READING_FIELDS, Recording, record
 from eeio_power.sampler import Sampler
 from eeio_power.samples import load
 from eeio_power.simulators import FakeRapl, ScriptedMeter
+from eeio_power.simulators.hwmon import FakeHwmon
 
 PATIENCE_S = 20.0
 COUNTER = Channel("test:counter", "package", "energy_j")
@@ -525,3 +527,23 @@ def test_a_sampler_that_never_ends_keeps_a_bounded_memory(
     times_s = load(tmp_path / "s.gz").meters[0].times_s
     assert len(times_s) >= steps, "the file has everything"
     assert all(math.isfinite(t) for t in times_s)
+
+
+def test_a_meter_is_opened_and_its_choice_is_shown(home: Path, eeio: Eeio) -> None:
+    """A part beside its sum would count twice: which of them are added is what one must see."""
+    hwmon = FakeHwmon(home / "hwmon")
+    for pin_w in (60, 90):
+        hwmon.add_chip(
+            "cffps1",
+            {"in1_label": "vin", "in1_input": 230_000, "power1_label": "pin",
+             "power1_input": pin_w * 1_000_000, "power2_label": "pout1",
+             "power2_input": (pin_w - 5) * 1_000_000},
+        )  # fmt: skip
+    spec = f"hwmon,root={hwmon.root}"
+    (probed,) = json.loads(eeio("power", "list", "--meter", spec, "--json").stdout)["probed"]
+    added = [(c["value"], c["added"]) for c in probed["channels"]]
+    assert sorted(added) == [(55.0, False), (60.0, True), (85.0, False), (90.0, True)]
+    said = eeio("power", "list", "--meter", spec).stdout
+    assert "system, 60 W, added" in said and "not added" in said
+    refused = eeio("power", "list", "--meter", f"hwmon,root={home / 'nowhere'}")
+    assert refused.returncode == 1 and "nowhere" in refused.stderr

@@ -36,7 +36,6 @@ _ONLY_WRITES_ARE_DIRECT = (
 )
 _FLUSHES = "Bonnie++'s own fsync at the end of the phase"
 _FLUSHES_EACH = "Bonnie++'s own fsync of each write (-b)"
-_UNKNOWN_DURABLE = "Bonnie++ flushed it by itself, at a time or a rate that is not known"
 _TOO_FAST = "+++++"
 _LATENCY = re.compile(r"(\d{1,18})(us|ms|s)")
 _LATENCY_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
@@ -142,7 +141,6 @@ def _phase(
         metrics=metrics,
         invalid=invalid,
         until_durable=durable,
-        durable_reason=_UNKNOWN_DURABLE if writes and durable is None else None,
         includes_flush=writes,
     )
 

@@ -107,7 +107,6 @@ def _parse_text(text: str, source: str, capture: Capture | None) -> ToolResult:
 class _Durability(TypedDict, total=False):
     includes_flush: bool
     until_durable: Durable
-    durable_reason: str
 
 
 def _durable(
@@ -117,7 +116,7 @@ def _durable(
     if operation != "write" or flush is None:
         return {}
     if end_s is None:
-        return {"includes_flush": True, "durable_reason": f"{flush}, at a time that is not known"}
+        return {"includes_flush": True}
     return {"includes_flush": True, "until_durable": Durable(end_s, bandwidth_bytes_per_s, flush)}
 
 

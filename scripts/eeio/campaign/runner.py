@@ -126,7 +126,7 @@ class _Campaign:
             source = self._power_source(progress)
             segment = len(list((store.folder / "samples").glob("*.csv.gz"))) + 1
             samples = store.folder / "samples" / f"power-{segment:04}.csv.gz"
-            with PowerMonitor(source, samples) as power:
+            with PowerMonitor(source, samples, plan.options.rate_hz) as power:
                 if left:
                     self._describe_machine()
                     self._idle_baseline(power, source, progress)

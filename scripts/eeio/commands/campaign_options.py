@@ -5,6 +5,7 @@ import secrets
 
 from eeio_limits import LimitError
 from eeio_limits.quantities import COUNT, REPETITIONS, Quantity
+from eeio_power.monitor import SAMPLE_RATE_HZ
 from eeio_results.campaign import Options
 
 
@@ -78,6 +79,14 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="power meter, repeatable: auto (default), none, rapl, hwmon, modelled, ...",
     )
     parser.add_argument(
+        "--rate",
+        type=_rate,
+        default=SAMPLE_RATE_HZ,
+        metavar="HZ",
+        help="readings a second, where the meter can: up to 100 for short phases "
+        f"(default: {SAMPLE_RATE_HZ:g})",
+    )
+    parser.add_argument(
         "--allow-estimates",
         action="store_true",
         help="without a meter, model the power and mark it ESTIMATE",
@@ -116,6 +125,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
         lose=tuple(arguments.lose),
         drive_label=arguments.drive_label,
         hash_serial=arguments.hash_serial,
+        rate_hz=arguments.rate,
     )
 
 
@@ -137,6 +147,13 @@ def _whole(quantity: Quantity, text: str) -> int:
         return quantity.whole_number(int(text))
     except LimitError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _rate(text: str) -> float:
+    value = float(text)
+    if not 0.1 <= value <= 100:
+        raise argparse.ArgumentTypeError(f"{text}: readings a second, from 0.1 to 100")
+    return value
 
 
 def _seconds(text: str) -> float:

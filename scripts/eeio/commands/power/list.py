@@ -6,9 +6,17 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 from eeio.commands.doctor import add_replay
-from eeio.errors import EXIT_DONE
+from eeio.errors import EXIT_DONE, RefusedError
 from eeio.machine.replay import replayed
-from eeio_power.meters import Detected, discover
+from eeio_power.errors import PowerError
+from eeio_power.meters import (
+    Detected,
+    LoggedMeter,
+    Meter,
+    close_meters,
+    discover,
+    open_meters,
+)
 
 _LIST_SCHEMA = 1
 
@@ -19,11 +27,23 @@ def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         description="Looks for meters. Nothing is written to a serial line or the network.",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="for programs")
+    parser.add_argument(
+        "--meter",
+        metavar="SPEC",
+        action="append",
+        default=[],
+        help="open this one, repeatable: its channels, what they read, and which of them are added "
+        "to the domain's figure",
+    )
     add_replay(parser)
     parser.set_defaults(action=show_list)
 
 
 def show_list(arguments: argparse.Namespace) -> int:
+    if arguments.meter:
+        if arguments.replay is not None:
+            raise RefusedError("--meter opens a meter of this machine, and --replay is another one")
+        return _probe(arguments.meter, arguments.json)
     if arguments.replay is None:
         return _show_list(discover(), arguments.json)
     with replayed(arguments.replay) as replay:
@@ -36,6 +56,58 @@ def show_list(arguments: argparse.Namespace) -> int:
             for finding in discover(replay.root)
         ]
     return _show_list(found, arguments.json)
+
+
+def _probe(specs: Sequence[str], as_json: bool) -> int:
+    """Each channel of the meters with one reading of it; PowerError where one cannot be opened."""
+    meters = open_meters(specs)
+    try:
+        probed = [(meter, _read(meter)) for meter in meters]
+    finally:
+        close_meters(meters)
+    if as_json:
+        body = [
+            {
+                "spec": meter.spec, "name": meter.name, "kind": meter.kind,
+                "period_s": meter.native_period_s, "reason": reason,
+                "channels": [
+                    {
+                        "name": channel.name, "domain": channel.domain,
+                        "quantity": channel.quantity, "value": value,
+                        "added": channel.in_domain_total, "remark": channel.remark,
+                        **asdict(channel.contents),
+                    }
+                    for channel, value in zip(meter.channels, values, strict=True)
+                ],
+            }
+            for meter, (values, reason) in probed
+        ]  # fmt: skip
+        print(json.dumps({"schema_version": _LIST_SCHEMA, "probed": body}, indent=1))
+        return EXIT_DONE
+    for meter, (values, reason) in probed:
+        print(f"{meter.spec}  {meter.kind}, every {meter.native_period_s:g} s")
+        if reason:
+            print(f"{'':9}{reason}")
+        for channel, value in zip(meter.channels, values, strict=True):
+            unit = "W" if channel.quantity == "power_w" else "J"
+            shown = "no value" if value is None else f"{value:.6g} {unit}"
+            added = "added" if channel.in_domain_total else "not added"
+            print(f"{'':9}{channel.name}: {channel.domain}, {shown}, {added}")
+            for words in (channel.contents.text(), channel.remark):
+                if words:
+                    print(f"{'':11}{words}")
+    return EXIT_DONE
+
+
+def _read(meter: Meter) -> tuple[Sequence[float | None], str | None]:
+    """One value a channel, and why there are none."""
+    nothing = [None] * len(meter.channels)
+    if isinstance(meter, LoggedMeter):
+        return nothing, "its log is read when a window is"
+    try:
+        return meter.read(), None
+    except (OSError, PowerError) as error:
+        return nothing, str(error)
 
 
 def _show_list(findings: Sequence[Detected], as_json: bool) -> int:
