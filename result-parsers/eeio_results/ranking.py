@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from eeio_results.domains import DomainFigures
+from eeio_results.units import percent
 from eeio_results.windows import FLUSH_UNKNOWN
 
 MOST_UNCERTAIN = 0.1
@@ -38,7 +39,7 @@ def why_not_ranked(
     known = figures.uncertainty_relative
     if known is not None and known.median > rules.most_uncertain:
         return (
-            f"its limit of error is ±{100 * known.median:.0f} % of the energy, more than "
+            f"its limit of error is ±{percent(known.median)} % of the energy, more than "
             f"{100 * rules.most_uncertain:g} %"
         )
     return None

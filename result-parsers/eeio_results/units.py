@@ -35,3 +35,8 @@ def format_size(size_bytes: int) -> str:
         if size_bytes >= factor and size_bytes % factor == 0:
             return f"{size_bytes // factor} {suffix}"
     return f"{size_bytes} B"
+
+
+def percent(part: float) -> str:
+    """A share in percent, two digits of what is below 10 %: `0.05`, `1.2`, `34`, `533`."""
+    return f"{100 * part:.2g}" if part < 0.1 else f"{100 * part:.0f}"

@@ -20,6 +20,8 @@ P99 = "latency_p99_s"
 """The 99th percentile of the latency of single requests: kept, but not compared by itself."""
 J_PER_GB, S_PER_GB = "energy_j_per_gb", "seconds_per_gb"
 """Energy and time of 10^9 bytes, of the power domain that the efficiency is of: for layers."""
+UNCERTAINTY = "uncertainty_relative"
+"""The limit of error of that energy, as a share of it."""
 
 Where = Mapping[str, str | Sequence[str]]
 """Factor -> the level, or the levels of which one is wanted."""
@@ -184,6 +186,9 @@ def _cell(place: Mapping[str, str], runs: Sequence[Run], name: str) -> Cell:
             values.setdefault(S_PER_GB, {})[order] = seconds
         if widest is not None and (joules := j_per_gb(window, widest)) is not None:
             values.setdefault(J_PER_GB, {})[order] = joules
+            if widest.uncertainty_j is not None and widest.energy_j:
+                known = widest.uncertainty_j / widest.energy_j
+                values.setdefault(UNCERTAINTY, {})[order] = known
         efficiency = window.efficiency_bytes_per_j(widest.power_w if widest else None)
         if efficiency is not None:
             values.setdefault(EFFICIENCY, {})[order] = efficiency

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eeio_results.comparison.cells import J_PER_GB, S_PER_GB
+from eeio_results.comparison.cells import J_PER_GB, S_PER_GB, UNCERTAINTY
 from eeio_results.comparison.differences import ALPHA
 from eeio_results.comparison.layers import Match
+from eeio_results.ranking import MOST_UNCERTAIN
 from eeio_results.statistics.adjustment import adjust
 from eeio_results.statistics.bootstrap import Estimate, difference_interval
 from eeio_results.statistics.pairs import MannWhitney, mann_whitney
+from eeio_results.units import percent
 
 
 @dataclass(frozen=True)
@@ -47,17 +49,19 @@ class LayerCost:
         }
 
 
-def layer_costs(found: Sequence[Match], alpha: float = ALPHA) -> tuple[LayerCost, ...]:
-    """Of experiments that are one layer apart, whose `machine` is the name of their campaign."""
+def layer_costs(
+    found: Sequence[Match], alpha: float = ALPHA, most_uncertain: float = MOST_UNCERTAIN
+) -> tuple[LayerCost, ...]:
+    """Of experiments that are one layer apart, whose `machine` is the name of their campaign. An
+    energy with a limit of error above the share `most_uncertain` gives no verdict."""
     tests = [_test(match, alpha) for match in found]
     known = [test.p for test in tests if test is not None and test.p is not None]
     adjusted = iter(adjust(known, "benjamini-hochberg"))
-    return tuple(
-        _cost(
-            match, test, next(adjusted) if test is not None and test.p is not None else None, alpha
-        )
-        for match, test in zip(found, tests, strict=True)
-    )
+    made = []
+    for match, test in zip(found, tests, strict=True):
+        p = next(adjusted) if test is not None and test.p is not None else None
+        made.append(_cost(match, test, p, alpha, most_uncertain))
+    return tuple(made)
 
 
 def _values(match: Match, metric: str) -> tuple[Sequence[float], Sequence[float]]:
@@ -66,26 +70,39 @@ def _values(match: Match, metric: str) -> tuple[Sequence[float], Sequence[float]
 
 def _test(match: Match, alpha: float) -> MannWhitney | None:
     above, below = _values(match, J_PER_GB)
-    if not above or not below or _why_apart(match):
+    if _why_apart(match) is not None:
         return None
     return mann_whitney(above, below, alpha=alpha)
 
 
 def _why_apart(match: Match) -> str | None:
-    """Why two energies are not of the same kind."""
+    """Why two energies cannot be compared."""
+    above, below = _values(match, J_PER_GB)
+    if not above or not below:
+        return f"no energy of {match.below if above else match.layer}"
     if match.upper.efficiency_of == match.lower.efficiency_of:
         return None
     return "the energies are of different power domains"
 
 
-def _cost(match: Match, test: MannWhitney | None, p: float | None, alpha: float) -> LayerCost:
-    above, below = _values(match, J_PER_GB)
-    energy = difference_interval(above, below)
-    if why := _why_apart(match):
+def _cost(
+    match: Match, test: MannWhitney | None, p: float | None, alpha: float, most_uncertain: float
+) -> LayerCost:
+    why = _why_apart(match)
+    energy = difference_interval(*_values(match, J_PER_GB))
+    if why is not None:
         energy = Estimate(None, None, energy.n, why)
     seconds = difference_interval(*_values(match, S_PER_GB))
     n = min(energy.n if energy.value is not None else seconds.n)
-    return LayerCost(match, energy, seconds, n, _verdict(energy, test, p, alpha))
+    limits = [
+        cell.median(UNCERTAINTY) for cell in (match.upper, match.lower) if cell.n(UNCERTAINTY)
+    ]
+    worst = max(limits, default=0.0)
+    if worst > most_uncertain and energy.value is not None:
+        verdict = f"energy known to ±{percent(worst)} % only"
+    else:
+        verdict = _verdict(energy, test, p, alpha)
+    return LayerCost(match, energy, seconds, n, verdict)
 
 
 def _verdict(energy: Estimate, test: MannWhitney | None, p: float | None, alpha: float) -> str:

@@ -61,6 +61,10 @@ def layer_of(cell: Cell) -> str | None:
         return None
     if any(arguments.get(name, plain) != plain for name, plain in _PLAIN.items()):
         return None
+    if factors["operation"] == "write" and factors["durable"] != "yes":
+        return None  # which part of the work it did is not known
+    if factors["level"] == "device" and factors["target"] != "device":
+        return None  # a file that stands for the device has a file system in between
     level, api, processes = factors["level"], factors["api"], factors["processes"]
     shared = arguments.get("file") == "shared" or (
         factors["tool"] == "ior" and arguments.get("file_per_process", "off") == "off"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from eeio_results.characterization import Row
 from eeio_results.domains import DomainFigures, Quartiles
-from eeio_results.units import KIB, MB, MIB
+from eeio_results.units import KIB, MB, MIB, percent
 
 NONE = "-"
 WITHOUT_DRIVES = "without drives"
@@ -54,11 +54,6 @@ def middle(figures: Quartiles | None, unit: float = 1.0) -> str:
 def limit(figures: Quartiles | None) -> str:
     """The limit of error of a reading: `±1.2 %`."""
     return NONE if figures is None else f"±{percent(figures.median)} %"
-
-
-def percent(part: float) -> str:
-    """A share in percent, two digits of what is below 10 %: `0.05`, `1.2`, `34`, `533`."""
-    return f"{100 * part:.2g}" if part < 0.1 else f"{100 * part:.0f}"
 
 
 def domain_cell(figures: DomainFigures) -> str:

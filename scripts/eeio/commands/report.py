@@ -57,14 +57,16 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def report(arguments: argparse.Namespace) -> int:
     rules = Rules(arguments.most_uncertain, arguments.busy)
-    built = _with_layers(build(load_campaigns(arguments.campaigns), rules, arguments.columns))
+    built = _with_layers(
+        build(load_campaigns(arguments.campaigns), rules, arguments.columns), rules.most_uncertain
+    )
     if arguments.plots is not None:
         _write_plots(built, arguments.plots)
     write_output(arguments, _FORMATS[arguments.format](built))
     return EXIT_DONE
 
 
-def _with_layers(built: Report) -> Report:
+def _with_layers(built: Report, most_uncertain: float = MOST_UNCERTAIN) -> Report:
     """With what layers cost, where experiments are one layer apart."""
     found = [pair for one in built.campaigns for pair in matches(cells_of(one, one.name))]
     if not found:
@@ -75,7 +77,7 @@ def _with_layers(built: Report) -> Report:
     except EeioError as error:
         print(f"no table of layers: {error}", file=sys.stderr)
         return built
-    return replace(built, layers=layer_costs(found))
+    return replace(built, layers=layer_costs(found, most_uncertain=most_uncertain))
 
 
 def _columns(text: str) -> tuple[str, ...]:

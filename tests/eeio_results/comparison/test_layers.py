@@ -76,6 +76,7 @@ def test_each_layer_meets_the_nearest_below_it() -> None:
         {"request_size_bytes": 8192},
         {"flush": "none"},
         {"flush": None},
+        {"level": "device"},
         {"target": "file on xfs"},
         {"arguments": (("iodepth", "32"),)},
         {"tool": "iozone"},
@@ -112,7 +113,15 @@ def test_what_cannot_be_told_is_not_told() -> None:
     made = Campaign(Path("c"), design("c", 2, FS, LIBRARY), MACHINE, (), None, tuple(runs))
     (without,) = layer_costs(matches(cells_of(made, "c")))
     assert without.energy_j_per_gb.value is None and without.seconds_per_gb.value == 0
-    assert without.verdict.startswith("energy not compared")
+    assert without.verdict.startswith("energy not compared: no energy of")
+    rough = layer_costs(matches(cells_of(_campaign(FS, LIBRARY), "c")), most_uncertain=1e-5)
+    assert rough[0].verdict == "energy known to ±0.05 % only"
+
+
+def test_a_write_that_is_not_durable_has_no_layer() -> None:
+    runs = [run(n, (written(durable=False),), e) for n, e in enumerate((FS, LIBRARY))]
+    made = Campaign(Path("c"), design("c", 2, FS, LIBRARY), MACHINE, (), None, tuple(runs))
+    assert not matches(cells_of(made, "c"))
 
 
 def test_the_report_holds_the_layers() -> None:
