@@ -37,7 +37,7 @@ def seen(program: Program, folder: Path, ranks: int, *options: str) -> str | Non
     ("ranks", "options", "told"),
     [
         (1, "clients=1", "sequential"),
-        # Machado's two patterns: each client sequential, and clients in lock-step.
+        # The two patterns of a study: each client sequential, and clients in lock-step.
         (1, "clients=4 pattern=contiguous", "mixed of 4 streams, each sequential"),
         (1, "clients=16 pattern=contiguous", "mixed of 16 streams, each sequential"),
         (1, "clients=4 pattern=strided", "sequential"),

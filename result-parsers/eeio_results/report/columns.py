@@ -13,7 +13,7 @@ DOUBTFUL = "doubtful"
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """`cell` is given a row and its figures of one power domain, None where it has none. Where
     `needed` is false the column is left out of a table in which no row has anything for it."""
 
@@ -26,7 +26,7 @@ class Column:
 Cells = Sequence[tuple[Row, DomainFigures | None]]
 
 
-def shown(columns: Sequence[Column], cells: Cells) -> tuple[Column, ...]:
+def shown(columns: Sequence[TableColumn], cells: Cells) -> tuple[TableColumn, ...]:
     """Those that a table of these rows needs."""
     return tuple(c for c in columns if c.needed or any(c.cell(*of) != NONE for of in cells))
 
@@ -82,31 +82,31 @@ def _latency(name: str) -> Callable[[Row, DomainFigures | None], str]:
     return lambda row, figures: middle(row.work.latency_s.get(name), 1e-3)
 
 
-_MB_PER_S = Column("MB/s", lambda row, _: spread(row.bandwidth_bytes_per_s, MB))
-_LIMIT = Column("Limit", _of_domain(lambda d: limit(d.uncertainty_relative)))
-_MB_PER_J = Column(
+_MB_PER_S = TableColumn("MB/s", lambda row, _: spread(row.bandwidth_bytes_per_s, MB))
+_LIMIT = TableColumn("Limit", _of_domain(lambda d: limit(d.uncertainty_relative)))
+_MB_PER_J = TableColumn(
     "MB/J", _of_domain(lambda d: _of_storage(d, spread(d.efficiency_bytes_per_j, MB)))
 )
-_KIB_PER_J = Column(
+_KIB_PER_J = TableColumn(
     "KiB/J", _of_domain(lambda d: _of_storage(d, middle(d.efficiency_bytes_per_j, KIB)))
 )
-_J_PER_GB = Column("J/GB", _of_domain(lambda d: _of_storage(d, middle(d.energy_j_per_gb))))
-_MB_PER_J_ABOVE = Column(
+_J_PER_GB = TableColumn("J/GB", _of_domain(lambda d: _of_storage(d, middle(d.energy_j_per_gb))))
+_MB_PER_J_ABOVE = TableColumn(
     "MB/J above idle",
     _of_domain(lambda d: middle(d.marginal.efficiency_bytes_per_j, MB)),
     needed=False,
 )
-_J_PER_GB_ABOVE = Column(
+_J_PER_GB_ABOVE = TableColumn(
     "J/GB above idle", _of_domain(lambda d: middle(d.marginal.energy_j_per_gb)), needed=False
 )
-_J_PER_GB_SHARED = Column(
+_J_PER_GB_SHARED = TableColumn(
     "J/GB, idle shared out", _of_domain(lambda d: middle(d.busy_energy_j_per_gb)), needed=False
 )
 
-ENERGY: tuple[Column, ...] = (
-    Column("Power (W)", _of_domain(lambda d: spread(d.power_w))),
-    Column("W above idle", _of_domain(lambda d: middle(d.marginal.power_w)), needed=False),
-    Column("Energy (J)", _of_domain(lambda d: spread(d.energy_j))),
+ENERGY: tuple[TableColumn, ...] = (
+    TableColumn("Power (W)", _of_domain(lambda d: spread(d.power_w))),
+    TableColumn("W above idle", _of_domain(lambda d: middle(d.marginal.power_w)), needed=False),
+    TableColumn("Energy (J)", _of_domain(lambda d: spread(d.energy_j))),
     _LIMIT,
     _MB_PER_J,
     _KIB_PER_J,
@@ -116,25 +116,25 @@ ENERGY: tuple[Column, ...] = (
     _J_PER_GB_SHARED,
 )
 
-LEVEL: tuple[Column, ...] = (
-    Column(
+LEVEL: tuple[TableColumn, ...] = (
+    TableColumn(
         "n",
         lambda row, _: f"{row.n}" + (f" ({row.invalid_runs} invalid)" if row.invalid_runs else ""),
     ),
     _MB_PER_S,
-    Column("MiB/s", lambda row, _: middle(row.bandwidth_bytes_per_s, MIB)),
-    Column(
+    TableColumn("MiB/s", lambda row, _: middle(row.bandwidth_bytes_per_s, MIB)),
+    TableColumn(
         "MB/s into page cache",
         lambda row, _: middle(row.work.page_cache_bandwidth_bytes_per_s, MB),
         needed=False,
     ),
-    Column("Time (s)", lambda row, _: middle(row.work.duration_s)),
-    Column("MB", lambda row, _: middle(row.work.bytes, MB)),
+    TableColumn("Time (s)", lambda row, _: middle(row.work.duration_s)),
+    TableColumn("MB", lambda row, _: middle(row.work.bytes, MB)),
     *ENERGY,
 )
-DOMAIN = Column("Domain", _of_domain(domain_cell), numeric=False)
+DOMAIN = TableColumn("Domain", _of_domain(domain_cell), numeric=False)
 
-RANKING: tuple[Column, ...] = (
+RANKING: tuple[TableColumn, ...] = (
     _MB_PER_J,
     _LIMIT,
     _KIB_PER_J,
@@ -142,27 +142,27 @@ RANKING: tuple[Column, ...] = (
     _J_PER_GB,
     _J_PER_GB_ABOVE,
     _J_PER_GB_SHARED,
-    Column("MB/s", lambda row, _: middle(row.bandwidth_bytes_per_s, MB)),
+    TableColumn("MB/s", lambda row, _: middle(row.bandwidth_bytes_per_s, MB)),
 )
 
-FURTHER: dict[str, tuple[Column, ...]] = {
+FURTHER: dict[str, tuple[TableColumn, ...]] = {
     "iops": (
-        Column("IOPS", lambda row, _: spread(row.work.iops)),
-        Column("IOPS/W", _of_domain(lambda d: middle(d.iops_per_w))),
+        TableColumn("IOPS", lambda row, _: spread(row.work.iops)),
+        TableColumn("IOPS/W", _of_domain(lambda d: middle(d.iops_per_w))),
     ),
     "latency": (
-        Column("p50 (ms)", _latency("p50")),
-        Column("p95 (ms)", _latency("p95")),
-        Column("p99 (ms)", _latency("p99")),
-        Column("p99.9 (ms)", _latency("p999")),
-        Column("max (ms)", _latency("max")),
+        TableColumn("p50 (ms)", _latency("p50")),
+        TableColumn("p95 (ms)", _latency("p95")),
+        TableColumn("p99 (ms)", _latency("p99")),
+        TableColumn("p99.9 (ms)", _latency("p999")),
+        TableColumn("max (ms)", _latency("max")),
     ),
-    "seen": (Column("Seen", lambda row, _: row.work.spatiality_seen or NONE, numeric=False),),
-    "drive": (Column("Drive", lambda row, _: row.drive or NONE, numeric=False),),
+    "seen": (TableColumn("Seen", lambda row, _: row.work.spatiality_seen or NONE, numeric=False),),
+    "drive": (TableColumn("Drive", lambda row, _: row.drive or NONE, numeric=False),),
 }
 """Those of `eeio report --columns`, by the word that asks for them."""
 
 
-def further(names: Sequence[str]) -> tuple[Column, ...]:
+def further(names: Sequence[str]) -> tuple[TableColumn, ...]:
     """The columns of these words of FURTHER."""
     return tuple(column for name in names for column in FURTHER[name])

@@ -12,7 +12,7 @@ from eeio_results.report.columns import (
     ENERGY,
     LEVEL,
     RANKING,
-    Column,
+    TableColumn,
     flush_cell,
     further,
     number,
@@ -113,7 +113,7 @@ def _header(several: bool, *columns: str) -> tuple[str, ...]:
     return (*(("Campaign",) if several else ()), *_FACTORS, *columns)
 
 
-def _numeric(first: int, columns: Sequence[Column]) -> frozenset[int]:
+def _numeric(first: int, columns: Sequence[TableColumn]) -> frozenset[int]:
     """Which of the columns of a table are numbers; `first` is the place of the first of these."""
     return frozenset(first + place for place, column in enumerate(columns) if column.numeric)
 

@@ -119,7 +119,7 @@ _STATUS = re.compile(r"^(Uid|CapEff):.*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Recording:
+class MachineRecording:
     """A machine as it is handed on, and what was replaced in it: kind -> how many."""
 
     description: Description
@@ -133,7 +133,7 @@ class Recording:
         ]
 
 
-def take(doctor: str, root: Path = HERE, replacer: Replacer | None = None) -> Recording:
+def take(doctor: str, root: Path = HERE, replacer: Replacer | None = None) -> MachineRecording:
     """Reads the machine below `root`; `doctor` is what `eeio doctor --json` prints of it."""
     replacer = replacer or Replacer(*anonymous.own_names(), anonymous.own_serials(root))
     gathering = _Gathering(root)
@@ -164,10 +164,10 @@ def take(doctor: str, root: Path = HERE, replacer: Replacer | None = None) -> Re
         refused=gathering.refused,
         commands=(Command(("eeio", "doctor", "--json"), 0, doctor), *_asked(root)),
     )
-    return Recording(_anonymous(found, replacer), dict(replacer.counts))
+    return MachineRecording(_anonymous(found, replacer), dict(replacer.counts))
 
 
-def write(capture: Recording, path: Path) -> None:
+def write(capture: MachineRecording, path: Path) -> None:
     """Writes FILE.tar.gz, which must be new. Raises RefusedError, OSError."""
     check_name(path)
     text = json.dumps(capture.description.to_json(), indent=1, ensure_ascii=False) + "\n"

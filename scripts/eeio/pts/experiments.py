@@ -29,7 +29,7 @@ _IOZONE_TESTS = {"read performance": "read", "write performance": "write"}
 
 
 @dataclass(frozen=True)
-class Column:
+class TrialValues:
     """The values of one result, and what our module says of their trials."""
 
     entry: ResultEntry
@@ -65,15 +65,15 @@ class PtsExperiment:
     factors: Mapping[str, str]
     description: str
     preset: str
-    phases: dict[str, tuple[Column, float | None]] = field(default_factory=dict)
+    phases: dict[str, tuple[TrialValues, float | None]] = field(default_factory=dict)
     """Phase -> values, and bytes/s in one of their units; None for a rate, in files/s."""
-    context: list[tuple[str, str, Column]] = field(default_factory=list)
+    context: list[tuple[str, str, TrialValues]] = field(default_factory=list)
     """(words, unit, values) of figures that describe the machine."""
     energies: list[tuple[str, QuantityEntry]] = field(default_factory=list)
     """(phase or nothing for the whole trial, energy with its trials)."""
 
     @property
-    def columns(self) -> list[Column]:
+    def columns(self) -> list[TrialValues]:
         return [*(c for c, _ in self.phases.values()), *(c for _, _, c in self.context)]
 
     @property
@@ -102,7 +102,7 @@ def experiments_of(file: ResultFile, identifier: str, preset: str | None) -> lis
         if test is None:
             continue
         own = own_of(entry)
-        column = Column(entry, own if isinstance(own, Values) else None)
+        column = TrialValues(entry, own if isinstance(own, Values) else None)
         phase = _phase_name(test, result, column.own)
         if phase is not None and entry.values:
             bytes_per_s = 1e6 if test.profile.startswith("eeio-") else float(MIB)
