@@ -105,11 +105,11 @@ def test_a_newer_schema_is_refused(home: Path, eeio: Eeio) -> None:
              "--name", "mine")  # fmt: skip
     assert eeio(*words).returncode == 0
     path = home / "data/eeio/results/mine/runs.jsonl"
-    path.write_text(path.read_text().replace('"schema_version":1', '"schema_version":2'))
+    path.write_text(path.read_text().replace('"schema_version":2', '"schema_version":3'))
     for words in (("report", "mine"), ("report", "mine", "--format", "json")):
         done = eeio(*words)
         assert done.returncode == 2
-        assert "schema version 2" in done.stderr and str(path) in done.stderr
+        assert "schema version 3" in done.stderr and str(path) in done.stderr
 
 
 @pytest.mark.parametrize(
