@@ -4,16 +4,19 @@ import json
 import os
 import shutil
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.conftest import Eeio
 from tests.dummy import suite as dummy_suite
 
-from eeio.campaign.measurement import _until_durable
+from eeio.campaign.measurement import _flushed, _until_durable
+from eeio.system import durability
 from eeio.system.durability import Sync, sync
+from eeio_power.monitor import PowerMonitor
 from eeio_power.simulators.powercap import FakeRapl
 from eeio_results.record import Durable
 from eeio_results.tools.capture import PhaseResult
@@ -66,6 +69,34 @@ def test_a_tool_s_own_flush_stands() -> None:
     flushed = write("write", 0.0, 2.0, until_durable=own)
     later = write("read", 2.0, 3.0)
     assert _until_durable(flushed, (flushed, later), Sync(4.0, 5.0, "x"), 0.0) == (own, None)
+
+
+class Power:
+    """A meter that answers its first question only when the flush has run."""
+
+    def __init__(self) -> None:
+        self.flushed = threading.Event()
+        self.marks: list[bool] = []
+
+    def mark(self) -> None:
+        self.marks.append(self.flushed.wait(20))
+
+
+def test_a_slow_meter_does_not_hold_the_flush_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it holds up would count as time that the write took."""
+    power = Power()
+
+    def flush(directory: Path, node: Path | None) -> Sync:
+        power.flushed.set()
+        return Sync(100.0, 101.0, "syncfs")
+
+    monkeypatch.setattr(durability, "sync", flush)
+    assert _flushed(cast("PowerMonitor", power), tmp_path, None, 99.9).error is None
+    assert power.marks == [True, True]
+    late = _flushed(cast("PowerMonitor", power), tmp_path, None, 99.0)
+    assert late.error == "the flush began 1.00 s after the tool had ended"
 
 
 def test_a_directory_that_is_gone_was_not_flushed(tmp_path: Path) -> None:

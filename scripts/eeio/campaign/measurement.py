@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,6 +31,8 @@ from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
 _PREFILL_FLOOR_BYTES_PER_S = 1e6
 # Real data has a zero block here and there.
 _TOLERATED_ZERO_SHARE = 0.05
+# Between a tool's end and the flush after it.
+_LATEST_FLUSH_S = 0.25
 # Operations whose bytes must reach the device before they count.
 _WRITES = ("write", "mixed")
 
@@ -96,11 +99,9 @@ class Measurement:
                 with ProcessorSampler() as processor:
                     settings = {**watch.settings, **on_nodes}
                     capture = self._invoke(planned, volume, raw, "run", settings)
-                power.mark()
             # After the watch, which would take this flush for one of the tool's.
             node = self.raw_device.node if on_raw_device and self.raw_device else None
-            synced = durability.sync(volume.directory, node)
-            power.mark()
+            synced = _flushed(power, volume.directory, node, capture.ended_monotonic_s)
             # Only after the sync has the device seen all that a buffered run wrote. Of all file
             # systems: no run pays for the one before it.
             os.sync()
@@ -256,6 +257,25 @@ class Measurement:
             context=result.context,
             notes=(*notes, *ended.capture.notes),
         )
+
+
+def _flushed(
+    power: PowerMonitor, directory: Path, node: Path | None, ended_s: float
+) -> durability.Sync:
+    """The flush right after a tool that ended at `ended_s`, with the meters read at both its edges.
+
+    Without its time where it began late: nothing wrote meanwhile, and that would count as writing.
+    """
+    # Beside the flush: a meter that takes long to answer must not hold it up.
+    edge = threading.Thread(target=power.mark)
+    edge.start()
+    synced = durability.sync(directory, node)
+    edge.join()
+    power.mark()
+    late_s = synced.start_s - ended_s
+    if late_s > _LATEST_FLUSH_S:
+        return replace(synced, error=f"the flush began {late_s:.2f} s after the tool had ended")
+    return synced
 
 
 def _contradictions(planned: PlannedExperiment, run: Run, result: ToolResult) -> dict[str, str]:
