@@ -17,6 +17,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from study_scale import MACHINE
+
 from eeio_results import store
 from eeio_results.campaign import Design, Options, PlannedExperiment, PlannedRun, Protocol
 from eeio_results.record import (
@@ -24,7 +26,6 @@ from eeio_results.record import (
     DeviceCounters,
     EnergyReading,
     Experiment,
-    Machine,
     Phase,
     ProcessorSeries,
     Run,
@@ -106,7 +107,7 @@ def write(folder: Path, count: int) -> Path:
     )  # fmt: skip
     place = store.Store(folder)
     place.create(design)
-    place.write_machine(_MACHINE)
+    place.write_machine(MACHINE)
     place.write_idle((), "synthetic")
     first = _run(design.runs[0])
     place.append_all(
@@ -148,16 +149,6 @@ def _run(planned: PlannedRun) -> Run:
         processor=ProcessorSeries("/proc/stat", seconds, (0.123456,) * 2, (2.1e9,) * 2),
         notes=("checked against sda",),
     )  # fmt: skip
-
-
-_MACHINE = Machine(
-    hostname="synthetic", architecture="x86_64", cpu_model=None, logical_cpus=2, governor=None,
-    frequency_min_hz=None, frequency_max_hz=None, memory_bytes=None, kernel="none",
-    distribution=None, virtualization=None, device="none", device_model=None,
-    device_firmware=None, device_size_bytes=None, device_rotational=None,
-    device_write_cache=None, scheduler=None, filesystem=None, mount_options=None,
-    mkfs_options=None,
-)  # fmt: skip
 
 
 if __name__ == "__main__":

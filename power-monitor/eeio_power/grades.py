@@ -18,7 +18,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from eeio_power.errors import PowerError
 from eeio_power.reading import DOMAINS, Domain, EnergyReading
 from eeio_power.samples import MeterInfo
 
@@ -80,13 +79,6 @@ class Grade:
     domain: Domain
     verdict: Verdict
     reasons: tuple[str, ...]
-
-
-def profile_named(name: str) -> GradeRules:
-    """Raises PowerError for a name that does not exist, with those that do."""
-    if name not in PROFILES:
-        raise PowerError(f"there is no profile '{name}'; there are: {', '.join(PROFILES)}")
-    return PROFILES[name]
 
 
 def grade(

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from eeio_power.breakdown import ALL, Share, above_idle, breakdown
-from eeio_power.errors import PowerError
-from eeio_power.grades import PROFILES, grade, profile_named
+from eeio_power.grades import PROFILES, grade
 from eeio_power.meters import Channel
 from eeio_power.plausibility import judged
 from eeio_power.reading import Domain, EnergyReading, Kind
@@ -98,12 +97,6 @@ def test_emerald_wants_finer_steps_for_less_power(
 ) -> None:
     found = grade(reading(power_w), info(0.1, resolution_w), PROFILES["emerald"], 1000.0)
     assert found.verdict == verdict
-
-
-def test_profiles_are_named() -> None:
-    assert profile_named("lab").name == "lab"
-    with pytest.raises(PowerError, match="there are: spec, emerald, green500-l1, lab"):
-        profile_named("iso")
 
 
 # --- breakdown ---------------------------------------------------------------------------------

@@ -63,7 +63,6 @@ ANSWER_S = 2.0
 # A BMC of this machine that is well answers within milliseconds: `auto` waits no longer for others.
 FIND_ANSWER_S = 2.0
 DCMI_POWER_READING = "raw 0x2c 2 0xdc 1 0 0"
-DCMI_ACTIVE = 0x40
 # Intel Intelligent Power Node Manager 3.0, External Interface Specification: Get Node Manager
 # Statistics (net function 0x2e, command 0xc8), mode 1 (global power), by domain. `-b 0 -t 0x2c` of
 # ipmitool addresses the Management Engine, which answers it.
