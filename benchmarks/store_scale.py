@@ -9,7 +9,6 @@ Seconds of processor time, and peak memory, of `store.load` and of `eeio report`
 
 import argparse
 import os
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -67,22 +66,37 @@ def main() -> None:
 
 
 def written(folder: Path, count: int) -> Path:
-    """As `write`, by another process: a child begins with the peak memory of who started it."""
+    """As `write`, by another process, so that its records are not in this one's memory."""
     command = [sys.executable, __file__, "--write", str(folder), str(count)]
     subprocess.run(command, check=True, timeout=1800)
     return folder
 
 
+# The peak of the program's own memory: what getrusage tells begins with that of who started it.
+_EEIO = """
+import sys
+from eeio.cli import main
+code = main(sys.argv[1:])
+with open("/proc/self/status") as status:
+    (peak,) = (line.split()[1] for line in status if line.startswith("VmHWM"))
+print(peak, file=sys.stderr)
+sys.exit(code)
+"""
+
+
 def eeio(what: str, data: Path, *words: str) -> None:
     """Times one command in a process of its own."""
-    environment = {**os.environ, "XDG_DATA_HOME": str(data)}
-    command = [sys.executable, "-m", "eeio", *words]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment)
-    _, status, used = os.wait4(process.pid, 0)
-    if status != 0:
-        raise SystemExit(f"{shlex.join(command)} failed")
-    took_s = used.ru_utime + used.ru_stime
-    print(f"{what}: {took_s:.1f} s, peak memory {used.ru_maxrss * 1024 / 1e6:.0f} MB")
+    before = os.times()
+    done = subprocess.run(
+        [sys.executable, "-c", _EEIO, *words], check=True, timeout=1800, text=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        env={**os.environ, "XDG_DATA_HOME": str(data)},
+    )  # fmt: skip
+    after = os.times()
+    took_s = after.children_user + after.children_system
+    took_s -= before.children_user + before.children_system
+    peak_kib = int(done.stderr.split()[-1])
+    print(f"{what}: {took_s:.1f} s, peak memory {peak_kib * 1024 / 1e6:.0f} MB")
 
 
 def write(folder: Path, count: int) -> Path:
