@@ -8,7 +8,7 @@
  * file, in pts_module/.
  *
  * Settings, from the environment: EEIO_METER (specs, separated by blanks; unset: every measured
- * source), EEIO_PROTOCOL (native or random), EEIO_SEED, EEIO_PRESET, and EEIO_IDLE_S, EEIO_SETTLE_S
+ * source), EEIO_PROTOCOL (native or random), EEIO_SEED, EEIO_PRESET, EEIO_WORK, and EEIO_IDLE_S, EEIO_SETTLE_S
  * in seconds, EEIO_PYTHON. docs/pts.md tells them all.
  */
 // PTS's folder of modules holds a link to this file.
@@ -100,6 +100,11 @@ class eeio_power extends pts_module_interface
 		foreach(array('EEIO_PRESET' => $preset, 'EEIO_PROTOCOL' => $is_random ? 'random' : 'native') as $name => $value)
 		{
 			pts_module_manager::var_store_add($name, $value);
+		}
+		if(($work = self::$protocol->work()) !== null)
+		{
+			eeio_power_settings::export('EEIO_WORK', $work);
+			pts_module_manager::var_store_add('EEIO_WORK', $work);
 		}
 		// Refused now rather than after an idle baseline.
 		self::$protocol->is_known() ? self::$protocol->idle_s() : null;

@@ -57,6 +57,20 @@ class eeio_power_protocol
 		return $given !== null ? $given : (float)$this->value('idle_s', 'EEIO_IDLE_S');
 	}
 
+	/** Bytes that each trial moves, as text; null where the presets of the profiles say it. */
+	public function work()
+	{
+		if(getenv('EEIO_WORK') !== false)
+		{
+			return getenv('EEIO_WORK');
+		}
+		if(isset($this->told['reasons']['work_bytes']))
+		{
+			throw new eeio_power_refused('work: ' . $this->told['reasons']['work_bytes'] . '; run them one by one, or give EEIO_WORK');
+		}
+		return isset($this->told['work_bytes']) ? (string)$this->told['work_bytes'] : null;
+	}
+
 	private function value($key, $setting)
 	{
 		if(isset($this->told[$key]))

@@ -48,6 +48,8 @@ class Options:
     hash_serial: bool = field(default=False, metadata=LATER)
     rate_hz: Annotated[float, q.RATE] = field(default=10.0, metadata=LATER)
     """How often each meter is read, where it has something new so often."""
+    work_bytes: Annotated[int, q.SIZE] | None = field(default=None, metadata=LATER)
+    """In the protocol's place: what each run moves."""
 
     @property
     def frequency_root(self) -> Path:
@@ -80,7 +82,9 @@ class StudyProtocol:
 class Protocol:
     """How the experiments are repeated and spaced; times in seconds.
 
-    `is_measurement` is false where the preset is too short to publish from.
+    `is_measurement` is false where the preset is too short to publish from. Each run of a tool that
+    moves a file moves `work_bytes`, however long that takes; None: as much as the profile's preset
+    says, or less where that sets a time.
     """
 
     repetitions: Annotated[int, q.COUNT]
@@ -88,6 +92,7 @@ class Protocol:
     idle_s: Annotated[float, q.PAUSE]
     is_measurement: bool
     study: StudyProtocol | None = field(default=None, metadata=LATER)
+    work_bytes: Annotated[int, q.SIZE] | None = field(default=None, metadata=LATER)
 
 
 @dataclass(frozen=True)

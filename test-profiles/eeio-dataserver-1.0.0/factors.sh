@@ -52,5 +52,9 @@ runtime_s=${runtime_s:-$(preset_value runtime_s)}
 
 scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
 output=${EEIO_OUTPUT_DIR:-$HOME/output}
-marker="servers=$processes file=$file clients=$clients stripe=$stripe_bytes client_bytes=$client_bytes replay=$replay"
+# A single file bears the same stamps whoever writes it, so that it serves one server and a shared mode alike.
+case $file$processes$replay in
+shared* | private1) marker="one file of $((clients * client_bytes)) bytes" ;;
+*) marker="servers=$processes clients=$clients stripe=$stripe_bytes client_bytes=$client_bytes replay=$replay" ;;
+esac
 geometry="file=$file clients=$clients stripe=$stripe_bytes request=$request_bytes client_bytes=$client_bytes directory=$scratch"

@@ -35,7 +35,7 @@ esac
 file_size=${file_size:-$(preset_value file_size)}
 runtime_s=${runtime_s:-$(preset_value runtime_s)}
 [ -n "$file_size" ] && [ -n "$runtime_s" ] || refuse "EEIO_PRESET=$preset: not in $HOME/presets.conf"
-number runtime_s "$runtime_s" 1 86400
+number runtime_s "$runtime_s" 0 86400 # 0: until the file is moved
 bytes request_size "$request_size" && request_bytes=$bytes
 [ "$request_bytes" -ge 4096 ] && [ "$request_bytes" -le 8388608 ] && [ $((request_bytes % 512)) = 0 ] ||
 	refuse "request_size=$request_size: give a size from 4k to 8m"

@@ -151,6 +151,24 @@ def test_a_damaged_stamp_makes_the_run_invalid(
     assert any("2 pages that were read are not what was written" in x for x in phase.invalid)
 
 
+@pytest.mark.parametrize("api", ["posix", "mpiio"])
+def test_one_file_serves_one_server_and_a_shared_mode(
+    installed: Callable[[str], Installed], tmp_path: Path, api: str
+) -> None:
+    """Layers are compared on the same file, which is not written anew between them."""
+    profile = installed("dataserver")
+    words = {"processes": "1", "clients": "1", "request_size": "64k", "file_size": "1m"}
+    assert profile.script("pre.sh", *(f"{k}={v}" for k, v in words.items())).returncode == 0
+    path = profile.directory / "eeio-scratch/eeio-dataserver.0"
+    before = path.stat()
+    shared = {"processes": "2", "file": "shared", "request_size": "4k", "file_size": "1m"}
+    shared |= {"buffer": "on", "api": api}
+    assert profile.script("pre.sh", *(f"{k}={v}" for k, v in shared.items())).returncode == 0
+    assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    (phase,) = tools.parse("dataserver", profile.capture(tmp_path / "out", shared)).phases
+    assert (phase.bytes_moved, phase.invalid) == (1 << 20, ())
+
+
 # --- traces ---------------------------------------------------------------------------------------
 
 TRACE = """time,client,op,offset,length

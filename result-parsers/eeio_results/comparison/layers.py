@@ -82,7 +82,8 @@ def layer_of(cell: Cell) -> str | None:
 
 
 def matches(cells: Iterable[Cell]) -> list[Match]:
-    """Every layer of one campaign with the nearest one below it, in the order of the cells."""
+    """Every layer of one campaign with the nearest one below it: from small requests to large ones,
+    and from the drive upwards."""
     of_layer: dict[tuple[str, ...], dict[str, list[Cell]]] = {}
     for cell in cells:
         layer = layer_of(cell)
@@ -90,7 +91,7 @@ def matches(cells: Iterable[Cell]) -> list[Match]:
             key = tuple(cell.factors[name] for name in _ALIKE)
             of_layer.setdefault(key, {}).setdefault(layer, []).append(cell)
     found = []
-    for layers in of_layer.values():
+    for layers in sorted(of_layer.values(), key=_place):
         for layer, below in _BELOW.items():
             for upper in _of_one_tool(layers.get(layer, ())):
                 lower = next(
@@ -99,6 +100,12 @@ def matches(cells: Iterable[Cell]) -> list[Match]:
                 if lower is not None:
                     found.append(Match(layer, lower[0], upper, lower[1]))
     return found
+
+
+def _place(layers: Mapping[str, list[Cell]]) -> tuple[object, ...]:
+    cell = next(iter(layers.values()))[0]
+    alike = [cell.factors[name] for name in _ALIKE if name != "size"]
+    return (*alike[:4], cell.request_size_bytes or 0, *alike[4:])
 
 
 def _of_one_tool(cells: Iterable[Cell]) -> list[Cell]:

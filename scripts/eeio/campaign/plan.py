@@ -77,7 +77,7 @@ class Plan(Design):
         for run in self.runs:
             factors = run.experiment.factors
             by_size = run.experiment.file_bytes / _ASSUMED_BANDWIDTH_BYTES_PER_S
-            runtime = float(factors.get("runtime_s", by_size or DEFAULT_RUNTIME_S))
+            runtime = float(factors.get("runtime_s", 0)) or by_size or DEFAULT_RUNTIME_S
             by_time = min(runtime, by_size) if by_size else runtime
             total += by_time + self.protocol.settle_s + _PER_RUN_OVERHEAD_S
             if run.experiment.experiment.processes > 1:
@@ -101,6 +101,7 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
         repetitions=options.repetitions or protocol.repetitions,
         settle_s=protocol.settle_s if options.settle_s is None else options.settle_s,
         idle_s=protocol.idle_s if options.idle_s is None else options.idle_s,
+        work_bytes=options.work_bytes or protocol.work_bytes,
     )
     if options.repetitions and protocol.study:
         # A number that the user gives is that number, whatever the spread.
@@ -125,7 +126,7 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
     for entry in (*entries, *absent):
         profile = used[entry.profile]
         preset = profile.preset(options.preset)
-        factors = {**profile.preset_factors(options.preset), **entry.factors}
+        factors = {**profile.preset_factors(options.preset, protocol.work_bytes), **entry.factors}
         file_bytes = _file_bytes(profile.tool, factors, preset, root)
         _check_runtime(profile.tool, factors)
         for cell in cells or _targets(options, factors):
@@ -269,11 +270,9 @@ def _why_cache_stays(options: Options, experiment: Experiment, root: Path) -> st
 
 def _check_runtime(tool: str, factors: Mapping[str, str]) -> None:
     try:
-        sound = DURATION.of_text(factors.get("runtime_s", "1")) > 0
-    except LimitError:
-        sound = False
-    if not sound:
+        DURATION.of_text(factors.get("runtime_s", "1"))
+    except LimitError as error:
         raise RefusedError(
             f"{tool}: runtime_s is {shortened(factors['runtime_s'])}; it is a number of seconds, "
-            "above 0 and a year at most"
-        )
+            "0 for none and a year at most"
+        ) from error

@@ -7,6 +7,8 @@ from eeio_limits import LimitError
 from eeio_limits.quantities import COUNT, REPETITIONS, Quantity
 from eeio_power.monitor import SAMPLE_RATE_HZ
 from eeio_results.campaign import Options
+from eeio_results.errors import EeioError
+from eeio_results.units import parse_size
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -91,6 +93,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="without a meter, model the power and mark it ESTIMATE",
     )
+    parser.add_argument(
+        "--work",
+        metavar="SIZE",
+        type=_work,
+        help="each run moves this much, however long it takes: 1g is 2^30 bytes (default: the "
+        "suite's, or for the preset's time)",
+    )
     parser.add_argument("--repetitions", metavar="N", type=_repetitions, help="of each experiment")
     parser.add_argument("--seed", metavar="N", type=_seed, help="repeats the random order")
     parser.add_argument("--settle", metavar="S", type=_seconds, help="pause before each run")
@@ -126,6 +135,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
         drive_label=arguments.drive_label,
         hash_serial=arguments.hash_serial,
         rate_hz=arguments.rate,
+        work_bytes=arguments.work,
     )
 
 
@@ -154,6 +164,16 @@ def _rate(text: str) -> float:
     if not 0.1 <= value <= 100:
         raise argparse.ArgumentTypeError(f"{text}: readings a second, from 0.1 to 100")
     return value
+
+
+def _work(text: str) -> int:
+    try:
+        size_bytes = parse_size(text)
+    except EeioError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    if size_bytes == 0:
+        raise argparse.ArgumentTypeError(f"{text}: no work; give what each run moves, such as 1g")
+    return size_bytes
 
 
 def _seconds(text: str) -> float:

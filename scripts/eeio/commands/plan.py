@@ -21,6 +21,7 @@ from eeio.system.filesystem import backing_device, block_device
 from eeio_limits.text import shown
 from eeio_results.campaign import Options
 from eeio_results.errors import EeioError
+from eeio_results.units import format_size
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -93,6 +94,11 @@ def _print_plan(plan: plans.Plan, suite: suites.Suite, names: list[str], drive: 
         f"{len(plan.runs)} runs in one random order, {protocol.settle_s:g} s settle pause, "
         f"{protocol.idle_s:g} s idle baseline"
     )
+    if protocol.work_bytes is not None:
+        print(
+            f"each run moves {format_size(protocol.work_bytes)}, however long it takes; "
+            "a strided one passes once over a file of that size"
+        )
     if protocol.study and protocol.study.half_width is not None:
         most = protocol.study.most_repetitions
         print(

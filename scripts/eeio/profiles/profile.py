@@ -63,9 +63,17 @@ class Profile:
                 f"it has {', '.join(sorted(self.presets)) or 'none'}"
             ) from None
 
-    def preset_factors(self, preset: str) -> dict[str, str]:
-        """Of those the factors of an experiment: without what speaks to the plan alone."""
-        return {k: v for k, v in self.preset(preset).items() if k not in _FORECAST_KEYS}
+    def preset_factors(self, preset: str, work_bytes: int | None = None) -> dict[str, str]:
+        """Of those the factors of an experiment: without what speaks to the plan alone.
+
+        With `work_bytes` a tool that moves a file moves that much, and no time ends it before; one
+        that has no file of a chosen size keeps what its preset says.
+        """
+        factors = {k: v for k, v in self.preset(preset).items() if k not in _FORECAST_KEYS}
+        if work_bytes is None or "file_size" not in factors:
+            return factors
+        fixed = {"file_size": str(work_bytes), "runtime_s": "0"}
+        return {key: fixed.get(key, value) for key, value in factors.items()}
 
 
 def find(identifier: str) -> Profile:

@@ -1,8 +1,10 @@
 """One suite: which experiments, and the protocol that a preset means for them."""
 
 import os
+import re
 import shlex
 import shutil
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +25,9 @@ DEFINITION = "suite-definition.xml"
 PROTOCOL = "protocol.yaml"
 # As eeio-iozone's first version said it.
 _FLUSH_WORDS: Mapping[str, str] = {"on": "end", "off": "none"}
+# An MPI program starts MPI before it reads its options.
+_HELP_TIMEOUT_S = 60
+_HELP_BYTES = 1 << 16
 _LEVELS = ("device", "filesystem", "library", "application", "context")
 
 
@@ -51,17 +56,35 @@ class LeftOut:
 class Optional:
     """Experiments with a tool that few machines have; PTS runs the suite without them.
 
-    They run where `command` is in PATH, or the environment variable names a program; `otherwise`
-    is why they do not elsewhere.
+    They run where `command` is in PATH, or the environment variable names a program; with `help`,
+    where what that prints when asked for `-h` holds this regular expression, as it tells what the
+    program was built with. `otherwise` is why they do not elsewhere.
     """
 
     command: str
     variable: str
     otherwise: str
     entries: tuple[SuiteEntry, ...]
+    help: str = ""
 
     def is_found(self) -> bool:
-        return shutil.which(os.environ.get(self.variable) or self.command) is not None
+        """Asks the program, where its help counts."""
+        program = shutil.which(os.environ.get(self.variable) or self.command)
+        if program is None or not self.help:
+            return program is not None
+        try:
+            told = subprocess.run(
+                [program, "-h"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=_HELP_TIMEOUT_S,
+                check=False,
+            ).stdout
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+        words = told[:_HELP_BYTES].decode(errors="replace")
+        return re.search(self.help, words, re.DOTALL) is not None
 
 
 @dataclass(frozen=True)
@@ -183,6 +206,7 @@ def _read_protocol_file(path: Path) -> tuple[dict[str, Preset], tuple[Optional, 
                     )
                     for entry in item["experiments"]
                 ),
+                help=_pattern(item.get("help", "")),
             )
             for item in body.get("optional", ())
         )
@@ -194,6 +218,7 @@ def _read_protocol_file(path: Path) -> tuple[dict[str, Preset], tuple[Optional, 
                     idle_s=q.PAUSE.checked(values["idle_s"], "idle_s"),
                     is_measurement=_truth(values["is_measurement"], "is_measurement"),
                     study=_study({**body["study"], **values}) if "study" in body else None,
+                    work_bytes=_work(values.get("work")),
                 ),
                 tuple(
                     LeftOut(
@@ -208,6 +233,14 @@ def _read_protocol_file(path: Path) -> tuple[dict[str, Preset], tuple[Optional, 
         }, optional
     except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise RefusedError(f"{path}: not a suite protocol: {error!s:.300}") from error
+
+
+def _work(value: object) -> int | None:
+    if value is None:
+        return None
+    if (size_bytes := size_of("work", "the work", _word(value))) == 0:
+        raise LimitError("work: 0 bytes are none; leave it out, or give such as 1g")
+    return size_bytes
 
 
 def _study(body: Mapping[str, Any]) -> StudyProtocol:
@@ -231,6 +264,15 @@ def _text(value: object, name: str) -> str:
     if not isinstance(value, str):
         raise LimitError(f"{name}: {q.shortened(value)} is no text")
     return value
+
+
+def _pattern(value: object) -> str:
+    text = _text(value, "help")
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise LimitError(f"help: {q.shortened(text)} is no regular expression: {error}") from error
+    return text
 
 
 def _truth(value: object, name: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from eeio.profiles import profile as profiles
 from eeio.profiles.profile import Profile
-from eeio.profiles.suite import experiment_of
+from eeio.profiles.suite import experiment_of, size_of
 from eeio.pts import composite
 from eeio.pts.composite import Result, ResultEntry, ResultFile
 from eeio.pts.entry import ENERGY, QuantityEntry, TrialEntry, Values, own_of
@@ -130,7 +130,7 @@ def _test(file: ResultFile, result: Result, preset: str | None) -> PtsExperiment
     preset = preset or file.environment.get("EEIO_PRESET") or "standard"
     if ours:
         profile = profiles.find(name)
-        tool, factors = profile.tool, _own_factors(result, profile, preset)
+        tool, factors = profile.tool, _own_factors(result, profile, preset, _work(file))
     else:
         upstream = _upstream(result)
         if upstream is None:
@@ -141,8 +141,15 @@ def _test(file: ResultFile, result: Result, preset: str | None) -> PtsExperiment
     return PtsExperiment(experiment, name, factors, _description(result, name, ours), preset)
 
 
-def _own_factors(result: Result, profile: Profile, preset: str) -> dict[str, str]:
-    sizes = profile.preset_factors(preset)
+def _work(file: ResultFile) -> int | None:
+    told = file.environment.get("EEIO_WORK")
+    return None if told is None else size_of("EEIO_WORK", "the work", told)
+
+
+def _own_factors(
+    result: Result, profile: Profile, preset: str, work_bytes: int | None
+) -> dict[str, str]:
+    sizes = profile.preset_factors(preset, work_bytes)
     try:
         words = dict(_split(word, result) for word in shlex.split(result.arguments))
     except ValueError as error:

@@ -4,9 +4,10 @@
 which is in their protocol.yaml; for a profile outside of a suite (an empty FOLDER, or none at all)
 and for a suite of others that has no such file it is eeio-suite's:
 
-    {"repetitions": 6, "settle_s": 5.0, "idle_s": 60.0, "reasons": {}}
+    {"repetitions": 6, "settle_s": 5.0, "idle_s": 60.0, "work_bytes": null, "reasons": {}}
 
-Of several suites that differ in a value it is null, and `reasons` say how they differ.
+`work_bytes` is what each run moves, null where the presets of the profiles say it. Of suites
+that differ in a value it is null, and `reasons` say how they differ.
 """
 
 import json
@@ -21,7 +22,7 @@ from eeio.profiles.suite import Suite
 from eeio_results.errors import EeioError
 
 DEFAULT_SUITE = "eeio-suite"
-_VALUES = ("repetitions", "settle_s", "idle_s")
+_VALUES = ("repetitions", "settle_s", "idle_s", "work_bytes")
 
 
 def protocol_of(preset: str, folders: Sequence[str]) -> dict[str, Any]:
@@ -34,9 +35,13 @@ def protocol_of(preset: str, folders: Sequence[str]) -> dict[str, Any]:
         agreed = len(set(wanted.values())) == 1
         body[value] = next(iter(wanted.values())) if agreed else None
         if not agreed:
-            words = (f"{name} says {number:g}" for name, number in wanted.items())
+            words = (f"{name} says {_said(number)}" for name, number in wanted.items())
             reasons[value] = f"the suites differ: {', '.join(words)}"
     return {**body, "reasons": reasons}
+
+
+def _said(number: float | None) -> str:
+    return "nothing" if number is None else f"{number:.10g}"
 
 
 def _suite(folder: str) -> Suite:

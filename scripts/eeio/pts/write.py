@@ -36,6 +36,8 @@ def result_file(campaign: Campaign) -> ResultFile:
     options = campaign.design.options
     environment = {"EEIO_PRESET": campaign.preset, "EEIO_PROTOCOL": "random"}
     environment["EEIO_SEED"] = str(options.seed)
+    if campaign.design.protocol.work_bytes is not None:
+        environment["EEIO_WORK"] = str(campaign.design.protocol.work_bytes)
     if options.device:
         environment["EEIO_DEVICE"] = options.device
     return ResultFile(

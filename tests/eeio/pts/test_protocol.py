@@ -19,7 +19,7 @@ def test_a_suites_own_protocol(name: str, preset: str) -> None:
     body = protocol.protocol_of(preset, [str(SUITES / name)])
     assert body == {
         "repetitions": wanted.repetitions, "settle_s": wanted.settle_s, "idle_s": wanted.idle_s,
-        "reasons": {},
+        "work_bytes": wanted.work_bytes, "reasons": {},
     }  # fmt: skip
 
 
@@ -42,6 +42,15 @@ def test_suites_that_differ_give_a_reason_instead_of_a_number() -> None:
     assert (body["repetitions"], body["settle_s"], body["idle_s"]) == (10, 20, None)
     reason = f"the suites differ: eeio-suite says 60, {longer} says 160"
     assert body["reasons"] == {"idle_s": reason}
+
+
+def test_a_suite_that_fixes_the_work_says_so_and_beside_another_has_a_reason() -> None:
+    both = [str(SUITES / name) for name in ("eeio-panadero2012", "eeio-suite")]
+    assert protocol.protocol_of("standard", both[:1])["work_bytes"] == 1 << 30
+    assert protocol.protocol_of("standard", both[1:])["work_bytes"] is None
+    body = protocol.protocol_of("standard", both)
+    reason = "the suites differ: eeio-panadero2012 says 1073741824, eeio-suite says nothing"
+    assert (body["work_bytes"], body["reasons"]) == (None, {"work_bytes": reason})
 
 
 def test_as_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

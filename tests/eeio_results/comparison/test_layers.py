@@ -87,6 +87,13 @@ def test_what_differs_in_more_than_the_layer_is_no_match(changed: dict[str, obje
     assert not _layers(replace(FS, **changed), LIBRARY)  # type: ignore[arg-type]
 
 
+def test_they_stand_from_small_requests_to_large_and_from_the_drive_upwards() -> None:
+    made = [replace(e, request_size_bytes=size) for size in (1 << 22, 1 << 12)
+            for e in (MPI, LIBRARY, FS)]  # fmt: skip
+    found = [(m.upper.request_size_bytes, m.layer) for m in _matches(*made)]
+    assert found == [(size, layer) for size in (1 << 12, 1 << 22) for layer in (POSIX, MPI_IO)]
+
+
 def test_private_files_of_two_processes_are_no_shared_file() -> None:
     private = replace(TWO, arguments=(("file_size", "1g"),))
     assert not _layers(MPI, private)
