@@ -48,6 +48,8 @@ class Options:
     hash_serial: bool = field(default=False, metadata=LATER)
     rate_hz: Annotated[float, q.RATE] = field(default=10.0, metadata=LATER)
     """How often each meter is read, where it has something new so often."""
+    counter_rate_hz: Annotated[float, q.RATE] = field(default=10.0, metadata=LATER)
+    """How often energy counters are, while a tool runs."""
 
     @property
     def frequency_root(self) -> Path:

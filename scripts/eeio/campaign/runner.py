@@ -126,7 +126,8 @@ class _Campaign:
             source = self._power_source(progress)
             segment = len(list((store.folder / "samples").glob("*.csv.gz"))) + 1
             samples = store.folder / "samples" / f"power-{segment:04}.csv.gz"
-            with PowerMonitor(source, samples, plan.options.rate_hz) as power:
+            options = plan.options
+            with PowerMonitor(source, samples, options.rate_hz, options.counter_rate_hz) as power:
                 if left:
                     self._describe_machine()
                     self._idle_baseline(power, source, progress)
@@ -135,6 +136,7 @@ class _Campaign:
                     for planned in left:
                         run = _storable(self._one(planned, power))
                         store.append(run)
+                        power.forget(time.monotonic())
                         if self._done is not None:
                             self._done.append(run)
                         progress.run_done(_words(planned, run))
