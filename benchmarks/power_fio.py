@@ -4,9 +4,10 @@
 
 One fio run, during which the sampler (RAPL with 6 zones, in a process of its own, its counters at
 100 Hz as while a tool runs) is on and off for SECONDS each, in the order on, off, off, on ...: what
-drifts slowly falls out of each pair. Prints the median of the pairs' ratios of IOPS and its 95 % bootstrap interval. A folder gets
-one file of 256 MiB, in a folder of its own that is removed at the end; a device is only read. A
-folder in memory (/dev/shm) is steadier than a shared disk. Goal: a median ratio of at least 0.995.
+drifts slowly falls out of each pair. Prints the median of the pairs' ratios of IOPS and its 95 %
+bootstrap interval. A folder gets one file of 256 MiB, in a folder of its own that is removed at the
+end; a device is only read. A folder in memory (/dev/shm) is steadier than a shared disk. Goal: a
+median ratio of at least 0.995.
 """
 
 import random

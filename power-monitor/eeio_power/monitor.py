@@ -24,6 +24,7 @@ from eeio_power.folder_watch import watched
 from eeio_power.meters import Meter, close_meters, open_meters
 from eeio_power.reading import EnergyReading
 from eeio_power.sampler import Sampler
+from eeio_power.samples import meter_info
 
 SAMPLE_RATE_HZ = 10.0
 
@@ -65,6 +66,14 @@ def open_source(specs: Sequence[str], estimates_allowed: bool) -> PowerSource:
     return PowerSource(
         (), "no measured power source was found (`eeio doctor` says what would add one)"
     )
+
+
+def reading_period_s(meter: Meter, rate_hz: float, counter_rate_hz: float) -> float:
+    """How far apart the meter's readings are while a tool runs, s."""
+    info = meter_info(meter, rate_hz)
+    if any(channel.quantity != "energy_j" for channel in info.channels):
+        return info.period_s
+    return min(info.period_s, max(1.0 / counter_rate_hz, info.native_period_s))
 
 
 class PowerMonitor:

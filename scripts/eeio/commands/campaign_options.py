@@ -86,6 +86,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         f"{SAMPLE_RATE_HZ:g}; of energy counters {COUNTER_RATE_HZ:g} while a tool runs)",
     )
     parser.add_argument(
+        "--min-phase",
+        type=_seconds,
+        metavar="S",
+        help="how long each phase should last: a pilot sizes the work so that it does; what is "
+        "shorter all the same is not ranked (default: the suite's)",
+    )
+    parser.add_argument(
         "--allow-estimates",
         action="store_true",
         help="without a meter, model the power and mark it ESTIMATE",
@@ -126,6 +133,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
         hash_serial=arguments.hash_serial,
         rate_hz=arguments.rate or SAMPLE_RATE_HZ,
         counter_rate_hz=arguments.rate or COUNTER_RATE_HZ,
+        min_phase_s=arguments.min_phase,
     )
 
 

@@ -194,6 +194,7 @@ def _read_protocol_file(path: Path) -> tuple[dict[str, Preset], tuple[Optional, 
                     idle_s=q.PAUSE.checked(values["idle_s"], "idle_s"),
                     is_measurement=_truth(values["is_measurement"], "is_measurement"),
                     study=_study({**body["study"], **values}) if "study" in body else None,
+                    min_phase_s=_min_phase(values.get("min_phase_s")),
                 ),
                 tuple(
                     LeftOut(
@@ -208,6 +209,10 @@ def _read_protocol_file(path: Path) -> tuple[dict[str, Preset], tuple[Optional, 
         }, optional
     except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise RefusedError(f"{path}: not a suite protocol: {error!s:.300}") from error
+
+
+def _min_phase(value: object) -> float | None:
+    return None if value is None else q.PAUSE.checked(value, "min_phase_s")
 
 
 def _study(body: Mapping[str, Any]) -> StudyProtocol:
