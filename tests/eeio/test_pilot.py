@@ -89,10 +89,23 @@ def test_room_bounds_the_work_and_the_line_says_so() -> None:
     assert found.planned.experiment.id not in found.short, "it is named as it was planned"
 
 
+def test_a_long_phase_beside_a_short_one_does_not_grow_without_end() -> None:
+    """As of metadata, whose files are created in a hundred times the time of a stat."""
+    found = sized(run(0.01, 1.0))
+    assert found.planned.factors["file_size"] == str(4 * GIB), "32 s of I/O a run, not 1000 s"
+    assert found.short is not None and "60 s a run" in found.short
+
+
+def test_where_nothing_more_fits_the_work_and_the_experiment_stay() -> None:
+    found = sized(run(0.01), most_bytes=0)
+    assert found.planned.experiment == planned(file_size="1g").experiment
+    assert found.short is not None
+
+
 def test_a_disk_that_is_too_slow_for_the_preset_is_one_line() -> None:
     found = sized(run(200.0))
     assert found.too_slow is not None and "\n" not in found.too_slow
-    assert "file_size=1g would take 1604 s" in found.too_slow
+    assert "file_size=1g would take 1600 s" in found.too_slow
     assert "take preset quick" in found.too_slow
 
 

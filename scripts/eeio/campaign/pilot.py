@@ -26,6 +26,10 @@ MOST_BYTES = 64 << 30
 MOST_COUNT = 100_000
 """The most of what is counted and no size, such as rounds."""
 
+MOST_TIMES = 30
+"""A run that grew lasts so many times the shortest phase that is wanted, at most: of several phases
+one may be far longer than another."""
+
 PILOT_PRESET = "quick"
 # A short run is slower than a long one by its start, and disks are not steady.
 _MARGIN = 1.5
@@ -98,11 +102,11 @@ def sized(
     steps = _steps(factor, profile)
     now, then = (_amount(steps, p.factors[factor]) for p in (planned, tried))
     runtime_s = DURATION.of_text(planned.factors.get("runtime_s", "0"))
-    shortest_s, whole_s = min(lasted_s) * now / then, run.duration_s * now / then
+    shortest_s, whole_s = min(lasted_s) * now / then, sum(lasted_s) * now / then
     if not runtime_s and whole_s > timeout_s:
         return Sized(planned, too_slow=(
             f"too slow for this preset: {factor}={planned.factors[factor]} would take "
-            f"{whole_s:.0f} s (a pilot of {tried.factors[factor]} took {run.duration_s:.1f} s), "
+            f"{whole_s:.0f} s (a pilot of {tried.factors[factor]} took {sum(lasted_s):.1f} s), "
             f"and a run is given up after {timeout_s:.0f} s; take preset {PILOT_PRESET}, or a "
             "faster disk"
         ))  # fmt: skip
@@ -111,17 +115,22 @@ def sized(
         told = f"{words}: {factor}={planned.factors[factor]}, as the preset has it"
         return Sized(replace(planned, pilot=told))
     wanted = now * 2 ** math.ceil(math.log2(least_s * _MARGIN / shortest_s))
-    is_count = steps is None and planned.factors[factor].isdigit() and factor != "file_size"
-    most = MOST_COUNT if is_count else max(now, min(MOST_BYTES, most_bytes))
+    is_count = steps is None and factor != "file_size"
+    # Of a run that has a run time, that ends it.
+    in_time = math.inf if runtime_s else now * MOST_TIMES * least_s / whole_s
+    most = min(in_time, MOST_COUNT if is_count else min(MOST_BYTES, most_bytes))
     word, amount = _at_most(steps, wanted, now, most)
-    grown = _with(planned, factor, word, 0 if is_count else amount)
-    told = f"{words}: {factor}={word}, not {planned.factors[factor]}"
-    will_s = shortest_s * amount / now
+    grown = planned
+    if amount > now:
+        grown = _with(planned, factor, word, 0 if is_count else amount)
+    told = f"{words}: {factor}={grown.factors[factor]}, by the preset {planned.factors[factor]}"
+    will_s = shortest_s * max(amount, now) / now
     short = None
     if will_s < least_s:
         short = (
-            f"{name}: phases will last about {will_s:.2g} s, less than {least_s:g} s: "
-            f"{factor}={word} is the most there is room for"
+            f"{name}: its shortest phase will last about {will_s:.2g} s, less than {least_s:g} s: "
+            f"{factor}={grown.factors[factor]} is the most for the room there is and for "
+            f"{MOST_TIMES * least_s:g} s a run"
         )
     return Sized(replace(grown, pilot=told), short=short)
 
@@ -148,13 +157,13 @@ def _amount(steps: Mapping[str, int] | None, word: str) -> int:
 
 
 def _at_most(steps: Mapping[str, int] | None, wanted: int, now: int, most: int) -> tuple[str, int]:
-    """The word for what is wanted, or for the most there may be."""
+    """The word for what is wanted, or for the most there may be, no less than now."""
     if steps is None:
         amount = wanted
         while amount > most and amount > now:
             amount //= 2
         return str(amount), amount
-    allowed = sorted((size, word) for word, size in steps.items() if now <= size <= most)
+    allowed = sorted((s, word) for word, s in steps.items() if s == now or now < s <= most)
     size, word = next(((s, w) for s, w in allowed if s >= wanted), allowed[-1])
     return word, size
 
