@@ -65,7 +65,7 @@ def test_a_pilot_has_the_work_of_quick_and_the_factors_of_the_experiment() -> No
     ("lasted_s", "words"),
     [
         ((0.25, 0.4), "1g"),  # 2 s at 1 GiB: enough
-        ((0.125, 4.0), str(4 * GIB)),  # the shortest phase counts: 1 s, and half as much for luck
+        ((0.125, 0.4), str(4 * GIB)),  # the shortest phase counts: 1 s, and half as much for luck
         ((0.01,), str(64 * GIB)),
     ],
 )

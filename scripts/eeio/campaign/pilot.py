@@ -156,7 +156,9 @@ def _amount(steps: Mapping[str, int] | None, word: str) -> int:
     return steps[word] if steps is not None else parse_size(word)
 
 
-def _at_most(steps: Mapping[str, int] | None, wanted: int, now: int, most: int) -> tuple[str, int]:
+def _at_most(
+    steps: Mapping[str, int] | None, wanted: int, now: int, most: float
+) -> tuple[str, int]:
     """The word for what is wanted, or for the most there may be, no less than now."""
     if steps is None:
         amount = wanted
