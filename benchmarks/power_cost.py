@@ -1,4 +1,5 @@
-"""What sampling costs: CPU time and memory of the sampler at 10 Hz, alone in a process.
+"""What sampling costs: CPU time and memory of the sampler at 10 Hz, alone in a process; of counters
+at 100 Hz, too, as while a tool runs.
 
     python benchmarks/power_cost.py [SECONDS] [--peer PYTHON]
 
@@ -18,6 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from eeio_power.monitor import COUNTER_RATE_HZ
 from eeio_power.simulators import FakeRapl, ipmi_sim
 from eeio_power.simulators.ipmi_sim import IpmiSim
 from eeio_power.simulators.ipmitool import install_fake_ipmitool
@@ -43,7 +45,9 @@ def children_s():
 
 spec, root, samples, seconds = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), float(sys.argv[4])
 meters = open_meters([spec], root)
+counters_hz = float(sys.argv[5])
 with Sampler(meters, samples, 10.0) as sampler:
+    sampler.read_counters(counters_hz or None)
     time.sleep(2.0)
     others, before, begun_s = children_s(), time.process_time(), time.monotonic()
     time.sleep(seconds)
@@ -83,7 +87,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.meter:
         with tempfile.TemporaryDirectory() as folder:
-            words = [arguments.meter, "/", f"{folder}/samples.gz", str(arguments.seconds)]
+            words = [arguments.meter, "/", f"{folder}/samples.gz", str(arguments.seconds), "0"]
             print(_run([sys.executable, "-c", CHILD, *words], Path(folder)))
         return 0
     memory = Path("/dev/shm")
@@ -92,13 +96,16 @@ def main() -> int:
         FakeRapl(root / "sys/class/powercap", default_zones(packages=3))
         write_tree(root, {"dev/ipmi0": "", "watts": "301"})
         install_fake_ipmitool(root / "bin", root / "watts")
-        for name, spec in (
-            ("rapl, 6 zones", "rapl"),
-            ("without helper", "rapl,reader=no"),
-            ("ipmi", "ipmi,period_s=0.1"),
-            ("without helper", "ipmi,period_s=0.1,reader=no"),
+        for name, spec, counters_hz in (
+            ("rapl, 6 zones", "rapl", 0.0),
+            ("at 100 Hz", "rapl", COUNTER_RATE_HZ),
+            ("without helper", "rapl,reader=no", 0.0),
+            ("at 100 Hz", "rapl,reader=no", COUNTER_RATE_HZ),
+            ("ipmi", "ipmi,period_s=0.1", 0.0),
+            ("without helper", "ipmi,period_s=0.1,reader=no", 0.0),
         ):
             words = [spec, str(root), str(root / "samples.gz"), str(arguments.seconds)]
+            words.append(str(counters_hz))
             print(f"{name:15}{_run([sys.executable, '-c', CHILD, *words], root / 'bin')}")
         problem = ipmi_sim.missing()
         if problem is not None:
@@ -109,7 +116,7 @@ def main() -> int:
                 os.environ.update(bmc.environment)
                 for name, more in (("ipmi, lanplus", ""), ("without helper", ",reader=no")):
                     spec = f"{bmc.spec},period_s=0.1{more}"
-                    words = [spec, "/", str(root / "samples.gz"), str(arguments.seconds)]
+                    words = [spec, "/", str(root / "samples.gz"), str(arguments.seconds), "0"]
                     print(f"{name:15}{_run([sys.executable, '-c', CHILD, *words], Path('/bin'))}")
         if arguments.peer:
             words = [arguments.peer, "-c", PEER, str(arguments.seconds)]

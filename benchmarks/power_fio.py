@@ -2,11 +2,12 @@
 
     python benchmarks/power_fio.py FOLDER_OR_DEVICE [PAIRS] [SECONDS]
 
-One fio run, during which the sampler (RAPL with 6 zones at 10 Hz, in a process of its own) is on
-and off for SECONDS each, in the order on, off, off, on ...: what drifts slowly falls out of each
-pair. Prints the median of the pairs' ratios of IOPS and its 95 % bootstrap interval. A folder gets
-one file of 256 MiB, in a folder of its own that is removed at the end; a device is only read. A
-folder in memory (/dev/shm) is steadier than a shared disk. Goal: a median ratio of at least 0.995.
+One fio run, during which the sampler (RAPL with 6 zones, in a process of its own, its counters at
+100 Hz as while a tool runs) is on and off for SECONDS each, in the order on, off, off, on ...: what
+drifts slowly falls out of each pair. Prints the median of the pairs' ratios of IOPS and its 95 %
+bootstrap interval. A folder gets one file of 256 MiB, in a folder of its own that is removed at the
+end; a device is only read. A folder in memory (/dev/shm) is steadier than a shared disk. Goal: a
+median ratio of at least 0.995.
 """
 
 import random
@@ -28,6 +29,7 @@ CHILD = """
 import sys
 from pathlib import Path
 from eeio_power.meters import open_meters
+from eeio_power.monitor import COUNTER_RATE_HZ
 from eeio_power.sampler import Sampler
 meters = open_meters([f"rapl,root={sys.argv[1]}"])
 sampler = None
@@ -38,6 +40,7 @@ for line in sys.stdin:
     if line == "on\\n":
         sampler = Sampler(meters, Path(sys.argv[2]), 10.0)
         sampler.start()
+        sampler.read_counters(COUNTER_RATE_HZ)
     print("done", flush=True)
 """
 

@@ -126,6 +126,24 @@ class Column:
     def has_answered(self) -> Awaited:
         return self._awaited(lambda: self._reads > 0 or self._ended)
 
+    def faster_period_s(self, rate_hz: float) -> float | None:
+        """The period of a counter at `rate_hz`, s, or its own where that is longer.
+
+        None where that is not faster than it is read anyway, and for powers: their readings are
+        means of a time of their own, which more of them make no shorter.
+        """
+        period_s = max(1.0 / rate_hz, self.info.native_period_s)
+        return period_s if self._counters_only and period_s < self.info.period_s else None
+
+    def forget_counters(self, before_s: float) -> None:
+        """Let go of a counter's readings from before a time; the file has them, or keeps them here.
+
+        No window after that depends on them; what a window of powers depends on may lie before it.
+        """
+        with self._changed:
+            if self._counters_only:
+                self._drop(before_s)
+
     def samples_from(self, first: int) -> list[tuple[float, tuple[float, ...]]]:
         """The reads from the `first` one on, as (monotonic s, values)."""
         with self._changed:
@@ -207,9 +225,12 @@ class Column:
     def _forget(self, now_s: float) -> None:
         if now_s - self._times_s[0] <= KEEP_SLACK * self._keep_s:
             return
+        self._drop(now_s - self._keep_s)
+
+    def _drop(self, before_s: float) -> None:
         # What the file does not have yet stays.
         written = self._taken - self._forgotten
-        old = min(bisect_left(self._times_s, now_s - self._keep_s), written)
+        old = min(bisect_left(self._times_s, before_s), written)
         for column in (self._times_s, *self._values):
             del column[:old]
         self._forgotten += old

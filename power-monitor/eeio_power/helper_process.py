@@ -146,10 +146,13 @@ class Helper(ABC):
 
     def sample_now(self) -> None:
         """Ask for a reading outside the beat."""
+        self._say(b".")
+
+    def _say(self, words: bytes) -> None:
         process = self._process
         if process is not None and process.stdin is not None and not process.stdin.closed:
             with suppress(BrokenPipeError):  # it died: the next fetch says so
-                os.write(process.stdin.fileno(), b".")
+                os.write(process.stdin.fileno(), words)
 
     def finish(self) -> None:
         """Ask for a last reading; the helper ends then. `fetch` until `ended`."""
@@ -204,6 +207,20 @@ class EnergyReader(Helper):
         where = () if folder is None else ("-r", str(folder))
         self._words = [str(helper), *where, _microseconds(period_s), *zones]
         self._record_bytes = 8 * (2 + len(zones))
+        self._pace = b""
+
+    def start(self) -> None:
+        super().start()
+        # One that died and is started again goes on at the pace it had.
+        if self._pace:
+            self._say(self._pace)
+
+    def set_period(self, period_s: float | None) -> None:
+        """Read so often from now on, at most once a millisecond and no less than each 127 ms; None:
+        as at the start. A helper of before this was there reads once more instead."""
+        ms = 0 if period_s is None else min(127, max(1, round(period_s * 1e3)))
+        self._pace = bytes([128 + ms])
+        self._say(self._pace)
 
     def _command(self) -> tuple[list[str], Sequence[int]]:
         return self._words, ()

@@ -23,7 +23,7 @@ from eeio_power.collecting import (
     copied,
 )
 from eeio_power.errors import PowerError
-from eeio_power.meters import Batch, Batches, LoggedMeter, Meter
+from eeio_power.meters import Batch, Batches, LoggedMeter, Meter, PacedBatches
 from eeio_power.samples import MISSING, MeterInfo, MeterSamples
 
 # How long a thread waits at most for readings that another thread may fetch.
@@ -54,6 +54,8 @@ class MeterLoop(Column):
         self._reading_since_s: float | None = None
         self._sample_wanted = False
         self._stop_wanted = False
+        self._period_s = info.period_s
+        self._new_beat = False
 
     def start(self) -> None:
         self._thread.start()
@@ -74,6 +76,19 @@ class MeterLoop(Column):
             self._sample_wanted = True
             self._changed.notify_all()
             return True
+
+    def nudge(self) -> None:
+        """Ask for a reading as soon as may be; nobody waits for it."""
+        with self._changed:
+            self._sample_wanted = True
+            self._changed.notify_all()
+
+    def set_period(self, period_s: float | None) -> None:
+        """Read so often from now on; None: as at the start."""
+        with self._changed:
+            self._period_s = period_s or self.info.period_s
+            self._new_beat = True
+            self._changed.notify_all()
 
     @property
     def has_ended(self) -> Awaited:
@@ -99,13 +114,16 @@ class MeterLoop(Column):
                     last_one = self._stop_wanted
                 continue
             if not extra:  # an extra read must not swallow the beat it comes before
-                deadline_s = next_deadline(deadline_s, self._clock(), self.info.period_s)
+                deadline_s = next_deadline(deadline_s, self._clock(), self._period_s)
             with self._changed:
                 self._changed.wait_for(
-                    lambda: self._stop_wanted or self._sample_wanted,
+                    lambda: self._stop_wanted or self._sample_wanted or self._new_beat,
                     timeout=max(0.0, deadline_s - self._clock()),
                 )
                 extra, self._sample_wanted = self._sample_wanted, False
+                if self._new_beat:
+                    extra, self._new_beat = False, False
+                    deadline_s = self._clock()
                 last_one = self._stop_wanted
         with self._changed:
             self._ended = True
@@ -159,6 +177,17 @@ class BatchLoop(Column):
                 return False
             self._batches.sample_now()
             return True
+
+    def nudge(self) -> None:
+        """Ask for a reading as soon as may be; nobody waits for it."""
+        with self._changed:
+            self._batches.sample_now()
+
+    def set_period(self, period_s: float | None) -> None:
+        """Read so often from now on, if the process can; None: as at the start."""
+        with self._changed:
+            if isinstance(self._batches, PacedBatches):
+                self._batches.set_period(period_s)
 
     @property
     def has_ended(self) -> Awaited:

@@ -10,19 +10,33 @@ with PowerMonitor(open_source(("auto",), estimates_allowed=False), samples) as p
 """
 
 import json
+import math
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from eeio_power.errors import PowerError
+from eeio_power.folder_watch import watched
 from eeio_power.meters import Meter, close_meters, open_meters
 from eeio_power.reading import EnergyReading
 from eeio_power.sampler import Sampler
+from eeio_power.samples import meter_info
 
 SAMPLE_RATE_HZ = 10.0
+
+# Counters while a tool runs: an edge lies 5 ms from a reading at most, both edges together 3 % of
+# a window of 0.3 s (docs/decisions/0022-readings-at-the-edges.md).
+COUNTER_RATE_HZ = 100.0
+
+# Readings from before a window that its energy looks at.
+_BEFORE_S = 60.0
+
+# Of a tool that writes without a pause not each write is an edge.
+_BETWEEN_EDGES_S = 0.002
 
 # The sampler takes a sample for the end of any window, however short.
 _SHORT_S = 0.01
@@ -54,18 +68,37 @@ def open_source(specs: Sequence[str], estimates_allowed: bool) -> PowerSource:
     )
 
 
+def reading_period_s(meter: Meter, rate_hz: float, counter_rate_hz: float) -> float:
+    """How far apart the meter's readings are while a tool runs, s."""
+    info = meter_info(meter, rate_hz)
+    if any(channel.quantity != "energy_j" for channel in info.channels):
+        return info.period_s
+    return min(info.period_s, max(1.0 / counter_rate_hz, info.native_period_s))
+
+
 class PowerMonitor:
     """Samples every meter from `start` to `stop`; without meters it answers with no readings.
 
     The samples go to `samples` (.csv.gz); `stop` leaves the rates and errors of the meters in a
     file of the same name that ends in .json, and closes the meters. A meter is read at `rate_hz`,
-    or as often as it has something new where that is less.
+    or as often as it has something new where that is less; energy counters at `counter_rate_hz`
+    while a tool runs (`hasten` to `relax`).
     """
 
-    def __init__(self, source: PowerSource, samples: Path, rate_hz: float = SAMPLE_RATE_HZ) -> None:
+    def __init__(
+        self,
+        source: PowerSource,
+        samples: Path,
+        rate_hz: float = SAMPLE_RATE_HZ,
+        counter_rate_hz: float = COUNTER_RATE_HZ,
+    ) -> None:
         self.meters = source.meters
         self._samples = samples
         self._sampler = Sampler(self.meters, samples, rate_hz) if self.meters else None
+        if not 0.0 < counter_rate_hz < math.inf:
+            raise PowerError(f"counters cannot be read at {counter_rate_hz} Hz")
+        self._counter_rate_hz = counter_rate_hz
+        self._last_edge_s = 0.0
 
     def __enter__(self) -> Self:
         self.start()
@@ -113,6 +146,42 @@ class PowerMonitor:
         if self._sampler is not None:
             now_s = time.monotonic()
             self._sampler.energy(now_s - _SHORT_S, now_s)
+
+    def hasten(self) -> None:
+        """A tool is about to start: read counters at `counter_rate_hz` from now on."""
+        if self._sampler is not None:
+            self._sampler.read_counters(self._counter_rate_hz)
+
+    def relax(self) -> None:
+        """It has ended: read counters as all meters are."""
+        if self._sampler is not None:
+            self._sampler.read_counters(None)
+
+    def edge(self, now_s: float) -> None:
+        """A phase may begin or end: read counters at once. Returns at once, too."""
+        if self._sampler is not None and now_s - self._last_edge_s > _BETWEEN_EDGES_S:
+            self._last_edge_s = now_s
+            self._sampler.nudge_counters()
+
+    @contextmanager
+    def closely(self, folder: Path) -> Iterator[None]:
+        """A tool runs that writes into the folder: counters are read faster, and at once whenever
+        something there has changed, such as a word of its output or a stamp."""
+        if self._sampler is None:
+            yield
+            return
+        self.hasten()
+        try:
+            with watched(folder, self.edge):
+                yield
+        finally:
+            self.relax()
+
+    def forget(self, before_s: float) -> None:
+        """No window from before that time will be asked for: its counters stay in the file alone,
+        for at a hundred readings a second a campaign of days would fill the memory."""
+        if self._sampler is not None:
+            self._sampler.forget_counters(before_s - _BEFORE_S)
 
     def energy(self, start_s: float, end_s: float) -> tuple[EnergyReading, ...]:
         """One reading a meter and domain, for a window in CLOCK_MONOTONIC seconds."""

@@ -38,6 +38,9 @@ FLUSH_PERIOD_S = 2.0
 # Ten numbers of at most twenty digits.
 _FIRST_LINE_BYTES = 256
 
+# Of counters, while they are read faster.
+FASTEST_HZ = 1000.0
+
 # How long stop() waits for a disk that does not take the last samples.
 LAST_WRITE_S = 30.0
 
@@ -125,6 +128,30 @@ class Sampler:
         return [
             _with_last_error(reading, errors[reading.meter])
             for reading in self._load.judged(samples.energy(start_s, end_s), start_s, end_s)
+        ]
+
+    def read_counters(self, rate_hz: float | None) -> None:
+        """From now on read energy counters so often, each as far as it has something new; None: as
+        all meters are read. Nobody is waited for."""
+        for loop in self._counters():
+            loop.set_period(None if rate_hz is None else loop.faster_period_s(rate_hz))
+
+    def nudge_counters(self) -> None:
+        """Read energy counters as soon as may be, beside their beat; nobody is waited for."""
+        for loop in self._counters():
+            loop.nudge()
+
+    def forget_counters(self, before_s: float) -> None:
+        """Keep readings of counters from before that time in the file alone."""
+        for loop in self._counters():
+            loop.forget_counters(before_s)
+
+    def _counters(self) -> list[MeterLoop | BatchLoop]:
+        """The meters that the milliseconds around an edge tell something."""
+        return [
+            loop
+            for loop in self._loops
+            if not isinstance(loop, LoggedLoop) and loop.faster_period_s(FASTEST_HZ) is not None
         ]
 
     def samples(self) -> Samples:

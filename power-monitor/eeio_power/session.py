@@ -146,6 +146,7 @@ class Session:
             case "begin":
                 # The caller's tool must not wait for a slow meter.
                 threading.Thread(target=self._power.mark, daemon=True).start()
+                self._power.hasten()
                 self._watch_output(request)
                 return {}
             case "watch":
@@ -168,7 +169,7 @@ class Session:
         if "output" in request:
             words = (word.partition("=") for word in shlex.split(request["arguments"]))
             self._factors = {key: value for key, separator, value in words if separator}
-            output = OutputFolder(Path(request["output"]))
+            output = OutputFolder(Path(request["output"]), self._power.edge)
             output.begin()
             self._output = output
 
@@ -177,7 +178,10 @@ class Session:
         output, self._output = self._output, None
         if trial is None:
             raise PowerError("no trial was watched")
-        end_s = trial.end_s()
+        try:
+            end_s = trial.end_s()
+        finally:
+            self._power.relax()
         answer = {"started_utc": trial.started_utc, **self._window(trial.start_s, end_s)}
         if output is not None and "keep" in request:
             utc_s = time.time() - (time.monotonic() - trial.start_s)

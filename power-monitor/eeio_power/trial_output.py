@@ -6,39 +6,35 @@ notes when it reads a tool's pipes itself, in the same form (`capture.json`), so
 serves both.
 """
 
-import ctypes
 import json
-import os
-import select
 import shutil
 import subprocess
-import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from eeio_limits import inputs
 from eeio_power.errors import PowerError
+from eeio_power.folder_watch import FolderWatch
 
 STREAMS = ("stdout", "stderr")
 TELL_LIMIT_S = 30.0
 
-_IN_MODIFY = 0x2
-_IN_CREATE = 0x100
-
 
 class OutputFolder:
-    """The folder that every trial's output goes to, and the one of its own it is kept in."""
+    """The folder that every trial's output goes to, and the one of its own it is kept in.
 
-    def __init__(self, folder: Path) -> None:
+    `changed` is called with the monotonic time, s, whenever something in the folder changes.
+    """
+
+    def __init__(self, folder: Path, changed: Callable[[float], None] = lambda _: None) -> None:
         self.folder = folder
+        self._changed = changed
         self._stamps: list[tuple[str, int, float]] = []
         self._sizes = dict.fromkeys(STREAMS, 0)
-        self._watcher: threading.Thread | None = None
-        self._watch: int | None = None
-        self._stop_pipe: tuple[int, int] | None = None
+        self._watch: FolderWatch | None = None
 
     def begin(self) -> None:
         """Empty the folder and watch it. Raises OSError if it cannot be made."""
@@ -47,20 +43,16 @@ class OutputFolder:
         self.folder.mkdir(parents=True)
         self._stamps = []
         self._sizes = dict.fromkeys(STREAMS, 0)
-        self._watch = _inotify(self.folder)
-        self._stop_pipe = os.pipe()
-        self._watcher = threading.Thread(target=self._run, daemon=True)
-        self._watcher.start()
+        self._watch = FolderWatch(self.folder, self._look)
 
     def end(self) -> None:
         """Stop watching."""
-        if self._watcher is None or self._stop_pipe is None or self._watch is None:
+        if self._watch is None:
             return
-        os.close(self._stop_pipe[1])
-        self._watcher.join()
-        os.close(self._stop_pipe[0])
-        os.close(self._watch)
-        self._watcher = None
+        now_s = time.monotonic()
+        self._watch.stop()
+        self._watch = None
+        self._stamp(now_s)
 
     def keep(
         self, name: str, factors: Mapping[str, str], start_s: float, end_s: float, utc_s: float
@@ -81,18 +73,9 @@ class OutputFolder:
         self.folder.rename(kept)
         return kept
 
-    def _run(self) -> None:
-        assert self._watch is not None and self._stop_pipe is not None
-        ends = [self._watch, self._stop_pipe[0]]
-        while True:
-            ready = select.select(ends, [], [])[0]
-            now_s = time.monotonic()
-            if self._watch in ready:
-                with suppress(OSError):
-                    os.read(self._watch, 65536)
-            self._stamp(now_s)
-            if self._stop_pipe[0] in ready:
-                return
+    def _look(self, now_s: float) -> None:
+        self._changed(now_s)
+        self._stamp(now_s)
 
     def _stamp(self, now_s: float) -> None:
         for stream in STREAMS:
@@ -156,17 +139,3 @@ def _efficiency(
     if why_not is not None or not reading["power_w"]:
         return {"mb_per_j": None, "reason": why_not or "its power is 0 W"}
     return {"mb_per_j": phase["bandwidth_bytes_per_s"] / 1e6 / reading["power_w"], "reason": None}
-
-
-def _inotify(folder: Path) -> int:
-    """A descriptor that is readable when something in the folder has changed."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    descriptor = int(libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK))
-    if descriptor < 0:
-        raise OSError(ctypes.get_errno(), "inotify_init1")
-    mask = _IN_MODIFY | _IN_CREATE
-    if libc.inotify_add_watch(descriptor, os.fsencode(folder), mask) < 0:
-        number = ctypes.get_errno()
-        os.close(descriptor)
-        raise OSError(number, "inotify_add_watch", str(folder))
-    return descriptor

@@ -50,6 +50,10 @@ class Options:
     """How often each meter is read, where it has something new so often."""
     work_bytes: Annotated[int, q.SIZE] | None = field(default=None, metadata=LATER)
     """In the protocol's place: what each run moves."""
+    counter_rate_hz: Annotated[float, q.RATE] = field(default=10.0, metadata=LATER)
+    """How often energy counters are, while a tool runs."""
+    min_phase_s: Annotated[float, q.PAUSE] | None = field(default=None, metadata=LATER)
+    """In the protocol's place: how long each phase should last."""
 
     @property
     def frequency_root(self) -> Path:
@@ -84,7 +88,8 @@ class Protocol:
 
     `is_measurement` is false where the preset is too short to publish from. Each run of a tool that
     moves a file moves `work_bytes`, however long that takes; None: as much as the profile's preset
-    says, or less where that sets a time.
+    says, or less where that sets a time. Work that is sized by a pilot makes each phase last
+    `min_phase_s` or more; what does not is not ranked.
     """
 
     repetitions: Annotated[int, q.COUNT]
@@ -93,6 +98,7 @@ class Protocol:
     is_measurement: bool
     study: StudyProtocol | None = field(default=None, metadata=LATER)
     work_bytes: Annotated[int, q.SIZE] | None = field(default=None, metadata=LATER)
+    min_phase_s: Annotated[float, q.PAUSE] | None = field(default=None, metadata=LATER)
 
 
 @dataclass(frozen=True)
@@ -100,7 +106,8 @@ class PlannedExperiment:
     """An experiment with what it takes to run it. `volume` names the file system it runs on:
     empty for the user's own directory, else `ext4`, `xfs`, `btrfs` made for the campaign.
     `file_bytes` is the size of the test files, all processes together; 0 for none. `variant` and
-    `frequency_hz` are those of a study (None: none, or the frequency left as it is)."""
+    `frequency_hz` are those of a study (None: none, or the frequency left as it is). `pilot` tells
+    what sized its work (None: nothing did)."""
 
     experiment: Experiment
     profile: str
@@ -110,6 +117,7 @@ class PlannedExperiment:
     file_bytes: Annotated[int, q.SIZE] = 0
     variant: str | None = field(default=None, metadata=LATER)
     frequency_hz: Annotated[int, q.FREQUENCY] | None = field(default=None, metadata=LATER)
+    pilot: str | None = field(default=None, metadata=LATER)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -122,6 +130,7 @@ class PlannedExperiment:
             "file_bytes": self.file_bytes,
             "variant": self.variant,
             "frequency_hz": self.frequency_hz,
+            **({} if self.pilot is None else {"pilot": self.pilot}),
         }
 
 
@@ -271,6 +280,7 @@ class _StoredExperiment:
     file_bytes: Annotated[int, q.SIZE]
     variant: str | None = field(default=None, metadata=LATER)
     frequency_hz: Annotated[float, q.FREQUENCY] | None = field(default=None, metadata=LATER)
+    pilot: str | None = field(default=None, metadata=LATER)
 
     def impossible(self) -> str | None:
         """What in it cannot be, beyond each field's own range."""
@@ -325,6 +335,7 @@ def _planned(stored: _StoredExperiment) -> PlannedExperiment:
         file_bytes=stored.file_bytes,
         variant=stored.variant,
         frequency_hz=None if hz is None else int(hz),
+        pilot=stored.pilot,
     )
 
 

@@ -18,7 +18,7 @@ from eeio_results.domains import (
     idle_powers,
     quartiles,
 )
-from eeio_results.ranking import RULES, Rules, why_not_ranked
+from eeio_results.ranking import RULES, Rules, why_not_ranked, why_too_short
 from eeio_results.record import LEVELS, CacheLayers, Experiment, Level, Phase, Run
 from eeio_results.store import Campaign
 from eeio_results.windows import Window, energy_of, flush_of, judged, writes
@@ -189,16 +189,21 @@ def characterize(campaign: Campaign, rules: Rules = RULES) -> list[Row]:
         if not any(row.level == level for row in rows):
             rows.append(_missing_row(campaign, level, None, _NO_PROFILE))
     found = agreement(campaign)
-    return sorted((_ranked(_doubted(row, found), rules) for row in rows), key=_sort_key)
+    asked_s = campaign.design.protocol.min_phase_s
+    return sorted((_ranked(_doubted(row, found), rules, asked_s) for row in rows), key=_sort_key)
 
 
-def _ranked(row: Row, rules: Rules) -> Row:
+def _ranked(row: Row, rules: Rules, asked_s: float | None) -> Row:
     """The row with what keeps each of its domains out of a ranking."""
+    lasted = row.work.duration_s
+    too_short = why_too_short(lasted.median if lasted else None, asked_s)
 
     def judge(every: tuple[DomainFigures, ...]) -> tuple[DomainFigures, ...]:
         return tuple(
             replace(
-                d, ranked_reason=why_not_ranked(d, row.durable, row.reasons.get("durable"), rules)
+                d,
+                ranked_reason=why_not_ranked(d, row.durable, row.reasons.get("durable"), rules)
+                or too_short,
             )
             for d in every
         )

@@ -1,4 +1,4 @@
-"""Fixed work: what each run moves, from the protocol or `--work`, to the last byte of real tools."""
+"""Fixed work: what each run moves, by the protocol or `--work`, to the last byte of real tools."""
 
 import json
 import shutil

@@ -67,3 +67,99 @@ def test_meters_are_closed_when_their_samples_cannot_be_kept(tmp_path: Path) -> 
     with pytest.raises(PowerError, match="nowhere"):
         power.start()
     assert meter.closed
+
+
+# --- while a tool runs -------------------------------------------------------------------------
+
+
+def counter(native_period_s: float = 0.001) -> ScriptedMeter:
+    """100 W."""
+    channel = Channel("scripted", "package", "energy_j", max_power_w=500.0)
+    return ScriptedMeter(
+        (channel,), lambda: (100.0 * time.monotonic(),), native_period_s=native_period_s
+    )
+
+
+def wait_for_reads(meter: ScriptedMeter, count: int) -> None:
+    for _ in range(count):
+        meter.entered.clear()
+        assert meter.entered.wait(20.0)
+
+
+def test_a_counter_is_read_faster_while_a_tool_runs(tmp_path: Path) -> None:
+    meter = counter()
+    # By its own beat it would be read once in a quarter of an hour.
+    power = PowerMonitor(PowerSource((meter,), None), tmp_path / "p.csv.gz", 1e-3, 500.0)
+    with power, power.closely(tmp_path):
+        wait_for_reads(meter, 20)
+
+
+def test_a_change_in_the_folder_of_a_tool_is_an_edge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edges: list[float] = []
+    monkeypatch.setattr(PowerMonitor, "edge", lambda _, now_s: edges.append(now_s))
+    output = tmp_path / "output"
+    output.mkdir()
+    start_s = time.monotonic()
+    power = PowerMonitor(PowerSource((counter(),), None), tmp_path / "p.csv.gz")
+    with power, power.closely(output):
+        (output / "fio-start.txt").write_text("1\n")
+    assert edges and start_s <= edges[0] <= time.monotonic()
+
+
+def test_counters_are_read_at_an_edge(tmp_path: Path) -> None:
+    meter = counter()
+    with PowerMonitor(PowerSource((meter,), None), tmp_path / "p.csv.gz", 1e-3) as power:
+        meter.entered.clear()
+        power.edge(time.monotonic())
+        assert meter.entered.wait(20.0)
+
+
+def test_a_tool_that_writes_without_a_pause_does_not_make_each_write_an_edge(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "p.csv.gz"
+    with PowerMonitor(PowerSource((counter(),), None), path, 1e-3, 500.0) as power:
+        for write in range(1000):
+            power.edge(1.0 + write * 1e-6)
+        power.mark()
+    (kept,) = samples.load(path).meters
+    assert len(kept.times_s) <= 4, "at the start, of the first write, at the mark and at the end"
+
+
+@pytest.mark.parametrize(
+    "meter",
+    [constant(50.0), counter(native_period_s=1000.0)],
+    ids=["a power, a mean over a time of its own", "a counter with nothing new so soon"],
+)
+def test_other_meters_keep_their_pace(meter: ScriptedMeter, tmp_path: Path) -> None:
+    path = tmp_path / "p.csv.gz"
+    with PowerMonitor(PowerSource((meter,), None), path, 1e-3, 500.0) as power:
+        power.hasten()
+        power.edge(time.monotonic())
+        power.mark()
+        power.relax()
+    (kept,) = samples.load(path).meters
+    assert len(kept.times_s) == 3, "at the start, at the mark and at the end"
+
+
+def test_a_rate_that_cannot_be_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PowerError, match=r"0\.0 Hz"):
+        PowerMonitor(PowerSource((counter(),), None), tmp_path / "p.csv.gz", 10.0, 0.0)
+
+
+def test_readings_of_a_counter_that_no_window_needs_any_more_stay_in_the_file(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "p.csv.gz"
+    meter = counter()
+    with PowerMonitor(PowerSource((meter,), None), path, 1e-3, 500.0) as power:
+        first_s = time.monotonic()
+        power.mark()
+        power.forget(first_s + 1e6)  # not even what is not in the file yet
+        power.mark()
+        (reading,) = power.energy(first_s, time.monotonic())
+        assert reading.valid
+    (kept,) = samples.load(path).meters
+    assert kept.times_s[0] <= first_s

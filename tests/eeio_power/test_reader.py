@@ -69,6 +69,48 @@ def until(condition: Callable[[], bool]) -> None:
 # --- the program -------------------------------------------------------------------------------
 
 
+def test_a_byte_above_127_sets_the_beat_in_milliseconds_and_128_brings_the_first_one_back(
+    helper: Path, tmp_path: Path
+) -> None:
+    root = FakeRapl(tmp_path / "p").root
+    reader = EnergyReader(helper, root, ZONES, 1000.0)
+    times_s: list[float] = []
+
+    def readings() -> int:
+        times_s.extend(reader.fetch().begun_s)
+        return len(times_s)
+
+    reader.start()
+    try:
+        until(lambda: readings() >= 1)
+        reader.set_period(0.002)
+        # At its own beat the second one would come after a quarter of an hour.
+        until(lambda: readings() >= 20)
+        reader.set_period(None)
+        reader.sample_now()
+    finally:
+        reader.finish()
+    until(lambda: readings() >= 20 and reader.ended)
+    assert times_s == sorted(times_s)
+
+
+def test_a_helper_that_is_started_again_goes_on_at_its_pace(helper: Path, tmp_path: Path) -> None:
+    reader = EnergyReader(helper, FakeRapl(tmp_path / "p").root, ZONES, 1000.0)
+    reader.set_period(0.002)
+    reader.start()
+    count = 0
+
+    def several() -> bool:
+        nonlocal count
+        count += len(reader.fetch().begun_s)
+        return count > 5
+
+    try:
+        until(several)
+    finally:
+        reader.kill()
+
+
 def test_a_record_holds_both_times_and_a_counter_a_zone(helper: Path, tmp_path: Path) -> None:
     rapl = FakeRapl(tmp_path / "p", power_w=lambda _: 100.0)
     rapl.step(1.0)

@@ -9,7 +9,8 @@
  *
  *     begun ns, done ns (CLOCK_MONOTONIC), one number a zone: uJ, or -errno if it cannot be read
  *
- * Any byte on standard input asks for a reading at once; its end, for a last one and the end.
+ * Any byte on standard input asks for a reading at once; its end, for a last one and the end. A byte
+ * of 128 + N makes N ms the period from then on; 128 brings PERIOD_US back.
  *
  * It may be given the right to read what its user may not (file capability cap_dac_read_search, or
  * set-user-ID root). Only energy_uj files of powercap zones are opened then, read-only, and
@@ -111,7 +112,8 @@ int main(int count, char **words)
 	}
 	if (count - next < 2 || count - next - 1 > MAX_ZONES)
 		refuse("usage: " NAME " [-r FOLDER] PERIOD_US ZONE...");
-	const int64_t period_ns = period_of(words[next]);
+	const int64_t own_period_ns = period_of(words[next]);
+	int64_t period_ns = own_period_ns;
 
 	int files[MAX_ZONES];
 	const size_t zones = (size_t)(count - next - 1);
@@ -136,6 +138,12 @@ int main(int count, char **words)
 		if (!hand_on(record, (2 + zones) * sizeof *record) || ended)
 			return 0;
 		deadline_ns = next_beat(deadline_ns, period_ns, record[1], extra);
-		extra = requested(&input, deadline_ns, &ended);
+		int pace_ms = -1;
+		extra = requested(&input, deadline_ns, &ended, &pace_ms);
+		if (pace_ms >= 0) {
+			period_ns = pace_ms > 0 ? pace_ms * INT64_C(1000000) : own_period_ns;
+			deadline_ns = now_ns();
+			extra = false;
+		}
 	}
 }

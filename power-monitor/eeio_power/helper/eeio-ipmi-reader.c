@@ -108,6 +108,7 @@ int main(int count, char **words)
 		if (!hand_on(&record, size) || ended)
 			return 0;
 		beat_ns = next_beat(beat_ns, period_ns, record.done_ns, extra);
-		extra = requested(&input, beat_ns, &ended);
+		int pace_ms; /* a BMC is not asked faster */
+		extra = requested(&input, beat_ns, &ended, &pace_ms);
 	}
 }

@@ -68,20 +68,33 @@ static void listen_to_input(sigset_t *input)
 	    fcntl(STDIN_FILENO, F_SETOWN, getpid()) != 0 ||
 	    fcntl(STDIN_FILENO, F_SETFL, O_ASYNC | O_NONBLOCK) != 0)
 		refuse("standard input: %s; it must be a pipe", strerror(errno));
+	raise(SIGIO); /* for what came before */
 }
 
-/* Waits for the deadline or a request; true for a request, whose end sets `*ended`. */
-static bool requested(const sigset_t *input, int64_t deadline_ns, bool *ended)
+/* Waits for the deadline or a request; true for a request, whose end sets `*ended`. Of a request for
+ * another beat, a byte of 128 and more, `*pace_ms` is set to what is above 128. */
+static bool requested(const sigset_t *input, int64_t deadline_ns, bool *ended, int *pace_ms)
 {
-	const int64_t left_ns = deadline_ns - now_ns();
-	if (left_ns > 0) {
-		const struct timespec left = {(time_t)(left_ns / NS_PER_S), (long)(left_ns % NS_PER_S)};
-		sigtimedwait(input, NULL, &left);
+	bool asked = false;
+	for (;;) {
+		const int64_t left_ns = deadline_ns - now_ns();
+		if (left_ns > 0) {
+			const struct timespec left = {(time_t)(left_ns / NS_PER_S), (long)(left_ns % NS_PER_S)};
+			sigtimedwait(input, NULL, &left);
+		}
+		unsigned char bytes[64];
+		ssize_t length;
+		/* To the last: several requests, or one and the end, may have one signal. */
+		while ((length = read(STDIN_FILENO, bytes, sizeof bytes)) > 0) {
+			asked = true;
+			for (ssize_t k = 0; k < length; k++)
+				if (bytes[k] >= 128)
+					*pace_ms = bytes[k] - 128;
+		}
+		*ended = length == 0;
+		if (asked || *ended || now_ns() >= deadline_ns)
+			return asked || *ended;
 	}
-	char bytes[64];
-	const ssize_t length = read(STDIN_FILENO, bytes, sizeof bytes);
-	*ended = length == 0;
-	return length >= 0;
 }
 
 /* The next beat. Beats missed are skipped; a reading that was asked for swallows no beat. */

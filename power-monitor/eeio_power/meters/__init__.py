@@ -152,6 +152,14 @@ class Batches(Protocol):
 
 
 @runtime_checkable
+class PacedBatches(Protocol):
+    """Such a process that can read more often for a while."""
+
+    def set_period(self, period_s: float | None) -> None:
+        """Read so often from now on; None: as at its start."""
+
+
+@runtime_checkable
 class BatchedMeter(Protocol):
     """A meter that another process can read more cheaply than a thread of ours."""
 

@@ -136,6 +136,8 @@ class _Stream:
         room = max(0, inputs.KEPT_HEAD_BYTES - self.size)
         self.size += len(chunk)
         self._file.write(chunk[:room])
+        # Not kept back: who watches the folder reads the meters when the tool has said something.
+        self._file.flush()
         self._tail += chunk[room:]
         # Not at every chunk: moving the rest takes time.
         if len(self._tail) > 2 * inputs.KEPT_TAIL_BYTES:

@@ -96,7 +96,7 @@ class Measurement:
                 experiment, volume, raw, self._journal, self._plan.protocol.study
             ) as watch:
                 power.mark()
-                with ProcessorSampler() as processor:
+                with power.closely(raw), ProcessorSampler() as processor:
                     settings = {**watch.settings, **on_nodes}
                     capture = self._invoke(planned, volume, raw, "run", settings)
             # After the watch, which would take this flush for one of the tool's.

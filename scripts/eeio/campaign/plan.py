@@ -102,6 +102,7 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
         settle_s=protocol.settle_s if options.settle_s is None else options.settle_s,
         idle_s=protocol.idle_s if options.idle_s is None else options.idle_s,
         work_bytes=options.work_bytes or protocol.work_bytes,
+        min_phase_s=protocol.min_phase_s if options.min_phase_s is None else options.min_phase_s,
     )
     if options.repetitions and protocol.study:
         # A number that the user gives is that number, whatever the spread.

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from eeio import environment
 from eeio.campaign import node_power as nodes
-from eeio.campaign import rounds, safety
+from eeio.campaign import pilot, rounds, safety
 from eeio.campaign.invocation import invoke
 from eeio.campaign.measurement import Measurement, iso
 from eeio.campaign.order import another_round
@@ -32,10 +32,13 @@ from eeio_limits.quantities import DURATION
 from eeio_power.errors import PowerError
 from eeio_power.monitor import PowerMonitor, PowerSource, open_source
 from eeio_results import typed
-from eeio_results.campaign import PlannedRun
+from eeio_results.campaign import NotMeasured, PlannedExperiment, PlannedRun
 from eeio_results.errors import EeioError
 from eeio_results.record import Run, Tool
 from eeio_results.store import Store, load
+
+_PILOT = "pilot"
+"""The folder of a pilot's output, which is not kept."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,7 @@ class _Campaign:
     """The state of one start of a campaign."""
 
     def __init__(self, plan: Plan, store: Store, journal: UndoJournal, volumes: Volumes) -> None:
+        self._begun = plan
         self._plan = plan
         self._store = store
         self._journal = journal
@@ -126,20 +130,64 @@ class _Campaign:
             source = self._power_source(progress)
             segment = len(list((store.folder / "samples").glob("*.csv.gz"))) + 1
             samples = store.folder / "samples" / f"power-{segment:04}.csv.gz"
-            with PowerMonitor(source, samples, plan.options.rate_hz) as power:
+            options = plan.options
+            with PowerMonitor(source, samples, options.rate_hz, options.counter_rate_hz) as power:
                 if left:
                     self._describe_machine()
+                    left = self._size_work(power, left, progress)
                     self._idle_baseline(power, source, progress)
                 left = left or self._another_round(progress)
                 while left:
                     for planned in left:
                         run = _storable(self._one(planned, power))
                         store.append(run)
+                        power.forget(time.monotonic())
                         if self._done is not None:
                             self._done.append(run)
                         progress.run_done(_words(planned, run))
                     left = self._another_round(progress)
             self._clean_up()
+
+    def _size_work(
+        self, power: PowerMonitor, left: list[PlannedRun], progress: Progress
+    ) -> list[PlannedRun]:
+        """The runs with the work that pilots found. Before the first run alone: all repetitions do
+        the same, and a campaign that goes on does what it began with."""
+        plan = self._plan
+        least_s = pilot.least_phase_s(plan.protocol, plan.options, power.meters)
+        if least_s is None or len(left) < len(plan.runs):
+            return left
+        found: dict[str, PlannedExperiment | NotMeasured] = {}
+        # Nothing of a pilot is kept, so nothing has to settle before it.
+        quick = replace(plan, protocol=replace(plan.protocol, settle_s=0.0))
+        measurement = Measurement(quick, self._journal, self._volumes)
+        for planned in plan.experiments:
+            profile = plan.profiles[planned.profile]
+            factor = pilot.growing(planned, profile, plan.options.preset)
+            if factor is None or planned.pilot is not None:
+                continue
+            tried = pilot.trial(planned, profile, plan.options.preset)
+            progress.say(f"pilot: {planned.description}")
+            run = self._one(PlannedRun(0, tried, 0, 1), power, measurement, _PILOT)
+            sized = pilot.sized(
+                planned, run, tried, factor, profile, least_s=least_s,
+                most_bytes=safety.room_to_grow(plan, planned),
+                timeout_s=plan.timeout_s(planned),
+            )  # fmt: skip
+            if sized.too_slow is not None:
+                progress.say(f"left out: {planned.description}: {sized.too_slow}")
+                found[planned.experiment.id] = NotMeasured(planned.experiment, sized.too_slow)
+                continue
+            progress.say(sized.short or f"{planned.description}: {sized.planned.pilot}")
+            found[planned.experiment.id] = sized.planned
+        shutil.rmtree(self._store.folder / "raw" / _PILOT, ignore_errors=True)
+        if not found:
+            return left
+        self._plan = pilot.planned_anew(plan, found)
+        self._measurement = Measurement(self._plan, self._journal, self._volumes)
+        self._store.write_design(self._plan)
+        progress.add(len(self._plan.runs) - len(plan.runs))
+        return list(self._plan.runs)
 
     def _another_round(self, progress: Progress) -> list[PlannedRun]:
         """One more repetition of every experiment whose mean is not known well enough."""
@@ -238,10 +286,16 @@ class _Campaign:
         readings = recorded(power.energy(start_s, start_s + idle_s))
         self._store.write_idle(readings, None)
 
-    def _one(self, planned: PlannedRun, power: PowerMonitor) -> Run:
-        """One repetition of one experiment, whatever becomes of it."""
+    def _one(
+        self,
+        planned: PlannedRun,
+        power: PowerMonitor,
+        measurement: Measurement | None = None,
+        name: str | None = None,
+    ) -> Run:
+        """One repetition of one experiment, whatever becomes of it; `name` is its folder's."""
         experiment = planned.experiment
-        raw = self._store.folder / "raw" / _raw_name(planned)
+        raw = self._store.folder / "raw" / (name or _raw_name(planned))
         # What a killed start left of this run is no part of its record.
         shutil.rmtree(raw, ignore_errors=True)
         raw.mkdir()
@@ -260,7 +314,7 @@ class _Campaign:
         if experiment.profile in self._broken:
             return replace(begun, validity=(self._broken[experiment.profile],))
         try:
-            return self._measurement.measure(planned, begun, raw, power)
+            return (measurement or self._measurement).measure(planned, begun, raw, power)
         except (EeioError, PowerError) as error:
             return replace(
                 begun,
@@ -277,11 +331,12 @@ class _Campaign:
         except RefusedError as error:
             print(f"eeio: the test files stay: {error}", file=sys.stderr)
             return
-        for profile in self._plan.profiles.values():
+        for profile in self._begun.profiles.values():
             script = profile.folder / "post.sh"
             if not script.is_file() or not profile.install_dir.is_dir():
                 continue
-            last = next(r for r in self._plan.runs if r.experiment.profile == profile.identifier)
+            # Of the plan at the start: a pilot that left a profile out left its files as well.
+            last = next(r for r in self._begun.runs if r.experiment.profile == profile.identifier)
             target = self._store.folder / "raw" / "clean-up"
             target.mkdir(exist_ok=True)
             invoke(

@@ -2,6 +2,7 @@
 
 import math
 import os
+import shutil
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +19,7 @@ from eeio.system.filesystem import (
     mount_of,
 )
 from eeio.system.image import MKFS, OVERHEAD_BYTES, in_the_way
-from eeio_results.campaign import Options
+from eeio_results.campaign import Options, PlannedExperiment
 
 if TYPE_CHECKING:
     from eeio.campaign.plan import Plan
@@ -49,6 +50,22 @@ def check_room(plan: "Plan") -> None:
             size = plan.room_bytes(filesystem)
             needed += size + size // 8 + OVERHEAD_BYTES
     check_directory(directory, needed, options.allow_memory_filesystem)
+
+
+def room_to_grow(plan: "Plan", planned: PlannedExperiment) -> int:
+    """The largest size that the experiment's test files may be given, in bytes.
+
+    Of a directory: what it has and four fifths of what is free there, shared with the files of the
+    other profiles, which may grow as well. Of a raw device: what it has.
+    """
+    options = plan.options
+    if planned.experiment.target == "device":
+        device = block_device(Path(options.device)) if options.device else None
+        return device.size_bytes if device else 0
+    if options.directory is None:
+        return 0
+    free = shutil.disk_usage(options.directory).free + _left_bytes(plan)
+    return int(0.8 * free / max(1, len(plan.files)))
 
 
 def check_described(plan: "Plan", root: Path) -> str:

@@ -5,7 +5,7 @@ import secrets
 
 from eeio_limits import LimitError
 from eeio_limits.quantities import COUNT, REPETITIONS, Quantity
-from eeio_power.monitor import SAMPLE_RATE_HZ
+from eeio_power.monitor import COUNTER_RATE_HZ, SAMPLE_RATE_HZ
 from eeio_results.campaign import Options
 from eeio_results.errors import EeioError
 from eeio_results.units import parse_size
@@ -83,10 +83,16 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rate",
         type=_rate,
-        default=SAMPLE_RATE_HZ,
         metavar="HZ",
-        help="readings a second, where the meter can: up to 100 for short phases "
-        f"(default: {SAMPLE_RATE_HZ:g})",
+        help="readings a second, where the meter can, 100 at most (default: "
+        f"{SAMPLE_RATE_HZ:g}; of energy counters {COUNTER_RATE_HZ:g} while a tool runs)",
+    )
+    parser.add_argument(
+        "--min-phase",
+        type=_seconds,
+        metavar="S",
+        help="how long each phase should last: a pilot sizes the work so that it does; what is "
+        "shorter all the same is not ranked (default: the suite's)",
     )
     parser.add_argument(
         "--allow-estimates",
@@ -134,8 +140,10 @@ def options_of(arguments: argparse.Namespace) -> Options:
         lose=tuple(arguments.lose),
         drive_label=arguments.drive_label,
         hash_serial=arguments.hash_serial,
-        rate_hz=arguments.rate,
         work_bytes=arguments.work,
+        rate_hz=arguments.rate or SAMPLE_RATE_HZ,
+        counter_rate_hz=arguments.rate or COUNTER_RATE_HZ,
+        min_phase_s=arguments.min_phase,
     )
 
 

@@ -2,11 +2,14 @@
 
 import argparse
 import dataclasses
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from eeio import hostnames
 from eeio.campaign import plan as plans
 from eeio.campaign import safety
+from eeio.campaign.lengths import Length, earlier_lengths, length, too_slow
+from eeio.campaign.pilot import least_phase_s
 from eeio.campaign.progress import format_duration
 from eeio.commands import campaign_options
 from eeio.commands.doctor import add_replay, recorded
@@ -19,6 +22,9 @@ from eeio.system import signatures
 from eeio.system.drive import drive_of
 from eeio.system.filesystem import backing_device, block_device
 from eeio_limits.text import shown
+from eeio_power.errors import PowerError
+from eeio_power.meters import Meter, close_meters
+from eeio_power.monitor import open_source
 from eeio_results.campaign import Options
 from eeio_results.errors import EeioError
 from eeio_results.units import format_size
@@ -42,7 +48,8 @@ def show(arguments: argparse.Namespace) -> int:
         return _show_described(options, suite, arguments.replay)
     plan = plans.make(options, suite)
     safety.check_room(plan)
-    _print_plan(plan, suite, _names_waited_for(plan), _drive(plan.options))
+    lengths_of, meters = _lengths(plan)
+    _print_plan(plan, suite, _names_waited_for(plan), _drive(plan.options), meters, lengths_of)
     print("\nwould be touched:")
     for line in _touched(plan):
         print(f"  {line}")
@@ -83,7 +90,36 @@ def _show_described(options: Options, suite: suites.Suite, path: Path) -> int:
     return EXIT_DONE
 
 
-def _print_plan(plan: plans.Plan, suite: suites.Suite, names: list[str], drive: str = "") -> None:
+def _lengths(plan: plans.Plan) -> tuple[dict[str, Length], list[str]]:
+    """How long each experiment's phases will be, by its id, and what the meters that `run` would
+    take resolve of that: they are opened for it, and closed."""
+    estimates = plan.options.allow_estimates or not plan.protocol.is_measurement
+    earlier = earlier_lengths(plan)
+
+    def lengths_of(meters: Sequence[Meter]) -> dict[str, Length]:
+        least_s = least_phase_s(plan.protocol, plan.options, meters)
+        return {p.experiment.id: length(p, plan, earlier, least_s) for p in plan.experiments}
+
+    try:
+        source = open_source(plan.options.meters, estimates)
+    except PowerError as error:
+        return lengths_of(()), [f"power: {shown(str(error))}"]
+    try:
+        found = lengths_of(source.meters)
+        lines = [f"power by {line}" for line in too_slow(plan, source.meters, found)]
+    finally:
+        close_meters(source.meters)
+    return found, lines or [f"power: none; {source.reason}"]
+
+
+def _print_plan(
+    plan: plans.Plan,
+    suite: suites.Suite,
+    names: list[str],
+    drive: str = "",
+    meters: Sequence[str] = (),
+    lengths_of: Mapping[str, Length] | None = None,
+) -> None:
     options = plan.options
     protocol = plan.protocol
     print(f"{suite.name}: {suite.title}")
@@ -113,13 +149,21 @@ def _print_plan(plan: plans.Plan, suite: suites.Suite, names: list[str], drive: 
         print(waiting)
     if drive:
         print(drive)
+    for line in meters:
+        print(line)
+    if protocol.min_phase_s is not None:
+        print(
+            f"each phase is to last {protocol.min_phase_s:g} s and more: where the preset decides "
+            "the work, a pilot before the first run sizes it; what is shorter is not ranked"
+        )
     print("\nexperiments:")
     for planned in plan.experiments:
         words = " ".join(f"{key}={value}" for key, value in sorted(planned.factors.items()))
         where = f" on {planned.volume}" if planned.volume else ""
         where += f", {planned.variant}" if planned.variant else ""
         where += f", {planned.frequency_hz / 1e9:g} GHz" if planned.frequency_hz else ""
-        print(f"  {planned.experiment.id}  {planned.profile}{where}  {words}")
+        lasts = lengths_of[planned.experiment.id].words if lengths_of else ""
+        print(f"  {planned.experiment.id}  {planned.profile}{where}  {words}  {lasts}".rstrip())
     if plan.not_measured:
         print("\nleft out:")
         for left_out in plan.not_measured:

@@ -22,7 +22,7 @@ from eeio_results.record import Tool
 INSTALL_TIMEOUT_S = 900
 # Keys of presets.conf that speak to the plan, not to the profile's executable.
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
-_FORECAST_KEYS = ("passes_written", "memory_multiple", "footprint", "parallel_pause_s")
+_FORECAST_KEYS = ("passes_written", "memory_multiple", "footprint", "parallel_pause_s", "grows")
 
 
 @dataclass(frozen=True)

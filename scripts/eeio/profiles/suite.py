@@ -219,6 +219,7 @@ def _read_protocol_file(path: Path) -> tuple[dict[str, Preset], tuple[Optional, 
                     is_measurement=_truth(values["is_measurement"], "is_measurement"),
                     study=_study({**body["study"], **values}) if "study" in body else None,
                     work_bytes=_work(values.get("work")),
+                    min_phase_s=_min_phase(values.get("min_phase_s")),
                 ),
                 tuple(
                     LeftOut(
@@ -241,6 +242,10 @@ def _work(value: object) -> int | None:
     if (size_bytes := size_of("work", "the work", _word(value))) == 0:
         raise LimitError("work: 0 bytes are none; leave it out, or give such as 1g")
     return size_bytes
+
+
+def _min_phase(value: object) -> float | None:
+    return None if value is None else q.PAUSE.checked(value, "min_phase_s")
 
 
 def _study(body: Mapping[str, Any]) -> StudyProtocol:
