@@ -107,7 +107,7 @@ class PlannedExperiment:
     empty for the user's own directory, else `ext4`, `xfs`, `btrfs` made for the campaign.
     `file_bytes` is the size of the test files, all processes together; 0 for none. `variant` and
     `frequency_hz` are those of a study (None: none, or the frequency left as it is). `pilot` tells
-    what sized its work (None: nothing did)."""
+    what sized its work, and `sized` which of its factors that is (None: nothing did)."""
 
     experiment: Experiment
     profile: str
@@ -118,6 +118,7 @@ class PlannedExperiment:
     variant: str | None = field(default=None, metadata=LATER)
     frequency_hz: Annotated[int, q.FREQUENCY] | None = field(default=None, metadata=LATER)
     pilot: str | None = field(default=None, metadata=LATER)
+    sized: str | None = field(default=None, metadata=LATER)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -131,6 +132,7 @@ class PlannedExperiment:
             "variant": self.variant,
             "frequency_hz": self.frequency_hz,
             **({} if self.pilot is None else {"pilot": self.pilot}),
+            **({} if self.sized is None else {"sized": self.sized}),
         }
 
 
@@ -281,6 +283,7 @@ class _StoredExperiment:
     variant: str | None = field(default=None, metadata=LATER)
     frequency_hz: Annotated[float, q.FREQUENCY] | None = field(default=None, metadata=LATER)
     pilot: str | None = field(default=None, metadata=LATER)
+    sized: str | None = field(default=None, metadata=LATER)
 
     def impossible(self) -> str | None:
         """What in it cannot be, beyond each field's own range."""
@@ -336,6 +339,7 @@ def _planned(stored: _StoredExperiment) -> PlannedExperiment:
         variant=stored.variant,
         frequency_hz=None if hz is None else int(hz),
         pilot=stored.pilot,
+        sized=stored.sized,
     )
 
 

@@ -13,7 +13,7 @@ from eeio.campaign import lengths, pilot
 from eeio.profiles.profile import Profile
 from eeio_power.meters import Channel
 from eeio_power.simulators import FakeRapl, FakeZone, ScriptedMeter
-from eeio_results.campaign import Options, PlannedExperiment, Protocol
+from eeio_results.campaign import NotMeasured, Options, PlannedExperiment, Protocol
 from eeio_results.record import CacheLayers, Durable, Experiment, Phase, Run
 
 PRESETS = {
@@ -118,6 +118,22 @@ def test_a_pilot_of_no_use_leaves_the_work_and_says_so(found: Run) -> None:
     left = sized(found)
     assert left.planned.factors["file_size"] == "1g"
     assert left.short is not None and left.planned.pilot is not None
+
+
+def test_what_a_run_time_ends_shares_the_largest_file() -> None:
+    """A file of another size would be written anew whenever they alternate."""
+    timed = [planned(file_size="1g", runtime_s="20", x=str(k)) for k in range(3)]
+    made = [sized(run(s), what).planned for s, what in zip((0.01, 1.0, 0.5), timed, strict=True)]
+    untimed = sized(run(1.0), planned(file_size="1g")).planned
+    left_out = NotMeasured(timed[0].experiment, "x")
+    all_found = {str(n): one for n, one in enumerate([*made, untimed, left_out])}
+    found = list(pilot.on_one_file(all_found).values())
+    words = str(64 * GIB)
+    for one in found[:3]:
+        assert isinstance(one, PlannedExperiment)
+        assert one.factors["file_size"] == dict(one.experiment.arguments)["file_size"] == words
+        assert one.file_bytes == 64 * GIB
+    assert found[3:] == [untimed, left_out]
 
 
 def test_classes_grow_by_the_presets_steps() -> None:

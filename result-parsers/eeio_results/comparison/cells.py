@@ -134,10 +134,12 @@ def cells_of(campaign: Campaign, machine_name: str | None = None) -> list[Cell]:
     for run in campaign.runs:
         if run.experiment.level != "context":
             runs.setdefault(run.experiment.id, []).append(run)
+    # Each machine's pilot finds a size of its own, and what is compared is per byte and per second.
+    sized = {planned.experiment.id: planned.sized for planned in campaign.design.experiments}
     found = []
-    for of_experiment in runs.values():
+    for id, of_experiment in runs.items():
         names = dict.fromkeys(phase.name for run in of_experiment for phase in run.phases)
-        found += [_cell(place, of_experiment, name) for name in names]
+        found += [_cell(place, of_experiment, name, sized.get(id)) for name in names]
     doubts = tuple(words for _, words in agreement(campaign).contradictions)
     if doubts:
         found = [
@@ -149,7 +151,7 @@ def cells_of(campaign: Campaign, machine_name: str | None = None) -> list[Cell]:
     return found
 
 
-def _cell(place: Mapping[str, str], runs: Sequence[Run], name: str) -> Cell:
+def _cell(place: Mapping[str, str], runs: Sequence[Run], name: str, sized: str | None) -> Cell:
     experiment = runs[0].experiment
     values: dict[str, dict[int, float]] = {}
     reasons: dict[str, str] = {}
@@ -215,7 +217,9 @@ def _cell(place: Mapping[str, str], runs: Sequence[Run], name: str) -> Cell:
         "api": experiment.api,
         "processes": str(experiment.processes),
         "phase": name,
-        "arguments": " ".join(f"{k}={v}" for k, v in experiment.arguments),
+        "arguments": " ".join(
+            f"{k}={'as-sized' if k == sized else v}" for k, v in experiment.arguments
+        ),
     }
     return Cell(
         factors,

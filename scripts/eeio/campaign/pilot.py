@@ -98,7 +98,7 @@ def sized(
     if run.validity or not lasted_s:
         why = run.validity[0] if run.validity else "it told no window"
         told = f"a pilot of no use, so {factor} is the preset's: {why}"
-        return Sized(replace(planned, pilot=told), short=f"{name}: {told}")
+        return Sized(replace(planned, pilot=told, sized=factor), short=f"{name}: {told}")
     steps = _steps(factor, profile)
     now, then = (_amount(steps, p.factors[factor]) for p in (planned, tried))
     runtime_s = DURATION.of_text(planned.factors.get("runtime_s", "0"))
@@ -113,7 +113,7 @@ def sized(
     words = f"a pilot of {tried.factors[factor]} took {min(lasted_s):.3g} s"
     if shortest_s >= least_s:
         told = f"{words}: {factor}={planned.factors[factor]}, as the preset has it"
-        return Sized(replace(planned, pilot=told))
+        return Sized(replace(planned, pilot=told, sized=factor))
     wanted = now * 2 ** math.ceil(math.log2(least_s * _MARGIN / shortest_s))
     is_count = steps is None and factor != "file_size"
     # Of a run that has a run time, that ends it.
@@ -132,7 +132,7 @@ def sized(
             f"{factor}={grown.factors[factor]} is the most for the room there is and for "
             f"{MOST_TIMES * least_s:g} s a run"
         )
-    return Sized(replace(grown, pilot=told), short=short)
+    return Sized(replace(grown, pilot=told, sized=factor), short=short)
 
 
 def _lasted_s(phase: Phase) -> float | None:
@@ -179,6 +179,32 @@ def _with(planned: PlannedExperiment, factor: str, word: str, file_bytes: int) -
         factors={**planned.factors, factor: word},
         file_bytes=max(planned.file_bytes, file_bytes),
     )
+
+
+def on_one_file(
+    found: Mapping[str, PlannedExperiment | NotMeasured],
+) -> dict[str, PlannedExperiment | NotMeasured]:
+    """All experiments that a run time ends with the largest file that one of them needs: they share
+    it, where other sizes would be written anew between them, and layers are compared on it."""
+    shared = [
+        planned
+        for planned in found.values()
+        if isinstance(planned, PlannedExperiment)
+        and planned.sized == "file_size"
+        and planned.experiment.target != "device"
+        and float(planned.factors.get("runtime_s", "0"))
+    ]
+    largest = max(shared, key=lambda p: parse_size(p.factors["file_size"]), default=None)
+    if largest is None:
+        return dict(found)
+    word = largest.factors["file_size"]
+    ids = {planned.experiment.id for planned in shared}
+    return {
+        id: _with(planned, "file_size", word, parse_size(word))
+        if isinstance(planned, PlannedExperiment) and planned.experiment.id in ids
+        else planned
+        for id, planned in found.items()
+    }
 
 
 def planned_anew(plan: Plan, found: Mapping[str, PlannedExperiment | NotMeasured]) -> Plan:

@@ -183,7 +183,7 @@ class _Campaign:
         shutil.rmtree(self._store.folder / "raw" / _PILOT, ignore_errors=True)
         if not found:
             return left
-        self._plan = pilot.planned_anew(plan, found)
+        self._plan = pilot.planned_anew(plan, pilot.on_one_file(found))
         self._measurement = Measurement(self._plan, self._journal, self._volumes)
         self._store.write_design(self._plan)
         progress.add(len(self._plan.runs) - len(plan.runs))

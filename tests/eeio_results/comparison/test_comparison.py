@@ -375,3 +375,19 @@ def test_a_write_cache_that_was_only_found_keeps_no_experiments_apart() -> None:
     asked = replace(EXPERIMENT, cache=CacheLayers("off", "on"))
     (switched,) = cells_of(campaign(runs=[run(0, (phase(1.0),), asked)]))
     assert switched.factors["disk"] == "on"
+
+
+def test_sizes_that_pilots_found_do_not_keep_two_machines_apart() -> None:
+    """Each machine's pilot finds its own; a size that somebody chose is another experiment."""
+
+    def of(name: str, size: str, sized: str | None) -> Cell:
+        experiment = replace(EXPERIMENT, arguments=(("file_size", size), ("stride", "17")))
+        made = campaign(name, replace(MACHINE, hostname=name), [run(0, (phase(50.0),), experiment)])
+        known = [replace(one, sized=sized) for one in made.design.experiments]
+        made = replace(made, design=replace(made.design, experiments=tuple(known)))
+        (found,) = cells_of(made)
+        return found
+
+    piloted = [of("board", "1g", "file_size"), of("pc", "8g", "file_size")]
+    assert len(list(pairs(piloted))) == 1
+    assert not list(pairs([of("board", "1g", None), of("pc", "8g", None)]))
