@@ -3,7 +3,7 @@
 Usage (as root): durable_writes.py [--repetitions N] [--rate BYTES_PER_S] [--size MIB] DIR
 
 A loop device over an image in DIR is held to a rate of writing by the kernel's block control
-groups (version 1). fio, the data servers, IOzone and, where EEIO_IOR or PATH has it, IOR write the
+groups (version 1). fio, the data servers, IOzone and, where it is, IOR write the
 same bytes in the same requests through the page cache, in one random order, with flush=end; fio
 once more with flush=none, which the runner then flushes. The simulated
 meter draws 20 W. Prints J/GB of each, medians, against each other and against the truth, which is
@@ -84,7 +84,8 @@ def measured(folder: Path, target: Path, arguments: argparse.Namespace) -> list[
         ("eeio-iozone-1.0.0", f"level=filesystem {words} flush=end"),
         ("eeio-dataserver-1.0.0", f"{own} clients=1 flush=end"),
     ]
-    if shutil.which(os.environ.get("EEIO_IOR") or "ior"):
+    path = f"{os.environ.get('PATH', os.defpath)}:{Path(sys.prefix) / 'bin'}"
+    if shutil.which(os.environ.get("EEIO_IOR") or "ior", path=path):
         entries.append(("eeio-ior-1.0.0", f"{own} processes=1 flush=end"))
     suite = folder / "suite"
     suite.mkdir()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from tests.conftest import Eeio
+from tests.conftest import Eeio, ior_program
 from tests.dummy import suite as dummy_suite
 
 from eeio.campaign.measurement import _flushed, _until_durable
@@ -181,7 +181,7 @@ def test_on_a_slow_disk_it_is_the_disk_s_rate(
 ) -> None:
     """The rate into the page cache is a hundred times that of the device: whoever ranks by it
     compares nothing."""
-    program = {"dataserver": "mpicc", "btio": "mpicc", "ior": os.environ.get("EEIO_IOR", "ior")}
+    program = {"dataserver": "mpicc", "btio": "mpicc", "ior": ior_program() or "ior"}
     if shutil.which(program.get(tool, tool)) is None:
         pytest.skip(f"no {program.get(tool, tool)} here")
     folder = home / "suites/slow"

@@ -3,6 +3,7 @@
 import os
 import shlex
 import shutil
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,8 +52,8 @@ class LeftOut:
 class Optional:
     """Experiments with a tool that few machines have; PTS runs the suite without them.
 
-    They run where `command` is in PATH, or the environment variable names a program; `otherwise`
-    is why they do not elsewhere.
+    They run where `command` is in PATH or scripts/setup has built it, or the environment variable
+    names a program; `otherwise` is why they do not elsewhere.
     """
 
     command: str
@@ -61,7 +62,8 @@ class Optional:
     entries: tuple[SuiteEntry, ...]
 
     def is_found(self) -> bool:
-        return shutil.which(os.environ.get(self.variable) or self.command) is not None
+        path = f"{os.environ.get('PATH', os.defpath)}:{Path(sys.prefix) / 'bin'}"
+        return shutil.which(os.environ.get(self.variable) or self.command, path=path) is not None
 
 
 @dataclass(frozen=True)
