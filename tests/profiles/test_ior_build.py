@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+
 from tests.profiles.harness import PROFILES
 
 BUILD = PROFILES / "eeio-ior-1.0.0" / "build.sh"
