@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -356,6 +357,11 @@ def _failure(capture: Capture) -> str:
         words = "no output"
     if capture.exit_code == TIMED_OUT:
         return f"given up after {capture.ended_monotonic_s - capture.started_monotonic_s:.0f} s"
+    # As a shell tells that a signal ended its command, or Popen that it ended the wrapper itself.
+    number = capture.exit_code - 128 if capture.exit_code > 128 else -capture.exit_code
+    if capture.exit_code != 0 and number in {known.value for known in signal.Signals}:
+        name = signal.Signals(number).name
+        return f"killed ({name}) before it was done, and before a flush at its end: {words}"
     return f"exit code {capture.exit_code}: {words}"
 
 
