@@ -48,6 +48,8 @@ class Options:
     hash_serial: bool = field(default=False, metadata=LATER)
     rate_hz: Annotated[float, q.RATE] = field(default=10.0, metadata=LATER)
     """How often each meter is read, where it has something new so often."""
+    see_order: bool = field(default=False, metadata=LATER)
+    """Whether the order in which requests reach the drive is looked at."""
 
     @property
     def frequency_root(self) -> Path:

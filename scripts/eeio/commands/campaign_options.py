@@ -87,6 +87,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         f"(default: {SAMPLE_RATE_HZ:g})",
     )
     parser.add_argument(
+        "--see-order",
+        action="store_true",
+        help="tell the order in which requests reach the drive, by the kernel's block layer",
+    )
+    parser.add_argument(
         "--allow-estimates",
         action="store_true",
         help="without a meter, model the power and mark it ESTIMATE",
@@ -126,6 +131,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
         drive_label=arguments.drive_label,
         hash_serial=arguments.hash_serial,
         rate_hz=arguments.rate,
+        see_order=arguments.see_order,
     )
 
 
