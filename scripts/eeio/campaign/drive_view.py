@@ -1,7 +1,7 @@
 """What the drive saw of a run: its requests by the kernel's block layer, cut into phases.
 
 An instance of tracefs of its own, with a buffer that keeps the first events and drops the rest, is
-read when the run is over: nothing runs beside the tool. It costs what docs/performance.md says.
+read when the run is over: nothing runs beside the tool (docs/decisions/0021-what-the-drive-saw.md).
 """
 
 import contextlib
