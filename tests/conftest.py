@@ -57,6 +57,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def ior_program() -> str | None:
+    """The IOR that a profile takes: EEIO_IOR's, that of PATH, or what scripts/setup has built."""
+    path = f"{os.environ.get('PATH', os.defpath)}:{Path(sys.prefix) / 'bin'}"
+    return shutil.which(os.environ.get("EEIO_IOR") or "ior", path=path)
+
+
 Eeio = Callable[..., "subprocess.CompletedProcess[str]"]
 
 

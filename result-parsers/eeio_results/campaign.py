@@ -54,6 +54,8 @@ class Options:
     """How often energy counters are, while a tool runs."""
     min_phase_s: Annotated[float, q.PAUSE] | None = field(default=None, metadata=LATER)
     """In the protocol's place: how long each phase should last."""
+    see_order: bool = field(default=False, metadata=LATER)
+    """Whether the order in which requests reach the drive is looked at."""
 
     @property
     def frequency_root(self) -> Path:

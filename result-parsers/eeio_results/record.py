@@ -186,7 +186,9 @@ class Phase:
     Of a write these are of the time until the tool returned; `until_durable` is the time until its
     bytes were on the device, and `durable_reason` says why that is not known. `includes_flush`
     tells that the tool's own time holds its flush: the rate into the page cache is not known then.
-    `spatiality_seen` is the order in which requests arrived, where that was seen.
+    `spatiality_seen` is the order in which requests arrived, where that was seen; by whom says
+    `spatiality_seen_by`: the program's own log of its requests (also None), or the block layer,
+    which gave them to the drive. `spatiality_seen_reason` is why it was not.
     """
 
     name: str
@@ -205,6 +207,8 @@ class Phase:
     durable_reason: str | None = field(default=None, metadata=LATER)
     includes_flush: bool = field(default=False, metadata=LATER)
     spatiality_seen: str | None = field(default=None, metadata=LATER)
+    spatiality_seen_by: Literal["requests", "drive"] | None = field(default=None, metadata=LATER)
+    spatiality_seen_reason: str | None = field(default=None, metadata=LATER)
 
     @property
     def io_share(self) -> float | None:

@@ -17,7 +17,8 @@ class Work:
     """Medians over the repetitions; a figure that is None has its reason in `reasons`.
 
     `iops` is requests over the time that the row is judged by. `spatiality_seen` is the order in
-    which requests arrived, of all repetitions.
+    which requests arrived, of all repetitions: at the file by the program's own log
+    (`spatiality_seen_by` is `requests`), or at the drive by the block layer (`drive`).
     """
 
     duration_s: Quartiles | None = None
@@ -26,6 +27,7 @@ class Work:
     iops: Quartiles | None = None
     latency_s: Mapping[str, Quartiles] = field(default_factory=dict)
     spatiality_seen: str | None = None
+    spatiality_seen_by: str | None = None
     reasons: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
@@ -37,6 +39,7 @@ class Work:
             "iops": _json(self.iops),
             "latency_s": {key: found.get(key) for key in LATENCIES} if found else None,
             "spatiality_seen": self.spatiality_seen,
+            "spatiality_seen_by": self.spatiality_seen_by,
         }
 
 
@@ -78,13 +81,23 @@ def work_of(experiment: Experiment, phases: Sequence[Phase]) -> Work:
             ("page_cache_bandwidth_bytes_per_s", into_cache, cached[0][1]),
             ("iops", served, "the tool tells none"),
             ("latency_s", latencies, _why_no_latency(phases)),
-            ("spatiality_seen", seen, "nothing saw the order in which requests arrived"),
+            ("spatiality_seen", seen, _why_not_seen(phases)),
         )  # fmt: skip
         reasons = {name: why for name, found, why in known if not found and why is not None}
     return Work(
         quartiles(lasts), quartiles(moved), quartiles(into_cache), quartiles(served), latencies,
-        "; ".join(seen) or None, reasons,
+        "; ".join(seen) or None, _seen_by(phases) if seen else None, reasons,
     )  # fmt: skip
+
+
+def _seen_by(phases: Sequence[Phase]) -> str:
+    by = dict.fromkeys(p.spatiality_seen_by or "requests" for p in phases if p.spatiality_seen)
+    return "; ".join(by)
+
+
+def _why_not_seen(phases: Sequence[Phase]) -> str:
+    told = next((p.spatiality_seen_reason for p in phases if p.spatiality_seen_reason), None)
+    return told or "nothing saw the order in which requests arrived"
 
 
 def _told(phases: Sequence[Phase], name: str) -> list[float]:

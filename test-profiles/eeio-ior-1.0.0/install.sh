@@ -1,11 +1,7 @@
 #!/bin/sh
-# Takes the system's IOR (EEIO_IOR or PATH), or builds upstream's release here, and says which in
-# tool.conf.
+# Takes the IOR that EEIO_IOR, PATH or scripts/setup has, or builds one here (build.sh), and says
+# which in tool.conf.
 # shellcheck disable=SC2015 # finish leaves
-version=3.3.0
-archive=ior-$version.tar.gz
-url=https://github.com/hpc/ior/releases/download/$version/$archive
-sha256=94df708a7b9dd804bbcaee24dbee76939ed572e8950c7c766aee7609d51e75e2
 profile=$(cd "${0%/*}" && pwd)
 
 finish() { # STATUS [what to do]
@@ -14,24 +10,19 @@ finish() { # STATUS [what to do]
 	exit "$1"
 }
 
-build() {
-	[ -f "$archive" ] || curl -fsSL --connect-timeout 10 --max-time 300 -o "$archive" "$url" ||
-		wget -q --tries=1 --timeout=30 -O "$archive" "$url" || { rm -f "$archive" && return 1; }
-	echo "$sha256  $archive" | sha256sum -c - ||
-		finish 1 "$HOME/$archive is not upstream's release (wrong SHA-256): delete it and install again"
-	tar -xzf "$archive" && cd "ior-$version" && ./configure && timeout 900 make
-}
-
 cd "$HOME" || exit 1
 cp "$profile/words.sh" "$profile/factors.sh" "$profile/mpi.sh" "$profile/mpi-io.sh" "$profile/presets.conf" . &&
 	cp "$profile/eeio-ior.sh" eeio-ior && chmod +x eeio-ior ||
 	finish 1 "$HOME: the profile's files could not be copied there"
 path=$(command -v "${EEIO_IOR:-ior}") && source=system
 [ -n "$path" ] || [ -z "${EEIO_IOR:-}" ] || finish 1 "EEIO_IOR=$EEIO_IOR: not a program"
+# PTS has a link to the profile: the checkout is where that leads.
+ours=$(cd "$profile" && cd "$(pwd -P)/../.." && pwd)/.venv/bin/ior
+[ -n "$path" ] || [ ! -x "$ours" ] || path=$ours source=built
 if [ -z "$path" ]; then
-	(build) >build.log 2>&1
-	path=$HOME/ior-$version/src/ior source=built
-	[ -x "$path" ] || finish 1 "IOR is missing and was not built (see $HOME/build.log): put ior into PATH (a module, Spack) or name it by EEIO_IOR"
+	# HOME: PTS lays a release file there that it has in its cache.
+	said=$(sh "$profile/build.sh" "$HOME/ior" "$HOME" 2>&1) || finish 1 "${said:-IOR was not built}"
+	path=$HOME/ior source=built
 fi
 # It knows no --version; the first line of its work tells, here of none, and in 3.x that of its help.
 told=$({ "$path" -h; timeout 60 "$path" -a DUMMY -b 1k -t 1k; } </dev/null 2>&1 |
@@ -41,6 +32,8 @@ told=$({ "$path" -h; timeout 60 "$path" -a DUMMY -b 1k -t 1k; } </dev/null 2>&1 
 	echo "version=${told:-unknown}"
 	echo "sha256=$(sha256sum "$path" | cut -d' ' -f1)"
 	echo "source=$source"
+	# Its own list of interfaces tells whether HDF5 is among them.
+	echo "apis=$("$path" -h 2>&1 | sed -n 's/.*API for I\/O \[\(.*\)\].*/\1/p' | head -n 1)"
 	# With another value it is to be installed again.
 	echo "EEIO_IOR=${EEIO_IOR:-}"
 } >tool.conf

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from tests.conftest import Eeio
+from tests.conftest import Eeio, ior_program
 from tests.dummy import suite as dummy_suite
 
 from eeio.campaign.measurement import _flushed, _until_durable
@@ -160,6 +160,21 @@ SLOW_WORDS = {
 }
 
 
+def suite_of(home: Path, tool: str, words: str) -> Path:
+    """A suite of one experiment of this tool."""
+    folder = home / "suites/slow"
+    folder.mkdir(parents=True)
+    (folder / "suite-definition.xml").write_text(
+        "<PhoronixTestSuite><SuiteInformation><Title>slow</Title></SuiteInformation><Execute>"
+        f"<Test>local/eeio-{tool}-1.0.0</Test><Arguments>{words}</Arguments>"
+        "<Description>slow</Description></Execute></PhoronixTestSuite>"
+    )
+    (folder / "protocol.yaml").write_text(
+        "presets:\n  quick: {repetitions: 1, settle_s: 0, idle_s: 0.3, is_measurement: false}\n"
+    )
+    return folder
+
+
 @pytest.mark.parametrize(
     ("tool", "flush", "page_cache_seen"),
     [
@@ -181,19 +196,10 @@ def test_on_a_slow_disk_it_is_the_disk_s_rate(
 ) -> None:
     """The rate into the page cache is a hundred times that of the device: whoever ranks by it
     compares nothing."""
-    program = {"dataserver": "mpicc", "btio": "mpicc", "ior": os.environ.get("EEIO_IOR", "ior")}
+    program = {"dataserver": "mpicc", "btio": "mpicc", "ior": ior_program() or "ior"}
     if shutil.which(program.get(tool, tool)) is None:
         pytest.skip(f"no {program.get(tool, tool)} here")
-    folder = home / "suites/slow"
-    folder.mkdir(parents=True)
-    (folder / "suite-definition.xml").write_text(
-        "<PhoronixTestSuite><SuiteInformation><Title>slow</Title></SuiteInformation><Execute>"
-        f"<Test>local/eeio-{tool}-1.0.0</Test><Arguments>{SLOW_WORDS[tool]} flush={flush}"
-        "</Arguments><Description>slow</Description></Execute></PhoronixTestSuite>"
-    )
-    (folder / "protocol.yaml").write_text(
-        "presets:\n  quick: {repetitions: 1, settle_s: 0, idle_s: 0.3, is_measurement: false}\n"
-    )
+    folder = suite_of(home, tool, f"{SLOW_WORDS[tool]} flush={flush}")
     monkeypatch.delenv("EEIO_TEST_PROFILES")
     with FakeRapl(home / "powercap", power_w=lambda time_s: WATTS):
         done = eeio(
@@ -212,3 +218,53 @@ def test_on_a_slow_disk_it_is_the_disk_s_rate(
     (package,) = (r for r in durable["energy"] if r["domain"] == "package")
     took_s = durable["end_s"] - phase["start_s"]
     assert package["energy_j"] == pytest.approx(PACKAGE * WATTS * took_s, rel=0.03)
+
+
+KILLED = """#!/bin/sh
+# fio, which somebody kills when it has begun: all of it, or the process that does the I/O.
+{fio} "$@" &
+[ -n "${{EEIO_FIO_START:-}}" ] || {{ wait $!; exit; }}
+while [ ! -s "$EEIO_FIO_START" ] && kill -0 $!; do sleep 0.01; done
+read -r children <"/proc/$!/task/$!/children"
+kill -KILL {victim}
+wait $!
+"""
+
+
+@pytest.mark.parametrize(
+    ("victim", "said"),
+    [
+        ("$!", "killed (SIGKILL) before it was done"),
+        ("$children", "a process of fio was ended by signal 9 before it was done"),
+    ],
+)
+def test_a_tool_that_is_killed_before_its_flush_has_no_figure(
+    home: Path,
+    eeio: Eeio,
+    slow_disk: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    victim: str,
+    said: str,
+) -> None:
+    fio = shutil.which("fio")
+    if fio is None:
+        pytest.skip("no fio here")
+    program = home / "bin/fio"
+    program.parent.mkdir()
+    program.write_text(KILLED.format(fio=fio, victim=victim))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.delenv("EEIO_TEST_PROFILES")
+    folder = suite_of(home, "fio", f"{SLOW_WORDS['fio']} flush=end")
+    with FakeRapl(home / "powercap", power_w=lambda time_s: WATTS):
+        done = eeio(
+            "run", str(folder), "--preset", "quick", "--directory", str(slow_disk), "--name", "c",
+            "--meter", f"rapl,root={home / 'powercap'}",
+        )  # fmt: skip
+    assert done.returncode == 3, done.stderr
+    (line,) = (home / "data/eeio/results/c/runs.jsonl").read_text().splitlines()
+    record = json.loads(line)
+    assert record["phases"] == []
+    (reason,) = record["validity"]
+    assert said in reason and "\n" not in reason
+    assert "until durable: " not in done.stdout

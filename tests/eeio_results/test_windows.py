@@ -168,6 +168,21 @@ def test_what_was_seen_at_the_target_is_told() -> None:
     assert "what arrived at the target was strided by 8192 bytes" in text.render(build([campaign]))
     alike = _campaign(replace(written(), spatiality_seen="sequential"))
     assert "what arrived" not in text.render(build([alike]))
+    assert _row(campaign).to_json()["spatiality_seen_by"] == "requests"
+
+
+def test_what_the_drive_saw_is_called_so() -> None:
+    by_drive = replace(written(), spatiality_seen="random", spatiality_seen_by="drive")
+    row = _row(_campaign(by_drive)).to_json()
+    assert (row["spatiality_seen"], row["spatiality_seen_by"]) == ("random", "drive")
+    assert "what reached the drive was random" in text.render(build([_campaign(by_drive)]))
+
+
+def test_what_was_not_seen_says_why() -> None:
+    unseen = replace(written(), spatiality_seen_reason="tracing the drive's requests needs root")
+    row = _row(_campaign(unseen))
+    assert row.to_json()["spatiality_seen_by"] is None
+    assert row.reasons["spatiality_seen"] == "tracing the drive's requests needs root"
 
 
 def _tables(campaign: Campaign, *columns: str) -> dict[str, Table]:

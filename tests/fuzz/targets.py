@@ -68,7 +68,7 @@ from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.guideline import workload_file
 from eeio_results.tools import btio, fio, ior, lmbench
 from eeio_results.tools.capture import Capture
-from eeio_results.traces import bpftrace, events, jbd2, logs, strace
+from eeio_results.traces import block, bpftrace, events, jbd2, logs, order, strace
 from eeio_results.units import parse_size
 from tests.eeio.importing import made as imports_made
 from tests.eeio_results import made
@@ -259,6 +259,11 @@ def stored_trace(folder: Path) -> Any:
     return followed(logs.read(folder / "trace.txt"))
 
 
+def drive_requests(folder: Path) -> Any:
+    found, _ = block.parse(text(folder, "trace.txt").splitlines(), {0: 1})
+    return order.describe((issued.request for issued in found), 16384)
+
+
 def trace_targets() -> list[Target]:
     journals = of_folders("journal/6.18/*", "journal.gz")
     plain = [{"journal.txt": gzip.decompress(seed["journal.gz"])[:30_000]} for seed in journals]
@@ -267,6 +272,7 @@ def trace_targets() -> list[Target]:
                lambda folder: followed(strace.read([folder / "t.7", folder / "t.12"]))),
         Target("bpftrace", of_files("bpftrace/*/*.txt", "trace.txt"),
                lambda folder: followed(bpftrace.read(folder / "trace.txt"))),
+        Target("block", of_files("block/*/*.txt", "trace.txt"), drive_requests),
         Target("journal", plain, lambda folder: jbd2.load(folder / "journal.txt")),
         Target("journal-gz", journals, lambda folder: jbd2.load(folder / "journal.gz")),
         Target("iolog", of_files("iolog/*.log", "trace.txt"), stored_trace),

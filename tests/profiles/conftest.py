@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import ior_program
 from tests.profiles.harness import Installed
 from tests.profiles.hosts import eeio_on_path, hosts, rapl
 
@@ -21,7 +22,7 @@ def is_present(tool: str) -> bool:
     if tool == "metadata":
         tool = "cc"  # MPI is used where it is there
     if tool == "ior":
-        tool = os.environ.get("EEIO_IOR", "ior")
+        return ior_program() is not None
     path = os.environ.get("PATH", os.defpath) + ":/usr/sbin"
     return shutil.which("bonnie++" if tool == "bonnie" else tool, path=path) is not None
 

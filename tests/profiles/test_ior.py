@@ -1,13 +1,12 @@
 """IOR's profile where IOR itself is told apart: with HDF5 or without, 3.x or 4.x."""
 
-import os
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from eeio_results.tools import ior
+from tests.conftest import ior_program
 from tests.profiles.harness import Installed
 
 HDF5 = ("api=hdf5", "operation=write", "processes=2", "request_size=1m", "file_size=8m")
@@ -98,7 +97,7 @@ def test_an_ior_whose_help_does_not_tell_its_version(tmp_path: Path) -> None:
 
 
 def test_hdf5_where_it_is_built_in(tmp_path: Path) -> None:
-    program = shutil.which(os.environ.get("EEIO_IOR", "ior"))
+    program = ior_program()
     if program is None:
         pytest.skip("ior is not installed")
     asked = subprocess.run([program, "-h"], capture_output=True, text=True, check=False, timeout=60)

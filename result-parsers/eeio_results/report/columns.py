@@ -157,7 +157,10 @@ FURTHER: dict[str, tuple[TableColumn, ...]] = {
         TableColumn("p99.9 (ms)", _latency("p999")),
         TableColumn("max (ms)", _latency("max")),
     ),
-    "seen": (TableColumn("Seen", lambda row, _: row.work.spatiality_seen or NONE, numeric=False),),
+    "seen": (
+        TableColumn("Seen", lambda row, _: row.work.spatiality_seen or NONE, numeric=False),
+        TableColumn("Seen by", lambda row, _: row.work.spatiality_seen_by or NONE, numeric=False),
+    ),
     "drive": (TableColumn("Drive", lambda row, _: row.drive or NONE, numeric=False),),
 }
 """Those of `eeio report --columns`, by the word that asks for them."""

@@ -186,7 +186,9 @@ def _row_notes(row: Row, experiment: Experiment) -> Iterator[str]:
         else:
             yield f"{label}: until durable: {row.reasons['durable']}"
     if row.seen_otherwise:
-        yield f"{label}: what arrived at the target was {row.work.spatiality_seen}"
+        at_drive = row.work.spatiality_seen_by == "drive"
+        where = "reached the drive" if at_drive else "arrived at the target"
+        yield f"{label}: what {where} was {row.work.spatiality_seen}"
 
 
 def _efficiency_tables(report: Report, several: bool) -> list[Table]:

@@ -223,6 +223,7 @@ class PhaseResult:
             durable_reason=self.durable_reason,
             includes_flush=self.includes_flush,
             spatiality_seen=self.spatiality_seen,
+            spatiality_seen_by=None if self.spatiality_seen is None else "requests",
         )
 
 

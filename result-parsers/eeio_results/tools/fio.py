@@ -7,6 +7,7 @@ and reports.
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,6 +23,7 @@ START_FILE = "fio-start.txt"
 END_FILE = "fio-end.txt"
 
 _STAMP = re.compile(r"(\d{9,12}\.\d{9})\n")
+_KILLED = re.compile(r"^fio: pid=\d{1,10}, got signal=(\d{1,3})$", re.MULTILINE)
 _PERCENTILES = {50.0: "p50", 95.0: "p95", 99.0: "p99", 99.9: "p999"}
 # How far a wall-clock stamp may lie outside the invocation before the clock must have been set.
 _CLOCK_TOLERANCE_S = 0.5
@@ -48,6 +50,7 @@ def parse(capture: Capture) -> ToolResult:
     divided; each direction's figures are then metrics that begin with `read_` or `write_`.
     """
     source = str(capture.directory / OUTPUT_FILE)
+    _refuse_killed(capture)
     body = _document(capture.text(OUTPUT_FILE, None), source)
     try:
         jobs = body["jobs"]
@@ -82,6 +85,19 @@ def parse(capture: Capture) -> ToolResult:
         directions, _spatiality(pattern), request_size_bytes, cpu, start_s, end_s, window_source
     )
     return ToolResult(phases=(_durable(phase, options),))
+
+
+def _refuse_killed(capture: Capture) -> None:
+    """fio ends with 0 when a process of it was killed, and counts the bytes of the others."""
+    for name in ("stderr.txt", "stdout.txt"):
+        said = ""
+        with suppress(ToolOutputError):  # missing or empty: it said nothing
+            said = capture.text(name)
+        if (killed := _KILLED.search(said)) is not None:
+            raise ToolOutputError(
+                f"{capture.directory / name}: a process of fio was ended by signal {killed[1]} "
+                "before it was done: nobody knows what it moved and flushed"
+            )
 
 
 def _document(text: str, source: str) -> dict[str, Any]:

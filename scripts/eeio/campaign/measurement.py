@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from eeio.campaign import node_power as nodes
 from eeio.campaign import safety
+from eeio.campaign.drive_view import DriveView, Seen
 from eeio.campaign.invocation import TIMED_OUT, invoke
 from eeio.campaign.plan import Plan
 from eeio.campaign.volumes import Volume, Volumes, raw_device
@@ -56,6 +58,7 @@ class _Ended:
     volume: Volume
     energy: nodes.Energy
     synced: durability.Sync
+    seen: Seen
 
 
 class Measurement:
@@ -91,6 +94,7 @@ class Measurement:
                 self._volumes.check_device()  # again: the pause may have been long
             profile = self._plan.profiles[experiment.profile]
             on_nodes = nodes.settings(profile, raw / "nodes", self._plan.options.meters, power)
+            view = self._view(experiment, device, volume.device_reason)
             before = counters.read_counters(device) if device else None
             with JournalWatch(
                 experiment, volume, raw, self._journal, self._plan.protocol.study
@@ -102,6 +106,7 @@ class Measurement:
             # After the watch, which would take this flush for one of the tool's.
             node = self.raw_device.node if on_raw_device and self.raw_device else None
             synced = _flushed(power, volume.directory, node, capture.ended_monotonic_s)
+            seen = view if isinstance(view, Seen) else view.end()
             # Only after the sync has the device seen all that a buffered run wrote. Of all file
             # systems: no run pays for the one before it.
             os.sync()
@@ -135,7 +140,7 @@ class Measurement:
             )
             if on_nodes:
                 synced = replace(synced, error="only this machine's part was flushed, of several")
-            ended = _Ended(capture, prepared, volume, energy, synced)
+            ended = _Ended(capture, prepared, volume, energy, synced, seen)
             return self._read(experiment, run, ended, watch, device)
         finally:
             for entry in reversed(self._journal.entries[found:]):
@@ -165,6 +170,25 @@ class Measurement:
         prepare_s = time.monotonic() - started_s
         time.sleep(self._plan.protocol.settle_s)
         return _Prepared(found, reason, prepare_s, notes)
+
+    def _view(
+        self, planned: PlannedExperiment, device: BlockDevice | None, reason: str | None
+    ) -> DriveView | Seen:
+        """The drive's requests from now on, or why they are not seen."""
+        if not self._plan.options.see_order:
+            return Seen(reason="nobody asked what the drive saw (--see-order)")
+        if planned.experiment.level == "context":
+            return Seen(reason="nothing is measured of the drive")
+        if device is None:
+            return Seen(reason=reason)
+        if self._plan.protocol.study is not None:
+            return Seen(reason="the journal is traced in this run, and nothing beside it")
+        view = DriveView(device, self._journal)
+        try:
+            view.begin()
+        except EeioError as error:
+            return Seen(reason=str(error))
+        return view
 
     def _set_frequency(self, planned: PlannedExperiment) -> tuple[str, ...]:
         """Sets the experiment's frequency, if it has one, and tells what was measured of it.
@@ -314,7 +338,8 @@ def _phase(
         )
         durable = replace(durable, energy=energy)
     recorded = phase.recorded(readings, tuple(validity))
-    return replace(recorded, until_durable=durable, durable_reason=reason)
+    recorded = replace(recorded, until_durable=durable, durable_reason=reason)
+    return ended.seen.add_to(recorded, began_s, run.experiment.processes)
 
 
 def _until_durable(
@@ -356,6 +381,11 @@ def _failure(capture: Capture) -> str:
         words = "no output"
     if capture.exit_code == TIMED_OUT:
         return f"given up after {capture.ended_monotonic_s - capture.started_monotonic_s:.0f} s"
+    # As a shell tells that a signal ended its command, or Popen that it ended the wrapper itself.
+    number = capture.exit_code - 128 if capture.exit_code > 128 else -capture.exit_code
+    if capture.exit_code != 0 and number in {known.value for known in signal.Signals}:
+        name = signal.Signals(number).name
+        return f"killed ({name}) before it was done, and before a flush at its end: {words}"
     return f"exit code {capture.exit_code}: {words}"
 
 

@@ -95,6 +95,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         "shorter all the same is not ranked (default: the suite's)",
     )
     parser.add_argument(
+        "--see-order",
+        action="store_true",
+        help="tell the order in which requests reach the drive, by the kernel's block layer",
+    )
+    parser.add_argument(
         "--allow-estimates",
         action="store_true",
         help="without a meter, model the power and mark it ESTIMATE",
@@ -144,6 +149,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
         rate_hz=arguments.rate or SAMPLE_RATE_HZ,
         counter_rate_hz=arguments.rate or COUNTER_RATE_HZ,
         min_phase_s=arguments.min_phase,
+        see_order=arguments.see_order,
     )
 
 

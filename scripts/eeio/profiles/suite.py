@@ -5,6 +5,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,9 +57,10 @@ class LeftOut:
 class Optional:
     """Experiments with a tool that few machines have; PTS runs the suite without them.
 
-    They run where `command` is in PATH, or the environment variable names a program; with `help`,
-    where what that prints when asked for `-h` holds this regular expression, as it tells what the
-    program was built with. `otherwise` is why they do not elsewhere.
+    They run where `command` is in PATH or scripts/setup has built it, or the environment variable
+    names a program; with `help`, where what that prints when asked for `-h` holds this regular
+    expression, as it tells what the program was built with. `otherwise` is why they do not
+    elsewhere.
     """
 
     command: str
@@ -69,7 +71,8 @@ class Optional:
 
     def is_found(self) -> bool:
         """Asks the program, where its help counts."""
-        program = shutil.which(os.environ.get(self.variable) or self.command)
+        path = f"{os.environ.get('PATH', os.defpath)}:{Path(sys.prefix) / 'bin'}"
+        program = shutil.which(os.environ.get(self.variable) or self.command, path=path)
         if program is None or not self.help:
             return program is not None
         try:

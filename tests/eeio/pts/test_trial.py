@@ -220,8 +220,9 @@ def test_a_record_takes_what_was_told_and_tells_it_again() -> None:
     # What an older record does not say is empty, and then it is as it was.
     assert [reading.pop(key) for key in ("includes", "leaves_out", "doubtful")] == [[], [], False]
     (phase,) = told_again["phases"]
-    later = ("until_durable", "durable_reason", "includes_flush", "spatiality_seen")
-    assert [phase.pop(key) for key in later] == [None, None, False, None]
+    assert phase.pop("includes_flush") is False
+    seen = ("spatiality_seen", "spatiality_seen_by", "spatiality_seen_reason")
+    assert [phase.pop(key) for key in ("until_durable", "durable_reason", *seen)] == [None] * 5
     assert told_again == TOLD
     failed = run_of(validity=("the trial failed under PTS",))
     assert pts_trial.with_told(failed, told_body) == failed

@@ -389,5 +389,6 @@ def test_sizes_that_pilots_found_do_not_keep_two_machines_apart() -> None:
         return found
 
     piloted = [of("board", "1g", "file_size"), of("pc", "8g", "file_size")]
-    assert len(list(pairs(piloted))) == 1
-    assert not list(pairs([of("board", "1g", None), of("pc", "8g", None)]))
+    assert len(list(pairs(piloted, {"machine": "pc"}, {"machine": "board"}))) == 1
+    chosen = [of("board", "1g", None), of("pc", "8g", None)]
+    assert not list(pairs(chosen, {"machine": "pc"}, {"machine": "board"}))
