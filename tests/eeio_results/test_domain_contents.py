@@ -13,7 +13,7 @@ import eeio_results
 from eeio_limits import LimitError
 from eeio_results import typed
 from eeio_results.record import EnergyReading, Run
-from eeio_results.report import csv, html, markdown, text
+from eeio_results.report import csv, markdown, page, text
 from eeio_results.report.model import Report, build, to_json
 from eeio_results.report.tables import tables
 from eeio_results.store import Campaign
@@ -48,7 +48,7 @@ def every_format(made: Report) -> dict[str, str]:
     return {
         "text": "\n".join(text.render_table(table) for table in tables(made)),
         "markdown": markdown.render(made),
-        "html": html.render(made),
+        "html": page.render(made),
         "csv": csv.render(made),
         "json": json.dumps(to_json(made)),
     }

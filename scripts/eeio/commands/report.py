@@ -104,8 +104,8 @@ def print_campaign(folder: Path) -> None:
 
 def _render_html(built: Report) -> str:
     with analysis():
-        from eeio_results.report import html
-    return html.render(built)
+        from eeio_results.report import page
+    return page.render(built)
 
 
 def _write_plots(built: Report, folder: Path) -> None:
