@@ -22,6 +22,7 @@ from eeio_results.report.model import build, to_json
 from eeio_results.report.tables import tables
 from eeio_results.store import Campaign
 from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
+from tests.eeio_results.report.words import words
 
 
 def _campaign(
@@ -182,8 +183,7 @@ def _report_campaigns() -> list[Campaign]:
 
 def test_every_format_tells_the_same() -> None:
     report = build(_report_campaigns())
-    for render in (text.render, markdown.render, page.render):
-        written = render(report)
+    for written in (text.render(report), markdown.render(report), words(page.render(report))):
         assert "QUICK: not a measurement" in written
         assert "ESTIMATE" in written
         assert "110 [105 - 115]" in written  # MB/s

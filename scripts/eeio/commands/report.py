@@ -104,8 +104,9 @@ def print_campaign(folder: Path) -> None:
 
 def _render_html(built: Report) -> str:
     with analysis():
+        from eeio.power_series import power_series
         from eeio_results.report import page
-    return page.render(built)
+    return page.render(built, power=power_series)
 
 
 def _write_plots(built: Report, folder: Path) -> None:

@@ -1,0 +1,24 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { stepPath } from "../../../result-parsers/eeio_results/report/page/script/detail.mjs";
+import { values } from "../../../result-parsers/eeio_results/report/page/script/dots.mjs";
+import { drawable } from "../../../result-parsers/eeio_results/report/page/script/scatter.mjs";
+
+const same = { at: (value) => value };
+
+test("a value holds from the end before it to its own, and a gap is a gap", () => {
+  assert.equal(stepPath([[0, 1, 2, 3, 4], [null, 5, 6, null, 7]], same, same), "M0.0 5.0H1.0V6.0H2.0M3.0 7.0H4.0");
+});
+
+test("repetitions: without invalid ones, by the median, estimates in their own order", () => {
+  const of = (...all) => all.map((value) => ({ d: [{ jgb: value }] }));
+  const runs = [of(9, 9), [...of(1), { bad: ["failed"], d: [{ jgb: 99 }] }], [{ bad: ["failed"] }]];
+  assert.deepEqual(values(runs, [0, 1, 2], "jgb", 0, false), [[1, [1]], [0, [9, 9]]]);
+  assert.deepEqual(values(runs, [0, 1, 2], "jgb", 0, true), [[0, [9, 9]], [1, [1]]]);
+});
+
+test("only lines with bandwidth and power are drawn", () => {
+  const lines = [{ mbs: [1, 1, 1], d: [{ w: [2, 2, 2] }] }, { mbs: [1, 1, 1], d: [null] }, { d: [{ w: [2, 2, 2] }] }];
+  assert.deepEqual(drawable({ lines }, [0, 1, 2], 0), [0]);
+});
