@@ -115,7 +115,14 @@ def _driver(downloads: Path, *, scripts: bool = True) -> Any:
     if not scripts:
         preferences["profile.managed_default_content_settings.javascript"] = 2
     options.add_experimental_option("prefs", preferences)
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(server))
+
+    class Service(webdriver.ChromeService):  # type: ignore[misc, name-defined]
+        @property
+        def service_url(self) -> str:
+            """By its address: where there is no /etc/hosts, `localhost` is nobody."""
+            return f"http://127.0.0.1:{self.port}"
+
+    driver = webdriver.Chrome(options=options, service=Service(server))
     driver.set_page_load_timeout(_PATIENCE_S)
     driver.set_script_timeout(_PATIENCE_S)
     return driver

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { stepPath } from "../../../result-parsers/eeio_results/report/page/script/detail.mjs";
+import { ends, stepPath } from "../../../result-parsers/eeio_results/report/page/script/detail.mjs";
 import { values } from "../../../result-parsers/eeio_results/report/page/script/dots.mjs";
 import { drawable } from "../../../result-parsers/eeio_results/report/page/script/scatter.mjs";
 
@@ -9,6 +9,10 @@ const same = { at: (value) => value };
 
 test("a value holds from the end before it to its own, and a gap is a gap", () => {
   assert.equal(stepPath([[0, 1, 2, 3, 4], [null, 5, 6, null, 7]], same, same), "M0.0 5.0H1.0V6.0H2.0M3.0 7.0H4.0");
+});
+
+test("even steps stand as from, step and to", () => {
+  assert.deepEqual(ends([{ from: 1, step: 0.5, to: 2.2 }, [null, 1, 2, 3]]), [1, 1.5, 2, 2.2]);
 });
 
 test("repetitions: without invalid ones, by the median, estimates in their own order", () => {

@@ -77,7 +77,8 @@ def render(report: Report, comparison: Comparison | None = None, power: Power | 
     )
     # Whatever came in by a name or a reason: nothing that turns the direction of writing or that
     # UTF-8 cannot hold.
-    return shown_lines(text)
+    # Line by line: long ones are data without anything to escape, which is seen at once.
+    return "\n".join(shown_lines(line) for line in text.split("\n"))
 
 
 def _policy(script: str) -> str:

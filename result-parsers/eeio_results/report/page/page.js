@@ -196,9 +196,9 @@
     return [low, high];
   }
   function even(low, high) {
-    const raw = (high - low) / 4;
-    const decade = 10 ** Math.floor(Math.log10(raw));
-    const step = [1, 2, 5, 10].map((n) => n * decade).find((n) => n >= raw);
+    const raw2 = (high - low) / 4;
+    const decade = 10 ** Math.floor(Math.log10(raw2));
+    const step = [1, 2, 5, 10].map((n) => n * decade).find((n) => n >= raw2);
     const found = [];
     for (let n = Math.ceil(low / step); n * step <= high + step * 1e-9; n += 1) {
       found.push(Number((n * step).toPrecision(12)));
@@ -714,14 +714,19 @@
     for (const run of runs) cards.append(card(model, line, run, axes2));
     return cards;
   }
+  function ends([times, values2]) {
+    if (Array.isArray(times)) return times;
+    return values2.map((_, place) => place === values2.length - 1 ? times.to : times.from + place * times.step);
+  }
   function shared(runs) {
     const axes2 = { begin: 0, end: 1, watts: 0, moved: 0 };
     for (const run of runs) {
       if (run.window) axes2.end = Math.max(axes2.end, run.window[1]);
       for (const steps2 of run.power ?? []) {
         if (!steps2) continue;
-        axes2.begin = Math.min(axes2.begin, steps2[0][0]);
-        axes2.end = Math.max(axes2.end, steps2[0].at(-1));
+        const known = ends(steps2);
+        axes2.begin = Math.min(axes2.begin, known[0]);
+        axes2.end = Math.max(axes2.end, known.at(-1));
         for (const watt of steps2[1]) axes2.watts = Math.max(axes2.watts, watt ?? 0);
       }
       for (const rate of run.moved?.[1] ?? []) axes2.moved = Math.max(axes2.moved, rate ?? 0);
@@ -749,11 +754,15 @@
     } else if (!run.bad) found.append(html("small", {}, "No power samples of this run are in the page."));
     if (run.moved) {
       const shift = run.window[0];
-      const moved = [run.moved[0].map((at) => at + shift), run.moved[1]];
+      const moved = [ends(run.moved).map((at) => at + shift), run.moved[1]];
       found.append(timeline(model, run, axes2, [moved], axes2.moved, "Bandwidth (MB/s), the tool's log", ""));
     }
-    found.append(figures(model, run), html("code", {}, run.raw));
+    found.append(figures(model, run), raw(run));
     return found;
+  }
+  function raw(run) {
+    const path = html("code", {}, run.raw);
+    return /^raw\/[\w.-]+$/.test(run.raw) ? html("a", { href: `${run.raw}/` }, path) : path;
   }
   function figures(model, run) {
     const list = html("dl");
@@ -805,18 +814,19 @@
     });
     return chart;
   }
-  function stepPath([ends, values2], across, up) {
+  function stepPath(steps2, across, up) {
+    const [times, values2] = [ends(steps2), steps2[1]];
     let path = "";
     let drawn = false;
-    for (let place = 1; place < ends.length; place += 1) {
+    for (let place = 1; place < times.length; place += 1) {
       const value = values2[place];
       if (value === null) {
         drawn = false;
         continue;
       }
       const y = up.at(value).toFixed(1);
-      path += drawn ? `V${y}` : `M${across.at(ends[place - 1]).toFixed(1)} ${y}`;
-      path += `H${across.at(ends[place]).toFixed(1)}`;
+      path += drawn ? `V${y}` : `M${across.at(times[place - 1]).toFixed(1)} ${y}`;
+      path += `H${across.at(times[place]).toFixed(1)}`;
       drawn = true;
     }
     return path;
@@ -1026,6 +1036,7 @@
     document.documentElement.dataset.ready = "";
     await chart.draw();
     document.documentElement.dataset.ready = "all";
+    performance.mark("drawn");
   }
   main().catch((error) => {
     document.documentElement.dataset.failed = String(error);

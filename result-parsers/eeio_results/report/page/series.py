@@ -12,6 +12,8 @@ from eeio_results.domains import Key
 _LEAST_PAD_S, _PAD = 0.35, 0.12
 """What is shown on both sides of the window: seconds, and a share of it."""
 _BW_LOGS = "*_bw.*.log"
+_EVEN_S = 0.004
+"""Steps whose ends are this near to even ones are drawn as even: no pixel of a card is as short."""
 _BW_FILES = 64
 _KIB_PER_MB = 1024 / 1e6
 
@@ -35,9 +37,9 @@ def shown_span(start_s: float, end_s: float) -> tuple[float, float]:
 def power_steps(
     found: Sequence[PowerSeries], origin_s: float, span: tuple[float, float], points: int
 ) -> list[Any] | None:
-    """[[ends of steps, s], [watts]] within a span; times count from `origin_s`. The first end is
-    where the first step begins. At most about `points` steps: longer ones are means over time of
-    those within, so that the area under them, which is the energy, stays. None without readings."""
+    """[times, watts] within a span, as `_times` gives them; times count from `origin_s`. At most
+    about `points` steps: longer ones are means over time of those within, so that the area under
+    them, which is the energy, stays. None without readings."""
     begin_s, end_s = origin_s + span[0], origin_s + span[1]
     ends: list[float] = []
     watts: list[float | None] = []
@@ -62,12 +64,23 @@ def power_steps(
             last_s = previous_s
             ends.append(round(last_s - origin_s, 3))
             watts.append(round(joules / seconds, 1) if seconds else None)
-    return [ends, watts] if len(ends) > 1 else None
+    return [_times(ends), watts] if len(ends) > 1 else None
+
+
+def _times(ends: list[float]) -> dict[str, float] | list[float]:
+    """The ends of steps, s; the first is where the first step begins. Where all but the last are as
+    far apart: `from`, `step` and `to`, as most are and a page may hold 10 000 of them."""
+    if len(ends) < 4:
+        return ends
+    step = (ends[-2] - ends[0]) / (len(ends) - 2)
+    if any(abs(ends[0] + n * step - end) > _EVEN_S for n, end in enumerate(ends[:-1])):
+        return ends
+    return {"from": ends[0], "step": round(step, 5), "to": ends[-1]}
 
 
 def bandwidth_steps(raw: Path, points: int) -> list[Any] | None:
-    """[[ends of steps, s], [MB/s]] of fio's own log of its bandwidth, reads and writes together,
-    from the start of its I/O; None where there is none, or no whole one."""
+    """[times, MB/s] as in `power_steps`, of fio's own log of its bandwidth, reads and writes
+    together, from the start of its I/O; None where there is none, or no whole one."""
     moments: dict[float, float] = {}
     try:
         for path in sorted(raw.glob(_BW_LOGS))[:_BW_FILES]:
@@ -82,13 +95,13 @@ def bandwidth_steps(raw: Path, points: int) -> list[Any] | None:
         return None
     ordered = sorted(moments.items())
     group = -(-len(ordered) // points)
-    ends, means = [0.0], [None]
-    result: list[float | None] = [*means]
+    ends = [0.0]
+    result: list[float | None] = [None]
     for first in range(0, len(ordered), group):
         part = ordered[first : first + group]
         ends.append(round(part[-1][0], 3))
         result.append(round(sum(value for _, value in part) / len(part), 1))
-    return [ends, result]
+    return [_times(ends), result]
 
 
 def by_key(found: Sequence[PowerSeries]) -> Mapping[Key, list[PowerSeries]]:

@@ -18,6 +18,12 @@ export function detail(model, line, runs) {
   return cards;
 }
 
+/** The ends of steps, which stand in the data as a list, or as from, step and to where they are even. */
+export function ends([times, values]) {
+  if (Array.isArray(times)) return times;
+  return values.map((_, place) => (place === values.length - 1 ? times.to : times.from + place * times.step));
+}
+
 // Every card of a row has the same axes.
 function shared(runs) {
   const axes = { begin: 0, end: 1, watts: 0, moved: 0 };
@@ -25,8 +31,9 @@ function shared(runs) {
     if (run.window) axes.end = Math.max(axes.end, run.window[1]);
     for (const steps of run.power ?? []) {
       if (!steps) continue;
-      axes.begin = Math.min(axes.begin, steps[0][0]);
-      axes.end = Math.max(axes.end, steps[0].at(-1));
+      const known = ends(steps);
+      axes.begin = Math.min(axes.begin, known[0]);
+      axes.end = Math.max(axes.end, known.at(-1));
       for (const watt of steps[1]) axes.watts = Math.max(axes.watts, watt ?? 0);
     }
     for (const rate of run.moved?.[1] ?? []) axes.moved = Math.max(axes.moved, rate ?? 0);
@@ -49,11 +56,17 @@ function card(model, line, run, axes) {
   if (run.moved) {
     // fio's log counts from the start of its I/O, which is where the window begins.
     const shift = run.window[0];
-    const moved = [run.moved[0].map((at) => at + shift), run.moved[1]];
+    const moved = [ends(run.moved).map((at) => at + shift), run.moved[1]];
     found.append(timeline(model, run, axes, [moved], axes.moved, "Bandwidth (MB/s), the tool's log", ""));
   }
-  found.append(figures(model, run), html("code", {}, run.raw));
+  found.append(figures(model, run), raw(run));
   return found;
+}
+
+// Beside the page, as `eeio run` writes both; a record may say anything.
+function raw(run) {
+  const path = html("code", {}, run.raw);
+  return /^raw\/[\w.-]+$/.test(run.raw) ? html("a", { href: `${run.raw}/` }, path) : path;
 }
 
 function figures(model, run) {
@@ -110,18 +123,19 @@ function timeline(model, run, axes, all, greatest, title, word) {
 }
 
 /** A value holds from the end before it to its own; null breaks the line. */
-export function stepPath([ends, values], across, up) {
+export function stepPath(steps, across, up) {
+  const [times, values] = [ends(steps), steps[1]];
   let path = "";
   let drawn = false;
-  for (let place = 1; place < ends.length; place += 1) {
+  for (let place = 1; place < times.length; place += 1) {
     const value = values[place];
     if (value === null) {
       drawn = false;
       continue;
     }
     const y = up.at(value).toFixed(1);
-    path += drawn ? `V${y}` : `M${across.at(ends[place - 1]).toFixed(1)} ${y}`;
-    path += `H${across.at(ends[place]).toFixed(1)}`;
+    path += drawn ? `V${y}` : `M${across.at(times[place - 1]).toFixed(1)} ${y}`;
+    path += `H${across.at(times[place]).toFixed(1)}`;
     drawn = true;
   }
   return path;
