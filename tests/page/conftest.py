@@ -102,6 +102,8 @@ class Reader:
 
 def _driver(downloads: Path, *, scripts: bool = True) -> Any:
     webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    from selenium.webdriver.common.utils import is_url_connectable
+
     browser, server = shutil.which("chromium"), shutil.which("chromedriver")
     if browser is None or server is None:
         pytest.skip("needs chromium and chromium-driver")
@@ -121,6 +123,10 @@ def _driver(downloads: Path, *, scripts: bool = True) -> Any:
         def service_url(self) -> str:
             """By its address: where there is no /etc/hosts, `localhost` is nobody."""
             return f"http://127.0.0.1:{self.port}"
+
+        def is_connectable(self) -> bool:
+            found: bool = is_url_connectable(self.port, host="127.0.0.1")
+            return found
 
     driver = webdriver.Chrome(options=options, service=Service(server))
     driver.set_page_load_timeout(_PATIENCE_S)

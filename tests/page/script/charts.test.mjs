@@ -22,6 +22,13 @@ test("repetitions: without invalid ones, by the median, estimates in their own o
   assert.deepEqual(values(runs, [0, 1, 2], "jgb", 0, true), [[0, [9, 9]], [1, [1]]]);
 });
 
+test("what may not be ranked stands below, but not where no energy is shown", () => {
+  const of = (value) => [{ mbs: value, d: [{ jgb: value }] }];
+  const [runs, first] = [[of(1), of(9), of(5)], (place) => place === 0];
+  assert.deepEqual(values(runs, [0, 1, 2], "jgb", 0, false, first).map(([place]) => place), [2, 1, 0]);
+  assert.deepEqual(values(runs, [0, 1, 2], "mbs", 0, false, first).map(([place]) => place), [0, 2, 1]);
+});
+
 test("only lines with bandwidth and power are drawn", () => {
   const lines = [{ mbs: [1, 1, 1], d: [{ w: [2, 2, 2] }] }, { mbs: [1, 1, 1], d: [null] }, { d: [{ w: [2, 2, 2] }] }];
   assert.deepEqual(drawable({ lines }, [0, 1, 2], 0), [0]);

@@ -169,16 +169,15 @@ def _why(page: Page) -> list[Part]:
 
 
 def _why_not_ranked(page: Page) -> list[Part]:
-    reasons = dict.fromkeys(
-        figures.ranked_reason
+    found = [
+        f"{line.name}: {figures.ranked_reason}"
         for line in page.lines
         if (figures := figures_of(line.row, page.key)) is not None and figures.ranked_reason
-    )
-    if not reasons:
+    ]
+    if not found:
         return [Part("No experiment has both bandwidth and energy.")]
-    first, *others = reasons
-    more = f", and {len(others)} more reasons like that" if others else ""
-    return [Part(f"Why: {first}{more}.")]
+    others = f" ({len(found) - 1} more are left out; the table says why)" if len(found) > 1 else ""
+    return [Part(f"{found[0]}{others}.")]
 
 
 def _bandwidths(page: Page) -> list[Part]:
@@ -200,7 +199,7 @@ def _measured_tiles(page: Page) -> list[Tile]:
     of = "direct I/O" if direct else "I/O"
     found = []
     for title, place in ((f"Cheapest {of}", 0), (f"Dearest {of}", -1)):
-        found.append(_efficiency_tile(title, ranked[place]) if ranked else _none(title, page))
+        found.append(_efficiency_tile(title, ranked[place]) if ranked else _none(title))
     idle = _idle(page)
     why = next((c.idle_reason for c in page.report.campaigns if c.idle_reason), None)
     title = f"Idle power, {page.key[0]}"
@@ -218,8 +217,8 @@ def _measured_tiles(page: Page) -> list[Tile]:
     return found
 
 
-def _none(title: str, page: Page) -> Tile:
-    return Tile(title, "none", "", tuple(_why_not_ranked(page)))
+def _none(title: str) -> Tile:
+    return Tile(title, "none", "", (Part("nothing may be ranked"),))
 
 
 def _efficiency_tile(title: str, of: _Of) -> Tile:

@@ -226,7 +226,7 @@
     p99: { name: "p99 latency, ms", of: (run) => run.ms?.[2] }
   };
   var [ROW, TOP, BOTTOM, MOST] = [24, 26, 44, 200];
-  function values(runs, places, metric, domain, estimate) {
+  function values(runs, places, metric, domain, estimate, unranked = () => false) {
     const { of, energy: energy2 } = METRICS[metric];
     const found = [];
     for (const place of places) {
@@ -234,7 +234,11 @@
       if (known.length) found.push([place, known]);
     }
     if (energy2 && estimate) return found;
-    return found.sort((a, b) => quartiles(a[1])[0] - quartiles(b[1])[0]);
+    const below = (one2) => Boolean(energy2 && unranked(one2[0]));
+    return [
+      ...found.filter((one2) => !below(one2)).sort((a, b) => quartiles(a[1])[0] - quartiles(b[1])[0]),
+      ...found.filter(below)
+    ];
   }
   function dots(model, found, metric, domain, width) {
     const shown = found.slice(0, MOST);
@@ -253,7 +257,7 @@
     const marks = shown.map(([place, known], row) => {
       const y = TOP + ROW * (row + 0.5);
       const line = model.lines[place];
-      chart.append(label(left, y + 4, "name end", clipped(lineName(model, line), left)));
+      chart.append(label(left, y + 4, "name end", clipped(lineName(model, line, METRICS[metric].energy && line.d[domain]?.unranked), left)));
       const [middle, low, high] = quartiles(known).map(axis.at);
       const group = svg(
         "g",
@@ -268,9 +272,9 @@
     chart.append(...stamp(model, domain, width + left, Math.max(height, 110)));
     return [chart, marks, found.length - shown.length];
   }
-  function lineName(model, line) {
+  function lineName(model, line, unranked) {
     const campaign = model.campaigns.length > 1 ? `${model.campaigns[line.c]}: ` : "";
-    return `${campaign}${line.name}${line.more ? `, ${line.more}` : ""}`;
+    return `${unranked ? "not ranked: " : ""}${campaign}${line.name}${line.more ? `, ${line.more}` : ""}`;
   }
   function clipped(words2, pixels) {
     const most = Math.floor(pixels / 6.4);
@@ -339,7 +343,7 @@
   function idle(model, domain, { up, right }) {
     return [...new Set(model.domains[domain].idle)].filter((power) => power !== null && power >= up.low && power <= up.high).flatMap((power) => [
       svg("path", { class: "idle", d: `M${LEFT} ${up.at(power)}H${right}` }),
-      label(right - 4, up.at(power) - 4, "iso end", `idle ${plain(power)} W`)
+      label(right - 4, up.at(power) - 4, "iso end", `idle ${number(power)} W`)
     ]);
   }
   function mark(model, line, domain, { across, up }, estimate) {
@@ -394,7 +398,8 @@
       } else {
         try {
           const estimate = model.domains[state.domain]?.estimate;
-          const found = values(await this.runs(), state.places, this.metric, state.domain, estimate);
+          const unranked = (place) => model.lines[place].d[state.domain]?.unranked;
+          const found = values(await this.runs(), state.places, this.metric, state.domain, estimate, unranked);
           if (found.length) {
             const [made, of, left] = dots(model, found, this.metric, state.domain, width);
             [chart, marks] = [made, of];

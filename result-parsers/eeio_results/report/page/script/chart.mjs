@@ -50,7 +50,8 @@ export class Chart {
     } else {
       try {
         const estimate = model.domains[state.domain]?.estimate;
-        const found = values(await this.runs(), state.places, this.metric, state.domain, estimate);
+        const unranked = (place) => model.lines[place].d[state.domain]?.unranked;
+        const found = values(await this.runs(), state.places, this.metric, state.domain, estimate, unranked);
         if (found.length) {
           const [made, of, left] = dots(model, found, this.metric, state.domain, width);
           [chart, marks] = [made, of];

@@ -17,9 +17,11 @@ export const METRICS = {
 
 const [ROW, TOP, BOTTOM, MOST] = [24, 26, 44, 200];
 
-/** The values of each place that has some: [[place, values], ...], sorted by the median but never
- * where the figures are estimates. */
-export function values(runs, places, metric, domain, estimate) {
+/**
+ * The values of each place that has some: [[place, values], ...], sorted by the median. Estimates are
+ * not; of measured energy what may not be ranked stands below, in the order in which it came.
+ */
+export function values(runs, places, metric, domain, estimate, unranked = () => false) {
   const { of, energy } = METRICS[metric];
   const found = [];
   for (const place of places) {
@@ -30,7 +32,11 @@ export function values(runs, places, metric, domain, estimate) {
     if (known.length) found.push([place, known]);
   }
   if (energy && estimate) return found;
-  return found.sort((a, b) => quartiles(a[1])[0] - quartiles(b[1])[0]);
+  const below = (one) => Boolean(energy && unranked(one[0]));
+  return [
+    ...found.filter((one) => !below(one)).sort((a, b) => quartiles(a[1])[0] - quartiles(b[1])[0]),
+    ...found.filter(below),
+  ];
 }
 
 /** Gives [svg element, [[mark, place], ...], how many lines were left out]. */
@@ -51,7 +57,7 @@ export function dots(model, found, metric, domain, width) {
   const marks = shown.map(([place, known], row) => {
     const y = TOP + ROW * (row + 0.5);
     const line = model.lines[place];
-    chart.append(label(left, y + 4, "name end", clipped(lineName(model, line), left)));
+    chart.append(label(left, y + 4, "name end", clipped(lineName(model, line, METRICS[metric].energy && line.d[domain]?.unranked), left)));
     const [middle, low, high] = quartiles(known).map(axis.at);
     const group = svg("g", { class: kinds(model, line, estimate) },
       svg("path", { class: "whisker", d: `M${low} ${y}H${high}` }),
@@ -64,9 +70,9 @@ export function dots(model, found, metric, domain, width) {
   return [chart, marks, found.length - shown.length];
 }
 
-function lineName(model, line) {
+function lineName(model, line, unranked) {
   const campaign = model.campaigns.length > 1 ? `${model.campaigns[line.c]}: ` : "";
-  return `${campaign}${line.name}${line.more ? `, ${line.more}` : ""}`;
+  return `${unranked ? "not ranked: " : ""}${campaign}${line.name}${line.more ? `, ${line.more}` : ""}`;
 }
 
 function clipped(words, pixels) {

@@ -2,7 +2,7 @@
 
 import { label, svg } from "./element.mjs";
 import { kinds, level, shape, stamp } from "./marks.mjs";
-import { plain } from "./number.mjs";
+import { number, plain } from "./number.mjs";
 import { logarithmic, steps } from "./scale.mjs";
 
 const [LEFT, TOP, BOTTOM] = [46, 34, 46];
@@ -77,7 +77,7 @@ function idle(model, domain, { up, right }) {
     .filter((power) => power !== null && power >= up.low && power <= up.high)
     .flatMap((power) => [
       svg("path", { class: "idle", d: `M${LEFT} ${up.at(power)}H${right}` }),
-      label(right - 4, up.at(power) - 4, "iso end", `idle ${plain(power)} W`),
+      label(right - 4, up.at(power) - 4, "iso end", `idle ${number(power)} W`),
     ]);
 }
 
