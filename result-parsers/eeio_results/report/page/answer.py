@@ -210,7 +210,7 @@ def _measured_tiles(page: Page) -> list[Tile]:
     )
     energies = [_span(page, domain) for domain in range(len(page.keys))]
     found.append(
-        Tile("J per GB, all experiments", energies[0][0], "J" if energies[0][1] else "",
+        Tile("J per GB, all", energies[0][0], "J" if energies[0][1] else "",
              (Part(" · ".join(words for _, words in energies if words)),))
     )  # fmt: skip
     found.append(_iops_tile(page, ranked))
