@@ -10,6 +10,7 @@ import pytest
 
 from eeio_results.report import page
 from eeio_results.report.model import build
+from eeio_results.report.page.delta import Comparison, Delta
 from tests.page.conftest import Reader, Write
 from tests.page.made import campaign, power
 
@@ -22,6 +23,34 @@ def two() -> str:
     """Two campaigns, 8 experiments each, with power over time."""
     fast = campaign(name="B", scale=1.3)
     return page.render(build([campaign(name="A"), fast]), power=power)
+
+
+@pytest.fixture(scope="module")
+def compared() -> str:
+    """Two campaigns, and what somebody says of them."""
+    deltas = (
+        Delta("random read · 4 KiB", "J/GB", "J", 20.0, 15.0, -0.25, -0.3, -0.2, "better", n="6"),
+        Delta("random write · 4 KiB", "J/GB", "J", 20.0, 21.0, 0.05, -0.1, 0.2, "open", "n 6"),
+        Delta("<b>", "p99", "", None, 21.0, None, None, None, "not compared", "too few"),
+    )
+    said = Comparison("A", "B", "B against A: yes, it helps.", deltas, "Welch's t")
+    return page.render(build([campaign(name="A"), campaign(name="B", scale=1.3)]), said)
+
+
+def test_a_comparison_answers_on_top_and_draws_its_intervals(
+    reader: Reader, write: Write, compared: str
+) -> None:
+    reader.open(write("compared", compared))
+    answers = reader.run("return [...document.querySelectorAll('.answer')].map((a) => a.innerText)")
+    assert answers[1] == "B against A: yes, it helps."
+    rows = reader.run(
+        "return [...document.querySelectorAll('.forest')].map((f) => f.parentNode.parentNode)"
+        ".map((row) => row.innerText)"
+    )
+    assert len(rows) == 2 and "-25.0 %" in rows[0] and "-30.0 to -20.0 %" in rows[0]
+    assert reader.run("return document.querySelectorAll('.forest .sure').length") == 2
+    reader.run("document.querySelector('#delta-title').scrollIntoView()")
+    reader.keep("compared-1400")
 
 
 @pytest.fixture(scope="module")
@@ -256,7 +285,7 @@ def test_on_paper_the_colours_are_light_and_the_table_is_whole(
 
 
 @pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("which", ["one", "two", "estimate"])
+@pytest.mark.parametrize("which", ["one", "two", "estimate", "compared"])
 def test_axe_finds_no_violation(
     reader: Reader, write: Write, request: pytest.FixtureRequest, which: str, dark: bool
 ) -> None:

@@ -43,7 +43,10 @@ def test_the_files_have_all_plots_and_the_page_those_of_studies(
     assert [plot.name for plot in found] == ["bandwidth.svg", "efficiency.svg", "own.svg"]
     written = page.render(report)
     # Of the rest the page has a chart of its own, which can be asked.
-    assert "<figcaption>A plot of its own</figcaption><svg><!-- own --></svg>" in written
+    assert (
+        "<figcaption>A plot of its own</figcaption>"
+        '<svg role="img" aria-label="A plot of its own"><!-- own --></svg>'
+    ) in written
     assert written.count("<figcaption") == 1
     command._write_plots(report, tmp_path / "plots")
     assert {path.name for path in (tmp_path / "plots").iterdir()} == {p.name for p in found}

@@ -20,7 +20,7 @@ from eeio_results.report.page.model import Page, page_of, to_json
 from eeio_results.report.page.repetitions import Power, repetitions
 from eeio_results.report.page.still import still
 from eeio_results.report.page.table import HEADS, Cell, cells, reasons
-from eeio_results.report.parts import Table
+from eeio_results.report.parts import Plot, Table
 from eeio_results.report.tables import ESTIMATE, tables
 
 _HERE = Path(__file__).parent
@@ -37,6 +37,14 @@ class _Row:
     campaign: str
     why: str
     cells: list[Cell]
+
+
+@dataclass(frozen=True)
+class _Chapter:
+    """What a study adds: its tables, and its figures with their titles, drawn."""
+
+    tables: tuple[Table, ...]
+    drawn: list[tuple[str, Markup]]
 
 
 def render(report: Report, comparison: Comparison | None = None, power: Power | None = None) -> str:
@@ -67,8 +75,11 @@ def render(report: Report, comparison: Comparison | None = None, power: Power | 
         delta=delta_table(comparison) if comparison else None,
         heads=HEADS,
         rows=[_row(page, place, several) for place in range(len(page.lines))],
-        chapters=report.chapters,
-        drawn=[(plot, Markup(plot.draw())) for c in report.chapters for plot in c.plots],
+        chapters=[
+            _Chapter(one.tables, [(plot.title, _drawing(plot)) for plot in one.plots])
+            for one in report.chapters
+            if one.tables or one.plots
+        ],
         tables=[_bounded(table, report) for table in tables(report)],
         estimate=ESTIMATE,
         meters=_meters(page),
@@ -89,6 +100,15 @@ def _policy(script: str) -> str:
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
+
+
+def _drawing(plot: Plot) -> Markup:
+    """A figure of a study; a screen reader knows it by its title where it does not say one."""
+    svg = plot.draw()
+    if " role=" in svg.partition(">")[0]:
+        return Markup(svg)
+    named = Markup('<svg role="img" aria-label="{}"').format(plot.title)
+    return Markup(svg.replace("<svg", named, 1))
 
 
 def _row(page: Page, place: int, several: bool) -> _Row:

@@ -20,7 +20,8 @@ _WIDEST_SPAN = 1.0
 class Delta:
     """One experiment, one metric, in two campaigns. `change`, `low` and `high` are shares of the
     first: 0.05 is 5 % more, and low to high is the interval; None where there is none. `verdict` is
-    a word (`better`, `worse`, `open`, ...), `why` what stands below it."""
+    a word (`better`, `worse`, `open`, ...), `why` what stands
+    below it, `n` how many repetitions there were."""
 
     experiment: str
     metric: str
@@ -32,6 +33,7 @@ class Delta:
     high: float | None
     verdict: str
     why: str = ""
+    n: str = ""
 
 
 @dataclass(frozen=True)
@@ -101,12 +103,13 @@ def delta_table(comparison: Comparison) -> Markup:
     span = span_of(comparison.deltas)
     rows = [
         Markup(
-            '<tr><th scope="row">{}</th><td class="words">{}</td><td>{}</td><td>{}</td>'
+            '<tr><th scope="row">{}</th><td class="words">{}</td><td>{}</td><td>{}</td><td>{}</td>'
             '<td>{}<small>{}</small></td><td class="words">{}</td>'
             '<td class="words verdict-{}">{}<small>{}</small></td></tr>'
         ).format(
             delta.experiment,
             f"{delta.metric} ({delta.unit})" if delta.unit else delta.metric,
+            delta.n,
             _value(delta.before),
             _value(delta.after),
             change_text(delta),
@@ -122,6 +125,7 @@ def delta_table(comparison: Comparison) -> Markup:
         '<div class="scroll" tabindex="0" role="region" aria-label="Comparison">'
         "<table><caption>{} against {}</caption><thead><tr>"
         '<th scope="col" class="words">Experiment</th><th scope="col" class="words">Figure</th>'
+        '<th scope="col">n</th>'
         '<th scope="col">{}</th><th scope="col">{}</th>'
         '<th scope="col">Change<small>95 % interval</small></th>'
         '<th scope="col" class="words">−{} % · 0 · +{} %</th>'
