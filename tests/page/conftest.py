@@ -110,7 +110,8 @@ def _driver(downloads: Path, *, scripts: bool = True) -> Any:
     options = webdriver.ChromeOptions()
     options.binary_location = browser
     for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-                 "--disable-dev-shm-usage", "--force-color-profile=srgb"):  # fmt: skip
+                 "--disable-dev-shm-usage", "--force-color-profile=srgb",
+                 "--remote-debugging-pipe"):  # fmt: skip
         options.add_argument(word)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     preferences: dict[str, Any] = {"download.default_directory": str(downloads)}
