@@ -191,6 +191,7 @@ def test_a_page_of_54_experiments_is_below_2_mb_and_one_of_10_000_runs_below_8()
 def test_a_page_of_10_000_experiments_is_whole() -> None:
     text = page.render(build([campaign(10_000, 1)]))
     assert text.count('<tr id="e') == 10_000 and text.endswith("</html>")
+    assert text.count('<g class="mark') == 10_000 and len(text) < 7e6
     assert "10000 rows, not repeated here: `eeio report made` prints them" in text
 
 

@@ -20,6 +20,8 @@ _WIDTH, _HEIGHT = 1000, 480
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 60, 26, 46
 
 
+_MANY = 2000
+"""More marks than this are drawn without whiskers and words: nobody could tell them apart."""
 _NARROW = 6.0
 """An axis whose ends are closer than this factor has even ticks."""
 
@@ -85,6 +87,7 @@ def still(page: Page) -> Markup:
     across = _scale([v / MB for p in points for v in (p.mbs.q1, p.mbs.q3)], _LEFT, _WIDTH - _RIGHT)
     up = _scale([v for p in points for v in (p.w.q1, p.w.q3)], _HEIGHT - _BOTTOM, _TOP)
     said = f"Bandwidth (MB/s) against power (W), {domain_label(page.key)}: {len(points)} marks"
+    draw = _mark if len(points) <= _MANY else _bare_mark
     parts = [
         Markup('<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">').format(
             _WIDTH, _HEIGHT, shown(said)
@@ -92,7 +95,7 @@ def still(page: Page) -> Markup:
         *_axes(across, up, domain_label(page.key)),
         *_equal(across, up),
         *_stamp(page.stamp),
-        *(_mark(point, across, up, page.key[2] == MODELLED) for point in points),
+        *(draw(point, across, up, page.key[2] == MODELLED) for point in points),
         Markup("</svg>"),
     ]
     return Markup("").join(parts)
@@ -154,12 +157,24 @@ _SHAPES = {
 _OTHER = "M0 -6L6 0L0 6L-6 0z"
 
 
+def _kinds(point: _Point, estimate: bool) -> str:
+    """Classes of the style."""
+    kinds = ["mark", "buffered" if point.line.row.cache.buffer == "on" else "direct"]
+    kinds += ["estimate"] if estimate else []
+    kinds += ["other"] if point.line.campaign % 2 else []
+    return " ".join(kinds)
+
+
+def _bare_mark(point: _Point, across: _Scale, up: _Scale, estimate: bool) -> Markup:
+    shape = _SHAPES.get(point.line.row.operation or "", _OTHER)
+    return Markup('<g class="{}"><path d="{}" transform="translate({:.0f} {:.0f})"/></g>').format(
+        _kinds(point, estimate), shape, across.at(point.mbs.median / MB), up.at(point.w.median)
+    )
+
+
 def _mark(point: _Point, across: _Scale, up: _Scale, estimate: bool) -> Markup:
     row = point.line.row
     x, y = across.at(point.mbs.median / MB), up.at(point.w.median)
-    kinds = ["mark", "buffered" if row.cache.buffer == "on" else "direct"]
-    kinds += ["estimate"] if estimate else []
-    kinds += ["other"] if point.line.campaign % 2 else []
     told = (
         f"{point.line.name}: {number(point.mbs.median / MB)} MB/s, {number(point.w.median)} W, "
         f"{row.n} runs"
@@ -168,7 +183,7 @@ def _mark(point: _Point, across: _Scale, up: _Scale, estimate: bool) -> Markup:
         '<g class="{}"><path class="whisker" d="M{:.1f} {:.1f}H{:.1f}M{:.1f} {:.1f}V{:.1f}"/>'
         '<path d="{}" transform="translate({:.1f} {:.1f})"><title>{}</title></path></g>'
     ).format(
-        " ".join(kinds), across.at(point.mbs.q1 / MB), y, across.at(point.mbs.q3 / MB),
+        _kinds(point, estimate), across.at(point.mbs.q1 / MB), y, across.at(point.mbs.q3 / MB),
         x, up.at(point.w.q1), up.at(point.w.q3), _SHAPES.get(row.operation or "", _OTHER), x, y,
         escape(shown(told)),
     )  # fmt: skip
