@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from eeio_results.characterization import Row, power_during
 from eeio_results.domains import DomainFigures
-from eeio_results.record import LEVELS, EnergyReading, Experiment, Machine
+from eeio_results.record import EnergyReading, Experiment, Machine
 from eeio_results.report.columns import (
     DOMAIN,
     DOUBTFUL,
@@ -13,8 +13,8 @@ from eeio_results.report.columns import (
     LEVEL,
     RANKING,
     TableColumn,
+    chosen,
     flush_cell,
-    further,
     number,
     shown,
     spread,
@@ -31,7 +31,7 @@ ESTIMATE = "ESTIMATE"
 def tables(report: Report) -> list[Table]:
     """Everything a reader of the report sees, in order."""
     several = len(report.campaigns) > 1
-    found = [_level_table(report, level, several) for level in LEVELS]
+    found = [_level_table(report, level, several) for level in report.levels]
     found += _efficiency_tables(report, several)
     if report.layers:
         found.append(layers_table(report.layers))
@@ -150,7 +150,7 @@ def _level_table(report: Report, level: str, several: bool) -> Table:
             "target `file`: no raw device was given, so direct I/O on a prefilled file stands for "
             "it, with the file system in between (`--device DEV` measures the device itself)"
         )
-    columns = (*shown(LEVEL, cells), *further(report.columns), DOMAIN)
+    columns = chosen((*LEVEL, DOMAIN), cells, report.columns)
     return Table(
         title=f"Level: {level}",
         header=_header(several, *(column.header for column in columns)),
@@ -236,7 +236,7 @@ def _efficiency_tables(report: Report, several: bool) -> list[Table]:
 def _efficiency_table(
     report: Report, several: bool, title: str, cells: Sequence[tuple[Row, DomainFigures]]
 ) -> Table:
-    columns = (*shown(RANKING, cells), *further(report.columns))
+    columns = chosen(RANKING, cells, report.columns, RANKING[:2])
     return Table(
         title=title,
         header=(
