@@ -21,7 +21,8 @@ from eeio_results.errors import EeioError, SchemaError
 
 _EXIT_CODES = """\
 exit codes: 0 done; 1 failed; 2 wrong usage or refused input, nothing was touched;
-3 done, but some runs failed or are invalid; 128 + N stopped by signal N"""
+3 done, but some runs failed or are invalid; 4 compare --fail-if: something is worse;
+128 + N stopped by signal N"""
 
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 
 from eeio_results.comparison import remarks
 from eeio_results.comparison.cells import Cell, Where, cells_of, fits, machine_names, why_too_slow
+from eeio_results.comparison.changes import Changes, changes
 from eeio_results.comparison.differences import ALPHA
 from eeio_results.comparison.effects import Effect, effects
 from eeio_results.comparison.idle import IdleBusy, idle_and_busy
 from eeio_results.comparison.normality import NormalityCount, normality_counts
 from eeio_results.statistics.adjustment import Adjustment
+from eeio_results.statistics.decision import Rule
 from eeio_results.store import Campaign
 
 Levels = tuple[tuple[str, str], ...]
@@ -33,6 +35,8 @@ class Comparison:
     groups: tuple[Group, ...]
     idle_busy: tuple[IdleBusy, ...]
     warnings: tuple[str, ...]
+    changes: tuple[Changes, ...] = ()
+    """From the first campaign to each other one."""
     normality: tuple[NormalityCount, ...] = ()
 
 
@@ -52,6 +56,7 @@ def compare(
     alpha: float = ALPHA,
     with_normality: bool = False,
     max_p99_s: float | None = None,
+    rule: Rule | None = None,
 ) -> Comparison | None:
     """Of the cells of each campaign (`named_cells`) those that fit `where` and whose median p99
     latency is at most `max_p99_s`, the levels of the factors `by` asked apart; None if there is no
@@ -80,6 +85,7 @@ def compare(
             for campaign, of_one in zip(campaigns, cells, strict=True)
             for item in idle_and_busy(campaign, of_one)
         ),
+        changes=_changes(campaigns, cells, chosen, rule or Rule(alpha=alpha), adjustment),
         normality=tuple(normality_counts(chosen, alpha) if with_normality else ()),
         warnings=(
             *remarks.of_runs(campaigns, chosen),
@@ -89,3 +95,19 @@ def compare(
             *remarks.unmatched(chosen),
         ),
     )
+
+
+def _changes(
+    campaigns: Sequence[Campaign],
+    cells: Sequence[Sequence[Cell]],
+    chosen: Sequence[Cell],
+    rule: Rule,
+    adjustment: Adjustment,
+) -> tuple[Changes, ...]:
+    """Of the chosen cells."""
+    wanted = {id(cell) for cell in chosen}
+    of = [
+        (campaign.name, [cell for cell in of_one if id(cell) in wanted])
+        for campaign, of_one in zip(campaigns, cells, strict=True)
+    ]
+    return tuple(changes(of[0], other, rule, adjustment) for other in of[1:])

@@ -13,7 +13,7 @@ from eeio_results.comparison.effects import Effect
 from eeio_results.comparison.idle import IdleBusy
 from eeio_results.comparison.normality import NormalityCount
 from eeio_results.record import SCHEMA_VERSION
-from eeio_results.report import markdown, text
+from eeio_results.report import changes, markdown, text
 from eeio_results.report.columns import number
 from eeio_results.report.parts import Table
 from eeio_results.units import MB
@@ -46,6 +46,15 @@ def sentence(effect: Effect) -> str:
         f"(p = {best.p:.2g}{between}): {where}, {number(high)} against {number(low)} {unit}; "
         f"confirmed in {effect.confirmed} of {effect.pairs} pairs."
     )
+
+
+def _not_confirmed(found: Sequence[Effect]) -> list[str]:
+    """All effects that no pair confirms, in one line."""
+    if not found:
+        return []
+    pairs, few = sum(e.pairs for e in found), sum(e.too_few for e in found)
+    small = f" ({few} of {pairs} pairs are too small to tell)" if few else ""
+    return [f"Not confirmed higher{small}: {'; '.join(_change(effect) for effect in found)}."]
 
 
 def _without(effect: Effect, best: Difference) -> list[str]:
@@ -84,24 +93,30 @@ def _interval(difference: Difference) -> tuple[float, float] | None:
 
 def to_text(comparison: Comparison) -> str:
     """For a terminal."""
-    return _document(comparison, text.render_table, lambda warning: f"*** {warning}")
+    return _document(comparison, text.render_table, "***", harmless.shown)
 
 
 def to_markdown(comparison: Comparison) -> str:
     """For a repository or a mail."""
-    return _document(
-        comparison, markdown.render_table, lambda warning: f"> {harmless.markdown(warning)}"
-    )
+    return _document(comparison, markdown.render_table, ">", harmless.markdown)
 
 
 def _document(
-    comparison: Comparison, render: Callable[[Table], str], marked: Callable[[str], str]
+    comparison: Comparison,
+    render: Callable[[Table], str],
+    mark: str,
+    said: Callable[[str], str],
 ) -> str:
-    parts = [marked(warning) for warning in comparison.warnings]
+    parts = [f"{mark} {said(warning)}" for warning in comparison.warnings]
+    for found in comparison.changes:
+        parts.append(said(changes.answer(found)))
+        parts += [render(table) for table in changes.tables(found)]
     for group in comparison.groups:
         title = ", ".join(f"{name} {level}" for name, level in group.levels)
         for metric in dict.fromkeys(effect.metric for effect in group.effects):
-            sentences = [sentence(f) for f in group.effects if f.metric == metric]
+            of_metric = [effect for effect in group.effects if effect.metric == metric]
+            sentences = [sentence(effect) for effect in of_metric if effect.largest is not None]
+            sentences += _not_confirmed([e for e in of_metric if e.largest is None])
             heading = _quantity(metric).capitalize() + (f" ({title})" if title else "")
             rows = tuple((line,) for line in sentences)
             parts.append(render(Table(heading, ("",), rows)))
@@ -181,6 +196,7 @@ def to_json(comparison: Comparison) -> str:
         "adjustment": comparison.adjustment,
         "alpha": comparison.alpha,
         "warnings": list(comparison.warnings),
+        "changes": [changes.to_json(found) for found in comparison.changes],
         "groups": [
             {
                 "levels": dict(group.levels),

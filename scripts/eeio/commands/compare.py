@@ -1,15 +1,20 @@
 """`eeio compare`: the largest confirmed differences between experiments, factor by factor."""
 
 import argparse
+import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from eeio.commands.amounts import seconds
 from eeio.commands.campaign_folders import analysis, load_campaigns
 from eeio.commands.output_file import add_output, write_output
-from eeio.errors import EXIT_DONE, RefusedError
+from eeio.errors import EXIT_DONE, EXIT_WORSE, RefusedError
+from eeio_limits.text import shown
+from eeio_results.errors import EeioError
 
 if TYPE_CHECKING:
+    from eeio_results.comparison.campaigns import Comparison
     from eeio_results.comparison.cells import Cell
 
 _ADJUSTMENTS = ("benjamini-hochberg", "holm", "bonferroni", "none")
@@ -25,6 +30,20 @@ _BY = (
     "flush",
     "level",
 )
+
+
+_GATED = {
+    "J/GB": "energy_j_per_gb", "MB/J": "efficiency_bytes_per_j", "MB/s": "bandwidth_bytes_per_s",
+    "p99": "latency_p99_s",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Gate:
+    """`--fail-if`: how much worse, as a share, and in which metric (None: the headline's)."""
+
+    share: float
+    metric: str | None
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -52,6 +71,20 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--alpha", type=float, default=0.05, help="confirmed below this p (default: %(default)s)"
     )
     parser.add_argument(
+        "--indifference", type=float, default=0.05, metavar="SHARE",
+        help="a smaller difference between campaigns does not matter (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--floor", type=float, default=0.01, metavar="SHARE",
+        help="no direction is told of a smaller one (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--fail-if", metavar="worse:SHARE[:METRIC]", type=_gate,
+        help="for CI: exit code 4 where an experiment is worse than in the first campaign by more "
+        "than this (worse:5%%); of J/GB, or MB/s where there is no energy, or the METRIC "
+        f"({', '.join(_GATED)})",
+    )  # fmt: skip
+    parser.add_argument(
         "--max-p99", metavar="TIME", type=seconds,
         help="only experiments whose p99 latency is at most this (250us, 5ms, 0.1s)",
     )  # fmt: skip
@@ -70,8 +103,15 @@ def compare(arguments: argparse.Namespace) -> int:
     with analysis():
         from eeio_results.comparison import campaigns as comparison
         from eeio_results.report import comparison as report
+        from eeio_results.statistics.decision import Rule
     if not 0 < arguments.alpha < 1:
         raise RefusedError(f"--alpha {arguments.alpha}: it is between 0 and 1")
+    try:
+        rule = Rule(arguments.indifference, arguments.floor, arguments.alpha)
+    except EeioError as error:
+        raise RefusedError(str(error)) from error
+    if arguments.fail_if is not None and len(arguments.campaigns) < 2:
+        raise RefusedError("--fail-if: name two campaigns, the one before first")
     campaigns = load_campaigns(arguments.campaigns)
     cells = comparison.named_cells(campaigns)
     found = comparison.compare(
@@ -83,12 +123,49 @@ def compare(arguments: argparse.Namespace) -> int:
         alpha=arguments.alpha,
         with_normality=arguments.normality,
         max_p99_s=arguments.max_p99,
+        rule=rule,
     )
     if found is None:
         raise RefusedError("none of these campaigns has such an experiment with a result")
     render = {"table": report.to_text, "json": report.to_json, "markdown": report.to_markdown}
     write_output(arguments, render[arguments.format](found))
-    return EXIT_DONE
+    return EXIT_DONE if arguments.fail_if is None else _judged(found, arguments.fail_if)
+
+
+def _judged(found: "Comparison", gate: Gate) -> int:
+    """What CI is told: 4 for worse, and 1 where nothing could be compared, which is no pass."""
+    code = EXIT_DONE
+    for changes in found.changes:
+        metric = gate.metric or changes.headline
+        if not changes.is_compared(metric):
+            raise EeioError(
+                f"--fail-if: no experiment of {changes.after} could be compared with "
+                f"{changes.before} in this metric"
+            )
+        for experiment in changes.worse_than(gate.share, metric):
+            percent = experiment.metrics[metric].change.percent
+            print(
+                shown(f"worse in {changes.after}: {experiment.label}: {percent:+.1f} %"),
+                file=sys.stderr,
+            )
+            code = EXIT_WORSE
+    return code
+
+
+def _gate(text: str) -> Gate:
+    words = text.split(":")
+    share, metric = words[1] if len(words) > 1 else "", words[2] if len(words) > 2 else None
+    if words[0] != "worse" or len(words) > 3 or (metric is not None and metric not in _GATED):
+        raise argparse.ArgumentTypeError(
+            f"{text}: give worse:5%, or with a metric worse:5%:MB/s ({', '.join(_GATED)})"
+        )
+    try:
+        found = float(share.removesuffix("%")) / (100 if share.endswith("%") else 1)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found < 10:
+        raise argparse.ArgumentTypeError(f"{text}: {share!r} is no share; give such as 5% or 0.05")
+    return Gate(found, None if metric is None else _GATED[metric])
 
 
 def _where(words: Sequence[str], cells: "Sequence[Cell]") -> dict[str, str]:

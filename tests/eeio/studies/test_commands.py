@@ -68,6 +68,51 @@ def test_compare(imported: Path, eeio: Eeio) -> None:
     assert re.search(r"big disk-of-big +system +20 +40\.45 +20\.45", done.stdout)
 
 
+def test_compare_says_what_changed_and_whether_it_helped(imported: Path, eeio: Eeio) -> None:
+    done = eeio("compare", "two-small", "two-big")
+    assert "two-big against two-small: " in done.stdout
+    assert "What changed: J/GB, two-small to two-big" in done.stdout
+    body = json.loads(eeio("compare", "two-small", "two-big", "--format", "json").stdout)
+    (found,) = body["changes"]
+    assert (found["before"], found["after"], len(found["experiments"])) == (
+        "two-small", "two-big", 2,
+    )  # fmt: skip
+    metric = found["experiments"][0]["metrics"]["bandwidth_bytes_per_s"]
+    assert (metric["verdict"], metric["n"]) == ("better", [8, 8])
+    assert metric["change_percent"] == pytest.approx(700)
+    assert metric["interval_percent"][0] < 700 < metric["interval_percent"][1]
+
+
+@pytest.mark.parametrize(
+    ("order", "gate", "code"),
+    [
+        (("two-big", "two-small"), "worse:5%:MB/s", 4),
+        (("two-big", "two-small"), "worse:0.05:MB/s", 4),
+        (("two-small", "two-big"), "worse:5%:MB/s", 0),
+        (("two-big", "two-small"), "worse:800%:MB/s", 0),
+        (("two-big", "two-small"), "worse:5%:p99", 1),  # nothing to judge by is no pass
+        (("two-big", "two-small"), "worse", 2),
+        (("two-big", "two-small"), "worse:-5%", 2),
+        (("two-big", "two-small"), "worse:5%:watts", 2),
+        (("two-big",), "worse:5%", 2),
+    ],
+)
+def test_a_gate_for_ci(
+    imported: Path, eeio: Eeio, order: tuple[str, ...], gate: str, code: int
+) -> None:
+    done = eeio("compare", *order, "--fail-if", gate)
+    assert done.returncode == code, done.stderr
+    assert ("worse in two-small: " in done.stderr) == (code == 4)
+
+
+@pytest.mark.parametrize("rule", [("--floor", "0.2"), ("--indifference", "0")])
+def test_a_rule_that_makes_no_sense_is_refused(
+    imported: Path, eeio: Eeio, rule: tuple[str, str]
+) -> None:
+    done = eeio("compare", "two-big", "two-small", *rule)
+    assert done.returncode == 2 and "0 <= floor < indifference < 1" in done.stderr
+
+
 def test_compare_as_json(imported: Path, eeio: Eeio) -> None:
     done = eeio("compare", "two-big", "two-small", "--format", "json", "--by", "spatiality",
                 "--normality")  # fmt: skip

@@ -1,0 +1,201 @@
+"""What changed from one campaign to another: each experiment that both have, metric by metric."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from eeio_results.comparison.cells import (
+    BANDWIDTH,
+    EFFICIENCY,
+    J_PER_GB,
+    P99,
+    POWER,
+    UNCERTAINTY,
+    Cell,
+)
+from eeio_results.ranking import MOST_UNCERTAIN
+from eeio_results.statistics.adjustment import Adjustment, adjust
+from eeio_results.statistics.decision import Change, Rule, answered, change
+from eeio_results.units import percent
+
+Verdict = Literal["better", "worse", "none above", "open", "not compared"]
+
+CHANGE_METRICS = (J_PER_GB, EFFICIENCY, BANDWIDTH, *POWER.values(), P99)
+_MORE_IS_BETTER = (EFFICIENCY, BANDWIDTH)
+_OF_ENERGY = (J_PER_GB, EFFICIENCY, *POWER.values())
+PLACE = ("machine", "device", "type")
+"""Where an experiment ran, which is what differs between campaigns."""
+
+
+@dataclass(frozen=True)
+class MetricChange:
+    """One metric of one experiment; `reason` says why there is no answer."""
+
+    metric: str
+    verdict: Verdict
+    change: Change
+    before: float | None
+    after: float | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class ExperimentChange:
+    """One experiment that both campaigns have."""
+
+    before: Cell
+    after: Cell
+    metrics: Mapping[str, MetricChange]
+
+    @property
+    def label(self) -> str:
+        return self.before.label(without=PLACE, tool=True)
+
+
+@dataclass(frozen=True)
+class Changes:
+    """From the campaign `before` to the campaign `after`.
+
+    `headline` is the metric that answers whether the change helped: J/GB, and bandwidth where one
+    of them has no energy. `only_before` and `only_after` are experiments that the other lacks.
+    """
+
+    before: str
+    after: str
+    rule: Rule
+    headline: str
+    experiments: tuple[ExperimentChange, ...]
+    only_before: tuple[str, ...]
+    only_after: tuple[str, ...]
+
+    def counted(self, metric: str) -> dict[Verdict, int]:
+        """Experiments by their verdict in a metric."""
+        counts: dict[Verdict, int] = {}
+        for experiment in self.experiments:
+            verdict = experiment.metrics[metric].verdict
+            counts[verdict] = counts.get(verdict, 0) + 1
+        return counts
+
+    def mean_ratio(self, metric: str) -> float | None:
+        """Geometric mean over the experiments of their ratios; None where none has one."""
+        ratios = [
+            found.change.ratio
+            for experiment in self.experiments
+            if (found := experiment.metrics[metric]).change.ratio is not None
+            and found.verdict != "not compared"
+        ]
+        logs = [math.log(ratio) for ratio in ratios if ratio is not None]
+        return math.exp(math.fsum(logs) / len(logs)) if logs else None
+
+    def is_compared(self, metric: str) -> bool:
+        """Whether any experiment has an answer in it, or an open question."""
+        return any(e.metrics[metric].verdict != "not compared" for e in self.experiments)
+
+    def worse_than(self, share: float, metric: str) -> list[ExperimentChange]:
+        """Those whose answer is worse, by more than the share."""
+        return [
+            experiment
+            for experiment in self.experiments
+            if (found := experiment.metrics[metric]).verdict == "worse"
+            and found.change.ratio is not None
+            and abs(math.log(found.change.ratio)) > math.log1p(share)
+        ]
+
+
+def changes(
+    before: tuple[str, Sequence[Cell]],
+    after: tuple[str, Sequence[Cell]],
+    rule: Rule,
+    adjustment: Adjustment = "benjamini-hochberg",
+    most_uncertain: float = MOST_UNCERTAIN,
+) -> Changes:
+    """Names and cells of two campaigns. Directions are adjusted over all experiments of a metric;
+    an energy whose limit of error is above the share `most_uncertain` has no answer."""
+    first, second = ({_what(cell): cell for cell in cells} for _, cells in (before, after))
+    pairs = [(first[key], second[key]) for key in first if key in second]
+    columns = {
+        metric: _column(pairs, metric, rule, adjustment, most_uncertain)
+        for metric in CHANGE_METRICS
+    }
+    has_energy = any(found.change.ratio is not None for found in columns[J_PER_GB])
+    return Changes(
+        before=before[0],
+        after=after[0],
+        rule=rule,
+        headline=J_PER_GB if has_energy else BANDWIDTH,
+        experiments=tuple(
+            ExperimentChange(*pair, {metric: columns[metric][place] for metric in CHANGE_METRICS})
+            for place, pair in enumerate(pairs)
+        ),
+        only_before=_only(first, second),
+        only_after=_only(second, first),
+    )
+
+
+def _what(cell: Cell) -> tuple[tuple[str, str], ...]:
+    return tuple((name, level) for name, level in cell.factors.items() if name not in PLACE)
+
+
+def _only(
+    of: Mapping[tuple[tuple[str, str], ...], Cell],
+    other: Mapping[tuple[tuple[str, str], ...], Cell],
+) -> tuple[str, ...]:
+    return tuple(cell.label(PLACE, tool=True) for key, cell in of.items() if key not in other)
+
+
+def _column(
+    pairs: Sequence[tuple[Cell, Cell]],
+    metric: str,
+    rule: Rule,
+    adjustment: Adjustment,
+    most_uncertain: float,
+) -> list[MetricChange]:
+    found = [
+        change(before.values.get(metric, ()), after.values.get(metric, ()), rule)
+        for before, after in pairs
+    ]
+    asked = [one.p_direction for one in found if one.p_direction is not None]
+    adjusted = iter(asked if adjustment == "none" else adjust(asked, adjustment))
+    return [
+        _metric_change(
+            pair,
+            metric,
+            answered(one, next(adjusted), rule) if one.p_direction is not None else one,
+            most_uncertain,
+        )
+        for pair, one in zip(pairs, found, strict=True)
+    ]
+
+
+def _metric_change(
+    pair: tuple[Cell, Cell], metric: str, found: Change, most_uncertain: float
+) -> MetricChange:
+    before, after = (cell.median(metric) if cell.n(metric) else None for cell in pair)
+    why = _why_not(pair, metric, most_uncertain)
+    if why is not None:
+        return MetricChange(
+            metric, "not compared", replace(found, answer="open"), before, after, why
+        )
+    verdict: Verdict
+    if found.answer in ("higher", "lower"):
+        better = (found.answer == "higher") == (metric in _MORE_IS_BETTER)
+        verdict = "better" if better else "worse"
+    else:
+        verdict = "none above" if found.answer == "none above" else "open"
+    return MetricChange(metric, verdict, found, before, after, found.reason)
+
+
+def _why_not(pair: tuple[Cell, Cell], metric: str, most_uncertain: float) -> str | None:
+    for cell in pair:
+        if not cell.n(metric):
+            return f"not measured: {cell.reasons.get(metric) or 'the tool does not tell it'}"
+    if metric not in _OF_ENERGY:
+        return None
+    first, second = pair
+    if metric in (J_PER_GB, EFFICIENCY) and first.efficiency_of != second.efficiency_of:
+        return "the energies are of different power domains"
+    worst = max((c.median(UNCERTAINTY) for c in pair if c.n(UNCERTAINTY)), default=0.0)
+    if worst > most_uncertain:
+        return f"energy known to ±{percent(worst)} % only"
+    return None

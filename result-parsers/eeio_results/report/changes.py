@@ -1,0 +1,223 @@
+"""What changed from one campaign to another, as tables, as JSON, and as one line that answers."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, J_PER_GB, P99, POWER
+from eeio_results.comparison.changes import PLACE, Changes, ExperimentChange, MetricChange
+from eeio_results.report.columns import NONE, number
+from eeio_results.report.parts import Table
+from eeio_results.units import MB
+
+_SHOWN = {
+    J_PER_GB: ("J/GB", 1.0),
+    EFFICIENCY: ("MB/J", MB),
+    BANDWIDTH: ("MB/s", MB),
+    P99: ("p99 (ms)", 1e-3),
+    **{metric: (f"{domain} W", 1.0) for domain, metric in POWER.items()},
+}
+
+
+def answer(changes: Changes) -> str:
+    """Did it help? In the headline's metric, over all experiments that both campaigns have."""
+    metric, limit = changes.headline, _share(changes.rule.indifference)
+    name = _SHOWN[metric][0]
+    counts = changes.counted(metric)
+    better, worse, none, still_open = (
+        counts.get(verdict, 0) for verdict in ("better", "worse", "none above", "open")
+    )
+    asked = better + worse + none + still_open
+    head = f"{changes.after} against {changes.before}: "
+    if asked == 0:
+        why = next((e.metrics[metric].reason for e in changes.experiments), None)
+        return f"{head}not answered: {why or 'they have no experiment in common'}."
+    if better and not worse:
+        told = f"yes, it helps: {name} better in {better} of {asked} experiments{_most(changes, 1)}"
+    elif worse and not better:
+        told = (
+            f"no, it is worse: {name} worse in {worse} of {asked} experiments{_most(changes, -1)}"
+        )
+    elif better:
+        told = (
+            f"mixed: {name} better in {better}{_most(changes, 1)} and worse in {worse}"
+            f"{_most(changes, -1)} of {asked} experiments"
+        )
+    elif still_open == 0:
+        told = (
+            f"no difference: {name} differs by no more than {limit} in any of {asked} experiments"
+        )
+    else:
+        told = f"not answered: {name} is open in {still_open} of {asked} experiments"
+    rest = [f"{none} without a difference above {limit}"] if none and (better or worse) else []
+    rest += (
+        [f"{none} without one above {limit}"] if none and told.startswith("not answered") else []
+    )
+    rest += [f"{still_open} open"] if still_open and (better or worse) else []
+    if (mean := changes.mean_ratio(metric)) is not None:
+        rest.append(f"on average {_percent(mean)}")
+    if left := counts.get("not compared", 0):
+        rest.append(f"{left} not compared")
+    return head + "; ".join([told, *rest]) + "."
+
+
+def label(experiment: ExperimentChange, changes: Changes) -> str:
+    """With level, tool and target where the experiments differ in them."""
+    named = ("level", "tool", "target")
+    alike = len({tuple(e.before.factors[k] for k in named) for e in changes.experiments}) == 1
+    return experiment.before.label(without=PLACE, tool=not alike)
+
+
+def tables(changes: Changes) -> list[Table]:
+    """The headline with its verdicts, then what else changed."""
+    return [_headline(changes), _others(changes)] if changes.experiments else []
+
+
+def _headline(changes: Changes) -> Table:
+    metric = changes.headline
+    name, unit = _SHOWN[metric]
+    rows = []
+    for experiment in sorted(changes.experiments, key=lambda e: _order(e.metrics[metric])):
+        found = experiment.metrics[metric]
+        n = found.change.n
+        rows.append(
+            (
+                label(experiment, changes),
+                str(n[0]) if n[0] == n[1] else f"{n[0]}+{n[1]}",
+                _value(found.before, unit),
+                _value(found.after, unit),
+                NONE if found.change.ratio is None else _percent(found.change.ratio),
+                _interval(found),
+                _verdict(found, changes),
+            )
+        )
+    rule = changes.rule
+    return Table(
+        title=f"What changed: {name}, {changes.before} to {changes.after}",
+        header=("Experiment", "n", "Before", "After", "Change", "95 % interval", "Verdict"),
+        rows=tuple(rows),
+        numeric=frozenset((1, 2, 3, 4, 5)),
+        note=(
+            "medians; change and interval: geometric means, Student's t on logarithms; better, "
+            f"worse: beyond {_share(rule.floor)}, Welch's t, p adjusted over the rows, p < "
+            f"{rule.alpha:g}; none above {_share(rule.indifference)}: two one-sided tests; open: "
+            "neither. One session each: what changes from day to day is in no interval"
+        ),
+    )
+
+
+def _others(changes: Changes) -> Table:
+    metrics = [
+        metric
+        for metric in _SHOWN
+        if metric != changes.headline
+        and any(e.metrics[metric].change.ratio is not None for e in changes.experiments)
+    ]
+    return Table(
+        title="What else changed",
+        header=("Experiment", *(_SHOWN[metric][0] for metric in metrics)),
+        rows=tuple(
+            (label(e, changes), *(_short(e.metrics[metric], changes) for metric in metrics))
+            for e in sorted(changes.experiments, key=lambda e: _order(e.metrics[changes.headline]))
+        ),
+        numeric=frozenset(range(1, len(metrics) + 1)),
+        note="change of the geometric mean; ? open, = none above "
+        f"{_share(changes.rule.indifference)}; of W and p99 less is better",
+    )
+
+
+def to_json(changes: Changes) -> dict[str, Any]:
+    """An object of the list `changes` of `eeio compare --format json`."""
+    return {
+        "before": changes.before,
+        "after": changes.after,
+        "answer": answer(changes),
+        "headline": changes.headline,
+        "indifference": changes.rule.indifference,
+        "floor": changes.rule.floor,
+        "experiments": [_experiment_json(e) for e in changes.experiments],
+        "only_before": list(changes.only_before),
+        "only_after": list(changes.only_after),
+    }
+
+
+def _experiment_json(experiment: ExperimentChange) -> dict[str, Any]:
+    return {
+        "experiment": experiment.label,
+        "factors": dict(experiment.before.factors),
+        "metrics": {
+            name: {
+                "verdict": found.verdict,
+                "before": found.before,
+                "after": found.after,
+                "change_percent": found.change.percent,
+                "interval_percent": None
+                if found.change.interval is None
+                else [100 * (edge - 1) for edge in found.change.interval],
+                "p_direction": found.change.p_direction,
+                "p_none_above": found.change.p_none,
+                "n": list(found.change.n),
+                "repetitions_needed": found.change.needed if found.verdict == "open" else None,
+                "reason": found.reason,
+            }
+            for name, found in experiment.metrics.items()
+        },
+    }
+
+
+def _order(found: MetricChange) -> tuple[int, float]:
+    """Worse first, the largest change first, then better, open, none, and what has no answer."""
+    ranks: Sequence[str] = ("worse", "better", "open", "none above", "not compared")
+    size = abs(found.change.percent) if found.change.percent is not None else 0.0
+    return ranks.index(found.verdict), -size
+
+
+def _most(changes: Changes, way: int) -> str:
+    """`, by up to 21 %`: the largest of the better (1) or worse (-1) ones."""
+    verdict = "better" if way > 0 else "worse"
+    found = [
+        abs(change.percent)
+        for e in changes.experiments
+        if (metric := e.metrics[changes.headline]).verdict == verdict
+        and (change := metric.change).percent is not None
+    ]
+    return f", by up to {number(max(found))} %"
+
+
+def _verdict(found: MetricChange, changes: Changes) -> str:
+    if found.verdict == "none above":
+        return f"no difference above {_share(changes.rule.indifference)}"
+    if found.verdict == "not compared":
+        return f"not compared: {found.reason}"
+    if found.verdict != "open":
+        return found.verdict
+    if found.reason is not None:
+        return f"open: {found.reason}"
+    needed = found.change.needed
+    return "open" + (f": about {needed} repetitions would tell" if needed else ": too scattered")
+
+
+def _short(found: MetricChange, changes: Changes) -> str:
+    if found.change.ratio is None or found.verdict == "not compared":
+        return NONE
+    mark = {"open": " ?", "none above": " ="}.get(found.verdict, f" {found.verdict}")
+    return _percent(found.change.ratio) + mark
+
+
+def _value(value: float | None, unit: float) -> str:
+    return NONE if value is None else number(value / unit)
+
+
+def _interval(found: MetricChange) -> str:
+    if found.change.interval is None:
+        return NONE
+    low, high = found.change.interval
+    return f"{_percent(low)} to {_percent(high)}"
+
+
+def _percent(ratio: float) -> str:
+    change = 100.0 * (ratio - 1.0)
+    return f"{'+' if change > 0 else ''}{number(round(change, 2))} %"
+
+
+def _share(share: float) -> str:
+    return f"{100 * share:g} %"

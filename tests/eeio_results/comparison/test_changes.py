@@ -1,0 +1,128 @@
+"""What changed from one campaign to another, and the line that says whether it helped."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, J_PER_GB, POWER, UNCERTAINTY, Cell
+from eeio_results.comparison.changes import Changes, changes
+from eeio_results.report import changes as report
+from eeio_results.statistics.decision import Rule
+
+SYSTEM = POWER["system"]
+
+
+def cell(
+    place: str,
+    size: str,
+    mb_per_s: Sequence[float],
+    watts: float | None = 100.0,
+    known: float = 0.01,
+) -> Cell:
+    """An experiment whose energy is that of a machine with constant power."""
+    factors = {
+        "machine": place, "device": place, "type": "SSD", "level": "filesystem", "tool": "fio",
+        "target": "file", "operation": "read", "spatiality": "sequential", "size": size,
+        "buffer": "off", "flush": "as found", "phase": "read", "arguments": "",
+    }  # fmt: skip
+    values = {BANDWIDTH: tuple(1e6 * x for x in mb_per_s)}
+    if watts is not None:
+        values |= {
+            J_PER_GB: tuple(1e3 * watts / x for x in mb_per_s),
+            EFFICIENCY: tuple(1e6 * x / watts for x in mb_per_s),
+            SYSTEM: tuple(watts * (1 + 1e-4 * k) for k in range(len(mb_per_s))),
+            UNCERTAINTY: tuple(known for _ in mb_per_s),
+        }
+    return Cell(factors, values, efficiency_of=("system",))
+
+
+def around(middle: float, share: float = 0.005, n: int = 6) -> list[float]:
+    return [middle * (1 + share * (k - (n - 1) / 2)) for k in range(n)]
+
+
+def found(before: Sequence[Cell], after: Sequence[Cell], rule: Rule | None = None) -> Changes:
+    return changes(("old", before), ("new", after), rule or Rule())
+
+
+def test_each_experiment_has_its_verdict_and_one_line_answers() -> None:
+    sizes = {"4 KiB": 1.2, "32 KiB": 0.9, "1 MiB": 1.0}
+    before = [cell("a", size, around(100)) for size in sizes]
+    after = [cell("b", size, around(100 * factor)) for size, factor in sizes.items()]
+    made = found(before, after)
+    verdicts = [e.metrics[J_PER_GB].verdict for e in made.experiments]
+    assert verdicts == ["better", "worse", "none above"]
+    assert [e.metrics[BANDWIDTH].verdict for e in made.experiments] == verdicts
+    assert [e.metrics[SYSTEM].verdict for e in made.experiments] == ["none above"] * 3
+    assert report.answer(made) == (
+        "new against old: mixed: J/GB better in 1, by up to 16.67 % and worse in 1, by up to "
+        "11.11 % of 3 experiments; 1 without a difference above 5 %; on average -2.53 %."
+    )
+    (headline, others) = report.tables(made)
+    assert [row[-1] for row in headline.rows] == ["worse", "better", "no difference above 5 %"]
+    assert others.header == ("Experiment", "MB/J", "MB/s", "system W")
+
+
+@pytest.mark.parametrize(
+    ("factor", "scatter", "words"),
+    [
+        (1.2, 0.005, "yes, it helps: J/GB better in 1 of 1 experiments, by up to 16.67 %"),
+        (0.8, 0.005, "no, it is worse: J/GB worse in 1 of 1 experiments, by up to 25 %"),
+        (1.0, 0.005, "no difference: J/GB differs by no more than 5 % in any of 1 experiments"),
+        (1.05, 0.2, "not answered: J/GB is open in 1 of 1 experiments"),
+    ],
+)
+def test_the_answer(factor: float, scatter: float, words: str) -> None:
+    made = found(
+        [cell("a", "4 KiB", around(100, scatter))],
+        [cell("b", "4 KiB", around(100 * factor, scatter))],
+    )
+    assert report.answer(made).startswith(f"new against old: {words}")
+
+
+def test_an_open_question_says_what_it_would_take() -> None:
+    made = found([cell("a", "4 KiB", around(100, 0.02))], [cell("b", "4 KiB", around(104, 0.02))])
+    ((*_, verdict),) = report.tables(made)[0].rows
+    needed = made.experiments[0].metrics[J_PER_GB].change.needed
+    assert needed is not None and verdict == f"open: about {needed} repetitions would tell"
+
+
+def test_without_energy_bandwidth_answers() -> None:
+    made = found([cell("a", "4 KiB", around(100), None)], [cell("b", "4 KiB", around(120), None)])
+    assert made.headline == BANDWIDTH
+    assert "yes, it helps: MB/s better in 1 of 1" in report.answer(made)
+    assert made.experiments[0].metrics[J_PER_GB].verdict == "not compared"
+
+
+def test_what_is_not_comparable_has_no_verdict() -> None:
+    rough = found([cell("a", "4 KiB", around(100), known=0.3)], [cell("b", "4 KiB", around(200))])
+    assert rough.experiments[0].metrics[J_PER_GB].reason == "energy known to ±30 % only"
+    assert "not answered: energy known to ±30 % only" in report.answer(rough)
+    assert rough.experiments[0].metrics[BANDWIDTH].verdict == "better", "no meter is in it"
+    apart = found([cell("a", "4 KiB", around(100))], [cell("b", "1 MiB", around(200))])
+    assert apart.experiments == () and len(apart.only_before) == len(apart.only_after) == 1
+    assert "not answered: they have no experiment in common" in report.answer(apart)
+
+
+def test_many_questions_are_adjusted() -> None:
+    """One of twenty with p 0.03 is no finding."""
+    middle = [100.0] * 19 + [112.0]
+    scatter = [0.02] * 19 + [0.037]
+    sizes = [f"{k} KiB" for k in range(1, 21)]
+    before = [cell("a", s, around(100, w)) for s, w in zip(sizes, scatter, strict=True)]
+    after = [cell("b", s, around(m, w)) for s, m, w in zip(sizes, middle, scatter, strict=True)]
+    alone = changes(("old", before[19:]), ("new", after[19:]), Rule())
+    assert alone.experiments[0].metrics[BANDWIDTH].verdict == "better"
+    together = found(before, after)
+    assert together.experiments[19].metrics[BANDWIDTH].verdict == "open"
+
+
+def test_worse_by_more_than_a_share_is_found() -> None:
+    made = found(
+        [cell("a", size, around(100)) for size in ("4 KiB", "1 MiB")],
+        [cell("b", "4 KiB", around(93)), cell("b", "1 MiB", around(80))],
+    )
+    assert len(made.worse_than(0.05, J_PER_GB)) == 2
+    assert [e.label for e in made.worse_than(0.10, J_PER_GB)] == [
+        "sequential read, 1 MiB, buffer off, filesystem, fio, file"
+    ]
+    assert not made.worse_than(0.30, J_PER_GB)
