@@ -89,3 +89,42 @@ def test_a_guideline_within_a_latency(
     assert "changes power by" in capsys.readouterr().out
     assert main([*words, "--max-p99", "5ms"]) != 0
     assert "its tool tells no p99 latency" in capsys.readouterr().err
+
+
+def test_only_columns_that_are_named(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", campaign, "--columns", "mb/j,W,iops"]) == 0
+    page = capsys.readouterr().out
+    head = next(line for line in page.splitlines() if line.startswith("Operation"))
+    assert head.split("Target")[1].split() == ["Power", "(W)", "MB/J", "IOPS", "IOPS/W"]
+
+
+def test_only_levels_that_are_named(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", campaign, "--level", "library"]) == 0
+    page = capsys.readouterr().out
+    assert "Level: library" in page and "Level: filesystem" not in page
+    assert main(["report", campaign, "--level", "library", "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["characterization"]
+    assert [row["level"] for row in rows] == ["library"]
+
+
+@pytest.mark.parametrize(
+    ("word", "first"), [("w", "filesystem"), ("j/gb", "filesystem"), ("mb/j", "filesystem")]
+)
+def test_rows_are_sorted_the_best_first(
+    campaign: str, capsys: pytest.CaptureFixture[str], word: str, first: str
+) -> None:
+    assert main(["report", campaign, "--sort", word, "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["characterization"]
+    assert rows[0]["level"] == first
+
+
+def test_on_a_terminal_every_line_fits(
+    campaign: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eeio.terminal.width", lambda: 80)
+    assert main(["report", campaign]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    monkeypatch.setattr("eeio.terminal.width", lambda: None)
+    assert main(["report", campaign]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) > 120

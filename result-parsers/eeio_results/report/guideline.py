@@ -1,6 +1,7 @@
 """A replacement guideline as text, Markdown and JSON; the tables once, for every format."""
 
 import json
+import textwrap
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
@@ -33,11 +34,13 @@ _OUTCOMES = {
 }
 
 
-def render_text(guideline: Guideline) -> str:
-    """For a terminal."""
+def render_text(guideline: Guideline, width: int | None = None) -> str:
+    """For a terminal, in lines of at most `width` characters where one is given."""
     parts = [f"*** {message}" for message in _warnings(guideline)]
     parts += [verdict(guideline)]
-    parts += [text_table(table) for table in tables(guideline)]
+    if width is not None:
+        parts = [textwrap.fill(part, width) for part in parts]
+    parts += [text_table(table, width) for table in tables(guideline)]
     return "\n\n".join(parts) + "\n"
 
 

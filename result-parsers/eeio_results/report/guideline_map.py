@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator
 
 from eeio_results.guideline.answer import Guideline
-from eeio_results.report.plots import foreign, svg_of
+from eeio_results.report.plots import QUICK_STAMP, foreign, stamp, svg_of
 from eeio_results.statistics.bootstrap import Estimate
 
 # Okabe and Ito's palette.
@@ -37,11 +37,11 @@ class _Point:
     y: Estimate
 
 
-def draw(guideline: Guideline) -> str | None:
+def draw(guideline: Guideline, is_measurement: bool = True) -> str | None:
     """SVG of the map, or None when no experiment can be compared.
 
     Filled points belong to the mix, hollow ones do not; the star is the mix itself. Bars are the
-    confidence intervals of both ratios.
+    confidence intervals of both ratios. Of campaigns that are no measurement it says so itself.
     """
     points = _points(guideline)
     if not points:
@@ -76,6 +76,8 @@ def draw(guideline: Guideline) -> str | None:
     axis.set_title(
         f"Replacing {ts} by {lp}, workload {foreign(guideline.workload.name)}", fontsize=10
     )
+    if not is_measurement:
+        stamp(axis, QUICK_STAMP)
     interval = f"{100 * guideline.confidence:g} % intervals"
     # Beside the axes; figure.legend(loc="outside ...") would need matplotlib 3.7.
     axis.legend(

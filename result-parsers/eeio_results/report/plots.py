@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import matplotlib
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -22,6 +23,7 @@ _COLOURS = {"on": "#E69F00", "off": "#0072B2", None: "#555555"}
 # A panel spans decades where the slowest and the fastest differ by more than this.
 _LOG_SCALE_RATIO = 20.0
 _LEGEND_INCHES = 0.35
+_STAMP = "#B00020"
 QUICK_MARK = " - QUICK: not a measurement"
 
 
@@ -145,6 +147,17 @@ def svg_of(figure: Figure) -> str:
     text = out.getvalue()
     # Names of others may hold what XML forbids.
     return harmless.xml(text[text.index("<svg") :])
+
+
+QUICK_STAMP = "QUICK: not a measurement"
+
+
+def stamp(axes: Axes, words: str) -> None:
+    """Words across a panel: they stay when the picture is cropped or shown without its caption."""
+    axes.text(
+        0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", rotation=20,
+        fontsize=15, color=_STAMP, alpha=0.45, zorder=10, clip_on=True, parse_math=False,
+    )  # fmt: skip
 
 
 def foreign(name: str) -> str:

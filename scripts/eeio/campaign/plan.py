@@ -42,6 +42,15 @@ class Plan(Design):
         return sorted({planned.volume for planned in self.experiments} - {""})
 
     @property
+    def why_nothing(self) -> str | None:
+        """Why it has no experiment; None where it has one."""
+        if self.experiments:
+            return None
+        reasons = dict.fromkeys(left_out.reason for left_out in self.not_measured)
+        name = Path(self.suite).name
+        return f"nothing of {name} can be measured: {'; '.join(reasons)}"
+
+    @property
     def bytes_written(self) -> int:
         """An upper bound: what the runs write, and the prefill of every file once."""
         return self.prefill_bytes + sum(self._written(run.experiment) for run in self.runs)

@@ -17,6 +17,7 @@ from eeio.campaign.measurement import Measurement, iso
 from eeio.campaign.order import another_round
 from eeio.campaign.plan import Plan
 from eeio.campaign.progress import Progress, format_duration
+from eeio.campaign.run_line import cost_of_run, words_of_run
 from eeio.campaign.volumes import Volumes, raw_device
 from eeio.errors import RefusedError
 from eeio.power import recorded
@@ -144,7 +145,7 @@ class _Campaign:
                         power.forget(time.monotonic())
                         if self._done is not None:
                             self._done.append(run)
-                        progress.run_done(_words(planned, run))
+                        progress.run_done(words_of_run(planned, run), cost_of_run(run))
                     left = self._another_round(progress)
             self._clean_up()
 
@@ -372,21 +373,6 @@ def _storable(run: Run) -> Run:
 def _raw_name(planned: PlannedRun) -> str:
     experiment = planned.experiment.experiment
     return f"{planned.order_index:05}-{experiment.tool}-{experiment.id}-r{planned.repetition}"
-
-
-def _words(planned: PlannedRun, run: Run) -> str:
-    """A run in one line."""
-    words = f"{run.experiment.tool} {planned.experiment.description}"
-    if planned.experiment.volume:
-        words += f" on {planned.experiment.volume}"
-    results = ", ".join(
-        f"{phase.operation} {phase.bandwidth_bytes_per_s / 1e6:.1f} MB/s"
-        for phase in run.phases
-        if phase.bandwidth_bytes_per_s is not None
-    )
-    reasons = [*run.validity, *(reason for phase in run.phases for reason in phase.validity)]
-    invalid = f" INVALID: {reasons[0]}" if reasons else ""
-    return f"{words} #{run.repetition}: {results or 'done'}{invalid}"
 
 
 def _now() -> str:

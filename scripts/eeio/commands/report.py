@@ -7,17 +7,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from eeio import terminal
 from eeio.commands.amounts import duty, share
 from eeio.commands.campaign_folders import analysis, load_campaigns
 from eeio.commands.output_file import add_output, write_output
 from eeio.errors import EXIT_DONE
+from eeio_limits.names import similar
 from eeio_results import store
 from eeio_results.comparison.cells import cells_of
 from eeio_results.comparison.layers import matches, on_one_drive
 from eeio_results.errors import EeioError
 from eeio_results.ranking import MOST_UNCERTAIN, Rules
+from eeio_results.record import LEVELS
 from eeio_results.report import csv, markdown, text
-from eeio_results.report.columns import FURTHER
+from eeio_results.report.choice import SORTS, of_levels, sorted_by
+from eeio_results.report.columns import FURTHER, known_words
 from eeio_results.report.contents import drawings
 from eeio_results.report.model import Report, build, to_json
 
@@ -40,7 +44,16 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
     parser.add_argument(
         "--columns", metavar="WORD[,WORD]", type=_columns, default=(),
-        help=f"further columns of the tables: {', '.join(FURTHER)}",
+        help=f"further columns of the tables: {', '.join(FURTHER)}; or only those that are named: "
+        f"{', '.join(known_words()[len(FURTHER):])}",
+    )  # fmt: skip
+    parser.add_argument(
+        "--level", choices=LEVELS, action="append", default=[],
+        help="only experiments of this level; may be given again",
+    )  # fmt: skip
+    parser.add_argument(
+        "--sort", choices=SORTS, metavar="WORD",
+        help=f"rows by their median, the best first: {', '.join(SORTS)}",
     )  # fmt: skip
     parser.add_argument(
         "--most-uncertain", metavar="SHARE", type=share, default=MOST_UNCERTAIN,
@@ -60,9 +73,16 @@ def report(arguments: argparse.Namespace) -> int:
     built = _with_layers(
         build(load_campaigns(arguments.campaigns), rules, arguments.columns), rules.most_uncertain
     )
+    if arguments.level:
+        built = of_levels(built, arguments.level)
+    if arguments.sort is not None:
+        built = sorted_by(built, arguments.sort)
     if arguments.plots is not None:
         _write_plots(built, arguments.plots)
-    write_output(arguments, _FORMATS[arguments.format](built))
+    if arguments.format == "table" and arguments.output is None:
+        write_output(arguments, text.render(built, terminal.width()))
+    else:
+        write_output(arguments, _FORMATS[arguments.format](built))
     return EXIT_DONE
 
 
@@ -85,18 +105,20 @@ def _with_layers(built: Report, most_uncertain: float = MOST_UNCERTAIN) -> Repor
 
 
 def _columns(text: str) -> tuple[str, ...]:
-    words = tuple(word.strip() for word in text.split(","))
+    words = tuple(word.strip().lower() for word in text.split(","))
+    known = known_words()
     for word in words:
-        if word not in FURTHER:
-            known = ", ".join(FURTHER)
-            raise argparse.ArgumentTypeError(f"no columns {word!r:.40}; there are {known}")
+        if word not in known:
+            raise argparse.ArgumentTypeError(
+                f"no columns {word!r:.40}{similar(word, known)}; there are {', '.join(known)}"
+            )
     return words
 
 
 def print_campaign(folder: Path) -> None:
     """Tables on stdout, the page into the campaign's folder, its path as the last line."""
     built = _with_layers(build([store.load(folder)]))
-    sys.stdout.write(text.render(built))
+    sys.stdout.write(text.render(built, terminal.width()))
     try:
         content = _render_html(built)
     except EeioError as error:

@@ -16,6 +16,7 @@ from eeio.errors import RefusedError
 from eeio.paths import search_path
 from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
+from eeio_limits.names import similar
 from eeio_results import documents
 from eeio_results.campaign import Protocol, StudyProtocol
 from eeio_results.errors import EeioError
@@ -126,7 +127,8 @@ class Suite:
             return self.presets[name]
         except KeyError:
             raise RefusedError(
-                f"suite {self.name} has no preset {name!r}; it has {', '.join(self.presets)}"
+                f"suite {self.name} has no preset {q.shortened(name)}"
+                f"{similar(name, self.presets)}; it has {', '.join(self.presets)}"
             ) from None
 
 
@@ -140,7 +142,10 @@ def find(name: str) -> Suite:
     for folder in folders:
         if (folder / name / DEFINITION).is_file():
             return load(folder / name)
-    raise RefusedError(f"no suite {name!r}; there are: {', '.join(available())}")
+    known = available()
+    raise RefusedError(
+        f"no suite {q.shortened(name)}{similar(name, known)}; there are: {', '.join(known)}"
+    )
 
 
 def available() -> dict[str, Path]:
