@@ -25,6 +25,7 @@ from eeio_results.report.choice import SORTS, of_levels, sorted_by
 from eeio_results.report.columns import FURTHER, known_words
 from eeio_results.report.contents import drawings
 from eeio_results.report.model import Report, build, to_json
+from eeio_results.store import Campaign
 
 _PAGE = "report.html"
 
@@ -37,7 +38,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
     parser.add_argument("campaigns", metavar="NAME|PATH", nargs="+", help="name, or its folder")
     parser.add_argument(
-        "--format", choices=tuple(_FORMATS), default="table", help="(default: table)"
+        "--format", choices=tuple(FORMATS), default="table", help="(default: table)"
     )
     add_output(parser)
     parser.add_argument(
@@ -88,8 +89,13 @@ def report(arguments: argparse.Namespace) -> int:
     if arguments.format == "table" and arguments.output is None:
         write_output(arguments, text.render(built, terminal.width()))
     else:
-        write_output(arguments, _FORMATS[arguments.format](built))
+        write_output(arguments, FORMATS[arguments.format](built))
     return EXIT_DONE
+
+
+def complete_report(campaigns: Sequence[Campaign]) -> Report:
+    """The report of campaigns as `eeio report` makes it without options."""
+    return _with_layers(build(campaigns))
 
 
 def _with_layers(built: Report, most_uncertain: float = MOST_UNCERTAIN) -> Report:
@@ -163,7 +169,7 @@ def _render_json(built: Report) -> str:
     return json.dumps(to_json(built), indent=1) + "\n"
 
 
-_FORMATS: dict[str, Callable[[Report], str]] = {
+FORMATS: dict[str, Callable[[Report], str]] = {
     "table": text.render,
     "json": _render_json,
     "csv": csv.render,
