@@ -81,13 +81,26 @@ def layer_of(cell: Cell) -> str | None:
     return one.get((level, api)) if processes == "1" else None
 
 
-def matches(cells: Iterable[Cell]) -> list[Match]:
+def on_one_drive(disks: Mapping[str, str]) -> bool:
+    """Whether a campaign's raw device and its directory (`Design.disks`) lie on the same drive; so
+    they do where there is one of them alone. False where nothing tells it."""
+    told = [disks[option] for option in ("device", "directory") if option in disks]
+    drives = {
+        tuple(
+            w for w in words.split(", ") if not (w.startswith("partition ") or w[-6:] == " bytes")
+        )
+        for words in told
+    }
+    return len(set(told)) <= 1 or (len(drives) == 1 and drives != {()})
+
+
+def matches(cells: Iterable[Cell], one_drive: bool = True) -> list[Match]:
     """Every layer of one campaign with the nearest one below it: from small requests to large ones,
-    and from the drive upwards."""
+    and from the drive upwards. Without `one_drive` the device is below nothing."""
     of_layer: dict[tuple[str, ...], dict[str, list[Cell]]] = {}
     for cell in cells:
         layer = layer_of(cell)
-        if layer is not None:
+        if layer is not None and (one_drive or layer != DEVICE):
             key = tuple(cell.factors[name] for name in _ALIKE)
             of_layer.setdefault(key, {}).setdefault(layer, []).append(cell)
     found = []

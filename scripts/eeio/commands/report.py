@@ -16,7 +16,7 @@ from eeio.errors import EXIT_DONE
 from eeio_limits.names import similar
 from eeio_results import store
 from eeio_results.comparison.cells import cells_of
-from eeio_results.comparison.layers import matches
+from eeio_results.comparison.layers import matches, on_one_drive
 from eeio_results.errors import EeioError
 from eeio_results.ranking import MOST_UNCERTAIN, Rules
 from eeio_results.record import LEVELS
@@ -100,7 +100,11 @@ def complete_report(campaigns: Sequence[Campaign]) -> Report:
 
 def _with_layers(built: Report, most_uncertain: float = MOST_UNCERTAIN) -> Report:
     """With what layers cost, where experiments are one layer apart."""
-    found = [pair for one in built.campaigns for pair in matches(cells_of(one, one.name))]
+    found = [
+        pair
+        for one in built.campaigns
+        for pair in matches(cells_of(one, one.name), on_one_drive(one.design.disks))
+    ]
     if not found:
         return built
     try:

@@ -20,6 +20,7 @@ from eeio_results.comparison.layers import (
     SHARED,
     Match,
     matches,
+    on_one_drive,
 )
 from eeio_results.record import Experiment, Phase
 from eeio_results.report import text
@@ -92,6 +93,28 @@ def test_they_stand_from_small_requests_to_large_and_from_the_drive_upwards() ->
             for e in (MPI, LIBRARY, FS)]  # fmt: skip
     found = [(m.upper.request_size_bytes, m.layer) for m in _matches(*made)]
     assert found == [(size, layer) for size in (1 << 12, 1 << 22) for layer in (POSIX, MPI_IO)]
+
+
+def test_a_file_on_another_drive_has_no_device_below() -> None:
+    device = replace(FS, level="device", target="device")
+    cells = cells_of(_campaign(device, FS, LIBRARY, repetitions=1), "c")
+    found = [(m.layer, m.below) for m in matches(cells, one_drive=False)]
+    assert found == [(POSIX, FILE_SYSTEM)]
+
+
+@pytest.mark.parametrize(
+    ("device", "directory", "one"),
+    [
+        ("Samsung, S3Z, 1000 bytes", "Samsung, S3Z, partition 2, 500 bytes", True),
+        ("Samsung, S3Z, 1000 bytes", "Samsung, S4A, partition 2, 500 bytes", False),
+        ("1000 bytes", "1000 bytes", True),
+        ("1000 bytes", "partition 1, 900 bytes", False),  # no drive tells who it is
+        ("Samsung, S3Z, 1000 bytes", None, True),
+    ],
+)
+def test_device_and_directory_are_told_apart(device: str, directory: str | None, one: bool) -> None:
+    disks = {"device": device} | ({} if directory is None else {"directory": directory})
+    assert on_one_drive(disks) is one
 
 
 def test_private_files_of_two_processes_are_no_shared_file() -> None:
