@@ -39,7 +39,7 @@ _STATES = {
     None: (GREY, "D", "buffer cache not stated"),
 }
 _REPETITIONS = "mark: a repetition; bar: median; line: quartiles"
-_HOLLOW = "hollow: stands in no ranking"
+_HOLLOW = "hollow: not ranked"
 _SCREEN_INCHES = 9.5
 # Of a row's label at 7 points.
 _LINE_INCHES = 0.13
