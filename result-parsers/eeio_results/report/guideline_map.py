@@ -15,12 +15,20 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator
 
 from eeio_results.guideline.answer import Guideline
-from eeio_results.report.plots import QUICK_STAMP, foreign, stamp, svg_of
+from eeio_results.report.drawing import (
+    BLACK,
+    BLUE,
+    GREEN,
+    QUICK_STAMP,
+    VERMILION,
+    foreign,
+    stamp,
+    svg_of,
+)
 from eeio_results.statistics.bootstrap import Estimate
 
-# Okabe and Ito's palette.
-_COLOURS = {"read": "#0072B2", "write": "#D55E00", "mix": "#000000"}
-_REGION = "#009E73"
+_COLOURS = {"read": BLUE, "write": VERMILION, "mix": BLACK}
+_REGION = GREEN
 _MARKERS = {"sequential": "o", "random": "s", "strided": "^", "mix": "*"}
 # Room around the outermost point on the logarithmic axes.
 _MARGIN = 1.4
@@ -89,7 +97,12 @@ def draw(guideline: Guideline, is_measurement: bool = True) -> str | None:
         title=f"numbers as in the map; {interval}",
         title_fontsize=7,
     )
-    return svg_of(figure)
+    name = f"Replacing {guideline.traditional.name} by {guideline.low_power.name}"
+    description = (
+        f"{len(points)} points by B_ts / B_lp and P_lp / P_ts; below the line, where their product "
+        "is under 1, replacing saves power"
+    )
+    return svg_of(figure, name, description)
 
 
 def _points(guideline: Guideline) -> list[_Point]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from eeio_results.characterization import Row, power_during
 from eeio_results.domains import DomainFigures
-from eeio_results.record import EnergyReading, Experiment, Machine
+from eeio_results.record import DOMAINS, EnergyReading, Experiment, Machine
 from eeio_results.report.columns import (
     DOMAIN,
     DOUBTFUL,
@@ -132,12 +132,17 @@ def _domain_notes(every: Iterable[DomainFigures | None]) -> dict[str, None]:
 def _level_table(report: Report, level: str, several: bool) -> Table:
     notes: dict[str, None] = {}
     cells: list[tuple[Row, DomainFigures | None]] = []
+    without = 0
     for row in report.rows:
         if row.level != level:
             continue
         if row.experiment is None or (row.n == 0 and row.phase is None):
             notes.setdefault(next(iter(row.reasons.values())))
         if row.experiment is None:
+            continue
+        if row.phase is None and row.n == 0 and not row.invalid_runs:
+            # A row of dashes tells nothing that the note and the table of problems do not.
+            without += 1
             continue
         cells.append((row, row.measured))
         notes |= dict.fromkeys(_row_notes(row, row.experiment))
@@ -150,6 +155,9 @@ def _level_table(report: Report, level: str, several: bool) -> Table:
             "target `file`: no raw device was given, so direct I/O on a prefilled file stands for "
             "it, with the file system in between (`--device DEV` measures the device itself)"
         )
+    if without:
+        counted = "1 experiment" if without == 1 else f"{without} experiments"
+        notes.setdefault(f"{counted} of this level not measured: listed with the reasons below")
     columns = chosen((*LEVEL, DOMAIN), cells, report.columns)
     return Table(
         title=f"Level: {level}",
@@ -202,7 +210,7 @@ def _efficiency_tables(report: Report, several: bool) -> list[Table]:
     ]
     ranked = sorted(
         (item for item in found if item[2].ranked_reason is None),
-        key=lambda item: (item[2].power_domain, -item[0]),
+        key=lambda item: (DOMAINS.index(item[2].power_domain), -item[0]),
     )
     others = [(row, figures) for _, row, figures in found if figures.ranked_reason is not None]
     table = _efficiency_table(
@@ -277,6 +285,7 @@ def _estimate_table(report: Report, several: bool) -> Table:
             "Level",
             *_header(
                 several,
+                "n",
                 *(f"{ESTIMATE} {_IN_ESTIMATES.get(c.header, c.header)}" for c in columns),
                 "band",
             ),
@@ -285,13 +294,14 @@ def _estimate_table(report: Report, several: bool) -> Table:
             (
                 row.level,
                 *_factor_cells(row, several),
+                str(figures.n),
                 *(column.cell(row, figures) for column in columns),
                 _band(figures),
             )
             for row, figures in cells
         ),
         numeric=frozenset(
-            range(1 + len(_FACTORS) + several, 2 + len(_FACTORS) + several + len(columns))
+            range(1 + len(_FACTORS) + several, 3 + len(_FACTORS) + several + len(columns))
         ),
     )
 

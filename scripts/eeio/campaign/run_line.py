@@ -2,7 +2,7 @@
 
 from eeio_results.campaign import PlannedRun
 from eeio_results.record import DOMAINS, EnergyReading, Experiment, Phase, Run
-from eeio_results.report.columns import number
+from eeio_results.report.columns import WITHOUT_DRIVES, number
 from eeio_results.units import MB, percent
 from eeio_results.windows import Window, window_of
 
@@ -51,6 +51,8 @@ def _cost(window: Window) -> str | None:
     efficiency = window.efficiency_bytes_per_j(reading.power_w)
     if efficiency is not None and reading.why_not_ranked is None:
         words += f", {mark}{number(efficiency / MB)} MB/J{limit}"
+        if reading.leaves_drives_out:
+            words += f" ({WITHOUT_DRIVES})"
     return words
 
 

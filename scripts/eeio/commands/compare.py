@@ -2,10 +2,12 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
+from eeio import terminal
 from eeio.commands.amounts import seconds
 from eeio.commands.campaign_folders import analysis, load_campaigns
 from eeio.commands.output_file import add_output, write_output
@@ -93,8 +95,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="also test whether the repetitions of each experiment are normally distributed",
     )  # fmt: skip
     parser.add_argument(
-        "--format", choices=("table", "json", "markdown"), default="table", help="(default: table)"
-    )
+        "--format", choices=("table", "json", "markdown", "latex"), default="table",
+        help="(default: table)",
+    )  # fmt: skip
     add_output(parser)
     parser.set_defaults(action=compare)
 
@@ -127,7 +130,11 @@ def compare(arguments: argparse.Namespace) -> int:
     )
     if found is None:
         raise RefusedError("none of these campaigns has such an experiment with a result")
-    render = {"table": report.to_text, "json": report.to_json, "markdown": report.to_markdown}
+    width = terminal.width() if arguments.output is None else None
+    render: dict[str, Callable[[Comparison], str]] = {
+        "table": partial(report.to_text, width=width),
+        "json": report.to_json, "markdown": report.to_markdown, "latex": report.to_latex,
+    }  # fmt: skip
     write_output(arguments, render[arguments.format](found))
     return EXIT_DONE if arguments.fail_if is None else _judged(found, arguments.fail_if)
 

@@ -81,8 +81,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )  # fmt: skip
     parser.add_argument("--map", metavar="FILE.svg", type=Path, help="also draw the map")
     parser.add_argument(
-        "--format", choices=("table", "json", "markdown"), default="table", help="(default: table)"
-    )
+        "--format", choices=("table", "json", "markdown", "latex"), default="table",
+        help="(default: table)",
+    )  # fmt: skip
     add_output(parser)
     parser.set_defaults(action=guide)
 
@@ -144,7 +145,7 @@ def guide(arguments: argparse.Namespace) -> int:
     width = terminal.width() if arguments.output is None else None
     render: dict[str, Callable[[Guideline], str]] = {
         "table": partial(report.render_text, width=width), "json": report.render_json,
-        "markdown": report.render_markdown,
+        "markdown": report.render_markdown, "latex": report.render_latex,
     }  # fmt: skip
     write_output(arguments, render[arguments.format](made))
     return EXIT_DONE
