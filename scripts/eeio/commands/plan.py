@@ -159,9 +159,10 @@ def _print_plan(
     print(f"{suite.name}: {suite.title}")
     quick = "" if protocol.is_measurement else " (QUICK: not a measurement)"
     print(f"preset {options.preset}{quick}, seed {options.seed}")
+    order = "one random order" if protocol.adaptive is None else "rounds, each in random order"
     print(
         f"{len(plan.experiments)} experiments x {protocol.repetitions} repetitions = "
-        f"{len(plan.runs)} runs in one random order, {protocol.settle_s:g} s settle pause, "
+        f"{len(plan.runs)} runs in {order}, {protocol.settle_s:g} s settle pause, "
         f"{protocol.idle_s:g} s idle baseline"
     )
     if protocol.work_bytes is not None:
