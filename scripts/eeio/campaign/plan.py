@@ -213,9 +213,16 @@ def _adaptive(protocol: Protocol, options: Options) -> Protocol:
     if protocol.adaptive is None:
         most = max(AdaptiveProtocol().most_repetitions, protocol.repetitions)
         least = min(_LEAST_ADAPTIVE, max(_FEWEST_ADAPTIVE, protocol.repetitions))
-        protocol = replace(
-            protocol, adaptive=AdaptiveProtocol(most_repetitions=most), repetitions=least
+        usual = AdaptiveProtocol()
+        # No pause is longer than the preset's own would be.
+        pause_s = protocol.settle_s if options.settle_s is None else options.settle_s
+        rule = replace(
+            usual,
+            most_repetitions=most,
+            settle_least_s=min(usual.settle_least_s, pause_s),
+            settle_most_s=pause_s,
         )
+        protocol = replace(protocol, adaptive=rule, repetitions=least)
     assert protocol.adaptive is not None
     rule = replace(protocol.adaptive, **chosen)
     repetitions = options.repetitions or protocol.repetitions
