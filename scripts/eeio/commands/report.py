@@ -142,8 +142,9 @@ def print_campaign(folder: Path) -> None:
 
 def _render_html(built: Report) -> str:
     with analysis():
-        from eeio_results.report import html
-    return html.render(built)
+        from eeio.power_series import power_series
+        from eeio_results.report import page
+    return page.render(built, power=power_series)
 
 
 def _write_plots(
