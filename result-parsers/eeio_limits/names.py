@@ -1,6 +1,8 @@
-"""Names of campaigns, which become folders."""
+"""Names of campaigns, which become folders; and what a mistyped name may have meant."""
 
+import difflib
 import re
+from collections.abc import Iterable
 
 from eeio_limits import LimitError
 from eeio_limits.quantities import shortened
@@ -18,3 +20,10 @@ def campaign_name(name: str) -> str:
             f"beginning with a letter, a digit or _, {LONGEST_NAME} characters at most"
         )
     return name
+
+
+def similar(name: str, known: Iterable[str]) -> str:
+    """`; did you mean report?` for the known name that is most like this one; nothing where none
+    is like it. For the end of a message."""
+    found = difflib.get_close_matches(name[:LONGEST_NAME], list(known), n=1)
+    return f"; did you mean {found[0]}?" if found else ""

@@ -14,6 +14,15 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 # Brackets alone stay: intervals are written with them.
 _MARKDOWN = re.compile(r"&(?=[#\w])|<|\](?=[(\[:])|[\\|*~]")
 _ENTITIES = {"&": "&amp;", "<": "&lt;"}
+# What LaTeX gives a meaning, or the first fonts (OT1) another face. [ would be an option after a
+# line's end, so it stands in a group.
+_LATEX = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
+    "%": r"\%", "_": r"\_", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}",
+    "[": "{[}", "]": "{]}", "*": "{*}", "`": r"\textasciigrave{}", "'": r"\textquotesingle{}",
+    "±": r"$\pm$", "×": r"$\times$", "–": "--", "µ": r"$\mu$",
+}  # fmt: skip
 # XML 1.0 allows no other control characters, and no lone surrogates (production 2, Char).
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -49,6 +58,22 @@ def csv_cell(text: str) -> str:
 def markdown(text: str) -> str:
     """For a line of Markdown, table cells included: no HTML, link, image or new cell."""
     return _MARKDOWN.sub(lambda match: _ENTITIES.get(match[0], "\\" + match[0]), shown(text))
+
+
+def latex(text: str) -> str:
+    """For a line of a LaTeX document: no command, comment, group or formula of others. What is not
+    ASCII stays, for engines that read UTF-8."""
+    return "".join(_LATEX.get(character, character) for character in shown(text))
+
+
+def bibtex(text: str) -> str:
+    """For the value of a BibTeX field, in braces: as `latex`, with braces that are balanced, which
+    those of `latex` are but for escaped ones, which BibTeX counts."""
+    braces = {r"\{": r"\textbraceleft{}", r"\}": r"\textbraceright{}"}
+    return "".join(
+        braces.get(found, found)
+        for found in (_LATEX.get(character, character) for character in shown(text))
+    )
 
 
 def xml(text: str) -> str:

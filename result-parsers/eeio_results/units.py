@@ -37,6 +37,26 @@ def format_size(size_bytes: int) -> str:
     return f"{size_bytes} B"
 
 
+_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""),
+             (1e-3, "m"), (1e-6, "u"), (1e-9, "n"))  # fmt: skip
+# Of a share, a count, or a time of which nobody says kiloseconds.
+_ONLY_BELOW = ("s",)
+_PREFIXED = ("B/s", "B", "Hz", "s", "W", "J", "bytes")
+
+
+def prefixed(value: float, unit: str) -> tuple[float, str]:
+    """The factor to divide by and the unit with its SI prefix: 26648670000, "B/s" -> 1e9, "GB/s";
+    1 and the unit itself where it takes none."""
+    if unit not in _PREFIXED or value == 0:
+        return 1.0, unit
+    largest = 1.0 if unit in _ONLY_BELOW else 1e12
+    least = 1.0 if unit in ("B", "bytes") else 1e-9
+    for factor, prefix in _PREFIXES:
+        if least <= factor <= largest and abs(value) >= factor:
+            return factor, f"{prefix}{'B' if unit == 'bytes' and prefix else unit}"
+    return 1.0, unit
+
+
 def percent(part: float) -> str:
     """A share in percent, two digits of what is below 10 %: `0.05`, `1.2`, `34`, `533`."""
     return f"{100 * part:.2g}" if part < 0.1 else f"{100 * part:.0f}"

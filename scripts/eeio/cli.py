@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from eeio import __version__, commands
+from eeio.arguments import Parser
 from eeio.errors import (
     EXIT_FAILED,
     EXIT_REFUSED,
@@ -27,7 +28,7 @@ exit codes: 0 done; 1 failed; 2 wrong usage or refused input, nothing was touche
 def parser(only: str | None = None) -> argparse.ArgumentParser:
     """The whole command line, which the man page and the completion are made from; with `only` that
     of one command, for which the files of the others are not imported."""
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="eeio",
         description="Energy efficiency of the I/O stack: MB/s, W, J and MB/J, level by level.",
         epilog=_EXIT_CODES,
@@ -58,6 +59,7 @@ def _main(argv: Sequence[str] | None) -> int:
         with suppress(ImportError):
             import argcomplete
 
+            commands.module("completion").attach(top)
             argcomplete.autocomplete(top)
     if first == "import":
         words = commands.module(first).with_source(words)

@@ -15,6 +15,11 @@ def results_root() -> Path:
     return _xdg("XDG_DATA_HOME", ".local/share") / "results"
 
 
+def campaigns() -> dict[str, Path]:
+    """Name -> folder of every stored campaign, by name; not read yet."""
+    return {folder.name: folder for folder in sorted(results_root().glob("*/"))}
+
+
 def install_root() -> Path:
     """One folder an installed profile: the executable and what install.sh recorded."""
     return _xdg("XDG_DATA_HOME", ".local/share") / "installed"

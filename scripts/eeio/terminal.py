@@ -5,6 +5,7 @@ all leave through here, so that none of them can move the cursor, set a title, o
 direction of writing.
 """
 
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -43,3 +44,9 @@ def raw(stream: TextIO) -> TextIO:
 
     Who writes others' text there escapes it (`eeio_limits.text.shown`)."""
     return stream.raw if isinstance(stream, HarmlessStream) else stream
+
+
+def width() -> int | None:
+    """How many characters fit on a line of standard output; None where that is no terminal: what
+    goes into a pipe or a file is neither wrapped nor cut."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None

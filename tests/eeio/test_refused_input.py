@@ -181,7 +181,9 @@ def test_a_campaign_of_nothing_is_refused(home: Path, eeio: Eeio) -> None:
     assert done.returncode == 2, done.stderr
     assert "too slow" in done.stderr
     assert not list((home / "data/eeio/results").glob("*"))
-    assert eeio("plan", *words).returncode == 0
+    planned = eeio("plan", *words)
+    assert planned.returncode == 2 and "left out:" in planned.stdout
+    assert "too slow" in planned.stderr
 
 
 def test_two_campaigns_on_one_disk(home: Path, eeio: Eeio) -> None:

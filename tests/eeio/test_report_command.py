@@ -8,6 +8,7 @@ import pytest
 from tests.eeio_results.made import MACHINE, WRITE, design, energy, run, written
 
 from eeio.cli import main
+from eeio_results.campaign import NotMeasured
 from eeio_results.store import Store
 
 LIBRARY = replace(WRITE, level="library", tool="dataserver")
@@ -89,3 +90,104 @@ def test_a_guideline_within_a_latency(
     assert "changes power by" in capsys.readouterr().out
     assert main([*words, "--max-p99", "5ms"]) != 0
     assert "its tool tells no p99 latency" in capsys.readouterr().err
+
+
+def test_only_columns_that_are_named(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", campaign, "--columns", "mb/j,W,iops"]) == 0
+    page = capsys.readouterr().out
+    head = next(line for line in page.splitlines() if line.startswith("Operation"))
+    assert head.split("Target")[1].split() == ["Power", "(W)", "MB/J", "IOPS", "IOPS/W"]
+
+
+def test_only_levels_that_are_named(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", campaign, "--level", "library"]) == 0
+    page = capsys.readouterr().out
+    assert "Level: library" in page and "Level: filesystem" not in page
+    assert main(["report", campaign, "--level", "library", "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["characterization"]
+    assert [row["level"] for row in rows] == ["library"]
+
+
+@pytest.mark.parametrize(
+    ("word", "first"), [("w", "filesystem"), ("j/gb", "filesystem"), ("mb/j", "filesystem")]
+)
+def test_rows_are_sorted_the_best_first(
+    campaign: str, capsys: pytest.CaptureFixture[str], word: str, first: str
+) -> None:
+    assert main(["report", campaign, "--sort", word, "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["characterization"]
+    assert rows[0]["level"] == first
+
+
+def test_on_a_terminal_every_line_fits(
+    campaign: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eeio.terminal.width", lambda: 80)
+    assert main(["report", campaign]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    monkeypatch.setattr("eeio.terminal.width", lambda: None)
+    assert main(["report", campaign]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) > 120
+
+
+@pytest.fixture
+def mix(tmp_path: Path) -> str:
+    path = tmp_path / "mix.yaml"
+    path.write_text(
+        "workload:\n  - {operation: write, spatiality: sequential, request_size_bytes: 4k, "
+        "cache: {buffer: on}, flush: none, share: 1}\n"
+    )
+    return str(path)
+
+
+def _quick(folder: Path, domain: str) -> str:
+    """A campaign that is no measurement, whose power is of one domain."""
+    store = Store(folder)
+    store.create(design(folder.name, 4, WRITE, measurement=False))
+    store.write_machine(replace(MACHINE, hostname=folder.name))
+    store.write_idle((), None)
+    readings = [replace(energy(20.0 + n), domain=domain) for n in range(4)]
+    store.append_all(
+        [run(n, (replace(written(), energy=(r,), until_durable=None),), WRITE)
+         for n, r in enumerate(readings)]
+    )  # fmt: skip
+    return str(folder)
+
+
+def test_a_guideline_names_the_domain_that_was_measured(
+    tmp_path: Path, mix: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sides = ["--traditional", _quick(tmp_path / "a", "package"),
+             "--low-power", _quick(tmp_path / "b", "package")]  # fmt: skip
+    assert main(["guideline", *sides, "--workload", mix]) == 2
+    said = capsys.readouterr().err
+    assert "measured was package: --domain package" in said
+    assert main(["guideline", *sides, "--workload", mix, "--domain", "package"]) == 0
+    said = capsys.readouterr().out
+    assert said.count("QUICK: not a measurement") == 2
+
+
+@pytest.mark.parametrize("command", ["report", "compare"])
+def test_tables_as_latex(campaign: str, capsys: pytest.CaptureFixture[str], command: str) -> None:
+    assert main([command, campaign, "--format", "latex"]) == 0
+    page = capsys.readouterr().out
+    assert page.startswith("% needs") and page.count(r"\begin{table}") == page.count(r"\end{table}")
+    assert r"\toprule" in page
+
+
+def test_what_was_not_measured_is_no_row_of_dashes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Store(tmp_path / "n")
+    made = design("n", 1, WRITE)
+    store.create(replace(made, not_measured=(NotMeasured(LIBRARY, "IOR is not here"),)))
+    store.write_machine(MACHINE)
+    store.write_idle((), None)
+    store.append(run(0, (written(),), WRITE))
+    assert main(["report", str(tmp_path / "n")]) == 0
+    page = capsys.readouterr().out
+    library = page[page.index("Level: library") : page.index("Level: application")]
+    assert "dataserver" not in library and "IOR is not here" in library
+    assert "1 experiment of this level not measured" in library
+    assert "IOR is not here" in page[page.index("Not measured, failed or invalid") :]

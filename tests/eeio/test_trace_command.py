@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Eeio
+from tests.eeio_results import made
 
 from eeio import tracers
+from eeio.commands import trace
+from eeio_results.traces.events import TracePhase
 
 needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 # bpftrace looks for tracepoints where systemd mounts tracefs at boot; where nobody has mounted it,
@@ -289,3 +292,21 @@ def test_where_bpftrace_cannot_work(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     pids.unlink()
     pids.symlink_to("pid:[4026531836]")
     assert reason() == "None"
+
+
+def test_phases_tell_j_and_mb_per_j_with_their_limits_and_the_tracers_cost() -> None:
+    phase = TracePhase(
+        "write", "sequential", 0.0, 2.0, 10, 0, 10_000_000, 1 << 20, 1.0, 1, 1 << 20, 1, ("f",), 1.0
+    )  # fmt: skip
+    reading = made.energy(5.0, domain="package")
+    text = trace._table(
+        trace._Traced([], {0: (reading, made.energy(None, reasons=("too slow",)))}, 0, None, None,
+                      "strace"),
+        [phase],
+    )  # fmt: skip
+    assert "Energy (J)" in text and "MB/J" in text
+    assert "package 10 ±1 %" in text and "package 1 ±1 %" in text
+    assert "power of system (meter): too slow" in text
+    assert "ran under strace, which stops it at each call" in text
+    stored = trace._table(trace._Traced([], {}, 0, None, "a stored trace has no power"), [phase])
+    assert "strace" not in stored

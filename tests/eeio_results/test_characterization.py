@@ -231,7 +231,9 @@ def test_each_experiment_has_a_line_of_its_own_in_the_plot() -> None:
     runs = [run(i, (phase(1e6),), made) for i, made in enumerate((EXPERIMENT, *others))]
     rewritten = replace(phase(1e6), name="reread")
     runs.append(run(4, (rewritten,)))
-    svg = plots.bandwidth(build([_campaign(*runs, experiments=(EXPERIMENT, *others))]))
+    plot = plots.bandwidth(build([_campaign(*runs, experiments=(EXPERIMENT, *others))]))
+    assert plot is not None
+    svg = plot.draw()
     labels = re.findall(r">(fio[^<]*)</text>", svg)
     assert sorted(labels) == [
         "fio mpiio sequential read 4 KiB",
@@ -252,7 +254,9 @@ def test_fio_s_own_factors_tell_rows_apart() -> None:
 
 def test_a_name_with_dollars_is_no_formula() -> None:
     names = ("a$\\bad$", "b$x$")
-    found = plots.bandwidth(build([_campaign(run(0, (phase(1e6),)), name=name) for name in names]))
+    plot = plots.bandwidth(build([_campaign(run(0, (phase(1e6),)), name=name) for name in names]))
+    assert plot is not None
+    found = plot.draw()
     for name in names:
         assert f"{name}: fio sequential read" in found
 

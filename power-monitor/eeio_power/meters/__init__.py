@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol, cast, runtime_checkable
 
+from eeio_limits.names import similar
 from eeio_limits.quantities import FIGURE
 from eeio_power.errors import PowerError
 from eeio_power.meters._own import VARIABLE, load, own_meters
@@ -318,7 +319,8 @@ def _open(spec: str, root: Path) -> Meter:
     name, options = parse_spec(spec)
     if name not in meter_names():
         known = ", ".join(["auto", "none", *meter_names()])
-        raise PowerError(f"meter '{spec}': there is no meter '{name}'; there are: {known}")
+        meant = similar(name, meter_names())
+        raise PowerError(f"meter '{spec}': there is no meter '{name}'{meant}; there are: {known}")
     module = _module(name)
     known_options = {**module.OPTIONS, **COMMON_OPTIONS}
     options = _named_argument(spec, name, options, getattr(module, "ARGUMENT", None))

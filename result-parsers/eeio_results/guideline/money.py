@@ -50,8 +50,7 @@ def money_of(
         return bootstrap.estimate(Replicates(values, mix.n))
 
     traditional, low_power = systems
-    unpriced = [system.name for system in systems if system.price is None]
-    no_price = f"the price of {' and '.join(unpriced)} is not known" if unpriced else None
+    no_price = "; ".join(filter(None, (system.why_no_price for system in systems))) or None
     saved_w = _saved_w(servers, mix, systems, costs)
     if isinstance(saved_w, str):
         none = none_because(saved_w)

@@ -56,6 +56,16 @@ class Server:
             return None
         return self.server_price + self.devices * (self.device_price or 0.0)
 
+    @property
+    def why_no_price(self) -> str:
+        """What is missing of its price, in words; nothing where it is known."""
+        if self.price is not None:
+            return ""
+        parts = [] if self.server_price is not None else ["its own"]
+        if self.device_price is None and self.devices:
+            parts.append("that of a drive in it (0 where its own holds the drives)")
+        return f"the price of {self.name} is not known: {' and '.join(parts)}"
+
 
 @dataclass(frozen=True)
 class Costs:

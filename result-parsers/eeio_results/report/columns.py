@@ -166,6 +166,28 @@ FURTHER: dict[str, tuple[TableColumn, ...]] = {
 """Those of `eeio report --columns`, by the word that asks for them."""
 
 
-def further(names: Sequence[str]) -> tuple[TableColumn, ...]:
-    """The columns of these words of FURTHER."""
-    return tuple(column for name in names for column in FURTHER[name])
+def word(column: TableColumn) -> str:
+    """What `--columns` calls it: its unit, else its header: `w`, `mb/s`, `j/gb above idle`."""
+    header = column.header.lower()
+    return header.partition("(")[2].rstrip(")") or header
+
+
+def known_words() -> tuple[str, ...]:
+    """All that `--columns` takes: those of FURTHER, then the usual columns."""
+    return (*FURTHER, *(word(column) for column in (*LEVEL, DOMAIN)))
+
+
+def chosen(
+    usual: Sequence[TableColumn],
+    cells: Cells,
+    names: Sequence[str],
+    otherwise: Sequence[TableColumn] | None = None,
+) -> tuple[TableColumn, ...]:
+    """The columns of a table: the usual ones that its rows need, or those of them that are named,
+    and then those of FURTHER that are asked for. `otherwise` stands where none of those named is
+    among the usual ones (default: the usual ones)."""
+    columns = shown(usual, cells)
+    if any(name not in FURTHER for name in names):
+        named = tuple(column for column in columns if word(column) in names)
+        columns = named or tuple(columns if otherwise is None else otherwise)
+    return (*columns, *(column for name in names for column in FURTHER.get(name, ())))

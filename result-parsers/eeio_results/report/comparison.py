@@ -1,8 +1,10 @@
 """What `eeio compare` says: sentences, tables and JSON of confirmed differences."""
 
 import json
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from eeio_limits import text as harmless
@@ -13,7 +15,7 @@ from eeio_results.comparison.effects import Effect
 from eeio_results.comparison.idle import IdleBusy
 from eeio_results.comparison.normality import NormalityCount
 from eeio_results.record import SCHEMA_VERSION
-from eeio_results.report import changes, markdown, text
+from eeio_results.report import changes, latex, markdown, text
 from eeio_results.report.columns import number
 from eeio_results.report.parts import Table
 from eeio_results.units import MB
@@ -91,9 +93,19 @@ def _interval(difference: Difference) -> tuple[float, float] | None:
     return 100 * (estimate.interval.low - 1), 100 * (estimate.interval.high - 1)
 
 
-def to_text(comparison: Comparison) -> str:
-    """For a terminal."""
-    return _document(comparison, text.render_table, "***", harmless.shown)
+def to_text(comparison: Comparison, width: int | None = None) -> str:
+    """For a terminal, in lines of at most `width` characters where one is given."""
+    whole = _document(comparison, partial(text.render_table, width=width), "***", harmless.shown)
+    if width is None:
+        return whole
+    lines = whole.splitlines()
+    return "".join(f"{textwrap.fill(one, width) if len(one) > width else one}\n" for one in lines)
+
+
+def to_latex(comparison: Comparison) -> str:
+    """For a paper."""
+    tables = _document(comparison, latex.render_table, r"\textbf{Note:}", harmless.latex)
+    return f"{latex.HEAD}\n\n{tables}"
 
 
 def to_markdown(comparison: Comparison) -> str:
@@ -125,9 +137,11 @@ def _document(
     if comparison.normality:
         parts.append(render(normality_table(comparison.normality)))
     parts.append(
-        f"p: Mann-Whitney, two-sided, adjusted ({comparison.adjustment}) over the pairs of each "
-        "factor; Dunn's test where a factor has more than two levels; confirmed: "
-        f"p < {comparison.alpha:g}. Intervals: bootstrap of the ratio of the medians."
+        said(
+            f"p: Mann-Whitney, two-sided, adjusted ({comparison.adjustment}) over the pairs of "
+            "each factor; Dunn's test where a factor has more than two levels; confirmed: "
+            f"p < {comparison.alpha:g}. Intervals: bootstrap of the ratio of the medians."
+        )
     )
     return "\n\n".join(parts) + "\n"
 

@@ -1,7 +1,5 @@
 """What stands in a report, in order, the same for every format."""
 
-from functools import partial
-
 from eeio_results.report.model import Report
 from eeio_results.report.parts import Plot, Table
 from eeio_results.report.tables import tables
@@ -17,9 +15,5 @@ def drawings(report: Report) -> list[Plot]:
     """Those that there is something to draw for; those of studies last. Needs matplotlib."""
     from eeio_results.report import plots
 
-    found = []
-    if any(row.bandwidth_values for row in report.rows):
-        found.append(Plot("bandwidth.svg", "Bandwidth (MB/s)", partial(plots.bandwidth, report)))
-    if (efficiency := plots.efficiency(report)) is not None:
-        found.append(efficiency)
+    found = [plot for plot in (plots.bandwidth(report), plots.efficiency(report)) if plot]
     return [*found, *(plot for chapter in report.chapters for plot in chapter.plots)]

@@ -1,10 +1,11 @@
 """The figures of a study of machines and drives (docs/studies/), from any campaigns.
 
-Every repetition is a dot, the median a line across them, its 95 % interval a
-band; one panel a machine and drive;
-a logarithmic axis where the values span decades; Okabe and Ito's colours.
+Every repetition is a dot, the median a line across them, its 95 % interval a band, the quartiles a
+thin line at the side; one panel a machine and drive, all on one scale, which is logarithmic where
+the values span decades.
 """
 
+import textwrap
 from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
@@ -21,27 +22,55 @@ from eeio_results.comparison.cells import (
     size_label,
 )
 from eeio_results.comparison.idle import IdleBusy, idle_and_busy
-from eeio_results.record import ProcessorSeries, Run
-from eeio_results.report.plots import foreign, sheet, svg_of
+from eeio_results.domains import quartiles
+from eeio_results.report.drawing import (
+    BLUE,
+    GREEN,
+    GREY,
+    LOG_SCALE_RATIO,
+    QUICK_MARK,
+    QUICK_STAMP,
+    SCREEN,
+    VERMILION,
+    Drawing,
+    Look,
+    foreign,
+    set_legend,
+    set_title,
+    sheet,
+    stamp,
+    svg_of,
+)
+from eeio_results.report.processor_figures import processors
 from eeio_results.statistics.bootstrap import median_interval
 from eeio_results.store import Campaign
 from eeio_results.units import MB
 
-_COLOURS = {"off": "#0072B2", "on": "#E69F00", "as found": "#555555"}
-_LINES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442", "#000000")
-# Values that span more than this are drawn on a logarithmic axis.
-_LOG_SCALE_RATIO = 20.0
+_COLOURS = {"off": BLUE, "on": VERMILION, "as found": GREY}
+_MARKS = {"off": "o", "on": "s", "as found": "D"}
 _PANEL_INCHES = (3.1, 2.9)
+# Of what stands below an axis: narrower, and the words of neighbours touch.
+_KIND_INCHES = 0.36
 _METRICS = {BANDWIDTH: ("bandwidth", "Bandwidth (MB/s)", MB),
             EFFICIENCY: ("efficiency", "Energy efficiency (MB/J)", MB)}  # fmt: skip
+_A_REPETITION = "a repetition; line: median, band: its 95 % interval; thin line: quartiles"
 
 
 def draw(campaigns: Sequence[Campaign]) -> dict[str, str]:
     """File name -> SVG of every figure that these campaigns have the data for."""
+    return {
+        f"{name}.svg": svg_of(one.figure, one.title, one.description)
+        for name, one in drawn(campaigns).items()
+    }
+
+
+def drawn(campaigns: Sequence[Campaign], look: Look = SCREEN) -> dict[str, Drawing]:
+    """Name -> every figure that these campaigns have the data for, at that width."""
     names = machine_names(campaigns)
+    quick = not all(campaign.is_measurement for campaign in campaigns)
     named = list(zip(campaigns, names, strict=True))
     cells = [cell for campaign, name in named for cell in cells_of(campaign, name)]
-    found: dict[str, str] = {}
+    found: dict[str, Drawing] = {}
     for source in dict.fromkeys(_source(cell) for cell in cells):
         mine = [cell for cell in cells if _source(cell) == source]
         # Most campaigns have one; its name then says nothing.
@@ -56,8 +85,11 @@ def draw(campaigns: Sequence[Campaign]) -> dict[str, str]:
                     of_flush = f", {flushed}" if len(flushes) > 1 else ""
                     title = f"{label.partition(' (')[0]}, {operation}{of_flush} "
                     title += f"({', '.join(source)})"
-                    file = f"{name}-{operation}{suffix}{of_flush}.svg".replace(", ", "-")
-                    found[file.replace(" ", "-")] = _repetitions(own, metric, unit, label, title)
+                    file = f"{name}-{operation}{suffix}{of_flush}".replace(", ", "-")
+                    axis = label + _domains(own) if metric == EFFICIENCY else label
+                    found[file.replace(" ", "-")] = _repetitions(
+                        own, metric, unit, axis, title, quick, look
+                    )
     idle = [
         (item, _busy_values(cells, item))
         for campaign, name in named
@@ -65,8 +97,14 @@ def draw(campaigns: Sequence[Campaign]) -> dict[str, str]:
         if item.domain != "rest" and item.idle_w is not None
     ]
     if idle:
-        found["idle-busy.svg"] = _idle_busy(idle)
-    return found | draw_processors(campaigns)
+        found["idle-busy"] = _idle_busy(idle, quick, look)
+    return found | processors(campaigns, quick, look)
+
+
+def _domains(cells: Sequence[Cell]) -> str:
+    """Whose power a MB/J is over: ` of system`; of several machines all that there are."""
+    names = dict.fromkeys(name for cell in cells for name in cell.efficiency_of)
+    return f" of {', '.join(map(foreign, names))}" if names else ""
 
 
 def _source(cell: Cell) -> tuple[str, str]:
@@ -97,60 +135,90 @@ def _place(cell: Cell) -> tuple[str, str]:
 
 
 def _grid(
-    places: Sequence[tuple[str, str]], height: float = _PANEL_INCHES[1]
+    places: Sequence[tuple[str, str]], look: Look, least: float, legend: Sequence[str]
 ) -> tuple[Figure, dict[tuple[str, str], Axes]]:
-    """A row of panels a machine; drives that both have stand below each other."""
+    """A row of panels a machine, in as many lines as its drives need; drives that all machines have
+    stand below each other. `least` is how wide a panel is at least, in inches."""
     machines = list(dict.fromkeys(machine for machine, _ in places))
     drives = {m: [drive for machine, drive in places if machine == m] for m in machines}
     columns = max(len(of_machine) for of_machine in drives.values())
-    figure = sheet(_PANEL_INCHES[0] * columns + 0.4, height * len(machines) + 0.7)
-    axes = figure.subplots(len(machines), columns, squeeze=False, sharey=True)
+    panel = max(_PANEL_INCHES[0], least)
+    if look.width_inches is not None:
+        columns = max(1, min(columns, int((look.width_inches - 0.4) / least)))
+    width = look.width_inches or panel * columns + 0.4
+    lines = [
+        (machine, of_machine[first : first + columns])
+        for machine, of_machine in drives.items()
+        for first in range(0, len(of_machine), columns)
+    ]
+    height = _PANEL_INCHES[1] if look.width_inches is None else 2.2
+    figure = sheet(width, height * len(lines) + 0.7, legend)
+    axes = figure.subplots(len(lines), columns, squeeze=False, sharey=True)
     found = {}
-    for row, machine in enumerate(machines):
-        for column in range(columns):
-            panel = axes[row][column]
-            if column < len(drives[machine]):
-                drive = drives[machine][column]
-                panel.set_title(foreign(f"{machine}, {drive}"), fontsize=9)
-                found[machine, drive] = panel
+    for row, (machine, of_line) in zip(axes, lines, strict=True):
+        for place, axis in enumerate(row):
+            if place < len(of_line):
+                words = foreign(f"{machine}, {of_line[place]}")
+                axis.set_title(textwrap.fill(words, int(13 * width / columns)), fontsize=8)
+                found[machine, of_line[place]] = axis
             else:
-                panel.set_axis_off()
+                axis.set_axis_off()
     return figure, found
 
 
-def _repetitions(cells: Sequence[Cell], metric: str, unit: float, label: str, title: str) -> str:
+def _repetitions(
+    cells: Sequence[Cell],
+    metric: str,
+    unit: float,
+    label: str,
+    title: str,
+    quick: bool,
+    look: Look,
+) -> Drawing:
     """Figures 1, 2, 4, 5, 10 and 11: bars of medians, dots of repetitions."""
     places = sorted({_place(cell) for cell in cells}, key=lambda place: (place[0] != "PC", place))
     kinds = sorted({_kind(cell) for cell in cells}, key=_kind_order)
     buffers = [b for b in ("off", "on", "as found") if any(c.factors["buffer"] == b for c in cells)]
     values = [value / unit for cell in cells for value in cell.values[metric]]
-    logarithmic = min(values) > 0 and max(values) / min(values) > _LOG_SCALE_RATIO
-    figure, panels = _grid(places)
+    logarithmic = min(values) > 0 and max(values) / min(values) > LOG_SCALE_RATIO
+    handles = [Line2D([], [], marker=_MARKS[b], linestyle="", color=_COLOURS[b]) for b in buffers]
+    handles.append(Line2D([], [], marker=".", linestyle="-", color="black"))
+    words = [*(f"buffer cache {b}" for b in buffers), _A_REPETITION]
+    least = min(max(1.5, _KIND_INCHES * len(kinds) + 0.4), (look.width_inches or 99) - 0.4)
+    figure, panels = _grid(places, look, least, words)
     width = 0.7 / len(buffers)
     for cell in cells:
         panel = panels[_place(cell)]
-        shift = (buffers.index(cell.factors["buffer"]) - (len(buffers) - 1) / 2) * width
+        buffer = cell.factors["buffer"]
+        shift = (buffers.index(buffer) - (len(buffers) - 1) / 2) * width
         at = kinds.index(_kind(cell)) + shift
         of_cell = [value / unit for value in cell.values[metric]]
-        _dots(panel, at, width * 0.85, of_cell, _COLOURS[cell.factors["buffer"]])
+        _dots(panel, at, width * 0.85, of_cell, _COLOURS[buffer], _MARKS[buffer])
     for panel in panels.values():
         panel.set_xticks(
             range(len(kinds)), [f"{s[:4]}.\n{size_label(size)}" for s, size in kinds], fontsize=7
         )
         panel.set_xlim(-0.6, len(kinds) - 0.4)
         panel.grid(axis="y", linewidth=0.3)
-        panel.tick_params(axis="y", labelsize=8)
+        panel.tick_params(axis="y", labelsize=7)
         if logarithmic:
             panel.set_yscale("log")
         else:
             panel.set_ylim(bottom=0)
-    figure.supylabel(label + (", logarithmic" if logarithmic else ""), fontsize=9)
-    figure.suptitle(foreign(title), fontsize=11)
-    handles = [Line2D([], [], marker="s", linestyle="", color=_COLOURS[b]) for b in buffers]
-    handles.append(Line2D([], [], marker=".", linestyle="", color="black"))
-    words = [f"buffer cache {b}" for b in buffers]
-    _legend(figure, handles, [*words, "a repetition; line: median, band: its 95 % interval"])
-    return svg_of(figure)
+        if quick:
+            stamp(panel, QUICK_STAMP)
+    axis = label + (", logarithmic scale" if logarithmic else "")
+    figure.supylabel(textwrap.fill(axis, int(14 * figure.get_size_inches()[1])), fontsize=8)
+    full = foreign(title) + (QUICK_MARK if quick else "")
+    set_title(figure, full)
+    set_legend(figure, handles, words)
+    return Drawing(
+        figure,
+        title + (QUICK_MARK if quick else ""),
+        f"{axis}: {len(cells)} experiments on "
+        f"{', '.join(f'{machine}, {drive}' for machine, drive in places)}. "
+        f"From {min(values):.4g} to {max(values):.4g}. {_A_REPETITION}.",
+    )
 
 
 def _kind(cell: Cell) -> tuple[str, int | None]:
@@ -163,31 +231,29 @@ def _kind_order(kind: tuple[str, int | None]) -> tuple[int, int]:
     return order.index(spatiality), size_bytes or 0
 
 
-def _legend(figure: Figure, handles: Sequence[Line2D], words: Sequence[str]) -> None:
-    """In the room that `sheet` leaves below the panels."""
-    figure.legend(
-        list(handles), list(words), loc="lower center", ncols=len(words), fontsize=8, frameon=False
-    )
-
-
-def _dots(panel: Axes, at: float, width: float, values: Sequence[float], colour: str) -> None:
-    """Repetitions in their order, their median across them, its interval behind."""
+def _dots(
+    panel: Axes, at: float, width: float, values: Sequence[float], colour: str, mark: str = "."
+) -> None:
+    """Repetitions in their order, their median across them, its interval behind, their quartiles at
+    the right side."""
     estimate = median_interval(values, resamples=2000)
-    if estimate.value is None:
+    found = quartiles(values)
+    if estimate.value is None or found is None:
         return
     left, right = at - width / 2, at + width / 2
     if estimate.interval is not None:
         panel.fill_between(
-            [left, right], estimate.interval.low, estimate.interval.high, color=colour, alpha=0.35,
+            [left, right], estimate.interval.low, estimate.interval.high, color=colour, alpha=0.3,
             linewidth=0, zorder=2,
         )  # fmt: skip
     panel.hlines(estimate.value, left, right, color=colour, linewidth=1.8, zorder=3)
+    panel.vlines(right, found.q1, found.q3, color=colour, linewidth=1.0, zorder=3)
     # Side by side, so that equal values stay apart.
     spread = width * 0.8 / max(1, len(values) - 1)
     first = at - spread * (len(values) - 1) / 2
     panel.plot(
-        [first + spread * n for n in range(len(values))], values, ".", markersize=3.5, color=colour,
-        markeredgecolor="black", markeredgewidth=0.3, zorder=4,
+        [first + spread * n for n in range(len(values))], values, mark, markersize=2.4,
+        color=colour, markeredgecolor="black", markeredgewidth=0.3, zorder=4,
     )  # fmt: skip
 
 
@@ -200,89 +266,40 @@ def _busy_values(cells: Sequence[Cell], item: IdleBusy) -> Sequence[float]:
     return ()
 
 
-def _idle_busy(items: Sequence[tuple[IdleBusy, Sequence[float]]]) -> str:
+def _idle_busy(
+    items: Sequence[tuple[IdleBusy, Sequence[float]]], quick: bool, look: Look
+) -> Drawing:
     """Figure 6: a panel a domain, a pair of bars a machine and drive."""
     domains = list(dict.fromkeys(item.domain for item, _ in items))
     widest = max(sum(item.domain == domain for item, _ in items) for domain in domains)
-    figure = sheet(max(4.0, 1.0 + widest), 2.9 * len(domains) + 0.6)
+    width = look.width_inches or max(4.5, 1.0 + widest)
+    words = ["idle: baseline", f"busy: {_A_REPETITION}"]
+    figure = sheet(width, 2.6 * len(domains) + 0.6, words)
     axes = figure.subplots(len(domains), 1, squeeze=False)
     for (panel,), domain in zip(axes, domains, strict=True):
         mine = [(item, values) for item, values in items if item.domain == domain]
         for at, (item, values) in enumerate(mine):
             assert item.idle_w is not None
-            panel.bar(at - 0.2, item.idle_w, 0.36, color="#009E73", alpha=0.6)
+            panel.bar(at - 0.2, item.idle_w, 0.36, color=GREEN)
             if values:
-                _dots(panel, at + 0.2, 0.36, values, "#D55E00")
+                _dots(panel, at + 0.2, 0.36, values, VERMILION)
         panel.set_xticks(
             range(len(mine)),
             [f"{foreign(item.machine)}\n{foreign(item.device)}" for item, _ in mine],
-            fontsize=8,
+            fontsize=7,
         )
-        panel.set_ylabel(f"{domain} (W)", fontsize=9)
+        panel.set_ylim(bottom=0)
+        panel.set_ylabel(f"Power of {domain} (W)", fontsize=8)
         panel.grid(axis="y", linewidth=0.3)
-    figure.suptitle("Power when idle and in the busiest experiment", fontsize=11)
-    handles = [Line2D([], [], marker="s", linestyle="", color=c) for c in ("#009E73", "#D55E00")]
-    _legend(figure, handles, ["idle", "busy: repetitions, median and its 95 % interval"])
-    return svg_of(figure)
-
-
-def draw_processors(campaigns: Sequence[Campaign]) -> dict[str, str]:
-    """Figures 7 and 8: use and frequency of the processors while each repetition ran."""
-    named = list(zip(campaigns, machine_names(campaigns), strict=True))
-    found = {}
-    for name, label, scale in (
-        ("use", "CPU use (% of all processors)", 100.0),
-        ("frequency_hz", "Mean CPU frequency (GHz)", 1e-9),
-    ):
-        series: dict[tuple[str, str], list[tuple[str, ProcessorSeries]]] = {}
-        for campaign, machine in named:
-            for run in campaign.runs:
-                taken = run.processor
-                if taken is None or name in taken.missing or run.validity:
-                    continue
-                place = (machine, campaign.machine.drive_name)
-                series.setdefault(place, []).append((_run_label(run), taken))
-        if series:
-            file = "cpu-use.svg" if name == "use" else "cpu-frequency.svg"
-            found[file] = _lines(series, name, label, scale)
-    return found
-
-
-def _run_label(run: Run) -> str:
-    experiment = run.experiment
-    size = size_label(experiment.request_size_bytes)
-    words = f"{experiment.spatiality} {experiment.operation}, {size}"
-    return words + (f", buffer {experiment.cache.buffer}" if experiment.cache.buffer else "")
-
-
-def _lines(
-    series: Mapping[tuple[str, str], Sequence[tuple[str, ProcessorSeries]]],
-    name: str,
-    label: str,
-    scale: float,
-) -> str:
-    """A row of panels a machine and drive, a panel an experiment, a line a repetition."""
-    kinds = list(dict.fromkeys(words for taken in series.values() for words, _ in taken))
-    figure = sheet(max(5.0, 0.8 + 2.4 * len(kinds)), 0.9 + 2.3 * len(series))
-    axes = figure.subplots(len(series), len(kinds), squeeze=False, sharex=True, sharey=True)
-    for row, (place, taken) in zip(axes, series.items(), strict=True):
-        for panel, kind in zip(row, kinds, strict=True):
-            mine = [one for words, one in taken if words == kind]
-            panel.set_title(f"{foreign(' '.join(place))}: {len(mine)} runs\n{kind}", fontsize=7)
-            panel.grid(linewidth=0.3)
-            panel.tick_params(labelsize=7)
-            for number, one in enumerate(mine):
-                values = one.use if name == "use" else one.frequency_hz
-                points = [
-                    (t, v * scale)
-                    for t, v in zip(one.times_s, values, strict=True)
-                    if v is not None
-                ]
-                panel.plot(
-                    [t for t, _ in points], [v for _, v in points], linewidth=0.6, alpha=0.8,
-                    color=_LINES[number % len(_LINES)],
-                )  # fmt: skip
-    axes[0][0].set_ylim(bottom=0)
-    figure.supylabel(label, fontsize=9)
-    figure.supxlabel("Time since the run began (s)", fontsize=9)
-    return svg_of(figure)
+        if quick:
+            stamp(panel, QUICK_STAMP)
+    title = "Power when idle and in the busiest experiment" + (QUICK_MARK if quick else "")
+    set_title(figure, title)
+    handles = [Line2D([], [], marker="s", linestyle="", color=c) for c in (GREEN, VERMILION)]
+    set_legend(figure, handles, words)
+    told = "; ".join(
+        f"{item.machine} {item.device}, {item.domain}: idle {item.idle_w:.4g} W"
+        for item, _ in items
+        if item.idle_w is not None
+    )
+    return Drawing(figure, title, f"{told}. {_A_REPETITION}.")

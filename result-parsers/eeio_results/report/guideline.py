@@ -1,6 +1,7 @@
 """A replacement guideline as text, Markdown and JSON; the tables once, for every format."""
 
 import json
+import textwrap
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
@@ -16,6 +17,7 @@ from eeio_results.guideline.answer import (
 )
 from eeio_results.guideline.workload import Workload
 from eeio_results.record import SCHEMA_VERSION
+from eeio_results.report import latex
 from eeio_results.report.columns import number
 from eeio_results.report.markdown import render_table as markdown_table
 from eeio_results.report.parts import Table
@@ -33,11 +35,13 @@ _OUTCOMES = {
 }
 
 
-def render_text(guideline: Guideline) -> str:
-    """For a terminal."""
+def render_text(guideline: Guideline, width: int | None = None) -> str:
+    """For a terminal, in lines of at most `width` characters where one is given."""
     parts = [f"*** {message}" for message in _warnings(guideline)]
     parts += [verdict(guideline)]
-    parts += [text_table(table) for table in tables(guideline)]
+    if width is not None:
+        parts = [textwrap.fill(part, width) for part in parts]
+    parts += [text_table(table, width) for table in tables(guideline)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -47,6 +51,14 @@ def render_markdown(guideline: Guideline) -> str:
     parts += [f"> **{harmless.markdown(message)}**" for message in _warnings(guideline)]
     parts += [harmless.markdown(verdict(guideline))]
     parts += [markdown_table(table) for table in tables(guideline)]
+    return "\n\n".join(parts) + "\n"
+
+
+def render_latex(guideline: Guideline) -> str:
+    """For a paper."""
+    parts = [latex.HEAD, *(f"% {harmless.latex(message)}" for message in _warnings(guideline))]
+    parts.append(harmless.latex(" ".join((*_warnings(guideline), verdict(guideline)))))
+    parts += [latex.render_table(table) for table in tables(guideline)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -17,12 +17,20 @@ from matplotlib.ticker import FuncFormatter, LogLocator
 
 from eeio_limits import text as harmless
 from eeio_results.guideline.answer import Guideline
-from eeio_results.report.plots import foreign, svg_of
+from eeio_results.report.drawing import (
+    BLACK,
+    BLUE,
+    GREEN,
+    QUICK_STAMP,
+    VERMILION,
+    foreign,
+    stamp,
+    svg_of,
+)
 from eeio_results.statistics.bootstrap import Estimate
 
-# Okabe and Ito's palette.
-_COLOURS = {"read": "#0072B2", "write": "#D55E00", "mix": "#000000"}
-_REGION = "#009E73"
+_COLOURS = {"read": BLUE, "write": VERMILION, "mix": BLACK}
+_REGION = GREEN
 _MARKERS = {"sequential": "o", "random": "s", "strided": "^", "mix": "*"}
 # Room around the outermost point on the logarithmic axes.
 _MARGIN = 1.4
@@ -39,11 +47,11 @@ class _Point:
     y: Estimate
 
 
-def draw(guideline: Guideline) -> str | None:
+def draw(guideline: Guideline, is_measurement: bool = True) -> str | None:
     """SVG of the map, or None when no experiment can be compared.
 
     Filled points belong to the mix, hollow ones do not; the star is the mix itself. Bars are the
-    confidence intervals of both ratios.
+    confidence intervals of both ratios. Of campaigns that are no measurement it says so itself.
     """
     points = _points(guideline)
     if not points:
@@ -78,6 +86,8 @@ def draw(guideline: Guideline) -> str | None:
     axis.set_title(
         f"Replacing {ts} by {lp}, workload {foreign(guideline.workload.name)}", fontsize=10
     )
+    if not is_measurement:
+        stamp(axis, QUICK_STAMP)
     interval = f"{100 * guideline.confidence:g} % intervals"
     # Beside the axes; figure.legend(loc="outside ...") would need matplotlib 3.7.
     axis.legend(
@@ -89,7 +99,12 @@ def draw(guideline: Guideline) -> str | None:
         title=f"numbers as in the map; {interval}",
         title_fontsize=7,
     )
-    return _told(svg_of(figure), points)
+    name = f"Replacing {guideline.traditional.name} by {guideline.low_power.name}"
+    description = (
+        f"{len(points)} points by B_ts / B_lp and P_lp / P_ts; below the line, where their product "
+        "is under 1, replacing saves power"
+    )
+    return _told(svg_of(figure, name, description), points)
 
 
 def _told(svg: str, points: Sequence[_Point]) -> str:

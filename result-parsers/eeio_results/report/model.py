@@ -9,7 +9,7 @@ from eeio_results.agreement import Agreement, agreement
 from eeio_results.characterization import ContextRow, Row, characterize, context
 from eeio_results.errors import EeioError
 from eeio_results.ranking import RULES, Rules
-from eeio_results.record import SCHEMA_VERSION
+from eeio_results.record import LEVELS, SCHEMA_VERSION
 from eeio_results.store import Campaign
 from eeio_results.studies import Chapter
 
@@ -22,13 +22,15 @@ QUICK_WARNING = "QUICK: not a measurement. Runs this short check the set-up; pub
 @dataclass(frozen=True)
 class Report:
     """Campaigns and the rows made of them; `chapters` are what studies make of their own; `columns`
-    are those that are asked for beyond the usual (`report.columns.FURTHER`)."""
+    are those that are asked for (`report.columns.known_words`), the usual ones without; `levels`
+    those that are shown."""
 
     campaigns: tuple[Campaign, ...]
     rows: tuple[Row, ...]
     context: tuple[ContextRow, ...]
     chapters: tuple[Chapter, ...] = ()
     columns: tuple[str, ...] = ()
+    levels: tuple[str, ...] = LEVELS
     layers: "tuple[LayerCost, ...]" = ()
     """What layers cost; `comparison.layer_costs` fills it, which needs numpy."""
 

@@ -2,6 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from eeio_results.report.drawing import Drawing, Look
 
 
 @dataclass(frozen=True)
@@ -18,8 +22,11 @@ class Table:
 @dataclass(frozen=True)
 class Plot:
     """Drawn when it is asked for: the page shows it under its title, `--plots` writes it
-    as a file of that name. `draw` gives the SVG, and imports the library that it draws with."""
+    as a file of that name. `draw` gives the SVG, and imports the library that it draws with;
+    `drawing` gives the figure itself at the width that is asked for, so that it can also be a PDF
+    or a PNG: a plot without it is only an SVG."""
 
     name: str
     title: str
     draw: Callable[[], str]
+    drawing: "Callable[[Look], Drawing] | None" = None

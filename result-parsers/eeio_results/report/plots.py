@@ -1,50 +1,115 @@
-"""Plots as SVG: every repetition a dot, the median a bar; colours safe for the colour-blind."""
+"""Plots of a report: every repetition a mark, the median a bar on the line of its quartiles."""
 
-import io
-import statistics
+import textwrap
 from collections.abc import Callable, Sequence
-from functools import partial
+from dataclasses import dataclass
 
-import matplotlib
-from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
-from eeio_limits import text as harmless
 from eeio_results.characterization import Row
+from eeio_results.domains import quartiles
 from eeio_results.record import LEVELS
+from eeio_results.report.drawing import (
+    BLUE,
+    GREY,
+    LOG_SCALE_RATIO,
+    QUICK_MARK,
+    QUICK_STAMP,
+    SCREEN,
+    VERMILION,
+    Drawing,
+    Look,
+    foreign,
+    set_legend,
+    set_title,
+    sheet,
+    stamp,
+    svg_of,
+)
 from eeio_results.report.model import Report
 from eeio_results.report.parts import Plot
 from eeio_results.report.tables import ESTIMATE, operation_label, tool_label
 from eeio_results.units import MB, format_size
 
-# Okabe and Ito's palette.
-_COLOURS = {"on": "#E69F00", "off": "#0072B2", None: "#555555"}
-# A panel spans decades where the slowest and the fastest differ by more than this.
-_LOG_SCALE_RATIO = 20.0
-_LEGEND_INCHES = 0.35
-QUICK_MARK = " - QUICK: not a measurement"
+# Colour and mark of each state of the buffer cache: never by colour alone.
+_STATES = {
+    "on": (VERMILION, "s", "buffer cache on"),
+    "off": (BLUE, "o", "buffer cache off (direct I/O)"),
+    None: (GREY, "D", "buffer cache not stated"),
+}
+_REPETITIONS = "mark: a repetition; bar: median; line: quartiles"
+_HOLLOW = "hollow: not ranked"
+_SCREEN_INCHES = 9.5
+# Of a row's label at 7 points.
+_LINE_INCHES = 0.13
+_ROW_INCHES = 0.11
 
 
-def bandwidth(report: Report) -> str:
-    """Bandwidth of every experiment, a panel a level."""
-    return _draw(report, "Bandwidth (MB/s)", lambda row: [v / MB for v in row.bandwidth_values])
+@dataclass(frozen=True)
+class _Asked:
+    """What is drawn of each row. `stamped` is said across each panel."""
+
+    title: str
+    axis: str
+    values_of: Callable[[Row], Sequence[float]]
+    hollow: Callable[[Row], bool] = lambda row: False
+    stamped: str = ""
+
+
+def bandwidth(report: Report) -> Plot | None:
+    """Bandwidth of every experiment, a panel a level; None without any."""
+    if not any(row.bandwidth_values for row in report.rows):
+        return None
+    return _plot(
+        report,
+        "bandwidth.svg",
+        _Asked(
+            "Bandwidth (MB/s)",
+            "Bandwidth (MB/s)",
+            lambda row: [value / MB for value in row.bandwidth_values],
+        ),
+    )
 
 
 def efficiency(report: Report) -> Plot | None:
     """MB/J: from measured power where there is any, else the ESTIMATE; or None."""
-    if any(_measured_values(row) for row in report.rows):
-        title, values_of = "Energy efficiency (MB/J), measured power", _measured_values
-        if any(_measured_values(row) and not row.ranked for row in report.rows):
-            title += "; hollow: not ranked"
-        return Plot(
-            "efficiency.svg",
-            title,
-            partial(_draw, report, title, values_of, lambda row: not row.ranked),
+    measured = [row for row in report.rows if _measured_values(row)]
+    if measured:
+        axis = f"Energy efficiency (MB/J) of {_domains(measured)}"
+        asked = _Asked(
+            "Energy efficiency (MB/J), measured power",
+            axis,
+            _measured_values,
+            lambda row: not row.ranked,
         )
-    if any(_estimated_values(row) for row in report.rows):
+    elif any(_estimated_values(row) for row in report.rows):
         title = f"{ESTIMATE}: energy efficiency (MB/J) from modelled power"
-        return Plot("efficiency.svg", title, partial(_draw, report, title, _estimated_values))
-    return None
+        asked = _Asked(title, f"{ESTIMATE}: MB/J", _estimated_values, stamped=ESTIMATE)
+    else:
+        return None
+    return _plot(report, "efficiency.svg", asked)
+
+
+def _plot(report: Report, name: str, asked: _Asked) -> Plot:
+    def drawing(look: Look) -> Drawing:
+        return _draw(report, asked, look)
+
+    def draw() -> str:
+        found = drawing(SCREEN)
+        return svg_of(found.figure, found.title, found.description)
+
+    return Plot(name, asked.title, draw, drawing)
+
+
+def _domains(rows: Sequence[Row]) -> str:
+    """Whose power it is over: `system (meter)`; of several, which all are."""
+    names = dict.fromkeys(
+        f"{best.power_domain} ({best.meter}{', without drives' if best.leaves_drives_out else ''})"
+        for row in rows
+        if (best := row.measured) is not None
+    )
+    return ", ".join(map(foreign, names))
 
 
 def _measured_values(row: Row) -> list[float]:
@@ -69,84 +134,91 @@ def _label(row: Row, several: bool) -> str:
     return f"{row.campaign}: {words}" if several else words
 
 
-def _draw(
-    report: Report,
-    title: str,
-    values_of: Callable[[Row], Sequence[float]],
-    hollow: Callable[[Row], bool] = lambda row: False,
-) -> str:
+def _draw(report: Report, asked: _Asked, look: Look) -> Drawing:
     several = len(report.campaigns) > 1
+    width = look.width_inches or _SCREEN_INCHES
+    # A label may take a little less than half of the width.
+    characters = int(0.45 * width / 0.058) if look.width_inches else 200
     panels = [
         (level, [(row, values) for row in report.rows if row.level == level
-                 and (values := values_of(row))])
+                 and (values := asked.values_of(row))])
         for level in LEVELS
     ]  # fmt: skip
     panels = [(level, rows) for level, rows in panels if rows]
     labels = {
-        level: list(dict.fromkeys(_label(row, several) for row, _ in rows))
+        level: {
+            label: textwrap.fill(label, characters)
+            for label in dict.fromkeys(_label(row, several) for row, _ in rows)
+        }
         for level, rows in panels
     }
-    heights = [len(labels[level]) + 1.6 for level, _ in panels]
-    figure = sheet(9.5, 0.24 * sum(heights) + 0.9)
-    axes = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)[:, 0]
+    heights = [
+        sum(_ROW_INCHES + _LINE_INCHES * (words.count("\n") + 1)
+            for words in labels[level].values()) + 0.35
+        for level, _ in panels
+    ]  # fmt: skip
+    handles, words = _legend([row for _, rows in panels for row, _ in rows], asked)
+    figure = sheet(width, sum(heights) + 0.25 * len(panels) + 1.0, words)
+    axes = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights, sharex=True)[:, 0]
+    every = [value for _, rows in panels for _, values in rows for value in values]
+    # One scale for all panels, so that they can be held against each other.
+    logarithmic = min(every) > 0 and max(every) > LOG_SCALE_RATIO * min(every)
+    is_measurement = all(c.is_measurement for c in report.campaigns)
+    stamped = "; ".join(filter(None, (asked.stamped, "" if is_measurement else QUICK_STAMP)))
     for axis, (level, rows) in zip(axes, panels, strict=True):
         places = {label: index for index, label in enumerate(reversed(labels[level]))}
         for row, values in rows:
-            colour = _COLOURS[row.cache.buffer]
             # The two cache states of one pattern share a line, a little apart.
             y = places[_label(row, several)] + (0.16 if row.cache.buffer == "on" else -0.16)
-            # Hollow: its MB/J stands in no ranking.
-            inside = "none" if hollow(row) else colour
-            axis.plot(
-                values, [y] * len(values), "o", ms=3.5, alpha=0.6, color=colour, mfc=inside,
-                mew=0.7 if hollow(row) else 0,
-            )  # fmt: skip
-            middle = statistics.median(values)
-            axis.plot([middle, middle], [y - 0.2, y + 0.2], "-", lw=1.8, color=colour)
-        axis.set_yticks(list(places.values()), list(places), fontsize=7, parse_math=False)
+            _marks(axis, y, values, row, asked.hollow(row))
+        axis.set_yticks(
+            list(places.values()), [labels[level][label] for label in places], fontsize=7,
+            parse_math=False,
+        )  # fmt: skip
         axis.set_ylim(-0.7, len(places) - 0.3)
         axis.set_title(f"level: {level}", fontsize=9, loc="left")
         axis.tick_params(axis="x", labelsize=7)
         axis.grid(axis="x", alpha=0.3)
-        every = [value for _, values in rows for value in values if value > 0]
-        if every and max(every) > _LOG_SCALE_RATIO * min(every):
+        if logarithmic:
             axis.set_xscale("log")
         else:
             axis.set_xlim(left=0)
-    quick = "" if all(c.is_measurement for c in report.campaigns) else QUICK_MARK
-    figure.suptitle(title + quick, fontsize=10)
-    states = {row.cache.buffer for _, rows in panels for row, _ in rows}
-    names = {"on": "buffer cache on", "off": "buffer cache off (direct I/O)", None: "not stated"}
-    handles = [
-        matplotlib.lines.Line2D([], [], marker="o", ls="", ms=4, color=_COLOURS[s], label=names[s])
-        for s in ("on", "off", None)
-        if s in states
-    ]
-    figure.legend(handles=handles, loc="lower center", ncols=3, fontsize=7, frameon=False)
-    return svg_of(figure)
-
-
-def sheet(width: float, height: float) -> Figure:
-    """A figure of that size in inches, with room for a legend below the axes.
-
-    loc="outside lower center" would make that room itself, but needs matplotlib 3.7.
-    """
-    room = _LEGEND_INCHES / height
-    return Figure(
-        figsize=(width, height), layout=ConstrainedLayoutEngine(rect=(0, room, 1, 1 - room))
+        if stamped:
+            stamp(axis, stamped, 0.5 * width)
+    scale = ", logarithmic scale" if logarithmic else ""
+    axes[-1].set_xlabel(textwrap.fill(asked.axis + scale, int(0.5 * width / 0.066)), fontsize=8)
+    set_title(figure, asked.title + ("" if is_measurement else QUICK_MARK))
+    set_legend(figure, handles, words)
+    count = sum(len(labels[level]) for level, _ in panels)
+    description = (
+        f"{asked.axis}{scale}: {count} experiments, {', '.join(level for level, _ in panels)}. "
+        f"From {min(every):.4g} to {max(every):.4g}. "
+        + "; ".join(filter(None, (_REPETITIONS, stamped)))
+        + ". The tables of the report hold every value."
     )
+    return Drawing(figure, asked.title + ("" if is_measurement else QUICK_MARK), description)
 
 
-def svg_of(figure: Figure) -> str:
-    """The `<svg>` element. Fixed identifiers and no date: the same data gives the same file."""
-    out = io.StringIO()
-    with matplotlib.rc_context({"svg.hashsalt": "eeio", "svg.fonttype": "none"}):
-        figure.savefig(out, format="svg", metadata={"Date": None})
-    text = out.getvalue()
-    # Names of others may hold what XML forbids.
-    return harmless.xml(text[text.index("<svg") :])
+def _marks(axis: Axes, y: float, values: Sequence[float], row: Row, hollow: bool) -> None:
+    colour, mark, _ = _STATES[row.cache.buffer]
+    found = quartiles(values)
+    assert found is not None
+    axis.plot([found.q1, found.q3], [y, y], "-", lw=1.2, color=colour, solid_capstyle="butt")
+    axis.plot([found.median] * 2, [y - 0.2, y + 0.2], "-", lw=1.8, color=colour)
+    axis.plot(
+        values, [y] * len(values), mark, ms=3.2, color=colour, mfc="white" if hollow else colour,
+        mew=0.7, mec=colour if hollow else "white",
+    )  # fmt: skip
 
 
-def foreign(name: str) -> str:
-    """A name of others for a label: with all its dollars, which matplotlib takes for formulas."""
-    return harmless.shown(name).replace("$", r"\$")
+def _legend(rows: Sequence[Row], asked: _Asked) -> tuple[list[Line2D], list[str]]:
+    states = {row.cache.buffer for row in rows}
+    shown = [_STATES[state] for state in ("on", "off", None) if state in states]
+    handles = [Line2D([], [], marker=m, ls="", ms=4, color=colour) for colour, m, _ in shown]
+    words = [name for _, _, name in shown]
+    handles.append(Line2D([], [], marker="|", ls="-", ms=7, color=GREY))
+    words.append(_REPETITIONS)
+    if any(asked.hollow(row) for row in rows):
+        handles.append(Line2D([], [], marker="o", ls="", ms=4, color=GREY, mfc="white"))
+        words.append(_HOLLOW)
+    return handles, words

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from eeio_results.characterization import Row, power_during
 from eeio_results.domains import DomainFigures
-from eeio_results.record import LEVELS, EnergyReading, Experiment, Machine
+from eeio_results.record import DOMAINS, EnergyReading, Experiment, Machine
 from eeio_results.report.columns import (
     DOMAIN,
     DOUBTFUL,
@@ -13,8 +13,8 @@ from eeio_results.report.columns import (
     LEVEL,
     RANKING,
     TableColumn,
+    chosen,
     flush_cell,
-    further,
     number,
     shown,
     spread,
@@ -23,7 +23,8 @@ from eeio_results.report.columns import NONE as _NONE
 from eeio_results.report.layers import layers_table
 from eeio_results.report.model import Report
 from eeio_results.report.parts import Table
-from eeio_results.units import format_size
+from eeio_results.report.rounds import rounds_table
+from eeio_results.units import format_size, prefixed
 
 ESTIMATE = "ESTIMATE"
 
@@ -31,13 +32,15 @@ ESTIMATE = "ESTIMATE"
 def tables(report: Report) -> list[Table]:
     """Everything a reader of the report sees, in order."""
     several = len(report.campaigns) > 1
-    found = [_level_table(report, level, several) for level in LEVELS]
+    found = [_level_table(report, level, several) for level in report.levels]
     found += _efficiency_tables(report, several)
     if report.layers:
         found.append(layers_table(report.layers))
     if any(row.estimates for row in report.rows):
         found.append(_estimate_table(report, several))
     found.append(_idle_table(report))
+    if (repeated := rounds_table(report.campaigns)) is not None:
+        found.append(repeated)
     if report.context:
         found.append(_context_table(report, several))
     problems = _problem_table(report)
@@ -132,12 +135,17 @@ def _domain_notes(every: Iterable[DomainFigures | None]) -> dict[str, None]:
 def _level_table(report: Report, level: str, several: bool) -> Table:
     notes: dict[str, None] = {}
     cells: list[tuple[Row, DomainFigures | None]] = []
+    without = 0
     for row in report.rows:
         if row.level != level:
             continue
         if row.experiment is None or (row.n == 0 and row.phase is None):
             notes.setdefault(next(iter(row.reasons.values())))
         if row.experiment is None:
+            continue
+        if row.phase is None and row.n == 0 and not row.invalid_runs:
+            # A row of dashes tells nothing that the note and the table of problems do not.
+            without += 1
             continue
         cells.append((row, row.measured))
         notes |= dict.fromkeys(_row_notes(row, row.experiment))
@@ -150,7 +158,10 @@ def _level_table(report: Report, level: str, several: bool) -> Table:
             "target `file`: no raw device was given, so direct I/O on a prefilled file stands for "
             "it, with the file system in between (`--device DEV` measures the device itself)"
         )
-    columns = (*shown(LEVEL, cells), *further(report.columns), DOMAIN)
+    if without:
+        counted = "1 experiment" if without == 1 else f"{without} experiments"
+        notes.setdefault(f"{counted} of this level not measured: listed with the reasons below")
+    columns = chosen((*LEVEL, DOMAIN), cells, report.columns)
     return Table(
         title=f"Level: {level}",
         header=_header(several, *(column.header for column in columns)),
@@ -202,7 +213,7 @@ def _efficiency_tables(report: Report, several: bool) -> list[Table]:
     ]
     ranked = sorted(
         (item for item in found if item[2].ranked_reason is None),
-        key=lambda item: (item[2].power_domain, -item[0]),
+        key=lambda item: (DOMAINS.index(item[2].power_domain), -item[0]),
     )
     others = [(row, figures) for _, row, figures in found if figures.ranked_reason is not None]
     table = _efficiency_table(
@@ -236,7 +247,7 @@ def _efficiency_tables(report: Report, several: bool) -> list[Table]:
 def _efficiency_table(
     report: Report, several: bool, title: str, cells: Sequence[tuple[Row, DomainFigures]]
 ) -> Table:
-    columns = (*shown(RANKING, cells), *further(report.columns))
+    columns = chosen(RANKING, cells, report.columns, RANKING[:2])
     return Table(
         title=title,
         header=(
@@ -277,6 +288,7 @@ def _estimate_table(report: Report, several: bool) -> Table:
             "Level",
             *_header(
                 several,
+                "n",
                 *(f"{ESTIMATE} {_IN_ESTIMATES.get(c.header, c.header)}" for c in columns),
                 "band",
             ),
@@ -285,13 +297,14 @@ def _estimate_table(report: Report, several: bool) -> Table:
             (
                 row.level,
                 *_factor_cells(row, several),
+                str(figures.n),
                 *(column.cell(row, figures) for column in columns),
                 _band(figures),
             )
             for row, figures in cells
         ),
         numeric=frozenset(
-            range(1 + len(_FACTORS) + several, 2 + len(_FACTORS) + several + len(columns))
+            range(1 + len(_FACTORS) + several, 3 + len(_FACTORS) + several + len(columns))
         ),
     )
 
@@ -353,19 +366,22 @@ def _idle_cells(
 
 
 def _context_table(report: Report, several: bool) -> Table:
-    return Table(
-        title="Context: the machine itself (lmbench)",
-        header=(*(("Campaign",) if several else ()), "Figure", "Unit", "n", "Median [Q1 - Q3]"),
-        rows=tuple(
+    rows = []
+    for row in report.context:
+        factor, unit = prefixed(row.value.median, row.unit)
+        rows.append(
             (
                 *((row.campaign,) if several else ()),
                 row.name.replace("_", " "),
-                row.unit,
+                unit,
                 str(row.n),
-                spread(row.value),
+                spread(row.value, factor),
             )
-            for row in report.context
-        ),
+        )
+    return Table(
+        title="Context: the machine itself (lmbench)",
+        header=(*(("Campaign",) if several else ()), "Figure", "Unit", "n", "Median [Q1 - Q3]"),
+        rows=tuple(rows),
         numeric=frozenset({2 + several, 3 + several}),
     )
 
@@ -388,7 +404,7 @@ def _problem_table(report: Report) -> Table:
 
 def _machine_table(name: str, machine: Machine) -> Table:
     rows = [
-        (key.replace("_", " "), _NONE if value is None else str(value))
+        _fact(key, value)
         for key, value in machine.to_json().items()
         if key not in ("schema_version", "tools", "missing")
     ]
@@ -398,3 +414,13 @@ def _machine_table(name: str, machine: Machine) -> Table:
     ]
     rows += [(f"{key.replace('_', ' ')} missing", why) for key, why in machine.missing.items()]
     return Table(title=f"Machine of {name}", header=("", ""), rows=tuple(rows))
+
+
+def _fact(key: str, value: object) -> tuple[str, str]:
+    """A line of a machine: `memory`, `25.3 GB (23.54 GiB)` for its `memory_bytes`."""
+    name, _, unit = key.rpartition("_")
+    if unit in ("bytes", "hz") and isinstance(value, int):
+        factor, words = prefixed(value, "B" if unit == "bytes" else "Hz")
+        binary = f" ({number(value / 2**30)} GiB)" if unit == "bytes" else ""
+        return name.replace("_", " "), f"{number(value / factor)} {words}{binary}"
+    return key.replace("_", " "), _NONE if value is None else str(value)

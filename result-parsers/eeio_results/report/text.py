@@ -1,38 +1,150 @@
-"""Tables for a terminal: plain columns that also survive a pipe and a mail."""
+"""Tables for a terminal: plain columns that also survive a pipe and a mail.
+
+Without a width nothing is cut or wrapped. With one every line fits: what is the same in every row
+is said once above the table, cells wrap at words, and a table that is wider still is set in parts
+below each other, whose rows are told by a number.
+"""
+
+import textwrap
+from collections.abc import Sequence
 
 from eeio_limits.text import shown
 from eeio_results.report.contents import contents
 from eeio_results.report.model import Report
 from eeio_results.report.parts import Table
 
+_GAP = 2
+# A narrower terminal than this is taken for one of this width.
+_LEAST_WIDTH = 40
+_ROW = "#"
 
-def render(report: Report) -> str:
-    """The whole report as text."""
-    parts = [f"*** {shown(warning)}" for warning in report.warnings]
-    parts += [render_table(table) for table in contents(report)]
+Column = tuple[str, tuple[str, ...], bool]
+"""A column's header, its cells, and whether they are set to the right."""
+
+
+def render(report: Report, width: int | None = None) -> str:
+    """The whole report as text, in lines of at most `width` characters where one is given."""
+    warnings = [f"*** {shown(warning)}" for warning in report.warnings]
+    parts = [line if width is None else textwrap.fill(line, width) for line in warnings]
+    parts += [render_table(table, width) for table in contents(report)]
     return "\n\n".join(parts) + "\n"
 
 
-def render_table(table: Table) -> str:
-    """One table with its title and note."""
-    title = shown(table.title)
-    lines = [title, "=" * len(title)]
+def render_table(table: Table, width: int | None = None) -> str:
+    """One table with its title and note, in lines of at most `width` characters (40 at least)."""
+    if width is not None:
+        width = max(width, _LEAST_WIDTH)
+    title = _wrapped(shown(table.title), width)
+    lines = [*title, "=" * max(map(len, title))]
     if table.rows:
-        rows = [tuple(shown(cell.replace("\n", " ")) for cell in row) for row in table.rows]
-        widths = [
-            max(len(row[column]) for row in (table.header, *rows))
-            for column in range(len(table.header))
+        columns = [
+            (
+                shown(header),
+                tuple(shown(row[place].replace("\n", " ")) for row in table.rows),
+                place in table.numeric,
+            )
+            for place, header in enumerate(table.header)
         ]
-        if any(table.header):
-            lines.append(_line(table.header, widths, table.numeric))
-            lines.append("  ".join("-" * width for width in widths))
-        lines += [_line(row, widths, table.numeric) for row in rows]
-    lines += [f"  {shown(note)}" for note in table.note.splitlines()]
+        lines += _set(columns) if width is None else _fitted(columns, width)
+    for note in table.note.splitlines():
+        lines += _wrapped(f"  {shown(note)}", width, "  ")
     return "\n".join(lines)
 
 
-def _line(cells: tuple[str, ...], widths: list[int], numeric: frozenset[int]) -> str:
-    return "  ".join(
-        cell.rjust(width) if column in numeric else cell.ljust(width)
-        for column, (cell, width) in enumerate(zip(cells, widths, strict=True))
-    ).rstrip()
+def _wrapped(text: str, width: int | None, indent: str = "") -> list[str]:
+    if width is None:
+        return [text]
+    return textwrap.wrap(text, width, subsequent_indent=indent) or [""]
+
+
+def _fitted(columns: Sequence[Column], width: int) -> list[str]:
+    natural = [_natural(column) for column in columns]
+    if _together(natural) <= width:
+        return _set(columns)
+    said: list[str] = []
+    if len(columns[0][1]) > 1:
+        same = [column for column in columns if column[0] and len(set(column[1])) == 1]
+        columns = [column for column in columns if column not in same] or columns[:1]
+        words = "; ".join(f"{header}: {cells[0]}" for header, cells, _ in same)
+        said = _wrapped(f"in every row: {words}", width, "  ") if same else []
+    for part in _parts(columns, width):
+        if len(said) and said[-1]:
+            said.append("")
+        said += _set(part, _widths(part, width))
+    return said
+
+
+def _parts(columns: Sequence[Column], width: int) -> list[list[Column]]:
+    """The columns, in as many tables as it takes; each but a single one has the rows' numbers."""
+    if _together([_least(column) for column in columns]) <= width:
+        return [list(columns)]
+    count = len(columns[0][1])
+    number: Column = (_ROW, tuple(str(n) for n in range(1, count + 1)), True)
+    found: list[list[Column]] = [[number]]
+    for column in columns:
+        # As it is where that leaves room; what is the longest alone is wrapped.
+        widths = [min(_natural(one), width // 2) for one in (*found[-1], column)]
+        if _together(widths) > width and len(found[-1]) > 1:
+            found.append([number])
+        found[-1].append(column)
+    return found
+
+
+def _widths(columns: Sequence[Column], width: int) -> list[int]:
+    """Of each column: the widest ones give room first, none more than its longest word needs while
+    another still can."""
+    widths = [_natural(column) for column in columns]
+    for floor in ([_least(column) for column in columns], [1] * len(columns)):
+        while _together(widths) > width:
+            spare = [(wide - least, place) for place, (wide, least)
+                     in enumerate(zip(widths, floor, strict=True)) if wide > least]  # fmt: skip
+            if not spare:
+                break
+            place = max(spare)[1]
+            widths[place] -= 1
+    return widths
+
+
+def _natural(column: Column) -> int:
+    return max(len(text) for text in (column[0], *column[1]))
+
+
+def _least(column: Column) -> int:
+    """What the longest word needs."""
+    return max(
+        (len(word) for text in (column[0], *column[1]) for word in text.split()), default=0
+    )  # fmt: skip
+
+
+def _together(widths: Sequence[int]) -> int:
+    return sum(widths) + _GAP * (len(widths) - 1)
+
+
+def _set(columns: Sequence[Column], widths: Sequence[int] | None = None) -> list[str]:
+    widths = widths or [_natural(column) for column in columns]
+    numeric = [column[2] for column in columns]
+    lines: list[str] = []
+    if any(header for header, _, _ in columns):
+        lines += _lines([header for header, _, _ in columns], widths, numeric)
+        lines.append((" " * _GAP).join("-" * width for width in widths))
+    for row in zip(*(cells for _, cells, _ in columns), strict=True):
+        lines += _lines(row, widths, numeric)
+    return lines
+
+
+def _lines(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> list[str]:
+    """A row, in as many lines as its longest cell."""
+    wrapped = [
+        [cell] if len(cell) <= width else textwrap.wrap(cell, width)
+        for cell, width in zip(cells, widths, strict=True)
+    ]
+    return [
+        (" " * _GAP)
+        .join(
+            text.rjust(width) if right else text.ljust(width)
+            for cell, width, right in zip(wrapped, widths, numeric, strict=True)
+            for text in (cell[line] if line < len(cell) else "",)
+        )
+        .rstrip()
+        for line in range(max(map(len, wrapped)))
+    ]

@@ -4,13 +4,27 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from eeio_results.report.plots import foreign, sheet, svg_of
+from eeio_results.report.drawing import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    INDIGO,
+    PURPLE,
+    VERMILION,
+    WINE,
+    foreign,
+    set_legend,
+    sheet,
+    svg_of,
+)
 from eeio_results.traces.events import Event, TracePhase
 from eeio_results.units import MB, format_size
 
-_COLOURS = {"read": "#0072B2", "write": "#D55E00", "mixed": "#CC79A7"}
-_POWER = ("#000000", "#009E73", "#E69F00", "#56B4E9", "#F0E442")
+_COLOURS = {"read": BLUE, "write": VERMILION, "mixed": PURPLE}
+_POWER = (BLACK, GREEN, WINE, INDIGO, GREY)
 _BINS = 300
+_DRAWN = ("read", "write")
 
 
 def draw(
@@ -26,11 +40,13 @@ def draw(
     first_s = min([begin_s, *moments])
     last_s = max([end_s, *moments])
     rows = 2 if power else 1
-    figure = sheet(9.5, 2.6 * rows + 0.5)
+    words = [*sorted({event.operation for event in events if event.operation in _DRAWN}),
+             *map(foreign, power)]  # fmt: skip
+    figure = sheet(9.5, 2.6 * rows + 0.2, words)
     axes = figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0]
     edges = np.linspace(first_s, max(last_s, first_s + 1e-6), _BINS + 1)
     width_s = edges[1] - edges[0]
-    for operation in ("read", "write"):
+    for operation in _DRAWN:
         mine = [event for event in events if event.operation == operation]
         if not mine:
             continue
@@ -68,5 +84,6 @@ def draw(
         more = axis.get_legend_handles_labels()
         handles += more[0]
         labels += more[1]
-    figure.legend(handles, labels, loc="lower center", ncols=4, fontsize=7, frameon=False)
-    return svg_of(figure)
+    set_legend(figure, handles, labels)
+    description = f"{len(events)} reads and writes in {len(phases)} phases"
+    return svg_of(figure, "I/O and power over time", description)

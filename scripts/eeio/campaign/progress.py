@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from eeio.terminal import raw
-from eeio_limits.text import shown_lines
+from eeio_limits.text import shown, shown_lines
 
 
 def format_duration(seconds: float) -> str:
@@ -41,11 +41,12 @@ class Progress:
                 BarColumn(),
                 MofNCompleteColumn(),
                 TextColumn("ETA {task.fields[eta]}"),
+                TextColumn("{task.fields[last]}", markup=False),
                 console=Console(file=raw(sys.stderr)),
                 transient=True,
             )
             self._task = self._bar.add_task(
-                "runs", total=total, completed=done, eta=format_duration(expected_s)
+                "runs", total=total, completed=done, eta=format_duration(expected_s), last=""
             )
 
     def __enter__(self) -> "Progress":
@@ -69,13 +70,13 @@ class Progress:
         else:
             print(words, file=sys.stderr, flush=True)
 
-    def run_done(self, words: str) -> None:
-        """Counts one run and says what it gave."""
+    def run_done(self, words: str, cost: str = "") -> None:
+        """Counts one run and says what it gave; a bar also shows what the last one cost."""
         self._done += 1
         eta = format_duration(self.eta_s())
         self.say(f"[{self._done}/{self._total}] {words}" + ("" if self._bar else f" (ETA {eta})"))
         if self._bar is not None:
-            self._bar.update(self._task, completed=self._done, eta=eta)
+            self._bar.update(self._task, completed=self._done, eta=eta, last=shown(cost))
 
     def add(self, runs: int) -> None:
         """More runs than were planned at the start."""

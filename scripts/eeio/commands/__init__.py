@@ -13,6 +13,7 @@ MODULES = {
     "report": "report",
     "compare": "compare",
     "figures": "figures",
+    "bundle": "bundle",
     "guideline": "guideline",
     "reference": "reference",
     "replicate": "replicate",

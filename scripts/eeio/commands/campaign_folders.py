@@ -8,7 +8,7 @@ from pathlib import Path
 from eeio import paths
 from eeio.errors import RefusedError
 from eeio_limits import LimitError
-from eeio_limits.names import campaign_name
+from eeio_limits.names import campaign_name, similar
 from eeio_results import studies
 from eeio_results.errors import EeioError
 from eeio_results.store import Campaign, load
@@ -44,7 +44,8 @@ def campaign_folder(name: str) -> Path:
     except LimitError as error:
         folder, refusal = Path(name), str(error)
     else:
-        refusal = f"no campaign {name!r} in {paths.results_root()}; `eeio list` shows them"
+        refusal = f"no campaign {name!r} in {paths.results_root()}"
+        refusal += f"{similar(name, paths.campaigns())}; `eeio list` shows them"
     for found in (folder, Path(name)):
         if name and found.is_dir():
             return found

@@ -4,6 +4,7 @@ import argparse
 import importlib.util
 import json
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -23,7 +24,14 @@ from eeio_limits.text import shown
 from eeio_power.meters import discover
 from eeio_results.errors import EeioError
 
+MODELLED = "modelled"
 _SETUP = "scripts/setup"
+# Of a Finding.
+_MAY_BE_NONE = ("cost", "remedy", "program")
+# Where Debian has what is not in everybody's PATH, by the profiles' own install.sh.
+_FURTHER_PATH = ":/usr/sbin:/usr/local/sbin"
+# A tool's program where that has another name, as the profile's install.sh looks for it.
+_PROGRAMS = {"bonnie": "bonnie++"}
 # Of eeio's own installation, not of the machine: no description of a machine has them in its tree.
 _OF_THE_INSTALLATION = ("tool", "name", "library")
 
@@ -38,6 +46,8 @@ class Finding:
     detail: str
     cost: str | None = None
     remedy: str | None = None
+    program: str | None = None
+    """Of a tool whose profile is not installed: the program that it would take."""
 
 
 SCHEMA_VERSION = 1
@@ -108,6 +118,8 @@ def _show(findings: Sequence[Finding], arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(_json(findings))
         return code
+    for line in can_measure(findings):
+        print(line)
     kind = ""
     for finding in findings:
         if finding.kind != kind:
@@ -123,6 +135,7 @@ def _show(findings: Sequence[Finding], arguments: argparse.Namespace) -> int:
 def _json(findings: Sequence[Finding]) -> str:
     body = {
         "schema_version": SCHEMA_VERSION,
+        "can_measure": can_measure(findings),
         "findings": [asdict(finding) for finding in findings],
     }
     return json.dumps(body, indent=1)
@@ -186,7 +199,7 @@ def recorded(replay: Replay) -> list[Finding]:
         listed = inputs.parse_json(replay.doctor)["findings"]
         found = [Finding(**finding) for finding in listed]
         if not all(
-            isinstance(value, str) or (name in ("cost", "remedy") and value is None)
+            isinstance(value, str) or (name in _MAY_BE_NONE and value is None)
             for finding in found
             for name, value in asdict(finding).items()
             if name != "found"
@@ -207,13 +220,71 @@ def _tools() -> list[Finding]:
         except EeioError as error:
             found.append(Finding("tool", name, False, str(error), cost, f"mend or delete {folder}"))
             continue
-        detail = f"{tool.version} ({tool.path}, {tool.source})" if tool else "not installed"
+        if tool is not None:
+            detail = f"{tool.version} ({tool.path}, {tool.source})"
+            found.append(Finding("tool", profile.tool, True, detail, cost, _SETUP))
+            continue
+        program = _program(profile.tool)
+        if program is None:
+            found.append(Finding("tool", profile.tool, False, "not installed", cost, _SETUP))
+            continue
         found.append(
             Finding(
-                "tool", profile.tool, tool is not None, detail, cost, _SETUP,
+                "tool", profile.tool, False,
+                f"the program is here ({program}), its profile is not installed yet",
+                "nothing: the first run that needs it installs it",
+                f"eeio install {name}", program,
             )
         )  # fmt: skip
     return found
+
+
+def _program(tool: str) -> str | None:
+    """Where the program lies that the profile of a tool would take from the system."""
+    wanted = os.environ.get(f"EEIO_{tool.upper()}") or _PROGRAMS.get(tool, tool)
+    path = f"{os.environ.get('PATH', os.defpath)}{_FURTHER_PATH}:{Path(sys.prefix) / 'bin'}"
+    return shutil.which(wanted, path=path)
+
+
+def can_measure(findings: Sequence[Finding]) -> list[str]:
+    """What can be measured, in words: `bandwidth: yes, by fio`, `energy: no, ...`."""
+    return [_bandwidth(findings), _energy(findings), _levels(findings)]
+
+
+def _bandwidth(findings: Sequence[Finding]) -> str:
+    tools = [f for f in findings if f.kind == "tool"]
+    if not tools:
+        return "bandwidth: not known here (nothing tells which tools are installed)"
+    usable = [f.name + ("" if f.found else " (to be installed)") for f in tools
+              if f.found or f.program is not None]  # fmt: skip
+    if not usable:
+        return f"bandwidth: no: no tool is installed; {_SETUP} installs them"
+    return f"bandwidth: yes, by {', '.join(usable)}"
+
+
+def _energy(findings: Sequence[Finding]) -> str:
+    meters = [f for f in findings if f.kind == "meter" and f.found and f.name != MODELLED]
+    if not meters:
+        return (
+            "energy: no: no meter was found (below stands what each needs); `quick` and "
+            "--allow-estimates model it, marked ESTIMATE"
+        )
+    return f"energy: yes, by {'; '.join(f'{f.name} ({f.detail})' for f in meters)}"
+
+
+def _levels(findings: Sequence[Finding]) -> str:
+    """What needs more than a directory to write in."""
+    device = any(f.kind == "device" and f.found for f in findings)
+    loop = any(f.kind == "privilege" and f.name == "loop devices" and f.found for f in findings)
+    dropped = any(f.kind == "privilege" and f.name == "drop caches" and f.found for f in findings)
+    return "; ".join(
+        (
+            f"raw devices (--device): {'yes' if device else 'no'}",
+            f"file systems of its own (--filesystem): {'yes' if loop else 'no'}",
+            "page cache dropped before runs: "
+            + ("yes" if dropped else "no, of the test files' own pages alone"),
+        )
+    )
 
 
 def _meters(root: Path) -> list[Finding]:

@@ -2,23 +2,28 @@
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from eeio import terminal
 from eeio.commands.amounts import seconds
 from eeio.commands.campaign_folders import analysis, load_campaigns
 from eeio.commands.output_file import add_output, write_output
 from eeio.errors import EXIT_DONE, RefusedError
 from eeio_limits import LimitError
 from eeio_limits import quantities as q
+from eeio_results.report.model import QUICK_WARNING
 
 if TYPE_CHECKING:
+    from eeio_results.guideline.answer import Guideline
     from eeio_results.guideline.servers import CellValues, Costs, Server
     from eeio_results.record import Switch
     from eeio_results.store import Campaign
 
+_SIDES = ("traditional", "low_power")
 _DOMAINS = ("system", "module", "package", "dram", "device")
 
 
@@ -76,8 +81,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )  # fmt: skip
     parser.add_argument("--map", metavar="FILE.svg", type=Path, help="also draw the map")
     parser.add_argument(
-        "--format", choices=("table", "json", "markdown"), default="table", help="(default: table)"
-    )
+        "--format", choices=("table", "json", "markdown", "latex"), default="table",
+        help="(default: table)",
+    )  # fmt: skip
     add_output(parser)
     parser.set_defaults(action=guide)
 
@@ -107,8 +113,8 @@ def guide(arguments: argparse.Namespace) -> int:
         from eeio_results.guideline.model import guideline
         from eeio_results.guideline.workload_file import load_workload
         from eeio_results.report import guideline as report
-    traditional = _system(arguments, "traditional")
-    low_power = _system(arguments, "low_power")
+    campaigns = {side: load_campaigns(getattr(arguments, side)) for side in _SIDES}
+    traditional, low_power = (_system(arguments, side, campaigns[side]) for side in _SIDES)
     if traditional.name == low_power.name:
         # One machine before and after a change: told apart by what its campaigns are called.
         traditional = replace(traditional, name=", ".join(arguments.traditional))
@@ -121,19 +127,25 @@ def guide(arguments: argparse.Namespace) -> int:
         choice=arguments.choice,
         counts=arguments.servers,
     )
+    checks = tuple(
+        f"{campaign.name}: {QUICK_WARNING}"
+        for side in _SIDES for campaign in campaigns[side] if not campaign.is_measurement
+    )  # fmt: skip
+    made = replace(made, messages=(*checks, *made.messages))
     if arguments.map is not None:
         with analysis():
             from eeio_results.report import guideline_map
-        drawn = guideline_map.draw(made)
+        drawn = guideline_map.draw(made, is_measurement=not checks)
         if drawn is None:
             print("no map: no experiment can be compared", file=sys.stderr)
         else:
             arguments.map.parent.mkdir(parents=True, exist_ok=True)
             arguments.map.write_text(drawn, encoding="utf-8")
             print(f"map: {arguments.map}", file=sys.stderr)
-    render = {
-        "table": report.render_text, "json": report.render_json,
-        "markdown": report.render_markdown,
+    width = terminal.width() if arguments.output is None else None
+    render: dict[str, Callable[[Guideline], str]] = {
+        "table": partial(report.render_text, width=width), "json": report.render_json,
+        "markdown": report.render_markdown, "latex": report.render_latex,
     }  # fmt: skip
     write_output(arguments, render[arguments.format](made))
     return EXIT_DONE
@@ -155,11 +167,10 @@ def _costs(arguments: argparse.Namespace) -> "Costs | None":
     )
 
 
-def _system(arguments: argparse.Namespace, side: str) -> "Server":
+def _system(arguments: argparse.Namespace, side: str, campaigns: "Sequence[Campaign]") -> "Server":
     """One side's campaigns as one system, each campaign's drive a variant."""
     from eeio_results.guideline.servers import CellValues, Server
 
-    campaigns = load_campaigns(getattr(arguments, side))
     machines = {campaign.machine.hostname for campaign in campaigns}
     if len(machines) > 1:
         raise RefusedError(
@@ -167,12 +178,17 @@ def _system(arguments: argparse.Namespace, side: str) -> "Server":
             f"{', '.join(sorted(machines))}; each side is one kind of server"
         )
     cells: list[CellValues] = []
+    left_out: dict[str, list[str]] = {}
     for campaign in campaigns:
-        cells += _cells(campaign, arguments)
+        cells += _cells(campaign, arguments, left_out)
+    for why, labels in left_out.items():
+        more = f" and {len(labels) - 1} more experiments" if len(labels) > 1 else ""
+        print(f"{labels[0]}{more}: left out: {why}", file=sys.stderr)
     if not cells:
         raise RefusedError(
             f"--{side.replace('_', '-')}: no experiment of {arguments.tool} at the level "
             f"{arguments.level} has both bandwidth and power of the {arguments.domain}"
+            + _other_domains(campaigns, arguments.domain)
         )
     return Server(
         name=machines.pop(),
@@ -184,7 +200,26 @@ def _system(arguments: argparse.Namespace, side: str) -> "Server":
     )
 
 
-def _cells(campaign: "Campaign", arguments: argparse.Namespace) -> "list[CellValues]":
+def _other_domains(campaigns: "Sequence[Campaign]", asked: str) -> str:
+    """What to type where another domain was measured than the one that was asked for."""
+    measured = {
+        reading.domain
+        for campaign in campaigns
+        for run in campaign.runs
+        for phase in run.phases
+        for reading in phase.energy
+        if reading.valid and reading.kind != "modelled"
+    }
+    known = [domain for domain in _DOMAINS if domain in measured and domain != asked]
+    if not known:
+        return "; nothing else was measured either: `eeio doctor` tells what meters need"
+    return f"; measured was {', '.join(known)}: --domain {known[0]}"
+
+
+def _cells(
+    campaign: "Campaign", arguments: argparse.Namespace, left_out: dict[str, list[str]]
+) -> "list[CellValues]":
+    """Its experiments that count; those without a figure go into `left_out`, by the reason."""
     from eeio_results.comparison.cells import BANDWIDTH, POWER, cells_of, why_too_slow
     from eeio_results.guideline.servers import CellValues
     from eeio_results.guideline.workload import CellKey
@@ -198,13 +233,13 @@ def _cells(campaign: "Campaign", arguments: argparse.Namespace) -> "list[CellVal
         if not wanted or cell.request_size_bytes is None or factors["operation"] == "mixed":
             continue
         if (slow := why_too_slow(cell, arguments.max_p99)) is not None:
-            print(f"{campaign.name}: {cell.label()}: left out: {slow}", file=sys.stderr)
+            left_out.setdefault(slow, []).append(f"{campaign.name}: {cell.label()}")
             continue
-        both, left_out = cell.together(BANDWIDTH, power)
+        both, without = cell.together(BANDWIDTH, power)
         if not both:
             why = cell.reasons.get(power) or cell.reasons.get(BANDWIDTH)
             why = why or "no repetition has both bandwidth and power"
-            print(f"{campaign.name}: {cell.label()}: left out: {why}", file=sys.stderr)
+            left_out.setdefault(why, []).append(f"{campaign.name}: {cell.label()}")
             continue
         key = CellKey(
             operation=factors["operation"],
@@ -217,7 +252,7 @@ def _cells(campaign: "Campaign", arguments: argparse.Namespace) -> "list[CellVal
         variant = factors["device"] + _target(factors["target"])
         bandwidths, powers = zip(*both, strict=True)
         durable = {"yes": True, "no": False}.get(factors["durable"])
-        found.append(CellValues(key, bandwidths, powers, variant, left_out, durable))
+        found.append(CellValues(key, bandwidths, powers, variant, without, durable))
     return found
 
 

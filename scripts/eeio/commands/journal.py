@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from eeio import foreground
+from eeio import foreground, terminal
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RefusedError
 from eeio.journal import delayjc
 from eeio.journal.trace import JournalTracer, find_ext4, read_transactions
@@ -246,4 +246,4 @@ def _table(traced: _Traced, body: Mapping[str, Any]) -> str:
     if body["reason"]:
         notes.append(body["reason"])
     table = Table("Journal", ("Figure", "Value"), tuple(rows), frozenset((1,)), "; ".join(notes))
-    return render_table(table)
+    return render_table(table, terminal.width())

@@ -1,8 +1,10 @@
 """`eeio list`: suites, profiles and stored campaigns."""
 
 import argparse
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from eeio import paths
 from eeio.errors import EXIT_DONE
@@ -11,6 +13,12 @@ from eeio.profiles import suite as suites
 from eeio_results.errors import EeioError
 from eeio_results.store import progress
 
+SCHEMA_VERSION = 1
+
+Item = Mapping[str, Any]
+"""`name`, `folder`, and what a suite, a profile or a campaign has beside; or the `reason` why it
+cannot be read."""
+
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
@@ -18,41 +26,77 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="suites, test profiles and stored campaigns",
         description="Lists suites, test profiles and stored campaigns.",
     )
+    parser.add_argument("--json", action="store_true", help="for programs")
     parser.set_defaults(action=show)
 
 
 def show(arguments: argparse.Namespace) -> int:
-    print("suites:")
-    for name, folder in suites.available().items():
-        print(f"  {name}: {_said_of(_suite, folder)}")
-    print("test profiles:")
-    for name, folder in profiles.available().items():
-        print(f"  {name}: {_said_of(_profile, folder)}")
-    print(f"campaigns in {paths.results_root()}:")
-    for folder in sorted(paths.results_root().glob("*/")):
-        print(f"  {folder.name}: {_said_of(_campaign, folder)}")
+    found = {
+        "suites": _all(suites.available(), _suite),
+        "profiles": _all(profiles.available(), _profile),
+        "campaigns": _all(paths.campaigns(), _campaign),
+    }
+    if arguments.json:
+        print(json.dumps({"schema_version": SCHEMA_VERSION, **found}, indent=1))
+        return EXIT_DONE
+    _print("suites", found["suites"], _words_of_suite)
+    _print("test profiles", found["profiles"], _words_of_profile)
+    _print(f"campaigns in {paths.results_root()}", found["campaigns"], _words_of_campaign)
     return EXIT_DONE
 
 
-def _said_of(words: Callable[[Path], str], folder: Path) -> str:
+def _all(folders: Mapping[str, Path], read: Callable[[Path], Item]) -> list[Item]:
+    return [
+        {"name": name, "folder": str(folder), **_read(read, folder)}
+        for name, folder in folders.items()
+    ]
+
+
+def _read(read: Callable[[Path], Item], folder: Path) -> Item:
     """One that is damaged hides none of the others."""
     try:
-        return words(folder)
+        return {**read(folder), "reason": None}
     except (EeioError, OSError, ValueError) as error:
-        return f"unreadable: {error}"
+        return {"reason": str(error)}
 
 
-def _suite(folder: Path) -> str:
+def _print(title: str, items: list[Item], words: Callable[[Item], str]) -> None:
+    print(f"{title}:")
+    for item in items:
+        said = words(item) if item["reason"] is None else f"unreadable: {item['reason']}"
+        print(f"  {item['name']}: {said}")
+
+
+def _suite(folder: Path) -> Item:
     suite = suites.load(folder)
-    return f"{suite.title} ({len(suite.entries)} experiments; {', '.join(suite.presets)})"
+    return {
+        "title": suite.title,
+        "experiments": len(suite.entries),
+        "presets": list(suite.presets),
+    }
 
 
-def _profile(folder: Path) -> str:
+def _words_of_suite(item: Item) -> str:
+    return f"{item['title']} ({item['experiments']} experiments; {', '.join(item['presets'])})"
+
+
+def _profile(folder: Path) -> Item:
     profile = profiles.load(folder)
-    state = "installed" if profiles.is_installed(profile) else "not installed yet"
-    return f"{profile.title} ({state})"
+    return {"title": profile.title, "installed": profiles.is_installed(profile)}
 
 
-def _campaign(folder: Path) -> str:
+def _words_of_profile(item: Item) -> str:
+    return f"{item['title']} ({'installed' if item['installed'] else 'not installed yet'})"
+
+
+def _campaign(folder: Path) -> Item:
     found = progress(folder)
-    return f"{found.suite}, {found.stored_runs} of {found.planned_runs} runs"
+    return {
+        "suite": found.suite,
+        "stored_runs": found.stored_runs,
+        "planned_runs": found.planned_runs,
+    }
+
+
+def _words_of_campaign(item: Item) -> str:
+    return f"{item['suite']}, {item['stored_runs']} of {item['planned_runs']} runs"

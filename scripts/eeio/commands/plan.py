@@ -2,12 +2,16 @@
 
 import argparse
 import dataclasses
+import json
+import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from eeio import hostnames
 from eeio.campaign import plan as plans
 from eeio.campaign import safety
+from eeio.campaign.forecast import forecast
 from eeio.campaign.lengths import Length, earlier_lengths, length, too_slow
 from eeio.campaign.pilot import least_phase_s
 from eeio.campaign.progress import format_duration
@@ -15,18 +19,20 @@ from eeio.commands import campaign_options
 from eeio.commands.doctor import add_replay, recorded
 from eeio.errors import EXIT_DONE, RefusedError
 from eeio.machine.replay import replayed
+from eeio.power import check_meters
 from eeio.profiles import profile as profiles
 from eeio.profiles import suite as suites
 from eeio.system import device as devices
 from eeio.system import signatures
 from eeio.system.drive import drive_of
-from eeio.system.filesystem import backing_device, block_device
+from eeio.system.filesystem import BlockDevice, backing_device, block_device
 from eeio_limits.text import shown
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, close_meters
 from eeio_power.monitor import open_source
 from eeio_results.campaign import Options
 from eeio_results.errors import EeioError
+from eeio_results.report.columns import number
 from eeio_results.units import format_size
 
 
@@ -38,6 +44,12 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
     campaign_options.add(parser)
     add_replay(parser)
+    parser.add_argument(
+        "--format",
+        choices=("table", "json"),
+        default="table",
+        help="json: runs, times and bytes written alone (default: %(default)s)",
+    )
     parser.set_defaults(action=show)
 
 
@@ -47,13 +59,35 @@ def show(arguments: argparse.Namespace) -> int:
     if arguments.replay is not None:
         return _show_described(options, suite, arguments.replay)
     plan = plans.make(options, suite)
-    safety.check_room(plan)
-    lengths_of, meters = _lengths(plan)
-    _print_plan(plan, suite, _names_waited_for(plan), _drive(plan.options), meters, lengths_of)
-    print("\nwould be touched:")
-    for line in _touched(plan):
-        print(f"  {line}")
+    if arguments.format == "json":
+        print(json.dumps(forecast(plan, suite).to_json(), indent=1))
+    else:
+        lengths_of, meters = _lengths(plan)
+        _print_plan(plan, suite, _names_waited_for(plan), _target(options), meters, lengths_of)
+        print("\nwould be touched:")
+        for line in _touched(plan):
+            print(f"  {line}")
+    refusals = _refusals(plan)
+    if refusals:
+        # Last, for a plan is asked how long it takes, too, and that needs no room.
+        sys.stdout.flush()
+        raise RefusedError(f"`eeio run` would refuse this: {'; '.join(refusals)}")
     return EXIT_DONE
+
+
+def _refusals(plan: plans.Plan) -> list[str]:
+    """Why `run` would not begin, in the order in which it looks; rights apart, for a plan may be
+    asked for without those that the campaign will have."""
+    found = [] if plan.why_nothing is None else [plan.why_nothing]
+    try:
+        safety.check_room(plan)
+    except RefusedError as error:
+        found.append(str(error))
+    try:
+        check_meters(plan.options.meters)
+    except RefusedError as error:
+        found.append(str(error))
+    return found
 
 
 def _show_described(options: Options, suite: suites.Suite, path: Path) -> int:
@@ -116,7 +150,7 @@ def _print_plan(
     plan: plans.Plan,
     suite: suites.Suite,
     names: list[str],
-    drive: str = "",
+    device: BlockDevice | None = None,
     meters: Sequence[str] = (),
     lengths_of: Mapping[str, Length] | None = None,
 ) -> None:
@@ -125,9 +159,10 @@ def _print_plan(
     print(f"{suite.name}: {suite.title}")
     quick = "" if protocol.is_measurement else " (QUICK: not a measurement)"
     print(f"preset {options.preset}{quick}, seed {options.seed}")
+    order = "one random order" if protocol.adaptive is None else "rounds, each in random order"
     print(
         f"{len(plan.experiments)} experiments x {protocol.repetitions} repetitions = "
-        f"{len(plan.runs)} runs in one random order, {protocol.settle_s:g} s settle pause, "
+        f"{len(plan.runs)} runs in {order}, {protocol.settle_s:g} s settle pause, "
         f"{protocol.idle_s:g} s idle baseline"
     )
     if protocol.work_bytes is not None:
@@ -143,12 +178,26 @@ def _print_plan(
         )
     if plan.frequency_reason:
         print(f"frequency left as it is: {plan.frequency_reason}")
-    print(f"about {format_duration(plan.expected_s)} (h:mm:ss) on a disk of medium speed")
-    print(f"at most {plan.bytes_written / 1e9:.2f} GB written, test files included")
+    times = forecast(plan, suite)
+    if (rule := protocol.adaptive) is not None:
+        print(
+            f"then rounds of what is not known to {rule.precision:.1%} yet, "
+            f"{rule.most_repetitions} repetitions at most ({rule.most_whole} of runs that are "
+            f"never cut), pauses of {rule.settle_least_s:g} to {rule.settle_most_s:g} s until the "
+            "machine has settled"
+        )
+        print(
+            f"{format_duration(times.least_s)} to {format_duration(times.most_s)}, about "
+            f"{format_duration(times.expected_s)} (h:mm:ss) on a disk of medium speed; with a "
+            f"fixed number of repetitions {format_duration(times.fixed_s)}"
+        )
+    else:
+        print(f"about {format_duration(times.expected_s)} (h:mm:ss) on a disk of medium speed")
+    print(_written(times.bytes_written, device))
     for waiting in names:
         print(waiting)
-    if drive:
-        print(drive)
+    if device is not None:
+        print(_drive(options, device))
     for line in meters:
         print(line)
     if protocol.min_phase_s is not None:
@@ -171,16 +220,33 @@ def _print_plan(
             print(f"  {experiment.id}  {experiment.tool} {experiment.level}: {left_out.reason}")
 
 
-def _drive(options: Options) -> str:
-    """Which drive it is, as records will tell; nothing where none lies behind the target."""
+def _written(bytes_written: int, device: BlockDevice | None) -> str:
+    """What the campaign costs the drive: how long that is good for is its maker's to tell."""
+    words = f"at most {bytes_written / 1e9:.2f} GB written, test files included"
+    size_bytes = 0
+    if device is not None:
+        with suppress(OSError, ValueError):
+            size_bytes = int((device.disk_sysfs / "size").read_text(encoding="ascii")) * 512
+    if not size_bytes or not bytes_written:
+        return words
+    return (
+        f"{words}: {number(bytes_written / size_bytes)} times the size of the drive "
+        f"({size_bytes / 1e9:.1f} GB); "
+        "hold it against the terabytes written (TBW) that its data sheet allows"
+    )
+
+
+def _target(options: Options) -> BlockDevice | None:
+    """The device that lies behind the target; None where none is found."""
     if options.device is not None:
-        device = block_device(Path(options.device))
-    elif options.directory is not None:
-        device = backing_device(Path(options.directory))[0]
-    else:
-        device = None
-    if device is None:
-        return ""
+        return block_device(Path(options.device))
+    if options.directory is not None:
+        return backing_device(Path(options.directory))[0]
+    return None
+
+
+def _drive(options: Options, device: BlockDevice) -> str:
+    """Which drive it is, as records will tell."""
     found = drive_of(device.disk_sysfs, options.hash_serial)
     if options.drive_label is not None:
         return f"drive: {options.drive_label} ({shown(found.drive_id or device.disk_sysfs.name)})"

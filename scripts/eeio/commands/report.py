@@ -3,23 +3,29 @@
 import argparse
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from eeio import terminal
 from eeio.commands.amounts import duty, share
 from eeio.commands.campaign_folders import analysis, load_campaigns
+from eeio.commands.figures import add_width, look_of
 from eeio.commands.output_file import add_output, write_output
 from eeio.errors import EXIT_DONE
+from eeio_limits.names import similar
 from eeio_results import store
 from eeio_results.comparison.cells import cells_of
 from eeio_results.comparison.layers import matches, on_one_drive
 from eeio_results.errors import EeioError
 from eeio_results.ranking import MOST_UNCERTAIN, Rules
-from eeio_results.report import csv, markdown, text
-from eeio_results.report.columns import FURTHER
+from eeio_results.record import LEVELS
+from eeio_results.report import csv, latex, markdown, text
+from eeio_results.report.choice import SORTS, of_levels, sorted_by
+from eeio_results.report.columns import FURTHER, known_words
 from eeio_results.report.contents import drawings
 from eeio_results.report.model import Report, build, to_json
+from eeio_results.store import Campaign
 
 _PAGE = "report.html"
 
@@ -32,15 +38,29 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
     parser.add_argument("campaigns", metavar="NAME|PATH", nargs="+", help="name, or its folder")
     parser.add_argument(
-        "--format", choices=tuple(_FORMATS), default="table", help="(default: table)"
+        "--format", choices=tuple(FORMATS), default="table", help="(default: table)"
     )
     add_output(parser)
     parser.add_argument(
         "--plots", metavar="DIR", type=Path, help="also write the plots as SVG files into DIR"
     )
     parser.add_argument(
+        "--plot-format", choices=("svg", "pdf", "png"), action="append", default=[],
+        help="of --plots; may be given again (default: svg)",
+    )  # fmt: skip
+    add_width(parser)
+    parser.add_argument(
         "--columns", metavar="WORD[,WORD]", type=_columns, default=(),
-        help=f"further columns of the tables: {', '.join(FURTHER)}",
+        help=f"further columns of the tables: {', '.join(FURTHER)}; or only those that are named: "
+        f"{', '.join(known_words()[len(FURTHER):])}",
+    )  # fmt: skip
+    parser.add_argument(
+        "--level", choices=LEVELS, action="append", default=[],
+        help="only experiments of this level; may be given again",
+    )  # fmt: skip
+    parser.add_argument(
+        "--sort", choices=SORTS, metavar="WORD",
+        help=f"rows by their median, the best first: {', '.join(SORTS)}",
     )  # fmt: skip
     parser.add_argument(
         "--most-uncertain", metavar="SHARE", type=share, default=MOST_UNCERTAIN,
@@ -57,16 +77,28 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def report(arguments: argparse.Namespace) -> int:
     rules = Rules(arguments.most_uncertain, arguments.busy)
-    built = _with_layers(
+    built = with_layers(
         build(load_campaigns(arguments.campaigns), rules, arguments.columns), rules.most_uncertain
     )
+    if arguments.level:
+        built = of_levels(built, arguments.level)
+    if arguments.sort is not None:
+        built = sorted_by(built, arguments.sort)
     if arguments.plots is not None:
-        _write_plots(built, arguments.plots)
-    write_output(arguments, _FORMATS[arguments.format](built))
+        _write_plots(built, arguments.plots, arguments.plot_format or ("svg",), arguments.width)
+    if arguments.format == "table" and arguments.output is None:
+        write_output(arguments, text.render(built, terminal.width()))
+    else:
+        write_output(arguments, FORMATS[arguments.format](built))
     return EXIT_DONE
 
 
-def _with_layers(built: Report, most_uncertain: float = MOST_UNCERTAIN) -> Report:
+def complete_report(campaigns: Sequence[Campaign]) -> Report:
+    """The report of campaigns as `eeio report` makes it without options."""
+    return with_layers(build(campaigns))
+
+
+def with_layers(built: Report, most_uncertain: float = MOST_UNCERTAIN) -> Report:
     """With what layers cost, where experiments are one layer apart."""
     found = [
         pair
@@ -85,18 +117,20 @@ def _with_layers(built: Report, most_uncertain: float = MOST_UNCERTAIN) -> Repor
 
 
 def _columns(text: str) -> tuple[str, ...]:
-    words = tuple(word.strip() for word in text.split(","))
+    words = tuple(word.strip().lower() for word in text.split(","))
+    known = known_words()
     for word in words:
-        if word not in FURTHER:
-            known = ", ".join(FURTHER)
-            raise argparse.ArgumentTypeError(f"no columns {word!r:.40}; there are {known}")
+        if word not in known:
+            raise argparse.ArgumentTypeError(
+                f"no columns {word!r:.40}{similar(word, known)}; there are {', '.join(known)}"
+            )
     return words
 
 
 def print_campaign(folder: Path) -> None:
     """Tables on stdout, the page into the campaign's folder, its path as the last line."""
-    built = _with_layers(build([store.load(folder)]))
-    sys.stdout.write(text.render(built))
+    built = with_layers(build([store.load(folder)]))
+    sys.stdout.write(text.render(built, terminal.width()))
     try:
         content = _render_html(built)
     except EeioError as error:
@@ -113,23 +147,38 @@ def _render_html(built: Report) -> str:
     return page.render(built, power=power_series)
 
 
-def _write_plots(built: Report, folder: Path) -> None:
+def _write_plots(
+    built: Report, folder: Path, forms: Sequence[str] = ("svg",), width: str | None = None
+) -> None:
     with analysis():
+        from eeio_results.report.drawing import file_of
+
         found = drawings(built)
+    look = look_of(width)
     for plot in found:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / plot.name).write_text(plot.draw(), encoding="utf-8")
-        print(f"plot: {folder / plot.name}", file=sys.stderr)
+        drawing = plot.drawing(look) if plot.drawing is not None else None
+        for form in dict.fromkeys(forms):
+            path = (folder / plot.name).with_suffix(f".{form}")
+            if drawing is not None:
+                path.write_bytes(file_of(drawing, form))
+            elif form == "svg":
+                path.write_text(plot.draw(), encoding="utf-8")
+            else:
+                print(f"{plot.name}: its study draws it as SVG alone", file=sys.stderr)
+                continue
+            print(f"plot: {path}", file=sys.stderr)
 
 
 def _render_json(built: Report) -> str:
     return json.dumps(to_json(built), indent=1) + "\n"
 
 
-_FORMATS: dict[str, Callable[[Report], str]] = {
+FORMATS: dict[str, Callable[[Report], str]] = {
     "table": text.render,
     "json": _render_json,
     "csv": csv.render,
     "markdown": markdown.render,
+    "latex": latex.render,
     "html": _render_html,
 }

@@ -17,7 +17,7 @@ from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RefusedError
 from eeio.power import check_meters
 from eeio.profiles import suite as suites
 from eeio_limits import LimitError
-from eeio_limits.names import campaign_name
+from eeio_limits.names import campaign_name, similar
 from eeio_results.campaign import Options
 from eeio_results.store import Store, read_design
 
@@ -51,9 +51,8 @@ def run_suite(arguments: argparse.Namespace) -> int:
     _check_name(name)
     restore_orphans()
     plan = plans.make(options, suite)
-    if not plan.experiments:
-        reasons = dict.fromkeys(left_out.reason for left_out in plan.not_measured)
-        raise RefusedError(f"nothing of {suite.name} can be measured: {'; '.join(reasons)}")
+    if plan.why_nothing is not None:
+        raise RefusedError(plan.why_nothing)
     safety.check_room(plan)
     if plan.made_volumes and os.geteuid() != 0:
         raise RefusedError(
@@ -85,7 +84,8 @@ def resume_campaign(arguments: argparse.Namespace) -> int:
     _check_name(arguments.name)
     store = Store(paths.results_root() / arguments.name)
     if not store.folder.is_dir():
-        raise RefusedError(f"no campaign {arguments.name!r} in {paths.results_root()}")
+        known = similar(arguments.name, paths.campaigns())
+        raise RefusedError(f"no campaign {arguments.name!r} in {paths.results_root()}{known}")
     plan = plans.of_design(read_design(store.folder))
     restore_orphans()
     safety.check_targets(plan.options, bool(plan.made_volumes), store.folder)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from eeio import terminal
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RefusedError
 from eeio.power import check_meters, recorded
 from eeio.system import power_state
@@ -191,4 +192,5 @@ def _table(node: Path, found: list[StateReading]) -> str:
                 )
             )
     header = ("State", "Length (s)", "Domain", "Power (W)", "Energy (J)", "Note")
-    return render_table(Table(f"Power states of {node}", header, tuple(rows), frozenset((1, 3, 4))))
+    table = Table(f"Power states of {node}", header, tuple(rows), frozenset((1, 3, 4)))
+    return render_table(table, terminal.width())

@@ -4,14 +4,15 @@ import argparse
 import json
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from eeio import tracers
+from eeio import terminal, tracers
 from eeio.commands.campaign_folders import analysis
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RefusedError
 from eeio.power import check_meters, recorded
@@ -26,7 +27,7 @@ from eeio_results.report.tables import ESTIMATE
 from eeio_results.report.text import render_table
 from eeio_results.traces import bpftrace, darshan, logs, strace
 from eeio_results.traces.events import GAP_S, Event, TracePhase, find_phases
-from eeio_results.units import MB, format_size
+from eeio_results.units import MB, format_size, percent
 
 SCHEMA_VERSION = 1
 
@@ -74,6 +75,8 @@ class _Traced:
     exit_code: int
     samples: Path | None
     reason: str | None
+    tracer: str | None = None
+    """What slowed the program down; None for a stored trace."""
 
 
 def trace(arguments: argparse.Namespace) -> int:
@@ -163,8 +166,9 @@ def _run(
         )
         phases = find_phases(_wanted(events, arguments.file), arguments.gap)
         energy = {n: recorded(power.energy(p.start_s, p.end_s)) for n, p in enumerate(phases)}
-    reason = source.reason
-    return _Traced(events, energy, exit_code, samples if source.meters else None, reason), phases
+    kept = samples if source.meters else None
+    traced = _Traced(events, energy, exit_code, kept, source.reason, arguments.tracer)
+    return traced, phases
 
 
 def _to_json(traced: _Traced, phases: Sequence[TracePhase]) -> dict[str, Any]:
@@ -193,11 +197,7 @@ def _table(traced: _Traced, phases: Sequence[TracePhase]) -> str:
     begin_s = phases[0].start_s
     rows = []
     for place, phase in enumerate(phases):
-        watts = ", ".join(
-            f"{_estimate(r.kind)}{r.domain} {number(r.power_w)}"
-            for r in traced.energy.get(place, ())
-            if r.power_w is not None
-        )
+        readings = traced.energy.get(place, ())
         span_s = phase.end_s - phase.start_s
         rows.append(
             (
@@ -211,17 +211,66 @@ def _table(traced: _Traced, phases: Sequence[TracePhase]) -> str:
                 number(phase.bytes_moved / MB),
                 number(phase.bytes_moved / MB / span_s) if span_s > 0 else "-",
                 str(phase.processes),
-                watts or "-",
+                _of_domains(readings, lambda r: r.power_w),
+                _of_domains(readings, lambda r: r.energy_j),
+                _of_domains(readings, partial(_mb_per_j, phase)),
             )
         )
-    note = f"power: {traced.reason}" if traced.reason else ""
+    notes = [f"power: {traced.reason}"] if traced.reason else []
+    notes += [f"power of {why}" for why in _left_out(traced)]
+    notes += [f"MB/J of {where}: what the drives draw is not in it" for where in _no_drives(traced)]
+    if traced.tracer is not None:
+        notes.append(tracers.OVERHEAD[traced.tracer])
     header = (
         "Phase", "Operation", "Spatiality", "Start (s)", "Length (s)", "Requests", "Size (share)",
-        "MB", "MB/s", "Processes", "Power (W)",
+        "MB", "MB/s", "Processes", "Power (W)", "Energy (J)", "MB/J",
     )  # fmt: skip
-    return render_table(
-        Table("I/O phases", header, tuple(rows), frozenset((0, 3, 4, 5, 6, 7, 8, 9)), note)
+    table = Table(
+        "I/O phases", header, tuple(rows), frozenset((0, 3, 4, 5, 6, 7, 8, 9)), "\n".join(notes)
     )
+    return render_table(table, terminal.width())
+
+
+def _of_domains(
+    readings: Sequence[EnergyReading], figure: Callable[[EnergyReading], float | None]
+) -> str:
+    """`package 12.1 ±1.2 %, dram 2.5`: of each domain with its limit of error, where it has one."""
+    found = []
+    for reading in readings:
+        value = figure(reading)
+        if value is None:
+            continue
+        words = f"{_estimate(reading.kind)}{reading.domain} {number(value)}"
+        if reading.energy_j and reading.uncertainty_j is not None:
+            words += f" ±{percent(reading.uncertainty_j / reading.energy_j)} %"
+        found.append(words)
+    return ", ".join(found) or "-"
+
+
+def _mb_per_j(phase: TracePhase, reading: EnergyReading) -> float | None:
+    """None where there is no energy, or too little of the phase was seen for a figure of merit."""
+    if not reading.energy_j or reading.why_not_ranked is not None:
+        return None
+    return phase.bytes_moved / MB / reading.energy_j
+
+
+def _left_out(traced: _Traced) -> list[str]:
+    """Why phases have no power, each reason once."""
+    return list(
+        dict.fromkeys(
+            f"{reading.domain} ({reading.meter}): {reason}"
+            for readings in traced.energy.values()
+            for reading in readings
+            if reading.power_w is None
+            for reason in reading.reasons
+        )
+    )
+
+
+def _no_drives(traced: _Traced) -> list[str]:
+    """Domains whose power is not that of the storage, each once."""
+    every = (reading for readings in traced.energy.values() for reading in readings)
+    return list(dict.fromkeys(f"{r.domain} ({r.meter})" for r in every if r.leaves_drives_out))
 
 
 def _watts_of_counter(samples: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from eeio.errors import RefusedError
+from eeio.importing import outputs
 from eeio.importing.imported import Imported
 from eeio.importing.mapping import Key, Labels, Map
 from eeio.importing.power import MappedPower, read_power
@@ -32,7 +33,6 @@ from eeio_results.record import (
     ProcessorSeries,
     Run,
 )
-from eeio_results.tools import fio, lmbench
 
 # A table's columns; each is above 0.
 _VALUES = {
@@ -239,7 +239,7 @@ def _from_outputs(source: Mapping[str, Any], folder: Path, labels: Labels) -> _C
     collected = _Collected()
     pattern, form = source.get("name", r".*?(?P<repetition>\d+)"), source.get("format", "fio")
     for path in _glob(folder, source["outputs"]):
-        name = path.stem if form == "fio" else path.name
+        name = path.name if form == "lmbench" else path.stem
         try:
             key = labels.key_of_name(pattern, name)
         except ValueError as error:
@@ -250,19 +250,24 @@ def _from_outputs(source: Mapping[str, Any], folder: Path, labels: Labels) -> _C
             text = inputs.read_text(path, inputs.TOOL_FILE_BYTES, errors="replace")
             if not text.strip():
                 raise EeioError(f"{path}: empty")
-            if form == "lmbench":
-                result = lmbench.parse_results(text, str(path))
-            else:
-                result = fio.parse_text(text, str(path))
+            result = outputs.read(form, text, str(path))
         except (OSError, EeioError, LimitError) as error:
             words = str(error) if isinstance(error, EeioError) else f"{path}: {error}"
             collected.failed[key] = words
             collected.remarks.append(f"{words}: the run is invalid")
             continue
-        times = [phase.metrics["runtime_s"] for phase in result.phases]
-        duration_s = max(times, default=0.0)
-        phases = tuple(replace(phase.recorded(), name=phase.operation) for phase in result.phases)
-        found = _Found(phases, duration_s, str(path), result.context, result.notes)
+        several = Counter(phase.operation for phase in result.phases)
+        phases = tuple(
+            # Jobs of fio have names of their own; a tool's phases of one kind are told by theirs.
+            replace(
+                phase.recorded(),
+                name=phase.operation
+                if form == "fio" or several[phase.operation] == 1
+                else phase.name,
+            )
+            for phase in result.phases
+        )
+        found = _Found(phases, outputs.duration_s(result), str(path), result.context, result.notes)
         collected.add(key, found, str(path))
     return collected
 

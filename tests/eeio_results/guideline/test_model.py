@@ -469,7 +469,13 @@ def test_unknown_prices_and_idle_power_have_reasons() -> None:
     priced = replace(slow, server_price=100.0, device_price=10.0)
     money = guideline(MIX, fast, priced, Costs(0.2, 5)).deployments[1].money
     assert money is not None and money.running_saving_per_year.value is not None
-    assert money.break_even_years.reason == "the price of fast is not known"
+    why = money.break_even_years.reason or ""
+    assert why.startswith("the price of fast is not known: its own and that of a drive in it")
+    half_priced = replace(fast, server_price=3000.0)
+    money = guideline(MIX, half_priced, priced, Costs(0.2, 5)).deployments[1].money
+    assert money is not None
+    why = money.break_even_years.reason or ""
+    assert why.startswith("the price of fast is not known: that of a drive in it (0 where")
     half = Costs(0.2, 5, busy_share=0.5)
     money = guideline(MIX, fast, slow, half).deployments[1].money
     assert money is not None and money.running_saving_per_year.value is None

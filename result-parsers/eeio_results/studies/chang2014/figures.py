@@ -8,13 +8,25 @@ from collections.abc import Callable, Sequence
 
 from matplotlib.axes import Axes
 
-from eeio_results.report.plots import QUICK_MARK, foreign, sheet, svg_of
+from eeio_results.report.drawing import (
+    BLUE,
+    GREEN,
+    GREY,
+    QUICK_MARK,
+    QUICK_STAMP,
+    VERMILION,
+    foreign,
+    set_legend,
+    set_title,
+    sheet,
+    stamp,
+    svg_of,
+)
 from eeio_results.studies.chang2014.cells import BASELINE, CHILDREN, CREATES, PARENT, VariantCell
 from eeio_results.studies.chang2014.tables import workload_label
 from eeio_results.units import MB
 
-# Okabe and Ito's palette.
-_COLOURS = {"ext4": "#0072B2", "nojc": "#555555", "fast_commit": "#E69F00", "delayjc": "#009E73"}
+_COLOURS = {"ext4": BLUE, "nojc": GREY, "fast_commit": VERMILION, "delayjc": GREEN}
 _PANEL_INCHES = (2.9, 1.55)
 
 Value = Callable[[VariantCell], float | None]
@@ -94,11 +106,13 @@ def _draw(
             axes[-1, column].set_xlabel("frequency (GHz)", fontsize=7)
     if over_frequency:
         handles, labels = axes[0, 0].get_legend_handles_labels()
-        figure.legend(
-            handles, labels, loc="lower center", ncols=len(labels), fontsize=7, frameon=False
-        )
-    figure.suptitle(title, fontsize=10)
-    return svg_of(figure)
+        set_legend(figure, handles, labels)
+    if title.endswith(QUICK_MARK):
+        for panel in axes.flat:
+            stamp(panel, QUICK_STAMP)
+    set_title(figure, title)
+    words = "; ".join(label for label, _, _ in shown)
+    return svg_of(figure, title, f"{words}, for {len(workloads)} workloads")
 
 
 def _lines(axis: Axes, cells: Sequence[VariantCell], value: Value, spread: str | None) -> None:

@@ -23,12 +23,12 @@ def _answer(sources: Sequence[Source], form: str) -> str:
 
 
 def _figures(sources: Sequence[Source]) -> Mapping[str, str]:
-    from eeio_results.report import figures
+    from eeio_results.report import figures, processor_figures
 
     campaigns = [source.campaign for source in sources]
     return {
         **figures.draw([c for c in campaigns if c.name in _DRAWN]),
-        **figures.draw_processors([c for c in campaigns if c.name.startswith(_WATCHED)]),
+        **processor_figures.draw([c for c in campaigns if c.name.startswith(_WATCHED)]),
     }
 
 

@@ -1,0 +1,174 @@
+"""What all figures share: sizes, colours, legends, stamps, and the files they become.
+
+A figure is drawn for a screen or for one or two columns of a paper (`Look`), at the size that it is
+printed in: text is as large as it says. The same data gives the same file.
+"""
+
+import html
+import io
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+from eeio_limits import text as harmless
+
+BLUE, VERMILION, GREEN, PURPLE, GREY, WINE, INDIGO, BLACK = (
+    "#0072B2", "#C04E00", "#00785A", "#AA3377", "#555555", "#882255", "#332288", "#000000",
+)  # fmt: skip
+"""Of Okabe and Ito's and of Paul Tol's colour-blind safe palettes, the lighter ones darkened: each
+at least 4.5:1 on white (WCAG 2.2 wants 3:1 of graphics, 4.5:1 of text)."""
+COLOURS = (BLUE, VERMILION, GREEN, PURPLE, GREY, WINE, INDIGO, BLACK)
+_STAMP = "#B00020"
+
+QUICK_MARK = " - QUICK: not a measurement"
+QUICK_STAMP = "QUICK: not a measurement"
+LOG_SCALE_RATIO = 20.0
+"""Values that span more than this are drawn on a logarithmic axis."""
+
+_LEGEND_LINE_INCHES = 0.17
+_LEGEND_EDGE_INCHES = 0.12
+# Of DejaVu Sans at 7 points, on average; and what a handle takes.
+_CHARACTER_INCHES = 0.058
+_HANDLE_INCHES = 0.45
+_PNG_DPI = 300
+
+
+@dataclass(frozen=True)
+class Look:
+    """Where a figure is shown. `width_inches` is that of the whole figure, None: as wide as what it
+    shows needs."""
+
+    width_inches: float | None = None
+
+
+SCREEN = Look()
+WIDTHS: Mapping[str, Look] = MappingProxyType({"one": Look(3.5), "two": Look(7.16)})
+"""One and two columns of a paper (those of IEEE and ACM differ by less than 5 mm)."""
+FORMATS = ("svg", "pdf", "png")
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure with its title and what it shows, in words, for who cannot see it."""
+
+    figure: Figure
+    title: str
+    description: str
+
+
+def sheet(width: float, height: float, legend: Sequence[str] = ()) -> Figure:
+    """A figure of that size in inches, and below it the room that a legend of these words takes.
+
+    loc="outside lower center" would make that room itself, but needs matplotlib 3.7.
+    """
+    rows = _rows(_wrapped_labels(width, legend), _legend_columns(width, legend))
+    lines = sum(max(label.count("\n") + 1 for label in row) for row in rows)
+    room = max(1, lines) * _LEGEND_LINE_INCHES + _LEGEND_EDGE_INCHES
+    share = room / (height + room)
+    return Figure(
+        figsize=(width, height + room),
+        layout=ConstrainedLayoutEngine(rect=(0, share, 1, 1 - share)),
+    )
+
+
+def set_legend(figure: Figure, handles: Sequence[Any], labels: Sequence[str]) -> None:
+    """In the room that `sheet` leaves below the panels, in as many columns as are whole there."""
+    width = figure.get_size_inches()[0]
+    figure.legend(
+        list(handles),
+        _wrapped_labels(width, labels),
+        loc="lower center",
+        ncols=_legend_columns(width, labels),
+        fontsize=7,
+        frameon=False,
+    )
+
+
+def _wrapped_labels(width: float, labels: Sequence[str]) -> list[str]:
+    characters = max(12, int((width - _HANDLE_INCHES) / _CHARACTER_INCHES))
+    return [textwrap.fill(label, characters) for label in labels]
+
+
+def _legend_columns(width: float, labels: Sequence[str]) -> int:
+    longest = max((len(label) for label in labels), default=1)
+    fits = int(width / (longest * _CHARACTER_INCHES + _HANDLE_INCHES))
+    return max(1, min(len(labels), fits))
+
+
+def _rows(labels: Sequence[str], columns: int) -> list[Sequence[str]]:
+    """As matplotlib sets a legend: column by column."""
+    per_column = math.ceil(len(labels) / columns)
+    return [labels[row::per_column] for row in range(per_column)]
+
+
+def set_title(figure: Figure, title: str) -> None:
+    """Wrapped where the figure is narrow."""
+    width = figure.get_size_inches()[0]
+    size = 10 if width > 5 else 8
+    figure.suptitle(textwrap.fill(title, int(width * 120 / size)), fontsize=size)
+
+
+def stamp(axes: Axes, words: str, inches: float | None = None) -> None:
+    """Words across a panel that is at least `inches` wide (default: as the figure would set it):
+    they stay when the picture is cropped or shown without its caption."""
+    if inches is None:
+        inches = axes.bbox.width / axes.figure.dpi
+    size = max(5.0, min(15.0, 0.9 * 72 * inches / (0.6 * len(words))))
+    axes.text(
+        0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center",
+        fontsize=size, color=_STAMP, alpha=0.5, zorder=10, clip_on=True, parse_math=False,
+    )  # fmt: skip
+
+
+def foreign(name: str) -> str:
+    """A name of others for a label: with all its dollars, which matplotlib takes for formulas."""
+    return harmless.shown(name).replace("$", r"\$")
+
+
+def svg_of(figure: Figure, title: str = "", description: str = "") -> str:
+    """The `<svg>` element, with title and description for who cannot see it. Fixed identifiers and
+    no date: the same data gives the same file."""
+    out = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": "eeio", "svg.fonttype": "none"}):
+        figure.savefig(out, format="svg", metadata={"Date": None})
+    text = out.getvalue()
+    text = text[text.index("<svg") :]
+    if title:
+        end = text.index(">")
+        name = html.escape(title)
+        said = f"<desc>{html.escape(description)}</desc>" if description else ""
+        text = (
+            f'{text[:end]} role="img" aria-label="{name}">\n <title>{name}</title>{said}'
+            f"{text[end + 1 :]}"
+        )
+    # Names of others may hold what XML forbids.
+    return harmless.xml(text)
+
+
+def file_of(drawing: Drawing, form: str) -> bytes:
+    """The figure as a file of one of FORMATS."""
+    title, description = drawing.title, drawing.description
+    if form == "svg":
+        return svg_of(drawing.figure, title, description).encode("utf-8")
+    out = io.BytesIO()
+    # What both keep as text must be text; neither has a date, for the same data give the same file.
+    title, description = harmless.shown(title), harmless.shown(description)
+    if form == "pdf":
+        with matplotlib.rc_context({"pdf.fonttype": 42}):
+            drawing.figure.savefig(
+                out, format="pdf",
+                metadata={"Title": title, "Subject": description, "CreationDate": None},
+            )  # fmt: skip
+    else:
+        drawing.figure.savefig(
+            out, format="png", dpi=_PNG_DPI, metadata={"Title": title, "Description": description}
+        )
+    return out.getvalue()

@@ -1,0 +1,206 @@
+"""How a campaign was measured, as a paragraph for a paper: from its design and its records alone.
+
+What a record does not tell is not said; what differs from run to run is told with its counts.
+"""
+
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from eeio_results.characterization import Row
+from eeio_results.record import EnergyReading, Machine, Run
+from eeio_results.report.columns import number
+from eeio_results.report.model import QUICK_WARNING, Report
+from eeio_results.store import Campaign
+from eeio_results.units import format_size, percent, prefixed
+from eeio_results.windows import energy_of, writes
+
+
+def paragraphs(report: Report) -> list[str]:
+    """One a campaign, then the one on statistics that all of them share."""
+    found = [" ".join(_of_campaign(campaign)) for campaign in report.campaigns]
+    return [*found, " ".join(_statistics(report.rows))]
+
+
+def _of_campaign(campaign: Campaign) -> list[str]:
+    design = campaign.design
+    protocol, options = design.protocol, design.options
+    found = [] if campaign.is_measurement else [QUICK_WARNING]
+    version = f" {design.eeio_version}" if design.eeio_version else ""
+    suite = design.suite_title or design.suite
+    found.append(
+        f"Campaign {campaign.name}: the suite {suite} with the preset {options.preset} of "
+        f"eeio{version}, on {_machine(campaign.machine)}."
+    )
+    experiments = [p for p in design.experiments if p.experiment.level != "context"]
+    found.append(
+        f"{_counted(len(experiments), 'experiment')} of the I/O stack, "
+        f"{_repetitions(campaign.runs, protocol.repetitions)}, in one random order (seed "
+        f"{options.seed})."
+    )
+    if protocol.settle_s:
+        found.append(f"Before each run the machine rested for {protocol.settle_s:g} s.")
+    if protocol.work_bytes is not None:
+        found.append(f"Each run moved {format_size(protocol.work_bytes)}.")
+    if protocol.min_phase_s is not None:
+        found.append(
+            f"A pilot sized the work so that each phase lasts {protocol.min_phase_s:g} s or more."
+        )
+    found += _caches(campaign)
+    found += _power(campaign)
+    found += _validity(campaign)
+    if options.sysfs_root != "/":
+        found.append(f"Frequencies were set in {options.sysfs_root}, not in this machine.")
+    found += [f"{remark.rstrip('.')}." for remark in design.remarks]
+    return found
+
+
+def _machine(machine: Machine) -> str:
+    parts = [
+        machine.cpu_model and f"{machine.logical_cpus or '?'} x {machine.cpu_model}",
+        machine.memory_bytes and f"{number(machine.memory_bytes / 2**30)} GiB of memory",
+        machine.kernel and f"kernel {machine.kernel}",
+        machine.distribution,
+        machine.virtualization
+        and machine.virtualization != "none"
+        and f"virtualized ({machine.virtualization})",
+    ]
+    drive = machine.device_model or machine.device
+    if drive:
+        size = ""
+        if machine.device_size_bytes:
+            factor, unit = prefixed(machine.device_size_bytes, "B")
+            size = f", {number(machine.device_size_bytes / factor)} {unit}"
+        parts.append(f"drive {drive.strip()}{size}")
+    if machine.filesystem:
+        options = f" ({machine.mount_options})" if machine.mount_options else ""
+        parts.append(f"file system {machine.filesystem}{options}")
+    parts += [f"{tool.name} {tool.version}" for tool in machine.tools]
+    return f"{machine.hostname} ({'; '.join(part for part in parts if part)})"
+
+
+def _repetitions(runs: Sequence[Run], planned: int) -> str:
+    counts = Counter(run.experiment.id for run in runs if run.experiment.level != "context")
+    if not counts:
+        return f"of which none was run ({planned} repetitions were planned)"
+    least, most = min(counts.values()), max(counts.values())
+    if least == most:
+        said = f"each repeated {least} times" if least > 1 else "each run once"
+    else:
+        said = f"repeated {least} to {most} times"
+    return said if least == planned == most else f"{said} ({planned} were planned)"
+
+
+def _caches(campaign: Campaign) -> list[str]:
+    runs = [run for run in campaign.runs if run.experiment.level != "context"]
+    dropped = Counter(run.cache_dropped for run in runs)
+    found = []
+    told = {words: count for words, count in dropped.items() if words is not None}
+    if told:
+        parts = [
+            words if len(dropped) == 1 else f"{words} ({count} of {len(runs)} runs)"
+            for words, count in told.items()
+        ]
+        found.append(f"Page cache before each run: {'; '.join(parts)}.")
+    elif runs:
+        found.append("Whether the page cache was dropped before runs is not recorded.")
+    setting = campaign.design.options.disk_cache
+    cache = campaign.machine.device_write_cache
+    state = f" ({cache})" if cache else ""
+    found.append(
+        f"The drive's write cache was left as it was found{state}."
+        if setting == "leave"
+        else f"The drive's write cache was set during writes: {setting}."
+    )
+    flushes = Counter(
+        run.experiment.flush or "unknown"
+        for run in runs
+        if any(writes(phase.operation) for phase in run.phases)
+    )
+    if flushes:
+        kinds = ", ".join(f"{kind} ({count} runs)" for kind, count in sorted(flushes.items()))
+        found.append(f"Flush asked of writes: {kinds}.")
+    return found
+
+
+def _power(campaign: Campaign) -> list[str]:
+    readings: dict[tuple[str, str, str], list[EnergyReading]] = {}
+    for run in campaign.runs:
+        for phase in run.phases:
+            for reading in energy_of(phase):
+                key = reading.meter, reading.domain, reading.kind
+                readings.setdefault(key, []).append(reading)
+    if not readings:
+        reason = f" ({campaign.idle_reason})" if campaign.idle_reason else ""
+        return [f"Power was not measured{reason}."]
+    found = [_meter(*key, of_meter) for key, of_meter in readings.items()]
+    if campaign.idle:
+        length = campaign.design.protocol.idle_s
+        parts = [
+            f"{r.domain} {number(r.power_w)} W ({r.meter}{_kind(r.kind)})"
+            for r in campaign.idle
+            if r.power_w is not None
+        ]
+        if parts:
+            found.append(f"Idle baseline of {length:g} s before the runs: {', '.join(parts)}.")
+    elif campaign.idle_reason:
+        found.append(f"Idle power was not measured: {campaign.idle_reason}.")
+    return found
+
+
+def _meter(meter: str, domain: str, kind: str, readings: Sequence[EnergyReading]) -> str:
+    valid = [r for r in readings if r.valid]
+    words = f"Power of the domain {domain} by {meter}{_kind(kind)}"
+    words += f": {len(valid)} of {len(readings)} windows valid"
+    limits = [r.uncertainty_j / r.energy_j for r in valid if r.uncertainty_j and r.energy_j]
+    if limits:
+        words += (
+            f"; limit of error of the energy {percent(statistics.median(limits))} % in the median, "
+            f"{percent(max(limits))} % at most"
+        )
+    elif valid:
+        words += "; the meter states no limit of error"
+    if any(r.leaves_drives_out for r in valid):
+        words += "; what the drives draw is not in it"
+    if any(r.doubtful for r in valid):
+        words += "; doubtful: contradicted by another meter or by the load"
+    return f"{words}."
+
+
+def _kind(kind: str) -> str:
+    return ", ESTIMATE by a model, not measured" if kind == "modelled" else ""
+
+
+def _validity(campaign: Campaign) -> list[str]:
+    done, planned = len(campaign.runs), campaign.planned_runs
+    invalid = [run for run in campaign.runs if not run.valid]
+    said = f"{done} of {planned} runs were done, {len(invalid)} of them invalid and left out"
+    reasons = _reasons(invalid)
+    return [f"{said}{f' ({reasons})' if reasons else ''}."]
+
+
+def _reasons(runs: Iterable[Run]) -> str:
+    counts = Counter(
+        reason
+        for run in runs
+        for reason in dict.fromkeys([*run.validity, *(r for p in run.phases for r in p.validity)])
+    )
+    return "; ".join(f"{count} x {reason}" for reason, count in counts.most_common(3))
+
+
+def _statistics(rows: Sequence[Row]) -> list[str]:
+    found = [
+        "Figures are medians over the valid repetitions with their quartiles (linear "
+        "interpolation). Energy efficiency is bandwidth over mean power of the same window, of "
+        "each repetition, then the median. MB is 10^6 bytes, GB 10^9.",
+    ]
+    durable = {row.durable for row in rows if row.durable is not None}
+    if True in durable:
+        found.append("Windows of writes end when their bytes are on the device.")
+    if False in durable:
+        found.append("Windows of writes marked not durable end when the tool returned.")
+    return found
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"

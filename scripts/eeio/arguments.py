@@ -1,0 +1,31 @@
+"""The parser of the command line: argparse's, which also says what a mistyped word may mean."""
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from eeio_limits.names import similar
+from eeio_limits.quantities import shortened
+
+
+class Parser(argparse.ArgumentParser):
+    """Parsers of subcommands are of this class too (argparse makes them of their parent's)."""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        known = [str(choice) for choice in action.choices]
+        meant = similar(str(value), known) or f" ({', '.join(known)})"
+        raise argparse.ArgumentError(action, f"there is no {shortened(str(value))}{meant}")
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        found, left = super().parse_known_args(args, namespace)
+        # Of a subcommand too: its options are known here, to its parent they are not.
+        unknown = next((word for word in left if word.startswith("--") and word != "--"), None)
+        if unknown is not None:
+            name = unknown.partition("=")[0]
+            options = [word for word in self._option_string_actions if word.startswith("--")]
+            self.error(f"there is no option {shortened(name)}{similar(name, options)}")
+        return found, left

@@ -1,0 +1,225 @@
+"""An artifact of a paper: campaigns with their tables, figures, methods, papers and checksums, as a
+folder and an archive of it.
+
+The same campaigns give the same bytes: files in order, with fixed times, owners and modes.
+"""
+
+import gzip
+import hashlib
+import shlex
+import shutil
+import tarfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from eeio import __version__
+from eeio.errors import RefusedError
+from eeio.profiles import suite as suites
+from eeio_limits import LimitError, inputs
+from eeio_limits.names import campaign_name
+from eeio_limits.text import markdown, shown
+from eeio_results.campaign import Options
+from eeio_results.errors import EeioError
+from eeio_results.store import Campaign
+
+SUMS = "SHA256SUMS"
+PAPERS = "papers.bib"
+_CITATION = "CITATION.cff"
+# Of a campaign's folder; what it has beside them is made of these.
+_RECORDS = ("campaign.json", "machine.json", "idle.json", "runs.jsonl")
+_OWN = """\
+@software{eeio,
+  author  = {{the eeio authors}},
+  title   = {eeio: energy efficiency of the {I/O} stack, level by level},
+  version = {%s},
+}
+"""
+
+
+def check_names(campaigns: Sequence[Campaign]) -> None:
+    """Refuses what cannot lie side by side below `data/`."""
+    names = [campaign.folder.resolve().name for campaign in campaigns]
+    for name in names:
+        try:
+            campaign_name(name)
+        except LimitError as error:
+            raise RefusedError(str(error)) from error
+        if names.count(name) > 1:
+            raise RefusedError(f"two campaigns lie in folders called {name}: rename one of them")
+
+
+def data_files(campaign: Campaign, with_raw: bool) -> dict[str, Path]:
+    """Relative path -> file of what is kept of a campaign: its records and the samples of its
+    meters, on wish what the tools said. Links are not followed."""
+    folder = campaign.folder
+    found = {name: folder / name for name in _RECORDS}
+    for sub in ("samples", *(("raw",) if with_raw else ())):
+        for path in sorted((folder / sub).rglob("*")):
+            found[str(path.relative_to(folder))] = path
+    name = folder.resolve().name
+    return {
+        f"data/{name}/{relative}": path
+        for relative, path in found.items()
+        if path.is_file() and not path.is_symlink()
+    }
+
+
+def papers(campaigns: Sequence[Campaign]) -> str:
+    """BibTeX of eeio, and of the papers that the suites are after, each once."""
+    entries = {"eeio": _OWN % __version__}
+    for campaign in campaigns:
+        for entry in _papers_of(campaign.design.suite):
+            entries.setdefault(entry.partition(",")[0], entry)
+    return "\n".join(entries.values())
+
+
+def _papers_of(suite: str) -> list[str]:
+    """The entries of the papers.bib beside a suite; none where the suite is not here any more, or
+    has none."""
+    if not suite:
+        return []
+    try:
+        path = suites.find(suite).folder / PAPERS
+        text = inputs.read_text(path, inputs.DEFINITION_BYTES) if path.is_file() else ""
+    except (EeioError, LimitError, OSError):
+        return []
+    entries = f"\n{text}".split("\n@")[1:]
+    return [f"@{entry.strip()}\n" for entry in entries]
+
+
+def citation() -> bytes:
+    """eeio's own CITATION.cff; empty where it was not installed with it."""
+    package = Path(__file__).resolve().parent
+    for path in (package.parents[1] / _CITATION, package / "share" / _CITATION):
+        if path.is_file():
+            return path.read_bytes()
+    return b""
+
+
+def measured_by(options: Options) -> str:
+    """The command that measured a campaign."""
+    words = ["eeio", "run", options.suite or "SUITE", "--preset", options.preset]
+    for name, value in (
+        ("--directory", options.directory),
+        ("--device", options.device),
+        ("--erase", options.erase),
+        ("--repetitions", options.repetitions),
+        ("--work", options.work_bytes),
+        ("--settle", options.settle_s),
+        ("--idle", options.idle_s),
+        ("--min-phase", options.min_phase_s),
+        ("--drive-label", options.drive_label),
+        ("--filesystem", ",".join(options.filesystems) or None),
+        ("--variant", ",".join(options.variants) or None),
+        ("--frequency", ",".join(options.frequencies) or None),
+        ("--disk-cache", None if options.disk_cache == "leave" else options.disk_cache),
+        ("--seed", options.seed),
+    ):
+        if value is not None:
+            words += [name, f"{value:g}" if isinstance(value, float) else str(value)]
+    for name in options.lose:
+        words += ["--lose", name]
+    for meter in options.meters:
+        words += ["--meter", meter]
+    for name, wanted in (
+        ("--allow-estimates", options.allow_estimates),
+        ("--allow-memory-filesystem", options.allow_memory_filesystem),
+        ("--hash-serial", options.hash_serial),
+        ("--see-order", options.see_order),
+    ):
+        if wanted:
+            words.append(name)
+    return shlex.join(words)
+
+
+def remake(campaigns: Sequence[Campaign], width: str) -> str:
+    """The script that makes tables and figures of the bundle's data again, into folders beside
+    it; at its top the commands that measured."""
+    names = " ".join(
+        shlex.quote(f"data/{campaign.folder.resolve().name}") for campaign in campaigns
+    )
+    measured = "\n".join(
+        f"#   {shown(measured_by(campaign.design.options))}" for campaign in campaigns
+    )
+    return f"""\
+#!/bin/sh
+# Makes the tables and figures of this bundle again, with eeio {__version__}, in again/.
+# The data were measured by:
+{measured}
+set -eu
+cd "$(dirname "$0")"
+for format in json:json markdown:md latex:tex; do
+	eeio report {names} --format "${{format%:*}}" -o "again/tables/report.${{format#*:}}"
+done
+eeio report {names} --format csv -o again/tables/report.csv \\
+	--plots again/figures/report --plot-format svg --plot-format pdf --width {width}
+eeio figures {names} -o again/figures --format svg --format pdf --width {width}
+"""
+
+
+def readme(campaigns: Sequence[Campaign], warnings: Sequence[str]) -> str:
+    """What lies where, and how it is checked and made again."""
+    names = ", ".join(markdown(campaign.name) for campaign in campaigns)
+    hosts = ", ".join(dict.fromkeys(markdown(c.machine.hostname) for c in campaigns))
+    lines = [f"# Measurements with eeio: {names}", ""]
+    lines += [f"> **{markdown(warning)}**\n" for warning in warnings]
+    lines += [
+        f"Made by eeio {__version__} of records that were measured on {hosts}. They name the "
+        "machine and its drives.",
+        "",
+        "| what | where |",
+        "|---|---|",
+        "| records (one a run), design, machine, idle power, samples of the meters | `data/` |",
+        "| tables: CSV (SI units), JSON, Markdown, LaTeX (booktabs) | `tables/` |",
+        "| figures, SVG and PDF, for two columns | `figures/` |",
+        "| how it was measured, for the paper's text | `methods.md`, `methods.tex` |",
+        f"| what to cite | `{PAPERS}`, `{_CITATION}` |",
+        f"| checksums of all else | `{SUMS}` |",
+        "",
+        f"Check it: `sha256sum -c {SUMS}`. Make tables and figures again: `sh remake.sh`, with "
+        "eeio in PATH; the tables are then the same, byte by byte. The commands that measured "
+        "stand at its top.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def write(folder: Path, data: Mapping[str, Path], made: Mapping[str, bytes]) -> None:
+    """The folder of files that are copied and of those that were made, by their paths in it, with
+    its checksums. Raises RefusedError where it is there already."""
+    if folder.exists():
+        raise RefusedError(f"{folder} is there already: name another with -o")
+    sums = {}
+    for name in sorted({*data, *made}):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if name in made:
+            path.write_bytes(made[name])
+        else:
+            shutil.copyfile(data[name], path, follow_symlinks=False)
+        with path.open("rb") as file:
+            sums[name] = hashlib.file_digest(file, "sha256").hexdigest()
+    text = "".join(f"{digest}  {name}\n" for name, digest in sums.items())
+    (folder / SUMS).write_text(text, encoding="utf-8")
+
+
+def archive(folder: Path, path: Path) -> None:
+    """The folder as a .tar.gz whose bytes depend on its files' names and bytes alone. Raises
+    RefusedError where it is there already."""
+    try:
+        out = path.open("xb")
+    except FileExistsError:
+        raise RefusedError(f"{path} is there already: name another with -o") from None
+    with (
+        out,
+        gzip.GzipFile("", "wb", fileobj=out, mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar,
+    ):
+        for file in sorted(folder.rglob("*")):
+            if not file.is_file():
+                continue
+            info = tarfile.TarInfo(f"{folder.name}/{file.relative_to(folder)}")
+            info.size = file.stat().st_size
+            info.mode = 0o755 if file.suffix == ".sh" else 0o644
+            with file.open("rb") as content:
+                tar.addfile(info, content)

@@ -1,0 +1,67 @@
+"""What tools wrote elsewhere becomes campaigns, by the parsers of their profiles."""
+
+from pathlib import Path
+
+import pytest
+from tests.conftest import DATA
+
+from eeio.importing import outputs
+from eeio_results.errors import EeioError
+
+REAL = [
+    ("fio-json", "fio/3.33/read/fio.json"),
+    ("iozone", "iozone/3.489/write/stdout.txt"),
+    ("iozone", "iozone/3.489/two-processes/stdout.txt"),
+    ("bonnie", "bonnie/2.00a/direct/stdout.txt"),
+    *(
+        ("ior", f"ior/4.0.0/other/{name}.txt")
+        for name in ("collective", "random-direct", "strided")
+    ),
+    ("fio", "fio/3.33/other/normal.txt"),
+]
+
+
+def _text(name: str) -> str:
+    return (DATA / name).read_text(errors="replace")
+
+
+@pytest.mark.parametrize(("form", "name"), REAL)
+def test_real_output_is_read_without_a_window(form: str, name: str) -> None:
+    result = outputs.read(form, _text(name), name)
+    assert result.phases and outputs.duration_s(result) > 0
+    assert any(phase.bandwidth_bytes_per_s for phase in result.phases)
+    for phase in result.phases:
+        # Bonnie++ gives no rate (`+++++`) of what was over too soon, and says so.
+        assert phase.bytes_moved and (phase.bandwidth_bytes_per_s or phase.invalid)
+        assert phase.start_s is None and phase.end_s is None and phase.until_durable is None
+
+
+@pytest.mark.parametrize(("form", "name"), REAL)
+def test_cut_off_output_is_refused_by_its_name(form: str, name: str) -> None:
+    text = _text(name)
+    with pytest.raises(EeioError, match=r"there\.txt"):
+        outputs.read(form, text[: len(text) // 3], "there.txt")
+
+
+@pytest.mark.parametrize("form", outputs.FORMATS)
+def test_another_tools_output_is_refused(form: str) -> None:
+    with pytest.raises(EeioError) as told:
+        outputs.read(form, "hello\n", "here.txt")
+    assert "here.txt" in str(told.value) and "/tmp/" not in str(told.value)
+
+
+def test_a_folder_of_fio_json_becomes_a_campaign(tmp_path: Path) -> None:
+    from eeio.importing import mapping, runs
+
+    for number in (1, 2):
+        (tmp_path / f"seq-{number}.json").write_text(_text("fio/3.33/read/fio.json"))
+    (tmp_path / "map.yaml").write_text(
+        "title: t\nwords: {operation: {seq: {operation: read, spatiality: sequential}}}\n"
+        "campaigns:\n- name: c\n  machine: {hostname: h, architecture: a, kernel: k}\n  tool: fio\n"
+        "  factors: {level: filesystem}\n"
+        "  runs: {outputs: '*.json', format: fio-json, name: '(?P<operation>\\w+)-"
+        "(?P<repetition>\\d+)'}\n"
+    )
+    (campaign,) = runs.read(mapping.load(tmp_path / "map.yaml"), tmp_path).campaigns
+    assert [run.valid for run in campaign.runs] == [True, True]
+    assert campaign.runs[0].phases[0].bandwidth_bytes_per_s

@@ -1,0 +1,185 @@
+"""`eeio bundle`: what a paper's artifact holds, and that all of it can be made again."""
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.conftest import Eeio
+from tests.eeio_results.made import MACHINE, design, energy, phase, run
+
+from eeio import bundle
+from eeio.cli import main
+from eeio.profiles import suite as suites
+from eeio_results.campaign import Options
+from eeio_results.store import Store
+
+pytest.importorskip("matplotlib")
+HOSTILE = "b$oard_{\\input{x}}"
+
+
+@pytest.fixture
+def stored(home: Path) -> Path:
+    """A campaign after a paper, with samples, raw output, and a link that leads out of it."""
+    folder = home / "data/eeio/results/c"
+    place = Store(folder)
+    made = design("c", 6, measurement=False)
+    place.create(replace(made, suite="eeio-pavan2018"))
+    place.write_machine(replace(MACHINE, hostname=HOSTILE))
+    place.write_idle((energy(3.0),), None)
+    for n in range(5):
+        place.append(run(n, (phase(1e6 * (n + 1), (energy(5.0 + n),)),)))
+    place.append(replace(run(5, ()), validity=("the tool failed",)))
+    (folder / "samples").mkdir(exist_ok=True)
+    (folder / "samples/power-0001.csv.gz").write_bytes(b"samples")
+    (folder / "samples/secret").symlink_to("/etc/passwd")
+    (folder / "raw/r").mkdir(parents=True)
+    (folder / "raw/r/stdout.txt").write_text("said")
+    return folder
+
+
+@pytest.fixture
+def bundled(
+    stored: Path,
+    home: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Path:
+    monkeypatch.delenv("EEIO_SUITES")
+    folder = home / "artifact"
+    assert main(["bundle", "c", "-o", str(folder)]) == 0
+    assert capsys.readouterr().out.split() == [str(folder), f"{folder}.tar.gz"]
+    return folder
+
+
+def test_it_holds_what_a_paper_needs(bundled: Path) -> None:
+    names = {str(path.relative_to(bundled)) for path in bundled.rglob("*") if path.is_file()}
+    assert {
+        "README.md", "methods.md", "methods.tex", "papers.bib", "CITATION.cff", "remake.sh",
+        "SHA256SUMS", "tables/report.csv", "tables/report.tex", "figures/bandwidth-read.pdf",
+        "figures/report/bandwidth.svg", "data/c/runs.jsonl", "data/c/samples/power-0001.csv.gz",
+    } <= names  # fmt: skip
+    assert "data/c/samples/secret" not in names and "data/c/raw/r/stdout.txt" not in names
+
+
+def test_the_checksums_are_of_all_else(bundled: Path) -> None:
+    lines = (bundled / "SHA256SUMS").read_text().splitlines()
+    told = dict(reversed(line.split("  ", 1)) for line in lines)
+    files = {str(path.relative_to(bundled)) for path in bundled.rglob("*") if path.is_file()}
+    assert set(told) == files - {"SHA256SUMS"}
+    for name, digest in told.items():
+        assert hashlib.sha256((bundled / name).read_bytes()).hexdigest() == digest
+
+
+def test_the_tables_are_made_again_the_same(bundled: Path, home: Path) -> None:
+    """As a reader of the paper does it: with the bundle alone, in a home of their own."""
+    tools = home / "tools"
+    tools.mkdir()
+    (tools / "eeio").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m eeio "$@"\n')
+    (tools / "eeio").chmod(0o755)
+    environment = {
+        **os.environ,
+        "PATH": f"{tools}:{os.environ['PATH']}",
+        "XDG_DATA_HOME": str(home / "empty"),
+    }
+    done = subprocess.run(
+        ["sh", str(bundled / "remake.sh")], env=environment, capture_output=True, text=True,
+        timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for sub in ("tables", "figures"):
+        before = {p.relative_to(bundled): p for p in (bundled / sub).rglob("*") if p.is_file()}
+        assert before
+        for name, path in before.items():
+            assert (bundled / "again" / name).read_bytes() == path.read_bytes(), name
+
+
+def test_the_same_campaign_gives_the_same_archive(bundled: Path, home: Path) -> None:
+    again = home / "again/artifact"
+    again.parent.mkdir()
+    assert main(["bundle", "c", "-o", str(again)]) == 0
+    first = bundled.with_name("artifact.tar.gz")
+    assert first.read_bytes() == again.with_name("artifact.tar.gz").read_bytes()
+    with tarfile.open(first) as tar:
+        members = tar.getmembers()
+    assert [m.name for m in members] == sorted(m.name for m in members)
+    assert {(m.mtime, m.uid, m.uname) for m in members} == {(0, 0, "")}
+
+
+def test_the_methods_tell_what_was_run(bundled: Path) -> None:
+    said = (bundled / "methods.md").read_text()
+    assert "QUICK: not a measurement" in said
+    assert "5 of 6 windows" not in said and "1 x the tool failed" in said
+    assert "6 of 6 runs were done, 1 of them invalid" in said
+    assert "limit of error of the energy" in said and "Idle baseline" in said
+    tex = (bundled / "methods.tex").read_text()
+    assert "\\input" not in tex and r"b\$oard\_\{" in tex
+
+
+def test_without_power_the_methods_say_so(home: Path) -> None:
+    place = Store(home / "data/eeio/results/p")
+    place.create(design("p", 1))
+    place.write_machine(MACHINE)
+    place.write_idle((), "no meter was found")
+    place.append(run(0, (phase(1e6),)))
+    assert main(["bundle", "p", "-o", str(home / "out")]) == 0
+    assert "Power was not measured (no meter was found)." in (home / "out/methods.md").read_text()
+
+
+def test_raw_output_on_wish(stored: Path, home: Path) -> None:
+    assert main(["bundle", "c", "--raw", "-o", str(home / "raw-too")]) == 0
+    assert (home / "raw-too/data/c/raw/r/stdout.txt").read_text() == "said"
+
+
+@pytest.mark.parametrize("there", ["artifact", "artifact.tar.gz"])
+def test_nothing_is_written_over(stored: Path, home: Path, eeio: Eeio, there: str) -> None:
+    (home / there).write_text("mine")
+    done = eeio("bundle", "c", "-o", str(home / "artifact"))
+    assert done.returncode == 2 and "is there already" in done.stderr
+    assert (home / there).read_text() == "mine"
+    assert not {"artifact", "artifact.tar.gz"} - {there} & {p.name for p in home.iterdir()}
+
+
+def test_two_campaigns_of_one_name_are_refused(stored: Path, home: Path, eeio: Eeio) -> None:
+    other = home / "other/c"
+    other.parent.mkdir()
+    Store(other).create(design("c", 1))
+    Store(other).write_machine(MACHINE)
+    Store(other).write_idle((), None)
+    done = eeio("bundle", "c", str(other), "-o", str(home / "artifact"))
+    assert done.returncode == 2 and "rename one" in done.stderr
+    assert not (home / "artifact").exists()
+
+
+def test_the_command_that_measured() -> None:
+    options = Options(
+        preset="quick", device=None, seed=7, suite="eeio-suite", directory="/mnt/a disk",
+        meters=("rapl",), settle_s=2.5, disk_cache="both", see_order=True,
+    )  # fmt: skip
+    assert bundle.measured_by(options) == (
+        "eeio run eeio-suite --preset quick --directory '/mnt/a disk' --settle 2.5 --disk-cache "
+        "both --seed 7 --meter rapl --see-order"
+    )
+
+
+def test_papers_of_the_suites_are_those_of_the_citation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside each suite lies what it is after; CITATION.cff names the same papers."""
+    monkeypatch.delenv("EEIO_SUITES", raising=False)
+    cited = yaml.safe_load((Path(__file__).parents[2] / "CITATION.cff").read_text())["references"]
+    years = {str(paper["year"]) for paper in cited}
+    found: dict[str, str] = {}
+    for folder in suites.available().values():
+        entries = bundle._papers_of(folder.name)
+        assert entries, f"{folder} has no {bundle.PAPERS}"
+        for entry in entries:
+            assert entry.count("{") == entry.count("}")
+            key = entry.partition("{")[2].partition(",")[0]
+            assert found.setdefault(key, entry) == entry
+            assert (re.search(r"year\s*= \{(\d+)\}", entry) or [""])[1] in years
+    assert len(found) == len(cited)

@@ -1,0 +1,101 @@
+"""What a mistyped word may have meant, and what a shell completes."""
+
+import argparse
+import json
+from pathlib import Path
+
+import pytest
+from tests.conftest import Eeio
+from tests.eeio_results.made import MACHINE, design, phase, run
+
+from eeio.cli import main, parser
+from eeio.commands import completion
+from eeio_results.store import Store
+
+
+@pytest.fixture
+def stored(home: Path) -> str:
+    place = Store(home / "data/eeio/results/before-upgrade")
+    place.create(design("before-upgrade", 1))
+    place.write_machine(MACHINE)
+    place.write_idle((), None)
+    place.append(run(0, (phase(1e6),)))
+    return "before-upgrade"
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["repot", "x"], "did you mean report?"),
+        (["power", "wach"], "did you mean watch?"),
+        (["report", "x", "--format", "jsn"], "did you mean json?"),
+        (["report", "x", "--formt", "json"], "no option '--formt'; did you mean --format?"),
+        (["report", "before-upgrad"], "did you mean before-upgrade?"),
+        (["resume", "before-upgrad"], "did you mean before-upgrade?"),
+        (["plan", "dumy-suite", "--directory", "/"], "did you mean dummy-suite?"),
+        (["plan", "dummy-suite", "--directory", "/", "--preset", "qick"], "did you mean quick?"),
+        (["power", "record", "--meter", "rappl", "--", "true"], "did you mean rapl?"),
+    ],
+)
+def test_a_mistyped_word(
+    stored: str, words: list[str], meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        code = main(words)
+    except SystemExit as error:
+        code = int(str(error.code))
+    assert code == 2
+    assert meant in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_word_like_none_lists_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["report", "x", "--format", "zzzz"])
+    assert "markdown" in capsys.readouterr().err
+
+
+def _completed(action: argparse.Action, prefix: str, **known: str) -> list[str]:
+    found = vars(action)["completer"](prefix=prefix, parsed_args=argparse.Namespace(**known))
+    assert isinstance(found, list)
+    return found
+
+
+def _argument(words: str, dest: str) -> argparse.Action:
+    """An argument of a command, with its completer."""
+    top = parser()
+    completion.attach(top)
+    for word in words.split():
+        (sub,) = (a for a in top._actions if isinstance(a, argparse._SubParsersAction))
+        top = sub.choices[word]
+    return next(action for action in top._actions if action.dest == dest)
+
+
+@pytest.mark.parametrize("command", ["report", "compare", "figures", "export"])
+def test_campaigns_are_completed(stored: str, command: str) -> None:
+    dest = "campaign" if command == "export" else "campaigns"
+    assert _completed(_argument(command, dest), "bef") == [stored]
+
+
+def test_a_folder_of_a_campaign_is_completed(stored: str, home: Path) -> None:
+    action = _argument("report", "campaigns")
+    assert _completed(action, f"{home}/data/eeio/res") == [f"{home}/data/eeio/results/"]
+    folder = f"{home}/data/eeio/results/{stored}"
+    assert _completed(action, folder[:-3]) == [folder]
+
+
+def test_suites_presets_and_meters_are_completed(stored: str) -> None:
+    assert "dummy-suite" in _completed(_argument("run", "suite"), "d")
+    presets = _completed(_argument("run", "preset"), "q", suite="dummy-suite")
+    assert presets == ["quick"]
+    assert "rapl" in _completed(_argument("power record", "meter"), "ra")
+    assert _completed(_argument("resume", "name"), "") == [stored]
+    assert "completer" not in vars(_argument("run", "name"))
+
+
+def test_lists_as_json(stored: str, eeio: Eeio) -> None:
+    body = json.loads(eeio("list", "--json").stdout)
+    assert body["schema_version"] == 1
+    (campaign,) = body["campaigns"]
+    assert (campaign["name"], campaign["stored_runs"], campaign["reason"]) == (stored, 1, None)
+    assert {"dummy-suite"} <= {suite["name"] for suite in body["suites"]}
+    assert all("installed" in profile for profile in body["profiles"])

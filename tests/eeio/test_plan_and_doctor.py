@@ -1,0 +1,78 @@
+"""`eeio plan` tells all before it refuses; `eeio doctor` begins with what can be measured."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.conftest import Eeio
+
+from eeio.commands import doctor
+from eeio.commands.doctor import Finding, can_measure
+
+HUGE = "eeio-suite"
+
+
+def _plan(eeio: Eeio, home: Path, *words: str) -> "tuple[int, str, str]":
+    done = eeio("plan", "dummy-suite", "--directory", str(home / "target"),
+                "--allow-memory-filesystem", *words)  # fmt: skip
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_meter_that_run_refuses_is_refused_after_the_plan(home: Path, eeio: Eeio) -> None:
+    code, out, err = _plan(eeio, home, "--meter", "foo")
+    assert code == 2
+    assert "h:mm:ss" in out and "would be touched" in out
+    assert "`eeio run` would refuse this" in err and "no meter 'foo'" in err
+    assert _plan(eeio, home, "--meter", "none")[0] == 0
+
+
+def test_without_the_room_it_still_tells_the_time(home: Path, eeio: Eeio) -> None:
+    """No disk has room for a run of 2^60 bytes."""
+    done = eeio("plan", "eeio-suite", "--directory", str(home / "target"), "--work", "1048576t",
+                "--meter", "none", "--allow-memory-filesystem")  # fmt: skip
+    assert done.returncode == 2
+    assert "h:mm:ss" in done.stdout and "GB written" in done.stdout
+    assert "would refuse this" in done.stderr and "free" in done.stderr
+
+
+def _tool(name: str, found: bool, program: str | None = None) -> Finding:
+    return Finding("tool", name, found, "", "", "", program)
+
+
+def _meter(name: str, found: bool) -> Finding:
+    return Finding("meter", name, found, "measured, package")
+
+
+def test_what_can_be_measured_comes_first() -> None:
+    bandwidth, energy, _ = can_measure(
+        [_tool("fio", True), _tool("ior", False), _meter("rapl", False), _meter("modelled", True)]
+    )
+    assert bandwidth == "bandwidth: yes, by fio"
+    assert energy.startswith("energy: no: no meter was found")
+    _, energy, _ = can_measure([_meter("rapl", True)])
+    assert energy == "energy: yes, by rapl (measured, package)"
+    bandwidth, _, _ = can_measure([_tool("fio", False)])
+    assert bandwidth.startswith("bandwidth: no")
+
+
+def test_a_program_whose_profile_is_not_installed(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a fresh data folder looks like: fio is there, nothing of eeio's is installed."""
+    monkeypatch.delenv("EEIO_TEST_PROFILES")
+    monkeypatch.setenv("PATH", str(home / "bin"))
+    (home / "bin").mkdir()
+    (home / "bin/fio").write_text("#!/bin/sh\n")
+    (home / "bin/fio").chmod(0o755)
+    found = {f.name: f for f in doctor._tools()}
+    fio = found["fio"]
+    assert not fio.found and fio.program == str(home / "bin/fio")
+    assert "its profile is not installed yet" in fio.detail
+    assert fio.remedy == "eeio install eeio-fio-1.0.0"
+    assert can_measure([fio])[0] == "bandwidth: yes, by fio (to be installed)"
+
+
+def test_the_json_tells_it_too(eeio: Eeio) -> None:
+    body = json.loads(eeio("doctor", "--json").stdout)
+    assert [line.partition(":")[0] for line in body["can_measure"][:2]] == ["bandwidth", "energy"]
+    assert eeio("doctor").stdout.startswith("bandwidth: ")

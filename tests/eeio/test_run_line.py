@@ -1,0 +1,49 @@
+"""The line that a run leaves in the log."""
+
+from dataclasses import replace
+
+import pytest
+from tests.eeio_results.made import EXPERIMENT, energy, phase, run
+
+from eeio.campaign.run_line import cost_of_run, words_of_run
+from eeio_results.campaign import PlannedExperiment, PlannedRun
+from eeio_results.record import EnergyReading
+
+PLANNED = PlannedRun(0, PlannedExperiment(EXPERIMENT, "eeio-fio-1.0.0", {}, "read", "", 0), 1, 1)
+
+
+def _line(*readings: EnergyReading) -> str:
+    return words_of_run(PLANNED, run(0, (phase(10e6, readings),)))
+
+
+def test_power_and_efficiency_with_their_limits() -> None:
+    assert "read 10.0 MB/s, system 5 W ±1 %, 2 MB/J ±1 %" in _line(energy(5.0))
+
+
+def test_without_a_meter_nothing_is_said_of_power() -> None:
+    line = _line()
+    assert "10.0 MB/s" in line and " W" not in line and "MB/J" not in line
+    assert cost_of_run(run(0, (phase(10e6, ()),))) == ""
+
+
+def test_a_reading_without_a_limit_has_none() -> None:
+    assert "system 5 W, 2 MB/J" in _line(replace(energy(5.0), uncertainty_j=None))
+
+
+def test_too_little_seen_is_power_alone() -> None:
+    assert "MB/J" not in _line(replace(energy(5.0), coverage=0.2))
+
+
+@pytest.mark.parametrize("domain", ["package", "dram"])
+def test_the_widest_domain_that_was_seen(domain: str) -> None:
+    assert f"{domain} 3 W" in _line(energy(None), energy(3.0, domain=domain))
+
+
+def test_modelled_power_is_marked_and_gives_way() -> None:
+    assert "ESTIMATE system 5 W" in _line(energy(5.0, kind="modelled"))
+    line = _line(energy(5.0, kind="modelled"), energy(3.0, domain="package"))
+    assert "package 3 W" in line and "ESTIMATE" not in line
+
+
+def test_a_figure_that_is_not_the_storages_says_so() -> None:
+    assert "MB/J ±1 % (without drives)" in _line(replace(energy(5.0), leaves_out=("drives",)))

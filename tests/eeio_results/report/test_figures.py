@@ -1,0 +1,137 @@
+"""The static figures: what each says of itself, whole and legible wherever it is shown."""
+
+import re
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
+
+from eeio_results import documents
+from eeio_results.report import drawing, figures, plots
+from eeio_results.report.drawing import COLOURS, SCREEN, WIDTHS, Look, file_of
+from eeio_results.report.model import build
+from eeio_results.store import Campaign
+
+pytest.importorskip("matplotlib")
+LOOKS = [SCREEN, *WIDTHS.values()]
+
+
+def _campaign(measurement: bool = True, kind: str = "measured", spread: float = 1.0) -> Campaign:
+    other = replace(EXPERIMENT, request_size_bytes=1 << 20)
+    runs = tuple(
+        run(
+            2 * n + place,
+            (
+                replace(
+                    phase(1e6 * (1 + n) * spread**place, (energy(5.0 + n, kind),)),
+                    request_size_bytes=which.request_size_bytes,
+                ),
+            ),
+            which,
+        )
+        for n in range(4)
+        for place, which in enumerate((EXPERIMENT, other))
+    )
+    idle = (energy(3.0, kind),)
+    return Campaign(
+        Path("c"), design("c", 8, EXPERIMENT, other, measurement=measurement), MACHINE, idle, None,
+        runs,
+    )  # fmt: skip
+
+
+def _svgs(campaign: Campaign, look: Look = SCREEN) -> dict[str, str]:
+    report = build([campaign])
+    found = dict(figures.drawn([campaign], look))
+    for plot in (plots.bandwidth(report), plots.efficiency(report)):
+        if plot is not None and plot.drawing is not None:
+            found[f"report-{plot.name}"] = plot.drawing(look)
+    return {name: file_of(one, "svg").decode() for name, one in found.items()}
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_colours_stand_out_on_white(colour: str) -> None:
+    assert 1.05 / (_luminance(colour) + 0.05) >= 4.5
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_quick_is_stamped_inside_every_figure(look: Look) -> None:
+    drawn = _svgs(_campaign(measurement=False), look)
+    assert {"bandwidth-read", "idle-busy", "report-bandwidth.svg"} <= set(drawn)
+    for name, svg in drawn.items():
+        assert svg.count("QUICK") >= 3, name  # the name, the title, each panel
+    assert all("QUICK" not in svg for svg in _svgs(_campaign()).values())
+
+
+def test_estimates_are_stamped() -> None:
+    svg = _svgs(_campaign(kind="modelled"))["report-efficiency.svg"]
+    assert svg.count("ESTIMATE") >= 3
+
+
+def test_axes_have_units_and_name_the_domain() -> None:
+    drawn = _svgs(_campaign())
+    assert "Bandwidth (MB/s)" in drawn["bandwidth-read"]
+    assert "Energy efficiency (MB/J) of system" in drawn["efficiency-read"]
+    assert "Energy efficiency (MB/J) of system (meter)" in drawn["report-efficiency.svg"]
+    assert "Power of system (W)" in drawn["idle-busy"]
+
+
+def test_a_logarithmic_scale_is_marked() -> None:
+    for name in ("bandwidth-read", "report-bandwidth.svg"):
+        assert "logarithmic scale" in _svgs(_campaign(spread=1000.0))[name]
+        assert "logarithmic" not in _svgs(_campaign())[name]
+
+
+def test_who_cannot_see_it_is_told() -> None:
+    for svg in _svgs(_campaign()).values():
+        root = documents.parse_xml(svg.encode())
+        assert root.get("role") == "img" and root.get("aria-label")
+        assert re.search(r"<title>.+</title><desc>.+</desc>", svg)
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_everything_lies_within_the_picture(look: Look) -> None:
+    """Legends, titles and labels: nothing is clipped at any width."""
+    campaign = _campaign(measurement=False, spread=1000.0)
+    drawn = list(figures.drawn([campaign], look).values())
+    plot = plots.bandwidth(build([campaign]))
+    assert plot is not None and plot.drawing is not None
+    for one in (*drawn, plot.drawing(look)):
+        figure = one.figure
+        with warnings.catch_warnings():
+            # A layout that gives up is no layout.
+            warnings.simplefilter("error")
+            figure.draw_without_rendering()
+        width, height = figure.get_size_inches()
+        if look.width_inches is not None:
+            assert width == look.width_inches
+        box = figure.get_tightbbox()
+        assert box is not None
+        assert box.x0 >= -0.02 and box.y0 >= -0.02, one.title
+        assert box.x1 <= width + 0.02 and box.y1 <= height + 0.02, one.title
+
+
+@pytest.mark.parametrize(
+    ("form", "begins"), [("pdf", b"%PDF"), ("png", b"\x89PNG"), ("svg", b"<svg")]
+)
+def test_the_same_data_gives_the_same_file(form: str, begins: bytes) -> None:
+    made = [file_of(figures.drawn([_campaign()])["bandwidth-read"], form) for _ in range(2)]
+    assert made[0] == made[1] and made[0].startswith(begins)
+
+
+def test_long_legends_wrap_and_are_whole() -> None:
+    labels = [f"a long word of what is drawn, number {n}" for n in range(9)]
+    figure = drawing.sheet(3.5, 5.0, labels)
+    figure.subplots(1, 1)
+    lines = [figure.axes[0].plot([n], [n])[0] for n in range(9)]
+    drawing.set_legend(figure, lines, labels)
+    figure.draw_without_rendering()
+    box = figure.get_tightbbox()
+    assert box is not None and box.x0 >= -0.02 and box.x1 <= 3.52 and box.y0 >= -0.02
