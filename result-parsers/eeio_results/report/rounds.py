@@ -9,6 +9,10 @@ from eeio_results.report.parts import Table
 from eeio_results.store import Campaign
 
 
+# A trend that is known no better than this, in % an hour from end to end, tells nothing.
+_WIDEST_PERCENT = 100.0
+
+
 def rounds_table(campaigns: Sequence[Campaign]) -> Table | None:
     """A row an adaptive campaign; None where there is none."""
     adaptive = [one for one in campaigns if one.design.protocol.adaptive is not None]
@@ -46,6 +50,8 @@ def _kind(words: str) -> str:
 def _drift(trend: Trend) -> str:
     what = "power" if trend.metric.startswith("power") else "bandwidth"
     low, high = (100 * edge for edge in trend.interval)
+    if high - low > _WIDEST_PERCENT:
+        return f"{trend.label}: {what}: {number(trend.hours)} h are too short to tell"
     return (
         f"{trend.label}: {what} {100 * trend.per_hour:+.2g} % an hour ({low:+.2g} to {high:+.2g}), "
         f"{trend.n} runs in {number(trend.hours)} h"
