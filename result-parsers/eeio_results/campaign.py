@@ -54,6 +54,12 @@ class Options:
     """How often energy counters are, while a tool runs."""
     min_phase_s: Annotated[float, q.PAUSE] | None = field(default=None, metadata=LATER)
     """In the protocol's place: how long each phase should last."""
+    adaptive: bool = field(default=False, metadata=LATER)
+    """Repeat only what is not known well enough, in the presets that do not do so anyway."""
+    precision: Annotated[float, q.FRACTION] | None = field(default=None, metadata=LATER)
+    """In the place of the adaptive protocol's, as the two after it."""
+    indifference: Annotated[float, q.FRACTION] | None = field(default=None, metadata=LATER)
+    floor: Annotated[float, q.FRACTION] | None = field(default=None, metadata=LATER)
     see_order: bool = field(default=False, metadata=LATER)
     """Whether the order in which requests reach the drive is looked at."""
 
@@ -84,6 +90,46 @@ class StudyProtocol:
     name: str | None = field(default=None, metadata=LATER)
 
 
+ADAPTIVE_RULE = 1
+"""Version of the rule by which adaptive campaigns go on; a campaign goes on by its own alone."""
+
+
+@dataclass(frozen=True)
+class AdaptiveProtocol:
+    """Rounds until each experiment is known well enough (docs/method.md).
+
+    After `Protocol.repetitions` rounds of all experiments those go on of which, in the logarithm of
+    bandwidth, a measured power or MB/J, the 95 % interval of the mean is wider to either side than
+    `precision`; `most_repetitions` at most, or `most_whole` where nothing but its work ends a run.
+    `indifference` and `floor` are those of the test at the end. Before each run the machine
+    settles: `settle_least_s` at least, then until power is within the share `settle_power` of idle
+    and the drive stands still, `settle_most_s` at most.
+    """
+
+    most_repetitions: Annotated[int, q.REPETITIONS] = 10
+    most_whole: Annotated[int, q.REPETITIONS] = 6
+    precision: Annotated[float, q.FRACTION] = 0.03
+    indifference: Annotated[float, q.FRACTION] = 0.05
+    floor: Annotated[float, q.FRACTION] = 0.01
+    settle_least_s: Annotated[float, q.PAUSE] = 3.0
+    settle_most_s: Annotated[float, q.PAUSE] = 20.0
+    settle_power: Annotated[float, q.FRACTION] = 0.02
+    rule: Annotated[int, q.COUNT] = ADAPTIVE_RULE
+
+    def impossible(self) -> str | None:
+        """What in it makes no sense, beyond each field's own range."""
+        if not 0 < self.precision < 1:
+            return f"precision {self.precision:g}: a share above 0 and below 1, such as 0.03"
+        if not 0 <= self.floor < self.indifference < 1:
+            return (
+                f"floor {self.floor:g} and indifference {self.indifference:g}: give shares with "
+                "0 <= floor < indifference < 1"
+            )
+        if self.settle_least_s > self.settle_most_s:
+            return f"settle: {self.settle_least_s:g} s at least is more than the most"
+        return None
+
+
 @dataclass(frozen=True)
 class Protocol:
     """How the experiments are repeated and spaced; times in seconds.
@@ -101,6 +147,9 @@ class Protocol:
     study: StudyProtocol | None = field(default=None, metadata=LATER)
     work_bytes: Annotated[int, q.SIZE] | None = field(default=None, metadata=LATER)
     min_phase_s: Annotated[float, q.PAUSE] | None = field(default=None, metadata=LATER)
+    adaptive: AdaptiveProtocol | None = field(default=None, metadata=LATER)
+    sizes_of: str | None = field(default=None, metadata=LATER)
+    """The preset whose sizes and times the profiles take; None: that of the campaign's own name."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +213,9 @@ class Design:
     """A campaign as it is planned, or as who imports it found it.
 
     `disks` tells, by option, the disk behind it from others; `remarks` what an importer passed
-    over, changed or found odd; `frequency_reason` why no frequency is set.
+    over, changed or found odd; `frequency_reason` why no frequency is set. Of an adaptive campaign
+    `anchors` are the ids of the experiments that run in each round, and `stopped` tells by id why
+    one is repeated no further.
     """
 
     name: str
@@ -180,10 +231,19 @@ class Design:
     remarks: tuple[str, ...] = ()
     suite: str = ""
     eeio_version: str = ""
+    anchors: tuple[str, ...] = ()
+    stopped: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def sizes_preset(self) -> str:
+        """The preset of the profiles."""
+        return self.protocol.sizes_of or self.options.preset
 
     def to_json(self) -> dict[str, Any]:
         """campaign.json."""
         indices = {planned.experiment.id: index for index, planned in enumerate(self.experiments)}
+        adaptive = self.protocol.adaptive
+        rounds = {"anchors": list(self.anchors), "stopped": dict(self.stopped)}
         written_by = {"eeio_version": self.eeio_version} if self.eeio_version else {}
         return {
             "schema_version": SCHEMA_VERSION,
@@ -196,6 +256,7 @@ class Design:
             "protocol": {
                 **_plain(self.protocol),
                 "study": None if self.protocol.study is None else _plain(self.protocol.study),
+                "adaptive": None if adaptive is None else _plain(adaptive),
             },
             "frequency_reason": self.frequency_reason,
             "disks": dict(self.disks),
@@ -206,6 +267,7 @@ class Design:
                 for run in self.runs
             ],
             "remarks": list(self.remarks),
+            **({} if adaptive is None else rounds),
         }
 
     @classmethod
@@ -229,6 +291,8 @@ class Design:
             remarks=stored.remarks,
             suite=stored.suite,
             eeio_version=stored.eeio_version,
+            anchors=stored.anchors,
+            stopped=stored.stopped,
         )
 
 
@@ -316,6 +380,8 @@ class _Stored:
     disks: Mapping[str, str] = field(default_factory=dict, metadata=LATER)
     remarks: tuple[str, ...] = field(default=(), metadata=LATER)
     eeio_version: str = field(default="", metadata=LATER)
+    anchors: tuple[str, ...] = field(default=(), metadata=LATER)
+    stopped: Mapping[str, str] = field(default_factory=dict, metadata=LATER)
 
     def impossible(self) -> str | None:
         """What in it cannot be, beyond each field's own range."""

@@ -353,6 +353,10 @@ class Run:
     prepare_s: Annotated[float, q.DURATION] | None = None
     sync_s: Annotated[float, q.DURATION] | None = None
     processor: ProcessorSeries | None = field(default=None, metadata=LATER)
+    settled_after_s: Annotated[float, q.DURATION] | None = field(default=None, metadata=LATER)
+    """Of an adaptive campaign: how long the pause before the run was."""
+    settled_reason: str | None = field(default=None, metadata=LATER)
+    """What ended that pause."""
     validity: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 

@@ -12,7 +12,7 @@ from eeio_results.agreement import agreement
 from eeio_results.comparison.cells import cells_of
 from eeio_results.comparison.remarks import domain_warnings
 from eeio_results.record import EnergyReading
-from eeio_results.report import csv, html, markdown, text
+from eeio_results.report import csv, markdown, page, text
 from eeio_results.report.model import build, to_json
 from eeio_results.store import Campaign
 from tests.eeio_results.made import MACHINE, design, energy, phase, run
@@ -57,7 +57,7 @@ def test_what_no_single_window_can_tell_the_campaign_does() -> None:
 def test_every_format_says_so() -> None:
     report = build([slow_bmc(0.16)])
     (words,) = (words for _, words in agreement(report.campaigns[0]).contradictions)
-    for form in (text, markdown, html, csv):
+    for form in (text, markdown, page, csv):
         shown = form.render(report).replace("\\", "")
         assert "doubtful" in shown or form is csv
         assert words in shown, form

@@ -16,12 +16,13 @@ import eeio_results
 from eeio_results.characterization import characterize
 from eeio_results.domains import quartiles
 from eeio_results.record import CacheLayers, EnergyReading, Experiment, Phase, Run
-from eeio_results.report import csv, html, markdown, plots, text
+from eeio_results.report import csv, markdown, page, plots, text
 from eeio_results.report.columns import number
 from eeio_results.report.model import build, to_json
 from eeio_results.report.tables import tables
 from eeio_results.store import Campaign
 from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
+from tests.eeio_results.report.words import words
 
 
 def _campaign(
@@ -102,9 +103,9 @@ def test_metadata_has_a_rate_and_power_and_no_bandwidth() -> None:
     }  # fmt: skip
     assert row.to_json()["reason"] == none and row.flush is None and row.durable is None
     report = build([campaign])
-    page = text.render(report)
-    assert "metadata, create: 900 [800 - 925] operations/s" in page
-    assert "MB/s, MB/J: metadata operations move no data" in page
+    written = text.render(report)
+    assert "metadata, create: 900 [800 - 925] operations/s" in written
+    assert "MB/s, MB/J: metadata operations move no data" in written
     schema = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
     jsonschema.validate(json.loads(json.dumps(to_json(report))), json.loads(schema.read_text()))
 
@@ -182,15 +183,14 @@ def _report_campaigns() -> list[Campaign]:
 
 def test_every_format_tells_the_same() -> None:
     report = build(_report_campaigns())
-    for render in (text.render, markdown.render, html.render):
-        page = render(report)
-        assert "QUICK: not a measurement" in page
-        assert "ESTIMATE" in page
-        assert "110 [105 - 115]" in page  # MB/s
-        assert "2.2 [2.1 - 2.3]" in page  # MB/J at 50 W
-        assert "not measured" in page
-        assert "SSD" in page and "fio-3.33" in page
-    assert "<b>&" not in html.render(report)
+    for written in (text.render(report), markdown.render(report), words(page.render(report))):
+        assert "QUICK: not a measurement" in written
+        assert "ESTIMATE" in written
+        assert "110 [105 - 115]" in written  # MB/s
+        assert "2.2 [2.1 - 2.3]" in written  # MB/J at 50 W
+        assert "not measured" in written
+        assert "SSD" in written and "fio-3.33" in written
+    assert "<b>&" not in page.render(report)
     assert "\\|" in markdown.render(report)
 
 
@@ -248,8 +248,8 @@ def test_fio_s_own_factors_tell_rows_apart() -> None:
     deep = (("engine", "libaio"), ("fsync", "end"), ("iodepth", "32"), ("stride", "4"))
     made = replace(EXPERIMENT, arguments=(*EXPERIMENT.arguments, *deep))
     runs = [run(i, (phase(1e6),), each) for i, each in enumerate((EXPERIMENT, made))]
-    page = text.render(build([_campaign(*runs, experiments=(EXPERIMENT, made))]))
-    assert "fio fsync at the end engine=libaio iodepth=32 stride=4" in page
+    written = text.render(build([_campaign(*runs, experiments=(EXPERIMENT, made))]))
+    assert "fio fsync at the end engine=libaio iodepth=32 stride=4" in written
 
 
 def test_a_name_with_dollars_is_no_formula() -> None:
@@ -262,7 +262,7 @@ def test_a_name_with_dollars_is_no_formula() -> None:
 
 
 def test_the_same_records_give_the_same_page() -> None:
-    assert html.render(build(_report_campaigns())) == html.render(build(_report_campaigns()))
+    assert page.render(build(_report_campaigns())) == page.render(build(_report_campaigns()))
 
 
 @given(st.lists(st.floats(min_value=1e-3, max_value=1e12), min_size=1, max_size=30))
@@ -298,9 +298,9 @@ def test_what_was_compared_with_a_device_is_told_under_the_table(
 ) -> None:
     runs = [replace(run(number, (phase(1e6),)), **change) for number in range(3)]
     report = build([_campaign(*runs)])
-    for render in (text.render, markdown.render, html.render):
-        page = render(report)
-        assert ("checked against" in page) == (told is not None)
+    for render in (text.render, markdown.render, page.render):
+        written = render(report)
+        assert ("checked against" in written) == (told is not None)
         if told is not None:
-            assert page.count("checked against") == 1
-            assert told in page
+            assert written.count("checked against") == 1
+            assert told in written

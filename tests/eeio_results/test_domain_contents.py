@@ -13,11 +13,12 @@ import eeio_results
 from eeio_limits import LimitError
 from eeio_results import typed
 from eeio_results.record import EnergyReading, Run
-from eeio_results.report import csv, html, markdown, text
+from eeio_results.report import csv, markdown, page, text
 from eeio_results.report.model import Report, build, to_json
 from eeio_results.report.tables import tables
 from eeio_results.store import Campaign
 from tests.eeio_results.made import MACHINE, design, energy, phase, run
+from tests.eeio_results.report.words import words
 
 SCHEMAS = Path(eeio_results.__file__).parent / "schemas"
 DOUBT = "system (plug) and package (rapl): the part draws more than the whole"
@@ -48,7 +49,7 @@ def every_format(made: Report) -> dict[str, str]:
     return {
         "text": "\n".join(text.render_table(table) for table in tables(made)),
         "markdown": markdown.render(made),
-        "html": html.render(made),
+        "html": words(page.render(made)),
         "csv": csv.render(made),
         "json": json.dumps(to_json(made)),
     }

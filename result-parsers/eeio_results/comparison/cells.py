@@ -53,6 +53,7 @@ class Cell:
     """The run that each value is of, by its place in the campaign's order."""
     request_size_bytes: int | None = None
     """What the level `size` is the word for; None: no one size."""
+    experiment_id: str = ""
 
     def n(self, metric: str) -> int:
         return len(self.values.get(metric, ()))
@@ -230,6 +231,7 @@ def _cell(place: Mapping[str, str], runs: Sequence[Run], name: str, sized: str |
         tuple(doubts),
         {metric: tuple(of_run) for metric, of_run in values.items()},
         first.request_size_bytes,
+        experiment.id,
     )
 
 

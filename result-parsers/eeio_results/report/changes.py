@@ -9,19 +9,20 @@ from eeio_results.report.columns import NONE, number
 from eeio_results.report.parts import Table
 from eeio_results.units import MB
 
-_SHOWN = {
+SHOWN = {
     J_PER_GB: ("J/GB", 1.0),
     EFFICIENCY: ("MB/J", MB),
     BANDWIDTH: ("MB/s", MB),
     P99: ("p99 (ms)", 1e-3),
     **{metric: (f"{domain} W", 1.0) for domain, metric in POWER.items()},
 }
+"""Metric -> its name in tables, and the unit that it is told in."""
 
 
 def answer(changes: Changes) -> str:
     """Did it help? In the headline's metric, over all experiments that both campaigns have."""
     metric, limit = changes.headline, _share(changes.rule.indifference)
-    name = _SHOWN[metric][0]
+    name = SHOWN[metric][0]
     counts = changes.counted(metric)
     better, worse, none, still_open = (
         counts.get(verdict, 0) for verdict in ("better", "worse", "none above", "open")
@@ -74,47 +75,62 @@ def tables(changes: Changes) -> list[Table]:
 
 def _headline(changes: Changes) -> Table:
     metric = changes.headline
-    name, unit = _SHOWN[metric]
+    name, unit = SHOWN[metric]
     rows = []
-    for experiment in sorted(changes.experiments, key=lambda e: _order(e.metrics[metric])):
+    for experiment in by_weight(changes, metric):
         found = experiment.metrics[metric]
-        n = found.change.n
         rows.append(
             (
                 label(experiment, changes),
-                str(n[0]) if n[0] == n[1] else f"{n[0]}+{n[1]}",
+                repetitions(found),
                 _value(found.before, unit),
                 _value(found.after, unit),
                 NONE if found.change.ratio is None else _percent(found.change.ratio),
                 _interval(found),
-                _verdict(found, changes),
+                verdict(found, changes),
             )
         )
-    rule = changes.rule
     return Table(
         title=f"What changed: {name}, {changes.before} to {changes.after}",
         header=("Experiment", "n", "Before", "After", "Change", "95 % interval", "Verdict"),
         rows=tuple(rows),
         numeric=frozenset((1, 2, 3, 4, 5)),
-        note=(
-            "medians; change and interval: geometric means, Student's t on logarithms; better, "
-            f"worse: beyond {_share(rule.floor)}, Welch's t, p adjusted over the rows, p < "
-            f"{rule.alpha:g}; none above {_share(rule.indifference)}: two one-sided tests; open: "
-            "neither. One session each: what changes from day to day is in no interval"
-        ),
+        note=note(changes),
     )
+
+
+def note(changes: Changes) -> str:
+    """By which rule."""
+    rule = changes.rule
+    return (
+        "medians; change and interval: geometric means, Student's t on logarithms; better, "
+        f"worse: beyond {_share(rule.floor)}, Welch's t, p adjusted over the rows, p < "
+        f"{rule.alpha:g}; none above {_share(rule.indifference)}: two one-sided tests; open: "
+        "neither. One session each: what changes from day to day is in no interval"
+    )
+
+
+def by_weight(changes: Changes, metric: str) -> list[ExperimentChange]:
+    """Worse ones first, then better, open, and those without a difference; large changes first."""
+    return sorted(changes.experiments, key=lambda e: _order(e.metrics[metric]))
+
+
+def repetitions(found: MetricChange) -> str:
+    """`6`, or `6+5` where the campaigns differ."""
+    n = found.change.n
+    return str(n[0]) if n[0] == n[1] else f"{n[0]}+{n[1]}"
 
 
 def _others(changes: Changes) -> Table:
     metrics = [
         metric
-        for metric in _SHOWN
+        for metric in SHOWN
         if metric != changes.headline
         and any(e.metrics[metric].change.ratio is not None for e in changes.experiments)
     ]
     return Table(
         title="What else changed",
-        header=("Experiment", *(_SHOWN[metric][0] for metric in metrics)),
+        header=("Experiment", *(SHOWN[metric][0] for metric in metrics)),
         rows=tuple(
             (label(e, changes), *(_short(e.metrics[metric], changes) for metric in metrics))
             for e in sorted(changes.experiments, key=lambda e: _order(e.metrics[changes.headline]))
@@ -183,7 +199,7 @@ def _most(changes: Changes, way: int) -> str:
     return f", by up to {number(max(found))} %"
 
 
-def _verdict(found: MetricChange, changes: Changes) -> str:
+def verdict(found: MetricChange, changes: Changes) -> str:
     if found.verdict == "none above":
         return f"no difference above {_share(changes.rule.indifference)}"
     if found.verdict == "not compared":

@@ -6,6 +6,7 @@ Below the line (B_ts / B_lp) x P_lp = P_ts replacing saves power (docs/method.md
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from xml.sax.saxutils import escape
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,6 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator
 
+from eeio_limits import text as harmless
 from eeio_results.guideline.answer import Guideline
 from eeio_results.report.drawing import (
     BLACK,
@@ -102,7 +104,34 @@ def draw(guideline: Guideline, is_measurement: bool = True) -> str | None:
         f"{len(points)} points by B_ts / B_lp and P_lp / P_ts; below the line, where their product "
         "is under 1, replacing saves power"
     )
-    return svg_of(figure, name, description)
+    return _told(svg_of(figure, name, description), points)
+
+
+def _told(svg: str, points: Sequence[_Point]) -> str:
+    """With a `title` in each point: browsers show it under the pointer, screen readers say it."""
+    for point in points:
+        group = f'<g id="{_group(point)}">'
+        svg = svg.replace(group, f"{group}\n<title>{escape(_words(point))}</title>", 1)
+    return svg
+
+
+def _group(point: _Point) -> str:
+    return f"point-{point.number}"
+
+
+def _words(point: _Point) -> str:
+    """The point in words: both ratios with their intervals."""
+    mix = "" if point.in_mix else ", not in the mix"
+    return harmless.xml(
+        f"{point.number}: {point.label}{mix}; B_ts / B_lp {_interval(point.x)}; "
+        f"P_lp / P_ts {_interval(point.y)}"
+    )
+
+
+def _interval(figure: Estimate) -> str:
+    between = figure.interval
+    told = "no interval" if between is None else f"{between.low:.3g} to {between.high:.3g}"
+    return f"{figure.value:.3g} ({told})"
 
 
 def _points(guideline: Guideline) -> list[_Point]:
@@ -147,7 +176,7 @@ def _draw_point(axis: Axes, point: _Point, offset: tuple[float, float]) -> None:
     x, y = point.x.value, point.y.value
     assert x is not None and y is not None
     colour = _COLOURS.get(point.operation, "#555555")
-    axis.errorbar(
+    drawn = axis.errorbar(
         x,
         y,
         xerr=_bars(point.x),
@@ -159,6 +188,7 @@ def _draw_point(axis: Axes, point: _Point, offset: tuple[float, float]) -> None:
         lw=1,
         capsize=2,
     )
+    drawn.lines[0].set_gid(_group(point))
     axis.annotate(
         point.number,
         (x, y),

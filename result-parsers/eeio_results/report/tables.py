@@ -23,6 +23,7 @@ from eeio_results.report.columns import NONE as _NONE
 from eeio_results.report.layers import layers_table
 from eeio_results.report.model import Report
 from eeio_results.report.parts import Table
+from eeio_results.report.rounds import rounds_table
 from eeio_results.units import format_size, prefixed
 
 ESTIMATE = "ESTIMATE"
@@ -38,6 +39,8 @@ def tables(report: Report) -> list[Table]:
     if any(row.estimates for row in report.rows):
         found.append(_estimate_table(report, several))
     found.append(_idle_table(report))
+    if (repeated := rounds_table(report.campaigns)) is not None:
+        found.append(repeated)
     if report.context:
         found.append(_context_table(report, several))
     problems = _problem_table(report)

@@ -37,7 +37,7 @@ def length(
     if (seen_s := earlier.get(planned.experiment.id)) is not None:
         return Length(seen_s, seen_s, f"phases of {seen_s:.2g} s, as an earlier campaign has it")
     runtime_s = DURATION.of_text(planned.factors.get("runtime_s", "0")) or None
-    sized = least_s is not None and pilot.growing(planned, profile, plan.options.preset) is not None
+    sized = least_s is not None and pilot.growing(planned, profile, plan.sizes_preset) is not None
     if sized and (runtime_s is None or runtime_s > (least_s or 0.0)):
         most = f", {runtime_s:g} s at most" if runtime_s else ""
         return Length(least_s, runtime_s, f"phases of {least_s:g} s and more, by a pilot{most}")

@@ -15,6 +15,7 @@ from eeio.campaign import safety
 from eeio.campaign.drive_view import DriveView, Seen
 from eeio.campaign.invocation import TIMED_OUT, invoke
 from eeio.campaign.plan import Plan
+from eeio.campaign.settling import Settled, settle
 from eeio.campaign.volumes import Volume, Volumes, raw_device
 from eeio.campaign.watch import JournalWatch
 from eeio.profiles import profile as profiles
@@ -47,6 +48,7 @@ class _Prepared:
     read_reason: str | None
     prepare_s: float
     notes: tuple[str, ...] = ()
+    settled: Settled | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,15 @@ class Measurement:
         self._journal = journal
         self._volumes = volumes
         self.raw_device = raw_device(plan.options.device) if plan.options.device else None
+        self._idle_w: dict[tuple[str, str], float] = {}
+
+    def knows_idle(self, readings: Sequence[EnergyReading]) -> None:
+        """The idle baseline, by which an adaptive campaign sees that the machine has settled."""
+        self._idle_w = {
+            (reading.meter, reading.domain): reading.power_w
+            for reading in readings
+            if reading.power_w is not None and reading.kind != "modelled"
+        }
 
     def measure(self, planned: PlannedRun, begun: Run, raw: Path, power: PowerMonitor) -> Run:
         """The run that `begun` began, its output in the folder `raw`. Raises EeioError and
@@ -89,7 +100,7 @@ class Measurement:
                 if device is None:
                     raise EeioError(f"write cache cannot be switched: {volume.device_reason}")
                 write_cache.switch(device, experiment.experiment.cache.disk, self._journal)
-            prepared = self._prepare(planned, volume, raw)
+            prepared = self._prepare(planned, volume, raw, device, power)
             if on_raw_device:
                 self._volumes.check_device()  # again: the pause may have been long
             profile = self._plan.profiles[experiment.profile]
@@ -126,6 +137,8 @@ class Measurement:
                 cache_dropped=prepared.cache_dropped,
                 prepare_s=prepared.prepare_s,
                 sync_s=sync_s,
+                settled_after_s=prepared.settled.after_s if prepared.settled else None,
+                settled_reason=prepared.settled.reason if prepared.settled else None,
                 processor=processor.series(),
                 device_before=before,
                 device_after=after,
@@ -146,7 +159,14 @@ class Measurement:
             for entry in reversed(self._journal.entries[found:]):
                 self._journal.undo(entry)
 
-    def _prepare(self, planned: PlannedRun, volume: Volume, raw: Path) -> _Prepared:
+    def _prepare(
+        self,
+        planned: PlannedRun,
+        volume: Volume,
+        raw: Path,
+        device: BlockDevice | None,
+        power: PowerMonitor,
+    ) -> _Prepared:
         """Files with real data in them, an empty page cache, and a pause to settle."""
         started_s = time.monotonic()
         profile = self._plan.profiles[planned.experiment.profile]
@@ -168,8 +188,12 @@ class Measurement:
             if node is not None and planned.experiment.experiment.operation == "read":
                 reason = _never_written(node, planned.experiment.file_bytes) or reason
         prepare_s = time.monotonic() - started_s
-        time.sleep(self._plan.protocol.settle_s)
-        return _Prepared(found, reason, prepare_s, notes)
+        protocol = self._plan.protocol
+        if protocol.adaptive is None:
+            time.sleep(protocol.settle_s)
+            return _Prepared(found, reason, prepare_s, notes)
+        settled = settle(protocol.adaptive, power, self._idle_w, device, protocol.settle_s)
+        return _Prepared(found, reason, prepare_s, notes, settled)
 
     def _view(
         self, planned: PlannedExperiment, device: BlockDevice | None, reason: str | None
@@ -243,7 +267,7 @@ class Measurement:
         options = self._plan.options
         on_raw_device = experiment.experiment.target == "device"
         return {
-            "EEIO_PRESET": options.preset,
+            "EEIO_PRESET": self._plan.sizes_preset,
             "EEIO_DIRECTORY": str(volume.directory),
             "EEIO_DEVICE": (options.device or "") if on_raw_device else "",
             # In the words of EEIO_DEVICE, which profiles compare it with; check_erasable has seen

@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from eeio_results.campaign import Design, Options, PlannedExperiment, PlannedRun
 
@@ -26,6 +27,17 @@ def order(
         PlannedRun(index, planned, repetition, random_order.randrange(1, 2**31))
         for index, (planned, repetition) in enumerate(pairs)
     )
+
+
+def in_rounds(
+    experiments: Sequence[PlannedExperiment], repetitions: int, design: Design
+) -> tuple[PlannedRun, ...]:
+    """Each repetition of all experiments before the next, each round in an order of its own, as
+    `another_round` goes on."""
+    made = replace(design, runs=())
+    for _ in range(repetitions):
+        made = replace(made, runs=another_round(made, experiments))
+    return made.runs
 
 
 def another_round(

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from eeio.campaign.order import order
+from eeio.campaign.order import in_rounds, order
 from eeio.campaign.safety import check_targets
 from eeio.campaign.variants import Setting, study_settings
 from eeio.errors import RefusedError
@@ -17,7 +17,14 @@ from eeio.system.filesystem import backing_device, block_device
 from eeio_limits import LimitError
 from eeio_limits.quantities import DURATION, shortened
 from eeio_results import studies, tools
-from eeio_results.campaign import Design, NotMeasured, Options, PlannedExperiment
+from eeio_results.campaign import (
+    AdaptiveProtocol,
+    Design,
+    NotMeasured,
+    Options,
+    PlannedExperiment,
+    Protocol,
+)
 from eeio_results.errors import EeioError
 from eeio_results.record import Experiment
 
@@ -74,7 +81,7 @@ class Plan(Design):
         return sum(size for (where, _), size in self.files.items() if where == volume)
 
     def _written(self, planned: PlannedExperiment) -> int:
-        preset = self.profiles[planned.profile].preset(self.options.preset)
+        preset = self.profiles[planned.profile].preset(self.sizes_preset)
         passes = float(preset.get("passes_written", "1"))
         operation = planned.experiment.operation
         return int(planned.file_bytes * passes) if operation in _WRITING else 0
@@ -90,7 +97,7 @@ class Plan(Design):
             by_time = min(runtime, by_size) if by_size else runtime
             total += by_time + self.protocol.settle_s + _PER_RUN_OVERHEAD_S
             if run.experiment.experiment.processes > 1:
-                preset = self.profiles[run.experiment.profile].preset(self.options.preset)
+                preset = self.profiles[run.experiment.profile].preset(self.sizes_preset)
                 total += float(preset.get("parallel_pause_s", 0))
         return total
 
@@ -104,7 +111,7 @@ class Plan(Design):
 def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
     """Decides experiments and order; RefusedError when the options cannot be used. `root` stands
     for `/` of a machine that was laid out from a description."""
-    protocol = suite.protocol(options.preset)
+    protocol = _adaptive(suite.protocol(options.preset), options)
     protocol = replace(
         protocol,
         repetitions=options.repetitions or protocol.repetitions,
@@ -131,12 +138,13 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
     used = {entry.profile: profiles.find(entry.profile) for entry in (*entries, *absent)}
     _check_own_modules(used.values())
     check_targets(options, bool(options.filesystems or protocol.study), root=root)
+    sizes = protocol.sizes_of or options.preset
     experiments: list[PlannedExperiment] = []
     not_measured: list[NotMeasured] = []
     for entry in (*entries, *absent):
         profile = used[entry.profile]
-        preset = profile.preset(options.preset)
-        factors = {**profile.preset_factors(options.preset, protocol.work_bytes), **entry.factors}
+        preset = profile.preset(sizes)
+        factors = {**profile.preset_factors(sizes, protocol.work_bytes), **entry.factors}
         file_bytes = _file_bytes(profile.tool, factors, preset, root)
         _check_runtime(profile.tool, factors)
         for cell in cells or _targets(options, factors):
@@ -163,7 +171,7 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
     if len(set(ids)) != len(ids):
         twice = next(p for p in experiments if ids.count(p.experiment.id) > 1)
         raise RefusedError(f"suite {suite.name} has one experiment twice: {twice.description}")
-    return Plan(
+    plan = Plan(
         name="",
         created_utc="",
         suite=options.suite,
@@ -173,9 +181,59 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
         profiles={e.profile: used[e.profile] for e in experiments},
         experiments=tuple(experiments),
         not_measured=tuple(not_measured),
-        runs=order(experiments, protocol.repetitions, options),
+        runs=(),
         frequency_reason=frequency_reason,
     )
+    if protocol.adaptive is not None:
+        return replace(plan, runs=in_rounds(experiments, protocol.repetitions, plan))
+    return replace(plan, runs=order(experiments, protocol.repetitions, options))
+
+
+_LEAST_ADAPTIVE, _FEWEST_ADAPTIVE = 4, 3
+
+
+def _adaptive(protocol: Protocol, options: Options) -> Protocol:
+    """The protocol with the rule that the options ask for; RefusedError where that is none."""
+    chosen = {
+        name: value
+        for name in ("precision", "indifference", "floor")
+        if (value := getattr(options, name)) is not None
+    }
+    if protocol.adaptive is None and not options.adaptive:
+        if chosen:
+            raise RefusedError(
+                f"--{min(chosen)} is of adaptive campaigns: give --adaptive, or --preset adaptive"
+            )
+        return protocol
+    if protocol.study is not None:
+        raise RefusedError(
+            f"suite {options.suite} repeats by the rule of its study, which is not this one: leave "
+            "out --adaptive"
+        )
+    if protocol.adaptive is None:
+        most = max(AdaptiveProtocol().most_repetitions, protocol.repetitions)
+        least = min(_LEAST_ADAPTIVE, max(_FEWEST_ADAPTIVE, protocol.repetitions))
+        usual = AdaptiveProtocol()
+        # No pause is longer than the preset's own would be.
+        pause_s = protocol.settle_s if options.settle_s is None else options.settle_s
+        rule = replace(
+            usual,
+            most_repetitions=most,
+            settle_least_s=min(usual.settle_least_s, pause_s),
+            settle_most_s=pause_s,
+        )
+        protocol = replace(protocol, adaptive=rule, repetitions=least)
+    assert protocol.adaptive is not None
+    rule = replace(protocol.adaptive, **chosen)
+    repetitions = options.repetitions or protocol.repetitions
+    if repetitions < _FEWEST_ADAPTIVE:
+        raise RefusedError(
+            f"{repetitions} repetitions at least: a spread by luck of so few would end an adaptive "
+            f"campaign; give {_FEWEST_ADAPTIVE} or more"
+        )
+    if (why := rule.impossible()) is not None:
+        raise RefusedError(why)
+    return replace(protocol, adaptive=rule)
 
 
 def of_design(design: Design) -> Plan:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eeio import environment
+from eeio.campaign import adaptive, pilot, rounds, safety
 from eeio.campaign import node_power as nodes
-from eeio.campaign import pilot, rounds, safety
 from eeio.campaign.invocation import invoke
 from eeio.campaign.measurement import Measurement, iso
 from eeio.campaign.order import another_round
@@ -33,7 +33,7 @@ from eeio_limits.quantities import DURATION
 from eeio_power.errors import PowerError
 from eeio_power.monitor import PowerMonitor, PowerSource, open_source
 from eeio_results import typed
-from eeio_results.campaign import NotMeasured, PlannedExperiment, PlannedRun
+from eeio_results.campaign import AdaptiveProtocol, NotMeasured, PlannedExperiment, PlannedRun
 from eeio_results.errors import EeioError
 from eeio_results.record import Run, Tool
 from eeio_results.store import Store, load
@@ -137,6 +137,7 @@ class _Campaign:
                     self._describe_machine()
                     left = self._size_work(power, left, progress)
                     self._idle_baseline(power, source, progress)
+                    self._measurement.knows_idle(load(store.folder).idle)
                 left = left or self._another_round(progress)
                 while left:
                     for planned in left:
@@ -164,10 +165,10 @@ class _Campaign:
         measurement = Measurement(quick, self._journal, self._volumes)
         for planned in plan.experiments:
             profile = plan.profiles[planned.profile]
-            factor = pilot.growing(planned, profile, plan.options.preset)
+            factor = pilot.growing(planned, profile, plan.sizes_preset)
             if factor is None or planned.pilot is not None:
                 continue
-            tried = pilot.trial(planned, profile, plan.options.preset)
+            tried = pilot.trial(planned, profile, plan.sizes_preset)
             progress.say(f"pilot: {planned.description}")
             run = self._one(PlannedRun(0, tried, 0, 1), power, measurement, _PILOT)
             sized = pilot.sized(
@@ -192,6 +193,8 @@ class _Campaign:
 
     def _another_round(self, progress: Progress) -> list[PlannedRun]:
         """One more repetition of every experiment whose mean is not known well enough."""
+        if self._plan.protocol.adaptive is not None:
+            return self._adaptive_round(self._plan.protocol.adaptive, progress)
         if self._plan.protocol.study is None:
             return []
         if self._done is None:
@@ -204,6 +207,21 @@ class _Campaign:
         self._store.write_design(self._plan)
         progress.add(len(self._plan.runs) - before)
         progress.say(f"repeating {len(experiments)} experiments whose mean is not known yet")
+        return list(self._plan.runs[before:])
+
+    def _adaptive_round(self, rule: AdaptiveProtocol, progress: Progress) -> list[PlannedRun]:
+        """What the stored runs ask for; who stops, and why, is stored before the round begins."""
+        found = adaptive.next_round(load(self._store.folder), rule)
+        before = len(self._plan.runs)
+        for planned in self._plan.experiments:
+            id = planned.experiment.id
+            if id in found.stopped and id not in self._plan.stopped:
+                progress.say(f"{planned.description}: {found.stopped[id]}")
+        self._plan = replace(self._plan, anchors=found.anchors, stopped=found.stopped)
+        if found.experiments:
+            self._plan = replace(self._plan, runs=another_round(self._plan, found.experiments))
+        self._store.write_design(self._plan)
+        progress.add(len(self._plan.runs) - before)
         return list(self._plan.runs[before:])
 
     def _install(self, progress: Progress) -> None:

@@ -111,6 +111,20 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="each run moves this much, however long it takes: 1g is 2^30 bytes (default: the "
         "suite's, or for the preset's time)",
     )
+    parser.add_argument(
+        "--adaptive",
+        action="store_true",
+        help="repeat only what is not known to --precision yet, and end pauses when the machine "
+        "has settled (as the preset adaptive of most suites does)",
+    )
+    for name, words in (
+        ("precision", "repeat until the 95 %% interval is within this to either side (0.03)"),
+        ("indifference", "a smaller difference does not matter (0.05)"),
+        ("floor", "no direction is told of a smaller difference (0.01)"),
+    ):
+        parser.add_argument(
+            f"--{name}", metavar="SHARE", type=_share, help=f"of an adaptive campaign: {words}"
+        )
     parser.add_argument("--repetitions", metavar="N", type=_repetitions, help="of each experiment")
     parser.add_argument("--seed", metavar="N", type=_seed, help="repeats the random order")
     parser.add_argument("--settle", metavar="S", type=_seconds, help="pause before each run")
@@ -146,6 +160,10 @@ def options_of(arguments: argparse.Namespace) -> Options:
         drive_label=arguments.drive_label,
         hash_serial=arguments.hash_serial,
         work_bytes=arguments.work,
+        adaptive=arguments.adaptive,
+        precision=arguments.precision,
+        indifference=arguments.indifference,
+        floor=arguments.floor,
         rate_hz=arguments.rate or SAMPLE_RATE_HZ,
         counter_rate_hz=arguments.rate or COUNTER_RATE_HZ,
         min_phase_s=arguments.min_phase,
@@ -188,6 +206,13 @@ def _work(text: str) -> int:
     if size_bytes == 0:
         raise argparse.ArgumentTypeError(f"{text}: no work; give what each run moves, such as 1g")
     return size_bytes
+
+
+def _share(text: str) -> float:
+    value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    if not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(f"{text}: a share below 1, such as 0.03 or 3%")
+    return value
 
 
 def _seconds(text: str) -> float:

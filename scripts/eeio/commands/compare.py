@@ -11,13 +11,16 @@ from eeio import terminal
 from eeio.commands.amounts import seconds
 from eeio.commands.campaign_folders import analysis, load_campaigns
 from eeio.commands.output_file import add_output, write_output
+from eeio.commands.report import with_layers
 from eeio.errors import EXIT_DONE, EXIT_WORSE, RefusedError
 from eeio_limits.text import shown
 from eeio_results.errors import EeioError
+from eeio_results.report.model import build
 
 if TYPE_CHECKING:
     from eeio_results.comparison.campaigns import Comparison
     from eeio_results.comparison.cells import Cell
+    from eeio_results.store import Campaign
 
 _ADJUSTMENTS = ("benjamini-hochberg", "holm", "bonferroni", "none")
 _BY = (
@@ -95,8 +98,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="also test whether the repetitions of each experiment are normally distributed",
     )  # fmt: skip
     parser.add_argument(
-        "--format", choices=("table", "json", "markdown", "latex"), default="table",
-        help="(default: table)",
+        "--format", choices=("table", "json", "markdown", "latex", "html"), default="table",
+        help="(default: table); html: the page of the campaigns, with what changed",
     )  # fmt: skip
     add_output(parser)
     parser.set_defaults(action=compare)
@@ -134,9 +137,17 @@ def compare(arguments: argparse.Namespace) -> int:
     render: dict[str, Callable[[Comparison], str]] = {
         "table": partial(report.to_text, width=width),
         "json": report.to_json, "markdown": report.to_markdown, "latex": report.to_latex,
+        "html": partial(_page, campaigns),
     }  # fmt: skip
     write_output(arguments, render[arguments.format](found))
     return EXIT_DONE if arguments.fail_if is None else _judged(found, arguments.fail_if)
+
+
+def _page(campaigns: "Sequence[Campaign]", found: "Comparison") -> str:
+    with analysis():
+        from eeio.power_series import power_series
+        from eeio_results.report import compare_page
+    return compare_page.render(with_layers(build(campaigns)), found, power_series)
 
 
 def _judged(found: "Comparison", gate: Gate) -> int:

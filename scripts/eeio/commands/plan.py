@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -10,6 +11,7 @@ from pathlib import Path
 from eeio import hostnames
 from eeio.campaign import plan as plans
 from eeio.campaign import safety
+from eeio.campaign.forecast import forecast
 from eeio.campaign.lengths import Length, earlier_lengths, length, too_slow
 from eeio.campaign.pilot import least_phase_s
 from eeio.campaign.progress import format_duration
@@ -42,6 +44,12 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
     campaign_options.add(parser)
     add_replay(parser)
+    parser.add_argument(
+        "--format",
+        choices=("table", "json"),
+        default="table",
+        help="json: runs, times and bytes written alone (default: %(default)s)",
+    )
     parser.set_defaults(action=show)
 
 
@@ -51,11 +59,14 @@ def show(arguments: argparse.Namespace) -> int:
     if arguments.replay is not None:
         return _show_described(options, suite, arguments.replay)
     plan = plans.make(options, suite)
-    lengths_of, meters = _lengths(plan)
-    _print_plan(plan, suite, _names_waited_for(plan), _target(options), meters, lengths_of)
-    print("\nwould be touched:")
-    for line in _touched(plan):
-        print(f"  {line}")
+    if arguments.format == "json":
+        print(json.dumps(forecast(plan, suite).to_json(), indent=1))
+    else:
+        lengths_of, meters = _lengths(plan)
+        _print_plan(plan, suite, _names_waited_for(plan), _target(options), meters, lengths_of)
+        print("\nwould be touched:")
+        for line in _touched(plan):
+            print(f"  {line}")
     refusals = _refusals(plan)
     if refusals:
         # Last, for a plan is asked how long it takes, too, and that needs no room.
@@ -148,9 +159,10 @@ def _print_plan(
     print(f"{suite.name}: {suite.title}")
     quick = "" if protocol.is_measurement else " (QUICK: not a measurement)"
     print(f"preset {options.preset}{quick}, seed {options.seed}")
+    order = "one random order" if protocol.adaptive is None else "rounds, each in random order"
     print(
         f"{len(plan.experiments)} experiments x {protocol.repetitions} repetitions = "
-        f"{len(plan.runs)} runs in one random order, {protocol.settle_s:g} s settle pause, "
+        f"{len(plan.runs)} runs in {order}, {protocol.settle_s:g} s settle pause, "
         f"{protocol.idle_s:g} s idle baseline"
     )
     if protocol.work_bytes is not None:
@@ -166,8 +178,22 @@ def _print_plan(
         )
     if plan.frequency_reason:
         print(f"frequency left as it is: {plan.frequency_reason}")
-    print(f"about {format_duration(plan.expected_s)} (h:mm:ss) on a disk of medium speed")
-    print(_written(plan, device))
+    times = forecast(plan, suite)
+    if (rule := protocol.adaptive) is not None:
+        print(
+            f"then rounds of what is not known to {rule.precision:.1%} yet, "
+            f"{rule.most_repetitions} repetitions at most ({rule.most_whole} of runs that are "
+            f"never cut), pauses of {rule.settle_least_s:g} to {rule.settle_most_s:g} s until the "
+            "machine has settled"
+        )
+        print(
+            f"{format_duration(times.least_s)} to {format_duration(times.most_s)}, about "
+            f"{format_duration(times.expected_s)} (h:mm:ss) on a disk of medium speed; with a "
+            f"fixed number of repetitions {format_duration(times.fixed_s)}"
+        )
+    else:
+        print(f"about {format_duration(times.expected_s)} (h:mm:ss) on a disk of medium speed")
+    print(_written(times.bytes_written, device))
     for waiting in names:
         print(waiting)
     if device is not None:
@@ -194,17 +220,17 @@ def _print_plan(
             print(f"  {experiment.id}  {experiment.tool} {experiment.level}: {left_out.reason}")
 
 
-def _written(plan: plans.Plan, device: BlockDevice | None) -> str:
+def _written(bytes_written: int, device: BlockDevice | None) -> str:
     """What the campaign costs the drive: how long that is good for is its maker's to tell."""
-    words = f"at most {plan.bytes_written / 1e9:.2f} GB written, test files included"
+    words = f"at most {bytes_written / 1e9:.2f} GB written, test files included"
     size_bytes = 0
     if device is not None:
         with suppress(OSError, ValueError):
             size_bytes = int((device.disk_sysfs / "size").read_text(encoding="ascii")) * 512
-    if not size_bytes or not plan.bytes_written:
+    if not size_bytes or not bytes_written:
         return words
     return (
-        f"{words}: {number(plan.bytes_written / size_bytes)} times the size of the drive "
+        f"{words}: {number(bytes_written / size_bytes)} times the size of the drive "
         f"({size_bytes / 1e9:.1f} GB); "
         "hold it against the terabytes written (TBW) that its data sheet allows"
     )

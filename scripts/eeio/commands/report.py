@@ -77,7 +77,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def report(arguments: argparse.Namespace) -> int:
     rules = Rules(arguments.most_uncertain, arguments.busy)
-    built = _with_layers(
+    built = with_layers(
         build(load_campaigns(arguments.campaigns), rules, arguments.columns), rules.most_uncertain
     )
     if arguments.level:
@@ -95,10 +95,10 @@ def report(arguments: argparse.Namespace) -> int:
 
 def complete_report(campaigns: Sequence[Campaign]) -> Report:
     """The report of campaigns as `eeio report` makes it without options."""
-    return _with_layers(build(campaigns))
+    return with_layers(build(campaigns))
 
 
-def _with_layers(built: Report, most_uncertain: float = MOST_UNCERTAIN) -> Report:
+def with_layers(built: Report, most_uncertain: float = MOST_UNCERTAIN) -> Report:
     """With what layers cost, where experiments are one layer apart."""
     found = [
         pair
@@ -129,7 +129,7 @@ def _columns(text: str) -> tuple[str, ...]:
 
 def print_campaign(folder: Path) -> None:
     """Tables on stdout, the page into the campaign's folder, its path as the last line."""
-    built = _with_layers(build([store.load(folder)]))
+    built = with_layers(build([store.load(folder)]))
     sys.stdout.write(text.render(built, terminal.width()))
     try:
         content = _render_html(built)
@@ -142,8 +142,9 @@ def print_campaign(folder: Path) -> None:
 
 def _render_html(built: Report) -> str:
     with analysis():
-        from eeio_results.report import html
-    return html.render(built)
+        from eeio.power_series import power_series
+        from eeio_results.report import page
+    return page.render(built, power=power_series)
 
 
 def _write_plots(

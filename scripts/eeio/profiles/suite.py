@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
@@ -17,8 +17,8 @@ from eeio.paths import search_path
 from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
 from eeio_limits.names import similar
-from eeio_results import documents
-from eeio_results.campaign import Protocol, StudyProtocol
+from eeio_results import documents, typed
+from eeio_results.campaign import AdaptiveProtocol, Protocol, StudyProtocol
 from eeio_results.errors import EeioError
 from eeio_results.record import FLUSHES, OPERATIONS, SPATIALITIES, CacheLayers, Experiment
 from eeio_results.units import parse_size
@@ -228,6 +228,8 @@ def _read_protocol_file(path: Path) -> tuple[dict[str, Preset], tuple[Optional, 
                     study=_study({**body["study"], **values}) if "study" in body else None,
                     work_bytes=_work(values.get("work")),
                     min_phase_s=_min_phase(values.get("min_phase_s")),
+                    adaptive=_adaptive(values.get("adaptive"), values["repetitions"]),
+                    sizes_of=None if "like" not in values else _text(values["like"], "like"),
                 ),
                 tuple(
                     LeftOut(
@@ -250,6 +252,18 @@ def _work(value: object) -> int | None:
     if (size_bytes := size_of("work", "the work", _word(value))) == 0:
         raise LimitError("work: 0 bytes are none; leave it out, or give such as 1g")
     return size_bytes
+
+
+def _adaptive(value: object, repetitions: int) -> AdaptiveProtocol | None:
+    """`adaptive:` of a preset; what it leaves out is as it stands there."""
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise LimitError(f"adaptive: {q.shortened(value)} is no mapping")
+    rule: AdaptiveProtocol = typed.read(AdaptiveProtocol, {**asdict(AdaptiveProtocol()), **value})
+    if repetitions < 3:
+        raise LimitError("adaptive: repetitions are to be 3 at least")
+    return rule
 
 
 def _min_phase(value: object) -> float | None:

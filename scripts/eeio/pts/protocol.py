@@ -28,6 +28,8 @@ _VALUES = ("repetitions", "settle_s", "idle_s", "work_bytes")
 def protocol_of(preset: str, folders: Sequence[str]) -> dict[str, Any]:
     """The object that is printed. Raises RefusedError where a suite has no such preset."""
     found = {suite.name: suite.protocol(preset) for suite in map(_suite, folders or ("",))}
+    if any(protocol.adaptive is not None for protocol in found.values()):
+        raise RefusedError("PTS repeats no single test further: use `eeio run --preset adaptive`")
     body: dict[str, Any] = {}
     reasons = {}
     for value in _VALUES:

@@ -83,6 +83,17 @@ def test_compare_says_what_changed_and_whether_it_helped(imported: Path, eeio: E
     assert metric["interval_percent"][0] < 700 < metric["interval_percent"][1]
 
 
+def test_compare_as_a_page(imported: Path, eeio: Eeio) -> None:
+    written = imported / "compared.html"
+    done = eeio("compare", "two-small", "two-big", "--format", "html", "-o", str(written))
+    assert done.returncode == 0, done.stderr
+    page = written.read_text()
+    assert "two-big against two-small: " in page and page.count('class="forest"') >= 4
+    assert "better" in page and "Welch" in page
+    alone = eeio("compare", "two-small", "--format", "html")
+    assert alone.returncode == 0 and 'class="forest"' not in alone.stdout
+
+
 @pytest.mark.parametrize(
     ("order", "gate", "code"),
     [

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -620,6 +621,11 @@ def test_the_map_shows_every_experiment_and_is_the_same_each_time() -> None:
     found = _full()
     svg = guideline_map.draw(found)
     assert svg is not None and svg == guideline_map.draw(found)
+    # Under the pointer each point says what it is, and how sure both ratios are.
+    titles = re.findall(r'<g id="point-\w+">\s*<title>([^<]*)</title>', svg)
+    assert len(titles) == len(set(titles)) > 1
+    assert all("B_ts / B_lp" in title and "P_lp / P_ts" in title for title in titles)
+    assert titles[-1].startswith("mix: the whole mix")
     assert svg.startswith("<svg") and svg.rstrip().endswith("</svg>")
     for row in found.experiments:
         assert row.label in svg

@@ -1,0 +1,57 @@
+"""`eeio compare --format html`: the report's page with what changed at its top."""
+
+from collections.abc import Sequence
+
+from eeio_results.comparison.campaigns import Comparison
+from eeio_results.comparison.changes import Changes
+from eeio_results.report import changes as said
+from eeio_results.report import page
+from eeio_results.report.model import Report
+from eeio_results.report.page.delta import Comparison as Compared
+from eeio_results.report.page.delta import Delta
+from eeio_results.report.page.repetitions import Power
+
+
+def render(report: Report, comparison: Comparison, power: Power | None = None) -> str:
+    """The page of the compared campaigns. Of more than two the page has what changed from the first
+    to the second; the tables of a terminal have all."""
+    if not comparison.changes:
+        return page.render(report, None, power)
+    first = comparison.changes[0]
+    note = said.note(first)
+    if len(comparison.changes) > 1:
+        others = " ".join(said.answer(found) for found in comparison.changes[1:])
+        note = f"{note}. {others}"
+    return page.render(
+        report,
+        Compared(first.before, first.after, said.answer(first), tuple(_deltas(first)), note),
+        power,
+    )
+
+
+def _deltas(changes: Changes) -> Sequence[Delta]:
+    """The headline of all experiments first, then each other metric that was measured."""
+    metrics = [changes.headline, *(m for m in said.SHOWN if m != changes.headline)]
+    found = []
+    for metric in metrics:
+        name, unit = said.SHOWN[metric]
+        if all(e.metrics[metric].change.ratio is None for e in changes.experiments):
+            continue
+        for experiment in said.by_weight(changes, metric):
+            one = experiment.metrics[metric]
+            ratio, interval = one.change.ratio, one.change.interval
+            found.append(
+                Delta(
+                    experiment=said.label(experiment, changes),
+                    metric=name,
+                    unit="",
+                    before=None if one.before is None else one.before / unit,
+                    after=None if one.after is None else one.after / unit,
+                    change=None if ratio is None else ratio - 1,
+                    low=None if interval is None else interval[0] - 1,
+                    high=None if interval is None else interval[1] - 1,
+                    verdict=said.verdict(one, changes),
+                    n=said.repetitions(one),
+                )
+            )
+    return found

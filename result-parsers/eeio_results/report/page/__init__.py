@@ -1,0 +1,130 @@
+"""The report as one HTML file that needs nothing else, offline and without a server.
+
+Everything is said by tables and a still chart; the script, of `script/`, lets the reader ask.
+"""
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup
+
+from eeio_limits.text import shown_lines
+from eeio_results.report.model import Report
+from eeio_results.report.page.answer import answer, marks, tiles
+from eeio_results.report.page.delta import Comparison, delta_table
+from eeio_results.report.page.embedding import embedded
+from eeio_results.report.page.model import Page, page_of, to_json
+from eeio_results.report.page.repetitions import Power, repetitions
+from eeio_results.report.page.still import still
+from eeio_results.report.page.table import HEADS, Cell, cells, reasons
+from eeio_results.report.parts import Plot, Table
+from eeio_results.report.tables import ESTIMATE, tables
+
+_HERE = Path(__file__).parent
+_LONGEST_TABLE = 300
+"""Rows of a table below the first one; longer ones would say everything of it again."""
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A line of the page's table, ready for the template."""
+
+    name: str
+    more: str
+    campaign: str
+    why: str
+    cells: list[Cell]
+
+
+@dataclass(frozen=True)
+class _Chapter:
+    """What a study adds: its tables, and its figures with their titles, drawn."""
+
+    tables: tuple[Table, ...]
+    drawn: list[tuple[str, Markup]]
+
+
+def render(report: Report, comparison: Comparison | None = None, power: Power | None = None) -> str:
+    """The page as text. `power` gives the samples of a campaign, for power over time."""
+    page = page_of(report)
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_HERE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    script = (_HERE / "page.js").read_text(encoding="utf-8")
+    several = len(report.campaigns) > 1
+    text = environment.get_template("page.html.j2").render(
+        page=page,
+        report=report,
+        several=several,
+        title=", ".join(campaign.name for campaign in report.campaigns),
+        policy=_policy(script),
+        style=Markup((_HERE / "page.css").read_text(encoding="utf-8")),
+        script=Markup(script),
+        marks=marks(page),
+        answer=answer(page),
+        tiles=tiles(page),
+        chart=still(page),
+        comparison=comparison,
+        delta=delta_table(comparison) if comparison else None,
+        heads=HEADS,
+        rows=[_row(page, place, several) for place in range(len(page.lines))],
+        chapters=[
+            _Chapter(one.tables, [(plot.title, _drawing(plot)) for plot in one.plots])
+            for one in report.chapters
+            if one.tables or one.plots
+        ],
+        tables=[_bounded(table, report) for table in tables(report)],
+        estimate=ESTIMATE,
+        meters=_meters(page),
+        model=embedded("model", to_json(page)),
+        runs=embedded("runs", repetitions(page, power), always_packed=True),
+    )
+    # Whatever came in by a name or a reason: nothing that turns the direction of writing or that
+    # UTF-8 cannot hold.
+    # Line by line: long ones are data without anything to escape, which is seen at once.
+    return "\n".join(shown_lines(line) for line in text.split("\n"))
+
+
+def _policy(script: str) -> str:
+    """Nothing is fetched, and no other script runs, whatever stands in a name. Figures of studies
+    hold styles of their own."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _drawing(plot: Plot) -> Markup:
+    """A figure of a study; a screen reader knows it by its title where it does not say one."""
+    svg = plot.draw()
+    if " role=" in svg.partition(">")[0]:
+        return Markup(svg)
+    named = Markup('<svg role="img" aria-label="{}"').format(plot.title)
+    return Markup(svg.replace("<svg", named, 1))
+
+
+def _row(page: Page, place: int, several: bool) -> _Row:
+    line = page.lines[place]
+    campaign = line.row.campaign if several else ""
+    return _Row(line.name, line.more, campaign, reasons(page, line), cells(page, line))
+
+
+def _bounded(table: Table, report: Report) -> Table:
+    """A table that is too long to be said again becomes the command that prints it."""
+    if len(table.rows) <= _LONGEST_TABLE:
+        return table
+    names = " ".join(campaign.name for campaign in report.campaigns)
+    words = f"{len(table.rows)} rows, not repeated here: `eeio report {names}` prints them"
+    return Table(table.title, (), (), note="\n".join(filter(None, (words, table.note))))
+
+
+def _meters(page: Page) -> str:
+    return ", ".join(f"{key[0]} ({key[1]}, {key[2]})" for key in page.keys) or "none"

@@ -1,0 +1,342 @@
+"""The first screen: what this I/O costs in joules, how sure that is, what must be said first."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from eeio_results.domains import DomainFigures, Quartiles
+from eeio_results.report.page.model import Line, Page, figures_of
+from eeio_results.report.page.table import number
+from eeio_results.units import MB, percent
+
+_DOUBTFUL_ABOVE = 0.25
+"""A limit of error above this share of a figure is shown as a warning."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A box above all figures. `kind` is a class of the style: quick, estimate, incomplete."""
+
+    kind: str
+    word: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of a sentence; `kind`: `` plain, `strong`, `unsure` (a wide limit of error)."""
+
+    text: str
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One figure of the first screen. `line` is the place of the experiment it is of."""
+
+    title: str
+    value: str
+    unit: str = ""
+    below: tuple[Part, ...] = ()
+    line: int | None = None
+    kind: str = ""
+
+
+def marks(page: Page) -> list[Mark]:
+    """What must be said before any number."""
+    found = []
+    quick = [c.name for c in page.report.campaigns if not c.is_measurement]
+    if quick:
+        text = f"not a measurement: {', '.join(quick)} only checked the set-up. Publish `standard`."
+        found.append(Mark("quick", "QUICK:", text))
+    if page.estimated:
+        reason = page.common_reason or "no power was measured"
+        text = (
+            f"no power was measured ({reason}). Modelled watts are shown for orientation, hatched, "
+            "and never ranked or compared."
+        )
+        found.append(Mark("estimate", "ESTIMATE:", text))
+    for campaign in page.report.campaigns:
+        missing = campaign.planned_runs - len(campaign.runs)
+        if missing:
+            text = (
+                f"{campaign.name}: {missing} of {campaign.planned_runs} runs are not done; "
+                f"`eeio resume {campaign.name}` goes on"
+            )
+            found.append(Mark("incomplete", "INCOMPLETE:", text))
+    return found
+
+
+_Of = tuple[int, Line, DomainFigures]
+
+
+def _ranked(page: Page) -> tuple[list[_Of], bool]:
+    """Lines with a ranked MB/J in the page's domain, the best first; and whether they are those
+    past the page cache alone, as hits in memory say nothing of the storage."""
+    found = [
+        (place, line, figures)
+        for place, line in enumerate(page.lines)
+        if (figures := figures_of(line.row, page.key)) is not None
+        and figures.ranked_reason is None
+        and figures.efficiency_bytes_per_j is not None
+        and not page.estimated
+    ]
+    direct = [item for item in found if item[1].row.cache.buffer == "off"]
+    return direct or found, bool(direct)
+
+
+def answer(page: Page) -> list[Part]:
+    """One or two sentences."""
+    ranked, direct = _ranked(page)
+    if page.key is None or page.estimated:
+        return [Part("Energy: not measured. ", "strong"), *_why(page), *_bandwidths(page)]
+    if not ranked:
+        return [Part("Nothing may be ranked. ", "strong"), *_why_not_ranked(page), *_power(page)]
+    best, worst = ranked[0], ranked[-1]
+    past = " past the page cache" if direct else ""
+    parts = [Part(f"Moving 1 GB{past} costs "), *_cost(best)]
+    if best is worst:
+        parts += [Part(f" ({best[1].name}), the only experiment that may be ranked.")]
+    else:
+        parts += [Part(f" at best ({best[1].name}) and "), *_cost(worst),
+                  Part(f" at worst ({worst[1].name})"), *_factor(best, worst)]  # fmt: skip
+    return [*parts, *_power(page)]
+
+
+def _cost(of: _Of) -> list[Part]:
+    figures = of[2]
+    if figures.energy_j_per_gb is None:
+        assert figures.efficiency_bytes_per_j is not None
+        return [Part(f"1 J for {number(figures.efficiency_bytes_per_j.median / MB)} MB", "strong")]
+    limit = _limit(figures)
+    return [
+        Part(f"{number(figures.energy_j_per_gb.median)} J", "strong"),
+        *([Part(" "), limit] if limit else []),
+    ]
+
+
+def _limit(figures: DomainFigures) -> Part | None:
+    relative = figures.uncertainty_relative
+    if relative is None:
+        return None
+    kind = "unsure" if relative.median > _DOUBTFUL_ABOVE else ""
+    return Part(f"±{percent(relative.median)} %", kind)
+
+
+def _factor(best: _Of, worst: _Of) -> list[Part]:
+    low, high = best[2].energy_j_per_gb, worst[2].energy_j_per_gb
+    if low is None or high is None or not low.median:
+        return [Part(".")]
+    return [Part(f": a factor of {number(high.median / low.median)}.")]
+
+
+def _power(page: Page) -> list[Part]:
+    """Idle and busy power of the page's domain."""
+    assert page.key is not None
+    domain = page.key[0]
+    busy = [
+        figures.power_w.median
+        for line in page.lines
+        if (figures := figures_of(line.row, page.key)) is not None and figures.power_w is not None
+    ]
+    idle = _idle(page)
+    parts = [Part(f" The {domain} draws ")]
+    if idle:
+        parts += [Part(f"{_range(idle)} W", "strong"), Part(" idle and ")]
+    return [*parts, Part(f"{_range(busy)} W"), Part(" during I/O.")] if busy else []
+
+
+def _idle(page: Page) -> list[float]:
+    return [
+        reading.power_w
+        for campaign in page.report.campaigns
+        for reading in campaign.idle
+        if (reading.domain, reading.meter, reading.kind) == page.key
+        and reading.valid
+        and reading.power_w is not None
+    ]
+
+
+def _range(values: Sequence[float]) -> str:
+    low, high = number(min(values)), number(max(values))
+    return low if low == high else f"{low} to {high}"
+
+
+def _why(page: Page) -> list[Part]:
+    reasons = dict.fromkeys(
+        line.row.reasons["power_w"] for line in page.lines if "power_w" in line.row.reasons
+    )
+    return [Part(f"{next(iter(reasons), 'no experiment was run')}. ")]
+
+
+def _why_not_ranked(page: Page) -> list[Part]:
+    found = [
+        f"{line.name}: {figures.ranked_reason}"
+        for line in page.lines
+        if (figures := figures_of(line.row, page.key)) is not None and figures.ranked_reason
+    ]
+    if not found:
+        return [Part("No experiment has both bandwidth and energy.")]
+    others = f" ({len(found) - 1} more are left out; the table says why)" if len(found) > 1 else ""
+    return [Part(f"{found[0]}{others}.")]
+
+
+def _bandwidths(page: Page) -> list[Part]:
+    found = [q.median / MB for line in page.lines if (q := line.row.bandwidth_bytes_per_s)]
+    if not found:
+        return [Part("No bandwidth was measured either.")]
+    return [Part("I/O ran at "), Part(f"{_range(found)} MB/s", "strong"), Part(".")]
+
+
+def tiles(page: Page) -> list[Tile]:
+    """Six figures; each that is missing says why."""
+    return [*(_measured_tiles(page) if not page.estimated and page.key else _other_tiles(page)),
+            _validity(page)]  # fmt: skip
+
+
+def _measured_tiles(page: Page) -> list[Tile]:
+    assert page.key is not None
+    ranked, direct = _ranked(page)
+    of = "direct I/O" if direct else "I/O"
+    found = []
+    for title, place in ((f"Cheapest {of}", 0), (f"Dearest {of}", -1)):
+        found.append(_efficiency_tile(title, ranked[place]) if ranked else _none(title))
+    idle = _idle(page)
+    why = next((c.idle_reason for c in page.report.campaigns if c.idle_reason), None)
+    title = f"Idle power, {page.key[0]}"
+    found.append(
+        Tile(title, _range(idle), "W", _idle_parts(page))
+        if idle
+        else Tile(title, "none", "", (Part(why or "this meter has no idle baseline"),))
+    )
+    energies = [_span(page, domain) for domain in range(len(page.keys))]
+    found.append(
+        Tile("J per GB, all", energies[0][0], "J" if energies[0][1] else "",
+             (Part(" · ".join(words for _, words in energies if words)),))
+    )  # fmt: skip
+    found.append(_iops_tile(page, ranked))
+    return found
+
+
+def _none(title: str) -> Tile:
+    return Tile(title, "none", "", (Part("nothing may be ranked"),))
+
+
+def _efficiency_tile(title: str, of: _Of) -> Tile:
+    place, _, figures = of
+    assert figures.efficiency_bytes_per_j is not None
+    below = []
+    if figures.energy_j_per_gb is not None:
+        below.append(Part(f"{number(figures.energy_j_per_gb.median)} J/GB "))
+    limit = _limit(figures)
+    below.append(limit or Part("the meter states no limit of error"))
+    return Tile(
+        title, number(figures.efficiency_bytes_per_j.median / MB), "MB/J", tuple(below), place
+    )
+
+
+def _idle_parts(page: Page) -> tuple[Part, ...]:
+    limits = [
+        reading.uncertainty_j / reading.energy_j * reading.power_w
+        for campaign in page.report.campaigns
+        for reading in campaign.idle
+        if (reading.domain, reading.meter, reading.kind) == page.key
+        and reading.uncertainty_j is not None
+        and reading.energy_j
+        and reading.power_w is not None
+    ]
+    said = f"±{number(max(limits))} W" if limits else "the meter states no limit of error"
+    return (Part(f"{said}, before the runs"),)
+
+
+def _span(page: Page, place: int) -> tuple[str, str]:
+    """The J/GB of a domain from the least to the most, and a word of it."""
+    key = page.keys[place]
+    found = [
+        figures.energy_j_per_gb.median
+        for line in page.lines
+        if (figures := figures_of(line.row, key)) is not None and figures.energy_j_per_gb
+    ]
+    if key[2] == "modelled" or not found:
+        return "none", "" if found else f"{key[0]}: no bytes were counted"
+    span = f"{number(min(found))}–{number(max(found))}"
+    return span, f"{key[0]} ({key[1]}) {span}"
+
+
+def _iops_tile(page: Page, ranked: Sequence[_Of]) -> Tile:
+    title = "IOPS per watt, random, best"
+    found = [
+        (figures.iops_per_w.median, place)
+        for place, line, figures in ranked
+        if figures.iops_per_w is not None and line.row.spatiality == "random"
+    ]
+    if not found:
+        return Tile(title, "none", "", (Part("no ranked random experiment tells its requests"),))
+    best, place = max(found)
+    return Tile(title, number(best), "IOPS/W", (), place)
+
+
+def _other_tiles(page: Page) -> list[Tile]:
+    found = [Tile("Energy, measured", "none", "", tuple(_why(page)), kind="invalid")]
+    if page.estimated:
+        found += _estimated_tiles(page)
+    speeds = [
+        (line.row.bandwidth_bytes_per_s.median / MB, place)
+        for place, line in enumerate(page.lines)
+        if line.row.bandwidth_bytes_per_s is not None
+    ]
+    for title, choose in (("Fastest I/O", max), ("Slowest I/O", min)):
+        found.append(_speed_tile(title, speeds, choose))
+    return found
+
+
+_Choose = Callable[[Sequence[tuple[float, int]]], tuple[float, int]]
+
+
+def _speed_tile(title: str, speeds: Sequence[tuple[float, int]], choose: _Choose) -> Tile:
+    if not speeds:
+        return Tile(title, "none", "", (Part("no valid run told a bandwidth"),))
+    speed, place = choose(speeds)
+    return Tile(title, number(speed), "MB/s", (), place)
+
+
+def _estimated_tiles(page: Page) -> list[Tile]:
+    figures = [f for line in page.lines if (f := figures_of(line.row, page.key)) is not None]
+    per_gb = [f.energy_j_per_gb.median for f in figures if f.energy_j_per_gb is not None]
+    limits = [f.uncertainty_relative for f in figures if f.uncertainty_relative is not None]
+    idle = _idle(page)
+    value = f"{number(min(per_gb))}–{number(max(per_gb))}" if per_gb else "none"
+    unit = "J" if per_gb else ""
+    return [
+        Tile("ESTIMATE: J per GB, modelled", value, unit, (_band(limits),), kind="estimate"),
+        Tile("ESTIMATE: idle power, modelled", _range(idle) if idle else "none",
+             "W" if idle else "", (Part("model, not a reading"),), kind="estimate"),
+    ]  # fmt: skip
+
+
+def _band(limits: Sequence[Quartiles]) -> Part:
+    if not limits:
+        return Part("no band is known, not ranked")
+    shares = [limit.median for limit in limits]
+    return Part(f"band ±{percent(min(shares))} to ±{percent(max(shares))} %, not ranked")
+
+
+def _validity(page: Page) -> Tile:
+    runs = [run for campaign in page.report.campaigns for run in campaign.runs]
+    planned = sum(campaign.planned_runs for campaign in page.report.campaigns)
+    invalid = [run for run in runs if not run.valid]
+    if not runs:
+        return Tile("Validity", "no run", "", (Part(f"{planned} planned, 0 done"),), kind="invalid")
+    said = [Part(f"{len(runs)} of {planned} runs done, {len(invalid)} invalid")]
+    if invalid:
+        phases = (why for phase in invalid[0].phases for why in phase.validity)
+        said.append(Part(f" ({next(iter((*invalid[0].validity, *phases)))})"))
+    without = sum(
+        1 for line in page.lines if line.row.n and figures_of(line.row, page.key) is None
+    )  # fmt: skip
+    if without:
+        said.append(Part(f" · {without} experiments without power"))
+    if page.quick:
+        said.append(Part(" · QUICK: not for publication"))
+    kind = "invalid" if invalid else "quick" if page.quick else ""
+    value = "all valid" if not invalid else f"{len(invalid)} invalid"
+    return Tile("Validity", value, "", tuple(said), kind=kind)

@@ -1,0 +1,301 @@
+"""What the page's script reads: rows, domains and factors, as JSON of short names.
+
+Figures stand in the units that the page shows (MB/s, W, J/GB, MB/J, ms, %), as [median, q1, q3].
+They are those of `eeio report --format json`, rounded to five digits; nothing is computed anew.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from eeio_results.characterization import Row
+from eeio_results.domains import DomainFigures, Key, Quartiles
+from eeio_results.record import DOMAINS
+from eeio_results.report.columns import NONE, flush_cell
+from eeio_results.report.model import Report
+from eeio_results.report.tables import operation_label, tool_label
+from eeio_results.units import MB, format_size
+from eeio_results.work import LATENCIES
+
+MODELLED = "modelled"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of the page's table: an experiment in words, and its levels, a word a factor."""
+
+    row: Row
+    campaign: int
+    name: str
+    more: str
+    levels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Page:
+    """A report as the page shows it. `keys` are the power domains, the one that it opens with
+    first; `lines` stand the best first, then what is not ranked, then what has no figures."""
+
+    report: Report
+    keys: tuple[Key, ...]
+    lines: tuple[Line, ...]
+    factors: tuple[str, ...]
+
+    @property
+    def key(self) -> Key | None:
+        """The power domain that the page opens with: the widest that was measured and ranks
+        something, else the widest that was measured, else the estimate."""
+        return self.keys[0] if self.keys else None
+
+    @property
+    def estimated(self) -> bool:
+        """Whether the page opens with an estimate, as nothing was measured."""
+        return self.key is not None and self.key[2] == MODELLED
+
+    @property
+    def quick(self) -> bool:
+        return any(not campaign.is_measurement for campaign in self.report.campaigns)
+
+    @property
+    def stamp(self) -> str:
+        """What is written across charts, so that a cropped picture still carries it."""
+        return " ".join(
+            word for word, on in (("QUICK", self.quick), ("ESTIMATE", self.estimated)) if on
+        )
+
+    @cached_property
+    def levels(self) -> tuple[tuple[str, ...], ...]:
+        """The levels of each factor, in the order in which they come."""
+        return tuple(
+            tuple(dict.fromkeys(line.levels[place] for line in self.lines))
+            for place in range(len(self.factors))
+        )
+
+    @property
+    def constant(self) -> str:
+        """The factors with one level, to be said once."""
+        return ", ".join(
+            f"{factor.lower()} {levels[0]}"
+            for factor, levels in zip(self.factors, self.levels, strict=True)
+            if len(levels) == 1 and levels[0] != NONE
+        )
+
+    @cached_property
+    def common_reason(self) -> str | None:
+        """Why no line has power, where it is the same for all."""
+        reasons = {why_no_power(line.row, self.key) for line in self.lines}
+        return reasons.pop() if len(reasons) == 1 else None
+
+
+def figures_of(row: Row, key: Key | None) -> DomainFigures | None:
+    """Those of a power domain, measured or modelled; None where the row has no power in it."""
+    for figures in (*row.domains, *row.estimates):
+        if figures.key == key and figures.power_w is not None:
+            return figures
+    return None
+
+
+def why_no_power(row: Row, key: Key | None) -> str | None:
+    """The reason where a row has no measured power in a domain; None where it has."""
+    if figures_of(row, key) is not None and (key is None or key[2] != MODELLED):
+        return None
+    told = next((d.reason for d in row.domains if d.key == key and d.reason), None)
+    if row.measured is not None and told is None:
+        return f"not measured by this meter: see {row.measured.power_domain}"
+    return told or row.reasons.get("power_w") or "not measured"
+
+
+def domain_label(key: Key) -> str:
+    """`system (wattsup)`; an estimate says so first."""
+    domain, meter, kind = key
+    return f"{'ESTIMATE: ' if kind == MODELLED else ''}{domain} ({meter})"
+
+
+_Factor = tuple[str, Callable[[Row], str]]
+_FACTORS: tuple[_Factor, ...] = (
+    ("Level", lambda row: row.level),
+    ("Operation", operation_label),
+    ("Spatiality", lambda row: row.spatiality or NONE),
+    ("Request", lambda row: _size(row)),
+    ("Buffer cache", lambda row: row.cache.buffer or NONE),
+    ("Disk cache", lambda row: row.cache.disk or NONE),
+    ("Flush", flush_cell),
+    ("Tool", lambda row: tool_label(row.experiment) if row.experiment else NONE),
+    ("Target", lambda row: row.experiment.target if row.experiment else NONE),
+)
+_IN_NAME = ("Operation", "Spatiality", "Request")
+
+
+def _size(row: Row) -> str:
+    return NONE if row.request_size_bytes is None else format_size(row.request_size_bytes)
+
+
+def page_of(report: Report) -> Page:
+    """The lines of the page in their order. Levels that no experiment is of have no line."""
+    rows = [row for row in report.rows if row.experiment is not None]
+    keys = _keys(rows)
+    levels = [tuple(level(row) for _, level in _FACTORS) for row in rows]
+    names = [name for name, _ in _FACTORS]
+    varying = [
+        place
+        for place, name in enumerate(names)
+        if name not in _IN_NAME and len({of_row[place] for of_row in levels}) > 1
+    ]
+    campaigns = {campaign.name: place for place, campaign in enumerate(report.campaigns)}
+    lines = [
+        Line(
+            row,
+            campaigns[row.campaign],
+            _name(row),
+            ", ".join(_told(names[p], of_row[p]) for p in varying if of_row[p] != NONE),
+            of_row,
+        )
+        for row, of_row in zip(rows, levels, strict=True)
+    ]
+    key = keys[0] if keys else None
+    return Page(report, keys, tuple(sorted(lines, key=lambda line: _order(line, key))),
+                tuple(names))  # fmt: skip
+
+
+def _name(row: Row) -> str:
+    words = f"{row.spatiality or ''} {operation_label(row)}".strip()
+    return words if row.request_size_bytes is None else f"{words} · {_size(row)}"
+
+
+def _told(factor: str, level: str) -> str:
+    """A level as it stands below a name: `buffer cache off`, but `fio` and `device`."""
+    if factor in ("Tool", "Target"):
+        return level
+    return f"{factor.lower()} {level}" if factor != "Level" else f"{level} level"
+
+
+def _order(line: Line, key: Key | None) -> tuple[int, float]:
+    """The best MB/J first; estimates and what is not ranked stay in the campaign's order."""
+    figures = figures_of(line.row, key)
+    if figures is None:
+        return (2 if line.row.n else 3, 0.0)
+    if figures.energy_kind == MODELLED or figures.ranked_reason or not figures.efficiency_values:
+        return (1, 0.0)
+    assert figures.efficiency_bytes_per_j is not None
+    return (0, -figures.efficiency_bytes_per_j.median)
+
+
+def _keys(rows: Sequence[Row]) -> tuple[Key, ...]:
+    found: dict[Key, bool] = {}
+    for row in rows:
+        for figures in (*row.domains, *row.estimates):
+            if figures.power_w is not None:
+                ranked = figures.ranked_reason is None and bool(figures.efficiency_values)
+                found[figures.key] = found.get(figures.key, False) or ranked
+    return tuple(
+        sorted(
+            found, key=lambda key: (key[2] == MODELLED, not found[key], DOMAINS.index(key[0]), key)
+        )
+    )
+
+
+def to_json(page: Page) -> dict[str, Any]:
+    """The body that the script reads."""
+    campaigns = page.report.campaigns
+    return {
+        "stamp": page.stamp,
+        "campaigns": [campaign.name for campaign in campaigns],
+        "domains": [
+            {
+                "label": domain_label(key),
+                "name": key[0],
+                "estimate": key[2] == MODELLED,
+                "idle": [_idle(campaign.idle, key) for campaign in campaigns],
+            }
+            for key in page.keys
+        ],
+        "factors": [
+            {"name": name, "levels": list(levels)}
+            for name, levels in zip(page.factors, page.levels, strict=True)
+        ],
+        "common": page.common_reason,
+        "lines": [_line(page, line) for line in page.lines],
+    }
+
+
+def _idle(readings: Sequence[Any], key: Key) -> float | None:
+    for reading in readings:
+        if (reading.domain, reading.meter, reading.kind) == key and reading.valid:
+            return shortened(reading.power_w)
+    return None
+
+
+def _line(page: Page, line: Line) -> dict[str, Any]:
+    row = line.row
+    places = [levels.index(level) for levels, level in zip(page.levels, line.levels, strict=True)]
+    body: dict[str, Any] = {
+        "c": line.campaign,
+        "name": line.name,
+        "more": line.more,
+        "levels": places,
+        "n": row.n,
+        "invalid": row.invalid_runs,
+        "mbs": spread(row.bandwidth_bytes_per_s, MB),
+        "iops": middle(row.work.iops),
+        "s": middle(row.work.duration_s),
+        "mb": middle(row.work.bytes, MB),
+        "cached": middle(row.work.page_cache_bandwidth_bytes_per_s, MB),
+        "seen": row.work.spatiality_seen,
+        "drive": row.drive,
+        "d": [_domain(figures_of(row, key)) for key in page.keys],
+    }
+    if row.durable is False:
+        body["lasting"] = row.reasons.get("durable", "not until its bytes were on the device")
+    if row.work.latency_s:
+        body["ms"] = [middle(row.work.latency_s.get(name), 1e-3) for name in LATENCIES]
+    why = {
+        str(place): why
+        for place, key in enumerate(page.keys or (None,))
+        if (why := why_no_power(row, key)) is not None and why != page.common_reason
+    }
+    if why:
+        body["why"] = why
+    if row.invalid_reasons:
+        body["reasons"] = list(row.invalid_reasons)
+    if row.bandwidth_bytes_per_s is None:
+        body["still"] = row.reasons.get("bandwidth_bytes_per_s")
+    return {name: value for name, value in body.items() if value is not None}
+
+
+def _domain(figures: DomainFigures | None) -> dict[str, Any] | None:
+    if figures is None:
+        return None
+    body: Mapping[str, Any] = {
+        "n": figures.n,
+        "w": spread(figures.power_w),
+        "j": middle(figures.energy_j),
+        "jgb": spread(figures.energy_j_per_gb),
+        "mbj": spread(figures.efficiency_bytes_per_j, MB),
+        "limit": middle(figures.uncertainty_relative, 0.01),
+        "iopsw": middle(figures.iops_per_w),
+        "above": [
+            middle(figures.marginal.power_w),
+            middle(figures.marginal.energy_j_per_gb),
+            middle(figures.marginal.efficiency_bytes_per_j, MB),
+        ],
+        "unranked": figures.ranked_reason,
+        "part": figures.leaves_drives_out or None,
+        "doubts": list(figures.doubts) or None,
+    }
+    return {name: value for name, value in body.items() if value is not None}
+
+
+def shortened(value: float | None) -> float | None:
+    """Five digits."""
+    return None if value is None else float(f"{value:.5g}")
+
+
+def middle(figures: Quartiles | None, unit: float = 1.0) -> float | None:
+    return None if figures is None else shortened(figures.median / unit)
+
+
+def spread(figures: Quartiles | None, unit: float = 1.0) -> list[float | None] | None:
+    if figures is None:
+        return None
+    return [shortened(value / unit) for value in (figures.median, figures.q1, figures.q3)]

@@ -1,0 +1,132 @@
+"""The repetitions behind each line of the page: what a row opens to."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from eeio_results.domains import Key, j_per_gb
+from eeio_results.record import EnergyReading, Phase, Run
+from eeio_results.report.page.model import Page, shortened
+from eeio_results.report.page.series import (
+    PowerSeries,
+    bandwidth_steps,
+    by_key,
+    power_steps,
+    shown_span,
+)
+from eeio_results.store import Campaign
+from eeio_results.units import MB
+from eeio_results.windows import Window, window_of
+from eeio_results.work import LATENCIES, iops_of
+
+Power = Callable[[Campaign], Sequence[PowerSeries]]
+"""Gives the power samples of a campaign; none where it kept none."""
+
+_POINTS, _FEWER_POINTS = 120, 24
+_MANY_RUNS = 2000
+"""Above this, timelines have fewer points, so that the page stays below 8 MB."""
+
+
+def repetitions(page: Page, power: Power | None) -> list[list[dict[str, Any]]]:
+    """A list of repetitions for each line, in the order of the lines."""
+    campaigns = page.report.campaigns
+    runs: list[dict[str, list[Run]]] = []
+    for campaign in campaigns:
+        groups: dict[str, list[Run]] = {}
+        for run in campaign.runs:
+            groups.setdefault(run.experiment.id, []).append(run)
+        runs.append(groups)
+    series = [by_key(power(campaign)) if power else {} for campaign in campaigns]
+    many = sum(len(campaign.runs) for campaign in campaigns) > _MANY_RUNS
+    points = _FEWER_POINTS if many else _POINTS
+    found = []
+    for line in page.lines:
+        assert line.row.experiment is not None
+        of_line = runs[line.campaign].get(line.row.experiment.id, [])
+        folder = campaigns[line.campaign].folder
+        made = []
+        for run in sorted(of_line, key=lambda run: run.repetition):
+            phase = next((p for p in run.phases if p.name == line.row.phase), None)
+            body = _repetition(page, run, phase)
+            if phase is not None and phase.start_s is not None and phase.end_s is not None:
+                window = [phase.start_s, _end_s(phase)]
+                body["window"] = [round(value, 3) for value in window]
+                steps = _steps(page, run, series[line.campaign], shown_span(*window), points)
+                if any(steps):
+                    body["power"] = steps
+                if bandwidth := bandwidth_steps(folder / run.raw, points):
+                    body["moved"] = bandwidth
+            made.append({name: value for name, value in body.items() if value is not None})
+        found.append(made)
+    return found
+
+
+def _end_s(phase: Phase) -> float:
+    durable = phase.until_durable
+    assert phase.end_s is not None
+    return phase.end_s if durable is None else max(durable.end_s, phase.end_s)
+
+
+def _steps(
+    page: Page, run: Run, series: Mapping[Key, list[PowerSeries]], span: tuple[float, float],
+    points: int,
+) -> list[Any]:  # fmt: skip
+    return [
+        power_steps(series[key], run.started_monotonic_s, span, points) if key in series else None
+        for key in page.keys
+    ]
+
+
+def _repetition(page: Page, run: Run, phase: Phase | None) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "r": run.repetition,
+        "place": run.order_index + 1,
+        "utc": run.started_utc[11:19],
+        "raw": run.raw,
+    }
+    bad = [*run.validity, *(phase.validity if phase else ())]
+    if phase is None:
+        return body | {"bad": bad or ["the tool told nothing of this kind of I/O"]}
+    window = window_of(run.experiment, phase)
+    latencies = [shortened(_ms(phase, name)) for name in LATENCIES]
+    return body | {
+        "bad": bad or None,
+        "mbs": _in(window.bandwidth_bytes_per_s, MB),
+        "s": shortened(window.duration_s),
+        "mb": _in(window.bytes_moved, MB),
+        "iops": shortened(iops_of(phase, window)),
+        "ms": latencies if any(value is not None for value in latencies) else None,
+        "d": [_reading(window, key) for key in page.keys],
+    }
+
+
+def _ms(phase: Phase, name: str) -> float | None:
+    value = phase.metrics.get(f"latency_{name}_s")
+    return None if value is None else value * 1e3
+
+
+def _in(value: float | None, unit: float) -> float | None:
+    return None if value is None else shortened(value / unit)
+
+
+def _reading(window: Window, key: Key) -> dict[str, Any] | None:
+    """What a meter saw in the window; None where it was not there."""
+    reading = next((r for r in window.energy if (r.domain, r.meter, r.kind) == key), None)
+    if reading is None:
+        return None
+    body = {
+        "w": shortened(reading.power_w),
+        "j": shortened(reading.energy_j),
+        "limit": shortened(reading.uncertainty_j),
+        "jgb": shortened(j_per_gb(window, reading)) if _counts(reading) else None,
+        "mbj": _in(window.efficiency_bytes_per_j(reading.power_w), MB)
+        if _counts(reading)
+        else None,
+        "seen": round(reading.coverage, 3),
+        "samples": reading.samples,
+        "why": list(reading.reasons) or None,
+    }
+    return {name: value for name, value in body.items() if value is not None}
+
+
+def _counts(reading: EnergyReading) -> bool:
+    return reading.valid and reading.why_not_ranked is None

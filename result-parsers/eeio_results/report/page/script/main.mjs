@@ -1,0 +1,31 @@
+// The page comes to life: all of it stands there before, as tables and a still chart.
+
+import { Chart } from "./chart.mjs";
+import { data } from "./data.mjs";
+import { filters } from "./filters.mjs";
+import { Table } from "./table.mjs";
+
+async function main() {
+  const model = await data("model");
+  const state = { places: model.lines.map((_, place) => place), domain: 0 };
+  let unpacked;
+  const runs = () => (unpacked ??= data("runs"));
+  const table = new Table(model, state, runs);
+  const chart = new Chart(model, state, runs, (place) => table.toggle(place, true));
+  filters(model, state, (domain) => {
+    if (domain) table.fill();
+    else table.arrange();
+    chart.draw();
+  });
+  document.documentElement.dataset.ready = "";
+  await chart.draw();
+  // For programs that check the page: everything is drawn.
+  document.documentElement.dataset.ready = "all";
+  performance.mark("drawn");
+}
+
+main().catch((error) => {
+  // Without the script's help the page still stands.
+  document.documentElement.dataset.failed = String(error);
+  throw error;
+});

@@ -1,0 +1,33 @@
+// Which lines are shown, and in which order.
+
+/** Whether a line is what the filters ask for: {campaign, levels: [place|null, ...], words}. */
+export function wanted(line, filter) {
+  if (filter.campaign !== null && line.c !== filter.campaign) return false;
+  if (filter.levels.some((level, factor) => level !== null && line.levels[factor] !== level)) return false;
+  if (!filter.words) return true;
+  const text = `${line.name} ${line.more}`.toLowerCase();
+  return filter.words.toLowerCase().split(/\s+/).every((word) => text.includes(word));
+}
+
+/**
+ * Places of lines sorted by a column; what has no value stands last, in its own order. `fixed` keeps
+ * all in place: estimates are never ranked.
+ */
+export function sorted(lines, value, descending, fixed = false) {
+  const places = lines.map((_, place) => place);
+  if (fixed) return places;
+  const key = (place) => value(lines[place]) ?? null;
+  return places.sort((a, b) => {
+    const [x, y] = [key(a), key(b)];
+    if (x === null || y === null) return (x === null) - (y === null) || a - b;
+    const order = typeof x === "string" ? x.localeCompare(y) : x - y;
+    return (descending ? -order : order) || a - b;
+  });
+}
+
+/** A cell of a CSV file; what a spreadsheet would run begins with an apostrophe. */
+export function csvCell(text) {
+  const number = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/.test(text);
+  const harmless = /^[=+\-@\t\r]/.test(text) && !number ? `'${text}` : text;
+  return /[",\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
+}

@@ -1,0 +1,111 @@
+"""Power and bandwidth over time, reduced to what a card of one repetition can show."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eeio_limits import LimitError, inputs
+from eeio_results.domains import Key
+
+_LEAST_PAD_S, _PAD = 0.35, 0.12
+"""What is shown on both sides of the window: seconds, and a share of it."""
+_BW_LOGS = "*_bw.*.log"
+_EVEN_S = 0.004
+"""Steps whose ends are this near to even ones are drawn as even: no pixel of a card is as short."""
+_BW_FILES = 64
+_KIB_PER_MB = 1024 / 1e6
+
+
+@dataclass(frozen=True)
+class PowerSeries:
+    """What one meter saw of one domain in one stretch of a campaign: `watts[i]` is the mean power
+    from `times_s[i - 1]` to `times_s[i]`, NaN where it was not read. Monotonic seconds, rising."""
+
+    key: Key
+    times_s: Sequence[float]
+    watts: Sequence[float]
+
+
+def shown_span(start_s: float, end_s: float) -> tuple[float, float]:
+    """The window, and what is shown before and after it."""
+    pad = max(_LEAST_PAD_S, _PAD * (end_s - start_s))
+    return start_s - pad, end_s + pad
+
+
+def power_steps(
+    found: Sequence[PowerSeries], origin_s: float, span: tuple[float, float], points: int
+) -> list[Any] | None:
+    """[times, watts] within a span, as `_times` gives them; times count from `origin_s`. At most
+    about `points` steps: longer ones are means over time of those within, so that the area under
+    them, which is the energy, stays. None without readings."""
+    begin_s, end_s = origin_s + span[0], origin_s + span[1]
+    ends: list[float] = []
+    watts: list[float | None] = []
+    for series in found:
+        low = bisect_left(series.times_s, begin_s)
+        high = min(len(series.times_s), bisect_right(series.times_s, end_s) + 1)
+        if low >= high:
+            continue
+        group = max(1, -(-(high - low) // points))
+        last_s = series.times_s[low - 1] if low else series.times_s[low]
+        ends.append(round(last_s - origin_s, 3))
+        watts.append(None)
+        for first in range(low, high, group):
+            joules = seconds = 0.0
+            previous_s = last_s
+            for place in range(first, min(first + group, high)):
+                step_s, watt = series.times_s[place] - previous_s, series.watts[place]
+                previous_s = series.times_s[place]
+                if watt == watt and step_s > 0:
+                    joules += watt * step_s
+                    seconds += step_s
+            last_s = previous_s
+            ends.append(round(last_s - origin_s, 3))
+            watts.append(round(joules / seconds, 1) if seconds else None)
+    return [_times(ends), watts] if len(ends) > 1 else None
+
+
+def _times(ends: list[float]) -> dict[str, float] | list[float]:
+    """The ends of steps, s; the first is where the first step begins. Where all but the last are as
+    far apart: `from`, `step` and `to`, as most are and a page may hold 10 000 of them."""
+    if len(ends) < 4:
+        return ends
+    step = (ends[-2] - ends[0]) / (len(ends) - 2)
+    if any(abs(ends[0] + n * step - end) > _EVEN_S for n, end in enumerate(ends[:-1])):
+        return ends
+    return {"from": ends[0], "step": round(step, 5), "to": ends[-1]}
+
+
+def bandwidth_steps(raw: Path, points: int) -> list[Any] | None:
+    """[times, MB/s] as in `power_steps`, of fio's own log of its bandwidth, reads and writes
+    together, from the start of its I/O; None where there is none, or no whole one."""
+    moments: dict[float, float] = {}
+    try:
+        for path in sorted(raw.glob(_BW_LOGS))[:_BW_FILES]:
+            for line in inputs.read_text(path, inputs.TOOL_FILE_BYTES).splitlines():
+                at_ms, kib_per_s, _ = line.split(",", 2)
+                at_s = int(at_ms) / 1000
+                moments[at_s] = moments.get(at_s, 0.0) + int(kib_per_s) * _KIB_PER_MB
+    except (OSError, LimitError, ValueError):
+        # A log that was cut off tells a part of the run, which would look like the whole.
+        return None
+    if len(moments) < 2:
+        return None
+    ordered = sorted(moments.items())
+    group = -(-len(ordered) // points)
+    ends = [0.0]
+    result: list[float | None] = [None]
+    for first in range(0, len(ordered), group):
+        part = ordered[first : first + group]
+        ends.append(round(part[-1][0], 3))
+        result.append(round(sum(value for _, value in part) / len(part), 1))
+    return [_times(ends), result]
+
+
+def by_key(found: Sequence[PowerSeries]) -> Mapping[Key, list[PowerSeries]]:
+    keyed: dict[Key, list[PowerSeries]] = {}
+    for series in found:
+        keyed.setdefault(series.key, []).append(series)
+    return keyed

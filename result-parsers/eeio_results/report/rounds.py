@@ -1,0 +1,64 @@
+"""How an adaptive campaign was repeated: what stopped each experiment, and what drifted."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from eeio_results.comparison.drift import Trend, trends
+from eeio_results.report.columns import number
+from eeio_results.report.parts import Table
+from eeio_results.store import Campaign
+
+
+def rounds_table(campaigns: Sequence[Campaign]) -> Table | None:
+    """A row an adaptive campaign; None where there is none."""
+    adaptive = [one for one in campaigns if one.design.protocol.adaptive is not None]
+    if not adaptive:
+        return None
+    return Table(
+        title="How often experiments were repeated",
+        header=("Campaign", "Runs", "Precise enough", "Most repetitions", "Other", "Open", "Drift"),
+        rows=tuple(_row(one) for one in adaptive),
+        numeric=frozenset((1, 2, 3, 4, 5)),
+        note="\n".join(_rule(one) for one in adaptive),
+    )
+
+
+def _row(campaign: Campaign) -> tuple[str, ...]:
+    design = campaign.design
+    # `precise enough after 4: ...` and `the most repetitions, 10: ...` (eeio.campaign.adaptive).
+    why = Counter(_kind(words) for words in design.stopped.values())
+    still_open = len(design.experiments) - len(design.stopped)
+    drift = "; ".join(_drift(trend) for trend in trends(campaign))
+    return (
+        campaign.name,
+        str(len(campaign.runs)),
+        *(str(why[kind]) for kind in ("precise", "most", "other")),
+        str(still_open),
+        drift or "not known",
+    )
+
+
+def _kind(words: str) -> str:
+    return next((kind for kind in ("precise", "most") if words.startswith((kind, f"the {kind}"))),
+                "other")  # fmt: skip
+
+
+def _drift(trend: Trend) -> str:
+    what = "power" if trend.metric.startswith("power") else "bandwidth"
+    low, high = (100 * edge for edge in trend.interval)
+    return (
+        f"{trend.label}: {what} {100 * trend.per_hour:+.2g} % an hour ({low:+.2g} to {high:+.2g}), "
+        f"{trend.n} runs in {number(trend.hours)} h"
+    )
+
+
+def _rule(campaign: Campaign) -> str:
+    protocol = campaign.design.protocol
+    rule = protocol.adaptive
+    assert rule is not None
+    return (
+        f"{campaign.name}: rounds of all experiments {protocol.repetitions} times, then of those "
+        f"whose bandwidth, power or MB/J was not known to ±{100 * rule.precision:g} % (95 %), "
+        f"{rule.most_repetitions} times at most ({rule.most_whole} of runs that are never cut). "
+        "The stop looks at no difference between experiments, so that tests keep their level"
+    )

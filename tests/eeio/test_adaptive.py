@@ -1,0 +1,280 @@
+"""Adaptive campaigns: who is repeated, when the machine has settled, the same after any kill."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.conftest import DATA, Eeio
+from tests.eeio_results.made import MACHINE, WRITE, design, energy, run, written
+
+from eeio.campaign import adaptive, settling
+from eeio.system.filesystem import BlockDevice
+from eeio_power.monitor import PowerMonitor
+from eeio_power.reading import EnergyReading
+from eeio_results.campaign import AdaptiveProtocol, PlannedExperiment
+from eeio_results.comparison.precision import half_width
+from eeio_results.record import CacheLayers, Experiment, Phase, Run
+from eeio_results.store import Campaign, load
+
+RULE = AdaptiveProtocol()
+OTHER = replace(WRITE, request_size_bytes=1 << 20)
+THIRD = replace(WRITE, request_size_bytes=1 << 22)
+
+
+def phase(mb_per_s: float, watts: float) -> Phase:
+    """Of a write whose bandwidth until durable is that."""
+    found = written(watts)
+    durable = found.until_durable
+    assert durable is not None
+    return replace(
+        found,
+        until_durable=replace(durable, bandwidth_bytes_per_s=1e6 * mb_per_s),
+    )
+
+
+def campaign(
+    values: dict[Experiment, Sequence[tuple[float, float]]], broken: Sequence[Experiment] = ()
+) -> Campaign:
+    """Repetitions as (MB/s, W), in rounds."""
+    runs: list[Run] = []
+    for n in range(max(len(v) for v in values.values())):
+        for experiment, of_one in values.items():
+            if n < len(of_one):
+                validity = ("it failed",) if experiment in broken else ()
+                runs.append(
+                    run(len(runs), (phase(*of_one[n]),), experiment, validity)
+                    if not validity
+                    else run(len(runs), (), experiment, validity)
+                )
+    made = design("c", len(runs), *values)
+    timed = tuple(replace(p, factors={"runtime_s": "20"}) for p in made.experiments)
+    made = replace(made, experiments=timed)
+    return Campaign(Path("c"), made, MACHINE, (energy(30.0),), None, tuple(runs))
+
+
+def sizes(experiments: Sequence[PlannedExperiment]) -> list[int | None]:
+    return [planned.experiment.request_size_bytes for planned in experiments]
+
+
+STEADY = [(100.0, 50.0), (100.5, 50.1), (99.5, 49.9), (100.2, 50.0)]
+SCATTERED = [(100.0, 60.0), (120.0, 60.0), (90.0, 60.0), (110.0, 60.0)]
+
+
+def test_what_is_not_known_well_enough_goes_on_with_the_anchors() -> None:
+    cold = [(mb, 40.0) for mb, _ in STEADY]
+    found = adaptive.next_round(campaign({WRITE: STEADY, OTHER: SCATTERED, THIRD: cold}), RULE)
+    assert found.anchors == (OTHER.id, THIRD.id), "the highest and the lowest power"
+    assert sizes(found.experiments) == [OTHER.request_size_bytes, THIRD.request_size_bytes]
+    assert set(found.stopped) == {WRITE.id, THIRD.id}
+    assert found.stopped[WRITE.id].startswith("precise enough after 4: ")
+
+
+def test_all_known_is_the_end() -> None:
+    found = adaptive.next_round(campaign({WRITE: STEADY, OTHER: STEADY}), RULE)
+    assert found.experiments == () and set(found.stopped) == {WRITE.id, OTHER.id}
+
+
+def test_power_counts_as_well_as_bandwidth() -> None:
+    drifting = [(100.0 + 0.1 * k, 50.0 * (1 + 0.08 * k)) for k in range(4)]
+    assert adaptive.next_round(campaign({WRITE: drifting}), RULE).experiments
+
+
+@pytest.mark.parametrize(("cache", "most"), [(CacheLayers("off"), 10), (CacheLayers("on"), 6)])
+def test_the_most_repetitions_end_it(cache: CacheLayers, most: int) -> None:
+    experiment = replace(WRITE, cache=cache)
+    values = (SCATTERED * 3)[:most]
+    before = adaptive.next_round(campaign({experiment: values[:-1]}), RULE)
+    assert before.experiments
+    after = adaptive.next_round(campaign({experiment: values}), RULE)
+    assert after.experiments == ()
+    assert after.stopped[experiment.id].startswith(f"the most repetitions, {most}: ")
+
+
+def test_a_broken_experiment_is_not_tried_without_end() -> None:
+    found = adaptive.next_round(campaign({WRITE: STEADY}, broken=[WRITE]), RULE)
+    assert found.experiments == () and found.stopped[WRITE.id] == "no figure of 4 runs"
+
+
+def test_what_has_stopped_is_not_asked_again() -> None:
+    """An anchor runs on; what it gives must not bring it back by chance."""
+    made = campaign({WRITE: SCATTERED})
+    made = replace(made, design=replace(made.design, stopped={WRITE.id: "precise enough"}))
+    assert adaptive.next_round(made, RULE).experiments == ()
+
+
+def test_the_half_width_is_that_of_the_mean_logarithm() -> None:
+    assert half_width([1.0]) is None and half_width([1.0, 0.0]) is None
+    # sd of the logs 0.0953, t(0.975, 1) = 12.706
+    assert half_width([1.0, 1.1]) == pytest.approx(12.706 * 0.09531 / 2, rel=1e-3)
+
+
+class _Power(PowerMonitor):
+    """A power that falls to idle after some time."""
+
+    def __init__(self, idle_at_s: float | None) -> None:
+        self.now_s = 0.0
+        self._idle_at_s = idle_at_s
+
+    def energy(self, start_s: float, end_s: float) -> tuple[EnergyReading, ...]:
+        if self._idle_at_s is None:
+            return ()
+        watts = 10.1 if end_s - 2.0 >= self._idle_at_s else 20.0
+        return (
+            EnergyReading(
+                domain="system", meter="m", kind="measured", power_w=watts, energy_j=2 * watts,
+                uncertainty_j=0.0, coverage=1.0, largest_gap_s=0.1, samples=20, lost=0,
+                valid=True, reasons=(),
+            ),
+        )  # fmt: skip
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+
+
+@pytest.mark.parametrize(
+    ("idle_at_s", "idle_w", "after_s", "words"),
+    [
+        (0.5, 10.0, 3.0, "power is back at idle and the drive stands still"),
+        (6.0, 10.0, 8.0, "power is back at idle and the drive stands still"),
+        (99.0, 10.0, 20.0, "not settled after the most there is: power is 2.00 of idle"),
+        (None, 10.0, 7.0, "a fixed pause: no power tells when it is idle"),
+        (0.5, None, 7.0, "a fixed pause: no power tells when it is idle"),
+    ],
+)
+def test_a_pause_ends_when_the_machine_has_settled(
+    idle_at_s: float | None, idle_w: float | None, after_s: float, words: str
+) -> None:
+    power = _Power(idle_at_s)
+    known = {} if idle_w is None else {("m", "system"): idle_w}
+    found = settling.settle(
+        RULE, power, known, None, 7.0, sleep=power.sleep, clock=lambda: power.now_s
+    )
+    assert found.after_s == pytest.approx(after_s, abs=0.15) and found.reason == words
+
+
+def test_a_drive_that_moves_is_waited_for(tmp_path: Path) -> None:
+    sysfs = tmp_path / "sys/class/block/sdx"
+    sysfs.mkdir(parents=True)
+    power = _Power(0.0)
+
+    def write_for_five_seconds(seconds: float) -> None:
+        power.sleep(seconds)
+        sectors = int(min(power.now_s, 5.0) * 1e5)
+        (sysfs / "stat").write_text(f"0 0 0 0 0 0 {sectors} 0 0 0 0\n")
+
+    write_for_five_seconds(0.0)
+    device = BlockDevice("sdx", 8, 0, root=tmp_path)
+    found = settling.settle(
+        RULE, power, {("m", "system"): 10.0}, device, 0.0,
+        sleep=write_for_five_seconds, clock=lambda: power.now_s,
+    )  # fmt: skip
+    assert found.after_s == pytest.approx(6.0, abs=0.3)
+
+
+# --- campaigns ------------------------------------------------------------------------------------
+
+
+def _adaptive(home: Path) -> tuple[str, ...]:
+    """A campaign that waits for nobody: what else the machine's drive does is not the test's."""
+    suite = home / "own"
+    if not suite.exists():
+        shutil.copytree(DATA / "suites/dummy-suite", suite)
+        protocol = yaml.safe_load((suite / "protocol.yaml").read_text())
+        protocol["presets"]["adaptive"] = {
+            **protocol["presets"]["quick"],
+            "like": "quick", "repetitions": 3, "settle_s": 0, "idle_s": 0,
+            "adaptive": {"settle_least_s": 0, "settle_most_s": 0.1},
+        }  # fmt: skip
+        (suite / "protocol.yaml").write_text(yaml.safe_dump(protocol))
+    return (
+        "run", str(suite), "--preset", "adaptive", "--directory", str(home / "target"),
+        "--meter", "none", "--seed", "7", "--name",
+    )  # fmt: skip
+
+
+def _order(home: Path, name: str) -> list[tuple[str, int]]:
+    records = (home / f"data/eeio/results/{name}/runs.jsonl").read_text().splitlines()
+    return [(r["experiment_id"], r["repetition"]) for r in map(json.loads, records)]
+
+
+def test_a_campaign_says_why_each_experiment_was_repeated_no_further(
+    home: Path, eeio: Eeio
+) -> None:
+    done = eeio(*_adaptive(home), "c")
+    assert done.returncode == 0, done.stderr
+    made = load(home / "data/eeio/results/c")
+    ids = {planned.experiment.id for planned in made.design.experiments}
+    assert set(made.design.stopped) == ids and len(made.design.anchors) in (1, 2)
+    assert all("precise enough after 3" in why for why in made.design.stopped.values())
+    assert all(one.settled_reason is not None for one in made.runs)
+    order = _order(home, "c")
+    for start in range(0, 9, 3):
+        assert {id for id, _ in order[start : start + 3]} == ids, "a round has each once"
+
+
+@pytest.mark.parametrize("after", [1, 4, 8])
+def test_a_killed_campaign_goes_on_in_the_same_order(home: Path, eeio: Eeio, after: int) -> None:
+    assert eeio(*_adaptive(home), "whole").returncode == 0
+    process = subprocess.Popen(
+        [sys.executable, "-m", "eeio", *_adaptive(home), "c"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith(f"[{after}/"):
+            process.send_signal(signal.SIGKILL)
+            break
+    process.communicate()
+    done = eeio("resume", "c")
+    assert done.returncode == 0, done.stderr
+    assert _order(home, "c") == _order(home, "whole")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--adaptive", "--precision", "0"), "precision 0: a share above 0"),
+        (("--adaptive", "--precision", "1"), "a share below 1"),
+        (("--adaptive", "--floor", "6%"), "0 <= floor < indifference < 1"),
+        (("--adaptive", "--repetitions", "2"), "give 3 or more"),
+        (("--precision", "3%"), "give --adaptive, or --preset adaptive"),
+    ],
+)
+def test_a_rule_that_makes_no_sense_is_refused(
+    home: Path, eeio: Eeio, words: tuple[str, ...], said: str
+) -> None:
+    done = eeio("plan", "dummy-suite", "--directory", str(home / "target"), *words)
+    assert done.returncode == 2 and said in done.stderr
+
+
+def test_plan_as_json_has_the_least_and_the_most(home: Path, eeio: Eeio) -> None:
+    words = ("plan", "dummy-suite", "--directory", str(home / "target"), "--format", "json")
+    fixed = json.loads(eeio(*words).stdout)
+    assert fixed["least_s"] == fixed["most_s"] == fixed["expected_s"] == fixed["fixed_s"]
+    body = json.loads(eeio(*words, "--adaptive", "--repetitions", "3").stdout)
+    assert set(body) == {
+        "runs", "expected_s", "least_s", "most_s", "fixed_s", "bytes_written",
+    }  # fmt: skip
+    assert body["runs"] == 9 and body["least_s"] < body["expected_s"] < body["most_s"]
+
+
+def test_every_suite_that_repeats_by_no_rule_of_its_own_has_the_preset(
+    eeio: Eeio, home: Path
+) -> None:
+    for suite in sorted((DATA.parents[1] / "suites").glob("eeio-*")):
+        done = eeio(
+            "plan", str(suite), "--preset", "adaptive", "--directory", str(home / "target"),
+            "--format", "json",
+        )  # fmt: skip
+        if suite.name == "eeio-chang2014":
+            assert "no preset 'adaptive'" in done.stderr
+        else:
+            body = json.loads(done.stdout)
+            assert body["least_s"] < body["expected_s"] < body["most_s"]
