@@ -17,7 +17,7 @@ import yaml
 
 from eeio import cluster
 from eeio.commands.power import calibrate
-from eeio.importing import mapping, runs
+from eeio.importing import mapping, mdtest, runs
 from eeio.importing import processor as processors
 from eeio.importing import testlog as testlogs
 from eeio.profiles import profile as profiles
@@ -192,6 +192,8 @@ def tool_targets() -> list[Target]:
         Target("lmbench", of_folders("lmbench/*/*", *whole), parsed("lmbench")),
         Target("lmbench-results", [{"results.txt": LMBENCH}],
                lambda folder: lmbench.parse_results(text(folder, "results.txt"))),
+        Target("mdtest", [{"mdtest.txt": MDTEST}],
+               lambda folder: mdtest.parse_text(text(folder, "mdtest.txt"))),
         Target("btio", with_capture(
             [{**seed, "npb-program.txt": b"bt.S.x\n"} for seed in
              of_files("btio/3.3.1/*.txt", "npb.txt")]), parsed("btio")),
@@ -202,6 +204,13 @@ def tool_targets() -> list[Target]:
     ]  # fmt: skip
 
 
+MDTEST = b"""mdtest-4.0.0 was launched with 4 total task(s) on 1 node(s)
+SUMMARY rate: (of 3 iterations)
+   Operation                     Max            Min           Mean        Std Dev
+   File creation               2568.636       2500.000       2534.318         10.000
+   File stat               :   9000.000       8000.000       8500.000        100.000
+-- finished at 01/02/2026 03:04:09 --
+"""
 LMBENCH = b"""[lmbench3.0 results for Linux pc 4.19 #1]
 Simple syscall: 0.0525 microseconds
 Simple read: 0.1 microseconds

@@ -232,7 +232,7 @@ def _kind_order(kind: tuple[str, int | None]) -> tuple[int, int]:
 
 
 def _dots(
-    panel: Axes, at: float, width: float, values: Sequence[float], colour: str, mark: str = "."
+    panel: Axes, at: float, width: float, values: Sequence[float], colour: str, mark: str = "o"
 ) -> None:
     """Repetitions in their order, their median across them, its interval behind, their quartiles at
     the right side."""

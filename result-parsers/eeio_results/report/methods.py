@@ -75,7 +75,10 @@ def _machine(machine: Machine) -> str:
     if machine.filesystem:
         options = f" ({machine.mount_options})" if machine.mount_options else ""
         parts.append(f"file system {machine.filesystem}{options}")
-    parts += [f"{tool.name} {tool.version}" for tool in machine.tools]
+    parts += [
+        tool.version if tool.version.startswith(tool.name) else f"{tool.name} {tool.version}"
+        for tool in machine.tools
+    ]
     return f"{machine.hostname} ({'; '.join(part for part in parts if part)})"
 
 
@@ -162,8 +165,10 @@ def _meter(meter: str, domain: str, kind: str, readings: Sequence[EnergyReading]
         words += "; the meter states no limit of error"
     if any(r.leaves_drives_out for r in valid):
         words += "; what the drives draw is not in it"
-    if any(r.doubtful for r in valid):
-        words += "; doubtful: contradicted by another meter or by the load"
+    if doubtful := sum(r.doubtful for r in valid):
+        words += (
+            f"; {doubtful} of these windows doubtful: contradicted by another meter or the load"
+        )
     return f"{words}."
 
 

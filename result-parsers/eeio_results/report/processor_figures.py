@@ -85,7 +85,8 @@ def _lines(
     rows = math.ceil(len(shown) / columns)
     words = ["a repetition"]
     figure = sheet(width, 1.0 + 2.0 * rows, words)
-    axes = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).flat
+    grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
+    axes = list(grid.flat)
     for panel, ((place, kind), mine) in zip(axes, shown.items(), strict=False):
         panel.set_title(
             textwrap.fill(f"{foreign(' '.join(place))}: {kind}, {len(mine)} runs",
@@ -105,11 +106,12 @@ def _lines(
             )  # fmt: skip
         if quick:
             stamp(panel, QUICK_STAMP)
-    for panel in list(axes)[len(shown) :]:
+    for panel in axes[len(shown) :]:
         panel.set_axis_off()
     figure.axes[0].set_ylim(bottom=0)
     figure.supylabel(label, fontsize=8)
-    figure.supxlabel("Time since the run began (s)", fontsize=8)
+    for panel in figure.axes[columns * (rows - 1) :]:
+        panel.set_xlabel("Time since start (s)", fontsize=7)
     title = label.partition(" (")[0] + (QUICK_MARK if quick else "")
     set_title(figure, title)
     set_legend(figure, [Line2D([], [], color=GREY, linewidth=0.6)], words)

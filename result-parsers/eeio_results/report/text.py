@@ -5,6 +5,7 @@ is said once above the table, cells wrap at words, and a table that is wider sti
 below each other, whose rows are told by a number.
 """
 
+import re
 import textwrap
 from collections.abc import Sequence
 
@@ -17,6 +18,9 @@ _GAP = 2
 # A narrower terminal than this is taken for one of this width.
 _LEAST_WIDTH = 40
 _ROW = "#"
+
+# What stands behind a figure in a cell.
+_REMARK = re.compile(r" \([^()]*\)$")
 
 Column = tuple[str, tuple[str, ...], bool]
 """A column's header, its cells, and whether they are set to the right."""
@@ -65,8 +69,10 @@ def _fitted(columns: Sequence[Column], width: int) -> list[str]:
     if len(columns[0][1]) > 1:
         same = [column for column in columns if column[0] and len(set(column[1])) == 1]
         columns = [column for column in columns if column not in same] or columns[:1]
-        words = "; ".join(f"{header}: {cells[0]}" for header, cells, _ in same)
-        said = _wrapped(f"in every row: {words}", width, "  ") if same else []
+        words = [f"{header}: {cells[0]}" for header, cells, _ in same]
+        columns, remarks = _without_remarks(columns)
+        words += remarks
+        said = _wrapped(f"in every row: {'; '.join(words)}", width, "  ") if words else []
     for part in _parts(columns, width):
         if len(said) and said[-1]:
             said.append("")
@@ -74,9 +80,23 @@ def _fitted(columns: Sequence[Column], width: int) -> list[str]:
     return said
 
 
+def _without_remarks(columns: Sequence[Column]) -> tuple[list[Column], list[str]]:
+    """The columns without a remark in brackets that every figure of one ends with, and those."""
+    found: list[Column] = []
+    remarks: dict[str, list[str]] = {}
+    for header, cells, right in columns:
+        endings = {match[0] if (match := _REMARK.search(c)) else "" for c in cells if c != "-"}
+        ending = endings.pop() if len(endings) == 1 else ""
+        if ending and right:
+            remarks.setdefault(ending.strip(" ()"), []).append(header)
+            cells = tuple(cell.removesuffix(ending) for cell in cells)
+        found.append((header, cells, right))
+    return found, [f"{', '.join(headers)}: {remark}" for remark, headers in remarks.items()]
+
+
 def _parts(columns: Sequence[Column], width: int) -> list[list[Column]]:
     """The columns, in as many tables as it takes; each but a single one has the rows' numbers."""
-    if _together([_least(column) for column in columns]) <= width:
+    if _together([_floor(column, width) for column in columns]) <= width:
         return [list(columns)]
     count = len(columns[0][1])
     number: Column = (_ROW, tuple(str(n) for n in range(1, count + 1)), True)
@@ -94,7 +114,7 @@ def _widths(columns: Sequence[Column], width: int) -> list[int]:
     """Of each column: the widest ones give room first, none more than its longest word needs while
     another still can."""
     widths = [_natural(column) for column in columns]
-    for floor in ([_least(column) for column in columns], [1] * len(columns)):
+    for floor in ([_floor(column, width) for column in columns], [1] * len(columns)):
         while _together(widths) > width:
             spare = [(wide - least, place) for place, (wide, least)
                      in enumerate(zip(widths, floor, strict=True)) if wide > least]  # fmt: skip
@@ -109,11 +129,12 @@ def _natural(column: Column) -> int:
     return max(len(text) for text in (column[0], *column[1]))
 
 
-def _least(column: Column) -> int:
-    """What the longest word needs."""
-    return max(
-        (len(word) for text in (column[0], *column[1]) for word in text.split()), default=0
-    )  # fmt: skip
+def _floor(column: Column, width: int) -> int:
+    """What a column should have at least: its longest word; of figures the longest cell, for a
+    number and its quartiles are read together. Never more than half of the width."""
+    header, cells, right = column
+    words = [*header.split(), *(cells if right else (w for cell in cells for w in cell.split()))]
+    return min(max(map(len, words), default=0), width // 2)
 
 
 def _together(widths: Sequence[int]) -> int:

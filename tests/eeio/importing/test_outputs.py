@@ -65,3 +65,38 @@ def test_a_folder_of_fio_json_becomes_a_campaign(tmp_path: Path) -> None:
     (campaign,) = runs.read(mapping.load(tmp_path / "map.yaml"), tmp_path).campaigns
     assert [run.valid for run in campaign.runs] == [True, True]
     assert campaign.runs[0].phases[0].bandwidth_bytes_per_s
+
+
+# As mdtest 4.0.0 prints it (src/mdtest.c of IOR); the figures are made up.
+MDTEST = """\
+-- started at 01/02/2026 03:04:05 --
+
+mdtest-4.0.0 was launched with 4 total task(s) on 1 node(s)
+Command line used: mdtest '-n' '100' '-F' '-C' '-T'
+4 tasks, 400 files
+
+SUMMARY rate: (of 3 iterations)
+   Operation                     Max            Min           Mean        Std Dev
+   ---------                     ---            ---           ----        -------
+   File creation               2568.636       2500.000       2534.318         10.000
+   File stat               :   9000.000       8000.000       8500.000        100.000
+   File removal                   0.000          0.000          0.000          0.000
+-- finished at 01/02/2026 03:04:09 --
+"""
+
+
+def test_mdtest_tells_the_mean_rate_of_what_it_tried() -> None:
+    result = outputs.read("mdtest", MDTEST, "m.txt")
+    assert {p.name: p.metrics["operations_per_s"] for p in result.phases} == {
+        "file creation": 2534.318, "file stat": 8500.0,
+    }  # fmt: skip
+    assert {(p.operation, p.spatiality, p.bytes_moved) for p in result.phases} == {
+        ("metadata", "none", 0)
+    }
+    assert result.notes == ("mdtest: mean of 3 iterations, 4 tasks",)
+
+
+@pytest.mark.parametrize("end", ["-- finished", "   File creation", "SUMMARY"])
+def test_mdtest_that_was_cut_off_is_refused(end: str) -> None:
+    with pytest.raises(EeioError, match=r"m\.txt: cut off"):
+        outputs.read("mdtest", MDTEST[: MDTEST.index(end)], "m.txt")

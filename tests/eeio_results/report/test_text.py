@@ -71,3 +71,20 @@ def test_a_word_longer_than_the_terminal_is_broken_and_kept() -> None:
     text = render_table(Table("Machine", ("", ""), (("fio", hash_), ("kernel", "6.1"))), 50)
     assert max(map(len, text.splitlines())) <= 50
     assert hash_ in text.replace("\n", "").replace(" ", "")
+
+
+def test_a_remark_that_all_figures_have_is_said_once() -> None:
+    rows = tuple((f"pattern {n} of many that there are", f"{n}.5 [1 - 2] (without drives)", "-")
+                 for n in range(3))  # fmt: skip
+    table = Table("t", ("Pattern", "MB/J", "J/GB"), rows, frozenset({1, 2}))
+    text = render_table(table, 60)
+    assert text.count("without drives") == 1 and "MB/J: without drives" in text
+    assert render_table(table).count("without drives") == 3
+    mixed = (*rows, ("pattern", "4.5 [1 - 2]", "-"))
+    assert render_table(Table("t", table.header, mixed, table.numeric), 50).count("drives") == 3
+
+
+def test_a_figure_and_its_quartiles_stay_together() -> None:
+    for width in (60, 80):
+        text = render_table(WIDE, width)
+        assert "101.5 [100.5 - 102.5]" in text and "12 [11 - 13]" in text
