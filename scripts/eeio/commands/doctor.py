@@ -17,6 +17,7 @@ from eeio.machine import capture
 from eeio.machine.replay import Replay, replayed
 from eeio.machine.root import HERE, user_id, which
 from eeio.profiles import profile as profiles
+from eeio.profiles import suite as suites
 from eeio.system import caches, image, write_cache
 from eeio.system.filesystem import block_device
 from eeio_limits import LimitError, inputs
@@ -212,8 +213,14 @@ def recorded(replay: Replay) -> list[Finding]:
 
 def _tools() -> list[Finding]:
     found = []
+    optional = _optional_tools()
     for name, folder in profiles.available().items():
-        cost = f"every row of {name}: its runs are recorded as failed"
+        what = (
+            "suites leave them out"
+            if folder.name in optional
+            else "its runs are recorded as failed"
+        )
+        cost = f"every row of {name}: {what}"
         try:
             profile = profiles.load(folder)
             tool = profiles.installed_tool(profile) if profiles.is_installed(profile) else None
@@ -236,6 +243,16 @@ def _tools() -> list[Finding]:
                 f"eeio install {name}", program,
             )
         )  # fmt: skip
+    return found
+
+
+def _optional_tools() -> set[str]:
+    """Profiles that suites name as those of a tool that few have."""
+    found = set()
+    for folder in suites.available().values():
+        with suppress(EeioError):  # a damaged suite is told where it is run
+            for optional in suites.load(folder).optional:
+                found.update(entry.profile for entry in optional.entries)
     return found
 
 
