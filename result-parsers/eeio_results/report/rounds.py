@@ -8,7 +8,6 @@ from eeio_results.report.columns import number
 from eeio_results.report.parts import Table
 from eeio_results.store import Campaign
 
-
 # A trend that is known no better than this, in % an hour from end to end, tells nothing.
 _WIDEST_PERCENT = 100.0
 
