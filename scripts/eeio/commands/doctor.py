@@ -248,7 +248,7 @@ def _tools() -> list[Finding]:
 
 def _optional_tools() -> set[str]:
     """Profiles that suites name as those of a tool that few have."""
-    found = set()
+    found: set[str] = set()
     for folder in suites.available().values():
         with suppress(EeioError):  # a damaged suite is told where it is run
             for optional in suites.load(folder).optional:
