@@ -7,6 +7,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from eeio_results.campaign import AdaptiveProtocol
 from eeio_results.characterization import Row
 from eeio_results.record import EnergyReading, Machine, Run
 from eeio_results.report.columns import number
@@ -33,12 +34,17 @@ def _of_campaign(campaign: Campaign) -> list[str]:
         f"eeio{version}, on {_machine(campaign.machine)}."
     )
     experiments = [p for p in design.experiments if p.experiment.level != "context"]
+    rule = protocol.adaptive
+    order = "one random order" if rule is None else "rounds, each in a random order of its own"
     found.append(
         f"{_counted(len(experiments), 'experiment')} of the I/O stack, "
-        f"{_repetitions(campaign.runs, protocol.repetitions)}, in one random order (seed "
+        f"{_repetitions(campaign.runs, protocol.repetitions, rule is None)}, in {order} (seed "
         f"{options.seed})."
     )
-    if protocol.settle_s:
+    if rule is not None:
+        has_idle = any(reading.kind != "modelled" for reading in campaign.idle)
+        found.append(_rounds(protocol.repetitions, rule, None if has_idle else protocol.settle_s))
+    elif protocol.settle_s:
         found.append(f"Before each run the machine rested for {protocol.settle_s:g} s.")
     if protocol.work_bytes is not None:
         found.append(f"Each run moved {format_size(protocol.work_bytes)}.")
@@ -82,7 +88,7 @@ def _machine(machine: Machine) -> str:
     return f"{machine.hostname} ({'; '.join(part for part in parts if part)})"
 
 
-def _repetitions(runs: Sequence[Run], planned: int) -> str:
+def _repetitions(runs: Sequence[Run], planned: int, is_fixed: bool = True) -> str:
     counts = Counter(run.experiment.id for run in runs if run.experiment.level != "context")
     if not counts:
         return f"of which none was run ({planned} repetitions were planned)"
@@ -91,7 +97,25 @@ def _repetitions(runs: Sequence[Run], planned: int) -> str:
         said = f"each repeated {least} times" if least > 1 else "each run once"
     else:
         said = f"repeated {least} to {most} times"
-    return said if least == planned == most else f"{said} ({planned} were planned)"
+    if least == planned == most or (least >= planned and not is_fixed):
+        return said
+    return f"{said} ({planned} were planned{'' if is_fixed else ', at least'})"
+
+
+def _rounds(least: int, rule: AdaptiveProtocol, pause_s: float | None) -> str:
+    """By which rule an adaptive campaign went on; `pause_s` is that of one without idle power."""
+    settled = (
+        f"power was within {100 * rule.settle_power:g} % of idle and the drive stood still"
+        if pause_s is None
+        else f"the drive stood still, after {pause_s:g} s, as no power told when it was idle"
+    )
+    return (
+        f"All were to run {least} times; then those whose bandwidth, power or efficiency was not "
+        f"known to {100 * rule.precision:g} % (half the width of the 95 % interval of the mean "
+        f"logarithm), {rule.most_repetitions} times at most, {rule.most_whole} where no time ends a "
+        f"run. Before each run the machine settled, {rule.settle_least_s:g} to "
+        f"{rule.settle_most_s:g} s: until {settled}."
+    )
 
 
 def _caches(campaign: Campaign) -> list[str]:

@@ -10,6 +10,8 @@ from tests.eeio_results.made import MACHINE, WRITE, design, energy, run, written
 
 from eeio_results.campaign import AdaptiveProtocol
 from eeio_results.comparison.drift import trends
+from eeio_results.report.methods import paragraphs
+from eeio_results.report.model import build
 from eeio_results.report.rounds import rounds_table
 from eeio_results.store import Campaign
 
@@ -56,3 +58,9 @@ def test_the_report_says_how_often_experiments_were_repeated() -> None:
     fixed = replace(fixed, design=replace(fixed.design, protocol=replace(
         fixed.design.protocol, adaptive=None)))  # fmt: skip
     assert rounds_table([fixed]) is None
+
+
+def test_the_methods_of_an_adaptive_campaign_tell_its_rounds() -> None:
+    text = " ".join(paragraphs(build([_campaign()])))
+    assert "in rounds, each in a random order of its own" in text and "one random order" not in text
+    assert "not known to 3 %" in text and "power was within 2 % of idle" in text
