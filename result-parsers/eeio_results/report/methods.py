@@ -112,8 +112,8 @@ def _rounds(least: int, rule: AdaptiveProtocol, pause_s: float | None) -> str:
     return (
         f"All were to run {least} times; then those whose bandwidth, power or efficiency was not "
         f"known to {100 * rule.precision:g} % (half the width of the 95 % interval of the mean "
-        f"logarithm), {rule.most_repetitions} times at most, {rule.most_whole} where no time ends a "
-        f"run. Before each run the machine settled, {rule.settle_least_s:g} to "
+        f"logarithm), {rule.most_repetitions} times at most, {rule.most_whole} where no time ends "
+        f"a run. Before each run the machine settled, {rule.settle_least_s:g} to "
         f"{rule.settle_most_s:g} s: until {settled}."
     )
 
