@@ -105,6 +105,11 @@ def measured_by(options: Options) -> str:
         ("--erase", options.erase),
         ("--repetitions", options.repetitions),
         ("--work", options.work_bytes),
+        ("--precision", options.precision),
+        ("--indifference", options.indifference),
+        ("--floor", options.floor),
+        # Without the option the two differ, or are the default of before.
+        ("--rate", options.rate_hz if options.rate_hz == options.counter_rate_hz else None),
         ("--settle", options.settle_s),
         ("--idle", options.idle_s),
         ("--min-phase", options.min_phase_s),
@@ -112,6 +117,7 @@ def measured_by(options: Options) -> str:
         ("--filesystem", ",".join(options.filesystems) or None),
         ("--variant", ",".join(options.variants) or None),
         ("--frequency", ",".join(options.frequencies) or None),
+        ("--sysfs-root", None if options.sysfs_root == "/" else options.sysfs_root),
         ("--disk-cache", None if options.disk_cache == "leave" else options.disk_cache),
         ("--seed", options.seed),
     ):
@@ -126,6 +132,7 @@ def measured_by(options: Options) -> str:
         ("--allow-memory-filesystem", options.allow_memory_filesystem),
         ("--hash-serial", options.hash_serial),
         ("--see-order", options.see_order),
+        ("--adaptive", options.adaptive),
     ):
         if wanted:
             words.append(name)

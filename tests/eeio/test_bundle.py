@@ -3,10 +3,11 @@
 import hashlib
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tarfile
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,8 @@ from tests.conftest import Eeio
 from tests.eeio_results.made import MACHINE, design, energy, phase, run
 
 from eeio import bundle
-from eeio.cli import main
+from eeio.cli import main, parser
+from eeio.commands import campaign_options
 from eeio.profiles import suite as suites
 from eeio_results.campaign import Options
 from eeio_results.store import Store
@@ -163,9 +165,29 @@ def test_the_command_that_measured() -> None:
         meters=("rapl",), settle_s=2.5, disk_cache="both", see_order=True,
     )  # fmt: skip
     assert bundle.measured_by(options) == (
-        "eeio run eeio-suite --preset quick --directory '/mnt/a disk' --settle 2.5 --disk-cache "
-        "both --seed 7 --meter rapl --see-order"
+        "eeio run eeio-suite --preset quick --directory '/mnt/a disk' --rate 10 --settle 2.5 "
+        "--disk-cache both --seed 7 --meter rapl --see-order"
     )
+
+
+@pytest.mark.parametrize("rate", [(), ("--rate", "20")])
+def test_the_command_has_every_option_of_a_campaign(rate: tuple[str, ...]) -> None:
+    """Typed again, it asks for the same: an option that it forgot would be another campaign."""
+    words = [
+        "run", "eeio-suite", "--preset", "quick", "--directory", "/d", "--device", "/dev/x",
+        "--erase", "/dev/x", "--lose", "gpt", "--drive-label", "a b", "--hash-serial",
+        "--filesystem", "ext4,xfs", "--variant", "nojc", "--frequency", "lowest", "--sysfs-root",
+        "/s", "--disk-cache", "on", "--meter", "rapl", "--min-phase", "1.5", "--see-order",
+        "--allow-estimates", "--work", "1g", "--adaptive", "--precision", "0.02",
+        "--indifference", "0.1", "--floor", "0.005", "--repetitions", "5", "--seed", "7",
+        "--settle", "2.5", "--idle", "3", "--allow-memory-filesystem", *rate,
+    ]  # fmt: skip
+    options = campaign_options.options_of(parser().parse_args(words))
+    usual = Options(preset="standard", device=None, seed=0)
+    same = [f.name for f in fields(Options) if getattr(options, f.name) == getattr(usual, f.name)]
+    assert set(same) <= ({"rate_hz"} if not rate else set()), "an option that is not tried"
+    again = shlex.split(bundle.measured_by(options))[1:]
+    assert campaign_options.options_of(parser().parse_args(again)) == options
 
 
 def test_papers_of_the_suites_are_those_of_the_citation(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -137,6 +137,7 @@ class _Campaign:
                     self._describe_machine()
                     left = self._size_work(power, left, progress)
                     self._idle_baseline(power, source, progress)
+                if plan.protocol.adaptive is not None and store.has_idle():
                     self._measurement.knows_idle(load(store.folder).idle)
                 left = left or self._another_round(progress)
                 while left:
