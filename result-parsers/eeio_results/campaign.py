@@ -14,7 +14,9 @@ from typing import Annotated, Any
 from eeio_limits import LimitError
 from eeio_limits import quantities as q
 from eeio_results import typed
+from eeio_results.errors import EeioError
 from eeio_results.record import SCHEMA_VERSION, Experiment, Run
+from eeio_results.statistics.checks import check_rule
 from eeio_results.typed import LATER
 
 IMPORTED = "imported"
@@ -90,6 +92,9 @@ class StudyProtocol:
     name: str | None = field(default=None, metadata=LATER)
 
 
+PRECISE, MOST = "precise enough", "the most repetitions"
+"""How `Design.stopped` begins where an experiment was known well enough, and where it was not."""
+
 ADAPTIVE_RULE = 1
 """Version of the rule by which adaptive campaigns go on; a campaign goes on by its own alone."""
 
@@ -120,11 +125,10 @@ class AdaptiveProtocol:
         """What in it makes no sense, beyond each field's own range."""
         if not 0 < self.precision < 1:
             return f"precision {self.precision:g}: a share above 0 and below 1, such as 0.03"
-        if not 0 <= self.floor < self.indifference < 1:
-            return (
-                f"floor {self.floor:g} and indifference {self.indifference:g}: give shares with "
-                "0 <= floor < indifference < 1"
-            )
+        try:
+            check_rule(self.indifference, self.floor)
+        except EeioError as error:
+            return str(error)
         if self.settle_least_s > self.settle_most_s:
             return f"settle: {self.settle_least_s:g} s at least is more than the most"
         return None

@@ -18,6 +18,7 @@ from eeio.campaign import adaptive, settling
 from eeio.system.filesystem import BlockDevice
 from eeio_power.monitor import PowerMonitor
 from eeio_power.reading import EnergyReading
+from eeio_power.simulators import FakeRapl
 from eeio_results.campaign import AdaptiveProtocol, PlannedExperiment
 from eeio_results.comparison.precision import half_width
 from eeio_results.record import CacheLayers, Experiment, Phase, Run
@@ -181,21 +182,29 @@ def test_a_drive_that_moves_is_waited_for(tmp_path: Path) -> None:
 # --- campaigns ------------------------------------------------------------------------------------
 
 
-def _adaptive(home: Path) -> tuple[str, ...]:
-    """A campaign that waits for nobody: what else the machine's drive does is not the test's."""
+def _adaptive(home: Path, meter: str = "none") -> tuple[str, ...]:
+    """A campaign of three steady experiments and a noisy one, which waits for nobody: what else the
+    machine's drive does is not the test's."""
     suite = home / "own"
     if not suite.exists():
         shutil.copytree(DATA / "suites/dummy-suite", suite)
+        definition = suite / "suite-definition.xml"
+        entry = "<Execute><Test>local/eeio-dummy-1.0.0</Test><Arguments>level=filesystem cell=3 "
+        entry += "mode=noisy</Arguments><Description>noisy</Description></Execute>"
+        text = definition.read_text().replace(
+            "</PhoronixTestSuite>", f"{entry}</PhoronixTestSuite>"
+        )
+        definition.write_text(text)
         protocol = yaml.safe_load((suite / "protocol.yaml").read_text())
         protocol["presets"]["adaptive"] = {
             **protocol["presets"]["quick"],
             "like": "quick", "repetitions": 3, "settle_s": 0, "idle_s": 0,
-            "adaptive": {"settle_least_s": 0, "settle_most_s": 0.1},
+            "adaptive": {"settle_least_s": 0, "settle_most_s": 0.1, "most_whole": 6},
         }  # fmt: skip
         (suite / "protocol.yaml").write_text(yaml.safe_dump(protocol))
     return (
         "run", str(suite), "--preset", "adaptive", "--directory", str(home / "target"),
-        "--meter", "none", "--seed", "7", "--name",
+        "--meter", meter, "--seed", "7", "--name",
     )  # fmt: skip
 
 
@@ -212,14 +221,40 @@ def test_a_campaign_says_why_each_experiment_was_repeated_no_further(
     made = load(home / "data/eeio/results/c")
     ids = {planned.experiment.id for planned in made.design.experiments}
     assert set(made.design.stopped) == ids and len(made.design.anchors) in (1, 2)
-    assert all("precise enough after 3" in why for why in made.design.stopped.values())
+    noisy = next(p for p in made.design.experiments if p.description == "noisy").experiment.id
+    why = made.design.stopped
+    assert all(why[id].startswith("precise enough after 3") for id in ids - {noisy})
+    assert why[noisy].startswith("the most repetitions, 6")
     assert all(one.settled_reason is not None for one in made.runs)
     order = _order(home, "c")
-    for start in range(0, 9, 3):
-        assert {id for id, _ in order[start : start + 3]} == ids, "a round has each once"
+    for start in range(0, 12, 4):
+        assert {id for id, _ in order[start : start + 4]} == ids, "a round has each once"
+    for start in range(12, len(order), len({noisy, *made.design.anchors})):
+        one = order[start : start + len({noisy, *made.design.anchors})]
+        assert {id for id, _ in one} == {noisy, *made.design.anchors}
 
 
-@pytest.mark.parametrize("after", [1, 4, 8])
+def test_a_campaign_that_ended_with_a_round_settles_by_its_power_again(
+    home: Path, eeio: Eeio
+) -> None:
+    """Killed after the last run of a round, when nothing was planned: the idle baseline is known."""
+    with FakeRapl(home / "powercap", power_w=lambda time_s: 40.0):
+        meter = f"rapl,root={home / 'powercap'}"
+        done = eeio(*_adaptive(home, meter), "c")
+        assert done.returncode in (0, 3), done.stderr
+        folder = home / "data/eeio/results/c"
+        records = (folder / "runs.jsonl").read_text().splitlines(keepends=True)
+        (folder / "runs.jsonl").write_text("".join(records[:12]))
+        design = json.loads((folder / "campaign.json").read_text())
+        design |= {"order": design["order"][:12], "stopped": {}, "anchors": []}
+        (folder / "campaign.json").write_text(json.dumps(design))
+        done = eeio("resume", "c")
+        assert done.returncode in (0, 3), done.stderr
+    again = load(folder).runs[12:]
+    assert again and not any("no power tells" in (one.settled_reason or "") for one in again)
+
+
+@pytest.mark.parametrize("after", [1, 8, 12, 13])
 def test_a_killed_campaign_goes_on_in_the_same_order(home: Path, eeio: Eeio, after: int) -> None:
     assert eeio(*_adaptive(home), "whole").returncode == 0
     process = subprocess.Popen(

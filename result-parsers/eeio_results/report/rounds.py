@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from eeio_results.campaign import MOST, PRECISE
 from eeio_results.comparison.drift import Trend, trends
 from eeio_results.report.columns import number
 from eeio_results.report.parts import Table
@@ -28,22 +29,19 @@ def rounds_table(campaigns: Sequence[Campaign]) -> Table | None:
 
 def _row(campaign: Campaign) -> tuple[str, ...]:
     design = campaign.design
-    # `precise enough after 4: ...` and `the most repetitions, 10: ...` (eeio.campaign.adaptive).
-    why = Counter(_kind(words) for words in design.stopped.values())
+    why = Counter(
+        next((kind for kind in (PRECISE, MOST) if words.startswith(kind)), "")
+        for words in design.stopped.values()
+    )
     still_open = len(design.experiments) - len(design.stopped)
     drift = "; ".join(_drift(trend) for trend in trends(campaign))
     return (
         campaign.name,
         str(len(campaign.runs)),
-        *(str(why[kind]) for kind in ("precise", "most", "other")),
+        *(str(why[kind]) for kind in (PRECISE, MOST, "")),
         str(still_open),
         drift or "not known",
     )
-
-
-def _kind(words: str) -> str:
-    return next((kind for kind in ("precise", "most") if words.startswith((kind, f"the {kind}"))),
-                "other")  # fmt: skip
 
 
 def _drift(trend: Trend) -> str:

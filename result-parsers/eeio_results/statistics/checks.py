@@ -20,6 +20,15 @@ def finite(values: Sequence[float], what: str) -> list[float]:
     return found
 
 
+def check_rule(indifference: float, floor: float) -> None:
+    """Of a test: which difference does not matter, and below which no direction is told."""
+    if not 0 <= floor < indifference < 1:
+        raise EeioError(
+            f"floor {floor:g} and indifference {indifference:g}: give shares with "
+            "0 <= floor < indifference < 1"
+        )
+
+
 def check_share(value: float, name: str) -> None:
     if not 0.0 < value < 1.0:
         raise EeioError(f"{name} must lie between 0 and 1, not {value}")

@@ -15,8 +15,7 @@ from typing import Literal
 
 from scipy.special import stdtr, stdtrit
 
-from eeio_results.errors import EeioError
-from eeio_results.statistics.checks import check_share, finite
+from eeio_results.statistics.checks import check_rule, check_share, finite
 
 Answer = Literal["higher", "lower", "none above", "open"]
 
@@ -37,11 +36,7 @@ class Rule:
 
     def __post_init__(self) -> None:
         check_share(self.alpha, "alpha")
-        if not 0 <= self.floor < self.indifference < 1:
-            raise EeioError(
-                f"floor {self.floor:g} and indifference {self.indifference:g}: give shares with "
-                "0 <= floor < indifference < 1"
-            )
+        check_rule(self.indifference, self.floor)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from eeio_results.campaign import AdaptiveProtocol, Design, PlannedExperiment
+from eeio_results.campaign import MOST, PRECISE, AdaptiveProtocol, Design, PlannedExperiment
 from eeio_results.comparison.cells import BANDWIDTH, POWER, Cell, cells_of
 from eeio_results.comparison.precision import known_worst
 from eeio_results.record import Run
@@ -44,11 +44,10 @@ def next_round(campaign: Campaign, rule: AdaptiveProtocol) -> Round:
             if why is not None:
                 stopped[id] = why
     anchors = design.anchors or _anchors(design, cells)
-    active = [p for p in design.experiments if p.experiment.id not in stopped]
-    if not active:
-        return Round((), anchors, stopped)
-    kept = [p for p in design.experiments if p in active or p.experiment.id in anchors]
-    return Round(tuple(kept), anchors, stopped)
+    ids = {planned.experiment.id for planned in design.experiments} - set(stopped)
+    kept = ids | set(anchors) if ids else ids
+    experiments = tuple(p for p in design.experiments if p.experiment.id in kept)
+    return Round(experiments, anchors, stopped)
 
 
 def is_whole(planned: PlannedExperiment) -> bool:
@@ -73,10 +72,10 @@ def _why_stopped(
         return f"no figure of {len(runs)} runs"
     width = "" if known.half_width is None else f"{known.metric} to ±{percent(known.half_width)} %"
     if known.half_width is not None and known.half_width <= rule.precision:
-        return f"precise enough after {len(runs)}: {width}"
+        return f"{PRECISE} after {len(runs)}: {width}"
     # Runs that failed count, so that a broken experiment ends too.
     if len(runs) >= most_repetitions(planned, rule, 0):
-        return f"the most repetitions, {len(runs)}: {width or 'one value'}"
+        return f"{MOST}, {len(runs)}: {width or 'one value'}"
     return None
 
 

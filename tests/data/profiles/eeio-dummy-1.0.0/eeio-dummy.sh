@@ -1,6 +1,8 @@
 #!/bin/sh
-# Sleeps sleep_s, then claims bytes_moved bytes in that time; mode=fail|garbage|empty|orphan misbehaves.
+# Sleeps sleep_s, then claims bytes_moved bytes in that time; mode=fail|garbage|empty|orphan
+# misbehaves, mode=noisy claims another bandwidth in each run, by its seed.
 set -eu
+bandwidth=1000000
 sleep_s=0.1 mode=good bytes_moved=0 operation=read spatiality=sequential
 for word in "$@"; do
 	case $word in
@@ -13,6 +15,7 @@ case $mode in
 fail) echo "dummy: cannot do it" >&2; exit 7 ;;
 garbage) echo '{"schema_version": 1, "phases": [' > "$EEIO_OUTPUT_DIR/eeio.json"; exit 0 ;;
 empty) exit 0 ;;
+noisy) bandwidth=$((1000000 + EEIO_RUN_SEED % 200000)) ;;
 orphan) sleep 1000 & echo $! > "$EEIO_OUTPUT_DIR/orphan" ;;
 esac
 # Seconds after boot: the monotonic clock, as long as the machine does not sleep.
@@ -22,7 +25,7 @@ end_s=$(cut -d ' ' -f 1 /proc/uptime)
 cat > "$EEIO_OUTPUT_DIR/eeio.json" <<END
 {"schema_version": 1, "context": [], "phases": [{"name": "$operation", "operation": "$operation",
 "spatiality": "$spatiality", "request_size_bytes": 4096, "bytes_moved": $bytes_moved,
-"start_monotonic_s": $start_s, "end_monotonic_s": $end_s, "bandwidth_bytes_per_s": 1000000,
+"start_monotonic_s": $start_s, "end_monotonic_s": $end_s, "bandwidth_bytes_per_s": $bandwidth,
 "metrics": {}}]}
 END
 echo "dummy done"
