@@ -191,10 +191,8 @@ def _adaptive(home: Path, meter: str = "none") -> tuple[str, ...]:
         definition = suite / "suite-definition.xml"
         entry = "<Execute><Test>local/eeio-dummy-1.0.0</Test><Arguments>level=filesystem cell=3 "
         entry += "mode=noisy</Arguments><Description>noisy</Description></Execute>"
-        text = definition.read_text().replace(
-            "</PhoronixTestSuite>", f"{entry}</PhoronixTestSuite>"
-        )
-        definition.write_text(text)
+        end = "</PhoronixTestSuite>"
+        definition.write_text(definition.read_text().replace(end, f"{entry}{end}"))
         protocol = yaml.safe_load((suite / "protocol.yaml").read_text())
         protocol["presets"]["adaptive"] = {
             **protocol["presets"]["quick"],
@@ -237,7 +235,7 @@ def test_a_campaign_says_why_each_experiment_was_repeated_no_further(
 def test_a_campaign_that_ended_with_a_round_settles_by_its_power_again(
     home: Path, eeio: Eeio
 ) -> None:
-    """Killed after the last run of a round, when nothing was planned: the idle baseline is known."""
+    """Killed after the last of a round, when nothing was planned: the idle baseline is known."""
     with FakeRapl(home / "powercap", power_w=lambda time_s: 40.0):
         meter = f"rapl,root={home / 'powercap'}"
         done = eeio(*_adaptive(home, meter), "c")
