@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from eeio_limits import LimitError
 from eeio_limits import quantities as q
@@ -17,10 +17,15 @@ from eeio_results import typed
 from eeio_results.errors import EeioError
 from eeio_results.record import SCHEMA_VERSION, Experiment, Run
 from eeio_results.statistics.checks import check_rule
+from eeio_results.statistics.lengths import LENGTHS_S
 from eeio_results.typed import LATER
 
 IMPORTED = "imported"
 """The suite of a campaign whose runs somebody else made."""
+
+PilotUse = Literal["once", "each", "stored", "none"]
+"""Whether pilots that are stored are used while they hold, each campaign makes its own, only stored
+ones are used, or none."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,8 @@ class Options:
     """In the place of the adaptive protocol's, as the two after it."""
     indifference: Annotated[float, q.FRACTION] | None = field(default=None, metadata=LATER)
     floor: Annotated[float, q.FRACTION] | None = field(default=None, metadata=LATER)
+    pilot: PilotUse | None = field(default=None, metadata=LATER)
+    """In the place of the adaptive protocol's, too."""
     see_order: bool = field(default=False, metadata=LATER)
     """Whether the order in which requests reach the drive is looked at."""
 
@@ -109,6 +116,10 @@ class AdaptiveProtocol:
     `indifference` and `floor` are those of the test at the end. Before each run the machine
     settles: `settle_least_s` at least, then until power is within the share `settle_power` of idle
     and the drive stands still, `settle_most_s` at most.
+
+    Runs that a time ends, past the page cache, are as short as a pilot proves on this machine:
+    the shortest of `lengths_s` from which on bandwidth and power stay within `floor` of those of
+    the whole run. `pilot` tells where such proofs come from.
     """
 
     most_repetitions: Annotated[int, q.REPETITIONS] = 10
@@ -120,6 +131,8 @@ class AdaptiveProtocol:
     settle_most_s: Annotated[float, q.PAUSE] = 20.0
     settle_power: Annotated[float, q.FRACTION] = 0.02
     rule: Annotated[int, q.COUNT] = ADAPTIVE_RULE
+    lengths_s: tuple[Annotated[float, q.PAUSE], ...] = field(default=LENGTHS_S, metadata=LATER)
+    pilot: PilotUse = field(default="once", metadata=LATER)
 
     def impossible(self) -> str | None:
         """What in it makes no sense, beyond each field's own range."""
@@ -131,6 +144,8 @@ class AdaptiveProtocol:
             return str(error)
         if self.settle_least_s > self.settle_most_s:
             return f"settle: {self.settle_least_s:g} s at least is more than the most"
+        if any(length_s <= 0 for length_s in self.lengths_s):
+            return "lengths_s: run times above 0 s"
         return None
 
 
@@ -162,7 +177,9 @@ class PlannedExperiment:
     empty for the user's own directory, else `ext4`, `xfs`, `btrfs` made for the campaign.
     `file_bytes` is the size of the test files, all processes together; 0 for none. `variant` and
     `frequency_hz` are those of a study (None: none, or the frequency left as it is). `pilot` tells
-    what sized its work, and `sized` which of its factors that is (None: nothing did)."""
+    what sized its work or its time, and `sized` which of its factors is the work (None: nothing
+    did). `cut_from` is the run time of the preset, in its own words, where a pilot asked whether a
+    shorter one tells the same: `factors` has the one that is run."""
 
     experiment: Experiment
     profile: str
@@ -174,6 +191,12 @@ class PlannedExperiment:
     frequency_hz: Annotated[int, q.FREQUENCY] | None = field(default=None, metadata=LATER)
     pilot: str | None = field(default=None, metadata=LATER)
     sized: str | None = field(default=None, metadata=LATER)
+    cut_from: str | None = field(default=None, metadata=LATER)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether its runs are shorter than the preset has them."""
+        return self.cut_from is not None and self.cut_from != self.factors.get("runtime_s")
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -188,6 +211,7 @@ class PlannedExperiment:
             "frequency_hz": self.frequency_hz,
             **({} if self.pilot is None else {"pilot": self.pilot}),
             **({} if self.sized is None else {"sized": self.sized}),
+            **({} if self.cut_from is None else {"cut_from": self.cut_from}),
         }
 
 
@@ -354,6 +378,7 @@ class _StoredExperiment:
     frequency_hz: Annotated[float, q.FREQUENCY] | None = field(default=None, metadata=LATER)
     pilot: str | None = field(default=None, metadata=LATER)
     sized: str | None = field(default=None, metadata=LATER)
+    cut_from: str | None = field(default=None, metadata=LATER)
 
     def impossible(self) -> str | None:
         """What in it cannot be, beyond each field's own range."""
@@ -412,6 +437,7 @@ def _planned(stored: _StoredExperiment) -> PlannedExperiment:
         frequency_hz=None if hz is None else int(hz),
         pilot=stored.pilot,
         sized=stored.sized,
+        cut_from=stored.cut_from,
     )
 
 

@@ -108,6 +108,7 @@ def measured_by(options: Options) -> str:
         ("--precision", options.precision),
         ("--indifference", options.indifference),
         ("--floor", options.floor),
+        ("--pilot", options.pilot),
         # Without the option the two differ, or are the default of before.
         ("--rate", options.rate_hz if options.rate_hz == options.counter_rate_hz else None),
         ("--settle", options.settle_s),

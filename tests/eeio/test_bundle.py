@@ -179,8 +179,8 @@ def test_the_command_has_every_option_of_a_campaign(rate: tuple[str, ...]) -> No
         "--filesystem", "ext4,xfs", "--variant", "nojc", "--frequency", "lowest", "--sysfs-root",
         "/s", "--disk-cache", "on", "--meter", "rapl", "--min-phase", "1.5", "--see-order",
         "--allow-estimates", "--work", "1g", "--adaptive", "--precision", "0.02",
-        "--indifference", "0.1", "--floor", "0.005", "--repetitions", "5", "--seed", "7",
-        "--settle", "2.5", "--idle", "3", "--allow-memory-filesystem", *rate,
+        "--indifference", "0.1", "--floor", "0.005", "--pilot", "each", "--repetitions", "5",
+        "--seed", "7", "--settle", "2.5", "--idle", "3", "--allow-memory-filesystem", *rate,
     ]  # fmt: skip
     options = campaign_options.options_of(parser().parse_args(words))
     usual = Options(preset="standard", device=None, seed=0)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from eeio_results.agreement import agreement
+from eeio_results.campaign import PlannedExperiment
 from eeio_results.domains import j_per_gb
 from eeio_results.errors import EeioError
 from eeio_results.record import DOMAINS, EnergyReading, Experiment, Run
@@ -136,11 +137,12 @@ def cells_of(campaign: Campaign, machine_name: str | None = None) -> list[Cell]:
         if run.experiment.level != "context":
             runs.setdefault(run.experiment.id, []).append(run)
     # Each machine's pilot finds a size of its own, and what is compared is per byte and per second.
-    sized = {planned.experiment.id: planned.sized for planned in campaign.design.experiments}
+    # What a pilot cut short stands for the whole run, as it proved.
+    planned = {planned.experiment.id: planned for planned in campaign.design.experiments}
     found = []
     for id, of_experiment in runs.items():
         names = dict.fromkeys(phase.name for run in of_experiment for phase in run.phases)
-        found += [_cell(place, of_experiment, name, sized.get(id)) for name in names]
+        found += [_cell(place, of_experiment, name, planned.get(id)) for name in names]
     doubts = tuple(words for _, words in agreement(campaign).contradictions)
     if doubts:
         found = [
@@ -152,7 +154,9 @@ def cells_of(campaign: Campaign, machine_name: str | None = None) -> list[Cell]:
     return found
 
 
-def _cell(place: Mapping[str, str], runs: Sequence[Run], name: str, sized: str | None) -> Cell:
+def _cell(
+    place: Mapping[str, str], runs: Sequence[Run], name: str, planned: PlannedExperiment | None
+) -> Cell:
     experiment = runs[0].experiment
     values: dict[str, dict[int, float]] = {}
     reasons: dict[str, str] = {}
@@ -219,7 +223,7 @@ def _cell(place: Mapping[str, str], runs: Sequence[Run], name: str, sized: str |
         "processes": str(experiment.processes),
         "phase": name,
         "arguments": " ".join(
-            f"{k}={'as-sized' if k == sized else v}" for k, v in experiment.arguments
+            f"{key}={_argument(key, value, planned)}" for key, value in experiment.arguments
         ),
     }
     return Cell(
@@ -233,6 +237,15 @@ def _cell(place: Mapping[str, str], runs: Sequence[Run], name: str, sized: str |
         first.request_size_bytes,
         experiment.id,
     )
+
+
+def _argument(name: str, value: str, planned: PlannedExperiment | None) -> str:
+    """As it stands in comparisons: what pilots found may differ from machine to machine."""
+    if planned is None:
+        return value
+    if name == planned.sized:
+        return "as-sized"
+    return planned.cut_from or value if name == "runtime_s" else value
 
 
 def _durable(experiment: Experiment, windows: Sequence[Window]) -> str:

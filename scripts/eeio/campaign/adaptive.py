@@ -52,9 +52,10 @@ def next_round(campaign: Campaign, rule: AdaptiveProtocol) -> Round:
 
 def is_whole(planned: PlannedExperiment) -> bool:
     """Whether its run is never shortened: it moves a fixed work, or writes through the page cache,
-    whose rate depends on how long it lasts."""
+    whose rate depends on how long it lasts, or a pilot found that no shorter one tells the same."""
     untimed = not float(planned.factors.get("runtime_s", "0") or 0)
-    return untimed or planned.experiment.cache.buffer == "on"
+    tried = planned.cut_from is not None and not planned.is_cut
+    return untimed or tried or planned.experiment.cache.buffer == "on"
 
 
 def most_repetitions(planned: PlannedExperiment, rule: AdaptiveProtocol, least: int) -> int:

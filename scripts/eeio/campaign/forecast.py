@@ -1,16 +1,20 @@
 """How long a campaign takes, and how much it writes: what `eeio plan` answers."""
 
-from collections.abc import Sequence
+import platform
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from eeio.campaign import pilot_store, run_length, safety
 from eeio.campaign.adaptive import most_repetitions
 from eeio.campaign.plan import Plan
 from eeio.profiles.suite import Suite
-from eeio_results.campaign import PlannedRun
+from eeio_results.campaign import AdaptiveProtocol, PlannedExperiment, PlannedRun
 
 # Where between the least and the most an adaptive campaign is forecast to end: nobody knows before
 # how much its experiments scatter.
 _SHARE_MADE = 1 / 3
+# Of the lengths that a pilot tries, which one most runs are forecast to have (20 s of 60).
+_LIKELY = 1
 
 
 @dataclass(frozen=True)
@@ -38,16 +42,20 @@ class Forecast:
         }
 
 
-def forecast(plan: Plan, suite: Suite) -> Forecast:
-    """Of a plan that `plan.make` made of the suite."""
+def forecast(plan: Plan, suite: Suite, of_here: bool = True) -> Forecast:
+    """Of a plan that `plan.make` made of the suite; of another machine no pilots are known."""
     rule = plan.protocol.adaptive
     if rule is None:
         whole = plan.expected_s
         return Forecast(len(plan.runs), whole, whole, whole, whole, plan.bytes_written)
     least_n = plan.protocol.repetitions
     most = _with(plan, [most_repetitions(p, rule, least_n) for p in plan.experiments])
-    least_s = _settled(plan, rule.settle_least_s).expected_s
-    longer_s = _settled(most, rule.settle_least_s).expected_s
+    stored = _stored_lengths(plan, rule) if of_here else {}
+    pilots_s = _pilots_s(plan, rule, stored)
+    likely, shortest = (_cut(plan, rule, stored, place) for place in (_LIKELY, 0))
+    least_s = _settled(shortest, rule.settle_least_s).expected_s + pilots_s
+    few_s = _settled(likely, rule.settle_least_s).expected_s + pilots_s
+    many_s = _settled(_cut(most, rule, stored, _LIKELY), rule.settle_least_s).expected_s + pilots_s
     fixed = suite.protocol(plan.sizes_preset)
     fixed_plan = replace(
         _with(plan, [fixed.repetitions] * len(plan.experiments)),
@@ -55,12 +63,53 @@ def forecast(plan: Plan, suite: Suite) -> Forecast:
     )
     return Forecast(
         runs=len(plan.runs),
-        expected_s=least_s + _SHARE_MADE * (longer_s - least_s),
+        expected_s=few_s + _SHARE_MADE * (many_s - few_s),
         least_s=least_s,
-        most_s=_settled(most, rule.settle_most_s).expected_s,
+        most_s=_settled(_cut(most, rule, stored, None), rule.settle_most_s).expected_s + pilots_s,
         fixed_s=fixed_plan.expected_s,
         bytes_written=most.bytes_written,
     )
+
+
+def _stored_lengths(plan: Plan, rule: AdaptiveProtocol) -> dict[str, str]:
+    """Experiment id -> run time that a stored pilot of this machine found, s. Whether it holds
+    still, down to the tool's version, only the campaign looks."""
+    if rule.pilot not in ("once", "stored"):
+        return {}
+    here = platform.node(), safety.disks(plan.options)
+    return {
+        one.asked.experiment.id: one.found
+        for one in pilot_store.stored("length")
+        if (one.machine.hostname, one.disks) == here
+    }
+
+
+def _pilots_s(plan: Plan, rule: AdaptiveProtocol, stored: Mapping[str, str]) -> float:
+    """What the whole runs take that prove run times; those that size work are short."""
+    tried = [
+        planned
+        for planned in plan.experiments
+        if planned.experiment.id not in stored and run_length.lengths_to_try(planned, rule, 0.0)
+    ]
+    one_each = replace(_settled(plan, rule.settle_least_s), experiments=tuple(tried), runs=())
+    return _with(one_each, [1] * len(tried)).expected_s - one_each.expected_s
+
+
+def _cut(plan: Plan, rule: AdaptiveProtocol, stored: Mapping[str, str], place: int | None) -> Plan:
+    """With the run times that pilots found, or else the one at that place of those that they try;
+    None: whole."""
+
+    def shortened(planned: PlannedExperiment) -> PlannedExperiment:
+        lengths_s = run_length.lengths_to_try(planned, rule, 0.0)
+        told = stored.get(planned.experiment.id)
+        if told is None and lengths_s and place is not None:
+            told = f"{lengths_s[min(place, len(lengths_s) - 1)]:g}"
+        if told is None or not lengths_s:
+            return planned
+        return replace(planned, factors={**planned.factors, "runtime_s": told})
+
+    runs = tuple(replace(run, experiment=shortened(run.experiment)) for run in plan.runs)
+    return replace(plan, runs=runs)
 
 
 def _with(plan: Plan, repetitions: Sequence[int]) -> Plan:

@@ -81,6 +81,13 @@ class Measurement:
             if reading.power_w is not None and reading.kind != "modelled"
         }
 
+    def device_of(self, planned: PlannedExperiment) -> BlockDevice | None:
+        """The drive that its bytes go to; None where none is known. Raises EeioError where its
+        volume cannot be made."""
+        if planned.experiment.target == "device":
+            return self.raw_device
+        return self._volumes.get(planned.volume).device
+
     def measure(self, planned: PlannedRun, begun: Run, raw: Path, power: PowerMonitor) -> Run:
         """The run that `begun` began, its output in the folder `raw`. Raises EeioError and
         PowerError where it cannot be prepared."""

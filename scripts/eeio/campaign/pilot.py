@@ -52,9 +52,14 @@ def least_phase_s(protocol: Protocol, options: Options, meters: Sequence[Meter])
     """How long each phase should last, s; None where the protocol asks for nothing."""
     if protocol.min_phase_s is None:
         return None
+    return max(protocol.min_phase_s, resolved_s(options, meters))
+
+
+def resolved_s(options: Options, meters: Sequence[Meter]) -> float:
+    """How long a phase must be for the slowest of the meters, s; 0 without one."""
     rates_hz = options.rate_hz, options.counter_rate_hz
     slowest_s = max((reading_period_s(meter, *rates_hz) for meter in meters), default=0.0)
-    return max(protocol.min_phase_s, READINGS * slowest_s)
+    return READINGS * slowest_s
 
 
 def growing(planned: PlannedExperiment, profile: Profile, preset: str) -> str | None:
@@ -133,6 +138,15 @@ def sized(
             f"{MOST_TIMES * least_s:g} s a run"
         )
     return Sized(replace(grown, pilot=told, sized=factor), short=short)
+
+
+def as_stored(
+    planned: PlannedExperiment, factor: str, word: str, file_bytes: int, words: str
+) -> PlannedExperiment:
+    """The experiment with the work that an earlier pilot found."""
+    same = planned.factors[factor] == word
+    grown = planned if same else _with(planned, factor, word, file_bytes)
+    return replace(grown, pilot=words, sized=factor)
 
 
 def _lasted_s(phase: Phase) -> float | None:

@@ -196,7 +196,7 @@ def _adaptive(protocol: Protocol, options: Options) -> Protocol:
     """The protocol with the rule that the options ask for; RefusedError where that is none."""
     chosen = {
         name: value
-        for name in ("precision", "indifference", "floor")
+        for name in ("precision", "indifference", "floor", "pilot")
         if (value := getattr(options, name)) is not None
     }
     if protocol.adaptive is None and not options.adaptive:

@@ -4,17 +4,18 @@ import errno
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eeio import environment
-from eeio.campaign import adaptive, pilot, rounds, safety
+from eeio.campaign import adaptive, rounds, safety
 from eeio.campaign import node_power as nodes
 from eeio.campaign.invocation import invoke
 from eeio.campaign.measurement import Measurement, iso
 from eeio.campaign.order import another_round
+from eeio.campaign.pilots import Pilots
 from eeio.campaign.plan import Plan
 from eeio.campaign.progress import Progress, format_duration
 from eeio.campaign.run_line import cost_of_run, words_of_run
@@ -33,7 +34,7 @@ from eeio_limits.quantities import DURATION
 from eeio_power.errors import PowerError
 from eeio_power.monitor import PowerMonitor, PowerSource, open_source
 from eeio_results import typed
-from eeio_results.campaign import AdaptiveProtocol, NotMeasured, PlannedExperiment, PlannedRun
+from eeio_results.campaign import AdaptiveProtocol, PlannedExperiment, PlannedRun
 from eeio_results.errors import EeioError
 from eeio_results.record import Run, Tool
 from eeio_results.store import Store, load
@@ -135,10 +136,11 @@ class _Campaign:
             with PowerMonitor(source, samples, options.rate_hz, options.counter_rate_hz) as power:
                 if left:
                     self._describe_machine()
-                    left = self._size_work(power, left, progress)
+                    left = self._pilots(Pilots.work, power, left, progress)
                     self._idle_baseline(power, source, progress)
-                if plan.protocol.adaptive is not None and store.has_idle():
-                    self._measurement.knows_idle(load(store.folder).idle)
+                    self._remember_idle()
+                    left = self._pilots(Pilots.lengths, power, left, progress)
+                self._remember_idle()
                 left = left or self._another_round(progress)
                 while left:
                     for planned in left:
@@ -151,46 +153,42 @@ class _Campaign:
                     left = self._another_round(progress)
             self._clean_up()
 
-    def _size_work(
-        self, power: PowerMonitor, left: list[PlannedRun], progress: Progress
+    def _trial(self, power: PowerMonitor, planned: PlannedExperiment, settles: bool) -> Run:
+        """One run of a pilot; its output is not kept."""
+        measurement = self._measurement
+        if not settles:
+            at_once = replace(self._plan.protocol, settle_s=0.0, adaptive=None)
+            plan = replace(self._plan, protocol=at_once)
+            measurement = Measurement(plan, self._journal, self._volumes)
+        return self._one(PlannedRun(0, planned, 0, 1), power, measurement, _PILOT)
+
+    def _pilots(
+        self,
+        find: Callable[[Pilots], Plan],
+        power: PowerMonitor,
+        left: list[PlannedRun],
+        progress: Progress,
     ) -> list[PlannedRun]:
-        """The runs with the work that pilots found. Before the first run alone: all repetitions do
-        the same, and a campaign that goes on does what it began with."""
+        """The runs with what pilots found. Before the first run alone: all repetitions do the same,
+        and a campaign that goes on does what it began with."""
         plan = self._plan
-        least_s = pilot.least_phase_s(plan.protocol, plan.options, power.meters)
-        if least_s is None or len(left) < len(plan.runs):
+        if len(left) < len(plan.runs):
             return left
-        found: dict[str, PlannedExperiment | NotMeasured] = {}
-        # Nothing of a pilot is kept, so nothing has to settle before it.
-        quick = replace(plan, protocol=replace(plan.protocol, settle_s=0.0))
-        measurement = Measurement(quick, self._journal, self._volumes)
-        for planned in plan.experiments:
-            profile = plan.profiles[planned.profile]
-            factor = pilot.growing(planned, profile, plan.sizes_preset)
-            if factor is None or planned.pilot is not None:
-                continue
-            tried = pilot.trial(planned, profile, plan.sizes_preset)
-            progress.say(f"pilot: {planned.description}")
-            run = self._one(PlannedRun(0, tried, 0, 1), power, measurement, _PILOT)
-            sized = pilot.sized(
-                planned, run, tried, factor, profile, least_s=least_s,
-                most_bytes=safety.room_to_grow(plan, planned),
-                timeout_s=plan.timeout_s(planned),
-            )  # fmt: skip
-            if sized.too_slow is not None:
-                progress.say(f"left out: {planned.description}: {sized.too_slow}")
-                found[planned.experiment.id] = NotMeasured(planned.experiment, sized.too_slow)
-                continue
-            progress.say(sized.short or f"{planned.description}: {sized.planned.pilot}")
-            found[planned.experiment.id] = sized.planned
+        machine = self._store.machine()
+        assert machine is not None  # it was described before
+        found = find(Pilots(
+            plan, self._store.folder.name, machine, power, progress.say,
+            trial=lambda planned, settles: self._trial(power, planned, settles),
+            device=lambda planned: self._measurement.device_of(planned),
+        ))  # fmt: skip
         shutil.rmtree(self._store.folder / "raw" / _PILOT, ignore_errors=True)
-        if not found:
+        if found is plan:
             return left
-        self._plan = pilot.planned_anew(plan, pilot.on_one_file(found))
-        self._measurement = Measurement(self._plan, self._journal, self._volumes)
-        self._store.write_design(self._plan)
-        progress.add(len(self._plan.runs) - len(plan.runs))
-        return list(self._plan.runs)
+        self._plan = found
+        self._measurement = Measurement(found, self._journal, self._volumes)
+        self._store.write_design(found)
+        progress.add(len(found.runs) - len(plan.runs))
+        return list(found.runs)
 
     def _another_round(self, progress: Progress) -> list[PlannedRun]:
         """One more repetition of every experiment whose mean is not known well enough."""
@@ -305,6 +303,11 @@ class _Campaign:
         time.sleep(idle_s)
         readings = recorded(power.energy(start_s, start_s + idle_s))
         self._store.write_idle(readings, None)
+
+    def _remember_idle(self) -> None:
+        """By which an adaptive campaign sees that the machine has settled."""
+        if self._plan.protocol.adaptive is not None and self._store.has_idle():
+            self._measurement.knows_idle(load(self._store.folder).idle)
 
     def _one(
         self,

@@ -2,11 +2,12 @@
 
 import argparse
 import secrets
+from typing import get_args
 
 from eeio_limits import LimitError
 from eeio_limits.quantities import COUNT, REPETITIONS, Quantity
 from eeio_power.monitor import COUNTER_RATE_HZ, SAMPLE_RATE_HZ
-from eeio_results.campaign import Options
+from eeio_results.campaign import Options, PilotUse
 from eeio_results.errors import EeioError
 from eeio_results.units import parse_size
 
@@ -125,6 +126,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             f"--{name}", metavar="SHARE", type=_share, help=f"of an adaptive campaign: {words}"
         )
+    parser.add_argument(
+        "--pilot",
+        choices=get_args(PilotUse),
+        help="of an adaptive campaign: what tells how short a run may be: once (pilots, which are "
+        "kept and used while machine, drive, kernel and tool are the same; the default), each "
+        "(pilots of its own), stored (kept ones alone), none (no run is cut)",
+    )
     parser.add_argument("--repetitions", metavar="N", type=_repetitions, help="of each experiment")
     parser.add_argument("--seed", metavar="N", type=_seed, help="repeats the random order")
     parser.add_argument("--settle", metavar="S", type=_seconds, help="pause before each run")
@@ -164,6 +172,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
         precision=arguments.precision,
         indifference=arguments.indifference,
         floor=arguments.floor,
+        pilot=arguments.pilot,
         rate_hz=arguments.rate or SAMPLE_RATE_HZ,
         counter_rate_hz=arguments.rate or COUNTER_RATE_HZ,
         min_phase_s=arguments.min_phase,

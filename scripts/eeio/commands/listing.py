@@ -3,13 +3,17 @@
 import argparse
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from eeio import paths
+from eeio import environment, paths
+from eeio.campaign import pilot_store
+from eeio.campaign.pilot_store import StoredPilot
 from eeio.errors import EXIT_DONE
 from eeio.profiles import profile as profiles
 from eeio.profiles import suite as suites
+from eeio_limits.text import shown
 from eeio_results.errors import EeioError
 from eeio_results.store import progress
 
@@ -27,10 +31,17 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         description="Lists suites, test profiles and stored campaigns.",
     )
     parser.add_argument("--json", action="store_true", help="for programs")
+    parser.add_argument(
+        "--pilots",
+        action="store_true",
+        help="what pilots found on this machine and others: run times and sizes of work",
+    )
     parser.set_defaults(action=show)
 
 
 def show(arguments: argparse.Namespace) -> int:
+    if arguments.pilots:
+        return _show_pilots(arguments.json)
     found = {
         "suites": _all(suites.available(), _suite),
         "profiles": _all(profiles.available(), _profile),
@@ -43,6 +54,43 @@ def show(arguments: argparse.Namespace) -> int:
     _print("test profiles", found["profiles"], _words_of_profile)
     _print(f"campaigns in {paths.results_root()}", found["campaigns"], _words_of_campaign)
     return EXIT_DONE
+
+
+def _show_pilots(as_json: bool) -> int:
+    """Those that are kept. Whether one holds is told by machine and tools; that the drive is the
+    same only a campaign knows, which has one."""
+    damaged = pilot_store.unreadable()
+    pilots = [(one, _why_not_here(one)) for one in pilot_store.stored()]
+    if as_json:
+        bodies = [
+            {**one.to_json(), "holds_here": not why, "reason": "; ".join(why) or None}
+            for one, why in pilots
+        ]
+        body = {"schema_version": SCHEMA_VERSION, "pilots": bodies, "unreadable": damaged}
+        print(json.dumps(body, indent=1))
+        return EXIT_DONE
+    print(f"pilots in {pilot_store.folder()}:")
+    for one, why in pilots:
+        asked = one.asked
+        drives = ", ".join(f"{name} {drive}" for name, drive in sorted(one.disks.items()))
+        holds = f"does not hold here: {'; '.join(why)}" if why else "holds on that drive"
+        print(shown(
+            f"  {asked.experiment.id}  {asked.profile}  {asked.factor} {asked.before} -> "
+            f"{one.found}  {one.machine.hostname}, {drives or 'no drive'}, {one.made_utc[:10]}: "
+            f"{one.words}; {holds}"
+        ))  # fmt: skip
+    for line in damaged:
+        print(f"  {shown(line)}")
+    return EXIT_DONE
+
+
+def _why_not_here(pilot: StoredPilot) -> list[str]:
+    tools = []
+    with suppress(EeioError):
+        profile = profiles.find(pilot.asked.profile)
+        tool = profiles.installed_tool(profile)
+        tools = [] if tool is None else [tool]
+    return environment.differences(pilot.machine, environment.capture(None, None, tools), False)
 
 
 def _all(folders: Mapping[str, Path], read: Callable[[Path], Item]) -> list[Item]:

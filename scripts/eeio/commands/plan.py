@@ -178,7 +178,7 @@ def _print_plan(
         )
     if plan.frequency_reason:
         print(f"frequency left as it is: {plan.frequency_reason}")
-    times = forecast(plan, suite)
+    times = forecast(plan, suite, of_here=lengths_of is not None)
     if (rule := protocol.adaptive) is not None:
         print(
             f"then rounds of what is not known to {rule.precision:.1%} yet, "

@@ -260,7 +260,10 @@ def _adaptive(value: object, repetitions: int) -> AdaptiveProtocol | None:
         return None
     if not isinstance(value, dict):
         raise LimitError(f"adaptive: {q.shortened(value)} is no mapping")
-    rule: AdaptiveProtocol = typed.read(AdaptiveProtocol, {**asdict(AdaptiveProtocol()), **value})
+    usual = {
+        k: list(v) if isinstance(v, tuple) else v for k, v in asdict(AdaptiveProtocol()).items()
+    }
+    rule: AdaptiveProtocol = typed.read(AdaptiveProtocol, {**usual, **value})
     if repetitions < 3:
         raise LimitError("adaptive: repetitions are to be 3 at least")
     return rule

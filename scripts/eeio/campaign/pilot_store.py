@@ -1,0 +1,161 @@
+"""What pilots found, kept for the next campaign: valid on the same machine, drive, kernel and tool.
+
+One file a pilot below `pilots/` beside the results. It holds the machine as the campaign that made
+it found it, and is used again where that campaign could go on, too.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from eeio import environment, paths
+from eeio_limits import LimitError, inputs
+from eeio_limits import quantities as q
+from eeio_limits.text import shown
+from eeio_results import typed
+from eeio_results.errors import EeioError
+from eeio_results.record import Experiment, Machine
+
+SCHEMA_VERSION = 1
+
+Kind = Literal["length", "work"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a pilot is to find out: `factor` of an experiment, which has the word `before`.
+
+    `least_s` is how long a phase is to last; of lengths `floor` and `tried_s` are the rule's, and
+    `meters` those whose power was looked at.
+    """
+
+    kind: Kind
+    profile: str
+    experiment: Experiment
+    factor: str
+    before: str
+    preset: str
+    least_s: Annotated[float, q.DURATION]
+    floor: Annotated[float, q.FRACTION] | None = None
+    tried_s: tuple[Annotated[float, q.DURATION], ...] = ()
+    meters: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class StoredPilot:
+    """What one found: the word of the factor, in `words` how; `disks` are those of the campaign,
+    by option (campaign.json)."""
+
+    schema_version: Annotated[int, q.COUNT]
+    asked: Asked
+    found: str
+    file_bytes: Annotated[int, q.SIZE]
+    words: str
+    campaign: str
+    made_utc: str
+    machine: Machine
+    disks: Mapping[str, str] = field(default_factory=dict)
+
+    def why_not(self, asked: Asked, machine: Machine, disks: Mapping[str, str]) -> list[str]:
+        """In words, why it does not answer what is asked on this machine; empty where it does."""
+        # A file system that is made for each campaign is made as it was.
+        of_target = " on " not in asked.experiment.target
+        found = environment.differences(self.machine, machine, of_target)
+        found += [
+            f"{name} was {shown(self.disks.get(name, 'none'))}, is {shown(disks.get(name, 'none'))}"
+            for name in sorted({*self.disks, *disks})
+            if self.disks.get(name) != disks.get(name)
+        ]
+        for name in ("before", "preset", "least_s", "floor", "tried_s", "meters"):
+            was, now = getattr(self.asked, name), getattr(asked, name)
+            if was != now:
+                found.append(f"{_WORDS[name]} was {_word(was)}, is {_word(now)}")
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is kept."""
+        body = asdict(self)
+        body["asked"]["experiment"] = self.asked.experiment.to_json()
+        return body
+
+
+_WORDS = {
+    "before": "the preset's own",
+    "preset": "the preset",
+    "least_s": "the least length of a phase",
+    "floor": "the floor",
+    "tried_s": "what is tried",
+    "meters": "the meters",
+}
+
+
+def folder() -> Path:
+    """Where they are kept."""
+    return paths.results_root().parent / "pilots"
+
+
+def keep(pilot: StoredPilot) -> Path:
+    """Writes it, in the place of the one before for the same experiment on the same machine and
+    drive. Raises EeioError where it cannot be written."""
+    asked = pilot.asked
+    place = json.dumps([pilot.machine.hostname, *sorted(pilot.disks.items())])
+    where = hashlib.sha256(place.encode()).hexdigest()[:12]
+    path = folder() / f"{asked.kind}-{asked.experiment.id}-{where}.json"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        made = path.with_suffix(".new")
+        made.write_text(json.dumps(pilot.to_json(), indent=1) + "\n", encoding="utf-8")
+        made.replace(path)
+    except OSError as error:
+        raise EeioError(f"{path}: cannot keep what the pilot found: {error.strerror}") from error
+    return path
+
+
+def stored(kind: Kind | None = None, experiment_id: str | None = None) -> list[StoredPilot]:
+    """All that are kept, by name, or those of a kind and experiment. What is damaged counts as
+    not there: `unreadable` tells it."""
+    found = (_read(path) for path in _files(kind, experiment_id))
+    return [one for one in found if isinstance(one, StoredPilot)]
+
+
+def unreadable() -> list[str]:
+    """A line a file that is none of these."""
+    return [one for path in _files() if isinstance(one := _read(path), str)]
+
+
+def best(
+    asked: Asked, machine: Machine, disks: Mapping[str, str]
+) -> tuple[StoredPilot | None, Sequence[str]]:
+    """The one that answers; else why the nearest does not, empty where there is none at all."""
+    nearest: Sequence[str] = ()
+    for pilot in stored(asked.kind, asked.experiment.id):
+        why = pilot.why_not(asked, machine, disks)
+        if not why:
+            return pilot, ()
+        if not nearest or len(why) < len(nearest):
+            whose = f"that of {pilot.machine.hostname}, campaign {pilot.campaign}"
+            nearest = [f"{whose}: {one}" for one in why]
+    return None, nearest
+
+
+def _files(kind: Kind | None = None, experiment_id: str | None = None) -> list[Path]:
+    return sorted(folder().glob(f"{kind or '*'}-{experiment_id or '*'}-*.json"))
+
+
+def _read(path: Path) -> StoredPilot | str:
+    try:
+        pilot: StoredPilot = typed.read(StoredPilot, inputs.read_json(path))
+    except (OSError, LimitError, ValueError) as error:
+        return f"{path}: no pilot of eeio: {error!s:.200}"
+    if pilot.schema_version > SCHEMA_VERSION:
+        return f"{path}: of a newer eeio (version {pilot.schema_version})"
+    return pilot
+
+
+def _word(value: object) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value)) or "none"
+    return "none" if value is None else str(value)
