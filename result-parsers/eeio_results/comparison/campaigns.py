@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eeio_results.comparison import remarks
-from eeio_results.comparison.cells import Cell, Where, cells_of, fits, machine_names, why_too_slow
+from eeio_results.comparison.cells import Cell, Where, fits, machine_names, why_too_slow
 from eeio_results.comparison.changes import Changes, changes
 from eeio_results.comparison.differences import ALPHA
+from eeio_results.comparison.drift import compared_cells
 from eeio_results.comparison.effects import Effect, effects
 from eeio_results.comparison.idle import IdleBusy, idle_and_busy
 from eeio_results.comparison.normality import NormalityCount, normality_counts
@@ -43,7 +44,7 @@ class Comparison:
 def named_cells(campaigns: Sequence[Campaign]) -> list[list[Cell]]:
     """The cells of each campaign, under names that tell their machines apart."""
     names = machine_names(campaigns)
-    return [cells_of(campaign, name) for campaign, name in zip(campaigns, names, strict=True)]
+    return [compared_cells(campaign, name) for campaign, name in zip(campaigns, names, strict=True)]
 
 
 def compare(

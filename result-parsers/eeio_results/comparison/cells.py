@@ -55,6 +55,13 @@ class Cell:
     request_size_bytes: int | None = None
     """What the level `size` is the word for; None: no one size."""
     experiment_id: str = ""
+    levelled: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """Of an adaptive campaign the values less the effect of their round (`without_drift`): what is
+    tested inside the campaign. Medians are of `values`."""
+
+    def tested(self, metric: str) -> tuple[float, ...]:
+        """What a test against another cell of the same campaign takes."""
+        return self.levelled.get(metric, self.values.get(metric, ()))
 
     def n(self, metric: str) -> int:
         return len(self.values.get(metric, ()))

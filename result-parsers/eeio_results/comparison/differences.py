@@ -1,5 +1,6 @@
 """The difference of a pair of cells, and whether a test confirms it (docs/method.md)."""
 
+import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,8 +16,9 @@ _RESAMPLES = 2000
 
 @dataclass(frozen=True)
 class Difference:
-    """`higher` lies `percent` above `lower`, by their medians; `p` is two-sided, of `test` or of
-    Dunn's where a factor has more than two levels, adjusted where several pairs are asked."""
+    """`higher` lies `percent` above `lower`, by the medians of what is tested (`values_to_test`);
+    `p` is two-sided, of `test` or of Dunn's where a factor has more than two levels, adjusted where
+    several pairs are asked."""
 
     metric: str
     higher: Cell
@@ -32,8 +34,23 @@ class Difference:
     def ratio(self) -> Estimate:
         """Of the medians, with its bootstrap interval (statistics/bootstrap.py)."""
         return ratio_interval(
-            self.higher.values[self.metric], self.lower.values[self.metric], resamples=_RESAMPLES
+            *values_to_test(self.higher, self.lower, self.metric), resamples=_RESAMPLES
         )
+
+
+def values_to_test(a: Cell, b: Cell, metric: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """What tells a from b: within one campaign the values without the effects of its rounds, which
+    have nothing in common from campaign to campaign."""
+    if (a.levelled or b.levelled) and all(
+        a.factors.get(name) == b.factors.get(name) for name in ("machine", "device")
+    ):
+        return a.tested(metric), b.tested(metric)
+    return a.values[metric], b.values[metric]
+
+
+def percent_above(a: Sequence[float], b: Sequence[float]) -> float:
+    """Of their medians."""
+    return 100.0 * (statistics.median(a) / statistics.median(b) - 1.0)
 
 
 def differences(
@@ -45,9 +62,8 @@ def differences(
     for a, b in found:
         if not a.n(metric) or not b.n(metric) or b.median(metric) <= 0:
             continue
-        test = mann_whitney(a.values[metric], b.values[metric])
-        percent = 100.0 * (a.median(metric) / b.median(metric) - 1.0)
-        tested.append((a, b, percent, test))
+        values = values_to_test(a, b, metric)
+        tested.append((a, b, percent_above(*values), mann_whitney(*values)))
     known = [test.p for _, _, _, test in tested if test.p is not None]
     adjusted = iter(adjust(known, adjustment) if adjustment != "none" else known)
     return [

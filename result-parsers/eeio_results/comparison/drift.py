@@ -1,10 +1,13 @@
-"""What drifts within a campaign: the trend of the experiments that run in each of its rounds."""
+"""What drifts within a campaign: the trend of the experiments that run in each of its rounds, and
+the effects of the rounds, which are taken out before its experiments are compared."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from eeio_results.comparison.cells import BANDWIDTH, POWER, Cell, cells_of
+from eeio_results.campaign import Design
+from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, J_PER_GB, POWER, Cell, cells_of
+from eeio_results.statistics.round_effects import RoundEffects, Series, round_effects
 from eeio_results.statistics.stopping import t_quantile
 from eeio_results.store import Campaign
 
@@ -62,3 +65,72 @@ def _line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
         (b - middle_y - slope * (a - middle_x)) ** 2 for a, b in zip(x, y, strict=True)
     )
     return slope, t_quantile(0.975, n - 2) * math.sqrt(rest / (n - 2) / spread)
+
+
+def rounds_of(design: Design) -> dict[int, int]:
+    """Of an adaptive campaign the round of each run, from 1 on, by its place in the order: a round
+    ends where an experiment would come again. A fixed campaign is one random order: no rounds."""
+    if design.protocol.adaptive is None:
+        return {}
+    found: dict[int, int] = {}
+    number, seen = 1, set[str]()
+    for run in design.runs:
+        id = run.experiment.experiment.id
+        if id in seen:
+            number, seen = number + 1, set()
+        seen.add(id)
+        found[run.order_index] = number
+    return found
+
+
+def power_effects(cells: Sequence[Cell], round_of: Mapping[int, int]) -> dict[str, RoundEffects]:
+    """Of the rounds on each measured power that two cells or more have, by metric."""
+    found = {}
+    for metric in POWER.values():
+        logs = {
+            _series(cell): {
+                round_of[order]: math.log(watts)
+                for order, watts in zip(cell.runs[metric], cell.values[metric], strict=True)
+                if order in round_of
+            }
+            for cell in cells
+            if cell.n(metric) and min(cell.values[metric]) > 0
+        }
+        if len(logs) > 1:
+            found[metric] = round_effects(logs)
+    return found
+
+
+def without_drift(cells: Sequence[Cell], round_of: Mapping[int, int]) -> list[Cell]:
+    """The cells of one campaign, with the effects of its rounds taken out of `levelled`: of powers,
+    and of MB/J and J/GB through the power that they are of. Bandwidth is left alone: it does not
+    follow the machine's warmth, and its noise would only be passed on."""
+    effects = power_effects(cells, round_of)
+    return [_levelled(cell, effects, round_of) for cell in cells] if effects else list(cells)
+
+
+def compared_cells(campaign: Campaign, machine_name: str | None = None) -> list[Cell]:
+    """`cells_of`, ready to be compared with each other."""
+    return without_drift(cells_of(campaign, machine_name), rounds_of(campaign.design))
+
+
+def _series(cell: Cell) -> Series:
+    return cell.experiment_id, cell.factors.get("phase", "")
+
+
+def _levelled(cell: Cell, effects: Mapping[str, RoundEffects], round_of: Mapping[int, int]) -> Cell:
+    levelled = {}
+    # The sign with which a power's effect stands in a figure, and the power.
+    follows = {metric: (1, metric) for metric in POWER.values()}
+    if len(cell.efficiency_of) == 1:
+        power = POWER[cell.efficiency_of[0].split()[0]]
+        follows |= {J_PER_GB: (1, power), EFFICIENCY: (-1, power)}
+    for metric, (sign, power) in follows.items():
+        of_round = effects[power].of.get(_series(cell), {}) if power in effects else {}
+        orders = cell.runs.get(metric, ())
+        if of_round and orders and all(round_of.get(order) in of_round for order in orders):
+            levelled[metric] = tuple(
+                value * math.exp(-sign * of_round[round_of[order]])
+                for order, value in zip(orders, cell.values[metric], strict=True)
+            )
+    return replace(cell, levelled=levelled)

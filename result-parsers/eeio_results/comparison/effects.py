@@ -5,7 +5,13 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from eeio_results.comparison.cells import METRICS, Cell
-from eeio_results.comparison.differences import ALPHA, Difference, differences, largest
+from eeio_results.comparison.differences import (
+    ALPHA,
+    Difference,
+    differences,
+    largest,
+    percent_above,
+)
 from eeio_results.comparison.pairing import FOLLOWS, Index, Rest
 from eeio_results.statistics.adjustment import Adjustment
 from eeio_results.statistics.groups import dunn as dunn_test
@@ -89,15 +95,16 @@ def _by_dunn(
     for group in groups.values():
         if len(group) < 2:
             continue
-        dunn = dunn_test({level: cell.values[metric] for level, cell in group.items()}, adjustment)
+        # Levels of a factor other than the machine: cells of one campaign.
+        dunn = dunn_test({level: cell.tested(metric) for level, cell in group.items()}, adjustment)
         p_of = {frozenset((pair.a, pair.b)): pair.p_adjusted for pair in dunn.pairs}
         for first, second in found:
             if first in group and second in group:
                 a, b = group[first], group[second]
+                values = a.tested(metric), b.tested(metric)
                 found[first, second].append(
                     Difference(
-                        metric, a, b, 100.0 * (a.median(metric) / b.median(metric) - 1.0),
-                        mann_whitney(a.values[metric], b.values[metric]),
+                        metric, a, b, percent_above(*values), mann_whitney(*values),
                         p_of[frozenset((first, second))],
                     )
                 )  # fmt: skip

@@ -65,7 +65,8 @@ def layer_costs(
 
 
 def _values(match: Match, metric: str) -> tuple[Sequence[float], Sequence[float]]:
-    return match.upper.values.get(metric, ()), match.lower.values.get(metric, ())
+    """Of one campaign: what its tests take."""
+    return match.upper.tested(metric), match.lower.tested(metric)
 
 
 def _test(match: Match, alpha: float) -> MannWhitney | None:

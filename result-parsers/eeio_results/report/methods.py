@@ -12,6 +12,7 @@ from eeio_results.characterization import Row
 from eeio_results.record import EnergyReading, Machine, Run
 from eeio_results.report.columns import number
 from eeio_results.report.model import QUICK_WARNING, Report
+from eeio_results.report.rounds import drift_taken_out
 from eeio_results.store import Campaign
 from eeio_results.units import format_size, percent, prefixed
 from eeio_results.windows import energy_of, writes
@@ -44,6 +45,7 @@ def _of_campaign(campaign: Campaign) -> list[str]:
     if rule is not None:
         has_idle = any(reading.kind != "modelled" for reading in campaign.idle)
         found.append(_rounds(protocol.repetitions, rule, None if has_idle else protocol.settle_s))
+        found += [said] if (said := drift_taken_out(campaign)) else []
     elif protocol.settle_s:
         found.append(f"Before each run the machine rested for {protocol.settle_s:g} s.")
     if protocol.work_bytes is not None:

@@ -1,10 +1,12 @@
 """How an adaptive campaign was repeated: what stopped each experiment, and what drifted."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 
 from eeio_results.campaign import MOST, PRECISE
-from eeio_results.comparison.drift import Trend, trends
+from eeio_results.comparison.cells import cells_of
+from eeio_results.comparison.drift import Trend, power_effects, rounds_of, trends
 from eeio_results.report.columns import number
 from eeio_results.report.parts import Table
 from eeio_results.store import Campaign
@@ -64,4 +66,23 @@ def _rule(campaign: Campaign) -> str:
         f"whose bandwidth, power or MB/J was not known to ±{100 * rule.precision:g} % (95 %), "
         f"{rule.most_repetitions} times at most ({rule.most_whole} of runs that are never cut). "
         "The stop looks at no difference between experiments, so that tests keep their level"
+        f". {drift_taken_out(campaign)}".rstrip(". ")
+    )
+
+
+def drift_taken_out(campaign: Campaign) -> str:
+    """What was done about the drift, and how large it was; nothing where no power tells any."""
+    effects = power_effects(cells_of(campaign), rounds_of(campaign.design))
+    largest = [
+        f"{metric.removeprefix('power_').removesuffix('_w')} {100 * math.expm1(effect):+.2g} % "
+        f"in round {number}"
+        for metric, found in effects.items()
+        if (most := found.largest) is not None
+        for number, effect in (most,)
+    ]
+    if not largest:
+        return ""
+    return (
+        "Tests between its experiments are without the effects of its rounds on power; medians "
+        f"and quartiles are as measured. The largest effect: {', '.join(largest)}."
     )

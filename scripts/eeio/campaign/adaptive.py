@@ -5,13 +5,13 @@ was killed goes on in the same order.
 """
 
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from eeio_results.campaign import MOST, PRECISE, AdaptiveProtocol, Design, PlannedExperiment
+from eeio_results.campaign import MOST, PRECISE, AdaptiveProtocol, PlannedExperiment
 from eeio_results.comparison.cells import BANDWIDTH, POWER, Cell, cells_of
 from eeio_results.comparison.precision import known_worst
-from eeio_results.record import Run
 from eeio_results.store import Campaign
 from eeio_results.units import percent
 
@@ -26,28 +26,58 @@ class Round:
     stopped: Mapping[str, str]
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What the rule asks of an experiment: how often it may run, `most`, how often it `ran`, and
+    its cells so far. `describes`: it tells of the machine, and once is enough."""
+
+    id: str
+    most: int
+    ran: int
+    cells: Sequence[Cell]
+    describes: bool = False
+
+
 def next_round(campaign: Campaign, rule: AdaptiveProtocol) -> Round:
     """After the first rounds, which all experiments run in (`Protocol.repetitions`)."""
     design = campaign.design
-    done: dict[str, list[Run]] = {}
-    for run in campaign.runs:
-        done.setdefault(run.experiment.id, []).append(run)
+    done = Counter(run.experiment.id for run in campaign.runs)
     cells: dict[str, list[Cell]] = {}
     for cell in cells_of(campaign):
         cells.setdefault(cell.experiment_id, []).append(cell)
-    # What has stopped stays so: an anchor that runs on is not drawn into the question again.
-    stopped = dict(design.stopped)
-    for planned in design.experiments:
-        id = planned.experiment.id
-        if id not in stopped:
-            why = _why_stopped(planned, done.get(id, ()), cells.get(id, ()), rule)
-            if why is not None:
-                stopped[id] = why
-    anchors = design.anchors or _anchors(design, cells)
-    ids = {planned.experiment.id for planned in design.experiments} - set(stopped)
-    kept = ids | set(anchors) if ids else ids
-    experiments = tuple(p for p in design.experiments if p.experiment.id in kept)
+    asked = [
+        Asked(
+            (id := planned.experiment.id),
+            most_repetitions(planned, rule, 0),
+            done[id],
+            cells.get(id, ()),
+            planned.experiment.level == "context",
+        )
+        for planned in design.experiments
+    ]
+    ids, anchors, stopped = who_goes_on(asked, design.anchors, design.stopped, rule.precision)
+    experiments = tuple(p for p in design.experiments if p.experiment.id in ids)
     return Round(experiments, anchors, stopped)
+
+
+def who_goes_on(
+    asked: Sequence[Asked],
+    anchors: tuple[str, ...],
+    stopped: Mapping[str, str],
+    precision: float,
+) -> tuple[frozenset[str], tuple[str, ...], Mapping[str, str]]:
+    """The ids of the next round, its anchors, and what has stopped; from those that the rounds
+    before had. What has stopped stays so: an anchor that runs on is not drawn into the question
+    again."""
+    stopped = dict(stopped)
+    for one in asked:
+        if one.id not in stopped:
+            why = _why_stopped(one, precision)
+            if why is not None:
+                stopped[one.id] = why
+    anchors = anchors or _anchors(asked)
+    ids = {one.id for one in asked} - set(stopped)
+    return frozenset(ids | set(anchors) if ids else ids), anchors, stopped
 
 
 def is_whole(planned: PlannedExperiment) -> bool:
@@ -63,34 +93,31 @@ def most_repetitions(planned: PlannedExperiment, rule: AdaptiveProtocol, least: 
     return max(least, rule.most_whole if is_whole(planned) else rule.most_repetitions)
 
 
-def _why_stopped(
-    planned: PlannedExperiment, runs: Sequence[Run], cells: Sequence[Cell], rule: AdaptiveProtocol
-) -> str | None:
-    if planned.experiment.level == "context":
+def _why_stopped(asked: Asked, precision: float) -> str | None:
+    if asked.describes:
         return "it describes the machine"
-    known = known_worst(cells)
+    known = known_worst(asked.cells)
     if known is None:
-        return f"no figure of {len(runs)} runs"
+        return f"no figure of {asked.ran} runs"
     width = "" if known.half_width is None else f"{known.metric} to ±{percent(known.half_width)} %"
-    if known.half_width is not None and known.half_width <= rule.precision:
-        return f"{PRECISE} after {len(runs)}: {width}"
+    if known.half_width is not None and known.half_width <= precision:
+        return f"{PRECISE} after {asked.ran}: {width}"
     # Runs that failed count, so that a broken experiment ends too.
-    if len(runs) >= most_repetitions(planned, rule, 0):
-        return f"{MOST}, {len(runs)}: {width or 'one value'}"
+    if asked.ran >= asked.most:
+        return f"{MOST}, {asked.ran}: {width or 'one value'}"
     return None
 
 
-def _anchors(design: Design, cells: Mapping[str, Sequence[Cell]]) -> tuple[str, ...]:
+def _anchors(asked: Sequence[Asked]) -> tuple[str, ...]:
     """The experiments with the highest and the lowest power, or bandwidth where there is none: they
     run in all rounds, so that what drifts shows."""
     for metric in (*POWER.values(), BANDWIDTH):
         levels = {
-            id: statistics.fmean(cell.median(metric) for cell in found if cell.n(metric))
-            for id, found in cells.items()
-            if any(cell.n(metric) for cell in found)
+            one.id: statistics.fmean(cell.median(metric) for cell in one.cells if cell.n(metric))
+            for one in asked
+            if any(cell.n(metric) for cell in one.cells)
         }
         if levels:
-            order = [p.experiment.id for p in design.experiments if p.experiment.id in levels]
-            both = (max(order, key=levels.__getitem__), min(order, key=levels.__getitem__))
+            both = (max(levels, key=levels.__getitem__), min(levels, key=levels.__getitem__))
             return tuple(dict.fromkeys(both))
     return ()

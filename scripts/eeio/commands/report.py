@@ -15,7 +15,7 @@ from eeio.commands.output_file import add_output, write_output
 from eeio.errors import EXIT_DONE
 from eeio_limits.names import similar
 from eeio_results import store
-from eeio_results.comparison.cells import cells_of
+from eeio_results.comparison.drift import compared_cells
 from eeio_results.comparison.layers import matches, on_one_drive
 from eeio_results.errors import EeioError
 from eeio_results.ranking import MOST_UNCERTAIN, Rules
@@ -103,7 +103,7 @@ def with_layers(built: Report, most_uncertain: float = MOST_UNCERTAIN) -> Report
     found = [
         pair
         for one in built.campaigns
-        for pair in matches(cells_of(one, one.name), on_one_drive(one.design.disks))
+        for pair in matches(compared_cells(one, one.name), on_one_drive(one.design.disks))
     ]
     if not found:
         return built

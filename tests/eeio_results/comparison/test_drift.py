@@ -1,6 +1,7 @@
 """What drifts within a campaign, and how an adaptive one was repeated."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,10 @@ from scipy import stats
 from tests.eeio_results.made import MACHINE, WRITE, design, energy, run, written
 
 from eeio_results.campaign import AdaptiveProtocol
-from eeio_results.comparison.drift import trends
+from eeio_results.comparison.campaigns import named_cells
+from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, J_PER_GB, POWER, Cell
+from eeio_results.comparison.differences import differences, values_to_test
+from eeio_results.comparison.drift import compared_cells, rounds_of, trends, without_drift
 from eeio_results.report.methods import paragraphs
 from eeio_results.report.model import build
 from eeio_results.report.rounds import rounds_table
@@ -30,6 +34,10 @@ def _campaign() -> Campaign:
     made = design("c", len(runs), WRITE, OTHER)
     made = replace(
         made,
+        runs=tuple(
+            replace(one, experiment=made.experiments[place % 2])
+            for place, one in enumerate(made.runs)
+        ),
         protocol=replace(made.protocol, repetitions=4, adaptive=AdaptiveProtocol()),
         anchors=(WRITE.id,),
         stopped={WRITE.id: "precise enough after 8: power_system_w to ±1.2 %"},
@@ -64,3 +72,104 @@ def test_the_methods_of_an_adaptive_campaign_tell_its_rounds() -> None:
     text = " ".join(paragraphs(build([_campaign()])))
     assert "in rounds, each in a random order of its own" in text and "one random order" not in text
     assert "not known to 3 %" in text and "power was within 2 % of idle" in text
+
+
+# --- the effects of rounds -----------------------------------------------------------------------
+
+
+def _cell(name: str, watts: Sequence[float], orders: Sequence[int], **more: str) -> Cell:
+    """At 100 MB/s."""
+    bandwidth = tuple(100e6 + order for order in orders)
+    return Cell(
+        factors={"machine": "board", "device": "HDD1", "phase": "read", **more},
+        values={
+            BANDWIDTH: bandwidth,
+            POWER["system"]: tuple(watts),
+            EFFICIENCY: tuple(b / w for b, w in zip(bandwidth, watts, strict=True)),
+            J_PER_GB: tuple(1e9 * w / b for b, w in zip(bandwidth, watts, strict=True)),
+        },
+        efficiency_of=("system without drives",),
+        runs=dict.fromkeys((BANDWIDTH, POWER["system"], EFFICIENCY, J_PER_GB), tuple(orders)),
+        experiment_id=name,
+    )
+
+
+# Four rounds of three experiments, then two more of two; power rises by 2 % a round.
+ROUND_OF = {order: 1 + order // 3 for order in range(12)} | {12: 5, 13: 5, 14: 6, 15: 6}
+RISE = {number: math.exp(0.02 * number) for number in range(1, 7)}
+
+
+def _warming() -> list[Cell]:
+    def of(orders: Sequence[int], watts: float) -> tuple[list[float], Sequence[int]]:
+        return [watts * RISE[ROUND_OF[order]] for order in orders], orders
+
+    return [
+        _cell("a", *of([0, 3, 6, 9], 20.0), buffer="off"),
+        _cell("b", *of([1, 4, 7, 10, 12, 14], 20.2), buffer="on"),
+        _cell("c", *of([2, 5, 8, 11, 13, 15], 30.0), buffer="on"),
+    ]
+
+
+def test_the_round_of_a_run_follows_from_the_order() -> None:
+    made = design("c", 7, WRITE, OTHER)
+    first, second = made.experiments
+    ran = [first, second, second, first, second, second, first]
+    runs = tuple(replace(r, experiment=p) for r, p in zip(made.runs, ran, strict=True))
+    made = replace(made, runs=runs)
+    assert rounds_of(made) == {}, "a fixed campaign is one random order"
+    made = replace(made, protocol=replace(made.protocol, adaptive=AdaptiveProtocol()))
+    assert rounds_of(made) == {0: 1, 1: 1, 2: 2, 3: 2, 4: 3, 5: 4, 6: 4}
+
+
+def test_the_drift_of_rounds_is_taken_out_of_powers_and_what_rests_on_them() -> None:
+    before = _warming()
+    after = without_drift(before, ROUND_OF)
+    for old, new in zip(before, after, strict=True):
+        assert new.values == old.values, "tables keep what was measured"
+        assert new.tested(BANDWIDTH) == old.values[BANDWIDTH]
+        watts = new.tested(POWER["system"])
+        assert max(watts) / min(watts) == pytest.approx(1.0, abs=1e-9)
+        pairs = zip(new.values[BANDWIDTH], watts, strict=True)
+        assert new.tested(EFFICIENCY) == pytest.approx([b / w for b, w in pairs])
+        pairs = zip(new.values[BANDWIDTH], watts, strict=True)
+        assert new.tested(J_PER_GB) == pytest.approx([1e9 * w / b for b, w in pairs])
+
+
+def test_an_experiment_that_went_on_is_not_higher_for_it() -> None:
+    """By raw values the one with six runs lies 2 % above the other, and 1 % in truth."""
+    a, b, _ = _warming()
+    (raw,) = differences([(b, a)], POWER["system"])
+    a, b, _ = without_drift(_warming(), ROUND_OF)
+    (levelled,) = differences([(b, a)], POWER["system"])
+    assert raw.percent == pytest.approx(3.0, abs=0.2)
+    assert levelled.percent == pytest.approx(1.0, abs=0.01)
+    assert levelled.ratio.value == pytest.approx(1.01, abs=1e-4)
+
+
+def test_across_campaigns_values_stay_raw() -> None:
+    a, b, _ = without_drift(_warming(), ROUND_OF)
+    other = replace(b, factors={**b.factors, "machine": "PC"})
+    assert values_to_test(other, a, POWER["system"])[0] == b.values[POWER["system"]]
+    assert values_to_test(b, a, POWER["system"])[0] == b.tested(POWER["system"])
+
+
+def test_one_cell_alone_tells_no_drift() -> None:
+    (cell,) = without_drift(_warming()[:1], ROUND_OF)
+    assert cell.levelled == {}
+
+
+def test_a_comparison_takes_the_drift_out_of_adaptive_campaigns_alone() -> None:
+    campaign = _campaign()
+    assert all(cell.levelled for cells in named_cells([campaign]) for cell in cells)
+    fixed = replace(campaign.design.protocol, adaptive=None)
+    campaign = replace(campaign, design=replace(campaign.design, protocol=fixed))
+    assert not any(cell.levelled for cell in compared_cells(campaign))
+
+
+def test_the_report_says_that_drift_was_taken_out_and_how_large_it_was() -> None:
+    table = rounds_table([_campaign()])
+    assert table is not None
+    said = "Tests between its experiments are without the effects of its rounds on power"
+    assert said in table.note and "system +0.85 % in round 8" in table.note
+    text = " ".join(paragraphs(build([_campaign()])))
+    assert "without the effects of its rounds" in text
