@@ -243,7 +243,9 @@ class Design:
     `disks` tells, by option, the disk behind it from others; `remarks` what an importer passed
     over, changed or found odd; `frequency_reason` why no frequency is set. Of an adaptive campaign
     `anchors` are the ids of the experiments that run in each round, and `stopped` tells by id why
-    one is repeated no further.
+    one is repeated no further. `targets` are the repetitions, by id, that an extension asked for,
+    `extensions` how many there were: each looked at the answers, which costs their level.
+    `pilots_s` is what the pilots took.
     """
 
     name: str
@@ -261,6 +263,9 @@ class Design:
     eeio_version: str = ""
     anchors: tuple[str, ...] = ()
     stopped: Mapping[str, str] = field(default_factory=dict)
+    targets: Mapping[str, int] = field(default_factory=dict)
+    extensions: int = 0
+    pilots_s: float | None = None
 
     @property
     def sizes_preset(self) -> str:
@@ -271,7 +276,13 @@ class Design:
         """campaign.json."""
         indices = {planned.experiment.id: index for index, planned in enumerate(self.experiments)}
         adaptive = self.protocol.adaptive
-        rounds = {"anchors": list(self.anchors), "stopped": dict(self.stopped)}
+        rounds = {
+            "anchors": list(self.anchors),
+            "stopped": dict(self.stopped),
+            "targets": dict(self.targets),
+            "extensions": self.extensions,
+            "pilots_s": self.pilots_s,
+        }
         written_by = {"eeio_version": self.eeio_version} if self.eeio_version else {}
         return {
             "schema_version": SCHEMA_VERSION,
@@ -321,6 +332,9 @@ class Design:
             eeio_version=stored.eeio_version,
             anchors=stored.anchors,
             stopped=stored.stopped,
+            targets=stored.targets,
+            extensions=stored.extensions,
+            pilots_s=stored.pilots_s,
         )
 
 
@@ -411,6 +425,9 @@ class _Stored:
     eeio_version: str = field(default="", metadata=LATER)
     anchors: tuple[str, ...] = field(default=(), metadata=LATER)
     stopped: Mapping[str, str] = field(default_factory=dict, metadata=LATER)
+    targets: Mapping[str, Annotated[int, q.COUNT]] = field(default_factory=dict, metadata=LATER)
+    extensions: Annotated[int, q.COUNT] = field(default=0, metadata=LATER)
+    pilots_s: Annotated[float, q.DURATION] | None = field(default=None, metadata=LATER)
 
     def impossible(self) -> str | None:
         """What in it cannot be, beyond each field's own range."""

@@ -312,3 +312,74 @@ def test_every_suite_that_repeats_by_no_rule_of_its_own_has_the_preset(
         else:
             body = json.loads(done.stdout)
             assert body["least_s"] < body["expected_s"] < body["most_s"]
+
+
+def _noisy_pair(home: Path) -> tuple[str, ...]:
+    """Beside them two noisy experiments that differ in one factor: a question."""
+    words = _adaptive(home)
+    definition = home / "own/suite-definition.xml"
+    entries = "".join(
+        "<Execute><Test>local/eeio-dummy-1.0.0</Test><Arguments>level=filesystem operation=read "
+        f"spatiality={way} cell=9 mode=noisy</Arguments><Description>noisy {way}</Description>"
+        "</Execute>"
+        for way in ("sequential", "random")
+    )
+    end = "</PhoronixTestSuite>"
+    definition.write_text(definition.read_text().replace(end, f"{entries}{end}"))
+    return words
+
+
+def test_plan_tells_what_it_takes_to_see_a_difference(home: Path, eeio: Eeio) -> None:
+    assert eeio(*_noisy_pair(home), "c").returncode == 0
+    words = ("plan", str(home / "own"), "--preset", "adaptive", "--directory", str(home / "target"))
+    done = eeio(*words, "--detect", "5%", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    body = json.loads(done.stdout)
+    asked = body["detect"]
+    assert asked["earlier"] == "c" and asked["share"] == 0.05 and asked["expected_s"] > 0
+    assert len(asked["repetitions"]) == 6 and min(asked["repetitions"].values()) >= 3
+    assert [one["metric"] for one in asked["questions"]] == ["bandwidth_bytes_per_s"]
+    assert 10 < asked["questions"][0]["repetitions"] < 200, "5 % of a spread of 5 %"
+    table = eeio(*words, "--detect", "5%", "--from", "c")
+    assert "to see 5.0% in 8 of 10 campaigns, by the spread of c" in table.stdout
+    for wrong, said in (
+        (("--detect", "0.5%"), "no direction is below the floor"),
+        (("--from", "c"), "--from is of --detect"),
+        (("--detect", "5%", "--from", "nobody"), "nobody"),
+    ):
+        refused = eeio(*words, *wrong)
+        assert refused.returncode == 2 and said in refused.stderr, refused.stderr
+
+
+def test_extend_repeats_what_open_questions_ask_for(home: Path, eeio: Eeio) -> None:
+    assert eeio(*_noisy_pair(home), "c").returncode == 0
+    folder = home / "data/eeio/results/c"
+    before = load(folder)
+    report = json.loads(eeio("report", "c", "--format", "json").stdout)["adaptive"][0]
+    assert [q["answer"] for q in report["questions"]] == ["open"] and report["alpha"] == 0.05
+    assert 0 < report["time_s"] < report["fixed_s"]
+    dry = eeio("extend", "c", "--dry-run")
+    assert dry.returncode == 0 and "1 of 1 questions are open" in dry.stderr, dry.stderr
+    assert load(folder).design == before.design
+    done = eeio("extend", "c", "--most", "500")
+    assert done.returncode == 0, done.stderr
+    after = load(folder)
+    count = [run.experiment.id for run in after.runs].count
+    assert after.design.extensions == 1 and len(after.design.targets) == 2
+    assert all(count(id) >= many > 6 for id, many in after.design.targets.items())
+    assert [r.experiment.id for r in after.runs[: len(before.runs)]] == [
+        r.experiment.id for r in before.runs
+    ]
+    report = json.loads(eeio("report", "c", "--format", "json").stdout)["adaptive"][0]
+    assert report["extensions"] == 1 and report["alpha"] == 0.025, "two looks share the level"
+
+
+def test_extend_refuses_a_fixed_campaign(home: Path, eeio: Eeio) -> None:
+    words = (
+        "run", "dummy-suite", "--preset", "quick", "--directory", str(home / "target"),
+        "--meter", "none", "--settle", "0", "--idle", "0", "--name", "fixed",
+    )  # fmt: skip
+    assert eeio(*words).returncode in (0, 3)
+    done = eeio("extend", "fixed")
+    assert done.returncode == 2 and "one random order of a fixed number" in done.stderr
+    assert "plan --detect 5% --from fixed" in done.stderr

@@ -57,6 +57,7 @@ class ExperimentChange:
 class Changes:
     """From the campaign `before` to the campaign `after`.
 
+    Their values are of repetitions, or of sessions where `of_sessions` (comparison/sessions.py).
     `headline` is the metric that answers whether the change helped: J/GB, and bandwidth where one
     of them has no energy. `only_before` and `only_after` are experiments that the other lacks.
     """
@@ -68,6 +69,7 @@ class Changes:
     experiments: tuple[ExperimentChange, ...]
     only_before: tuple[str, ...]
     only_after: tuple[str, ...]
+    of_sessions: bool = False
 
     def counted(self, metric: str) -> dict[Verdict, int]:
         """Experiments by their verdict in a metric."""

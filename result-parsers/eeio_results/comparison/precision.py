@@ -34,6 +34,11 @@ def half_width(values: Sequence[float]) -> float | None:
     return t_quantile(0.975, len(values) - 1) * deviation / math.sqrt(len(values))
 
 
+def log_variance(values: Sequence[float]) -> float:
+    """Of the logarithms of two values above 0 or more."""
+    return statistics.variance(math.log(value) for value in values)
+
+
 def known_worst(cells: Iterable[Cell]) -> Known | None:
     """Of all phases of an experiment; None where it gave no figure at all."""
     found = [

@@ -102,11 +102,13 @@ def _headline(changes: Changes) -> Table:
 def note(changes: Changes) -> str:
     """By which rule."""
     rule = changes.rule
+    of_one = "One session each: what changes from day to day is in no interval"
+    of_sessions = "n counts sessions: what changes from day to day is in each interval"
     return (
         "medians; change and interval: geometric means, Student's t on logarithms; better, "
         f"worse: beyond {_share(rule.floor)}, Welch's t, p adjusted over the rows, p < "
         f"{rule.alpha:g}; none above {_share(rule.indifference)}: two one-sided tests; open: "
-        "neither. One session each: what changes from day to day is in no interval"
+        f"neither. {of_sessions if changes.of_sessions else of_one}"
     )
 
 

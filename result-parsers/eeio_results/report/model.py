@@ -10,11 +10,13 @@ from eeio_results.characterization import ContextRow, Row, characterize, context
 from eeio_results.errors import EeioError
 from eeio_results.ranking import RULES, Rules
 from eeio_results.record import LEVELS, SCHEMA_VERSION
+from eeio_results.report.rounds import times
 from eeio_results.store import Campaign
 from eeio_results.studies import Chapter
 
 if TYPE_CHECKING:
     from eeio_results.comparison.layer_costs import LayerCost
+    from eeio_results.report.answers import Answers
 
 QUICK_WARNING = "QUICK: not a measurement. Runs this short check the set-up; publish `standard`."
 
@@ -33,6 +35,8 @@ class Report:
     levels: tuple[str, ...] = LEVELS
     layers: "tuple[LayerCost, ...]" = ()
     """What layers cost; `comparison.layer_costs` fills it, which needs numpy."""
+    answers: "tuple[Answers, ...]" = ()
+    """What adaptive campaigns decided; `report.answers` fills it, which needs scipy."""
 
     @property
     def warnings(self) -> list[str]:
@@ -105,9 +109,20 @@ def to_json(report: Report) -> dict[str, Any]:
         "characterization": [row.to_json() for row in report.rows],
         "context": [row.to_json() for row in report.context],
         "layers": [cost.to_json() for cost in report.layers],
+        "adaptive": _adaptive(report),
     }
     for chapter in report.chapters:
         if both := sorted(body.keys() & chapter.body.keys()):
             raise EeioError(f"a study adds {both[0]!r} to a report's JSON, which has one")
         body |= chapter.body
     return body
+
+
+def _adaptive(report: Report) -> list[dict[str, Any]]:
+    """What was answered; nothing where that needs what is not installed."""
+    if not report.answers:
+        return []
+    from eeio_results.report.answers import to_json as answered
+
+    times_of = {campaign.name: times(campaign) for campaign in report.campaigns}
+    return [answered(one, times_of[one.campaign]) for one in report.answers]

@@ -1,6 +1,7 @@
 """How an adaptive campaign was repeated: what stopped each experiment, and what drifted."""
 
 import math
+import statistics
 from collections import Counter
 from collections.abc import Sequence
 
@@ -10,6 +11,7 @@ from eeio_results.comparison.drift import Trend, power_effects, rounds_of, trend
 from eeio_results.report.columns import number
 from eeio_results.report.parts import Table
 from eeio_results.store import Campaign
+from eeio_results.units import percent
 
 # A trend that is known no better than this, in % an hour from end to end, tells nothing.
 _WIDEST_PERCENT = 100.0
@@ -67,6 +69,50 @@ def _rule(campaign: Campaign) -> str:
         f"{rule.most_repetitions} times at most ({rule.most_whole} of runs that are never cut). "
         "The stop looks at no difference between experiments, so that tests keep their level"
         f". {drift_taken_out(campaign)}".rstrip(". ")
+        + f". {_time_saved(campaign)}".rstrip(". ")
+    )
+
+
+def times(campaign: Campaign) -> dict[str, float | None]:
+    """`time_s` that the runs and pilots of an adaptive campaign took, and `fixed_s`: what as many
+    whole runs of each as are the most would, with the pause of a fixed campaign. Both without the
+    idle baseline; `fixed_s` is None where no run tells what a run takes."""
+    protocol = campaign.design.protocol
+    rule = protocol.adaptive
+    planned = {one.experiment.id: one for one in campaign.design.experiments}
+    took: dict[str, list[float]] = {}
+    whole: dict[str, list[float]] = {}
+    for run in campaign.runs:
+        of = planned[run.experiment.id]
+        work_s = (run.prepare_s or 0.0) + run.duration_s + (run.sync_s or 0.0)
+        took.setdefault(run.experiment.id, []).append(work_s + (run.settled_after_s or 0.0))
+        if run.valid:
+            longer_s = _seconds(of.cut_from) - _seconds(of.factors.get("runtime_s"))
+            cut_s = longer_s if of.is_cut else 0.0
+            whole.setdefault(run.experiment.id, []).append(work_s + cut_s + protocol.settle_s)
+    time_s = math.fsum(s for one in took.values() for s in one) + (campaign.design.pilots_s or 0.0)
+    if rule is None or not whole:
+        return {"time_s": time_s, "fixed_s": None}
+    fixed_s = math.fsum(rule.most_repetitions * statistics.fmean(one) for one in whole.values())
+    return {"time_s": time_s, "fixed_s": fixed_s}
+
+
+def _seconds(word: str | None) -> float:
+    return float(word or 0)
+
+
+def _time_saved(campaign: Campaign) -> str:
+    rule = campaign.design.protocol.adaptive
+    found = times(campaign)
+    time_s, fixed_s = found["time_s"], found["fixed_s"]
+    if rule is None or time_s is None or not fixed_s:
+        return ""
+    pilots_s = campaign.design.pilots_s
+    pilots = f", of which pilots {number(pilots_s / 60)} min" if pilots_s else ""
+    return (
+        f"It took {number(time_s / 60)} min{pilots}; {rule.most_repetitions} whole runs of each "
+        f"with pauses of {campaign.design.protocol.settle_s:g} s would take "
+        f"{number(fixed_s / 60)} min: {percent(time_s / fixed_s)} % of that"
     )
 
 

@@ -41,6 +41,11 @@ def tables(report: Report) -> list[Table]:
     found.append(_idle_table(report))
     if (repeated := rounds_table(report.campaigns)) is not None:
         found.append(repeated)
+    if report.answers:
+        from eeio_results.report.answers import answers_table
+
+        decided = answers_table(report.answers)
+        found += [decided] if decided is not None else []
     if report.context:
         found.append(_context_table(report, several))
     problems = _problem_table(report)

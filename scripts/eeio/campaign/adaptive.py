@@ -56,6 +56,10 @@ def next_round(campaign: Campaign, rule: AdaptiveProtocol) -> Round:
         for planned in design.experiments
     ]
     ids, anchors, stopped = who_goes_on(asked, design.anchors, design.stopped, rule.precision)
+    # What an extension asked for, though the precision has stopped it.
+    wanted = {id for id, many in design.targets.items() if done[id] < many}
+    if wanted:
+        ids |= wanted | set(anchors)
     experiments = tuple(p for p in design.experiments if p.experiment.id in ids)
     return Round(experiments, anchors, stopped)
 

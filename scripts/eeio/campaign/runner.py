@@ -176,6 +176,7 @@ class _Campaign:
             return left
         machine = self._store.machine()
         assert machine is not None  # it was described before
+        began_s = time.monotonic()
         found = find(Pilots(
             plan, self._store.folder.name, machine, power, progress.say,
             trial=lambda planned, settles: self._trial(power, planned, settles),
@@ -184,6 +185,7 @@ class _Campaign:
         shutil.rmtree(self._store.folder / "raw" / _PILOT, ignore_errors=True)
         if found is plan:
             return left
+        found = replace(found, pilots_s=(plan.pilots_s or 0.0) + time.monotonic() - began_s)
         self._plan = found
         self._measurement = Measurement(found, self._journal, self._volumes)
         self._store.write_design(found)

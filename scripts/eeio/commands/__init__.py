@@ -9,6 +9,7 @@ from types import ModuleType
 MODULES = {
     "run": "run",
     "resume": "run",
+    "extend": "extend",
     "plan": "plan",
     "report": "report",
     "compare": "compare",

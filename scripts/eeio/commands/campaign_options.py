@@ -124,7 +124,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         ("floor", "no direction is told of a smaller difference (0.01)"),
     ):
         parser.add_argument(
-            f"--{name}", metavar="SHARE", type=_share, help=f"of an adaptive campaign: {words}"
+            f"--{name}", metavar="SHARE", type=share, help=f"of an adaptive campaign: {words}"
         )
     parser.add_argument(
         "--pilot",
@@ -217,7 +217,7 @@ def _work(text: str) -> int:
     return size_bytes
 
 
-def _share(text: str) -> float:
+def share(text: str) -> float:
     value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     if not 0 <= value < 1:
         raise argparse.ArgumentTypeError(f"{text}: a share below 1, such as 0.03 or 3%")

@@ -11,7 +11,7 @@ from eeio import terminal
 from eeio.commands.amounts import seconds
 from eeio.commands.campaign_folders import analysis, load_campaigns
 from eeio.commands.output_file import add_output, write_output
-from eeio.commands.report import with_layers
+from eeio.commands.report import with_tests
 from eeio.errors import EXIT_DONE, EXIT_WORSE, RefusedError
 from eeio_limits.text import shown
 from eeio_results.errors import EeioError
@@ -20,6 +20,8 @@ from eeio_results.report.model import build
 if TYPE_CHECKING:
     from eeio_results.comparison.campaigns import Comparison
     from eeio_results.comparison.cells import Cell
+    from eeio_results.comparison.changes import Changes
+    from eeio_results.statistics.decision import Rule
     from eeio_results.store import Campaign
 
 _ADJUSTMENTS = ("benjamini-hochberg", "holm", "bonferroni", "none")
@@ -101,6 +103,11 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--format", choices=("table", "json", "markdown", "latex", "html"), default="table",
         help="(default: table); html: the page of the campaigns, with what changed",
     )  # fmt: skip
+    parser.add_argument(
+        "--sessions", action="store_true",
+        help="each name lists campaigns of one machine, A1,A2,A3 B1,B2: sessions of one, whose "
+        "means are then the repetitions; tells how much changes from session to session",
+    )  # fmt: skip
     add_output(parser)
     parser.set_defaults(action=compare)
 
@@ -118,6 +125,8 @@ def compare(arguments: argparse.Namespace) -> int:
         raise RefusedError(str(error)) from error
     if arguments.fail_if is not None and len(arguments.campaigns) < 2:
         raise RefusedError("--fail-if: name two campaigns, the one before first")
+    if arguments.sessions:
+        return compare_sessions(arguments, rule)
     campaigns = load_campaigns(arguments.campaigns)
     cells = comparison.named_cells(campaigns)
     found = comparison.compare(
@@ -140,20 +149,44 @@ def compare(arguments: argparse.Namespace) -> int:
         "html": partial(_page, campaigns),
     }  # fmt: skip
     write_output(arguments, render[arguments.format](found))
-    return EXIT_DONE if arguments.fail_if is None else _judged(found, arguments.fail_if)
+    return EXIT_DONE if arguments.fail_if is None else _judged(found.changes, arguments.fail_if)
+
+
+def compare_sessions(arguments: argparse.Namespace, rule: "Rule") -> int:
+    """Groups of campaigns, each of one machine, the first against each other one."""
+    from eeio_results.comparison.sessions import compare_groups
+    from eeio_results.report import sessions as report
+
+    for name, given in (
+        ("--by", arguments.by), ("--where", arguments.where), ("--normality", arguments.normality),
+        ("--max-p99", arguments.max_p99 is not None), ("--format html", arguments.format == "html"),
+    ):  # fmt: skip
+        if given:
+            raise RefusedError(f"{name}: not with --sessions")
+    names = [[name for name in group.split(",") if name] for group in arguments.campaigns]
+    if not all(names):
+        raise RefusedError("--sessions: a group without a campaign; give such as A1,A2 B1,B2")
+    try:
+        found = compare_groups([load_campaigns(group) for group in names], rule, arguments.adjust)
+    except EeioError as error:
+        raise RefusedError(f"--sessions: {error}") from error
+    write_output(arguments, report.FORMATS[arguments.format](found))
+    if arguments.fail_if is None:
+        return EXIT_DONE
+    return _judged(found.changes, arguments.fail_if)
 
 
 def _page(campaigns: "Sequence[Campaign]", found: "Comparison") -> str:
     with analysis():
         from eeio.power_series import power_series
         from eeio_results.report import compare_page
-    return compare_page.render(with_layers(build(campaigns)), found, power_series)
+    return compare_page.render(with_tests(build(campaigns)), found, power_series)
 
 
-def _judged(found: "Comparison", gate: Gate) -> int:
+def _judged(found: "Sequence[Changes]", gate: Gate) -> int:
     """What CI is told: 4 for worse, and 1 where nothing could be compared, which is no pass."""
     code = EXIT_DONE
-    for changes in found.changes:
+    for changes in found:
         metric = gate.metric or changes.headline
         if not changes.is_compared(metric):
             raise EeioError(

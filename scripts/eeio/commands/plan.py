@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from eeio import hostnames
 from eeio.campaign import plan as plans
@@ -15,7 +16,7 @@ from eeio.campaign.forecast import forecast
 from eeio.campaign.lengths import Length, earlier_lengths, length, too_slow
 from eeio.campaign.pilot import least_phase_s
 from eeio.campaign.progress import format_duration
-from eeio.commands import campaign_options
+from eeio.commands import campaign_options, plan_detection
 from eeio.commands.doctor import add_replay, recorded
 from eeio.errors import EXIT_DONE, RefusedError
 from eeio.machine.replay import replayed
@@ -50,6 +51,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         default="table",
         help="json: runs, times and bytes written alone (default: %(default)s)",
     )
+    plan_detection.add(parser)
     parser.set_defaults(action=show)
 
 
@@ -57,13 +59,21 @@ def show(arguments: argparse.Namespace) -> int:
     options = campaign_options.options_of(arguments)
     suite = suites.find(options.suite)
     if arguments.replay is not None:
+        if arguments.detect is not None:
+            raise RefusedError(
+                "--detect: a description holds no campaign; give it without --replay"
+            )
         return _show_described(options, suite, arguments.replay)
     plan = plans.make(options, suite)
+    seen = plan_detection.detected(plan, suite, arguments)
     if arguments.format == "json":
-        print(json.dumps(forecast(plan, suite).to_json(), indent=1))
+        body: dict[str, Any] = dict(forecast(plan, suite).to_json())
+        print(json.dumps(body | ({} if seen is None else {"detect": seen.to_json()}), indent=1))
     else:
         lengths_of, meters = _lengths(plan)
         _print_plan(plan, suite, _names_waited_for(plan), _target(options), meters, lengths_of)
+        if seen is not None:
+            plan_detection.show(seen)
         print("\nwould be touched:")
         for line in _touched(plan):
             print(f"  {line}")

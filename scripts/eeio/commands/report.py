@@ -77,7 +77,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def report(arguments: argparse.Namespace) -> int:
     rules = Rules(arguments.most_uncertain, arguments.busy)
-    built = with_layers(
+    built = with_tests(
         build(load_campaigns(arguments.campaigns), rules, arguments.columns), rules.most_uncertain
     )
     if arguments.level:
@@ -95,25 +95,30 @@ def report(arguments: argparse.Namespace) -> int:
 
 def complete_report(campaigns: Sequence[Campaign]) -> Report:
     """The report of campaigns as `eeio report` makes it without options."""
-    return with_layers(build(campaigns))
+    return with_tests(build(campaigns))
 
 
-def with_layers(built: Report, most_uncertain: float = MOST_UNCERTAIN) -> Report:
-    """With what layers cost, where experiments are one layer apart."""
+def with_tests(built: Report, most_uncertain: float = MOST_UNCERTAIN) -> Report:
+    """With what tests tell: what layers cost, where experiments are one layer apart, and what
+    adaptive campaigns decided."""
     found = [
         pair
         for one in built.campaigns
         for pair in matches(compared_cells(one, one.name), on_one_drive(one.design.disks))
     ]
-    if not found:
+    is_adaptive = any(one.design.protocol.adaptive is not None for one in built.campaigns)
+    if not found and not is_adaptive:
         return built
     try:
         with analysis():
             from eeio_results.comparison.layer_costs import layer_costs
+            from eeio_results.report.answers import answers
     except EeioError as error:
-        print(f"no table of layers: {error}", file=sys.stderr)
+        print(f"no table that needs a test: {error}", file=sys.stderr)
         return built
-    return replace(built, layers=layer_costs(found, most_uncertain=most_uncertain))
+    decided = tuple(one for campaign in built.campaigns if (one := answers(campaign)) is not None)
+    layers = layer_costs(found, most_uncertain=most_uncertain)
+    return replace(built, layers=layers, answers=decided)
 
 
 def _columns(text: str) -> tuple[str, ...]:
@@ -129,7 +134,7 @@ def _columns(text: str) -> tuple[str, ...]:
 
 def print_campaign(folder: Path) -> None:
     """Tables on stdout, the page into the campaign's folder, its path as the last line."""
-    built = with_layers(build([store.load(folder)]))
+    built = with_tests(build([store.load(folder)]))
     sys.stdout.write(text.render(built, terminal.width()))
     try:
         content = _render_html(built)

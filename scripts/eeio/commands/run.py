@@ -81,11 +81,21 @@ def run_suite(arguments: argparse.Namespace) -> int:
 
 
 def resume_campaign(arguments: argparse.Namespace) -> int:
-    _check_name(arguments.name)
-    store = Store(paths.results_root() / arguments.name)
+    return go_on(stored(arguments.name))
+
+
+def stored(name: str) -> Store:
+    """The campaign of that name; RefusedError where there is none."""
+    _check_name(name)
+    store = Store(paths.results_root() / name)
     if not store.folder.is_dir():
-        known = similar(arguments.name, paths.campaigns())
-        raise RefusedError(f"no campaign {arguments.name!r} in {paths.results_root()}{known}")
+        known = similar(name, paths.campaigns())
+        raise RefusedError(f"no campaign {name!r} in {paths.results_root()}{known}")
+    return store
+
+
+def go_on(store: Store) -> int:
+    """Runs what is left of a stored campaign."""
     plan = plans.of_design(read_design(store.folder))
     restore_orphans()
     safety.check_targets(plan.options, bool(plan.made_volumes), store.folder)

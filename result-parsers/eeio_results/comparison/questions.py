@@ -1,0 +1,76 @@
+"""What a campaign asks of its own experiments: each two that differ in one factor, in each figure.
+
+One test at the end with three answers (statistics/decision.py), on values without the effects of
+their rounds. Each has its own level: of the pairs that do not differ at most alpha are told a
+direction, of those that differ by more than the indifference at most alpha are told that they do
+not.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from eeio_results.comparison.cells import Cell
+from eeio_results.comparison.pairing import Index
+from eeio_results.comparison.precision import KNOWN_BY
+from eeio_results.statistics.decision import Answer, Change, Rule, change
+
+FACTORS = ("buffer", "disk", "size", "spatiality", "operation")
+"""In which experiments of one campaign differ."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """Does the `metric` differ from `before` to `after`, which differ in the `factor` alone?"""
+
+    metric: str
+    factor: str
+    before: Cell
+    after: Cell
+    change: Change
+
+    @property
+    def is_open(self) -> bool:
+        return self.change.answer == "open"
+
+    @property
+    def label(self) -> str:
+        """The pair in words."""
+        place = ("machine", "device", "type", self.factor)
+        levels = (cell.factors[self.factor] for cell in (self.before, self.after))
+        return f"{self.before.label(without=place)}: {self.factor} {' against '.join(levels)}"
+
+
+def questions(cells: Sequence[Cell], rule: Rule) -> list[Question]:
+    """Of the cells of one campaign (`drift.compared_cells`)."""
+    index = Index(cells)
+    return [
+        Question(metric, factor, before, after, change(values[0], values[1], rule))
+        for factor in FACTORS
+        for levels in combinations(index.levels(factor), 2)
+        for before, after in index.pairs(factor, *levels)
+        for metric in KNOWN_BY
+        if all(values := (before.tested(metric), after.tested(metric)))
+    ]
+
+
+def counted(found: Sequence[Question]) -> dict[str, dict[Answer, int]]:
+    """Metric -> how many have which answer."""
+    counts: dict[str, dict[Answer, int]] = {}
+    for one in found:
+        of_metric = counts.setdefault(one.metric, {})
+        of_metric[one.change.answer] = of_metric.get(one.change.answer, 0) + 1
+    return counts
+
+
+def repetitions_asked(found: Sequence[Question], most: int) -> Mapping[str, int]:
+    """Experiment id -> the repetitions that its open questions take, of those that take no more
+    than `most`."""
+    asked: dict[str, int] = {}
+    for one in found:
+        needed = one.change.needed
+        if one.is_open and needed is not None and needed <= most:
+            for cell in (one.before, one.after):
+                if needed > cell.n(one.metric):
+                    asked[cell.experiment_id] = max(needed, asked.get(cell.experiment_id, 0))
+    return asked

@@ -1,0 +1,185 @@
+"""Several campaigns of one machine as sessions of one campaign: what changes from day to day.
+
+A campaign is one session: its repetitions tell nothing of what changes between two, as temperature
+or what else was installed. Of several sessions each has one value a figure, the geometric mean of
+its repetitions, and those values are the repetitions of what follows.
+"""
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from eeio_results.comparison.cells import (
+    BANDWIDTH,
+    EFFICIENCY,
+    J_PER_GB,
+    P99,
+    POWER,
+    UNCERTAINTY,
+    Cell,
+    cells_of,
+)
+from eeio_results.comparison.changes import Changes, changes
+from eeio_results.comparison.precision import log_variance
+from eeio_results.errors import EeioError
+from eeio_results.statistics.adjustment import Adjustment
+from eeio_results.statistics.decision import Rule
+from eeio_results.store import Campaign
+
+METRICS = (BANDWIDTH, *POWER.values(), EFFICIENCY, J_PER_GB, P99)
+
+
+@dataclass(frozen=True)
+class SessionEffect:
+    """How much a metric changes from session to session of the campaigns `of`.
+
+    `between` and `within` are standard deviations of the logarithm, so shares: between sessions
+    (over `experiments` that all have it, each its own) and between repetitions of one. `shift` is
+    by campaign what is common to its experiments: the median of their deviations.
+    """
+
+    metric: str
+    of: tuple[str, ...]
+    experiments: int
+    between: float
+    within: float
+    shift: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """Groups of sessions: how each changes from session to session, and from the first group to
+    each other one."""
+
+    groups: tuple[tuple[str, ...], ...]
+    effects: tuple[tuple[SessionEffect, ...], ...]
+    changes: tuple[Changes, ...]
+
+
+def compare_groups(
+    groups: Sequence[Sequence[Campaign]], rule: Rule, adjustment: Adjustment
+) -> Sessions:
+    """Raises EeioError where a group is not of one machine, or none has two sessions."""
+    if all(len(group) < 2 for group in groups):
+        raise EeioError("one campaign each are no sessions; give several of a machine, as A1,A2")
+    effects, cells = [], []
+    for group in groups:
+        check_one_machine(group)
+        of_each = [cells_of(campaign, "machine") for campaign in group]
+        names = [campaign.name for campaign in group]
+        effects.append(tuple(session_effects(names, of_each)) if len(group) > 1 else ())
+        cells.append((" + ".join(names), joined(of_each)))
+    return Sessions(
+        tuple(tuple(campaign.name for campaign in group) for group in groups),
+        tuple(effects),
+        tuple(
+            replace(changes(cells[0], other, rule, adjustment), of_sessions=True)
+            for other in cells[1:]
+        ),
+    )
+
+
+def check_one_machine(campaigns: Sequence[Campaign]) -> None:
+    """Raises EeioError where they are not sessions of one machine and drive."""
+    first = campaigns[0].machine
+    for campaign in campaigns[1:]:
+        for name, was, now in (
+            ("machine", first.hostname, campaign.machine.hostname),
+            (
+                "drive",
+                first.drive or first.device,
+                campaign.machine.drive or campaign.machine.device,
+            ),
+            ("kernel", first.kernel, campaign.machine.kernel),
+        ):
+            if was != now:
+                raise EeioError(
+                    f"{campaigns[0].name} and {campaign.name} are no sessions of one machine: the "
+                    f"{name} is {was} in one, {now} in the other"
+                )
+
+
+def joined(sessions: Sequence[Sequence[Cell]]) -> list[Cell]:
+    """The experiments that all sessions have, each with one value a session: the geometric mean of
+    its repetitions."""
+    by_what = [{_what(cell): cell for cell in cells} for cells in sessions]
+    return [
+        _joined([of[key] for of in by_what])
+        for key in by_what[0]
+        if all(key in of for of in by_what)
+    ]
+
+
+def session_effects(
+    names: Sequence[str], sessions: Sequence[Sequence[Cell]]
+) -> list[SessionEffect]:
+    """Of each metric that two repetitions of an experiment have in all sessions."""
+    by_what = [{_what(cell): cell for cell in cells} for cells in sessions]
+    found = []
+    for metric in METRICS:
+        shared = [
+            [of[key] for of in by_what]
+            for key in by_what[0]
+            if all(key in of and _has_spread(of[key], metric) for of in by_what)
+        ]
+        if shared:
+            found.append(_effect(metric, tuple(names), shared))
+    return found
+
+
+def _effect(metric: str, names: tuple[str, ...], shared: Sequence[Sequence[Cell]]) -> SessionEffect:
+    """Of each experiment: the variance of the sessions' means, less what their repetitions alone
+    would make of it (the method of moments of a one-way random model, Searle, Casella, McCulloch
+    1992, "Variance Components", 3.5), at least 0; the mean over the experiments."""
+    between, within = [], []
+    deviations: dict[str, list[float]] = {name: [] for name in names}
+    for cells in shared:
+        means = [_mean_log(cell, metric) for cell in cells]
+        inside = [log_variance(cell.values[metric]) for cell in cells]
+        noise = statistics.fmean(
+            variance / cell.n(metric) for variance, cell in zip(inside, cells, strict=True)
+        )
+        between.append(statistics.variance(means) - noise)
+        within.append(statistics.fmean(inside))
+        middle = statistics.fmean(means)
+        for name, mean in zip(names, means, strict=True):
+            deviations[name].append(mean - middle)
+    return SessionEffect(
+        metric, names, len(shared),
+        math.sqrt(max(0.0, statistics.fmean(between))),
+        math.sqrt(statistics.fmean(within)),
+        {name: math.expm1(statistics.median(found)) for name, found in deviations.items()},
+    )  # fmt: skip
+
+
+def _joined(cells: Sequence[Cell]) -> Cell:
+    values = {
+        metric: tuple(math.exp(_mean_log(cell, metric)) for cell in cells)
+        for metric in (*METRICS, UNCERTAINTY)
+        if all(cell.n(metric) and min(cell.values[metric]) > 0 for cell in cells)
+    }
+    first = cells[0]
+    reasons = {
+        metric: next(
+            (c.reasons[metric] for c in cells if metric in c.reasons), "not in all sessions"
+        )
+        for metric in METRICS
+        if metric not in values
+    }
+    runs = {metric: tuple(range(len(found))) for metric, found in values.items()}
+    return replace(first, values=values, reasons=reasons, runs=runs, levelled={})
+
+
+def _mean_log(cell: Cell, metric: str) -> float:
+    return statistics.fmean(math.log(value) for value in cell.values[metric])
+
+
+def _has_spread(cell: Cell, metric: str) -> bool:
+    return cell.n(metric) >= 2 and min(cell.values[metric]) > 0
+
+
+def _what(cell: Cell) -> tuple[tuple[str, str], ...]:
+    """All but where it ran, which is one place here."""
+    place = ("machine", "device", "type")
+    return tuple((name, level) for name, level in cell.factors.items() if name not in place)

@@ -1,0 +1,133 @@
+"""What adaptive campaigns decided between their own experiments, what is open, what it took."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eeio_results.campaign import AdaptiveProtocol, Design
+from eeio_results.comparison.drift import compared_cells
+from eeio_results.comparison.questions import FACTORS, Question, counted, questions
+from eeio_results.report.changes import SHOWN
+from eeio_results.report.columns import number
+from eeio_results.report.parts import Table
+from eeio_results.statistics.decision import Rule
+from eeio_results.store import Campaign
+from eeio_results.units import percent
+
+_ALPHA = 0.05
+# More rows than this are for JSON.
+_OPEN_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Of one campaign, by the rule that it ends with."""
+
+    campaign: str
+    rule: Rule
+    questions: tuple[Question, ...]
+    extensions: int
+
+
+def rule_of(protocol: AdaptiveProtocol, extensions: int) -> Rule:
+    """Of the test at the end. An extension looked at the answers before: as many looks share the
+    level (Bonferroni)."""
+    return Rule(protocol.indifference, protocol.floor, _ALPHA / (1 + extensions))
+
+
+def answers(campaign: Campaign) -> Answers | None:
+    """None for a campaign of a fixed number of repetitions."""
+    design: Design = campaign.design
+    if design.protocol.adaptive is None:
+        return None
+    rule = rule_of(design.protocol.adaptive, design.extensions)
+    found = questions(compared_cells(campaign), rule)
+    return Answers(campaign.name, rule, tuple(found), design.extensions)
+
+
+def answers_table(found: Sequence[Answers]) -> Table | None:
+    """A row a campaign and figure; None where nothing is asked."""
+    rows = []
+    for one in found:
+        for metric, counts in counted(one.questions).items():
+            rows.append((
+                one.campaign, SHOWN[metric][0], str(sum(counts.values())),
+                str(counts.get("higher", 0) + counts.get("lower", 0)),
+                str(counts.get("none above", 0)), str(counts.get("open", 0)),
+            ))  # fmt: skip
+    if not rows:
+        return None
+    limits = {f"{percent(one.rule.indifference)} %" for one in found}
+    return Table(
+        title="What is decided between experiments",
+        header=("Campaign", "Figure", "Pairs", "Differ", f"None above {', '.join(sorted(limits))}",
+                "Open"),
+        rows=tuple(rows),
+        numeric=frozenset((2, 3, 4, 5)),
+        note="\n".join(line for one in found for line in _notes(one)),
+    )  # fmt: skip
+
+
+def _notes(one: Answers) -> list[str]:
+    rule, alpha = one.rule, percent(one.rule.alpha)
+    looks = (
+        f", the {1 + one.extensions} looks of a campaign that was extended sharing 5 %"
+        if one.extensions
+        else ""
+    )
+    lines = [
+        f"{one.campaign}: each two experiments that differ in one factor ({', '.join(FACTORS)}): "
+        f"of pairs that are alike at most {alpha} % are told to differ, of pairs that differ by "
+        f"more than {percent(rule.indifference)} % at most {alpha} % are told that they do not"
+        f"{looks}; no direction is told of less than {percent(rule.floor)} %"
+    ]
+    still_open = sorted(
+        (q for q in one.questions if q.is_open), key=lambda q: q.change.needed or 10**9
+    )
+    lines += [f"open: {_open(question)}" for question in still_open[:_OPEN_SHOWN]]
+    if len(still_open) > _OPEN_SHOWN:
+        lines.append(f"and {len(still_open) - _OPEN_SHOWN} more open ones, in JSON")
+    if still_open:
+        lines.append(f"`eeio extend {one.campaign}` adds the repetitions that open ones ask for")
+    return lines
+
+
+def _open(question: Question) -> str:
+    change = question.change
+    told = "" if change.percent is None else f" {change.percent:+.1f} %"
+    needed = (
+        f"about {number(change.needed)} repetitions of each would tell"
+        if change.needed
+        else change.reason or "too scattered"
+    )
+    return f"{question.label}: {SHOWN[question.metric][0]}{told}; {needed}"
+
+
+def to_json(one: Answers, times: Mapping[str, float | None]) -> dict[str, Any]:
+    """An object of the list `adaptive` of a report's JSON; `times` are those of `rounds.times`."""
+    return {
+        "campaign": one.campaign,
+        **times,
+        "alpha": one.rule.alpha,
+        "indifference": one.rule.indifference,
+        "floor": one.rule.floor,
+        "extensions": one.extensions,
+        "questions": [
+            {
+                "experiment": question.label,
+                "metric": question.metric,
+                "factor": question.factor,
+                "before": question.before.factors[question.factor],
+                "after": question.after.factors[question.factor],
+                "answer": question.change.answer,
+                "change_percent": question.change.percent,
+                "interval_percent": None
+                if question.change.interval is None
+                else [100 * (edge - 1) for edge in question.change.interval],
+                "n": list(question.change.n),
+                "repetitions_needed": question.change.needed if question.is_open else None,
+                "reason": question.change.reason,
+            }
+            for question in one.questions
+        ],
+    }

@@ -1,0 +1,110 @@
+"""`eeio extend`: the repetitions that the open questions of an adaptive campaign ask for."""
+
+import argparse
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from eeio.campaign import plan as plans
+from eeio.campaign import safety
+from eeio.campaign.progress import format_duration
+from eeio.commands.campaign_folders import analysis
+from eeio.commands.run import go_on, stored
+from eeio.errors import EXIT_DONE, RefusedError
+from eeio_results.campaign import Design
+from eeio_results.store import Campaign, load
+
+if TYPE_CHECKING:
+    from eeio_results.report.answers import Answers
+
+MOST = 30
+"""Repetitions of an experiment that an extension asks for, unless told otherwise."""
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "extend",
+        help="repeat what the open questions of an adaptive campaign ask for",
+        description="Adds the repetitions with which open questions between the experiments of an "
+        "adaptive campaign would be answered, if means and spreads stay; in rounds, under the "
+        "campaign's own rule. Each extension has looked at the answers: they share their level.",
+    )
+    parser.add_argument("name", metavar="NAME", help="campaign name")
+    parser.add_argument(
+        "--most", type=int, default=MOST, metavar="N",
+        help="repetitions of an experiment, at most (default: %(default)s); a question that takes "
+        "more stays open",
+    )  # fmt: skip
+    parser.add_argument("--dry-run", action="store_true", help="say what would be repeated, only")
+    parser.set_defaults(action=extend)
+
+
+def extend(arguments: argparse.Namespace) -> int:
+    store = stored(arguments.name)
+    campaign = load(store.folder)
+    _check(campaign, arguments.most)
+    with analysis():
+        from eeio_results.comparison.questions import repetitions_asked
+        from eeio_results.report.answers import answers, rule_of
+    now = answers(campaign)
+    adaptive = campaign.design.protocol.adaptive
+    assert now is not None and adaptive is not None  # _check has seen to it
+    # Judged by the level that its answers will have.
+    design = replace(campaign.design, extensions=campaign.design.extensions + 1)
+    then = answers(replace(campaign, design=design))
+    assert then is not None and then.rule == rule_of(adaptive, design.extensions)
+    targets = repetitions_asked(then.questions, arguments.most)
+    _say(campaign, now, targets, arguments.most)
+    if not targets or arguments.dry_run:
+        return EXIT_DONE
+    safety.check_targets(design.options, bool(plans.of_design(design).made_volumes), store.folder)
+    store.write_design(replace(design, targets=targets))
+    return go_on(store)
+
+
+def _check(campaign: Campaign, most: int) -> None:
+    design: Design = campaign.design
+    if design.protocol.adaptive is None:
+        raise RefusedError(
+            f"{campaign.name}: its repetitions are one random order of a fixed number; more of "
+            "some of them would be of another time and by another rule. Begin a campaign with "
+            f"--adaptive, or with the repetitions that `eeio plan --detect 5% --from "
+            f"{campaign.name}` tells"
+        )
+    left = {p.experiment.id for p in design.experiments} - set(design.stopped)
+    if len(campaign.runs) < campaign.planned_runs or left:
+        raise RefusedError(f"{campaign.name} has not ended: `eeio resume {campaign.name}` first")
+    if most < 2:
+        raise RefusedError(f"--most {most}: 2 repetitions or more")
+
+
+def _say(campaign: Campaign, now: "Answers", targets: Mapping[str, int], most: int) -> None:
+    still_open = [question for question in now.questions if question.is_open]
+    print(
+        f"{campaign.name}: {len(still_open)} of {len(now.questions)} questions are open",
+        file=sys.stderr,
+    )
+    hopeless = sum((q.change.needed or most + 1) > most for q in still_open)
+    if hopeless:
+        print(f"{hopeless} would take more than {most} repetitions of each", file=sys.stderr)
+    done = dict.fromkeys(targets, 0)
+    run_s: dict[str, float] = {}
+    for run in campaign.runs:
+        id = run.experiment.id
+        if id in done:
+            done[id] += 1
+            run_s[id] = (
+                (run.prepare_s or 0.0) + (run.settled_after_s or 0.0) + run.duration_s
+                + (run.sync_s or 0.0)
+            )  # fmt: skip
+    for planned in campaign.design.experiments:
+        id = planned.experiment.id
+        if id in targets:
+            print(f"{planned.description}: {done[id]} -> {targets[id]}", file=sys.stderr)
+    if targets:
+        more_s = sum(run_s[id] * (many - done[id]) for id, many in targets.items())
+        print(
+            f"about {format_duration(more_s)} (h:mm:ss), and the anchors in each round",
+            file=sys.stderr,
+        )
