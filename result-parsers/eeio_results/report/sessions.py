@@ -9,7 +9,6 @@ from eeio_results.comparison.sessions import SessionEffect, Sessions
 from eeio_results.record import SCHEMA_VERSION
 from eeio_results.report import changes, latex, markdown, text
 from eeio_results.report.changes import SHOWN
-from eeio_results.report.columns import number
 from eeio_results.report.parts import Table
 from eeio_results.statistics.power_analysis import deviation_factor
 from eeio_results.units import percent
@@ -74,5 +73,5 @@ def _effects_table(names: tuple[str, ...], effects: tuple[SessionEffect, ...]) -
         note="standard deviations of the logarithm: of an experiment's mean from session to "
         "session, beyond what its repetitions make of it, and of repetitions within one; then what "
         f"all experiments of a session have in common. By {len(names)} sessions of one experiment "
-        f"the first may be {number(deviation_factor(len(names)))} times as large (95 %)",
+        f"the first may be {deviation_factor(len(names)):.2g} times as large (95 %)",
     )

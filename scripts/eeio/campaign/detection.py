@@ -1,6 +1,7 @@
 """A plan with the repetitions that an earlier campaign's spread asks for, and its time."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from eeio.campaign.plan import Plan
@@ -19,11 +20,12 @@ class Repeated:
 
 def repeated(plan: Plan, earlier: Design, asked: Mapping[str, int]) -> Repeated:
     """`asked` are repetitions by the ids of the earlier campaign, whose pilots may have given the
-    same experiments another work or time."""
-    ids = {_what(planned): planned.experiment.id for planned in earlier.experiments}
+    same experiments another work or time, or which has no words of its own for them."""
+    known_as = _by(_what, earlier), _by(_measures, earlier)
     repetitions, unknown = {}, []
     for planned in plan.experiments:
-        known = asked.get(ids.get(_what(planned), ""))
+        id = known_as[0].get(_what(planned)) or known_as[1].get(_measures(planned), "")
+        known = asked.get(id)
         repetitions[planned.experiment.id] = max(plan.protocol.repetitions, known or 0)
         if known is None and planned.experiment.level != "context":
             unknown.append(planned.description)
@@ -36,7 +38,21 @@ def repeated(plan: Plan, earlier: Design, asked: Mapping[str, int]) -> Repeated:
     return Repeated(repetitions, tuple(unknown), replace(plan, runs=whole).expected_s)
 
 
-def _what(planned: PlannedExperiment) -> tuple[str, str, str, str | None, int | None]:
+def _by(key: Callable[[PlannedExperiment], object], design: Design) -> dict[object, str]:
+    """Ids of the experiments that no other has the key of."""
+    count = Counter(map(key, design.experiments))
+    return {key(p): p.experiment.id for p in design.experiments if count[key(p)] == 1}
+
+
+def _measures(planned: PlannedExperiment) -> object:
+    """What is measured, with whatever work."""
+    return (
+        replace(planned.experiment, arguments=(), target="", flush=None),
+        planned.variant, planned.frequency_hz,
+    )  # fmt: skip
+
+
+def _what(planned: PlannedExperiment) -> object:
     """What no pilot changes."""
     return (
         planned.profile, planned.description, planned.volume, planned.variant,

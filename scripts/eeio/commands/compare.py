@@ -166,8 +166,9 @@ def compare_sessions(arguments: argparse.Namespace, rule: "Rule") -> int:
     names = [[name for name in group.split(",") if name] for group in arguments.campaigns]
     if not all(names):
         raise RefusedError("--sessions: a group without a campaign; give such as A1,A2 B1,B2")
+    groups = [load_campaigns(group) for group in names]
     try:
-        found = compare_groups([load_campaigns(group) for group in names], rule, arguments.adjust)
+        found = compare_groups(groups, rule, arguments.adjust)
     except EeioError as error:
         raise RefusedError(f"--sessions: {error}") from error
     write_output(arguments, report.FORMATS[arguments.format](found))
