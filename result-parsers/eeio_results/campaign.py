@@ -144,8 +144,8 @@ class AdaptiveProtocol:
             return str(error)
         if self.settle_least_s > self.settle_most_s:
             return f"settle: {self.settle_least_s:g} s at least is more than the most"
-        if any(length_s <= 0 for length_s in self.lengths_s):
-            return "lengths_s: run times above 0 s"
+        if any(length_s < 1 or length_s % 1 for length_s in self.lengths_s):
+            return "lengths_s: run times are whole seconds, 1 or more"
         return None
 
 

@@ -288,6 +288,11 @@ def test_a_rule_that_makes_no_sense_is_refused(
     assert done.returncode == 2 and said in done.stderr
 
 
+def test_run_times_are_whole_seconds_as_profiles_take_them() -> None:
+    assert replace(RULE, lengths_s=(1.0, 20.0)).impossible() is None
+    assert "whole seconds" in str(replace(RULE, lengths_s=(0.5,)).impossible())
+
+
 def test_plan_as_json_has_the_least_and_the_most(home: Path, eeio: Eeio) -> None:
     words = ("plan", "dummy-suite", "--directory", str(home / "target"), "--format", "json")
     fixed = json.loads(eeio(*words).stdout)

@@ -247,7 +247,7 @@ def _suite(home: Path) -> Path:
         "repetitions": 3, "settle_s": 0, "idle_s": 0.2, "is_measurement": False, "like": "quick",
         # A wide floor: the disk below the loop device is the machine's own, and others use it.
         "adaptive": {
-            "settle_least_s": 0, "settle_most_s": 0.2, "lengths_s": [1.0, 1.5],
+            "settle_least_s": 0, "settle_most_s": 0.2, "lengths_s": [1],
             "most_repetitions": 3, "most_whole": 3, "floor": 0.3, "indifference": 0.5,
         },
     }  # fmt: skip
