@@ -224,6 +224,48 @@ class Study(Target):
                 yield f"folder {instance}"
 
 
+class Adaptive(Target):
+    """Rounds that follow from the runs before them: the same order as of one that nobody kills."""
+
+    name = "adaptive"
+    repetitions = 3
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
+        self._suite = home / "suites/rounds"
+        shutil.copytree(DATA / "suites/dummy-suite", self._suite)
+        (self._suite / "protocol.yaml").write_text(
+            "presets:\n  quick: {repetitions: 3, settle_s: 0, idle_s: 0, is_measurement: false}\n"
+            "  standard: {like: quick, repetitions: 3, settle_s: 0, idle_s: 0, is_measurement: "
+            "false, adaptive: {settle_least_s: 0, settle_most_s: 0, most_whole: 6}}\n"
+        )
+        definition = self._suite / "suite-definition.xml"
+        noisy = "operation=read spatiality=sequential cell=4 mode=noisy"
+        entry = f"<Execute><Test>local/eeio-dummy-1.0.0</Test><Arguments>level=filesystem {noisy}"
+        entry += "</Arguments><Description>noisy</Description></Execute></PhoronixTestSuite>"
+        text = definition.read_text().replace("</PhoronixTestSuite>", entry)
+        definition.write_text(text)
+        self._first: list[tuple[str, int]] | None = None
+
+    @property
+    def suite(self) -> str:
+        return str(self._suite)
+
+    @property
+    def runs(self) -> int:
+        return len(self._first or ())
+
+    def wrong_at_end(self) -> Iterator[str]:
+        lines = (self.results / CAMPAIGN / "runs.jsonl").read_text().splitlines()
+        records = [json.loads(line) for line in lines]
+        order = [(record["experiment_id"], record["repetition"]) for record in records]
+        if self._first is None:
+            self._first = order  # of the campaign that nobody killed
+        if order != self._first:
+            yield f"the order is {order}, of one that nobody killed {self._first}"
+        yield from super().wrong_at_end()
+
+
 class Device(Target):
     """File systems on a loop device of the harness's own that was named with --erase."""
 
@@ -298,7 +340,7 @@ class Import(Target):
 
 
 ROOT = ("loop", "settings", "device")
-TARGETS = {kind.name: kind for kind in (Target, Filesystems, Study, Import, Device)}
+TARGETS = {kind.name: kind for kind in (Target, Filesystems, Study, Import, Adaptive, Device)}
 
 
 def kill_over_and_over(target: Target, kills: int, seed: int) -> Outcome:
