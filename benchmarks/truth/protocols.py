@@ -97,9 +97,7 @@ def adaptive(
         asked = [
             Asked(
                 experiment.id,
-                rule.most_repetitions
-                if lengths.get(experiment.id) is not None
-                else rule.most_whole,
+                rule.most_repetitions if experiment.is_cut else rule.most_whole,
                 campaign.ran(place),
                 (cells[experiment.id],),
             )

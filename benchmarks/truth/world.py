@@ -21,7 +21,8 @@ Assumed for bandwidth, whose course is published by nobody; for power the course
 
 @dataclass(frozen=True)
 class Experiment:
-    """`whole_s` is how long a run lasts that nothing cuts; `is_cut` whether a pilot may."""
+    """`whole_s` is how long a run lasts that nothing cuts; `is_cut` whether a
+    pilot may."""
 
     id: str
     operation: str
