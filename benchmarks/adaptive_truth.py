@@ -125,6 +125,7 @@ def figures(sums: Sums) -> dict[str, Any]:
         "open": ours.open / ours.asked,
         "open_fixed": theirs.open / theirs.asked,
         "wrong_sign_above_d": ours.wrong_sign_above / ours.asked,
+        "wrong_sign_above_d_fixed": theirs.wrong_sign_above / theirs.asked,
         "coverage_servers": ours.held / ours.intervals,
         "coverage_servers_fixed": theirs.held / theirs.intervals,
         "half_width_servers": float(np.median(ours.half_widths)) if ours.half_widths else None,
@@ -140,7 +141,11 @@ def misses(found: dict[str, Any], is_made: bool) -> list[str]:
             found["wrong"] > found["wrong_fixed"] + most_above,
             f"wrong is more than {100 * most_above:g} points above fixed",
         ),
-        (found["wrong_sign_above_d"] > 0, "a wrong sign of a difference above the indifference"),
+        (
+            found["wrong_sign_above_d"] > 0,
+            f"a wrong sign of a difference above the indifference in "
+            f"{100 * found['wrong_sign_above_d']:.2g} %",
+        ),
         (
             found["coverage_servers"] < LEAST_COVERAGE,
             f"intervals hold the number of servers in less than {100 * LEAST_COVERAGE:g} %",
