@@ -122,11 +122,11 @@ class AdaptiveProtocol:
     the whole run. `pilot` tells where such proofs come from.
     """
 
-    most_repetitions: Annotated[int, q.REPETITIONS] = 10
+    most_repetitions: Annotated[int, q.REPETITIONS] = 6
     most_whole: Annotated[int, q.REPETITIONS] = 6
-    precision: Annotated[float, q.FRACTION] = 0.03
+    precision: Annotated[float, q.FRACTION] = 0.05
     indifference: Annotated[float, q.FRACTION] = 0.05
-    floor: Annotated[float, q.FRACTION] = 0.01
+    floor: Annotated[float, q.FRACTION] = 0.02
     settle_least_s: Annotated[float, q.PAUSE] = 3.0
     settle_most_s: Annotated[float, q.PAUSE] = 20.0
     settle_power: Annotated[float, q.FRACTION] = 0.02

@@ -24,7 +24,7 @@ from eeio_results.comparison.precision import half_width
 from eeio_results.record import CacheLayers, Experiment, Phase, Run
 from eeio_results.store import Campaign, load
 
-RULE = AdaptiveProtocol()
+RULE = AdaptiveProtocol(most_repetitions=10, most_whole=6, precision=0.03)
 OTHER = replace(WRITE, request_size_bytes=1 << 20)
 THIRD = replace(WRITE, request_size_bytes=1 << 22)
 
@@ -75,6 +75,15 @@ def test_what_is_not_known_well_enough_goes_on_with_the_anchors() -> None:
     assert sizes(found.experiments) == [OTHER.request_size_bytes, THIRD.request_size_bytes]
     assert set(found.stopped) == {WRITE.id, THIRD.id}
     assert found.stopped[WRITE.id].startswith("precise enough after 4: ")
+
+
+def test_anchors_are_short_runs_where_there_are_any() -> None:
+    """A whole run has the highest power; it costs three short ones."""
+    short, other = (replace(e, cache=CacheLayers("off")) for e in (OTHER, THIRD))
+    hot = [(mb, 90.0) for mb, _ in STEADY]
+    cold = [(mb, 40.0) for mb, _ in STEADY]
+    found = adaptive.next_round(campaign({WRITE: hot, short: SCATTERED, other: cold}), RULE)
+    assert found.anchors == (short.id, other.id)
 
 
 def test_all_known_is_the_end() -> None:

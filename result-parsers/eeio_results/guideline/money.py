@@ -9,7 +9,7 @@ import numpy as np
 from eeio_results.guideline.answer import Money, Outcome
 from eeio_results.guideline.replicates import Bootstrap, Mix, Replicates, none_because
 from eeio_results.guideline.servers import Costs, Server
-from eeio_results.statistics.bootstrap import Estimate, Floats, too_few_for_interval
+from eeio_results.statistics.bootstrap import Estimate, Floats
 
 KWH_PER_W_YEAR = 24 * 365.25 / 1000
 """kWh per watt drawn for a year of 365.25 days."""
@@ -115,6 +115,6 @@ def _crossing(
     if others:
         share = 100.0 * others / (len(outcomes) - 1)
         reason = f"no interval: in {share:.3g} % of the resamples the outcome is not {outcome!r}"
-        too_few = too_few_for_interval(n, bootstrap.confidence)
+        too_few = bootstrap.too_few(n)
         return Estimate(float(values[0]), None, n, too_few or reason)
     return bootstrap.estimate(Replicates(values, n))

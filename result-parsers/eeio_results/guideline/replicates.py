@@ -15,8 +15,10 @@ from eeio_results.statistics.bootstrap import (
     Floats,
     percentile_interval,
     resample_rows,
+    smallest_n_for_interval,
     too_few_for_interval,
 )
+from eeio_results.statistics.student import FEWEST_FOR_T, student_replicates
 
 
 @dataclass(frozen=True)
@@ -48,15 +50,32 @@ class Bootstrap:
         value = float(made.values[0])
         if not math.isfinite(value):
             return Estimate(None, None, made.n, "the figure is too large for a number")
-        if reason := too_few_for_interval(made.n, self.confidence):
+        if reason := self.too_few(made.n):
             return Estimate(value, None, made.n, reason)
         if not np.all(np.isfinite(made.values)):
             reason = "no interval: the figure is too large for a number in some resamples"
             return Estimate(value, None, made.n, reason)
-        return Estimate(value, percentile_interval(made.values[1:], self.confidence), made.n)
+        interval = percentile_interval(made.values[1:], self.confidence)
+        return Estimate(value, interval, made.n, self._how(made.n))
+
+    def too_few(self, n: Sequence[int]) -> str | None:
+        """Why samples of these sizes have no interval, not even by Student's t; or None."""
+        return (
+            too_few_for_interval(n, self.confidence) if min(n, default=0) < FEWEST_FOR_T else None
+        )
+
+    def _how(self, n: Sequence[int]) -> str | None:
+        """By what the interval is where it is not the bootstrap's alone."""
+        few = min(n)
+        if few >= smallest_n_for_interval(self.confidence):
+            return None
+        return f"n = {few}: interval by Student's t of the logarithms, too few for a bootstrap"
 
     def medians(self, values: Sequence[float], stream: int) -> Floats:
         array = np.asarray(values, dtype=np.float64)
+        if FEWEST_FOR_T <= len(array) < smallest_n_for_interval(self.confidence):
+            replicates = student_replicates(values, self.resamples, self.seed, stream)
+            return np.concatenate(([np.median(array)], replicates))
         rows = resample_rows(len(array), self.resamples, self.seed, stream)
         return np.concatenate(([np.median(array)], np.median(array[rows], axis=1)))
 

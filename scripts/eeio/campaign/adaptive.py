@@ -114,7 +114,10 @@ def _why_stopped(asked: Asked, precision: float) -> str | None:
 
 def _anchors(asked: Sequence[Asked]) -> tuple[str, ...]:
     """The experiments with the highest and the lowest power, or bandwidth where there is none: they
-    run in all rounds, so that what drifts shows."""
+    run in all rounds, so that what drifts shows. Of those that may run most often, which are the
+    short ones: what a whole run tells of drift a short one tells too."""
+    most = max((one.most for one in asked), default=0)
+    asked = [one for one in asked if one.most == most]
     for metric in (*POWER.values(), BANDWIDTH):
         levels = {
             one.id: statistics.fmean(cell.median(metric) for cell in one.cells if cell.n(metric))

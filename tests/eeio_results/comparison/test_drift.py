@@ -61,7 +61,7 @@ def test_the_report_says_how_often_experiments_were_repeated() -> None:
     table = rounds_table([_campaign()])
     assert table is not None
     assert table.rows[0][:6] == ("c", "16", "1", "0", "0", "1")
-    assert "power +0.99 % an hour" in table.rows[0][6] and "±3 % (95 %)" in table.note
+    assert "power +0.99 % an hour" in table.rows[0][6] and "±5 % (95 %)" in table.note
     fixed = _campaign()
     fixed = replace(fixed, design=replace(fixed.design, protocol=replace(
         fixed.design.protocol, adaptive=None)))  # fmt: skip
@@ -71,7 +71,7 @@ def test_the_report_says_how_often_experiments_were_repeated() -> None:
 def test_the_methods_of_an_adaptive_campaign_tell_its_rounds() -> None:
     text = " ".join(paragraphs(build([_campaign()])))
     assert "in rounds, each in a random order of its own" in text and "one random order" not in text
-    assert "not known to 3 %" in text and "power was within 2 % of idle" in text
+    assert "not known to 5 %" in text and "power was within 2 % of idle" in text
 
 
 # --- the effects of rounds -----------------------------------------------------------------------

@@ -349,12 +349,20 @@ def test_the_answer_is_reproducible() -> None:
     assert guideline(MIX, fast, slow) != guideline(MIX, fast, slow, seed=1)
 
 
-def test_few_repetitions_have_figures_without_intervals() -> None:
-    found = guideline(MIX, *_systems(n=5))
+def test_few_repetitions_have_an_interval_by_their_logarithms_and_say_so() -> None:
+    found = guideline(MIX, *_systems(n=4))
+    interval = found.ratio.interval
+    assert interval is not None and interval.low < (found.ratio.value or 0) < interval.high
+    assert "n = 4: interval by Student's t" in (found.ratio.reason or "")
+    assert guideline(MIX, *_systems(n=6)).ratio.reason is None
+    assert guideline(MIX, *_systems(n=5), confidence=0.9).ratio.reason is None
+
+
+def test_two_repetitions_have_figures_without_intervals() -> None:
+    found = guideline(MIX, *_systems(n=2))
     assert found.ratio.value is not None and found.ratio.interval is None
-    assert "n = 5" in (found.ratio.reason or "") and found.saves is None
-    assert guideline(MIX, *_systems(n=5), confidence=0.9).ratio.interval is not None
-    assert "n = 5" in report.render_text(found)
+    assert "n = 2" in (found.ratio.reason or "") and found.saves is None
+    assert "n = 2" in report.render_text(found)
 
 
 @given(st.floats(0.01, 100), st.floats(0.01, 100))

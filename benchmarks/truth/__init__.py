@@ -1,0 +1,1 @@
+"""Campaigns simulated on worlds whose truth is known (benchmarks/adaptive_truth.py)."""
