@@ -133,6 +133,8 @@ class AdaptiveProtocol:
     rule: Annotated[int, q.COUNT] = ADAPTIVE_RULE
     lengths_s: tuple[Annotated[float, q.PAUSE], ...] = field(default=LENGTHS_S, metadata=LATER)
     pilot: PilotUse = field(default="once", metadata=LATER)
+    fixed_repetitions: Annotated[int, q.REPETITIONS] | None = field(default=None, metadata=LATER)
+    """Of the protocol in whose place it stands."""
 
     def impossible(self) -> str | None:
         """What in it makes no sense, beyond each field's own range."""

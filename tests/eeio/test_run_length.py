@@ -27,7 +27,7 @@ from eeio_results.errors import EeioError
 from eeio_results.record import CacheLayers, Phase, Run
 from eeio_results.store import load
 
-RULE = AdaptiveProtocol()
+RULE = AdaptiveProtocol(floor=0.01)
 WHOLE_S = 60.0
 READ = replace(EXPERIMENT, arguments=(("file_size", "1g"), ("runtime_s", "60")))
 PLANNED = PlannedExperiment(READ, "eeio-fio-1.0.0", {"file_size": "1g", "runtime_s": "60"}, "read")

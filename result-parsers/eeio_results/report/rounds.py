@@ -74,9 +74,9 @@ def _rule(campaign: Campaign) -> str:
 
 
 def times(campaign: Campaign) -> dict[str, float | None]:
-    """`time_s` that the runs and pilots of an adaptive campaign took, and `fixed_s`: what as many
-    whole runs of each as are the most would, with the pause of a fixed campaign. Both without the
-    idle baseline; `fixed_s` is None where no run tells what a run takes."""
+    """`time_s` that the runs and pilots of an adaptive campaign took, and `fixed_s`: what the
+    protocol would in whose place it stands: whole runs of each, with a fixed pause. Both without
+    the idle baseline; `fixed_s` is None where that is not known."""
     protocol = campaign.design.protocol
     rule = protocol.adaptive
     planned = {one.experiment.id: one for one in campaign.design.experiments}
@@ -91,9 +91,9 @@ def times(campaign: Campaign) -> dict[str, float | None]:
             cut_s = longer_s if of.is_cut else 0.0
             whole.setdefault(run.experiment.id, []).append(work_s + cut_s + protocol.settle_s)
     time_s = math.fsum(s for one in took.values() for s in one) + (campaign.design.pilots_s or 0.0)
-    if rule is None or not whole:
+    if rule is None or rule.fixed_repetitions is None or not whole:
         return {"time_s": time_s, "fixed_s": None}
-    fixed_s = math.fsum(rule.most_repetitions * statistics.fmean(one) for one in whole.values())
+    fixed_s = math.fsum(rule.fixed_repetitions * statistics.fmean(one) for one in whole.values())
     return {"time_s": time_s, "fixed_s": fixed_s}
 
 
@@ -110,8 +110,8 @@ def _time_saved(campaign: Campaign) -> str:
     pilots_s = campaign.design.pilots_s
     pilots = f", of which pilots {number(pilots_s / 60)} min" if pilots_s else ""
     return (
-        f"It took {number(time_s / 60)} min{pilots}; {rule.most_repetitions} whole runs of each "
-        f"with pauses of {campaign.design.protocol.settle_s:g} s would take "
+        f"It took {number(time_s / 60)} min{pilots}; {rule.fixed_repetitions} whole runs of "
+        f"each with pauses of {campaign.design.protocol.settle_s:g} s would take "
         f"{number(fixed_s / 60)} min: {percent(time_s / fixed_s)} % of that"
     )
 

@@ -112,6 +112,10 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
     """Decides experiments and order; RefusedError when the options cannot be used. `root` stands
     for `/` of a machine that was laid out from a description."""
     protocol = _adaptive(suite.protocol(options.preset), options)
+    if protocol.adaptive is not None:
+        instead_of = suite.protocol(protocol.sizes_of or options.preset).repetitions
+        rule = replace(protocol.adaptive, fixed_repetitions=instead_of)
+        protocol = replace(protocol, adaptive=rule)
     protocol = replace(
         protocol,
         repetitions=options.repetitions or protocol.repetitions,
