@@ -12,6 +12,7 @@ import jinja2
 from markupsafe import Markup
 
 from eeio_limits.text import shown_lines
+from eeio_results.report.contents import chapter_plots, chapter_tables
 from eeio_results.report.model import Report
 from eeio_results.report.page.answer import answer, marks, tiles
 from eeio_results.report.page.delta import Comparison, delta_table
@@ -22,6 +23,7 @@ from eeio_results.report.page.still import still
 from eeio_results.report.page.table import HEADS, Cell, cells, reasons
 from eeio_results.report.parts import Plot, Table
 from eeio_results.report.tables import ESTIMATE, tables
+from eeio_results.studies import Chapter
 
 _HERE = Path(__file__).parent
 _LONGEST_TABLE = 300
@@ -76,9 +78,9 @@ def render(report: Report, comparison: Comparison | None = None, power: Power | 
         heads=HEADS,
         rows=[_row(page, place, several) for place in range(len(page.lines))],
         chapters=[
-            _Chapter(one.tables, [(plot.title, _drawing(plot)) for plot in one.plots])
+            _chapter(report, one)
             for one in report.chapters
-            if one.tables or one.plots
+            if one.tables or one.plots or one.beside
         ],
         tables=[_bounded(table, report) for table in tables(report)],
         estimate=ESTIMATE,
@@ -100,6 +102,11 @@ def _policy(script: str) -> str:
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
+
+
+def _chapter(report: Report, chapter: Chapter) -> _Chapter:
+    drawn = [(plot.title, _drawing(plot)) for plot in chapter_plots(report, chapter)]
+    return _Chapter(tuple(chapter_tables(report, chapter)), drawn)
 
 
 def _drawing(plot: Plot) -> Markup:
