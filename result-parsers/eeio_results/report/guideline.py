@@ -58,7 +58,7 @@ def render_latex(guideline: Guideline) -> str:
     """For a paper."""
     parts = [latex.HEAD, *(f"% {harmless.latex(message)}" for message in warnings(guideline))]
     parts.append(harmless.latex(" ".join((*warnings(guideline), verdict(guideline)))))
-    parts += [latex.render_table(table) for table in tables(guideline)]
+    parts.append(latex.together([latex.render_table(table) for table in tables(guideline)]))
     return "\n\n".join(parts) + "\n"
 
 
