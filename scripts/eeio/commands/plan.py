@@ -16,6 +16,7 @@ from eeio.campaign.lengths import Length, earlier_lengths, length, too_slow
 from eeio.campaign.pilot import least_phase_s
 from eeio.campaign.progress import format_duration
 from eeio.commands import campaign_options
+from eeio.commands.amounts import terabytes
 from eeio.commands.doctor import add_replay, recorded
 from eeio.errors import EXIT_DONE, RefusedError
 from eeio.machine.replay import replayed
@@ -25,6 +26,7 @@ from eeio.profiles import suite as suites
 from eeio.system import device as devices
 from eeio.system import signatures
 from eeio.system.drive import drive_of
+from eeio.system.endurance import percentage_used
 from eeio.system.filesystem import BlockDevice, backing_device, block_device
 from eeio_limits.text import shown
 from eeio_power.errors import PowerError
@@ -45,6 +47,11 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     campaign_options.add(parser)
     add_replay(parser)
     parser.add_argument(
+        "--rated-writes", metavar="BYTES", type=terabytes,
+        help="that the drive's data sheet allows (TBW), such as 150T: the writes are told as a "
+        "share of them",
+    )  # fmt: skip
+    parser.add_argument(
         "--format",
         choices=("table", "json"),
         default="table",
@@ -57,13 +64,21 @@ def show(arguments: argparse.Namespace) -> int:
     options = campaign_options.options_of(arguments)
     suite = suites.find(options.suite)
     if arguments.replay is not None:
-        return _show_described(options, suite, arguments.replay)
+        return _show_described(options, suite, arguments.replay, arguments.rated_writes)
     plan = plans.make(options, suite)
     if arguments.format == "json":
         print(json.dumps(forecast(plan, suite).to_json(), indent=1))
     else:
         lengths_of, meters = _lengths(plan)
-        _print_plan(plan, suite, _names_waited_for(plan), _target(options), meters, lengths_of)
+        _print_plan(
+            plan,
+            suite,
+            _names_waited_for(plan),
+            _target(options),
+            meters,
+            lengths_of,
+            arguments.rated_writes,
+        )
         print("\nwould be touched:")
         for line in _touched(plan):
             print(f"  {line}")
@@ -90,7 +105,9 @@ def _refusals(plan: plans.Plan) -> list[str]:
     return found
 
 
-def _show_described(options: Options, suite: suites.Suite, path: Path) -> int:
+def _show_described(
+    options: Options, suite: suites.Suite, path: Path, rated_bytes: float | None
+) -> int:
     """The plan on another machine, without what a description does not hold: the room, what lies
     on devices, and whether this machine's profiles are installed."""
     if options.erase is not None:
@@ -116,7 +133,7 @@ def _show_described(options: Options, suite: suites.Suite, path: Path) -> int:
         ]
         if plan.frequency_reason:
             plan = dataclasses.replace(plan, frequency_reason=replay.named(plan.frequency_reason))
-        _print_plan(plan, suite, names)
+        _print_plan(plan, suite, names, rated_bytes=rated_bytes)
         print(f"\non {shown(replay.description.about)}, as {path} describes it")
         for line in (directory, *_settings_touched(plan)):
             if line:
@@ -153,6 +170,7 @@ def _print_plan(
     device: BlockDevice | None = None,
     meters: Sequence[str] = (),
     lengths_of: Mapping[str, Length] | None = None,
+    rated_bytes: float | None = None,
 ) -> None:
     options = plan.options
     protocol = plan.protocol
@@ -193,7 +211,7 @@ def _print_plan(
         )
     else:
         print(f"about {format_duration(times.expected_s)} (h:mm:ss) on a disk of medium speed")
-    print(_written(times.bytes_written, device))
+    print(_written(times.bytes_written, device, rated_bytes))
     for waiting in names:
         print(waiting)
     if device is not None:
@@ -220,20 +238,28 @@ def _print_plan(
             print(f"  {experiment.id}  {experiment.tool} {experiment.level}: {left_out.reason}")
 
 
-def _written(bytes_written: int, device: BlockDevice | None) -> str:
-    """What the campaign costs the drive: how long that is good for is its maker's to tell."""
+def _written(bytes_written: int, device: BlockDevice | None, rated_bytes: float | None) -> str:
+    """What the campaign costs the drive. What it is good for, its data sheet says and the drive
+    itself; nothing is taken from a table of models."""
     words = f"at most {bytes_written / 1e9:.2f} GB written, test files included"
     size_bytes = 0
     if device is not None:
         with suppress(OSError, ValueError):
             size_bytes = int((device.disk_sysfs / "size").read_text(encoding="ascii")) * 512
-    if not size_bytes or not bytes_written:
+    if not bytes_written:
         return words
-    return (
-        f"{words}: {number(bytes_written / size_bytes)} times the size of the drive "
-        f"({size_bytes / 1e9:.1f} GB); "
-        "hold it against the terabytes written (TBW) that its data sheet allows"
-    )
+    if size_bytes:
+        times = number(bytes_written / size_bytes)
+        words += f": {times} times the size of the drive ({size_bytes / 1e9:.1f} GB)"
+    if rated_bytes is not None:
+        share = number(100 * bytes_written / rated_bytes)
+        words += f", {share} % of the {rated_bytes / 1e12:g} TB that it is rated for"
+    elif size_bytes:
+        words += "; --rated-writes takes the writes (TBW) that its data sheet allows"
+    used = None if device is None else percentage_used(device.disk_sysfs)
+    if used is not None:
+        words += f"; the drive says that {used} % of its rated endurance is used"
+    return words
 
 
 def _target(options: Options) -> BlockDevice | None:

@@ -100,3 +100,53 @@ def test_mdtest_tells_the_mean_rate_of_what_it_tried() -> None:
 def test_mdtest_that_was_cut_off_is_refused(end: str) -> None:
     with pytest.raises(EeioError, match=r"m\.txt: cut off"):
         outputs.read("mdtest", MDTEST[: MDTEST.index(end)], "m.txt")
+
+
+IO500 = Path(__file__).parents[2] / "data/io500/02091cf"
+
+
+def test_rates_of_mdtest_4_1_are_not_its_times() -> None:
+    """It prints the time of each operation below, in rows of the same names."""
+    text = (IO500 / "mdtest-easy-write.txt").read_text()
+    for form in ("mdtest", "io500"):
+        result = outputs.read(form, text, "m.txt")
+        assert {p.name: p.metrics["operations_per_s"] for p in result.phases} == {
+            "file creation": 20743.446, "tree creation": 6413.309,
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "operation", "spatiality", "size", "moved", "mib_per_s"),
+    [
+        ("ior-easy-write", "write", "sequential", 1 << 20, 128 << 20, 1660.35),
+        ("ior-hard-read", "read", "strided", 47008, 2 * 200 * 47008, 5821),
+        # Ended by a stonewall: not the 76 GiB that it was asked for.
+        ("ior-rnd4K-easy-read", "read", "random", 4096, 10596728832, 10057),
+    ],
+)
+def test_iors_reports_within_io500_have_no_summary(
+    name: str, operation: str, spatiality: str, size: int, moved: int, mib_per_s: float
+) -> None:
+    result = outputs.read("io500", (IO500 / f"{name}.txt").read_text(), "i.txt")
+    (phase,) = result.phases
+    assert (phase.operation, phase.spatiality) == (operation, spatiality)
+    assert (phase.request_size_bytes, phase.bytes_moved) == (size, moved)
+    assert phase.bandwidth_bytes_per_s == pytest.approx(mib_per_s * 2**20)
+    assert phase.includes_flush is (operation == "write")  # -e
+
+
+@pytest.mark.parametrize("end", ["blocksize", "\nResults:", "read      5821", "0.003063"])
+def test_a_report_within_io500_that_was_cut_off_is_refused(end: str) -> None:
+    text = (IO500 / "ior-hard-read.txt").read_text()
+    with pytest.raises(EeioError, match=r"i\.txt: cut off"):
+        outputs.read("io500", text[: text.index(end)], "i.txt")
+
+
+def test_bytes_that_ior_tells_rounded_are_not_taken() -> None:
+    text = (IO500 / "ior-hard-read.txt").read_text()
+    rounded = text.replace("blocksize           : 47008 bytes", "blocksize           : 45.91 KiB")
+    assert rounded != text
+    with pytest.raises(EeioError, match="rounded"):
+        outputs.read("io500", rounded, "i.txt")
+    with pytest.raises(EeioError, match="not IOR's report"):
+        outputs.read("io500", "fio-3.33\n", "i.txt")
