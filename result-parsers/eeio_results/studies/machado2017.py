@@ -52,7 +52,7 @@ def _figures(campaign: "Campaign") -> list[PaperFigure]:
     remark = next((c.reasons[metric] for c in cells if metric in c.reasons), "not measured")
     if of["write"] and of["read"]:
         ours = statistics.median(of["write"]) / statistics.median(of["read"]) - 1.0
-        remark = f"{len(of['write'])} experiments that write, {len(of['read'])} that read"
+        remark = f"experiments that write: {len(of['write'])}, that read: {len(of['read'])}"
     return [
         PaperFigure(
             campaign=campaign.name,
