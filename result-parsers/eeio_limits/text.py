@@ -21,8 +21,14 @@ _LATEX = {
     "%": r"\%", "_": r"\_", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}",
     "[": "{[}", "]": "{]}", "*": "{*}", "`": r"\textasciigrave{}", "'": r"\textquotesingle{}",
-    "±": r"$\pm$", "×": r"$\times$", "–": "--", "µ": r"$\mu$",
+    "±": r"$\pm$", "×": r"$\times$", "–": "--", "µ": r"$\mu$", "μ": r"$\mu$",
+    "−": "$-$", "≤": r"$\leq$", "≥": r"$\geq$", "≈": r"$\approx$", "≠": r"$\neq$", "Δ": r"$\Delta$",
 }  # fmt: skip
+# Letters of Latin alphabets but those that T1 has not, and signs: pdflatex sets them as they are.
+_HYPHENS = re.compile("-(?=-)")
+_LATEX_LETTERS = frozenset(
+    {chr(code) for code in range(0xA1, 0x180)} - set("ĦħĸĿŀŉŦŧſ\u00ad") | set("—‘’“”…€")
+)
 # XML 1.0 allows no other control characters, and no lone surrogates (production 2, Char).
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -61,19 +67,27 @@ def markdown(text: str) -> str:
 
 
 def latex(text: str) -> str:
-    """For a line of a LaTeX document: no command, comment, group or formula of others. What is not
-    ASCII stays, for engines that read UTF-8."""
-    return "".join(_LATEX.get(character, character) for character in shown(text))
+    """For a line of a LaTeX document: no command, comment, group or formula of others. Letters of
+    Latin alphabets stay, as every engine sets them with the T1 encoding; pdflatex stops at others,
+    which stand as escapes."""
+    # Two hyphens would be set as one dash.
+    return "-{}".join("".join(map(_latex, part)) for part in _HYPHENS.split(shown(text)))
 
 
 def bibtex(text: str) -> str:
     """For the value of a BibTeX field, in braces: as `latex`, with braces that are balanced, which
     those of `latex` are but for escaped ones, which BibTeX counts."""
     braces = {r"\{": r"\textbraceleft{}", r"\}": r"\textbraceright{}"}
-    return "".join(
-        braces.get(found, found)
-        for found in (_LATEX.get(character, character) for character in shown(text))
-    )
+    return "".join(braces.get(found, found) for found in map(_latex, shown(text)))
+
+
+def _latex(character: str) -> str:
+    known = _LATEX.get(character)
+    if known is not None:
+        return known
+    if character < "\x7f" or character in _LATEX_LETTERS:
+        return character
+    return "".join(_LATEX.get(one, one) for one in _escape(character))
 
 
 def xml(text: str) -> str:

@@ -53,9 +53,7 @@ def _of_domain(meter: MeterSamples, domain: str, places: Sequence[int]) -> Power
         if len(columns) == 1
         else [math.fsum(values) for values in zip(*columns, strict=True)]
     )
-    return PowerSeries(
-        (domain, meter.info.name, meter.info.kind), [meter.times_s[n] for n in kept], watts
-    )
+    return PowerSeries((domain, meter.info.name, meter.info.kind), _at(meter.times_s, kept), watts)
 
 
 def _beats(times_s: Sequence[float], least_s: float) -> Sequence[int]:
@@ -69,11 +67,15 @@ def _beats(times_s: Sequence[float], least_s: float) -> Sequence[int]:
     return kept
 
 
-def _watts(meter: MeterSamples, place: int, kept: Sequence[int]) -> list[float]:
+def _at(column: Sequence[float], kept: Sequence[int]) -> Sequence[float]:
+    return column if len(kept) == len(column) else [column[n] for n in kept]
+
+
+def _watts(meter: MeterSamples, place: int, kept: Sequence[int]) -> Sequence[float]:
     """Mean power up to each reading; NaN for the first of a counter."""
     channel, column, times_s = meter.info.channels[place], meter.values[place], meter.times_s
     if channel.quantity == "power_w":
-        return [column[n] for n in kept]
+        return _at(column, kept)
     watts = [math.nan]
     for before, after in pairwise(kept):
         joules = column[after] - column[before]

@@ -137,6 +137,36 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: str) -> None:
         load(tmp_path / "s.gz")
 
 
+@pytest.mark.parametrize(
+    "line", ["7.5,0", "7.5,0,1,2", "900.0,0,1e400", "8.0,0,1.0", "900.0,0,nan"]
+)
+def test_a_damaged_line_among_many_is_named(tmp_path: Path, line: str) -> None:
+    """Many lines are read at once where they are as they should be."""
+    before = lines(5000)
+    write(tmp_path / "s.gz", before + line + "\n" + sample_lines(901.0, 0, [1.0, 2.0]))
+    with pytest.raises(PowerError, match=f"line {2 + before.count(chr(10))}"):
+        load(tmp_path / "s.gz")
+
+
+@pytest.mark.parametrize("missing", [None, 4000])
+def test_many_reads_of_several_meters_are_read_back(tmp_path: Path, missing: int | None) -> None:
+    times = [round(7.0 + 0.1 * k, 6) for k in range(8000)]
+    body = ""
+    for k, time_s in enumerate(times):
+        body += sample_lines(time_s, 0, [math.nan if k == missing else 0.5 * k, 1.0 * k])
+        if k % 10 == 0:
+            body += sample_lines(time_s, 2, [100.0 + k])
+    write(tmp_path / "s.gz", body)
+    rapl, wall = load(tmp_path / "s.gz").meters
+    assert list(rapl.times_s) == times
+    assert [k for k, value in enumerate(rapl.values[0]) if value != 0.5 * k] == (
+        [] if missing is None else [missing]
+    )
+    assert list(rapl.values[1]) == [1.0 * k for k in range(8000)]
+    assert list(wall.times_s) == times[::10]
+    assert list(wall.values[0]) == [100.0 + k for k in range(0, 8000, 10)]
+
+
 def test_samples_of_the_first_version_are_read_and_damaged_contents_are_not(tmp_path: Path) -> None:
     header = json.loads(header_line(INFOS, 7.0, "2024-01-01T00:00:00+00:00"))
     path = tmp_path / "s.gz"

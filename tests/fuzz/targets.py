@@ -17,7 +17,7 @@ import yaml
 
 from eeio import cluster
 from eeio.commands.power import calibrate
-from eeio.importing import mapping, mdtest, runs
+from eeio.importing import elbencho, io500, mapping, mdtest, runs
 from eeio.importing import processor as processors
 from eeio.importing import testlog as testlogs
 from eeio.profiles import profile as profiles
@@ -194,6 +194,10 @@ def tool_targets() -> list[Target]:
                lambda folder: lmbench.parse_results(text(folder, "results.txt"))),
         Target("mdtest", [{"mdtest.txt": MDTEST}],
                lambda folder: mdtest.parse_text(text(folder, "mdtest.txt"))),
+        Target("io500", of_files("io500/02091cf/*.txt", "io500.txt"),
+               lambda folder: io500.parse_text(text(folder, "io500.txt"))),
+        Target("elbencho", of_files("elbencho/3.1-10/*.json", "elbencho.json"),
+               lambda folder: elbencho.parse_text(text(folder, "elbencho.json"))),
         Target("btio", with_capture(
             [{**seed, "npb-program.txt": b"bt.S.x\n"} for seed in
              of_files("btio/3.3.1/*.txt", "npb.txt")]), parsed("btio")),

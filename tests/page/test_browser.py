@@ -8,8 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from eeio_results.guideline.model import guideline
+from eeio_results.guideline.servers import CellValues, Server
+from eeio_results.guideline.workload import CellKey, WorkloadEntry, make_workload
 from eeio_results.report import page
 from eeio_results.report.model import build
+from eeio_results.report.page import guideline as guideline_page
 from eeio_results.report.page.delta import Comparison, Delta
 from tests.page.conftest import Reader, Write
 from tests.page.made import campaign, power
@@ -301,6 +305,10 @@ def test_axe_finds_no_violation(
     reader.until("return document.querySelectorAll('.detail .card').length > 0")
     reader.run("document.querySelectorAll('details').forEach((one) => (one.open = true))")
     reader.keep(f"axe-{which}-{'dark' if dark else 'light'}")
+    _assert_accessible(reader)
+
+
+def _assert_accessible(reader: Reader) -> None:
     reader.run(AXE.read_text())
     found = reader.driver.execute_async_script(
         """
@@ -314,6 +322,63 @@ def test_axe_finds_no_violation(
         for violation in found["violations"]
     ]
     assert told == [] and len(found["passes"]) > 20
+
+
+@pytest.fixture(scope="module")
+def guided() -> str:
+    """Whether a board should replace a PC: three points and the mix."""
+    keys = [CellKey("read", "sequential", size, "off") for size in (4096, 32768)]
+    keys.append(CellKey("write", "random", 4096, "on"))
+
+    def server(name: str, bandwidth: float, power: float) -> Server:
+        cells = []
+        for place, key in enumerate(keys):
+            values = tuple(bandwidth * (1 + place) * (1 + n / 50) for n in range(8))
+            powers = tuple(power * (1 + place / 4) * (1 + n / 80) for n in range(8))
+            cells.append(CellValues(key, values, powers))
+        return Server(name, tuple(cells))
+
+    mix = make_workload("mix", [WorkloadEntry(keys[0], 0.5), WorkloadEntry(keys[2], 0.5)])
+    made = guideline(mix, server("PC", 100e6, 40.0), server("board", 40e6, 12.0), counts=[3.0])
+    return guideline_page.render(made, ("PC", "board"))
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_finds_no_violation_in_a_guideline(
+    reader: Reader, write: Write, guided: str, dark: bool
+) -> None:
+    if not AXE.exists():
+        pytest.skip("needs axe-core: ci/page/build --fetch")
+    reader.open(write("guideline", guided), dark=dark)
+    reader.keep(f"guideline-{'dark' if dark else 'light'}")
+    _assert_accessible(reader)
+
+
+def test_a_guidelines_map_is_walked_and_leads_to_its_rows(
+    reader: Reader, write: Write, guided: str
+) -> None:
+    reader.open(write("guideline", guided))
+    reader.run("document.querySelector('#map svg').focus()")
+    reader.keys("\ue014")  # arrow right: the second point
+    words = reader.run("return document.querySelector('#map .tip').innerText")
+    assert words.startswith("2: random write 4 KiB") and "B_ts / B_lp" in words
+    label = reader.run("return document.querySelector('#map svg').getAttribute('aria-label')")
+    assert label.startswith("2: random write 4 KiB")
+    reader.keys("\ue007")  # Enter
+    assert reader.run("return document.activeElement.id") == "p1"
+    for width in (400, 800, 1400):
+        reader.resize(width)
+        assert reader.run("return document.documentElement.scrollWidth") <= width
+
+
+def test_without_scripts_a_guidelines_map_and_tables_stay(
+    reader_without_scripts: Reader, write: Write, guided: str
+) -> None:
+    reader = reader_without_scripts
+    reader.driver.get(write("guideline", guided).as_uri())
+    found = reader.driver.find_elements
+    assert len(found("css selector", "#map g.mark title")) == 4
+    assert len(found("css selector", "#points tbody tr")) == 4
 
 
 def test_a_long_page_is_drawn_and_its_rows_open(reader: Reader, write: Write) -> None:

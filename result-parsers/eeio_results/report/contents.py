@@ -1,13 +1,15 @@
 """What stands in a report, in order, the same for every format."""
 
+from eeio_results.report import beside
 from eeio_results.report.model import Report
 from eeio_results.report.parts import Plot, Table
 from eeio_results.report.tables import tables
+from eeio_results.studies import Chapter
 
 
 def contents(report: Report) -> list[Table]:
     """The tables of studies first, then the four levels and the rest."""
-    of_studies = [table for chapter in report.chapters for table in chapter.tables]
+    of_studies = [table for one in report.chapters for table in chapter_tables(report, one)]
     return [*of_studies, *tables(report)]
 
 
@@ -16,4 +18,14 @@ def drawings(report: Report) -> list[Plot]:
     from eeio_results.report import plots
 
     found = [plot for plot in (plots.bandwidth(report), plots.efficiency(report)) if plot]
-    return [*found, *(plot for chapter in report.chapters for plot in chapter.plots)]
+    return [*found, *(plot for one in report.chapters for plot in chapter_plots(report, one))]
+
+
+def chapter_tables(report: Report, chapter: Chapter) -> list[Table]:
+    """A study's own, then what its paper prints beside the campaigns' figures."""
+    return [*chapter.tables, *beside.tables(chapter, beside.is_quick(chapter, report.campaigns))]
+
+
+def chapter_plots(report: Report, chapter: Chapter) -> list[Plot]:
+    """A study's own, then its paper's figures beside the campaigns'."""
+    return [*chapter.plots, *beside.plots(chapter, beside.is_quick(chapter, report.campaigns))]

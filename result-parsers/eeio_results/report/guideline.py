@@ -37,7 +37,7 @@ _OUTCOMES = {
 
 def render_text(guideline: Guideline, width: int | None = None) -> str:
     """For a terminal, in lines of at most `width` characters where one is given."""
-    parts = [f"*** {message}" for message in _warnings(guideline)]
+    parts = [f"*** {message}" for message in warnings(guideline)]
     parts += [verdict(guideline)]
     if width is not None:
         parts = [textwrap.fill(part, width) for part in parts]
@@ -48,7 +48,7 @@ def render_text(guideline: Guideline, width: int | None = None) -> str:
 def render_markdown(guideline: Guideline) -> str:
     """For a repository or an issue."""
     parts = [f"# eeio guideline: {harmless.markdown(_title(guideline))}"]
-    parts += [f"> **{harmless.markdown(message)}**" for message in _warnings(guideline)]
+    parts += [f"> **{harmless.markdown(message)}**" for message in warnings(guideline)]
     parts += [harmless.markdown(verdict(guideline))]
     parts += [markdown_table(table) for table in tables(guideline)]
     return "\n\n".join(parts) + "\n"
@@ -56,9 +56,9 @@ def render_markdown(guideline: Guideline) -> str:
 
 def render_latex(guideline: Guideline) -> str:
     """For a paper."""
-    parts = [latex.HEAD, *(f"% {harmless.latex(message)}" for message in _warnings(guideline))]
-    parts.append(harmless.latex(" ".join((*_warnings(guideline), verdict(guideline)))))
-    parts += [latex.render_table(table) for table in tables(guideline)]
+    parts = [latex.HEAD, *(f"% {harmless.latex(message)}" for message in warnings(guideline))]
+    parts.append(harmless.latex(" ".join((*warnings(guideline), verdict(guideline)))))
+    parts.append(latex.together([latex.render_table(table) for table in tables(guideline)]))
     return "\n\n".join(parts) + "\n"
 
 
@@ -86,7 +86,7 @@ def verdict(guideline: Guideline) -> str:
     }[guideline.saves]
     return (
         f"Replacing one {ts} by {estimate(guideline.ratio)} {lp} (the same bandwidth) changes "
-        f"power by {_percent(fractional.power_change)}: it {words}."
+        f"power by {percent(fractional.power_change)}: it {words}."
     )
 
 
@@ -113,7 +113,8 @@ def estimate(figure: Estimate, unit: float = 1.0, show: Callable[[float], str] =
     return f"{show(figure.value / unit)} [{low} - {high}]"
 
 
-def _percent(figure: Estimate) -> str:
+def percent(figure: Estimate) -> str:
+    """A change, with its interval: `-20.0 % [-22.1 - -18.3]`."""
     if figure.value is None:
         return _NONE
     value = f"{_signed(figure.value)} %"
@@ -133,7 +134,8 @@ def _title(guideline: Guideline) -> str:
     return f"{names}, workload {guideline.workload.name}"
 
 
-def _warnings(guideline: Guideline) -> list[str]:
+def warnings(guideline: Guideline) -> list[str]:
+    """What must be said before any number."""
     found = list(guideline.messages)
     reasons = dict.fromkeys(
         figure.reason
@@ -197,9 +199,9 @@ def _deployment_table(guideline: Guideline) -> Table:
             (
                 plan.kind,
                 estimate(plan.servers),
-                _percent(plan.power_change),
-                _percent(plan.bandwidth_change),
-                *(_percent(change.change) for change in plan.operations),
+                percent(plan.power_change),
+                percent(plan.bandwidth_change),
+                *(percent(change.change) for change in plan.operations),
             )
             for plan in guideline.deployments
         ),
@@ -277,7 +279,7 @@ def _changes_table(guideline: Guideline) -> Table:
             (
                 change.label,
                 "yes" if change.in_mix else "no",
-                *(_percent(plan.experiments[index].change) for plan in plans),
+                *(percent(plan.experiments[index].change) for plan in plans),
             )
             for index, change in enumerate(first)
         ),
@@ -297,7 +299,7 @@ def _experiments_table(guideline: Guideline) -> Table:
                 variants,
                 estimate(row.bandwidth_ratio),
                 estimate(row.power_ratio),
-                _percent(row.energy_per_byte_change),
+                percent(row.energy_per_byte_change),
                 row.reason or words[row.saves],
             )
         )

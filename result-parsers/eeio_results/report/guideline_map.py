@@ -5,7 +5,6 @@ Below the line (B_ts / B_lp) x P_lp = P_ts replacing saves power (docs/method.md
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 import numpy as np
@@ -15,7 +14,6 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator
 
-from eeio_limits import text as harmless
 from eeio_results.guideline.answer import Guideline
 from eeio_results.report.drawing import (
     BLACK,
@@ -27,6 +25,7 @@ from eeio_results.report.drawing import (
     stamp,
     svg_of,
 )
+from eeio_results.report.guideline_points import Point, points, words
 from eeio_results.statistics.bootstrap import Estimate
 
 _COLOURS = {"read": BLUE, "write": VERMILION, "mix": BLACK}
@@ -36,36 +35,25 @@ _MARKERS = {"sequential": "o", "random": "s", "strided": "^", "mix": "*"}
 _MARGIN = 1.4
 
 
-@dataclass(frozen=True)
-class _Point:
-    number: str
-    label: str
-    operation: str
-    spatiality: str
-    in_mix: bool
-    x: Estimate
-    y: Estimate
-
-
 def draw(guideline: Guideline, is_measurement: bool = True) -> str | None:
     """SVG of the map, or None when no experiment can be compared.
 
     Filled points belong to the mix, hollow ones do not; the star is the mix itself. Bars are the
     confidence intervals of both ratios. Of campaigns that are no measurement it says so itself.
     """
-    points = _points(guideline)
-    if not points:
+    found = points(guideline)
+    if not found:
         return None
-    figure = Figure(figsize=(9.5, max(5.0, 2.0 + 0.22 * len(points))), layout="constrained")
+    figure = Figure(figsize=(9.5, max(5.0, 2.0 + 0.22 * len(found))), layout="constrained")
     axis = figure.subplots()
-    left, right = _span([point.x for point in points])
+    left, right = _span([point.x for point in found])
     # The line's height at every point is in the picture as well as the point.
-    heights = [1.0 / point.x.value for point in points if point.x.value]
-    bottom, top = _span([point.y for point in points], heights)
+    heights = [1.0 / point.x.value for point in found if point.x.value]
+    bottom, top = _span([point.y for point in found], heights)
     across = np.geomspace(left, right, 200)
     axis.fill_between(across, bottom, 1.0 / across, color=_REGION, alpha=0.15, lw=0)
     axis.plot(across, 1.0 / across, "-", color=_REGION, lw=1.5)
-    for index, point in enumerate(points):
+    for index, point in enumerate(found):
         # Numbers stand around their points in turn, so that those of neighbours stay apart.
         angle = math.radians(45 + 80 * index)
         _draw_point(axis, point, (16 * math.cos(angle), 16 * math.sin(angle)))
@@ -91,7 +79,7 @@ def draw(guideline: Guideline, is_measurement: bool = True) -> str | None:
     interval = f"{100 * guideline.confidence:g} % intervals"
     # Beside the axes; figure.legend(loc="outside ...") would need matplotlib 3.7.
     axis.legend(
-        handles=_handles(points),
+        handles=_handles(found),
         loc="upper left",
         bbox_to_anchor=(1.01, 1.0),
         fontsize=7,
@@ -101,56 +89,22 @@ def draw(guideline: Guideline, is_measurement: bool = True) -> str | None:
     )
     name = f"Replacing {guideline.traditional.name} by {guideline.low_power.name}"
     description = (
-        f"{len(points)} points by B_ts / B_lp and P_lp / P_ts; below the line, where their product "
+        f"{len(found)} points by B_ts / B_lp and P_lp / P_ts; below the line, where their product "
         "is under 1, replacing saves power"
     )
-    return _told(svg_of(figure, name, description), points)
+    return _told(svg_of(figure, name, description), found)
 
 
-def _told(svg: str, points: Sequence[_Point]) -> str:
+def _told(svg: str, points: Sequence[Point]) -> str:
     """With a `title` in each point: browsers show it under the pointer, screen readers say it."""
     for point in points:
         group = f'<g id="{_group(point)}">'
-        svg = svg.replace(group, f"{group}\n<title>{escape(_words(point))}</title>", 1)
+        svg = svg.replace(group, f"{group}\n<title>{escape(words(point))}</title>", 1)
     return svg
 
 
-def _group(point: _Point) -> str:
+def _group(point: Point) -> str:
     return f"point-{point.number}"
-
-
-def _words(point: _Point) -> str:
-    """The point in words: both ratios with their intervals."""
-    mix = "" if point.in_mix else ", not in the mix"
-    return harmless.xml(
-        f"{point.number}: {point.label}{mix}; B_ts / B_lp {_interval(point.x)}; "
-        f"P_lp / P_ts {_interval(point.y)}"
-    )
-
-
-def _interval(figure: Estimate) -> str:
-    between = figure.interval
-    told = "no interval" if between is None else f"{between.low:.3g} to {between.high:.3g}"
-    return f"{figure.value:.3g} ({told})"
-
-
-def _points(guideline: Guideline) -> list[_Point]:
-    found = [
-        _Point(
-            str(index),
-            row.label,
-            row.key.operation,
-            row.key.spatiality,
-            row.share is not None,
-            row.bandwidth_ratio,
-            row.power_ratio,
-        )
-        for index, row in enumerate((r for r in guideline.experiments if not r.reason), start=1)
-    ]
-    if guideline.reason is None:
-        ratios = guideline.ratio, guideline.power_ratio
-        found.append(_Point("mix", "the whole mix", "mix", "mix", True, *ratios))
-    return [point for point in found if point.x.value and point.y.value]
 
 
 def _span(figures: list[Estimate], others: Sequence[float] = ()) -> tuple[float, float]:
@@ -172,7 +126,7 @@ def _bars(figure: Estimate) -> list[list[float]] | None:
     return [[max(0.0, low)], [max(0.0, high)]]
 
 
-def _draw_point(axis: Axes, point: _Point, offset: tuple[float, float]) -> None:
+def _draw_point(axis: Axes, point: Point, offset: tuple[float, float]) -> None:
     x, y = point.x.value, point.y.value
     assert x is not None and y is not None
     colour = _COLOURS.get(point.operation, "#555555")
@@ -202,7 +156,7 @@ def _draw_point(axis: Axes, point: _Point, offset: tuple[float, float]) -> None:
     )
 
 
-def _handles(points: list[_Point]) -> list[Line2D | Patch]:
+def _handles(points: list[Point]) -> list[Line2D | Patch]:
     handles: list[Line2D | Patch] = [
         Patch(color=_REGION, alpha=0.15, label="replacing saves power"),
         Line2D([], [], color=_REGION, label="(B_ts / B_lp) x P_lp = P_ts"),

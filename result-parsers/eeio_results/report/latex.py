@@ -1,44 +1,136 @@
 """Tables for a paper: LaTeX with the package booktabs."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from eeio_limits.text import latex as harmless
 from eeio_results.report.contents import contents
 from eeio_results.report.model import Report
 from eeio_results.report.parts import Table
 
-HEAD = "% needs \\usepackage{booktabs}, \\usepackage{textcomp}, and an engine that reads UTF-8"
-# More columns than this are set small and narrow, so that they may fit a page on its side.
+HEAD = (
+    "% needs \\usepackage[T1]{fontenc}, \\usepackage{textcomp}, \\usepackage{booktabs} and "
+    "\\usepackage{graphicx}"
+)
+# More columns than this are set small and narrow; what is wider than a line then is shrunk to it.
 _MANY = 8
+_LONG_CELL = 34
+"""Characters; a column of words with a longer cell breaks its lines."""
+_LONG_COLUMN = (r"p{4.6cm}", 30)
+"""Such a column among others, and how many characters its lines have at least."""
+_ONLY_COLUMN = (r"p{0.95\linewidth}", 70)
+_LONG_WORD = 24
+"""Characters; a longer one (a hash, a path) may break anywhere."""
+_LINES = 38
+"""Of one table: more do not fit on a page, and a `table` has one page."""
+_FLOATS = 12
+"""LaTeX holds back so many tables at most; then it is told to set them."""
 
 
 def render(report: Report) -> str:
     """All tables of the report, each a `table` with caption, in a file to \\input."""
-    parts = [HEAD]
-    parts += [f"% {_comment(warning)}" for warning in report.warnings]
     warned = " ".join(report.warnings)
-    parts += [render_table(table, warned) for table in contents(report)]
-    return "\n\n".join(parts) + "\n"
+    comments = [f"% {_comment(warning)}" for warning in report.warnings]
+    tables = [render_table(table, warned) for table in contents(report)]
+    return "\n\n".join([HEAD, *comments, together(tables)]) + "\n"
+
+
+def together(tables: Sequence[str]) -> str:
+    """Tables one below the other."""
+    parts = [
+        "\n\n".join(tables[first : first + _FLOATS]) for first in range(0, len(tables), _FLOATS)
+    ]
+    return "\n\n\\clearpage\n\n".join(parts)
 
 
 def render_table(table: Table, warning: str = "") -> str:
-    """One table; its title, its note and what must be said before any number are the caption."""
-    said = " ".join(filter(None, (f"{table.title}.", warning, _sentences(table.note))))
+    """One table; its title, its note and what must be said before any number are the caption, and
+    so is what all rows have in common. A long one becomes several."""
+    narrow, common = _without_common(table)
+    note = " ".join(filter(None, (warning, common, _sentences(table.note))))
+    pieces = _pieces(narrow)
+    found = []
+    for number, rows in enumerate(pieces, start=1):
+        part = f" (part {number} of {len(pieces)})" if len(pieces) > 1 else ""
+        said = f"{table.title}{part}. {note if number == 1 else ''}".strip()
+        found.append(_render(replace(narrow, rows=tuple(rows)), said))
+    return "\n\n".join(found)
+
+
+def _pieces(table: Table) -> list[list[tuple[str, ...]]]:
+    """The rows, as many together as fit on a page."""
+    columns = [_kind(table, place)[1] for place in range(len(table.header))]
+    found: list[list[tuple[str, ...]]] = [[]]
+    used = 0
+    for row in table.rows:
+        pairs = zip(row, columns, strict=True)
+        lines = max((-(-len(cell) // most) for cell, most in pairs if most), default=1)
+        if found[-1] and used + lines > _LINES:
+            found.append([])
+            used = 0
+        found[-1].append(row)
+        used += max(1, lines)
+    return found
+
+
+def _without_common(table: Table) -> tuple[Table, str]:
+    """Without the columns of words that say the same in every row, and these in words."""
+    same = [
+        place
+        for place, name in enumerate(table.header)
+        if place
+        and name
+        and place not in table.numeric
+        and len(table.rows) > 1
+        and len({row[place] for row in table.rows}) == 1
+    ]
+    if not same:
+        return table, ""
+    kept = [place for place in range(len(table.header)) if place not in same]
+    words = ", ".join(f"{table.header[place]} {table.rows[0][place]}" for place in same)
+    return (
+        replace(
+            table,
+            header=tuple(table.header[place] for place in kept),
+            rows=tuple(tuple(row[place] for place in kept) for row in table.rows),
+            numeric=frozenset(n for n, place in enumerate(kept) if place in table.numeric),
+        ),
+        f"In every row: {words}.",
+    )
+
+
+def _render(table: Table, said: str) -> str:
     lines = [r"\begin{table}", r"\centering", rf"\caption{{{harmless(said)}}}"]
     if table.rows:
         if len(table.header) > _MANY:
             lines += [r"\scriptsize", r"\setlength{\tabcolsep}{2pt}"]
-        kinds = "".join(
-            "r" if place in table.numeric else "l" for place in range(len(table.header))
-        )
+        kinds = "".join(_kind(table, place)[0] for place in range(len(table.header)))
+        lines += [r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"]
         lines += [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule"]
         if any(table.header):
             lines += [_line(table.header), r"\midrule"]
         lines += [_line(row) for row in table.rows]
-        lines += [r"\bottomrule", r"\end{tabular}"]
+        lines += [r"\bottomrule", r"\end{tabular}}"]
     return "\n".join([*lines, r"\end{table}"])
 
 
+def _kind(table: Table, place: int) -> tuple[str, int]:
+    """A column's letter, and the characters of its lines; 0 where it has one line."""
+    if place in table.numeric:
+        return "r", 0
+    if not any(len(row[place]) > _LONG_CELL for row in table.rows):
+        return "l", 0
+    return _ONLY_COLUMN if len(table.header) == 1 else _LONG_COLUMN
+
+
 def _line(cells: tuple[str, ...]) -> str:
-    return " & ".join(harmless(cell.replace("\n", " ")) for cell in cells) + r" \\"
+    return " & ".join(" ".join(map(_word, cell.split())) for cell in cells) + r" \\"
+
+
+def _word(word: str) -> str:
+    """A word of a cell, with places to break where it is long."""
+    parts = [word[at : at + _LONG_WORD] for at in range(0, len(word), _LONG_WORD)]
+    return r"\allowbreak{}".join(map(harmless, parts))
 
 
 def _sentences(note: str) -> str:

@@ -10,6 +10,7 @@ from eeio_results.characterization import ContextRow, Row, characterize, context
 from eeio_results.errors import EeioError
 from eeio_results.ranking import RULES, Rules
 from eeio_results.record import LEVELS, SCHEMA_VERSION
+from eeio_results.report import beside
 from eeio_results.report.rounds import times
 from eeio_results.store import Campaign
 from eeio_results.studies import Chapter
@@ -111,6 +112,9 @@ def to_json(report: Report) -> dict[str, Any]:
         "layers": [cost.to_json() for cost in report.layers],
         "adaptive": _adaptive(report),
     }
+    found = [figure for chapter in report.chapters for figure in beside.to_json(chapter)]
+    if found:
+        body["beside_papers"] = found
     for chapter in report.chapters:
         if both := sorted(body.keys() & chapter.body.keys()):
             raise EeioError(f"a study adds {both[0]!r} to a report's JSON, which has one")

@@ -12,7 +12,7 @@ machines without scientific Python: a study imports that within its functions, w
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from eeio_limits import LimitError
 from eeio_limits.modules import Modules
@@ -31,13 +31,47 @@ _MODULES = Modules("study", __name__, "EEIO_STUDIES")
 
 
 @dataclass(frozen=True)
+class PaperFigure:
+    """A figure that a paper prints, and what one campaign has in its place.
+
+    `unit` says what both are: `W`; `x`, a ratio; `change`, a share more or less (0.79 is +79 %).
+    `source` is where the paper prints it, `of` the system that it prints it of. `ours` is None
+    where the campaign has no counterpart, with the reason in `remark`; else that says what ours is
+    of, and how it differs. `topic` is what stands in one table and drawing.
+    """
+
+    campaign: str
+    topic: str
+    what: str
+    unit: Literal["W", "x", "change"]
+    printed: float
+    source: str
+    of: str
+    ours: float | None
+    remark: str
+
+    @property
+    def ratio(self) -> float | None:
+        """Ours over the paper's; of changes, of the factors that they are (1.79 for +79 %)."""
+        if self.ours is None:
+            return None
+        add = 1.0 if self.unit == "change" else 0.0
+        return (add + self.ours) / (add + self.printed)
+
+
+@dataclass(frozen=True)
 class Chapter:
     """What a study adds to the report of some campaigns: tables, which stand before all others;
-    plots, which stand after them; and members of the body of `--format json`."""
+    plots, which stand after them; members of the body of `--format json`; and what the paper, which
+    `paper` names (Pavan et al. 2018), prints `beside` the campaigns' own figures, of which the
+    report makes tables and plots. `apart` says how the campaigns differ from the paper in all."""
 
     tables: "tuple[Table, ...]" = ()
     plots: "tuple[Plot, ...]" = ()
     body: Mapping[str, Any] = field(default_factory=dict)
+    paper: str = ""
+    beside: tuple[PaperFigure, ...] = ()
+    apart: str = ""
 
 
 @dataclass(frozen=True)

@@ -67,9 +67,7 @@ def _parse_text(text: str, source: str, capture: Capture | None) -> ToolResult:
     if not separator or not results or not {match[1] for match in results} <= set(summaries):
         raise ToolOutputError(f"{source}: cut off before IOR's summary")
     ordering = _ORDERING.search(head)
-    command = _COMMAND.search(head)
-    words = command[1].split() if command else []
-    flush = next((_FLUSHES[word] for word in words if word in _FLUSHES), None)
+    flush = _flush(head)
     rows = [_columns(match[2], source) for match in results]
     several = max(row["iter"] for row in rows) > 0
     arrivals = None if capture is None else Arrivals(capture, "stdout", text)
@@ -102,6 +100,76 @@ def _parse_text(text: str, source: str, capture: Capture | None) -> ToolResult:
             )
         )
     return ToolResult(phases=tuple(phases), notes=_warnings(text))
+
+
+_OPTION = re.compile(r"^([a-z ]+?) +: (.+)$", re.M)
+_EXACT_SIZE = re.compile(r"(\d{1,12}) (bytes|KiB|MiB|GiB|TiB)")
+_UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+_MOVED = re.compile(r"^WARNING: Using actual aggregate bytes moved = (\d{1,18})$", re.M)
+
+
+def parse_without_summary(text: str, source: str = "IOR's report") -> ToolResult:
+    """The phase of a report as IO500 keeps it: of IOR in its own process, which prints the options
+    and one line of results, but no summary.
+
+    Bytes are those that IOR says it moved where a stonewall ended it, else tasks x segments x block
+    size. Raises ToolOutputError where these are printed rounded, where the report is cut off, is
+    not IOR's, or tells of an error.
+    """
+    with naming(source):
+        inputs.check_lines(text)
+        head, separator, tail = text.partition("\nResults:")
+        if not re.match(r"IOR-\d", text):
+            raise ToolOutputError(f"{source}: not IOR's report, it begins {text[:60]!r}")
+        if error := re.search(r"ERROR: (.*)", text):
+            raise ToolOutputError(f"{source}: IOR stopped: {error[1]}")
+        results = [match for match in _RESULT.finditer(tail) if _is_result(match[2])]
+        if not separator or len(results) != 1 or not tail.endswith("\n"):
+            raise ToolOutputError(f"{source}: cut off before IOR's one line of results")
+        (match,) = results
+        columns = _columns(match[2], source)
+        options = dict(_OPTION.findall(head))
+        counts = [_told(options, name, source) for name in ("tasks", "segments", "blocksize")]
+        moved = _MOVED.search(tail)
+        if moved is None and None in counts:
+            raise ToolOutputError(f"{source}: IOR tells its block size rounded, not the bytes")
+        tasks, segments, block = (count or 0 for count in counts)
+        transfer = _told(options, "xfersize", source)
+        flush = _flush(head)
+        strided = segments > 1 and tasks > 1 and block == transfer
+        random = options.get("ordering in a file") == "random"
+        phase = PhaseResult(
+            name=match[1],
+            operation=match[1],
+            spatiality="random" if random else "strided" if strided else "sequential",
+            request_size_bytes=transfer,
+            bytes_moved=int(moved[1]) if moved else tasks * segments * block,
+            bandwidth_bytes_per_s=columns["bw"] * MIB,
+            start_s=None,
+            end_s=None,
+            window_source=_NO_WINDOW,
+            metrics=_metrics(columns),
+            **_durable(match[1], flush, None, columns["bw"] * MIB),
+        )
+        return ToolResult(phases=(phase,), notes=_warnings(text))
+
+
+def _told(options: Mapping[str, str], name: str, source: str) -> int | None:
+    """A count or a size of IOR's options; None for a size that it rounds."""
+    if name not in options:
+        raise ToolOutputError(f"{source}: cut off: IOR's {name} is missing")
+    text = options[name].strip()
+    if text.isdecimal():
+        return q.COUNT.whole_number(q.COUNT.of_text(text, name), name)
+    size = _EXACT_SIZE.fullmatch(text)
+    return None if size is None else int(size[1]) * _UNITS[size[2]]
+
+
+def _flush(head: str) -> str | None:
+    """What IOR's command line says of flushes."""
+    command = _COMMAND.search(head)
+    words = command[1].split() if command else []
+    return next((_FLUSHES[word] for word in words if word in _FLUSHES), None)
 
 
 class _Durability(TypedDict, total=False):

@@ -1,10 +1,11 @@
-"""Shares and times as options write them."""
+"""Shares, times and rated writes as options write them."""
 
 import argparse
 
 from eeio_limits import LimitError
 from eeio_limits import quantities as q
 
+_BYTES = {"G": 1e9, "T": 1e12, "P": 1e15}
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
@@ -39,4 +40,19 @@ def seconds(text: str) -> float:
         raise argparse.ArgumentTypeError(str(error)) from error
     if found == 0:
         raise argparse.ArgumentTypeError(f"{q.shortened(text)}: no request takes no time")
+    return found
+
+
+def terabytes(text: str) -> float:
+    """Bytes: `150T`, `1.2P`, `600GB`; powers of ten, as data sheets mean them. Raises
+    argparse.ArgumentTypeError."""
+    written = text.strip().upper().removesuffix("B")
+    if written[-1:] not in _BYTES:
+        raise argparse.ArgumentTypeError(f"{q.shortened(text)}: write it as 150T, 600G or 1.2P")
+    try:
+        found = q.FIGURE.of_text(written[:-1].strip()) * _BYTES[written[-1]]
+    except LimitError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    if found <= 0:
+        raise argparse.ArgumentTypeError(f"{q.shortened(text)}: a drive that allows no write")
     return found

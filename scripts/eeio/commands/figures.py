@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 
 from eeio.commands.campaign_folders import analysis, load_campaigns
 from eeio.errors import EXIT_DONE
+from eeio_results import studies
+from eeio_results.report import beside
 
 if TYPE_CHECKING:
     from eeio_results.report.drawing import Drawing, Look
+    from eeio_results.store import Campaign
 
 _FORMATS = ("svg", "pdf", "png")
 _WIDTHS = ("one", "two")
@@ -22,7 +25,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="bandwidth, power and efficiency of machines and drives side by side, as pictures",
         description="Draws campaigns of several machines and drives: every repetition a dot, the "
         "median a bar with its interval and quartiles, a panel a machine and drive; idle against "
-        "busy power; use and frequency of the processors.",
+        "busy power; use and frequency of the processors; and what papers print beside campaigns "
+        "of their suites.",
     )
     parser.add_argument("campaigns", metavar="NAME|PATH", nargs="+", help="name, or its folder")
     parser.add_argument("-o", "--output", metavar="DIR", type=Path, required=True)
@@ -45,9 +49,20 @@ def figures(arguments: argparse.Namespace) -> int:
     campaigns = load_campaigns(arguments.campaigns)
     with analysis():
         from eeio_results.report import figures as report
-    drawn = report.drawn(campaigns, look_of(arguments.width))
+    look = look_of(arguments.width)
+    drawn = report.drawn(campaigns, look) | _beside_papers(campaigns, look)
     write_drawings(drawn, arguments.output, arguments.format or ["svg"])
     return EXIT_DONE
+
+
+def _beside_papers(campaigns: "Sequence[Campaign]", look: "Look") -> "dict[str, Drawing]":
+    """What papers print, beside the campaigns that are after them."""
+    found = {}
+    for chapter in studies.chapters(campaigns):
+        for plot in beside.plots(chapter, beside.is_quick(chapter, campaigns)):
+            if plot.drawing is not None:
+                found[plot.name.removesuffix(".svg")] = plot.drawing(look)
+    return found
 
 
 def look_of(width: str | None) -> "Look":

@@ -81,8 +81,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )  # fmt: skip
     parser.add_argument("--map", metavar="FILE.svg", type=Path, help="also draw the map")
     parser.add_argument(
-        "--format", choices=("table", "json", "markdown", "latex"), default="table",
-        help="(default: table)",
+        "--format", choices=("table", "json", "markdown", "latex", "html"), default="table",
+        help="(default: table); html: a page with the map",
     )  # fmt: skip
     add_output(parser)
     parser.set_defaults(action=guide)
@@ -127,15 +127,13 @@ def guide(arguments: argparse.Namespace) -> int:
         choice=arguments.choice,
         counts=arguments.servers,
     )
-    checks = tuple(
-        f"{campaign.name}: {QUICK_WARNING}"
-        for side in _SIDES for campaign in campaigns[side] if not campaign.is_measurement
-    )  # fmt: skip
+    quick = [c.name for side in _SIDES for c in campaigns[side] if not c.is_measurement]
+    checks = tuple(f"{name}: {QUICK_WARNING}" for name in quick)
     made = replace(made, messages=(*checks, *made.messages))
     if arguments.map is not None:
         with analysis():
             from eeio_results.report import guideline_map
-        drawn = guideline_map.draw(made, is_measurement=not checks)
+        drawn = guideline_map.draw(made, is_measurement=not quick)
         if drawn is None:
             print("no map: no experiment can be compared", file=sys.stderr)
         else:
@@ -146,9 +144,16 @@ def guide(arguments: argparse.Namespace) -> int:
     render: dict[str, Callable[[Guideline], str]] = {
         "table": partial(report.render_text, width=width), "json": report.render_json,
         "markdown": report.render_markdown, "latex": report.render_latex,
+        "html": partial(_render_html, quick=quick),
     }  # fmt: skip
     write_output(arguments, render[arguments.format](made))
     return EXIT_DONE
+
+
+def _render_html(made: "Guideline", quick: "Sequence[str]") -> str:
+    with analysis():
+        from eeio_results.report.page import guideline as page
+    return page.render(made, quick)
 
 
 def _costs(arguments: argparse.Namespace) -> "Costs | None":

@@ -17,6 +17,7 @@ from eeio.campaign.lengths import Length, earlier_lengths, length, too_slow
 from eeio.campaign.pilot import least_phase_s
 from eeio.campaign.progress import format_duration
 from eeio.commands import campaign_options, plan_detection
+from eeio.commands.amounts import terabytes
 from eeio.commands.doctor import add_replay, recorded
 from eeio.errors import EXIT_DONE, RefusedError
 from eeio.machine.replay import replayed
@@ -26,6 +27,7 @@ from eeio.profiles import suite as suites
 from eeio.system import device as devices
 from eeio.system import signatures
 from eeio.system.drive import drive_of
+from eeio.system.endurance import percentage_used
 from eeio.system.filesystem import BlockDevice, backing_device, block_device
 from eeio_limits.text import shown
 from eeio_power.errors import PowerError
@@ -46,6 +48,11 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     campaign_options.add(parser)
     add_replay(parser)
     parser.add_argument(
+        "--rated-writes", metavar="BYTES", type=terabytes,
+        help="that the drive's data sheet allows (TBW), such as 150T: the writes are told as a "
+        "share of them",
+    )  # fmt: skip
+    parser.add_argument(
         "--format",
         choices=("table", "json"),
         default="table",
@@ -63,7 +70,7 @@ def show(arguments: argparse.Namespace) -> int:
             raise RefusedError(
                 "--detect: a description holds no campaign; give it without --replay"
             )
-        return _show_described(options, suite, arguments.replay)
+        return _show_described(options, suite, arguments.replay, arguments.rated_writes)
     plan = plans.make(options, suite)
     seen = plan_detection.detected(plan, suite, arguments)
     if arguments.format == "json":
@@ -71,7 +78,15 @@ def show(arguments: argparse.Namespace) -> int:
         print(json.dumps(body | ({} if seen is None else {"detect": seen.to_json()}), indent=1))
     else:
         lengths_of, meters = _lengths(plan)
-        _print_plan(plan, suite, _names_waited_for(plan), _target(options), meters, lengths_of)
+        _print_plan(
+            plan,
+            suite,
+            _names_waited_for(plan),
+            _target(options),
+            meters,
+            lengths_of,
+            arguments.rated_writes,
+        )
         if seen is not None:
             plan_detection.show(seen)
         print("\nwould be touched:")
@@ -100,7 +115,9 @@ def _refusals(plan: plans.Plan) -> list[str]:
     return found
 
 
-def _show_described(options: Options, suite: suites.Suite, path: Path) -> int:
+def _show_described(
+    options: Options, suite: suites.Suite, path: Path, rated_bytes: float | None
+) -> int:
     """The plan on another machine, without what a description does not hold: the room, what lies
     on devices, and whether this machine's profiles are installed."""
     if options.erase is not None:
@@ -126,7 +143,7 @@ def _show_described(options: Options, suite: suites.Suite, path: Path) -> int:
         ]
         if plan.frequency_reason:
             plan = dataclasses.replace(plan, frequency_reason=replay.named(plan.frequency_reason))
-        _print_plan(plan, suite, names)
+        _print_plan(plan, suite, names, rated_bytes=rated_bytes)
         print(f"\non {shown(replay.description.about)}, as {path} describes it")
         for line in (directory, *_settings_touched(plan)):
             if line:
@@ -163,6 +180,7 @@ def _print_plan(
     device: BlockDevice | None = None,
     meters: Sequence[str] = (),
     lengths_of: Mapping[str, Length] | None = None,
+    rated_bytes: float | None = None,
 ) -> None:
     options = plan.options
     protocol = plan.protocol
@@ -203,7 +221,7 @@ def _print_plan(
         )
     else:
         print(f"about {format_duration(times.expected_s)} (h:mm:ss) on a disk of medium speed")
-    print(_written(times.bytes_written, device))
+    print(_written(times.bytes_written, device, rated_bytes))
     for waiting in names:
         print(waiting)
     if device is not None:
@@ -230,20 +248,28 @@ def _print_plan(
             print(f"  {experiment.id}  {experiment.tool} {experiment.level}: {left_out.reason}")
 
 
-def _written(bytes_written: int, device: BlockDevice | None) -> str:
-    """What the campaign costs the drive: how long that is good for is its maker's to tell."""
+def _written(bytes_written: int, device: BlockDevice | None, rated_bytes: float | None) -> str:
+    """What the campaign costs the drive. What it is good for, its data sheet says and the drive
+    itself; nothing is taken from a table of models."""
     words = f"at most {bytes_written / 1e9:.2f} GB written, test files included"
     size_bytes = 0
     if device is not None:
         with suppress(OSError, ValueError):
             size_bytes = int((device.disk_sysfs / "size").read_text(encoding="ascii")) * 512
-    if not size_bytes or not bytes_written:
+    if not bytes_written:
         return words
-    return (
-        f"{words}: {number(bytes_written / size_bytes)} times the size of the drive "
-        f"({size_bytes / 1e9:.1f} GB); "
-        "hold it against the terabytes written (TBW) that its data sheet allows"
-    )
+    if size_bytes:
+        times = number(bytes_written / size_bytes)
+        words += f": {times} times the size of the drive ({size_bytes / 1e9:.1f} GB)"
+    if rated_bytes is not None:
+        share = number(100 * bytes_written / rated_bytes)
+        words += f", {share} % of the {rated_bytes / 1e12:g} TB that it is rated for"
+    elif size_bytes:
+        words += "; --rated-writes takes the writes (TBW) that its data sheet allows"
+    used = None if device is None else percentage_used(device.disk_sysfs)
+    if used is not None:
+        words += f"; the drive says that {used} % of its rated endurance is used"
+    return words
 
 
 def _target(options: Options) -> BlockDevice | None:

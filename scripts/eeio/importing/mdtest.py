@@ -9,6 +9,8 @@ from eeio_results.tools.capture import PhaseResult, ToolResult, naming
 
 _LAUNCHED = re.compile(r"^mdtest-\S{1,40} was launched with (\d{1,9}) total task", re.M)
 _SUMMARY = re.compile(r"^SUMMARY rate[^\n]{0,40}\(of (\d{1,9}) iterations\)", re.M)
+# From 4.1 on the times of an operation follow the rates, in a table of the same rows.
+_NEXT_TABLE = re.compile(r"^SUMMARY ", re.M)
 _FINISHED = re.compile(r"^-- finished at ", re.M)
 _OPERATION = re.compile(r"(Directory|File|Tree) [a-z]{1,20}")
 _NO_WINDOW = "imported: mdtest's report does not tell when each operation went on"
@@ -25,7 +27,9 @@ def parse_text(text: str, source: str = "mdtest's report") -> ToolResult:
         summary = _SUMMARY.search(text)
         if summary is None or _FINISHED.search(text, summary.end()) is None:
             raise ToolOutputError(f"{source}: cut off before mdtest was finished")
-        rates = dict(filter(None, map(_rate, text[summary.end() :].splitlines())))
+        following = _NEXT_TABLE.search(text, summary.end())
+        table = text[summary.end() : following.start() if following else None]
+        rates = dict(filter(None, map(_rate, table.splitlines())))
         # 0 is how mdtest prints an operation that it was not asked for.
         tried = {name: rate for name, rate in rates.items() if rate > 0}
         if not tried:

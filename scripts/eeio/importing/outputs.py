@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
-from eeio.importing import mdtest
+from eeio.importing import elbencho, io500, mdtest
 from eeio_limits import quantities as q
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.tools import bonnie, fio, ior, iozone, lmbench
@@ -77,6 +77,8 @@ FORMATS: Mapping[str, Read] = MappingProxyType(
         "iozone": _as_run(iozone.parse, iozone.OUTPUT_FILE),
         "bonnie": _as_run(bonnie.parse, bonnie.OUTPUT_FILE),
         "mdtest": mdtest.parse_text,
+        "io500": io500.parse_text,
+        "elbencho": elbencho.parse_text,
         "lmbench": lmbench.parse_results,
     }
 )

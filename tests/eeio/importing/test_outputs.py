@@ -100,3 +100,109 @@ def test_mdtest_tells_the_mean_rate_of_what_it_tried() -> None:
 def test_mdtest_that_was_cut_off_is_refused(end: str) -> None:
     with pytest.raises(EeioError, match=r"m\.txt: cut off"):
         outputs.read("mdtest", MDTEST[: MDTEST.index(end)], "m.txt")
+
+
+IO500 = Path(__file__).parents[2] / "data/io500/02091cf"
+
+
+def test_rates_of_mdtest_4_1_are_not_its_times() -> None:
+    """It prints the time of each operation below, in rows of the same names."""
+    text = (IO500 / "mdtest-easy-write.txt").read_text()
+    for form in ("mdtest", "io500"):
+        result = outputs.read(form, text, "m.txt")
+        assert {p.name: p.metrics["operations_per_s"] for p in result.phases} == {
+            "file creation": 20743.446, "tree creation": 6413.309,
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "operation", "spatiality", "size", "moved", "mib_per_s"),
+    [
+        ("ior-easy-write", "write", "sequential", 1 << 20, 128 << 20, 1660.35),
+        ("ior-hard-read", "read", "strided", 47008, 2 * 200 * 47008, 5821),
+        # Ended by a stonewall: not the 76 GiB that it was asked for.
+        ("ior-rnd4K-easy-read", "read", "random", 4096, 10596728832, 10057),
+    ],
+)
+def test_iors_reports_within_io500_have_no_summary(
+    name: str, operation: str, spatiality: str, size: int, moved: int, mib_per_s: float
+) -> None:
+    result = outputs.read("io500", (IO500 / f"{name}.txt").read_text(), "i.txt")
+    (phase,) = result.phases
+    assert (phase.operation, phase.spatiality) == (operation, spatiality)
+    assert (phase.request_size_bytes, phase.bytes_moved) == (size, moved)
+    assert phase.bandwidth_bytes_per_s == pytest.approx(mib_per_s * 2**20)
+    assert phase.includes_flush is (operation == "write")  # -e
+
+
+@pytest.mark.parametrize("end", ["blocksize", "\nResults:", "read      5821", "0.003063"])
+def test_a_report_within_io500_that_was_cut_off_is_refused(end: str) -> None:
+    text = (IO500 / "ior-hard-read.txt").read_text()
+    with pytest.raises(EeioError, match=r"i\.txt: cut off"):
+        outputs.read("io500", text[: text.index(end)], "i.txt")
+
+
+def test_bytes_that_ior_tells_rounded_are_not_taken() -> None:
+    text = (IO500 / "ior-hard-read.txt").read_text()
+    rounded = text.replace("blocksize           : 47008 bytes", "blocksize           : 45.91 KiB")
+    assert rounded != text
+    with pytest.raises(EeioError, match="rounded"):
+        outputs.read("io500", rounded, "i.txt")
+    with pytest.raises(EeioError, match="not IOR's report"):
+        outputs.read("io500", "fio-3.33\n", "i.txt")
+
+
+ELBENCHO = Path(__file__).parents[2] / "data/elbencho/3.1-10"
+
+
+@pytest.mark.parametrize(
+    ("name", "phases"),
+    [
+        ("sequential", [("write", "write", "sequential", 1 << 20, 67108864, 934663844.0),
+                        ("read", "read", "sequential", 1 << 20, 67108864, 1490281450.0)]),
+        ("random-read", [("read", "read", "random", 4096, 33554432, 47952987.0)]),
+        # What was written and what was read, together.
+        ("mixed", [("rwmix70", "mixed", "random", 4096, 2457600 + 5931008, 28182193.0 + 68013026)]),
+        ("files", [("mkdirs", "metadata", "none", None, 0, None),
+                   ("write", "write", "sequential", 16384, 3276800, 502422569.0),
+                   ("read", "read", "sequential", 16384, 3276800, 1882136703.0),
+                   ("rmfiles", "metadata", "none", None, 0, None),
+                   ("rmdirs", "metadata", "none", None, 0, None)]),
+    ],
+)  # fmt: skip
+def test_elbenchos_phases_are_those_when_the_last_worker_was_done(
+    name: str, phases: list[tuple[object, ...]]
+) -> None:
+    result = outputs.read("elbencho", (ELBENCHO / f"{name}.json").read_text(), "e.json")
+    assert [
+        (p.name, p.operation, p.spatiality, p.request_size_bytes, p.bytes_moved,
+         p.bandwidth_bytes_per_s)
+        for p in result.phases
+    ] == phases  # fmt: skip
+    assert result.notes == (("elbencho: SYNC passed over",) if name == "mixed" else ())
+
+
+def test_repeated_phases_of_elbencho_are_numbered_and_rates_of_files_kept() -> None:
+    text = (ELBENCHO / "files.json").read_text()
+    result = outputs.read("elbencho", text * 2, "e.json")
+    assert [phase.name for phase in result.phases][:2] == ["mkdirs 0", "write 0"]
+    assert result.phases[-1].name == "rmdirs 1"
+    assert result.phases[0].metrics == {"runtime_s": 0.001, "operations_per_s": 3384.0}
+    assert result.phases[1].metrics["operations_per_s"] == 30665.0
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "empty"),
+        ("[1]\n", "line 1: not a phase"),
+        ('{"phase_type": "WRITE"', "line 1: not JSON, or cut off"),
+        ('{"phase_type": "SYNC"}\n', "no phase that moves data"),
+        ('{"phase_type": "S3ACL", "config": {}, "last_done": {"elapsed_time_ms": "1"}}', "S3ACL"),
+        ('{"phase_type": "READ", "config": {}, "last_done": {"elapsed_time_ms": "-1"}}', "read"),
+        ('{"phase_type": "READ", "config": [], "last_done": []}', "phase read"),
+    ],
+)
+def test_what_is_not_elbenchos_is_refused(text: str, words: str) -> None:
+    with pytest.raises(EeioError, match=f"e.json: .*{words}"):
+        outputs.read("elbencho", text, "e.json")

@@ -160,6 +160,13 @@ def test_guideline(imported: Path, eeio: Eeio) -> None:
     assert body["traditional"]["idle_power_w"] == 20
     assert body["deployments"][0]["money"] is not None
     assert (imported / "map.svg").read_text().startswith("<")
+    page = imported / "guideline.html"
+    done = eeio(
+        "guideline", "--traditional", "two-big", "--low-power", "two-small",
+        "--workload", str(imported / "mix.yaml"), "--format", "html", "-o", str(page),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert '<figure id="map">' in page.read_text()
 
 
 def test_figures(imported: Path, eeio: Eeio) -> None:

@@ -3,18 +3,15 @@
 Everything is said by tables and a still chart; the script, of `script/`, lets the reader ask.
 """
 
-import base64
-import hashlib
 from dataclasses import dataclass
-from pathlib import Path
 
-import jinja2
 from markupsafe import Markup
 
-from eeio_limits.text import shown_lines
+from eeio_results.report.contents import chapter_plots, chapter_tables
 from eeio_results.report.model import Report
 from eeio_results.report.page.answer import answer, marks, tiles
 from eeio_results.report.page.delta import Comparison, delta_table
+from eeio_results.report.page.document import document
 from eeio_results.report.page.embedding import embedded
 from eeio_results.report.page.model import Page, page_of, to_json
 from eeio_results.report.page.repetitions import Power, repetitions
@@ -22,8 +19,8 @@ from eeio_results.report.page.still import still
 from eeio_results.report.page.table import HEADS, Cell, cells, reasons
 from eeio_results.report.parts import Plot, Table
 from eeio_results.report.tables import ESTIMATE, tables
+from eeio_results.studies import Chapter
 
-_HERE = Path(__file__).parent
 _LONGEST_TABLE = 300
 """Rows of a table below the first one; longer ones would say everything of it again."""
 
@@ -50,23 +47,13 @@ class _Chapter:
 def render(report: Report, comparison: Comparison | None = None, power: Power | None = None) -> str:
     """The page as text. `power` gives the samples of a campaign, for power over time."""
     page = page_of(report)
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_HERE),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    script = (_HERE / "page.js").read_text(encoding="utf-8")
     several = len(report.campaigns) > 1
-    text = environment.get_template("page.html.j2").render(
+    return document(
+        "page.html.j2",
         page=page,
         report=report,
         several=several,
         title=", ".join(campaign.name for campaign in report.campaigns),
-        policy=_policy(script),
-        style=Markup((_HERE / "page.css").read_text(encoding="utf-8")),
-        script=Markup(script),
         marks=marks(page),
         answer=answer(page),
         tiles=tiles(page),
@@ -76,9 +63,9 @@ def render(report: Report, comparison: Comparison | None = None, power: Power | 
         heads=HEADS,
         rows=[_row(page, place, several) for place in range(len(page.lines))],
         chapters=[
-            _Chapter(one.tables, [(plot.title, _drawing(plot)) for plot in one.plots])
+            _chapter(report, one)
             for one in report.chapters
-            if one.tables or one.plots
+            if one.tables or one.plots or one.beside
         ],
         tables=[_bounded(table, report) for table in tables(report)],
         estimate=ESTIMATE,
@@ -86,20 +73,11 @@ def render(report: Report, comparison: Comparison | None = None, power: Power | 
         model=embedded("model", to_json(page)),
         runs=embedded("runs", repetitions(page, power), always_packed=True),
     )
-    # Whatever came in by a name or a reason: nothing that turns the direction of writing or that
-    # UTF-8 cannot hold.
-    # Line by line: long ones are data without anything to escape, which is seen at once.
-    return "\n".join(shown_lines(line) for line in text.split("\n"))
 
 
-def _policy(script: str) -> str:
-    """Nothing is fetched, and no other script runs, whatever stands in a name. Figures of studies
-    hold styles of their own."""
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return (
-        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )
+def _chapter(report: Report, chapter: Chapter) -> _Chapter:
+    drawn = [(plot.title, _drawing(plot)) for plot in chapter_plots(report, chapter)]
+    return _Chapter(tuple(chapter_tables(report, chapter)), drawn)
 
 
 def _drawing(plot: Plot) -> Markup:

@@ -357,6 +357,18 @@
     );
   }
 
+  // tip.mjs
+  function placed(tip, figure, mark2) {
+    tip.hidden = false;
+    const [outer, inner] = [figure.getBoundingClientRect(), mark2.getBoundingClientRect()];
+    const x = inner.left + inner.width / 2 - outer.left;
+    const left = Math.max(4, Math.min(x - tip.offsetWidth / 2, outer.width - tip.offsetWidth - 4));
+    const below = inner.bottom - outer.top + 8;
+    const fits = below + tip.offsetHeight < outer.height;
+    tip.style.left = `${left}px`;
+    tip.style.top = `${Math.max(2, fits ? below : inner.top - outer.top - tip.offsetHeight - 8)}px`;
+  }
+
   // chart.mjs
   var EMPTY = "No experiment that is shown has both bandwidth and power in this domain.";
   var Chart = class {
@@ -474,14 +486,7 @@
         html("p", {}, this.model.domains[this.state.domain]?.label ?? "no power"),
         unranked ? html("p", { class: "why" }, `not ranked: ${unranked}`) : ""
       );
-      this.element.hidden = false;
-      const [outer, inner] = [this.figure.getBoundingClientRect(), mark2.getBoundingClientRect()];
-      const x = inner.left + inner.width / 2 - outer.left;
-      const left = Math.max(4, Math.min(x - this.element.offsetWidth / 2, outer.width - this.element.offsetWidth - 4));
-      const below = inner.bottom - outer.top + 8;
-      const fits = below + this.element.offsetHeight < outer.height;
-      this.element.style.left = `${left}px`;
-      this.element.style.top = `${Math.max(2, fits ? below : inner.top - outer.top - this.element.offsetHeight - 8)}px`;
+      placed(this.element, this.figure, mark2);
     }
     hide() {
       this.element.hidden = true;
@@ -569,6 +574,40 @@
       search.focus();
     });
     count.textContent = `${model.lines.length} of ${model.lines.length} experiments`;
+  }
+
+  // map.mjs
+  function map(figure) {
+    const chart = figure.querySelector("svg");
+    if (!chart) return;
+    const items = [...chart.querySelectorAll("g.mark")].map((mark2) => [mark2, Number(mark2.dataset.place)]);
+    const said = items.map(([mark2]) => {
+      const title = mark2.querySelector("title");
+      const words3 = title.textContent;
+      title.remove();
+      return words3;
+    });
+    const element = html("div", { class: "tip", hidden: true });
+    figure.append(element);
+    const tip = {
+      show(place, mark2) {
+        const [name, ...figures2] = said[place].split("; ");
+        element.replaceChildren(html("b", {}, name), ...figures2.map((words3) => html("p", {}, words3)));
+        placed(element, figure, mark2);
+      },
+      hide() {
+        element.hidden = true;
+      }
+    };
+    const words2 = `${chart.getAttribute("aria-label")} Arrow keys walk, Enter goes to the row.`;
+    for (const [name, value] of [["tabindex", 0], ["role", "application"], ["aria-roledescription", "chart"], ["aria-label", words2]]) {
+      chart.setAttribute(name, value);
+    }
+    walkable(chart, items, (place) => said[place], tip, (place) => {
+      const row = document.getElementById(`p${place}`);
+      row.scrollIntoView({ block: "center" });
+      row.focus();
+    });
   }
 
   // cells.mjs
@@ -1027,6 +1066,13 @@
 
   // main.mjs
   async function main() {
+    const guideline = document.getElementById("map");
+    if (guideline) map(guideline);
+    else await report();
+    document.documentElement.dataset.ready = "all";
+    performance.mark("drawn");
+  }
+  async function report() {
     const model = await data("model");
     const state = { places: model.lines.map((_, place) => place), domain: 0 };
     let unpacked;
@@ -1040,8 +1086,6 @@
     });
     document.documentElement.dataset.ready = "";
     await chart.draw();
-    document.documentElement.dataset.ready = "all";
-    performance.mark("drawn");
   }
   main().catch((error) => {
     document.documentElement.dataset.failed = String(error);

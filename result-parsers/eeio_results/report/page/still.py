@@ -4,7 +4,6 @@ Bandwidth against power, both axes logarithmic, with lines of equal MB/J, quarti
 `script/scatter.mjs` draws the same to the window's width, and lets itself be asked.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from markupsafe import Markup, escape
 from eeio_limits.text import shown
 from eeio_results.domains import Quartiles
 from eeio_results.report.page.model import MODELLED, Line, Page, domain_label, figures_of
+from eeio_results.report.page.scale import Scale, plain, scale, steps
 from eeio_results.report.page.table import number
 from eeio_results.units import MB
 
@@ -22,46 +22,6 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 60, 26, 46
 
 _MANY = 2000
 """More marks than this are drawn without whiskers and words: nobody could tell them apart."""
-_NARROW = 6.0
-"""An axis whose ends are closer than this factor has even ticks."""
-
-
-@dataclass(frozen=True)
-class _Scale:
-    """A logarithmic axis from the value `low` at the pixel `begin` to `high` at `end`."""
-
-    low: float
-    high: float
-    begin: float
-    end: float
-
-    def at(self, value: float) -> float:
-        share = math.log(value / self.low) / math.log(self.high / self.low)
-        return self.begin + share * (self.end - self.begin)
-
-    def ticks(self) -> list[float]:
-        if self.high / self.low < _NARROW:
-            return _even(self.low, self.high)
-        steps = (1, 2, 5) if self.high / self.low < 300 else (1,)
-        return [value for value in _steps(self.low, self.high, steps) if value >= self.low]
-
-
-def _even(low: float, high: float) -> list[float]:
-    """Even steps of 1, 2 or 5 in a decade: a narrow axis has no decade to step through."""
-    raw = (high - low) / 4
-    decade = 10.0 ** math.floor(math.log10(raw))
-    step = next(n * decade for n in (1, 2, 5, 10) if n * decade >= raw)
-    first, last = math.ceil(low / step), math.floor(high / step)
-    return [float(f"{n * step:.12g}") for n in range(first, last + 1)]
-
-
-def _steps(low: float, high: float, steps: tuple[int, ...]) -> Iterator[float]:
-    """1-2-5 steps from the decade of `low` up to `high`."""
-    for decade in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1):
-        for step in steps:
-            value = step * 10.0**decade
-            if value <= high:
-                yield value
 
 
 @dataclass(frozen=True)
@@ -84,8 +44,8 @@ def still(page: Page) -> Markup:
     ]
     if not points or page.key is None:
         return Markup()
-    across = _scale([v / MB for p in points for v in (p.mbs.q1, p.mbs.q3)], _LEFT, _WIDTH - _RIGHT)
-    up = _scale([v for p in points for v in (p.w.q1, p.w.q3)], _HEIGHT - _BOTTOM, _TOP)
+    across = scale([v / MB for p in points for v in (p.mbs.q1, p.mbs.q3)], _LEFT, _WIDTH - _RIGHT)
+    up = scale([v for p in points for v in (p.w.q1, p.w.q3)], _HEIGHT - _BOTTOM, _TOP)
     said = f"Bandwidth (MB/s) against power (W), {domain_label(page.key)}: {len(points)} marks"
     draw = _mark if len(points) <= _MANY else _bare_mark
     parts = [
@@ -101,35 +61,24 @@ def still(page: Page) -> Markup:
     return Markup("").join(parts)
 
 
-def _scale(values: list[float], begin: float, end: float) -> _Scale:
-    low, high = min(values) / 1.15, max(values) * 1.15
-    if high / low < 1.5:
-        low, high = low / 1.2, high * 1.2
-    return _Scale(low, high, begin, end)
-
-
-def _axes(across: _Scale, up: _Scale, domain: str) -> Iterator[Markup]:
+def _axes(across: Scale, up: Scale, domain: str) -> Iterator[Markup]:
     line = Markup('<path class="grid" d="M{:.0f} {:.0f}L{:.0f} {:.0f}"/>')
     text = Markup('<text x="{:.0f}" y="{:.0f}" class="{}">{}</text>')
     for value in across.ticks():
         x = across.at(value)
         yield line.format(x, _TOP, x, _HEIGHT - _BOTTOM)
-        yield text.format(x, _HEIGHT - _BOTTOM + 16, "tick middle", _plain(value))
+        yield text.format(x, _HEIGHT - _BOTTOM + 16, "tick middle", plain(value))
     for value in up.ticks():
         y = up.at(value)
         yield line.format(_LEFT, y, _WIDTH - _RIGHT, y)
-        yield text.format(_LEFT - 6, y + 4, "tick end", _plain(value))
+        yield text.format(_LEFT - 6, y + 4, "tick end", plain(value))
     yield text.format(_LEFT, _HEIGHT - 8, "title", "Bandwidth (MB/s, logarithmic)")
     yield text.format(8, 14, "title", shown(f"Power (W, logarithmic), {domain}"))
 
 
-def _plain(value: float) -> str:
-    return f"{value:.0f}" if value >= 1e5 else f"{value:g}"
-
-
-def _equal(across: _Scale, up: _Scale) -> Iterator[Markup]:
+def _equal(across: Scale, up: Scale) -> Iterator[Markup]:
     """Lines of equal MB/J: W = (MB/s) / (MB/J)."""
-    for value in _steps(across.low / up.high, across.high / up.low, (1, 2, 5)):
+    for value in steps(across.low / up.high, across.high / up.low, (1, 2, 5)):
         x1 = max(across.low, value * up.low)
         x2 = min(across.high, value * up.high)
         if x1 >= x2:
@@ -139,7 +88,7 @@ def _equal(across: _Scale, up: _Scale) -> Iterator[Markup]:
         at_top = abs(end[1] - _TOP) < 1
         yield Markup('<text x="{:.0f}" y="{:.0f}" class="iso {}">{} MB/J</text>').format(
             end[0] if at_top else end[0] + 4, end[1] - 5 if at_top else end[1] + 4,
-            "middle" if at_top else "", _plain(value),
+            "middle" if at_top else "", plain(value),
         )  # fmt: skip
 
 
@@ -165,14 +114,14 @@ def _kinds(point: _Point, estimate: bool) -> str:
     return " ".join(kinds)
 
 
-def _bare_mark(point: _Point, across: _Scale, up: _Scale, estimate: bool) -> Markup:
+def _bare_mark(point: _Point, across: Scale, up: Scale, estimate: bool) -> Markup:
     shape = _SHAPES.get(point.line.row.operation or "", _OTHER)
     return Markup('<g class="{}"><path d="{}" transform="translate({:.0f} {:.0f})"/></g>').format(
         _kinds(point, estimate), shape, across.at(point.mbs.median / MB), up.at(point.w.median)
     )
 
 
-def _mark(point: _Point, across: _Scale, up: _Scale, estimate: bool) -> Markup:
+def _mark(point: _Point, across: Scale, up: Scale, estimate: bool) -> Markup:
     row = point.line.row
     x, y = across.at(point.mbs.median / MB), up.at(point.w.median)
     told = (

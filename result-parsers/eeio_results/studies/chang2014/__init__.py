@@ -20,13 +20,16 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
     found = [cell for campaign in campaigns for cell in cells_of(campaign)]
     if not found:
         return None
-    from eeio_results.studies.chang2014 import tables
+    from eeio_results.studies.chang2014 import beside, tables
 
     quick = not all(campaign.is_measurement for campaign in campaigns)
     return Chapter(
         tables=tuple(tables.tables(found)),
         plots=tuple(tables.plots(found, quick)),
         body={"cells": [cell.to_json() for cell in found]},
+        paper=beside.PAPER,
+        beside=beside.beside(found),
+        apart=beside.APART,
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from eeio_results.studies import References, Study
+from eeio_results.studies import Chapter, PaperFigure, References, Study
 
 if TYPE_CHECKING:
     from eeio_results.store import Campaign
@@ -22,4 +22,59 @@ def _references(campaigns: "Sequence[Campaign]", form: str) -> str | None:
     return render[form](found)
 
 
-STUDY = Study(references=References(_references, suite="eeio-panadero2012"))
+_PRINTED = (
+    ("work station", 0.03, 0.07),
+    ("cluster, RAID 1", 0.006, 0.008),
+    ("cluster, RAID 5", 0.0, 0.005),
+)
+"""Table I: how far the power of BT-IO's writes and of its reads lay from the reference."""
+_APART = (
+    "Power of the system of a phase of BT-IO against its reference value, either way; `eeio "
+    "reference` has both values and which experiment stands for each phase. The paper's machines "
+    "are a work station, and the I/O nodes alone of a cluster, once a second by a Watts up? Pro."
+)
+
+
+def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
+    """Table I beside what each campaign with BT-IO has."""
+    from eeio_results.comparison.cells import POWER, cells_of
+    from eeio_results.studies.panadero2012.references import references
+
+    found = []
+    for campaign in campaigns:
+        if not any(run.experiment.tool == "btio" for run in campaign.runs):
+            continue
+        for item in references(cells_of(campaign)):
+            factors = item.application.factors
+            if factors["tool"] != "btio" or factors["operation"] not in ("write", "read"):
+                continue
+            percent = item.deviation_percent(POWER["system"])
+            remark = f"{factors['phase']} {factors['arguments']}".strip()
+            if item.reference is None:
+                remark = item.reason or "no reference"
+            elif percent is None:
+                cells = (item.application, item.reference)
+                reasons = (cell.reasons.get(POWER["system"]) for cell in cells)
+                remark = next((reason for reason in reasons if reason), "not measured")
+            elif item.differs:
+                remark += f"; reference differs in {', '.join(item.differs)}"
+            for system, write, read in _PRINTED:
+                found.append(
+                    PaperFigure(
+                        campaign=campaign.name,
+                        topic="an application against its reference values",
+                        what=f"power of BT-IO's {factors['operation']}s, from its reference",
+                        unit="change",
+                        printed=write if factors["operation"] == "write" else read,
+                        source="table I",
+                        of=system,
+                        ours=None if percent is None else abs(percent) / 100.0,
+                        remark=remark,
+                    )
+                )
+    if not found:
+        return None
+    return Chapter(paper="Panadero et al. 2012", beside=tuple(found), apart=_APART)
+
+
+STUDY = Study(chapter=_chapter, references=References(_references, suite="eeio-panadero2012"))

@@ -1,8 +1,12 @@
 """Pavan et al. 2018, "Energy Efficiency and I/O Performance of Low-Power Architectures"."""
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from eeio_results.studies import PublishedData, Source, Study
+from eeio_results.studies import Chapter, PublishedData, Source, Study
+
+if TYPE_CHECKING:
+    from eeio_results.store import Campaign
 
 _DRAWN = tuple(
     f"{machine}-{drive}"
@@ -32,4 +36,10 @@ def _figures(sources: Sequence[Source]) -> Mapping[str, str]:
     }
 
 
-STUDY = Study(published=PublishedData("ccpe2017", _answer, _figures))
+def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
+    from eeio_results.studies.pavan2018 import beside
+
+    return beside.chapter(campaigns)
+
+
+STUDY = Study(chapter=_chapter, published=PublishedData("ccpe2017", _answer, _figures))

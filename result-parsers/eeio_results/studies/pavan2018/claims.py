@@ -8,12 +8,9 @@ the data does not support is `no`, with the reason.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Literal
-
-import yaml
 
 from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell, fits
 from eeio_results.comparison.differences import differences, largest
@@ -22,34 +19,10 @@ from eeio_results.comparison.pairing import pairs
 from eeio_results.errors import EeioError
 from eeio_results.studies import Source
 from eeio_results.studies.pavan2018.data import Data
+from eeio_results.studies.pavan2018.printed import Claim, printed
 from eeio_results.studies.pavan2018.values import VALUES, names_of
-from eeio_results.units import format_size, parse_size
 
 Verdict = Literal["match", "truncated", "partial", "no"]
-
-METRICS = {
-    "bandwidth": BANDWIDTH,
-    "system": POWER["system"],
-    "device": POWER["device"],
-    "efficiency": EFFICIENCY,
-}
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A figure that the paper prints. `decimals` is how exactly it prints it."""
-
-    id: str
-    section: str
-    text: str
-    printed: float
-    unit: str
-    decimals: int
-    metric: str | None
-    value: str | None
-    where: Mapping[str, Any]
-    higher: Mapping[str, Any]
-    lower: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -126,36 +99,11 @@ def _median(cell: Cell, metric: str) -> float | None:
 
 def claims() -> tuple[Claim, ...]:
     """The list of claims, checked. Raises EeioError for one that cannot be computed."""
-    path = Path(__file__).with_name("claims.yaml")
-    found = []
-    for item in yaml.safe_load(path.read_text(encoding="utf-8"))["claims"]:
-        if ("metric" in item) == ("value" in item):
-            raise EeioError(f"{path}: {item['id']}: name a metric, or a value")
-        if "value" in item and item["value"] not in VALUES:
-            raise EeioError(f"{path}: {item['id']}: no value {item['value']!r}")
-        found.append(
-            Claim(
-                id=item["id"],
-                section=item["section"],
-                text=item["text"],
-                printed=float(item["printed"]),
-                unit=item.get("unit", "%"),
-                decimals=len(str(item["printed"]).partition(".")[2]),
-                metric=METRICS[item["metric"]] if "metric" in item else None,
-                value=item.get("value"),
-                where=_sizes(item.get("where", {})),
-                higher=_sizes(item.get("higher", {})),
-                lower=_sizes(item.get("lower", {})),
-            )
-        )
-    return tuple(found)
-
-
-def _sizes(where: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Sizes as cells have them: 32k -> 32 KiB."""
-    if "size" not in where:
-        return where
-    return {**where, "size": format_size(parse_size(where["size"]))}
+    found = printed()
+    for claim in found:
+        if claim.value is not None and claim.value not in VALUES:
+            raise EeioError(f"claims.yaml: {claim.id}: no value {claim.value!r}")
+    return found
 
 
 def replicate(sources: Sequence[Source]) -> Replication:

@@ -5,6 +5,7 @@ import { choice, html, save, switches } from "./element.mjs";
 import { walkable } from "./marks.mjs";
 import { NONE, number } from "./number.mjs";
 import { drawable, scatter } from "./scatter.mjs";
+import { placed } from "./tip.mjs";
 
 const EMPTY = "No experiment that is shown has both bandwidth and power in this domain.";
 
@@ -134,14 +135,7 @@ class Tip {
       html("p", {}, this.model.domains[this.state.domain]?.label ?? "no power"),
       unranked ? html("p", { class: "why" }, `not ranked: ${unranked}`) : "",
     );
-    this.element.hidden = false;
-    const [outer, inner] = [this.figure.getBoundingClientRect(), mark.getBoundingClientRect()];
-    const x = inner.left + inner.width / 2 - outer.left;
-    const left = Math.max(4, Math.min(x - this.element.offsetWidth / 2, outer.width - this.element.offsetWidth - 4));
-    const below = inner.bottom - outer.top + 8;
-    const fits = below + this.element.offsetHeight < outer.height;
-    this.element.style.left = `${left}px`;
-    this.element.style.top = `${Math.max(2, fits ? below : inner.top - outer.top - this.element.offsetHeight - 8)}px`;
+    placed(this.element, this.figure, mark);
   }
 
   hide() {

@@ -3,9 +3,19 @@
 import { Chart } from "./chart.mjs";
 import { data } from "./data.mjs";
 import { filters } from "./filters.mjs";
+import { map } from "./map.mjs";
 import { Table } from "./table.mjs";
 
 async function main() {
+  const guideline = document.getElementById("map");
+  if (guideline) map(guideline);
+  else await report();
+  // For programs that check the page: everything is drawn.
+  document.documentElement.dataset.ready = "all";
+  performance.mark("drawn");
+}
+
+async function report() {
   const model = await data("model");
   const state = { places: model.lines.map((_, place) => place), domain: 0 };
   let unpacked;
@@ -19,9 +29,6 @@ async function main() {
   });
   document.documentElement.dataset.ready = "";
   await chart.draw();
-  // For programs that check the page: everything is drawn.
-  document.documentElement.dataset.ready = "all";
-  performance.mark("drawn");
 }
 
 main().catch((error) => {

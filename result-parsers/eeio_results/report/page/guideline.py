@@ -1,0 +1,216 @@
+"""`eeio guideline --format html`: the answer, its map and its tables as one page.
+
+The map is drawn as SVG, its points in words for who cannot see it; the script lets them be pointed
+at and walked. The table below the map holds the same figures.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from eeio_limits.text import shown
+from eeio_results.guideline.answer import Guideline
+from eeio_results.report import guideline as said
+from eeio_results.report.guideline_points import Point, interval, points, words
+from eeio_results.report.page.answer import Mark, Part, Tile
+from eeio_results.report.page.document import document
+from eeio_results.report.page.scale import Scale, plain, scale
+from eeio_results.statistics.bootstrap import Estimate
+
+_WIDTH, _HEIGHT = 1000, 560
+_LEFT, _RIGHT, _TOP, _BOTTOM = 62, 20, 26, 46
+_SHAPES = {
+    "read": "M-6 0a6 6 0 1 0 12 0a6 6 0 1 0 -12 0z",
+    "write": "M0 -7L6.5 5.5L-6.5 5.5z",
+    "mix": "M0 -10L2.6 -3.4L9.6 -3L4.2 1.4L6 8.2L0 4.4L-6 8.2L-4.2 1.4L-9.6 -3L-2.6 -3.4z",
+}
+_OTHER = "M0 -7L7 0L0 7L-7 0z"
+_SAVES = {True: "saves power", False: "costs more power", None: "not decided"}
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A line of the table that says what the map draws."""
+
+    number: str
+    label: str
+    cells: tuple[str, ...]
+
+
+def render(guideline: Guideline, quick: Sequence[str]) -> str:
+    """The page as text; `quick` are the campaigns that are no measurement."""
+    found = points(guideline)
+    ts, lp = guideline.traditional.name, guideline.low_power.name
+    return document(
+        "guideline.html.j2",
+        title=f"replace {ts} by {lp}?",
+        guideline=guideline,
+        ts=ts,
+        lp=lp,
+        marks=_marks(guideline, quick),
+        answer=said.verdict(guideline),
+        tiles=_tiles(guideline),
+        chart=_map(found, ts, lp, "QUICK" if quick else "") if found else None,
+        rows=[_row(point) for point in found],
+        tables=said.tables(guideline),
+        confidence=f"{100 * guideline.confidence:g}",
+    )
+
+
+def _marks(guideline: Guideline, quick: Sequence[str]) -> list[Mark]:
+    found = []
+    if quick:
+        words_of = f"not a measurement: {', '.join(quick)} only checked the set-up."
+        found.append(Mark("quick", "QUICK:", f"{words_of} Publish `standard`."))
+    # What the command says of quick campaigns stands above already.
+    told = [text for text in said.warnings(guideline) if "QUICK: not a measurement" not in text]
+    return [*found, *(Mark("incomplete", "NOTE:", text) for text in told)]
+
+
+def _tiles(guideline: Guideline) -> list[Tile]:
+    if guideline.reason is not None:
+        return []
+    ts, lp = guideline.traditional.name, guideline.low_power.name
+    fractional = guideline.deployments[0]
+    kind = "invalid" if guideline.saves is False else ""
+    found = [
+        _tile(f"{lp} for one {ts}", guideline.ratio, "servers", "the same bandwidth"),
+        _tile("Power", fractional.power_change, "%", _SAVES[guideline.saves], kind, share=True),
+        _tile(
+            "Energy per byte", guideline.energy_per_byte_change, "%", "under the workload",
+            share=True,
+        ),
+    ]  # fmt: skip
+    for plan in guideline.deployments[1:]:
+        number = said.estimate(plan.servers)
+        found.append(
+            _tile(f"With {number} {lp}", plan.power_change, "% power",
+                  f"bandwidth {said.percent(plan.bandwidth_change)}", share=True)
+        )  # fmt: skip
+    return found
+
+
+def _tile(
+    title: str, figure: Estimate, unit: str, below: str, kind: str = "", *, share: bool = False
+) -> Tile:
+    if figure.value is None:
+        return Tile(title, "none", "", (Part(figure.reason or "not known"),), kind="invalid")
+    full = said.percent(figure) if share else said.estimate(figure)
+    value, _, rest = full.removesuffix(" %").partition(" % [" if share else " [")
+    # `-60.5 to -58.2`: another minus between them would not tell which is which.
+    told = f"[{rest.replace(' - ', ' to ')}, {below}" if rest else f"{below}; no interval"
+    return Tile(title, value, unit, (Part(told),), kind=kind)
+
+
+def _row(point: Point) -> _Row:
+    return _Row(
+        point.number,
+        point.label,
+        (
+            "yes" if point.in_mix else "no",
+            interval(point.x),
+            interval(point.y),
+            _SAVES[point.saves],
+        ),
+    )
+
+
+def _map(found: Sequence[Point], ts: str, lp: str, stamp: str) -> Markup:
+    # The line's height at every point is in the picture as well as the point.
+    across = scale(_ends([point.x for point in found]), _LEFT, _WIDTH - _RIGHT)
+    line = [1.0 / point.x.value for point in found if point.x.value]
+    up = scale([*_ends([point.y for point in found]), *line], _HEIGHT - _BOTTOM, _TOP)
+    name = (
+        f"Map of {len(found)} points by B_ts / B_lp and P_lp / P_ts; below the line replacing "
+        f"{ts} by {lp} saves power. The table below holds every point."
+    )
+    return Markup("").join(
+        [
+            Markup('<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">').format(
+                _WIDTH, _HEIGHT, shown(name)
+            ),
+            *_region(across, up),
+            *_axes(across, up, ts, lp),
+            *_stamp(stamp),
+            *(_mark(point, place, across, up) for place, point in enumerate(found)),
+            Markup("</svg>"),
+        ]
+    )
+
+
+def _ends(figures: Sequence[Estimate]) -> list[float]:
+    """All values and ends of intervals that a logarithmic axis can show."""
+    found = []
+    for figure in figures:
+        found += [figure.value or 0.0]
+        if figure.interval is not None:
+            found += [figure.interval.low, figure.interval.high]
+    return [value for value in found if value > 0]
+
+
+def _region(across: Scale, up: Scale) -> Iterator[Markup]:
+    """Where the product of both ratios is under 1."""
+    left, right = max(across.low, 1 / up.high), min(across.high, 1 / up.low)
+    bottom, top = up.at(up.low), up.at(up.high)
+    if left < right:
+        begin = across.at(left), up.at(1 / left)
+        end = across.at(right), up.at(1 / right)
+        yield Markup(
+            '<path class="saves" d="M{:.1f} {:.1f}L{:.1f} {:.1f}L{:.1f} {:.1f}L{:.1f} {:.1f}'
+            'L{:.1f} {:.1f}L{:.1f} {:.1f}z"/><path class="limit" d="M{:.1f} {:.1f}L{:.1f} {:.1f}"/>'
+        ).format(
+            across.at(across.low), bottom, across.at(across.low), begin[1], *begin, *end,
+            end[0], bottom, across.at(across.low), bottom, *begin, *end,
+        )  # fmt: skip
+        yield _text(begin[0] + 8, max(top + 14, begin[1] + 16), "iso", "equal power")
+    yield _text(across.at(across.low) + 8, bottom - 10, "iso", "below the line: saves power")
+
+
+def _axes(across: Scale, up: Scale, ts: str, lp: str) -> Iterator[Markup]:
+    line = Markup('<path class="grid" d="M{:.0f} {:.0f}L{:.0f} {:.0f}"/>')
+    for value in across.ticks():
+        x = across.at(value)
+        yield line.format(x, _TOP, x, _HEIGHT - _BOTTOM)
+        yield _text(x, _HEIGHT - _BOTTOM + 16, "tick middle", plain(value))
+    for value in up.ticks():
+        y = up.at(value)
+        yield line.format(_LEFT, y, _WIDTH - _RIGHT, y)
+        yield _text(_LEFT - 6, y + 4, "tick end", plain(value))
+    name = f"B_ts / B_lp: number of {lp} for the bandwidth of one {ts} (logarithmic)"
+    yield _text(_LEFT, _HEIGHT - 8, "title", shown(name))
+    yield _text(
+        8, 14, "title", shown(f"P_lp / P_ts: power of one {lp} over one {ts} (logarithmic)")
+    )
+
+
+def _text(x: float, y: float, kind: str, text: str) -> Markup:
+    return Markup('<text x="{:.0f}" y="{:.0f}" class="{}">{}</text>').format(x, y, kind, text)
+
+
+def _stamp(word: str) -> Iterator[Markup]:
+    if word:
+        yield _text(_WIDTH / 2, _HEIGHT / 2, "stamp", word)
+
+
+def _mark(point: Point, place: int, across: Scale, up: Scale) -> Markup:
+    x, y = across.at(point.x.value or 0.0), up.at(point.y.value or 0.0)
+    kinds = ["mark", {"read": "direct", "write": "buffered"}.get(point.operation, "mix")]
+    kinds += [] if point.in_mix else ["other"]
+    return Markup(
+        '<g class="{}" data-place="{}"><path class="whisker" d="{}"/>'
+        '<path d="{}" transform="translate({:.1f} {:.1f})"><title>{}</title></path>{}</g>'
+    ).format(
+        " ".join(kinds), place, _whiskers(point, across, up, x, y),
+        _SHAPES.get(point.operation, _OTHER), x, y, shown(words(point)),
+        _text(x + 11, y - 9, "number", point.number),
+    )  # fmt: skip
+
+
+def _whiskers(point: Point, across: Scale, up: Scale, x: float, y: float) -> str:
+    parts = []
+    if (of_x := point.x.interval) is not None and of_x.low > 0:
+        parts.append(f"M{across.at(of_x.low):.1f} {y:.1f}H{across.at(of_x.high):.1f}")
+    if (of_y := point.y.interval) is not None and of_y.low > 0:
+        parts.append(f"M{x:.1f} {up.at(of_y.low):.1f}V{up.at(of_y.high):.1f}")
+    return "".join(parts)

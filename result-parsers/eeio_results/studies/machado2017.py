@@ -1,0 +1,72 @@
+"""Machado et al. 2017, slides on power demand: writes against reads, beside a campaign's.
+
+The paper prints what its two boards and its PC demand in ratios alone. Within one campaign there is
+one of them: how much more power writes take than reads. Ours is the median over the experiments'
+median power of the system. What compares boards with the PC takes two campaigns: `eeio compare` and
+`eeio guideline`.
+"""
+
+import statistics
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from eeio_results.studies import Chapter, PaperFigure, Study
+
+if TYPE_CHECKING:
+    from eeio_results.store import Campaign
+
+_SUITE = "eeio-machado2017"
+_PRINTED = (("PC (i5-4460)", 0.07), ("two Cubietrucks", 0.23))
+_APART = (
+    "The paper's: medians of 5 repetitions, a Samsung 840, a Kill A Watt; ours: the median of the "
+    "experiments' median power of the system, writes over reads."
+)
+
+
+def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
+    found = tuple(
+        figure
+        for campaign in campaigns
+        if campaign.design.suite == _SUITE
+        for figure in _figures(campaign)
+    )
+    if not found:
+        return None
+    return Chapter(paper="Machado et al. 2017", beside=found, apart=_APART)
+
+
+def _figures(campaign: "Campaign") -> list[PaperFigure]:
+    from eeio_results.comparison.cells import POWER, cells_of
+
+    metric = POWER["system"]
+    cells = cells_of(campaign)
+    of = {
+        operation: [
+            cell.median(metric)
+            for cell in cells
+            if cell.factors["operation"] == operation and cell.n(metric)
+        ]
+        for operation in ("write", "read")
+    }
+    ours = None
+    remark = next((c.reasons[metric] for c in cells if metric in c.reasons), "not measured")
+    if of["write"] and of["read"]:
+        ours = statistics.median(of["write"]) / statistics.median(of["read"]) - 1.0
+        remark = f"experiments that write: {len(of['write'])}, that read: {len(of['read'])}"
+    return [
+        PaperFigure(
+            campaign=campaign.name,
+            topic="power of the system",
+            what="write over read",
+            unit="change",
+            printed=printed,
+            source="slides, power demand",
+            of=system,
+            ours=ours,
+            remark=remark,
+        )
+        for system, printed in _PRINTED
+    ]
+
+
+STUDY = Study(chapter=_chapter)

@@ -1,0 +1,83 @@
+"""Pavan et al. 2017, table 3: power at idle and during the experiments, beside a campaign's.
+
+The paper's figures are of the system, means over the tests (IOzone on 2 GiB, both request sizes).
+Ours are the idle baseline and the mean over the experiments of their median power.
+"""
+
+import statistics
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from eeio_results.studies import Chapter, PaperFigure, Study
+
+if TYPE_CHECKING:
+    from eeio_results.store import Campaign
+
+_SUITE = "eeio-pavan2017"
+_PRINTED = (
+    ("MPSoC, HDD1", 13.9, 16.1),
+    ("MPSoC, HDD2", 10.4, 13.5),
+    ("MPSoC, SSD1", 5.3, 8.6),
+    ("MPSoC, SSD2", 6.0, 10.6),
+    ("PC, HDD1", 56.4, 57.8),
+    ("PC, HDD2", 55.5, 56.9),
+    ("PC, SSD1", 54.3, 58.8),
+    ("PC, SSD2", 54.8, 58.9),
+)
+"""Table 3: system and drive, idle (W), during the experiments (W)."""
+_APART = (
+    "The paper's machines: a PC (Core 2 Duo E8400) and an MPSoC (Allwinner A20, Cortex-A7). During "
+    "the experiments: ours is the mean over all experiments of their median power of the system."
+)
+
+
+def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
+    found = tuple(
+        figure
+        for campaign in campaigns
+        if campaign.design.suite == _SUITE
+        for figure in _figures(campaign)
+    )
+    if not found:
+        return None
+    return Chapter(paper="Pavan et al. 2017", beside=found, apart=_APART)
+
+
+def _figures(campaign: "Campaign") -> list[PaperFigure]:
+    from eeio_results.comparison.cells import POWER, cells_of
+
+    metric = POWER["system"]
+    cells = cells_of(campaign)
+    kind = cells[0].factors["type"] if cells else "unknown"
+    busy = [cell.median(metric) for cell in cells if cell.n(metric)]
+    idle = [r.power_w for r in campaign.idle if r.domain == "system" and r.valid
+            and r.kind != "modelled" and r.power_w is not None]  # fmt: skip
+    no_idle = campaign.idle_reason or "idle was not measured in the domain system"
+    no_busy = next((c.reasons[metric] for c in cells if metric in c.reasons), "not measured")
+    asked = (
+        ("idle", idle[0] if idle else None, "idle baseline" if idle else no_idle),
+        (
+            "during the experiments",
+            statistics.fmean(busy) if busy else None,
+            f"mean of {len(busy)} of {len(cells)} experiments" if busy else no_busy,
+        ),
+    )
+    return [
+        PaperFigure(
+            campaign=campaign.name,
+            topic="power of the system",
+            what=what,
+            unit="W",
+            printed=printed[place],
+            source="table 3",
+            of=of,
+            ours=ours,
+            remark=remark,
+        )
+        for place, (what, ours, remark) in enumerate(asked)
+        for of, *printed in _PRINTED
+        if kind == "unknown" or kind in of
+    ]
+
+
+STUDY = Study(chapter=_chapter)

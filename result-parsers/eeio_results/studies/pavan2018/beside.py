@@ -1,0 +1,128 @@
+"""What the paper prints beside a campaign of `eeio-pavan2018`.
+
+The paper compares experiments of its machines and drives; a campaign has one of each. So only
+claims that compare experiments on one drive have a counterpart (what the buffer cache, the request
+size, the spatiality and the operation do), and only those of a drive of the same kind. Ours is, as
+the paper's, the largest difference of the medians of all pairs that the claim speaks of.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell, cells_of, fits
+from eeio_results.comparison.pairing import pairs
+from eeio_results.store import Campaign
+from eeio_results.studies import Chapter, PaperFigure
+from eeio_results.studies.pavan2018.printed import Claim, printed
+
+PAPER = "Pavan et al. 2018"
+SUITE = "eeio-pavan2018"
+_PLACE = ("machine", "device", "type")
+_TOPICS = {
+    BANDWIDTH: "bandwidth",
+    EFFICIENCY: "bytes per joule",
+    POWER["system"]: "power of the system",
+    POWER["device"]: "power of the drive",
+}
+_APART = (
+    "The paper's: medians of 10 repetitions of 20 GiB or 60 s, fio on ext4, on a PC (Core 2 Duo, "
+    "kernel 3.16) or an MPSoC (Cubietruck, 3.4); the largest difference that Mann-Whitney "
+    "confirms, over all its drives of that kind; its buffered writes end before their sync, ours "
+    "when the bytes are on the device. Ours: the largest of the one drive, and no test: `eeio "
+    "compare` has it. Claims that hold machines or kinds of drives against each other have no "
+    "counterpart in one campaign."
+)
+
+
+def chapter(campaigns: Sequence[Campaign]) -> Chapter | None:
+    """The paper's figures beside those of each campaign of its suite; None without any."""
+    found = tuple(
+        figure
+        for campaign in campaigns
+        if campaign.design.suite == SUITE
+        for figure in _figures(campaign)
+    )
+    return Chapter(paper=PAPER, beside=found, apart=_APART) if found else None
+
+
+def _figures(campaign: Campaign) -> list[PaperFigure]:
+    cells = cells_of(campaign)
+    kind = cells[0].factors["type"] if cells else "unknown"
+    return [
+        _figure(campaign.name, claim, cells)
+        for claim in printed()
+        if claim.metric is not None
+        and not {*claim.higher, *claim.lower} & {*_PLACE}
+        and kind in (*_kinds(claim.where), "unknown")
+    ]
+
+
+def _kinds(where: Mapping[str, Any]) -> tuple[str, ...]:
+    """The kinds of drives that a claim is of; all where it names none."""
+    if "type" in where:
+        return (where["type"],)
+    device = where.get("device")
+    if device is None:
+        return ("HDD", "SSD")
+    names = [device] if isinstance(device, str) else device
+    return tuple(dict.fromkeys(name[:3] for name in names))
+
+
+def _figure(campaign: str, claim: Claim, cells: Sequence[Cell]) -> PaperFigure:
+    assert claim.metric is not None
+    where = {name: level for name, level in claim.where.items() if name not in _PLACE}
+    chosen = [cell for cell in cells if fits(cell, where)]
+    both = list(pairs(chosen, claim.higher, claim.lower))
+    measured = [
+        (high, low)
+        for high, low in both
+        if high.n(claim.metric) and low.n(claim.metric) and low.median(claim.metric) > 0
+    ]
+    ours, remark = None, "the campaign has no such experiments"
+    if measured:
+        high, low = max(measured, key=lambda pair: _ratio(pair, claim.metric))
+        ours = _ratio((high, low), claim.metric) - 1.0
+        words = high.label(without=_PLACE)
+        remark = f"{words} (n {high.n(claim.metric)}, {low.n(claim.metric)})"
+        if len(measured) > 1:
+            remark += f", the largest of {len(measured)} pairs"
+    elif both:
+        reasons = (cell.reasons.get(claim.metric) for pair in both for cell in pair)
+        remark = next((reason for reason in reasons if reason), "not measured")
+    return PaperFigure(
+        campaign=campaign,
+        topic=_TOPICS[claim.metric],
+        what=_what(claim),
+        unit="change",
+        printed=claim.printed / 100.0,
+        source=f"section {claim.section}",
+        of=_of(claim.where),
+        ours=ours,
+        remark=remark,
+    )
+
+
+def _ratio(pair: tuple[Cell, Cell], metric: str | None) -> float:
+    assert metric is not None
+    return pair[0].median(metric) / pair[1].median(metric)
+
+
+def _what(claim: Claim) -> str:
+    """`buffer on over off: random write, 32 KiB`."""
+    compared = ", ".join(
+        f"{name + ' ' if name in ('buffer', 'size') else ''}{claim.higher[name]} over "
+        f"{claim.lower[name]}"
+        for name in claim.higher
+    )
+    where = claim.where
+    kind = " ".join(str(where[name]) for name in ("spatiality", "operation") if name in where)
+    rest = [kind or "all", *([where["size"]] if "size" in where else [])]
+    rest += [f"buffer {where['buffer']}"] if "buffer" in where else []
+    return f"{compared}: {', '.join(rest)}"
+
+
+def _of(where: Mapping[str, Any]) -> str:
+    device = where.get("device")
+    drives = device if isinstance(device, str) else ", ".join(device or ())
+    drives = drives or (f"{where['type']}s" if "type" in where else "all drives")
+    return f"{where.get('machine', 'both machines')}, {drives}"

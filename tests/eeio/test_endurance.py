@@ -1,0 +1,44 @@
+"""What a drive says of its endurance: an NVMe drive alone, and only when it answers."""
+
+from pathlib import Path
+
+import pytest
+
+from eeio.system import endurance
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Path:
+    """/sys/block/nvme0n1 whose controller is nvme0, and a file for /dev/nvme0."""
+    (tmp_path / "class/nvme0").mkdir(parents=True)
+    (tmp_path / "block/nvme0n1").mkdir(parents=True)
+    (tmp_path / "block/nvme0n1/device").symlink_to(tmp_path / "class/nvme0")
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/nvme0").touch()
+    return tmp_path / "block/nvme0n1"
+
+
+def test_the_share_is_byte_5_of_the_health_log(
+    disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = bytearray(512)
+    log[5] = 103  # drives may tell more than 100
+    monkeypatch.setattr(endurance, "read_smart_log", lambda fd: bytes(log))
+    assert endurance.percentage_used(disk, tmp_path / "dev") == 103
+
+
+def test_a_drive_that_refuses_tells_nothing(disk: Path, tmp_path: Path) -> None:
+    # A file answers no NVMe command.
+    assert endurance.percentage_used(disk, tmp_path / "dev") is None
+    (tmp_path / "dev/nvme0").unlink()
+    assert endurance.percentage_used(disk, tmp_path / "dev") is None
+
+
+@pytest.mark.parametrize("controller", ["nvme-subsys0", "0:0:0:0", "virtio1", "nvme"])
+def test_other_drives_are_not_asked(tmp_path: Path, controller: str) -> None:
+    (tmp_path / "class" / controller).mkdir(parents=True)
+    (tmp_path / "sda").mkdir()
+    (tmp_path / "sda/device").symlink_to(tmp_path / "class" / controller)
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev" / controller).touch()
+    assert endurance.percentage_used(tmp_path / "sda", tmp_path / "dev") is None
