@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from eeio_limits import LimitError
 from eeio_limits.modules import Modules
 from eeio_results.errors import EeioError
+from eeio_results.printed import Statement, Verdict
 from eeio_results.record import Run
 
 if TYPE_CHECKING:
@@ -106,12 +107,24 @@ class PublishedData:
 
     `import_map` is how they are read: the name of a map of ours, or the path of one
     (docs/importing.md). `answer` gives the outcome in one of FORMATS; `figures` what the paper
-    draws, file name -> SVG.
+    draws, file name -> SVG. For the list of all papers: what `paper` names (Pavan et al. 2018), and
+    how many claims come out how, of no sources all `no`.
     """
 
     import_map: str | Path
     answer: Callable[[Sequence[Source], str], str]
     figures: Callable[[Sequence[Source]], Mapping[str, str]] = lambda sources: {}
+    paper: str = ""
+    counts: Callable[[Sequence[Source]], Mapping[Verdict, int]] | None = None
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What a paper without published data prints, which `eeio replicate NAME` recomputes from what
+    else it prints."""
+
+    paper: str
+    statements: Callable[[], Sequence[Statement]]
 
 
 @dataclass(frozen=True)
@@ -136,6 +149,7 @@ class Study:
     figure_of_merit: Callable[[Run], float | None] | None = None
     journal: JournalFigures | None = None
     published: PublishedData | None = None
+    printed: Printed | None = None
     references: References | None = None
 
 

@@ -192,6 +192,12 @@ def test_figures(imported: Path, eeio: Eeio) -> None:
         (("import", "ccpe2017", "/nowhere"), 2, "no such folder"),
         (("import", "nothing.xml", "."), 2, "unrecognized arguments: ."),
         (("replicate", "pavan2018", "/nowhere"), 2, "no such folder"),
+        (("replicate", "pavan2018"), 2, "give the folder of a copy"),
+        (("replicate", "pavan2017", "."), 2, "has no published data"),
+        (("replicate", "--data", "pavan2017=."), 2, "has no published data"),
+        (("replicate", "--data", "pavan2018"), 2, "is not STUDY=DIR"),
+        (("replicate", "pavan2017", "--data", "pavan2018=."), 2, "for the list of all papers"),
+        (("replicate", "--figures", "x"), 2, "name it, and its data"),
     ],
 )
 def test_refused(imported: Path, eeio: Eeio, words: tuple[str, ...], code: int, said: str) -> None:
@@ -243,6 +249,32 @@ def test_replicate(home: Path, eeio: Eeio) -> None:
     assert len(verdicts) >= 160
     assert verdicts.count("match") + verdicts.count("truncated") >= 140
     assert "left out" in done.stderr
+
+
+def test_replicate_lists_all_papers(home: Path, eeio: Eeio) -> None:
+    done = eeio("replicate", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    papers = {paper["study"]: paper for paper in json.loads(done.stdout)["papers"]}
+    assert set(papers) == {"chang2014", "machado2017", "panadero2012", "pavan2017", "pavan2018"}
+    assert papers["pavan2018"]["claims"] >= 160 and papers["pavan2018"]["match"] is None
+    paper = papers["machado2017"]
+    assert paper["claims"] == sum(paper[v] for v in ("match", "truncated", "partial", "no"))
+
+
+def test_replicate_a_paper_without_data(home: Path, eeio: Eeio) -> None:
+    for form in ("table", "markdown"):
+        done = eeio("replicate", "machado2017", "--format", form)
+        assert done.returncode == 0, done.stderr
+        assert "slides, Energy Efficiency" in done.stdout
+        assert "cannot follow, whatever the rounding" in done.stdout
+
+
+@needs_published
+def test_replicate_lists_a_paper_with_its_data(home: Path, eeio: Eeio) -> None:
+    done = eeio("replicate", "--data", f"pavan2018={PUBLISHED}", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    (paper,) = [p for p in json.loads(done.stdout)["papers"] if p["study"] == "pavan2018"]
+    assert paper["match"] + paper["truncated"] >= 140
 
 
 @needs_published

@@ -10,7 +10,7 @@ from eeio.importing import mapping, runs
 from eeio_results.studies import Source
 from eeio_results.studies.pavan2018 import claims as pavan2018
 from eeio_results.studies.pavan2018 import tables as report
-from eeio_results.studies.pavan2018.claims import Claim, Replication
+from eeio_results.studies.pavan2018.claims import Replication
 
 
 def test_the_list_of_claims() -> None:
@@ -22,29 +22,6 @@ def test_the_list_of_claims() -> None:
         assert claim.printed > 0
         assert (claim.value is None) == bool(claim.higher) == bool(claim.lower)
         assert set(claim.higher) == set(claim.lower)
-
-
-def _claim(printed: float, decimals: int = 0) -> Claim:
-    return Claim("x", "4", "", printed, "%", decimals, None, "experiments", {}, {}, {})
-
-
-@pytest.mark.parametrize(
-    ("printed", "decimals", "value", "verdict"),
-    [
-        (79, 0, 79.4, "match"),
-        (79, 0, 78.5, "match"),
-        (79, 0, 79.5, "match"),
-        (79, 0, 79.9, "truncated"),
-        (79, 0, 80.0, None),
-        (79, 0, 78.4, None),
-        (2.7, 1, 2.74, "match"),
-        (2.7, 1, 2.79, "truncated"),
-        (2.7, 1, 2.6, None),
-        (0.12, 2, 0.1151, "match"),
-    ],
-)
-def test_agreement(printed: float, decimals: int, value: float, verdict: str | None) -> None:
-    assert pavan2018._agreement(_claim(printed, decimals), value) == verdict
 
 
 def test_without_data_every_claim_is_no_with_a_reason() -> None:

@@ -7,8 +7,9 @@ a scientific library but `figures`, which is imported when a figure is drawn.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from eeio_results.studies import Chapter, JournalFigures, Study
+from eeio_results.studies import Chapter, JournalFigures, Printed, Study
 from eeio_results.studies.chang2014.cells import THE_FIGURE, cells_of, figure_of_merit
+from eeio_results.studies.chang2014.claims import statements
 from eeio_results.studies.chang2014.model import LABELS, metrics, with_ratio
 
 if TYPE_CHECKING:
@@ -40,5 +41,6 @@ def _of_trace(trace: "JournalTrace", includes_sync: bool) -> dict[str, float]:
 STUDY = Study(
     chapter=_chapter,
     figure_of_merit=figure_of_merit,
+    printed=Printed("Chang et al. 2014", statements),
     journal=JournalFigures(frozenset(THE_FIGURE), _of_trace, with_ratio, LABELS),
 )

@@ -10,7 +10,8 @@ import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from eeio_results.studies import Chapter, PaperFigure, Study
+from eeio_results.studies import Chapter, PaperFigure, Printed, Study
+from eeio_results.studies.machado2017.claims import statements
 
 if TYPE_CHECKING:
     from eeio_results.store import Campaign
@@ -69,4 +70,4 @@ def _figures(campaign: "Campaign") -> list[PaperFigure]:
     ]
 
 
-STUDY = Study(chapter=_chapter)
+STUDY = Study(chapter=_chapter, printed=Printed("Machado et al. 2017", statements))

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from eeio_results.studies import Chapter, PaperFigure, References, Study
+from eeio_results.studies import Chapter, PaperFigure, Printed, References, Study
+from eeio_results.studies.panadero2012.claims import statements
 
 if TYPE_CHECKING:
     from eeio_results.store import Campaign
@@ -77,4 +78,8 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
     return Chapter(paper="Panadero et al. 2012", beside=tuple(found), apart=_APART)
 
 
-STUDY = Study(chapter=_chapter, references=References(_references, suite="eeio-panadero2012"))
+STUDY = Study(
+    chapter=_chapter,
+    printed=Printed("Panadero et al. 2012", statements),
+    references=References(_references, suite="eeio-panadero2012"),
+)

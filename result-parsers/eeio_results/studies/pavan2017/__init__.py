@@ -8,23 +8,13 @@ import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from eeio_results.studies import Chapter, PaperFigure, Study
+from eeio_results.studies import Chapter, PaperFigure, Printed, Study
+from eeio_results.studies.pavan2017.claims import TABLE_3, statements
 
 if TYPE_CHECKING:
     from eeio_results.store import Campaign
 
 _SUITE = "eeio-pavan2017"
-_PRINTED = (
-    ("MPSoC, HDD1", 13.9, 16.1),
-    ("MPSoC, HDD2", 10.4, 13.5),
-    ("MPSoC, SSD1", 5.3, 8.6),
-    ("MPSoC, SSD2", 6.0, 10.6),
-    ("PC, HDD1", 56.4, 57.8),
-    ("PC, HDD2", 55.5, 56.9),
-    ("PC, SSD1", 54.3, 58.8),
-    ("PC, SSD2", 54.8, 58.9),
-)
-"""Table 3: system and drive, idle (W), during the experiments (W)."""
 _APART = (
     "The paper's machines: a PC (Core 2 Duo E8400) and an MPSoC (Allwinner A20, Cortex-A7). During "
     "the experiments: ours is the mean over all experiments of their median power of the system."
@@ -75,9 +65,9 @@ def _figures(campaign: "Campaign") -> list[PaperFigure]:
             remark=remark,
         )
         for place, (what, ours, remark) in enumerate(asked)
-        for of, *printed in _PRINTED
+        for of, *printed in TABLE_3
         if kind == "unknown" or kind in of
     ]
 
 
-STUDY = Study(chapter=_chapter)
+STUDY = Study(chapter=_chapter, printed=Printed("Pavan et al. 2017", statements))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from eeio_results.printed import VERDICTS, Verdict
 from eeio_results.studies import Chapter, PublishedData, Source, Study
 
 if TYPE_CHECKING:
@@ -42,4 +43,16 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
     return beside.chapter(campaigns)
 
 
-STUDY = Study(chapter=_chapter, published=PublishedData("ccpe2017", _answer, _figures))
+def _counts(sources: Sequence[Source]) -> Mapping[Verdict, int]:
+    from eeio_results.studies.pavan2018 import claims
+
+    found = claims.replicate(sources)
+    return {verdict: found.count(verdict) for verdict in VERDICTS}
+
+
+STUDY = Study(
+    chapter=_chapter,
+    published=PublishedData(
+        "ccpe2017", _answer, paper="Pavan et al. 2018", counts=_counts, figures=_figures
+    ),
+)

@@ -7,22 +7,20 @@ one, told only where the Mann-Whitney test gives p < 0.05. Nothing is tuned to a
 the data does not support is `no`, with the reason.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
 from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell, fits
 from eeio_results.comparison.differences import differences, largest
 from eeio_results.comparison.normality import NormalityCount, normality_counts
 from eeio_results.comparison.pairing import pairs
 from eeio_results.errors import EeioError
+from eeio_results.printed import Verdict, agreement
 from eeio_results.studies import Source
 from eeio_results.studies.pavan2018.data import Data
 from eeio_results.studies.pavan2018.printed import Claim, printed
 from eeio_results.studies.pavan2018.values import VALUES, names_of
-
-Verdict = Literal["match", "truncated", "partial", "no"]
 
 
 @dataclass(frozen=True)
@@ -126,7 +124,7 @@ def _answer(claim: Claim, data: Data) -> Answer:
     best = largest(found)
     if best is None:
         most = max(found, key=lambda d: d.percent)
-        agrees = _agreement(claim, most.percent)
+        agrees = agreement(claim.printed, claim.decimals, most.percent)
         verdict: Verdict = "no" if agrees is None else "partial"
         reason = (
             "the direction is the other one"
@@ -134,11 +132,13 @@ def _answer(claim: Claim, data: Data) -> Answer:
             else f"the test does not confirm it (p = {most.p:.2g})"
         )
         return Answer(claim, most.percent, most.p, verdict, names_of(most), reason)
-    agrees = _agreement(claim, best.percent)
+    agrees = agreement(claim.printed, claim.decimals, best.percent)
     if agrees is not None:
         return Answer(claim, best.percent, best.p, agrees, names_of(best), None)
     others = [d for d in found if d.percent > 0 and d.confirmed()]
-    same = next((d for d in others if _agreement(claim, d.percent) is not None), None)
+    same = next(
+        (d for d in others if agreement(claim.printed, claim.decimals, d.percent) is not None), None
+    )
     if same is not None:
         return Answer(
             claim, same.percent, same.p, "partial", names_of(same),
@@ -150,17 +150,6 @@ def _answer(claim: Claim, data: Data) -> Answer:
     )
 
 
-def _agreement(claim: Claim, value: float) -> Literal["match", "truncated"] | None:
-    """Whether a value prints as the claim does: rounded, or cut off."""
-    unit = 10.0**-claim.decimals
-    # Half a unit, and what binary fractions add to it.
-    if abs(value - claim.printed) <= unit / 2 * (1 + 1e-9):
-        return "match"
-    if math.floor(value / unit * (1 + 1e-12)) == round(claim.printed / unit):
-        return "truncated"
-    return None
-
-
 def _value_answer(claim: Claim, data: Data) -> Answer:
     assert claim.value is not None
     try:
@@ -170,5 +159,5 @@ def _value_answer(claim: Claim, data: Data) -> Answer:
         return Answer(claim, None, None, "no", (), words)
     if found.value is None:
         return Answer(claim, None, found.p, "no", found.cells, found.reason)
-    verdict = _agreement(claim, found.value) or "no"
+    verdict = agreement(claim.printed, claim.decimals, found.value) or "no"
     return Answer(claim, found.value, found.p, verdict, found.cells, found.reason)

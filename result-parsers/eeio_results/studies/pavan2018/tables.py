@@ -3,12 +3,12 @@
 import json
 from collections.abc import Callable
 
+from eeio_results.printed import VERDICTS
 from eeio_results.report import markdown, text
 from eeio_results.report.comparison import normality_table
 from eeio_results.report.parts import Table
-from eeio_results.studies.pavan2018.claims import Answer, Replication, Verdict
+from eeio_results.studies.pavan2018.claims import Answer, Replication
 
-_VERDICTS: tuple[Verdict, ...] = ("match", "truncated", "partial", "no")
 _MEANING = """\
 match: within half a unit of the printed figure; truncated: cut off instead of rounded
 partial: the figure is there, but the test does not confirm it, or a larger one is there too
@@ -33,7 +33,7 @@ def to_markdown(replication: Replication) -> str:
 
 def summary(replication: Replication) -> str:
     """How many claims came out how."""
-    counts = ", ".join(f"{replication.count(verdict)} {verdict}" for verdict in _VERDICTS)
+    counts = ", ".join(f"{replication.count(verdict)} {verdict}" for verdict in VERDICTS)
     missing = f"; not in the data: {', '.join(replication.missing)}" if replication.missing else ""
     return (
         f"{len(replication.answers)} claims: {counts}; "
@@ -45,9 +45,9 @@ def _document(replication: Replication, render: Callable[[Table], str]) -> str:
     tables = [
         Table(
             title="Claims of the paper, recomputed",
-            header=("Claim", "Of", "Printed", "Recomputed", "p", "Verdict"),
+            header=("Claim", "Section", "Of", "Printed", "Recomputed", "p", "Verdict"),
             rows=tuple(_row(answer) for answer in replication.answers),
-            numeric=frozenset((2, 3, 4)),
+            numeric=frozenset((3, 4, 5)),
             note=_MEANING,
         ),
         Table(
@@ -72,6 +72,7 @@ def _row(answer: Answer) -> tuple[str, ...]:
     p = "-" if answer.p is None else f"{answer.p:.2g}"
     return (
         claim.id,
+        claim.section,
         claim.text,
         f"{claim.printed:.{claim.decimals}f}{unit}",
         value,

@@ -1,0 +1,121 @@
+"""Figures that a paper prints, recomputed from others that it prints.
+
+For papers that publish no data: what their text says is held against their own tables. A figure is
+kept as the paper prints it, so that its decimals say how exactly it is known; the place (section,
+figure, table) is kept, never the sentence.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Literal
+
+Verdict = Literal["match", "truncated", "partial", "no"]
+VERDICTS: tuple[Verdict, ...] = ("match", "truncated", "partial", "no")
+
+_MOST_INPUTS = 10
+"""A formula is asked at both ends of each input: 2^10 times at most."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A figure at its place. `formula` gives it of `inputs`, each a figure that the paper prints
+    too; without one, `remark` says why nothing printed gives it. With one, `remark` says how the
+    paper's words were read, or where it goes wrong. `in_part` says what else gives the figure,
+    where the formula does not."""
+
+    id: str
+    place: str
+    of: str
+    printed: str
+    unit: str = "%"
+    inputs: tuple[str, ...] = ()
+    formula: Callable[..., float] | None = None
+    remark: str = ""
+    in_part: str = ""
+
+
+@dataclass(frozen=True)
+class Recomputed:
+    """A statement computed anew. `low` and `high` are what the rounding of the inputs allows."""
+
+    statement: Statement
+    value: float | None
+    low: float | None
+    high: float | None
+    verdict: Verdict
+    reason: str
+
+    def to_json(self) -> dict[str, Any]:
+        statement = self.statement
+        return {
+            "id": statement.id,
+            "place": statement.place,
+            "of": statement.of,
+            "printed": float(statement.printed),
+            "unit": statement.unit,
+            "inputs": [float(one) for one in statement.inputs],
+            "recomputed": self.value,
+            "range": None if self.low is None else [self.low, self.high],
+            "verdict": self.verdict,
+            "reason": self.reason or None,
+        }
+
+
+def decimals_of(printed: str) -> int:
+    """How many stand behind the point."""
+    return len(printed.partition(".")[2])
+
+
+def agreement(printed: float, decimals: int, value: float) -> Literal["match", "truncated"] | None:
+    """Whether a value prints as the paper does: rounded, or cut off."""
+    unit = 10.0**-decimals
+    # Half a unit, and what binary fractions add to it.
+    if abs(value - printed) <= unit / 2 * (1 + 1e-9):
+        return "match"
+    if math.floor(value / unit * (1 + 1e-12)) == round(printed / unit):
+        return "truncated"
+    return None
+
+
+def recompute(statement: Statement) -> Recomputed:
+    """The verdict: `partial` also where only the rounding of the inputs leaves room for the printed
+    figure. The range is that of the formula at the ends of its inputs, so it must rise or fall
+    with each. Raises ValueError for a statement with neither a formula nor a remark."""
+    if statement.formula is None:
+        if not statement.remark:
+            raise ValueError(f"{statement.id}: neither a formula nor why there is none")
+        return Recomputed(statement, None, None, None, "no", statement.remark)
+    if len(statement.inputs) > _MOST_INPUTS:
+        raise ValueError(f"{statement.id}: more than {_MOST_INPUTS} inputs")
+    printed, decimals = float(statement.printed), decimals_of(statement.printed)
+    value = statement.formula(*map(float, statement.inputs))
+    ends = [statement.formula(*corner) for corner in product(*map(_ends, statement.inputs))]
+    low, high = min(ends), max(ends)
+    agrees = agreement(printed, decimals, value)
+    if agrees is not None:
+        return Recomputed(statement, value, low, high, agrees, statement.remark)
+    half = 10.0**-decimals / 2
+    room = f"what is printed leaves {low:.4g} to {high:.4g}"
+    if low <= printed + half and printed - half <= high:
+        reason = _joined(f"only the rounding allows it: {room}", statement.remark)
+        return Recomputed(statement, value, low, high, "partial", reason)
+    if statement.in_part:
+        reason = _joined(statement.in_part, statement.remark)
+        return Recomputed(statement, value, low, high, "partial", reason)
+    return Recomputed(statement, value, low, high, "no", _joined(room, statement.remark))
+
+
+def counts(answers: tuple[Recomputed, ...]) -> Mapping[Verdict, int]:
+    """How many came out how."""
+    return {verdict: sum(a.verdict == verdict for a in answers) for verdict in VERDICTS}
+
+
+def _ends(printed: str) -> tuple[float, float]:
+    half = 10.0 ** -decimals_of(printed) / 2
+    return float(printed) - half, float(printed) + half
+
+
+def _joined(*words: str) -> str:
+    return "; ".join(word for word in words if word)

@@ -1,0 +1,103 @@
+"""What papers print, recomputed: one paper's figures, and the list of all papers."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eeio_results.printed import VERDICTS, Recomputed, Verdict, counts, decimals_of
+from eeio_results.report import markdown, text
+from eeio_results.report.parts import Table
+
+_RENDER = {"table": text.render_table, "markdown": markdown.render_table}
+_MEANING = """\
+match: within half a unit of the printed figure; truncated: cut off instead of rounded
+partial: there, but only by the rounding of what it follows from, or beside another that fits better
+no: nothing printed gives it, or what is printed gives another figure"""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One paper in the list. `counts` is None where its figures were not recomputed, with the way
+    to it in `remark`."""
+
+    study: str
+    paper: str
+    claims: int
+    counts: Mapping[Verdict, int] | None
+    remark: str
+
+
+def of_paper(study: str, paper: str, answers: Sequence[Recomputed], form: str) -> str:
+    """All figures of one paper, in one of `studies.FORMATS`."""
+    if form == "json":
+        claims = [answer.to_json() for answer in answers]
+        return _json({"study": study, "paper": paper, "claims": claims})
+    render = _RENDER[form]
+    found = counts(tuple(answers))
+    table = Table(
+        title=f"What {paper} print, recomputed from what else they print",
+        header=("Claim", "Place", "Of", "Printed", "Recomputed", "Verdict"),
+        rows=tuple(_row(answer) for answer in answers),
+        numeric=frozenset((3, 4)),
+        note=_MEANING,
+    )
+    why = Table(
+        title="How it was read, and why not",
+        header=("Claim", "Verdict", "Why"),
+        rows=tuple((a.statement.id, a.verdict, a.reason) for a in answers if a.reason),
+    )
+    said = ", ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS)
+    return "\n\n".join((render(table), render(why), f"{len(answers)} claims: {said}")) + "\n"
+
+
+def of_all(papers: Sequence[Listed], form: str) -> str:
+    """The list of papers, in one of `studies.FORMATS`."""
+    if form == "json":
+        return _json({"papers": [_listed(paper) for paper in papers]})
+    table = Table(
+        title="What papers print, recomputed",
+        header=("Study", "Paper", "Claims", *VERDICTS, "From"),
+        rows=tuple(
+            (
+                paper.study,
+                paper.paper,
+                str(paper.claims),
+                *(("-",) * len(VERDICTS) if paper.counts is None
+                  else (str(paper.counts[verdict]) for verdict in VERDICTS)),
+                paper.remark,
+            )
+            for paper in papers
+        ),
+        numeric=frozenset(range(2, 3 + len(VERDICTS))),
+        note=_MEANING,
+    )  # fmt: skip
+    return _RENDER[form](table) + "\n"
+
+
+def _json(body: Mapping[str, Any]) -> str:
+    return json.dumps({"schema_version": 1, **body}, indent=1) + "\n"
+
+
+def _listed(paper: Listed) -> dict[str, Any]:
+    return {
+        "study": paper.study,
+        "paper": paper.paper,
+        "claims": paper.claims,
+        **{verdict: paper.counts and paper.counts[verdict] for verdict in VERDICTS},
+        "from": paper.remark,
+    }
+
+
+def _row(answer: Recomputed) -> tuple[str, ...]:
+    statement = answer.statement
+    unit = statement.unit if statement.unit.startswith("%") else f" {statement.unit}"
+    digits = decimals_of(statement.printed) + 2
+    return (
+        statement.id,
+        statement.place,
+        statement.of,
+        f"{statement.printed}{unit.rstrip()}",
+        "-" if answer.value is None else f"{answer.value:.{digits}f}",
+        answer.verdict,
+    )
