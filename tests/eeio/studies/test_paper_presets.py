@@ -1,0 +1,29 @@
+"""How long the papers' own presets take, by plan."""
+
+from pathlib import Path
+
+import pytest
+
+from eeio.campaign import plan as plans
+from eeio.profiles import suite as suites
+from eeio_results.campaign import Options
+
+SIX_HOURS_S = 6 * 3600.0
+
+
+def test_all_of_panadero_passes_in_six_hours_with_both_states_of_the_write_cache(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EEIO_IOR", "/bin/true")
+    monkeypatch.setattr(plans, "_why_cache_stays", lambda *_: None)
+    options = Options(
+        suite="eeio-panadero2012", preset="paper", directory=str(home), meters=("none",),
+        disk_cache="both", device=None, seed=1,
+    )  # fmt: skip
+    plan = plans.make(options, suites.find(options.suite))
+    of = [one.experiment for one in plan.experiments]
+    assert plan.expected_s <= SIX_HOURS_S
+    assert {e.spatiality for e in of if e.level == "device"} == {"sequential", "random", "strided"}
+    assert {e.cache.disk for e in of if e.operation == "write"} == {"on", "off"}
+    alone = [e for e in of if e.tool == "ior" and e.processes == 1]
+    assert len({e.request_size_bytes for e in alone}) == 10
