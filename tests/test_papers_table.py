@@ -1,0 +1,58 @@
+"""docs/studies/README.md: every command of its table is one that eeio understands, and plans."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from eeio.campaign import plan as plans
+from eeio.cli import parser
+from eeio.commands import campaign_options
+from eeio.profiles import suite as suites
+from tests import cpufreq
+
+PAGE = (Path(__file__).parents[1] / "docs/studies/README.md").read_text(encoding="utf-8")
+ROWS = [
+    [cell.strip() for cell in line.strip("|").split("|")]
+    for line in PAGE.splitlines()
+    if line.startswith("| ") and not line.startswith("| place")
+]
+COMMANDS = sorted({row[2].strip("`") for row in ROWS if row[2] != "-"})
+RUNS = [command for command in COMMANDS if command.startswith("eeio run ")]
+
+
+def test_every_row_has_a_place_a_command_and_a_verdict() -> None:
+    assert 60 <= len(ROWS) <= 90
+    for place, shows, command, verdict in ROWS:
+        assert place and shows
+        if verdict != "one command" and not verdict.startswith("with a stand-in: "):
+            assert re.match(r"no: .{20}", verdict), place
+        else:
+            assert command.startswith("`eeio "), place
+
+
+def test_the_counts_in_its_words_are_those_of_its_rows() -> None:
+    verdicts = [row[3] for row in ROWS]
+    one, no = verdicts.count("one command"), sum(v.startswith("no: ") for v in verdicts)
+    told = re.search(r"Of (\d+) rows (\d+) .* (\d+) with a stand-in, and\s(\d+) are not", PAGE)
+    assert told is not None
+    assert [int(n) for n in told.groups()] == [len(ROWS), one, len(ROWS) - one - no, no]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_is_understood(command: str) -> None:
+    words = shlex.split(command)[1:]
+    parser(words[0]).parse_args(words)
+
+
+@pytest.mark.parametrize("command", RUNS)
+def test_a_campaign_is_planned(command: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine whose frequencies can be set."""
+    monkeypatch.setattr(plans, "_why_cache_stays", lambda *_: None)
+    tree = cpufreq.pstate_tree(home / "tree")
+    words = shlex.split(command.replace("/mnt/disk", str(home)))[1:]
+    words += ["--meter", "none", "--sysfs-root", str(tree)]
+    options = campaign_options.options_of(parser("run").parse_args(words))
+    plan = plans.make(options, suites.find(options.suite))
+    assert plan.runs and plan.expected_s > 0
