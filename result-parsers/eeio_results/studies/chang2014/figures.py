@@ -22,7 +22,14 @@ from eeio_results.report.drawing import (
     stamp,
     svg_of,
 )
-from eeio_results.studies.chang2014.cells import BASELINE, CHILDREN, CREATES, PARENT, VariantCell
+from eeio_results.studies.chang2014.cells import (
+    BASELINE,
+    CHILDREN,
+    CREATES,
+    EQUATION_9,
+    PARENT,
+    VariantCell,
+)
 from eeio_results.studies.chang2014.tables import workload_label
 from eeio_results.units import MB
 
@@ -54,6 +61,7 @@ def _rows(phase: str) -> list[tuple[str, Value, str | None]]:
             durable,
         ]  # fmt: skip
     return [
+        ("equation (9) (1/s)", _of(EQUATION_9), EQUATION_9),
         ("files/s", _of(CREATES), CREATES),
         speedup,
         ratio,
