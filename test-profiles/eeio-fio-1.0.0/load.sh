@@ -4,11 +4,14 @@
 # shellcheck shell=sh disable=SC2154 # factors.sh sets them
 
 load_file=$HOME/load.max # lines: bytes/s and what they are of
-load_of="$level $operation $spatiality $request_size $engine $iodepth $file_size $runtime_s flush=$flush"
-load_of="$load_of processes=$processes ${device:-$scratch} boot=$(cat /proc/sys/kernel/random/boot_id)"
+load_of() { # prints it: the factors, and where; what is mounted there may be another disk by now
+	echo "$level $operation $spatiality $request_size $engine $iodepth $file_size $runtime_s flush=$flush" \
+		"processes=$processes ${device:-$scratch} $(stat -c %d "${device:-$scratch}")" \
+		"boot=$(cat /proc/sys/kernel/random/boot_id)"
+}
 
 load_maximum() { # prints bytes/s, or nothing
-	[ ! -f "$load_file" ] || grep -F -- " $load_of" "$load_file" | sed -n '$s/ .*//p'
+	[ ! -f "$load_file" ] || grep -F -- " $(load_of)" "$load_file" | sed -n '$s/ .*//p'
 }
 
 load_options() { # prints fio's
@@ -28,5 +31,5 @@ calibrate() { # pre.sh's own words
 	maximum=$(awk '/^        "bw_bytes" : / && $3 + 0 > most { most = $3 + 0 } END { printf "%.0f", most }' \
 		"$HOME/calibration/fio.json")
 	[ "${maximum:-0}" -gt 0 ] || { echo "eeio-fio: the run at whole speed moved nothing" >&2 && exit 1; }
-	echo "$maximum $load_of" >>"$load_file"
+	echo "$maximum $(load_of)" >>"$load_file"
 }

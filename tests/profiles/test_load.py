@@ -23,7 +23,7 @@ def fio(installed: Callable[[str], Installed]) -> Installed:
 @pytest.mark.root
 def test_a_load_is_held_to_two_per_cent(fio: Installed, tmp_path: Path) -> None:
     """Random reads of 64 KiB, at 10 to 90 % of a device that moves 100 MB/s."""
-    with throttled_directory(tmp_path, 100_000_000) as directory:
+    with throttled_directory(tmp_path, 100_000_000, in_memory=True) as directory:
         fio.environment["EEIO_DIRECTORY"] = str(directory)
         for load in (90, 50, 10):
             words = [*WORDS.split(), f"load={load}"]
