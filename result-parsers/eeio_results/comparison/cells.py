@@ -21,6 +21,8 @@ P99 = "latency_p99_s"
 """The 99th percentile of the latency of single requests: kept, but not compared by itself."""
 J_PER_GB, S_PER_GB = "energy_j_per_gb", "seconds_per_gb"
 """Energy and time of 10^9 bytes, of the power domain that the efficiency is of: for layers."""
+EXECUTION_S = "execution_s"
+"""The time of one execution of a command (`eeio bench`)."""
 UNCERTAINTY = "uncertainty_relative"
 """The limit of error of that energy, as a share of it."""
 
@@ -186,6 +188,9 @@ def _cell(
         bandwidth = window.bandwidth_bytes_per_s
         if bandwidth is not None:
             values.setdefault(BANDWIDTH, {})[order] = bandwidth
+        many = phase.metrics.get("executions")
+        if many and phase.start_s is not None and phase.end_s is not None:
+            values.setdefault(EXECUTION_S, {})[order] = (phase.end_s - phase.start_s) / many
         if P99 in phase.metrics:
             values.setdefault(P99, {})[order] = phase.metrics[P99]
         widest = None

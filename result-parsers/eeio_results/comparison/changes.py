@@ -8,6 +8,7 @@ from typing import Literal
 from eeio_results.comparison.cells import (
     BANDWIDTH,
     EFFICIENCY,
+    EXECUTION_S,
     J_PER_GB,
     P99,
     POWER,
@@ -21,7 +22,7 @@ from eeio_results.units import percent
 
 Verdict = Literal["better", "worse", "none above", "open", "not compared"]
 
-CHANGE_METRICS = (J_PER_GB, EFFICIENCY, BANDWIDTH, *POWER.values(), P99)
+CHANGE_METRICS = (J_PER_GB, EFFICIENCY, BANDWIDTH, *POWER.values(), P99, EXECUTION_S)
 _MORE_IS_BETTER = (EFFICIENCY, BANDWIDTH)
 _OF_ENERGY = (J_PER_GB, EFFICIENCY, *POWER.values())
 PLACE = ("machine", "device", "type")
@@ -58,8 +59,9 @@ class Changes:
     """From the campaign `before` to the campaign `after`.
 
     Their values are of repetitions, or of sessions where `of_sessions` (comparison/sessions.py).
-    `headline` is the metric that answers whether the change helped: J/GB, and bandwidth where one
-    of them has no energy. `only_before` and `only_after` are experiments that the other lacks.
+    `headline` is the metric that answers whether the change helped: J/GB, bandwidth where one of
+    them has no energy, or the time of commands that move nothing. `only_before` and `only_after`
+    are experiments that the other lacks.
     """
 
     before: str
@@ -120,12 +122,11 @@ def changes(
         metric: _column(pairs, metric, rule, adjustment, most_uncertain)
         for metric in CHANGE_METRICS
     }
-    has_energy = any(found.change.ratio is not None for found in columns[J_PER_GB])
     return Changes(
         before=before[0],
         after=after[0],
         rule=rule,
-        headline=J_PER_GB if has_energy else BANDWIDTH,
+        headline=_headline(columns),
         experiments=tuple(
             ExperimentChange(*pair, {metric: columns[metric][place] for metric in CHANGE_METRICS})
             for place, pair in enumerate(pairs)
@@ -133,6 +134,14 @@ def changes(
         only_before=_only(first, second),
         only_after=_only(second, first),
     )
+
+
+def _headline(columns: Mapping[str, Sequence[MetricChange]]) -> str:
+    """J/GB; without energy MB/s, and of commands that move nothing their time."""
+    for metric in (J_PER_GB, BANDWIDTH, EXECUTION_S):
+        if any(found.change.ratio is not None for found in columns[metric]):
+            return metric
+    return BANDWIDTH
 
 
 def _what(cell: Cell) -> tuple[tuple[str, str], ...]:

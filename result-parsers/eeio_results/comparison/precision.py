@@ -8,10 +8,10 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell
+from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, EXECUTION_S, POWER, Cell
 from eeio_results.statistics.stopping import t_quantile
 
-KNOWN_BY = (BANDWIDTH, *POWER.values(), EFFICIENCY)
+KNOWN_BY = (BANDWIDTH, EXECUTION_S, *POWER.values(), EFFICIENCY)
 """Metrics that a repetition is made for."""
 
 

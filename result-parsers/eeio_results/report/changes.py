@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, J_PER_GB, P99, POWER
+from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, EXECUTION_S, J_PER_GB, P99, POWER
 from eeio_results.comparison.changes import PLACE, Changes, ExperimentChange, MetricChange
 from eeio_results.report.columns import NONE, number
 from eeio_results.report.parts import Table
@@ -14,6 +14,7 @@ SHOWN = {
     EFFICIENCY: ("MB/J", MB),
     BANDWIDTH: ("MB/s", MB),
     P99: ("p99 (ms)", 1e-3),
+    EXECUTION_S: ("Execution (s)", 1.0),
     **{metric: (f"{domain} W", 1.0) for domain, metric in POWER.items()},
 }
 """Metric -> its name in tables, and the unit that it is told in."""

@@ -80,12 +80,12 @@ _NAMED = ("engine", "iodepth", "stride")
 
 def tool_label(experiment: Experiment) -> str:
     """`ior mpiio x4 collective`: the tool, and what else its experiments differ in."""
-    words = [experiment.tool]
+    arguments = dict(experiment.arguments)
+    words = [arguments.get("words") or experiment.tool]
     if experiment.api != "posix":
         words.append(experiment.api)
     if experiment.processes > 1:
         words.append(f"x{experiment.processes}")
-    arguments = dict(experiment.arguments)
     if "files" in arguments:
         words.append(f"{arguments['files']} files")
     words += [word for (name, value), word in _TELLING.items() if arguments.get(name) == value]

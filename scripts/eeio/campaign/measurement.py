@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -188,7 +189,9 @@ class Measurement:
             shutil.rmtree(before)
         found: str | None = None
         reason: str | None = None
-        if planned.experiment.experiment.level != "context":
+        # Of a command the user says whether its caches are cold (`eeio bench`).
+        is_warm = planned.experiment.factors.get("cache") == "warm"
+        if planned.experiment.experiment.level != "context" and not is_warm:
             on_raw_device = planned.experiment.experiment.target == "device"
             node = self.raw_device.node if on_raw_device and self.raw_device else None
             found, reason = caches.drop(volume.test_files, node)
@@ -281,6 +284,7 @@ class Measurement:
             # that both options mean one device, however they name it.
             "EEIO_ERASE": (options.device or "") if on_raw_device and options.erase else "",
             "EEIO_OUTPUT_DIR": output,
+            "EEIO_PYTHON": sys.executable,
             "EEIO_RUN_SEED": str(planned.seed),
             # Of the measured call alone: prefilling starts ranks too.
             "EEIO_NODE_POWER": "",
@@ -355,7 +359,7 @@ def _phase(
     cached = run.experiment.cache.buffer == "on" or run.experiment.target == "device"
     if cached and phase.operation == "read" and ended.prepared.read_reason:
         validity.append(ended.prepared.read_reason)
-    if ended.volume.in_memory and run.device is None:
+    if ended.volume.in_memory and run.device is None and run.experiment.tool != "command":
         validity.append(f"no device was measured: {ended.volume.device_reason}")
     readings: tuple[EnergyReading, ...] = ()
     began_s = run.started_monotonic_s

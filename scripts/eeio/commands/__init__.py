@@ -10,6 +10,7 @@ MODULES = {
     "run": "run",
     "resume": "run",
     "extend": "extend",
+    "bench": "bench",
     "plan": "plan",
     "report": "report",
     "compare": "compare",

@@ -90,7 +90,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--min-phase",
-        type=_seconds,
+        type=seconds,
         metavar="S",
         help="how long each phase should last: a pilot sizes the work so that it does; what is "
         "shorter all the same is not ranked (default: the suite's)",
@@ -133,10 +133,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         "kept and used while machine, drive, kernel and tool are the same; the default), each "
         "(pilots of its own), stored (kept ones alone), none (no run is cut)",
     )
-    parser.add_argument("--repetitions", metavar="N", type=_repetitions, help="of each experiment")
-    parser.add_argument("--seed", metavar="N", type=_seed, help="repeats the random order")
-    parser.add_argument("--settle", metavar="S", type=_seconds, help="pause before each run")
-    parser.add_argument("--idle", metavar="S", type=_seconds, help="length of the idle baseline")
+    parser.add_argument("--repetitions", metavar="N", type=repetitions, help="of each experiment")
+    parser.add_argument("--seed", metavar="N", type=seed, help="repeats the random order")
+    parser.add_argument("--settle", metavar="S", type=seconds, help="pause before each run")
+    parser.add_argument("--idle", metavar="S", type=seconds, help="length of the idle baseline")
     parser.add_argument(
         "--allow-memory-filesystem",
         action="store_true",
@@ -154,7 +154,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
         erase=arguments.erase,
         meters=tuple(arguments.meter),
         repetitions=arguments.repetitions,
-        seed=secrets.randbelow(2**31) if arguments.seed is None else arguments.seed,
+        seed=drawn(arguments.seed),
         filesystems=_words(arguments.filesystem),
         disk_cache=arguments.disk_cache,
         allow_estimates=arguments.allow_estimates,
@@ -180,15 +180,20 @@ def options_of(arguments: argparse.Namespace) -> Options:
     )
 
 
+def drawn(asked_for: int | None) -> int:
+    """The seed that was asked for, or a new one."""
+    return secrets.randbelow(2**31) if asked_for is None else asked_for
+
+
 def _words(text: str) -> tuple[str, ...]:
     return tuple(word for word in text.split(",") if word)
 
 
-def _repetitions(text: str) -> int:
+def repetitions(text: str) -> int:
     return _whole(REPETITIONS, text)
 
 
-def _seed(text: str) -> int:
+def seed(text: str) -> int:
     # What campaign.json can hold; -5 would draw the order of 5.
     return _whole(COUNT, text)
 
@@ -224,7 +229,7 @@ def share(text: str) -> float:
     return value
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
     value = float(text)
     if not 0 <= value < 86_400:
         raise argparse.ArgumentTypeError(f"{text}: seconds, from 0 to a day")

@@ -60,7 +60,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="only experiments of this level; may be given again",
     )  # fmt: skip
     parser.add_argument(
-        "--sort", choices=SORTS, metavar="WORD",
+        "--sort", type=str.lower, choices=SORTS, metavar="WORD",
         help=f"rows by their median, the best first: {', '.join(SORTS)}",
     )  # fmt: skip
     parser.add_argument(

@@ -1,0 +1,369 @@
+"""What `eeio bench` says of commands: time, W, J, bytes, MB/J, and which takes more."""
+
+import csv
+import io
+import json
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from eeio_results.domains import Quartiles, quartiles
+from eeio_results.record import DOMAINS, EnergyReading, Phase, Run
+from eeio_results.report import markdown, text
+from eeio_results.report.columns import NONE, number
+from eeio_results.report.parts import Table
+from eeio_results.store import Campaign
+from eeio_results.units import MB, prefixed
+from eeio_results.windows import window_of
+
+SCHEMA_VERSION = 1
+
+FIGURES = (
+    "duration_s", "cpu_s", "bytes_device_read", "bytes_device_written", "bytes_asked",
+    "memory_peak_bytes", "energy_j", "power_w", "efficiency_bytes_per_j", "durable_s",
+)  # fmt: skip
+"""Of one execution of a command; power of the time that the energy is of."""
+_COMPARED = ("energy_j", "duration_s", "durable_s", "power_w", "efficiency_bytes_per_j")
+_TOLD = {"energy_j": "energy", "duration_s": "time", "durable_s": "time until durable"}
+# So many pairs of commands that all are compared; of more, each with the first.
+_ALL_PAIRS = 10
+
+
+@dataclass(frozen=True)
+class Bench:
+    """One command: values by figure, one a run; `reasons` for those that are not there. `phases`
+    are those that count, with their executions."""
+
+    words: str
+    parameters: Mapping[str, str]
+    values: Mapping[str, tuple[float, ...]]
+    reasons: Mapping[str, str]
+    n: int
+    exit_codes: Mapping[int, int]
+    domain: str | None
+    meter: str | None
+    phases: tuple[Phase, ...] = ()
+
+    def quartiles(self, figure: str) -> Quartiles | None:
+        """Over the runs."""
+        return quartiles(self.values.get(figure, ()))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`ratio` is of a over b: geometric means, with the 95 % interval of Student's t on logarithms;
+    `verdict` is that of the test with three answers (statistics/decision.py)."""
+
+    a: str
+    b: str
+    metric: str
+    ratio: float | None
+    interval: tuple[float, float] | None
+    verdict: str
+    reason: str | None
+
+
+def benches(campaign: Campaign) -> list[Bench]:
+    """The commands of a campaign, in the order in which they were asked."""
+    runs: dict[str, list[Run]] = {}
+    for run in campaign.runs:
+        runs.setdefault(run.experiment.id, []).append(run)
+    return [
+        _bench(planned.description, dict(planned.experiment.arguments),
+               runs.get(planned.experiment.id, []))
+        for planned in campaign.design.experiments
+        if planned.experiment.tool == "command"
+    ]  # fmt: skip
+
+
+def comparisons(found: Sequence[Bench]) -> list[Comparison]:
+    """Of each two commands, or of each with the first where they are many. Needs scipy."""
+    from eeio_results.statistics.decision import Rule, change
+
+    pairs = list(combinations(found, 2))
+    if len(found) > _ALL_PAIRS:
+        pairs = [(one, found[0]) for one in found[1:]]
+    made = []
+    for a, b in pairs:
+        for metric in _COMPARED:
+            first, second = b.values.get(metric, ()), a.values.get(metric, ())
+            if not first or not second:
+                why = a.reasons.get(metric) or b.reasons.get(metric) or "not measured"
+                made.append(Comparison(a.words, b.words, metric, None, None, "open", why))
+                continue
+            one = change(first, second, Rule())
+            made.append(
+                Comparison(
+                    a.words, b.words, metric, one.ratio, one.interval, one.answer, one.reason
+                )
+            )
+    return made
+
+
+def to_json(campaign: Campaign, found: Sequence[Bench], compared: Sequence[Comparison]) -> str:
+    """The contract of `eeio bench --format json`: each figure is its quartiles, or null, and
+    `reasons` says why; `reason` is the first of these."""
+    body = {
+        "schema_version": SCHEMA_VERSION,
+        "campaign": campaign.name,
+        "commands": [_command_json(one) for one in found],
+        "comparisons": [
+            {
+                "a": one.a, "b": one.b, "metric": one.metric, "ratio": one.ratio,
+                "interval": None if one.interval is None else list(one.interval),
+                "verdict": one.verdict, "reason": one.reason,
+            }
+            for one in compared
+        ],
+    }  # fmt: skip
+    return json.dumps(body, indent=1) + "\n"
+
+
+def to_csv(campaign: Campaign, found: Sequence[Bench], compared: Sequence[Comparison]) -> str:
+    """A line a command: medians and quartiles."""
+    file = io.StringIO()
+    writer = csv.writer(file)
+    edges = ("median", "q1", "q3")
+    writer.writerow(["command", "n", *(f"{name}_{edge}" for name in FIGURES for edge in edges)])
+    for one in found:
+        cells: list[object] = []
+        for name in FIGURES:
+            of = one.quartiles(name)
+            cells += ["", "", ""] if of is None else [of.median, of.q1, of.q3]
+        writer.writerow([one.words, one.n, *cells])
+    return file.getvalue()
+
+
+def to_text(campaign: Campaign, found: Sequence[Bench], compared: Sequence[Comparison]) -> str:
+    """For a terminal: a table, what is missing and why, then what the comparisons say."""
+    lines = [text.render_table(_table(found)), *_sentences(found, compared)]
+    return "\n".join(lines) + "\n"
+
+
+def to_markdown(campaign: Campaign, found: Sequence[Bench], compared: Sequence[Comparison]) -> str:
+    return (
+        "\n".join([markdown.render_table(_table(found)), "", *_sentences(found, compared)]) + "\n"
+    )
+
+
+FORMATS: Mapping[str, Callable[[Campaign, Sequence[Bench], Sequence[Comparison]], str]] = {
+    "table": to_text, "json": to_json, "csv": to_csv, "markdown": to_markdown,
+}  # fmt: skip
+
+
+def hyperfine_json(found: Sequence[Bench]) -> str:
+    """The file that hyperfine's `--export-json` writes, so that scripts which plot it read ours;
+    `times` are of one execution, the mean of each run. With the median energy beside, which such
+    scripts pass over."""
+    results = []
+    for one in found:
+        times = one.values.get("duration_s", ())
+        if not times:
+            continue
+        user, system = (
+            statistics.fmean(p.metrics[name] / p.metrics["executions"] for p in one.phases)
+            for name in ("user_s", "system_s")
+        )
+        energy = one.quartiles("energy_j")
+        results.append({
+            "command": one.words,
+            "mean": statistics.fmean(times),
+            "stddev": statistics.stdev(times) if len(times) > 1 else None,
+            "median": statistics.median(times),
+            "user": user, "system": system, "min": min(times), "max": max(times),
+            "times": list(times),
+            "exit_codes": [code for code, n in one.exit_codes.items() for _ in range(n)],
+            **({"parameters": dict(one.parameters)} if one.parameters else {}),
+            "energy_j": None if energy is None else energy.median,
+        })  # fmt: skip
+    return json.dumps({"results": results}, indent=2) + "\n"
+
+
+def _bench(words: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Bench:
+    own = ("command", "cache", "prepare", "conclude", "stdin", "ignore_failure", "words")
+    parameters = {name: value for name, value in arguments.items() if name not in own}
+    values: dict[str, list[float]] = {}
+    reasons: dict[str, str] = {}
+    codes: dict[int, int] = {}
+    source: EnergyReading | None = None
+    used = []
+    for run in runs:
+        phase = run.phases[0] if run.phases else None
+        why = [*run.validity, *(phase.validity if phase else ())]
+        if phase is None or why or phase.start_s is None or phase.end_s is None:
+            for name in FIGURES:
+                reasons.setdefault(name, why[0] if why else "the run told nothing")
+            continue
+        used.append(phase)
+        told, missing, reading = _of_run(run, phase)
+        source = source or reading
+        for name, value in told.items():
+            values.setdefault(name, []).append(value)
+        for name, reason in missing.items():
+            reasons.setdefault(name, reason)
+        for name, count in phase.metrics.items():
+            if name.startswith("exit_code_"):
+                code = int(name.removeprefix("exit_code_"))
+                codes[code] = codes.get(code, 0) + int(count)
+    if not runs:
+        reasons = dict.fromkeys(FIGURES, "it was not run")
+    return Bench(
+        words, parameters, {name: tuple(found) for name, found in values.items()},
+        {name: why for name, why in reasons.items() if name not in values}, len(used), codes,
+        source.domain if source else None, source.meter if source else None, tuple(used),
+    )  # fmt: skip
+
+
+def _of_run(
+    run: Run, phase: Phase
+) -> tuple[dict[str, float], dict[str, str], EnergyReading | None]:
+    """Figures of one execution, why others are missing, and the reading that the energy is of."""
+    assert phase.start_s is not None and phase.end_s is not None
+    many = phase.metrics["executions"] or 1.0
+    told = {
+        "duration_s": (phase.end_s - phase.start_s) / many,
+        "cpu_s": phase.metrics["processor_s"] / many,
+    }
+    missing = {}
+    if "memory_peak_bytes" in phase.metrics:
+        told["memory_peak_bytes"] = phase.metrics["memory_peak_bytes"]
+    else:
+        most = phase.metrics["memory_most_bytes"] / MB
+        missing["memory_peak_bytes"] = f"no more than {most:.0f} MB, which starting it takes"
+    for name, metric in (
+        ("bytes_device_read", "bytes_read"), ("bytes_device_written", "bytes_written"),
+        ("bytes_asked", "asked_bytes"),
+    ):  # fmt: skip
+        if metric in phase.metrics:
+            told[name] = phase.metrics[metric] / many
+        else:
+            missing[name] = "the kernel keeps no account of a process's bytes (/proc/PID/io)"
+    if phase.until_durable is not None:
+        told["durable_s"] = (phase.until_durable.end_s - phase.start_s) / many
+    else:
+        missing["durable_s"] = phase.durable_reason or "it wrote nothing"
+    window = window_of(run.experiment, phase)
+    reading, why = _reading(window.energy)
+    if reading is None or reading.energy_j is None or reading.power_w is None:
+        return told, {**missing, **dict.fromkeys(("energy_j", "power_w", "efficiency_bytes_per_j"),
+                                                 why)}, None  # fmt: skip
+    told |= {"energy_j": reading.energy_j / many, "power_w": reading.power_w}
+    if phase.bytes_moved and reading.energy_j:
+        told["efficiency_bytes_per_j"] = phase.bytes_moved / reading.energy_j
+    else:
+        missing["efficiency_bytes_per_j"] = "it moved no bytes of the drive"
+    return told, missing, reading
+
+
+def _reading(energy: Sequence[EnergyReading]) -> tuple[EnergyReading | None, str]:
+    """The widest domain that was measured; else why there is none."""
+    why = "no meter was read"
+    for domain in DOMAINS:
+        for reading in energy:
+            if reading.domain != domain:
+                continue
+            if reading.kind == "modelled":
+                why = "only a modelled power, which is no measurement"
+            elif reading.valid and reading.energy_j is not None:
+                return reading, ""
+            elif reading.reasons:
+                why = reading.reasons[0]
+    return None, why
+
+
+def _command_json(one: Bench) -> dict[str, Any]:
+    figures = {}
+    for name in FIGURES:
+        of = one.quartiles(name)
+        figures[name] = None if of is None else {"median": of.median, "q1": of.q1, "q3": of.q3}
+    return {
+        "command": one.words,
+        "parameters": dict(one.parameters),
+        "n": one.n,
+        "executions": int(sum(phase.metrics["executions"] for phase in one.phases)),
+        "power_domain": one.domain,
+        "meter": one.meter,
+        **figures,
+        "exit_codes": {str(code): count for code, count in sorted(one.exit_codes.items())},
+        "reason": next(iter(one.reasons.values()), None),
+        "reasons": dict(one.reasons),
+    }
+
+
+def _table(found: Sequence[Bench]) -> Table:
+    rows = []
+    for one in found:
+        domain = "" if one.domain in (None, "system") else f" ({one.domain})"
+        rows.append((
+            one.words, str(one.n), _seconds(one, "duration_s"), _seconds(one, "cpu_s"),
+            _plain(one, "power_w") + domain, _plain(one, "energy_j"),
+            _bytes(one, "bytes_device_read"), _bytes(one, "bytes_device_written"),
+            _plain(one, "efficiency_bytes_per_j", MB), _seconds(one, "durable_s"),
+            _bytes(one, "memory_peak_bytes"),
+        ))  # fmt: skip
+    return Table(
+        title="Commands",
+        header=("Command", "n", "Time", "CPU", "W", "J", "Read", "Written", "MB/J",
+                "Until durable", "Memory"),
+        rows=tuple(rows),
+        numeric=frozenset(range(1, 11)),
+        note="medians of one execution, with quartiles where they differ; read and written at the "
+        "drive, by the kernel's account of the command's own processes; W and J of writes until "
+        "they are durable",
+    )  # fmt: skip
+
+
+def _sentences(found: Sequence[Bench], compared: Sequence[Comparison]) -> list[str]:
+    """What is missing, each reason once; then which command takes more."""
+    missing: dict[str, dict[str, list[str]]] = {}
+    for one in found:
+        for name, why in one.reasons.items():
+            missing.setdefault(why, {}).setdefault(name, []).append(one.words)
+    lines = []
+    for why, names in missing.items():
+        of = dict.fromkeys(words for commands in names.values() for words in commands)
+        whose = "" if len(of) == len(found) else f" of {'; '.join(of)}"
+        lines.append(f"not there: {', '.join(names)}{whose}: {why}")
+    for pair in compared:
+        ratio, interval = pair.ratio, pair.interval
+        if not ratio or pair.metric not in _TOLD:
+            continue
+        a, b = pair.a, pair.b
+        if ratio < 1:
+            a, b, ratio = b, a, 1 / ratio
+            interval = None if interval is None else (1 / interval[1], 1 / interval[0])
+        half = "" if interval is None else f" +- {number((interval[1] - interval[0]) / 2)}"
+        verdict = {"none above": "; no difference above 5 %", "open": "; not decided"}
+        lines.append(
+            f"{a} takes {number(ratio)}{half} times the {_TOLD[pair.metric]} of {b}"
+            f"{verdict.get(pair.verdict, '')}"
+        )
+    return lines
+
+
+def _plain(one: Bench, name: str, unit: float = 1.0) -> str:
+    of = one.quartiles(name)
+    return NONE if of is None else _spread(of, lambda value: number(value / unit))
+
+
+def _seconds(one: Bench, name: str) -> str:
+    of = one.quartiles(name)
+    if of is None:
+        return NONE
+    factor, unit = prefixed(of.median, "s") if of.median else (1.0, "s")
+    return f"{_spread(of, lambda value: number(value / factor))} {unit}"
+
+
+def _bytes(one: Bench, name: str) -> str:
+    of = one.quartiles(name)
+    if of is None:
+        return NONE
+    factor, unit = prefixed(of.median, "B") if of.median else (1.0, "B")
+    return f"{_spread(of, lambda value: number(value / factor))} {unit}"
+
+
+def _spread(of: Quartiles, write: Callable[[float], str]) -> str:
+    median, low, high = write(of.median), write(of.q1), write(of.q3)
+    return median if low == high else f"{median} [{low} - {high}]"

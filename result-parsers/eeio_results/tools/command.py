@@ -1,0 +1,81 @@
+"""`eeio bench`: what loop.py of the profile eeio-command tells of a command (command.json)."""
+
+from typing import Any
+
+from eeio_limits import inputs
+from eeio_limits import quantities as q
+from eeio_results.errors import ToolOutputError
+from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
+
+OUTPUT_FILE = "command.json"
+_SOURCE = "around the command, by who started it"
+
+
+def parse(capture: Capture) -> ToolResult:
+    """One phase, `run`: all executions of the command, one after the other.
+
+    Its bytes are those that the command caused to be read from or written to storage, by the
+    kernel's account of its processes; `asked_bytes` those that it read and wrote by calls, pipes
+    and devices included. `processor_s`, `user_s` and `system_s` are sums, `executions` their
+    number, `exit_code_N` how many ended with N; `memory_peak_bytes` is there where it is more than
+    what the process that starts the command takes itself, else `memory_most_bytes`. Raises
+    ToolOutputError.
+    """
+    source = str(capture.directory / OUTPUT_FILE)
+    try:
+        body = inputs.parse_json(capture.text(OUTPUT_FILE, None), inputs.TOOL_FILE_BYTES)
+        phase = _phase(capture, body)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ToolOutputError(f"{source}: not what runs a command: {error!r}") from error
+    return ToolResult(phases=(phase,))
+
+
+def _phase(capture: Capture, body: dict[str, Any]) -> PhaseResult:
+    start_s, end_s = (
+        q.TIMESTAMP.checked(body[f"{edge}_monotonic_s"], edge) - capture.started_monotonic_s
+        for edge in ("start", "end")
+    )
+    account = body["account"]
+    read_bytes = written_bytes = 0
+    metrics = {
+        "executions": float(q.COUNT.whole_number(body["count"], "count")),
+        "user_s": q.DURATION.checked(body["user_s"], "user_s"),
+        "system_s": q.DURATION.checked(body["system_s"], "system_s"),
+    }
+    peak, own = (
+        float(q.SIZE.whole_number(body[f"memory_{of}_bytes"], "memory")) for of in ("peak", "own")
+    )
+    # The kernel's peak of a process begins with that of who started it.
+    metrics["memory_peak_bytes" if peak > 1.05 * own else "memory_most_bytes"] = peak
+    metrics["processor_s"] = metrics["user_s"] + metrics["system_s"]
+    for code, count in body["exit_codes"].items():
+        number = q.EXIT_CODE.whole_number(int(code), "exit_codes")
+        metrics[f"exit_code_{number}"] = float(q.COUNT.whole_number(count, "exit_codes"))
+    if account is not None:
+        sizes = {name: q.SIZE.whole_number(value, name) for name, value in account.items()}
+        read_bytes = sizes["read_bytes"]
+        # What was deleted before it was written is not written.
+        written_bytes = max(0, sizes["write_bytes"] - sizes["cancelled_write_bytes"])
+        metrics["asked_bytes"] = float(sizes["rchar"] + sizes["wchar"])
+        metrics |= {"bytes_read": float(read_bytes), "bytes_written": float(written_bytes)}
+    moved = read_bytes + written_bytes
+    invalid = []
+    if left := q.COUNT.whole_number(body["left"], "left"):
+        invalid.append(
+            f"{left} of its processes went on in the background: what they did is not in its time"
+        )
+    return PhaseResult(
+        name="run",
+        operation="mixed",
+        spatiality="mixed",
+        request_size_bytes=None,
+        bytes_moved=moved,
+        bandwidth_bytes_per_s=moved / (end_s - start_s) if moved and end_s > start_s else None,
+        start_s=start_s,
+        end_s=end_s,
+        window_source=_SOURCE,
+        metrics=metrics,
+        invalid=tuple(invalid),
+        # What only reads has nothing to wait for.
+        durable_reason=None if written_bytes else "it wrote nothing",
+    )

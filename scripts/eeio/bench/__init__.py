@@ -1,0 +1,1 @@
+"""`eeio bench`: joules of any command."""

@@ -1,0 +1,113 @@
+"""A campaign of commands: each is an experiment of the level `application`."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from eeio.bench.asked import Command
+from eeio.campaign.order import in_rounds, order
+from eeio.campaign.plan import Plan
+from eeio.errors import RefusedError
+from eeio.profiles import profile as profiles
+from eeio.system import caches
+from eeio_results.campaign import AdaptiveProtocol, Options, PlannedExperiment, Protocol
+from eeio_results.record import CacheLayers, Experiment
+
+SUITE = "bench"
+PROFILE = "eeio-command-1.0.0"
+PRESET = "standard"
+
+
+@dataclass(frozen=True)
+class How:
+    """How commands are run: seconds, texts for the shell (None: nothing), whether the page cache is
+    emptied before each run, and repeated until `precision` is reached (None: a fixed number)."""
+
+    repetitions: int = 10
+    prepare: str | None = None
+    conclude: str | None = None
+    cold: bool = False
+    stdin: str | None = None
+    ignore_failure: bool = False
+    timeout_s: float = 3600.0
+    settle_s: float = 0.0
+    idle_s: float = 0.0
+    precision: float | None = None
+    shortest_s: float = 0.2
+    """Of a run; commands that are over sooner are repeated inside one."""
+
+    def check(self) -> None:
+        """RefusedError for what cannot be."""
+        if self.cold and not (os.geteuid() == 0 and os.access(caches.drop_file(), os.W_OK)):
+            raise RefusedError(
+                "--cold: only root can empty the page cache, so it could not be proved to be "
+                "cold; run it with sudo, or measure with --warm"
+            )
+        if self.stdin is not None and not Path(self.stdin).is_file():
+            raise RefusedError(f"--stdin {self.stdin}: no such file")
+
+
+def make(
+    options: Options, commands: Sequence[Command], counts: Sequence[int], how: How, directory: str
+) -> Plan:
+    """The plan of a campaign in which a run of `commands[k]` is so many executions, `counts[k]`.
+    Raises RefusedError."""
+    how.check()
+    rule = None
+    if how.precision is not None:
+        rule = AdaptiveProtocol(
+            precision=how.precision, most_repetitions=max(30, how.repetitions), most_whole=30,
+            settle_least_s=0.0, settle_most_s=how.settle_s, lengths_s=(), pilot="none",
+        )  # fmt: skip
+        if (why := rule.impossible()) is not None:
+            raise RefusedError(why)
+    experiments = [
+        _planned(command, count, how, directory)
+        for command, count in zip(commands, counts, strict=True)
+    ]
+    repetitions = how.repetitions if rule is None else max(3, min(how.repetitions, 4))
+    plan = Plan(
+        name="",
+        created_utc="",
+        suite=SUITE,
+        suite_title="commands (eeio bench)",
+        options=options,
+        protocol=Protocol(repetitions, how.settle_s, how.idle_s, True, adaptive=rule),
+        profiles={PROFILE: profiles.find(PROFILE)},
+        experiments=tuple(experiments),
+        not_measured=(),
+        runs=(),
+    )
+    return _ordered(plan)
+
+
+def _ordered(plan: Plan) -> Plan:
+    experiments = list(plan.experiments)
+    repetitions = plan.protocol.repetitions
+    if plan.protocol.adaptive is not None:
+        return replace(plan, runs=in_rounds(experiments, repetitions, plan))
+    return replace(plan, runs=order(experiments, repetitions, plan.options))
+
+
+def _planned(command: Command, count: int, how: How, directory: str) -> PlannedExperiment:
+    factors = {
+        "command": command.as_factor,
+        "count": str(count),
+        "cache": "cold" if how.cold else "warm",
+        "directory": directory,
+        "timeout_s": f"{how.timeout_s:g}",
+        **({"prepare": how.prepare} if how.prepare else {}),
+        **({"conclude": how.conclude} if how.conclude else {}),
+        **({"stdin": how.stdin} if how.stdin else {}),
+        **({"ignore_failure": "on"} if how.ignore_failure else {}),
+    }
+    # Where it ran, how often in a run, and when it is given up, is not what was asked.
+    told = {k: v for k, v in factors.items() if k not in ("directory", "count", "timeout_s")}
+    told |= {"words": command.words, **command.parameters}
+    experiment = Experiment(
+        level="application", tool="command", operation="mixed", spatiality="mixed",
+        request_size_bytes=None, cache=CacheLayers("on"), target="file",
+        arguments=tuple(sorted(told.items())), flush="none",
+    )  # fmt: skip
+    return PlannedExperiment(experiment, PROFILE, factors, command.words)

@@ -1,0 +1,106 @@
+"""One execution of a command before the campaign: does it work, and how long does it take?"""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from eeio.bench.asked import Command
+from eeio.bench.plan import How
+from eeio.campaign.pilot import READINGS
+from eeio.errors import RefusedError
+from eeio_results.errors import EeioError
+
+_LOOP = Path(__file__).with_name("eeio-command-1.0.0") / "loop.py"
+# A run of repeated executions lasts this long at least, s, so that what a run costs beside them
+# (starting, flushing, reading meters) is little.
+_REPEATED_S = 1.0
+_MOST_EXECUTIONS = 100_000
+
+
+def executions(command: Command, how: How, directory: str, warmup: int, period_s: float) -> int:
+    """How many executions make a run: one, or as many as the slowest meter (a reading in
+    `period_s`) resolves. Runs it `warmup` times and once more. EeioError where it fails,
+    RefusedError where it cannot be run at all."""
+    lasted_s = 0.0
+    for _ in range(warmup + 1):
+        _shell(how.prepare, directory, "--prepare")
+        lasted_s = _once(command, how, directory)
+        _shell(how.conclude, directory, "--conclude")
+    # What is prepared, or cold, is so for one execution alone.
+    alone = how.prepare or how.conclude or how.cold
+    if alone or lasted_s >= how.shortest_s:
+        return 1
+    wanted_s = max(_REPEATED_S, READINGS * period_s)
+    return min(_MOST_EXECUTIONS, math.ceil(wanted_s / max(lasted_s, 1e-5)))
+
+
+def _once(command: Command, how: How, directory: str) -> float:
+    """How long it took, s."""
+    with tempfile.TemporaryDirectory(prefix="eeio-bench-") as output:
+        words = [
+            f"command={command.as_factor}", "count=1", f"directory={directory}",
+            f"output={output}", f"ignore_failure={'on' if how.ignore_failure else 'off'}",
+            *([f"stdin={how.stdin}"] if how.stdin else []),
+        ]  # fmt: skip
+        code, said = _ended([sys.executable, "-I", "-S", str(_LOOP), *words], how.timeout_s)
+        told = Path(output) / "command.json"
+        if code is None:
+            raise EeioError(
+                f"{command.words}: not done after {how.timeout_s:g} s, and was ended; give it more "
+                "by --timeout"
+            )
+        if not told.is_file():
+            raise RefusedError(f"{said or 'it cannot be run'}")
+        body = json.loads(told.read_text(encoding="utf-8"))
+    if code != 0:
+        hint = "; a shell finds no such command" if code == 127 else ""
+        raise EeioError(
+            f"{command.words}: exit code {code}{f': {said}' if said else ''}{hint}; "
+            "--ignore-failure measures it all the same"
+        )
+    if body["left"]:
+        raise EeioError(
+            f"{command.words}: {body['left']} of its processes went on in the background, so its "
+            "time would not be that of its work; make it wait for them"
+        )
+    return float(body["executions_s"][0])
+
+
+def _ended(words: Sequence[str], timeout_s: float) -> tuple[int | None, str]:
+    """Its exit code, None where the time was out, and its last words; nothing of it is left."""
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
+            start_new_session=True,
+        )  # fmt: skip
+        try:
+            code: int | None = process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            code = None
+        finally:
+            _end(process)
+        errors.seek(max(0, errors.tell() - 4096))
+        lines = errors.read().decode(errors="replace").strip().splitlines()
+    return code, lines[-1][:300] if lines else ""
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """The whole group, what went to the background too."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _shell(text: str | None, directory: str, option: str) -> None:
+    if not text:
+        return
+    done = subprocess.run(["sh", "-c", text], cwd=directory, check=False)
+    if done.returncode != 0:
+        raise EeioError(f"{option} {text}: exit code {done.returncode}")

@@ -1,0 +1,210 @@
+"""`eeio bench`: time, joules and bytes of any command."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from eeio import __version__, paths
+from eeio.arguments import Parser
+from eeio.bench import asked, trial
+from eeio.bench import plan as plans
+from eeio.bench.plan import How
+from eeio.campaign import safety
+from eeio.campaign.runner import execute, target_locks
+from eeio.commands import campaign_options
+from eeio.commands.campaign_folders import analysis
+from eeio.commands.output_file import add_output, write_output
+from eeio.commands.restore import restore_orphans
+from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RefusedError
+from eeio.power import check_meters
+from eeio_limits import LimitError
+from eeio_limits.names import campaign_name
+from eeio_power.meters import close_meters
+from eeio_power.monitor import COUNTER_RATE_HZ, SAMPLE_RATE_HZ, open_source, reading_period_s
+from eeio_results.campaign import Options
+from eeio_results.errors import EeioError
+from eeio_results.report import bench as report
+from eeio_results.store import Store, load
+
+_IDLE_S = 5.0
+
+
+class _WithProgram(Parser):
+    """What follows `--` is one program with its arguments, and none of ours."""
+
+    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
+        words = list(args or ())
+        if "--" not in words:
+            return super().parse_known_args(words, namespace)
+        place = words.index("--")
+        found, rest = super().parse_known_args(words[:place], namespace)
+        found.program = tuple(words[place + 1 :])
+        return found, rest
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "bench",
+        help="time, W, J and bytes of any command, and which of several takes more",
+        description="Runs commands again and again, in one random order, and tells of each time, "
+        "W, J, bytes at the drive, MB/J, processor time and memory, with quartiles; and how many "
+        "times the energy of another it takes. What it measured is a campaign like any other. "
+        "Commands that are over in 0.2 s are repeated inside a run.",
+        epilog="exit codes: those of eeio; 1 where a command fails (--ignore-failure).",
+    )
+    parser.__class__ = _WithProgram
+    parser.add_argument(
+        "commands", metavar="COMMAND", nargs="*",
+        help="for the shell, in quotes; or one program and its arguments after --, without a shell",
+    )  # fmt: skip
+    parser.add_argument(
+        "--repetitions", "--runs", "-r", metavar="N", type=campaign_options.repetitions,
+        default=10, help="runs of each command (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--precision", metavar="SHARE", type=campaign_options.share,
+        help="instead: until time, power and MB/J are known to this (3%%), 30 times at most",
+    )  # fmt: skip
+    parser.add_argument("--warmup", "-w", metavar="N", type=int, default=0,
+                        help="executions before, which do not count")  # fmt: skip
+    parser.add_argument("--prepare", "-p", metavar="COMMAND", help="before each run, not measured")
+    parser.add_argument("--conclude", metavar="COMMAND",
+                        help="after each run, when its bytes are on the drive")  # fmt: skip
+    caches = parser.add_mutually_exclusive_group()
+    caches.add_argument("--cold", action="store_true",
+                        help="empty the page cache before each run (as root)")  # fmt: skip
+    caches.add_argument("--warm", action="store_true", help="leave it as it is (the default)")
+    parser.add_argument(
+        "--parameter-scan", "-P", metavar=("NAME", "LEAST", "MOST"), nargs=3, action="append",
+        default=[], help="a command with {NAME} for each number",
+    )  # fmt: skip
+    parser.add_argument("--parameter-step-size", "-D", metavar="STEP", help="of the scan")
+    parser.add_argument(
+        "--parameter-list", "-L", metavar=("NAME", "A,B,C"), nargs=2, action="append", default=[],
+        help="a command with {NAME} for each word",
+    )  # fmt: skip
+    parser.add_argument("--stdin", metavar="FILE", help="what the command reads (default: nothing)")
+    parser.add_argument("--ignore-failure", "-i", action="store_true",
+                        help="exit codes other than 0 are counted, no more")  # fmt: skip
+    parser.add_argument("--timeout", metavar="S", type=campaign_options.seconds, default=3600.0,
+                        help="when a run is given up (default: %(default)g)")  # fmt: skip
+    parser.add_argument(
+        "--directory", metavar="DIR", default=".",
+        help="where the commands run; its drive is the one that is watched (default: here)",
+    )  # fmt: skip
+    parser.add_argument("--device", metavar="DEV", help="watch this drive instead")
+    parser.add_argument("--meter", metavar="SPEC", action="append", default=[],
+                        help="power meter, repeatable (default: auto)")  # fmt: skip
+    parser.add_argument("--settle", metavar="S", type=campaign_options.seconds, default=0.0,
+                        help="pause before each run")  # fmt: skip
+    parser.add_argument("--seed", metavar="N", type=campaign_options.seed,
+                        help="repeats the random order")  # fmt: skip
+    parser.add_argument("--name", metavar="NAME", help="of the campaign")
+    parser.add_argument("--format", choices=tuple(report.FORMATS), default="table",
+                        help="(default: %(default)s)")  # fmt: skip
+    parser.add_argument("--export-json", metavar="FILE", help="as hyperfine writes it")
+    add_output(parser)
+    parser.set_defaults(action=bench, program=())
+
+
+def bench(arguments: argparse.Namespace) -> int:
+    how = How(
+        arguments.repetitions, arguments.prepare, arguments.conclude, arguments.cold,
+        None if arguments.stdin is None else str(Path(arguments.stdin).absolute()),
+        arguments.ignore_failure, arguments.timeout, arguments.settle, _IDLE_S,
+        arguments.precision,
+    )  # fmt: skip
+    how.check()
+    wanted = _asked(arguments)
+    directory = str(Path(arguments.directory).absolute())
+    if not Path(directory).is_dir():
+        raise RefusedError(f"{directory}: no such directory")
+    options = Options(
+        preset=plans.PRESET, device=arguments.device, seed=campaign_options.drawn(arguments.seed),
+        suite=plans.SUITE, directory=directory, meters=tuple(arguments.meter),
+        repetitions=arguments.repetitions, settle_s=arguments.settle,
+        rate_hz=SAMPLE_RATE_HZ, counter_rate_hz=COUNTER_RATE_HZ,
+        # A command need not use a drive at all: what is not there is missing in its row.
+        allow_memory_filesystem=True,
+    )  # fmt: skip
+    store = _store(arguments.name)
+    restore_orphans()
+    period_s = _period_s(options)
+    counts = [
+        trial.executions(command, how, directory, arguments.warmup, period_s) for command in wanted
+    ]
+    plan = plans.make(options, wanted, counts, how, directory)
+    plan = replace(
+        plan,
+        name=store.folder.name,
+        created_utc=datetime.now(UTC).isoformat(timespec="seconds"),
+        disks=safety.disks(options),
+        eeio_version=__version__,
+    )
+    with target_locks(plan):
+        with store.made_whole() as new:
+            new.create(plan)
+        outcome = execute(plan, store)
+    show(store, arguments)
+    if outcome.invalid:
+        print(
+            f"eeio: {outcome.invalid} of {outcome.runs} runs failed or are invalid; `eeio report "
+            f"{store.folder.name}` says why",
+            file=sys.stderr,
+        )
+        return EXIT_DONE_WITH_INVALID_RUNS
+    return EXIT_DONE
+
+
+def show(store: Store, arguments: argparse.Namespace) -> None:
+    """Prints what the campaign found."""
+    campaign = load(store.folder)
+    found = report.benches(campaign)
+    compared: Sequence[report.Comparison] = ()
+    if len(found) > 1:
+        try:
+            with analysis():
+                compared = report.comparisons(found)
+        except EeioError as error:
+            print(f"no comparison: {error}", file=sys.stderr)
+    write_output(arguments, report.FORMATS[arguments.format](campaign, found, compared))
+    if arguments.export_json is not None:
+        Path(arguments.export_json).write_text(report.hyperfine_json(found), encoding="utf-8")
+    print(f"campaign {campaign.name}: `eeio report {campaign.name}`", file=sys.stderr)
+
+
+def _asked(arguments: argparse.Namespace) -> list[asked.Command]:
+    parameters: dict[str, Sequence[str]] = {}
+    for name, least, most in arguments.parameter_scan:
+        name, values = asked.scanned(name, least, most, arguments.parameter_step_size)
+        parameters[name] = values
+    for name, words in arguments.parameter_list:
+        name, values = asked.listed(name, words)
+        parameters[name] = values
+    return asked.commands(arguments.commands, arguments.program, parameters)
+
+
+def _store(name: str | None) -> Store:
+    name = name or f"bench-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    try:
+        campaign_name(name)
+    except LimitError as error:
+        raise RefusedError(str(error)) from error
+    store = Store(paths.results_root() / name)
+    if store.folder.exists():
+        raise RefusedError(f"{store.folder} is there already; --name gives this one another name")
+    return store
+
+
+def _period_s(options: Options) -> float:
+    """How far apart the readings of the slowest meter are, s; 0 without one."""
+    check_meters(options.meters)
+    source = open_source(options.meters, False)
+    try:
+        rates = options.rate_hz, options.counter_rate_hz
+        return max((reading_period_s(meter, *rates) for meter in source.meters), default=0.0)
+    finally:
+        close_meters(source.meters)

@@ -1,0 +1,235 @@
+"""`eeio bench`: time, joules and bytes of any command."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import Eeio
+
+from eeio.bench import asked
+from eeio.errors import RefusedError
+from eeio.system.filesystem import WITHOUT_STORAGE, mount_of
+from eeio_power.simulators import FakeRapl
+from eeio_results.store import load
+
+MIB = 1 << 20
+CONTRACT = {
+    "command", "n", "duration_s", "cpu_s", "bytes_device_read", "bytes_device_written",
+    "bytes_asked", "energy_j", "power_w", "efficiency_bytes_per_j", "durable_s", "exit_codes",
+}  # fmt: skip
+
+
+def bench(home: Path, eeio: Eeio, *words: str) -> "subprocess.CompletedProcess[str]":
+    return eeio("bench", "--directory", str(home / "target"), "--seed", "1", "--name", "b", *words)
+
+
+def found(home: Path, eeio: Eeio, *words: str) -> dict[str, Any]:
+    done = bench(home, eeio, "--format", "json", *words)
+    assert done.returncode == 0, done.stderr
+    body: dict[str, Any] = json.loads(done.stdout)
+    return body
+
+
+def test_a_command_has_its_figures_or_the_reason_why_not(home: Path, eeio: Eeio) -> None:
+    body = found(home, eeio, "head -c 1048576 /dev/zero > a", "true", "-r", "3", "--meter", "none")
+    first, second = body["commands"]
+    assert set(first) >= CONTRACT and first["n"] == second["n"] == 3
+    assert first["duration_s"]["q1"] <= first["duration_s"]["median"] <= first["duration_s"]["q3"]
+    assert 0 < first["cpu_s"]["median"] < 10 * first["duration_s"]["median"]
+    assert first["bytes_asked"]["median"] >= 2 * MIB, "read from one file, written to another"
+    assert first["exit_codes"] == {"0": first["executions"]}
+    assert first["executions"] > 3, "what is over so soon is repeated inside a run"
+    for name in ("energy_j", "power_w", "efficiency_bytes_per_j"):
+        assert first[name] is None and "meter" in first["reasons"][name]
+    assert second["durable_s"] is None and second["reasons"]["durable_s"] == "it wrote nothing"
+    time = next(one for one in body["comparisons"] if one["metric"] == "duration_s")
+    assert (time["a"], time["b"]) == (first["command"], "true") and time["ratio"] > 0
+    assert {one["metric"] for one in body["comparisons"]} >= {"energy_j", "duration_s"}
+
+
+def test_energy_is_that_of_the_meter(home: Path, eeio: Eeio) -> None:
+    """40 W for 2 s, the package's share of it."""
+    with FakeRapl(home / "powercap", power_w=lambda time_s: 40.0):
+        body = found(home, eeio, "sleep 2", "-r", "3", "--meter", f"rapl,root={home / 'powercap'}")
+    (one,) = body["commands"]
+    assert one["power_domain"] == "package" and one["executions"] == 3
+    watts, joules = one["power_w"]["median"], one["energy_j"]["median"]
+    assert joules == pytest.approx(watts * one["duration_s"]["median"], rel=0.01)
+    if one["bytes_device_read"]["q3"] == 0:  # else its program was read from the drive again
+        assert one["efficiency_bytes_per_j"] is None
+        assert "moved no bytes" in one["reasons"]["efficiency_bytes_per_j"]
+
+
+def test_bytes_are_the_command_s_own_beside_another_writer(home: Path, eeio: Eeio) -> None:
+    if mount_of(home).filesystem in WITHOUT_STORAGE:
+        pytest.skip("needs a directory on a disk")
+    target = home / "target"
+    (target / "source").write_bytes(os.urandom(8 * MIB))
+    ended = threading.Event()
+
+    def write() -> None:
+        while not ended.wait(0.01):
+            with (target / "busy").open("wb") as file:
+                file.write(b"x" * 4 * MIB)
+                os.fsync(file.fileno())
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        body = found(
+            home, eeio, "dd if=/dev/urandom of=a bs=1M count=16 oflag=direct", "cp source b",
+            "-r", "3", "--meter", "none", "--prepare", "rm -f a b",
+        )  # fmt: skip
+    finally:
+        ended.set()
+        writer.join()
+    for one, size in zip(body["commands"], (16 * MIB, 8 * MIB), strict=True):
+        assert one["bytes_device_written"]["median"] == pytest.approx(size, rel=0.01), one
+        assert one["durable_s"]["median"] >= one["duration_s"]["median"]
+
+
+def test_memory_below_that_of_who_starts_it_is_not_known(home: Path, eeio: Eeio) -> None:
+    """The kernel's peak of a process begins with that of its parent."""
+    large = f"{sys.executable} -c \"x = b'a' * 200_000_000\""
+    body = found(home, eeio, "true", large, "-r", "2", "--meter", "none")
+    small, other = body["commands"]
+    assert small["memory_peak_bytes"] is None
+    assert "no more than" in small["reasons"]["memory_peak_bytes"]
+    assert 200e6 < other["memory_peak_bytes"]["median"] < 260e6
+
+
+def test_what_precedes_and_follows_is_not_measured(home: Path, eeio: Eeio) -> None:
+    body = found(
+        home, eeio, "echo run >> log", "-r", "3", "--meter", "none",
+        "--prepare", "sleep 0.3; echo before >> log", "--conclude", "echo after >> log",
+    )  # fmt: skip
+    lines = (home / "target/log").read_text().split()
+    assert lines == ["before", "run", "after"] * 4, "once to see that it works, then three runs"
+    assert body["commands"][0]["duration_s"]["median"] < 0.3
+
+
+def test_a_program_runs_without_a_shell(home: Path, eeio: Eeio) -> None:
+    body = found(home, eeio, "-r", "2", "--meter", "none", "--", "sh", "-c", "echo $0 $1 > p", "x")
+    assert body["commands"][0]["command"] == "sh -c echo $0 $1 > p x"
+    assert (home / "target/p").read_text() == "x\n"
+
+
+def test_parameters_stand_in_commands(home: Path, eeio: Eeio) -> None:
+    export = home / "hyperfine.json"
+    body = found(
+        home, eeio, "head -c {size} /dev/zero > {name}", "-P", "size", "1000", "2000",
+        "-D", "1000", "-L", "name", "a,b", "-r", "2", "--meter", "none",
+        "--export-json", str(export),
+    )  # fmt: skip
+    assert [one["parameters"] for one in body["commands"]] == [
+        {"size": size, "name": name} for size in ("1000", "2000") for name in ("a", "b")
+    ]
+    results = json.loads(export.read_text())["results"]
+    assert [one["command"] for one in results] == [one["command"] for one in body["commands"]]
+    assert {"mean", "stddev", "median", "user", "system", "min", "max", "times"} <= set(results[0])
+    assert len(results[0]["times"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("exit 3",), 1, "exit 3: exit code 3; --ignore-failure measures it all the same"),
+        (("no-such-command",), 1, "a shell finds no such command"),
+        (("--", "no-such-command"), 2, "no-such-command: No such file or directory"),
+        (("sleep 60", "--timeout", "0.3"), 1, "not done after 0.3 s, and was ended"),
+        (("sleep 5 &",), 1, "1 of its processes went on in the background"),
+        (("true", "--stdin", "/nowhere"), 2, "--stdin /nowhere: no such file"),
+        (("true", "--directory", "/nowhere"), 2, "/nowhere: no such directory"),
+        (("true", "true"), 2, "a command is given twice"),
+        ((), 2, "no command"),
+        (("true", "--prepare", "exit 4"), 1, "--prepare exit 4: exit code 4"),
+        (("true", "-P", "n", "1", "2"), 2, "no command has the parameter {n}"),
+        (("true", "--meter", "rapl,root=/nowhere"), 2, "/nowhere"),
+        (("stty < /dev/tty",), 1, "exit code"),
+    ],
+)
+def test_what_cannot_be_measured_is_one_line(
+    home: Path, eeio: Eeio, words: tuple[str, ...], code: int, said: str
+) -> None:
+    meter = () if "--meter" in words else ("--meter", "none")
+    place = words.index("--") if "--" in words else len(words)
+    done = bench(home, eeio, *words[:place], *meter, *words[place:])
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr and len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert not (home / "data/eeio/results/b").exists()
+
+
+def test_failures_that_are_ignored_are_counted(home: Path, eeio: Eeio) -> None:
+    body = found(home, eeio, "sleep 0.25; exit 3", "-i", "-r", "2", "--meter", "none")
+    assert body["commands"][0]["exit_codes"] == {"3": 2} and body["commands"][0]["n"] == 2
+
+
+def test_a_command_that_fails_later_is_no_figure(home: Path, eeio: Eeio) -> None:
+    """The first time it works, then what it wants is gone."""
+    (home / "target/once").write_text("x")
+    done = bench(
+        home, eeio, "sleep 0.25; rm once", "--format", "json", "-r", "2", "--meter", "none"
+    )
+    assert done.returncode == 3, done.stderr
+    (one,) = json.loads(done.stdout)["commands"]
+    assert one["n"] == 0 and one["duration_s"] is None
+    assert one["reason"].startswith("exit code 1: rm: cannot remove")
+
+
+def test_it_goes_on_after_a_kill(home: Path, eeio: Eeio) -> None:
+    words = (
+        "bench", "sleep 0.2", "sleep 0.25", "-r", "4", "--meter", "none", "--seed", "1", "--name",
+        "b", "--directory", str(home / "target"),
+    )  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-m", "eeio", *words],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("[3/"):
+            process.send_signal(signal.SIGKILL)
+            break
+    process.communicate()
+    done = eeio("resume", "b")
+    assert done.returncode == 0, done.stderr
+    assert len(load(home / "data/eeio/results/b").runs) == 8
+    assert "sleep 0.25" in done.stdout, "the row says which command it is"
+
+
+def test_it_goes_on_until_it_is_known(home: Path, eeio: Eeio) -> None:
+    body = found(home, eeio, "sleep 0.2", "--precision", "20%", "--meter", "none")
+    campaign = load(home / "data/eeio/results/b")
+    (why,) = campaign.design.stopped.values()
+    assert why.startswith("precise enough") or body["commands"][0]["n"] == 30
+
+
+def test_cold_needs_root(home: Path, eeio: Eeio, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EEIO_DROP_CACHES", str(home / "nowhere"))
+    done = bench(home, eeio, "true", "--cold", "--meter", "none")
+    assert done.returncode == 2 and "could not be proved to be cold" in done.stderr
+
+
+@pytest.mark.parametrize("format", ["table", "csv", "markdown"])
+def test_formats(home: Path, eeio: Eeio, format: str) -> None:
+    done = bench(home, eeio, "true", "false || true", "-r", "2", "--meter", "none",
+                 "--format", format)  # fmt: skip
+    assert done.returncode == 0 and "false || true" in done.stdout.replace("\\|", "|")
+    if format == "table":
+        assert "times the time of" in done.stdout and "no meter" in done.stdout
+
+
+def test_steps_of_a_scan_have_no_rounding() -> None:
+    assert asked.scanned("x", "0", "0.3", "0.1") == ("x", ["0.0", "0.1", "0.2", "0.3"])
+    with pytest.raises(RefusedError, match="no way up"):
+        asked.scanned("x", "2", "1", None)
+    with pytest.raises(RefusedError, match="1001 values"):
+        asked.scanned("x", "0", "1000", None)
+    with pytest.raises(RefusedError, match="no name of a parameter"):
+        asked.scanned("a b", "0", "1", None)
