@@ -124,6 +124,11 @@ FIGURE = Quantity("figure", "", -1e18, 1e18)
 """Anything else that a tool or a machine tells."""
 PRICE = Quantity("price", "", 0, 1e12)
 YEARS = Quantity("years", "", 0, 1000)
+PUE = Quantity("PUE", "", 1, 100)
+"""A site's energy over its machines': never below 1."""
+CARBON_INTENSITY = Quantity("carbon intensity", "g/kWh", 0, 1e6)
+CARBON = Quantity("carbon", "kg", 0, 1e12)
+"""CO2e of making a machine."""
 LEAST_COVERAGE = 0.5
 """Of a window: with less of it seen by a meter its mean power is not compared with others."""
 FACTOR = Quantity("factor", "", -1e12, 1e12)

@@ -29,7 +29,9 @@ fi
 direct=1
 [ "$buffer" = off ] || direct=0
 set -- "$@" --direct=$direct
-[ -z "$flush_option" ] || set -- "$@" "$flush_option"
+offered=$(load_options) || exit 2
+# shellcheck disable=SC2086 # words without spaces
+set -- "$@" $flush_option $offered
 if [ -n "${EEIO_RUN_SEED:-}" ]; then
 	number EEIO_RUN_SEED "$EEIO_RUN_SEED" 0 999999999999999999
 	set -- "$@" --randseed="$EEIO_RUN_SEED"
@@ -40,15 +42,13 @@ if [ -n "$device" ]; then
 else
 	[ "$(cat "$scratch/eeio-fio.ready" 2>/dev/null)" = "$marker" ] ||
 		refuse "$scratch: no prefilled file for these factors; run pre.sh with them first"
-	# Relative names: fio splits a path at its colons.
-	cd "$scratch" || refuse "$scratch: cannot be entered"
+	cd "$scratch" || refuse "$scratch: cannot be entered" # as fio splits a path at its colons
 fi
 case $(date +%N) in
 '' | *[!0-9]*) refuse "this date knows no nanoseconds (busybox?), which tell when fio's I/O began and ended:" \
 	"install the package coreutils" ;;
 esac
-# The time stamps bracket the I/O alone. fio redirects the command's output itself; the # ends
-# the command before that.
+# The stamps bracket the I/O alone. fio redirects the command's output itself: the # ends it before.
 export EEIO_FIO_START="$output/fio-start.txt" EEIO_FIO_END="$output/fio-end.txt"
 rm -f "$EEIO_FIO_START" "$EEIO_FIO_END" "$output/fio.json"
 # shellcheck disable=SC2016

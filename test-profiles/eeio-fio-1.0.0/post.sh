@@ -3,6 +3,6 @@
 [ -n "${EEIO_KEEP_FILES:-}" ] && exit 0
 scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
 # Who uses the device next may empty it, and nothing here would tell.
-rm -f "$scratch"/eeio-fio.* "$HOME/device.ready"
+rm -f "$scratch"/eeio-fio.* "$HOME/device.ready" "$HOME/load.max"
 rmdir "$scratch" 2>/dev/null
 exit 0

@@ -12,15 +12,20 @@ prefill() { # further fio options
 		{ echo "eeio-fio: prefilling ${device:-$scratch} failed" >&2 && exit 1; }
 }
 
+finish() { # leaves; this script's own words
+	[ -z "$load" ] || calibrate "$@"
+	exit 0
+}
+
 if [ -n "$device" ]; then
 	# A device that may not be erased is read as it is.
-	[ "${EEIO_ERASE:-}" = "$EEIO_DEVICE" ] || exit 0
+	[ "${EEIO_ERASE:-}" = "$EEIO_DEVICE" ] || finish "$@"
 	marker="$device share_bytes=$share_bytes processes=$processes boot=$(cat /proc/sys/kernel/random/boot_id)"
-	[ "$(cat "$HOME/device.ready" 2>/dev/null)" = "$marker" ] && exit 0
+	[ "$(cat "$HOME/device.ready" 2>/dev/null)" = "$marker" ] && finish "$@"
 	rm -f "$HOME/device.ready"
 	prefill --filename="$device" --direct=1 --size=$((share_bytes * processes))
 	echo "$marker" >"$HOME/device.ready"
-	exit
+	finish "$@"
 fi
 
 mkdir -p "$scratch" 2>/dev/null && cd "$scratch" && [ -w . ] ||
@@ -31,7 +36,7 @@ while [ "$job" -lt "$processes" ]; do
 	[ "$(stat -c %s "eeio-fio.$job.0" 2>/dev/null)" = "$share_bytes" ] || ready=''
 	job=$((job + 1))
 done
-[ -z "$ready" ] || exit 0
+[ -z "$ready" ] || finish "$@"
 
 rm -f eeio-fio.*
 needed=$((share_bytes * processes))
@@ -46,3 +51,4 @@ while [ "$job" -lt "$processes" ]; do
 	job=$((job + 1))
 done
 echo "$marker" >eeio-fio.ready
+finish "$@"

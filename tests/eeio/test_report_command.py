@@ -48,6 +48,20 @@ def test_json_holds_the_layers(campaign: str, capsys: pytest.CaptureFixture[str]
     assert layer["difference_j_per_gb"] == pytest.approx(40) and layer["verdict"] == "costs more"
 
 
+def test_what_nothing_beats_stands_in_report_and_comparison(
+    campaign: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", campaign]) == 0
+    assert "Which to choose" in capsys.readouterr().out
+    for command in ("report", "compare"):
+        assert main([command, campaign, "--format", "json"]) == 0
+        best, beaten = json.loads(capsys.readouterr().out)["pareto"]
+        assert best["on_bandwidth_front"] and best["on_p99_front"]
+        assert not beaten["on_p99_front"]
+        # 1 GB in 4 s.
+        assert best["energy_delay_j_s_per_gb2"] == pytest.approx(4 * best["energy_j_per_gb"])
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [

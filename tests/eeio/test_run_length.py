@@ -1,9 +1,7 @@
 """How short a run may be: what a pilot's whole run proves, and whether a stored proof holds."""
 
 import json
-import os
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +11,7 @@ import pytest
 import yaml
 from tests.conftest import Eeio
 from tests.eeio_results.made import EXPERIMENT, MACHINE
+from tests.throttled import throttled_directory
 
 from eeio.campaign import pilot_store, run_length
 from eeio.campaign.pilot_store import Asked, StoredPilot
@@ -202,41 +201,11 @@ def test_a_damaged_pilot_is_told_and_hides_no_other(home: Path, eeio: Eeio) -> N
     assert body["pilots"][0]["found"] == "20" and body["pilots"][0]["holds_here"] is False
 
 
-THROTTLES = [
-    Path(f"/sys/fs/cgroup/blkio/blkio.throttle.{way}_bps_device") for way in ("read", "write")
-]
-
-
 @pytest.fixture
 def steady(home: Path) -> Iterator[Path]:
     """A directory on a loop device that moves 100 MB/s."""
-    if shutil.which("fio") is None:
-        pytest.skip("needs fio")
-    if not all(path.exists() for path in THROTTLES):
-        pytest.skip("needs the blkio controller of cgroup v1, which holds a device to a rate")
-    image, mount = home / "image", home / "steady"
-    with image.open("wb") as file:
-        file.truncate(400 << 20)
-    loop = subprocess.run(
-        ["losetup", "--find", "--show", "--direct-io=on", str(image)],
-        capture_output=True, text=True, check=True, timeout=60,
-    ).stdout.strip()  # fmt: skip
-    number = Path(loop).stat().st_rdev
-    name = f"{os.major(number)}:{os.minor(number)}"
-    try:
-        subprocess.run(
-            ["mkfs.ext4", "-q", "-E", "lazy_itable_init=0", loop], check=True, timeout=60
-        )
-        mount.mkdir()
-        subprocess.run(["mount", loop, str(mount)], check=True, timeout=60)
-        for path in THROTTLES:
-            path.write_text(f"{name} 100000000")
+    with throttled_directory(home, 100_000_000) as mount:
         yield mount
-    finally:
-        for path in THROTTLES:
-            path.write_text(f"{name} 0")
-        subprocess.run(["umount", str(mount)], check=False, timeout=60)
-        subprocess.run(["losetup", "--detach", loop], check=True, timeout=60)
 
 
 def _suite(home: Path) -> Path:

@@ -65,7 +65,7 @@ from eeio_power.monitor import PowerMonitor, PowerSource
 from eeio_results import characterization, store, tools
 from eeio_results.comparison import cells as comparison
 from eeio_results.errors import EeioError, ToolOutputError
-from eeio_results.guideline import workload_file
+from eeio_results.guideline import cost_inputs, workload_file
 from eeio_results.tools import btio, fio, ior, lmbench
 from eeio_results.tools.capture import Capture
 from eeio_results.traces import block, bpftrace, events, jbd2, logs, order, strace
@@ -813,6 +813,24 @@ workload:
      cache: {buffer: on}, share: 0.25}
 """
 
+COST_INPUTS = b"""\
+price_per_kwh: 0.30
+grid_g_per_kwh: 400
+pue: 1.5
+duty: 0.25
+purchase: 1000
+embodied_kg: 300
+years: 5
+capacity_bytes: 4e12
+currency: EUR
+"""
+GRID_HOURS = b"""\
+hour_utc,g_per_kwh
+2025-01-01T00:00Z,312.5
+2025-01-01T01:00Z,304
+2025-01-01T02:00Z,290
+"""
+
 
 def definition_targets() -> list[Target]:
     suites_of_ours = sorted((ROOT / "suites").iterdir())
@@ -836,6 +854,10 @@ def definition_targets() -> list[Target]:
             lambda folder: composite.pts_words(folder)),
         Target("workload", [{"mix.yaml": WORKLOAD}],
                lambda folder: workload_file.load_workload(folder / "mix.yaml")),
+        Target("cost-inputs", [{"site.yaml": COST_INPUTS}],
+               lambda folder: cost_inputs.load_inputs(folder / "site.yaml")),
+        Target("grid-hours", [{"hours.csv": GRID_HOURS}],
+               lambda folder: cost_inputs.read_grid(folder / "hours.csv")),
         Target("size", [{"size.txt": b"4096"}, {"size.txt": b"20g"}],
                lambda folder: parse_size(text(folder, "size.txt"))),
         Target("campaign-name", [{"name.txt": b"eeio-suite-quick-20260101-120000"}],

@@ -101,6 +101,31 @@ def test_every_bandwidth_has_power_energy_and_efficiency_of_each_trial(random_ru
             assert efficiency == pytest.approx(rate / power_w, rel=1e-4)
 
 
+@pytest.mark.skipif(not shutil.which("fio"), reason="no fio")
+def test_an_offered_load_is_a_share_of_what_pre_sh_measured(tmp_path: Path) -> None:
+    home = PtsHome(tmp_path / "home")
+    home.add_profile(ROOT / "test-profiles/eeio-fio-1.0.0")
+    words = "level=filesystem operation=read spatiality=random request_size=64k buffer=off"
+    home.add_suite(
+        "eeio-two",
+        [("eeio-fio-1.0.0", f"{words} file_size=64m runtime_s=1 load=20", "Load: 20 %")],
+    )
+    (tmp_path / "files").mkdir()
+    done = home.run(
+        "benchmark", "eeio-two", timeout_s=120,
+        environment=QUICK | {
+            "EEIO_METER": "none", "FORCE_TIMES_TO_RUN": "1",
+            "EEIO_DIRECTORY": str(tmp_path / "files"),
+        },
+    )  # fmt: skip
+    assert done.returncode == 0, done.output[-2000:]
+    (bandwidth,) = Ran(home, done).of("MB/s")
+    (folder,) = home.folder.glob("installed-tests/local/eeio-fio-1.0.0")
+    told = json.loads((folder / "calibration/fio.json").read_text())
+    whole = told["jobs"][0]["read"]["bw_bytes"] / 1e6
+    assert bandwidth.entries[0].values[0] == pytest.approx(0.2 * whole, rel=0.05)
+
+
 @pytest.mark.skipif(not shutil.which("iozone") or not shutil.which("cc"), reason="no iozone or cc")
 def test_only_the_bandwidth_of_the_disk_has_an_efficiency(tmp_path: Path) -> None:
     """IOzone's children tell the page cache's, and files that are created have none."""

@@ -11,6 +11,7 @@ from eeio_results.comparison.drift import compared_cells
 from eeio_results.comparison.effects import Effect, effects
 from eeio_results.comparison.idle import IdleBusy, idle_and_busy
 from eeio_results.comparison.normality import NormalityCount, normality_counts
+from eeio_results.comparison.pareto import Choice, choices
 from eeio_results.statistics.adjustment import Adjustment
 from eeio_results.statistics.decision import Rule
 from eeio_results.store import Campaign
@@ -39,6 +40,7 @@ class Comparison:
     changes: tuple[Changes, ...] = ()
     """From the first campaign to each other one."""
     normality: tuple[NormalityCount, ...] = ()
+    pareto: tuple[Choice, ...] = ()
 
 
 def named_cells(campaigns: Sequence[Campaign]) -> list[list[Cell]]:
@@ -87,6 +89,7 @@ def compare(
             for item in idle_and_busy(campaign, of_one)
         ),
         changes=_changes(campaigns, cells, chosen, rule or Rule(alpha=alpha), adjustment),
+        pareto=choices(chosen),
         normality=tuple(normality_counts(chosen, alpha) if with_normality else ()),
         warnings=(
             *remarks.of_runs(campaigns, chosen),

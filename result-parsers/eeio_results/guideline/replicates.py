@@ -174,18 +174,21 @@ def mix_of(pairs: Sequence[Pair], share_of: ShareOf) -> Mix:
         assert pair.share is not None
         scale = pair.traditional.bandwidth if share_of == "time" else 1.0
         bytes_shares.append(pair.share * scale)
-    total = sum(bytes_shares[1:], start=bytes_shares[0])
-
-    def together(cells: Sequence[CellReplicates]) -> tuple[Floats, Floats]:
-        times = [
-            share / total / cell.bandwidth for share, cell in zip(bytes_shares, cells, strict=True)
-        ]
-        time = np.sum(times, axis=0)
-        energy = np.sum([t * cell.power for t, cell in zip(times, cells, strict=True)], axis=0)
-        return 1.0 / time, energy / time
-
-    b_ts, p_ts = together([pair.traditional for pair in pairs])
-    b_lp, p_lp = together([pair.low_power for pair in pairs])
+    b_ts, p_ts = together(bytes_shares, [pair.traditional for pair in pairs])
+    b_lp, p_lp = together(bytes_shares, [pair.low_power for pair in pairs])
     n_ts = tuple(n for pair in pairs for n in pair.traditional.n)
     n_lp = tuple(n for pair in pairs for n in pair.low_power.n)
     return Mix(b_ts, b_lp, p_ts, p_lp, n_ts + n_lp, n_ts, n_lp)
+
+
+def together(
+    bytes_shares: Sequence[Floats | float], cells: Sequence[CellReplicates]
+) -> tuple[Floats, Floats]:
+    """Bandwidth and power of one system under a mix of these shares of bytes, of any sum."""
+    total = sum(bytes_shares[1:], start=bytes_shares[0])
+    times = [
+        share / total / cell.bandwidth for share, cell in zip(bytes_shares, cells, strict=True)
+    ]
+    time = np.sum(times, axis=0)
+    energy = np.sum([t * cell.power for t, cell in zip(times, cells, strict=True)], axis=0)
+    return 1.0 / time, energy / time

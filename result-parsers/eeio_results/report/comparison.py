@@ -15,7 +15,7 @@ from eeio_results.comparison.effects import Effect
 from eeio_results.comparison.idle import IdleBusy
 from eeio_results.comparison.normality import NormalityCount
 from eeio_results.record import SCHEMA_VERSION
-from eeio_results.report import changes, latex, markdown, text
+from eeio_results.report import changes, latex, markdown, pareto, text
 from eeio_results.report.columns import number
 from eeio_results.report.parts import Table
 from eeio_results.units import MB
@@ -134,6 +134,8 @@ def _document(
             parts.append(render(Table(heading, ("",), rows)))
     if comparison.idle_busy:
         parts.append(render(_idle_table(comparison.idle_busy)))
+    if (front := pareto.pareto_table(comparison.pareto)) is not None:
+        parts.append(render(front))
     if comparison.normality:
         parts.append(render(normality_table(comparison.normality)))
     parts.append(
@@ -218,6 +220,7 @@ def to_json(comparison: Comparison) -> str:
             }
             for group in comparison.groups
         ],
+        "pareto": pareto.to_json(comparison.pareto),
         "normality": [asdict(count) for count in comparison.normality],
         "idle_busy": [
             {

@@ -10,13 +10,14 @@ from eeio_results.characterization import ContextRow, Row, characterize, context
 from eeio_results.errors import EeioError
 from eeio_results.ranking import RULES, Rules
 from eeio_results.record import LEVELS, SCHEMA_VERSION
-from eeio_results.report import beside
+from eeio_results.report import beside, pareto
 from eeio_results.report.rounds import times
 from eeio_results.store import Campaign
 from eeio_results.studies import Chapter
 
 if TYPE_CHECKING:
     from eeio_results.comparison.layer_costs import LayerCost
+    from eeio_results.comparison.pareto import Choice
     from eeio_results.report.answers import Answers
 
 QUICK_WARNING = "QUICK: not a measurement. Runs this short check the set-up; publish `standard`."
@@ -36,6 +37,8 @@ class Report:
     levels: tuple[str, ...] = LEVELS
     layers: "tuple[LayerCost, ...]" = ()
     """What layers cost; `comparison.layer_costs` fills it, which needs numpy."""
+    pareto: "tuple[Choice, ...]" = ()
+    """Which experiments nothing beats in two figures; `comparison.pareto` fills it."""
     answers: "tuple[Answers, ...]" = ()
     """What adaptive campaigns decided; `report.answers` fills it, which needs scipy."""
 
@@ -111,6 +114,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "context": [row.to_json() for row in report.context],
         "layers": [cost.to_json() for cost in report.layers],
         "adaptive": _adaptive(report),
+        "pareto": pareto.to_json(report.pareto),
     }
     found = [figure for chapter in report.chapters for figure in beside.to_json(chapter)]
     if found:

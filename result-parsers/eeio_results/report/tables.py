@@ -22,6 +22,7 @@ from eeio_results.report.columns import (
 from eeio_results.report.columns import NONE as _NONE
 from eeio_results.report.layers import layers_table
 from eeio_results.report.model import Report
+from eeio_results.report.pareto import pareto_table
 from eeio_results.report.parts import Table
 from eeio_results.report.rounds import rounds_table
 from eeio_results.units import format_size, prefixed
@@ -36,6 +37,8 @@ def tables(report: Report) -> list[Table]:
     found += _efficiency_tables(report, several)
     if report.layers:
         found.append(layers_table(report.layers))
+    if (front := pareto_table(report.pareto)) is not None:
+        found.append(front)
     if any(row.estimates for row in report.rows):
         found.append(_estimate_table(report, several))
     found.append(_idle_table(report))

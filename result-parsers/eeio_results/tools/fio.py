@@ -84,7 +84,15 @@ def parse(capture: Capture) -> ToolResult:
     phase = _phase(
         directions, _spatiality(pattern), request_size_bytes, cpu, start_s, end_s, window_source
     )
+    if (offered := _offered(options, processes)) is not None:
+        phase = replace(phase, metrics={**phase.metrics, "offered_bytes_per_s": offered})
     return ToolResult(phases=(_durable(phase, options),))
+
+
+def _offered(options: Mapping[str, Any], processes: int) -> float | None:
+    """Bytes a second that all processes were to move, where fio was held to a rate."""
+    rate = inputs.whole_number(str(options.get("rate", "")))
+    return float(rate * processes) if rate else None
 
 
 def _refuse_killed(capture: Capture) -> None:

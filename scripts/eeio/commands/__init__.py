@@ -17,6 +17,7 @@ MODULES = {
     "figures": "figures",
     "bundle": "bundle",
     "guideline": "guideline",
+    "cost": "cost",
     "reference": "reference",
     "replicate": "replicate",
     "export": "exporting",

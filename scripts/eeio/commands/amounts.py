@@ -54,5 +54,5 @@ def terabytes(text: str) -> float:
     except LimitError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     if found <= 0:
-        raise argparse.ArgumentTypeError(f"{q.shortened(text)}: a drive that allows no write")
+        raise argparse.ArgumentTypeError(f"{q.shortened(text)}: it must be more than nothing")
     return found

@@ -9,22 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eeio import terminal
-from eeio.commands.amounts import seconds
 from eeio.commands.campaign_folders import analysis, load_campaigns
+from eeio.commands.measured_cells import add_choice, idle_power_w, number_of, other_domains, told
+from eeio.commands.measured_cells import cells as cells_of_choice
 from eeio.commands.output_file import add_output, write_output
 from eeio.errors import EXIT_DONE, RefusedError
-from eeio_limits import LimitError
 from eeio_limits import quantities as q
 from eeio_results.report.model import QUICK_WARNING
 
 if TYPE_CHECKING:
     from eeio_results.guideline.answer import Guideline
-    from eeio_results.guideline.servers import CellValues, Costs, Server
-    from eeio_results.record import Switch
+    from eeio_results.guideline.servers import Costs, Server
     from eeio_results.store import Campaign
 
 _SIDES = ("traditional", "low_power")
-_DOMAINS = ("system", "module", "package", "dram", "device")
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -64,21 +62,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--busy-share", metavar="N", type=_share, help="of the time, 0 to 1 (default: always busy)"
     )
     parser.add_argument("--currency", metavar="WORD", default="")
-    parser.add_argument(
-        "--tool", default="fio", help="whose experiments count (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--level", choices=("device", "filesystem", "library", "application"), default="filesystem",
-        help="whose experiments count (default: %(default)s)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--domain", choices=_DOMAINS, default="system",
-        help="whose power counts (default: %(default)s)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--max-p99", metavar="TIME", type=seconds,
-        help="only experiments whose p99 latency is at most this (250us, 5ms, 0.1s)",
-    )  # fmt: skip
+    add_choice(parser)
     parser.add_argument("--map", metavar="FILE.svg", type=Path, help="also draw the map")
     parser.add_argument(
         "--format", choices=("table", "json", "markdown", "latex", "html"), default="table",
@@ -88,24 +72,12 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.set_defaults(action=guide)
 
 
-def _of(quantity: q.Quantity) -> Callable[[str], float]:
-    """For argparse: a number of that kind."""
-
-    def convert(text: str) -> float:
-        try:
-            return quantity.of_text(text)
-        except LimitError as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
-
-    return convert
-
-
-_price, _years, _share = _of(q.PRICE), _of(q.YEARS), _of(q.SHARE)
-_factor = _of(q.FRACTION)
+_price, _years, _share = number_of(q.PRICE), number_of(q.YEARS), number_of(q.SHARE)
+_factor = number_of(q.FRACTION)
 
 
 def _devices(text: str) -> int:
-    return int(_of(q.REPETITIONS)(text))
+    return int(number_of(q.REPETITIONS)(text))
 
 
 def guide(arguments: argparse.Namespace) -> int:
@@ -174,7 +146,7 @@ def _costs(arguments: argparse.Namespace) -> "Costs | None":
 
 def _system(arguments: argparse.Namespace, side: str, campaigns: "Sequence[Campaign]") -> "Server":
     """One side's campaigns as one system, each campaign's drive a variant."""
-    from eeio_results.guideline.servers import CellValues, Server
+    from eeio_results.guideline.servers import Server
 
     machines = {campaign.machine.hostname for campaign in campaigns}
     if len(machines) > 1:
@@ -182,93 +154,22 @@ def _system(arguments: argparse.Namespace, side: str, campaigns: "Sequence[Campa
             f"--{side.replace('_', '-')}: campaigns of several machines: "
             f"{', '.join(sorted(machines))}; each side is one kind of server"
         )
-    cells: list[CellValues] = []
     left_out: dict[str, list[str]] = {}
-    for campaign in campaigns:
-        cells += _cells(campaign, arguments, left_out)
-    for why, labels in left_out.items():
-        more = f" and {len(labels) - 1} more experiments" if len(labels) > 1 else ""
-        print(f"{labels[0]}{more}: left out: {why}", file=sys.stderr)
+    cells = [
+        cell for campaign in campaigns for cell in cells_of_choice(campaign, arguments, left_out)
+    ]
+    told(left_out)
     if not cells:
         raise RefusedError(
             f"--{side.replace('_', '-')}: no experiment of {arguments.tool} at the level "
             f"{arguments.level} has both bandwidth and power of the {arguments.domain}"
-            + _other_domains(campaigns, arguments.domain)
+            + other_domains(campaigns, arguments.domain)
         )
     return Server(
         name=machines.pop(),
         cells=tuple(cells),
-        idle_power_w=_idle(campaigns[0], arguments.domain) if len(campaigns) == 1 else None,
+        idle_power_w=idle_power_w(campaigns[0], arguments.domain) if len(campaigns) == 1 else None,
         server_price=getattr(arguments, f"{side}_price"),
         device_price=getattr(arguments, f"{side}_device_price"),
         devices=getattr(arguments, f"{side}_devices"),
     )
-
-
-def _other_domains(campaigns: "Sequence[Campaign]", asked: str) -> str:
-    """What to type where another domain was measured than the one that was asked for."""
-    measured = {
-        reading.domain
-        for campaign in campaigns
-        for run in campaign.runs
-        for phase in run.phases
-        for reading in phase.energy
-        if reading.valid and reading.kind != "modelled"
-    }
-    known = [domain for domain in _DOMAINS if domain in measured and domain != asked]
-    if not known:
-        return "; nothing else was measured either: `eeio doctor` tells what meters need"
-    return f"; measured was {', '.join(known)}: --domain {known[0]}"
-
-
-def _cells(
-    campaign: "Campaign", arguments: argparse.Namespace, left_out: dict[str, list[str]]
-) -> "list[CellValues]":
-    """Its experiments that count; those without a figure go into `left_out`, by the reason."""
-    from eeio_results.comparison.cells import BANDWIDTH, POWER, cells_of, why_too_slow
-    from eeio_results.guideline.servers import CellValues
-    from eeio_results.guideline.workload import CellKey
-    from eeio_results.record import FLUSHES
-
-    power = POWER[arguments.domain]
-    found = []
-    for cell in cells_of(campaign):
-        factors = cell.factors
-        wanted = factors["tool"] == arguments.tool and factors["level"] == arguments.level
-        if not wanted or cell.request_size_bytes is None or factors["operation"] == "mixed":
-            continue
-        if (slow := why_too_slow(cell, arguments.max_p99)) is not None:
-            left_out.setdefault(slow, []).append(f"{campaign.name}: {cell.label()}")
-            continue
-        both, without = cell.together(BANDWIDTH, power)
-        if not both:
-            why = cell.reasons.get(power) or cell.reasons.get(BANDWIDTH)
-            why = why or "no repetition has both bandwidth and power"
-            left_out.setdefault(why, []).append(f"{campaign.name}: {cell.label()}")
-            continue
-        key = CellKey(
-            operation=factors["operation"],
-            spatiality=factors["spatiality"],
-            request_size_bytes=cell.request_size_bytes,
-            buffer=_switch(factors["buffer"]),
-            disk=_switch(factors["disk"]),
-            flush=factors["flush"] if factors["flush"] in FLUSHES else None,
-        )
-        variant = factors["device"] + _target(factors["target"])
-        bandwidths, powers = zip(*both, strict=True)
-        durable = {"yes": True, "no": False}.get(factors["durable"])
-        found.append(CellValues(key, bandwidths, powers, variant, without, durable))
-    return found
-
-
-def _switch(level: str) -> "Switch | None":
-    return "on" if level == "on" else "off" if level == "off" else None
-
-
-def _target(target: str) -> str:
-    return "" if target == "file" else f" {target.removeprefix('file on ')}"
-
-
-def _idle(campaign: "Campaign", domain: str) -> float | None:
-    readings = [r for r in campaign.idle if r.domain == domain and r.valid and r.kind != "modelled"]
-    return readings[0].power_w if readings else None

@@ -17,6 +17,7 @@ from eeio_limits.names import similar
 from eeio_results import store
 from eeio_results.comparison.drift import compared_cells
 from eeio_results.comparison.layers import matches, on_one_drive
+from eeio_results.comparison.pareto import choices
 from eeio_results.errors import EeioError
 from eeio_results.ranking import MOST_UNCERTAIN, Rules
 from eeio_results.record import LEVELS
@@ -101,10 +102,10 @@ def complete_report(campaigns: Sequence[Campaign]) -> Report:
 def with_tests(built: Report, most_uncertain: float = MOST_UNCERTAIN) -> Report:
     """With what tests tell: what layers cost, where experiments are one layer apart, and what
     adaptive campaigns decided."""
+    cells = [(one, compared_cells(one, one.name)) for one in built.campaigns]
+    built = replace(built, pareto=choices((cell for _, of in cells for cell in of), most_uncertain))
     found = [
-        pair
-        for one in built.campaigns
-        for pair in matches(compared_cells(one, one.name), on_one_drive(one.design.disks))
+        pair for one, of_one in cells for pair in matches(of_one, on_one_drive(one.design.disks))
     ]
     is_adaptive = any(one.design.protocol.adaptive is not None for one in built.campaigns)
     if not found and not is_adaptive:

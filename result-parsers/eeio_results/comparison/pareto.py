@@ -1,0 +1,122 @@
+"""Which experiments nothing beats in two figures at once: MB/J against MB/s, and against p99.
+
+A bandwidth or a latency that is asked for and the least energy for it are two wishes; what is left
+when all that is worse in both is taken away is the choice (the Pareto front). The energy-delay
+product puts both into one figure (Gonzalez and Horowitz 1996), here of moving a GB.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from eeio_results.comparison.cells import (
+    BANDWIDTH,
+    EFFICIENCY,
+    J_PER_GB,
+    P99,
+    S_PER_GB,
+    UNCERTAINTY,
+    Cell,
+)
+from eeio_results.ranking import MOST_UNCERTAIN
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An experiment with its medians, and on which fronts of its group it stands.
+
+    A group is of one operation and buffer: reads are no choice in place of writes, nor is the page
+    cache in place of the drive. `energy_delay_j_s_per_gb2` is J/GB x s/GB. `on_bandwidth_front` and
+    `on_p99_front` are None where the figures are missing, or may not be ranked; `reason` says why.
+    """
+
+    label: str
+    operation: str
+    buffer: str
+    bandwidth_bytes_per_s: float | None
+    efficiency_bytes_per_j: float | None
+    latency_p99_s: float | None
+    energy_j_per_gb: float | None
+    energy_delay_j_s_per_gb2: float | None
+    on_bandwidth_front: bool | None = None
+    on_p99_front: bool | None = None
+    reason: str | None = None
+
+
+def choices(cells: Iterable[Cell], most_uncertain: float = MOST_UNCERTAIN) -> tuple[Choice, ...]:
+    """Each experiment that moves bytes, group by group, the largest MB/J first. By medians: two
+    whose intervals overlap may change places."""
+    groups: dict[tuple[str, str], list[Choice]] = {}
+    for cell in cells:
+        if cell.n(BANDWIDTH) or cell.n(EFFICIENCY):
+            choice = _choice(cell, most_uncertain)
+            groups.setdefault((choice.operation, choice.buffer), []).append(choice)
+    return tuple(
+        placed
+        for _, group in sorted(groups.items())
+        for placed in sorted(_placed(group), key=lambda one: -(one.efficiency_bytes_per_j or 0.0))
+    )
+
+
+def _choice(cell: Cell, most_uncertain: float) -> Choice:
+    def median(metric: str) -> float | None:
+        return cell.median(metric) if cell.n(metric) else None
+
+    joules, seconds = median(J_PER_GB), median(S_PER_GB)
+    return Choice(
+        label=cell.label(tool=True),
+        operation=cell.factors["operation"],
+        buffer=cell.factors["buffer"],
+        bandwidth_bytes_per_s=median(BANDWIDTH),
+        efficiency_bytes_per_j=median(EFFICIENCY),
+        latency_p99_s=median(P99),
+        energy_j_per_gb=joules,
+        energy_delay_j_s_per_gb2=None if joules is None or seconds is None else joules * seconds,
+        reason=_why_not(cell, most_uncertain),
+    )
+
+
+def _why_not(cell: Cell, most_uncertain: float) -> str | None:
+    """Why it stands on no front, whatever its figures."""
+    if not cell.n(EFFICIENCY):
+        return cell.reasons.get(EFFICIENCY, "not measured")
+    if cell.factors["durable"] == "no":
+        return "not durable"
+    if cell.doubts:
+        return f"doubtful: {cell.doubts[0]}"
+    if cell.n(UNCERTAINTY) and cell.median(UNCERTAINTY) > most_uncertain:
+        return f"its energy is not known to {100 * most_uncertain:g} %"
+    return None
+
+
+def _placed(group: Sequence[Choice]) -> list[Choice]:
+    """With their fronts; what may not be ranked neither stands on one nor beats another."""
+    ranked = [one for one in group if one.reason is None]
+    of_rate = {
+        id(one): (one.efficiency_bytes_per_j, one.bandwidth_bytes_per_s)
+        for one in ranked
+        if one.efficiency_bytes_per_j is not None and one.bandwidth_bytes_per_s is not None
+    }
+    of_p99 = {
+        id(one): (one.efficiency_bytes_per_j, -one.latency_p99_s)
+        for one in ranked
+        if one.efficiency_bytes_per_j is not None and one.latency_p99_s is not None
+    }
+    return [
+        replace(
+            one,
+            on_bandwidth_front=_front(of_rate, one),
+            on_p99_front=_front(of_p99, one),
+            reason=one.reason or (None if id(one) in of_p99 else "its tool tells no p99 latency"),
+        )
+        for one in group
+    ]
+
+
+def _front(points: dict[int, tuple[float, float]], one: Choice) -> bool | None:
+    """Whether no other point is as good in both and better in one; None for what is no point."""
+    own = points.get(id(one))
+    if own is None:
+        return None
+    return not any(
+        other[0] >= own[0] and other[1] >= own[1] and other != own for other in points.values()
+    )

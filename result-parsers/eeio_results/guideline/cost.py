@@ -1,0 +1,386 @@
+"""What moving a TB costs on a measured system, and storing one for a year (docs/method.md, "Cost
+and carbon"): J, kWh, money and g CO2e, of the user's prices and the campaign's power.
+
+Pure functions over arrays whose first place is the figure and whose others are its bootstrap
+replicates, as the guideline's: one formula serves the figure, its interval and its sensitivities.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+
+import numpy as np
+
+from eeio_results.errors import EeioError
+from eeio_results.guideline.cost_inputs import CostInputs
+from eeio_results.guideline.money import KWH_PER_W_YEAR
+from eeio_results.guideline.replicates import (
+    Bootstrap,
+    CellReplicates,
+    Replicates,
+    none_because,
+    pick,
+    replicate,
+    together,
+)
+from eeio_results.guideline.servers import CellValues, Server
+from eeio_results.guideline.workload import COMBINATIONS, ShareOf, Workload
+from eeio_results.statistics.bootstrap import RESAMPLES, SEED, Estimate, Floats
+
+TB = 1e12
+_S_PER_YEAR = 365.25 * 86400
+_J_PER_KWH = 3.6e6
+STEP = 0.1
+"""Of the sensitivities: each input 10 % larger."""
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """The relative change of an answer where one input is 10 % larger: 0.04 is 4 % more. None with
+    its reason where the larger input cannot be."""
+
+    answer: str
+    input: str
+    change: float | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class ShareOfWork:
+    """An experiment of the mix: its share, and its own J/GB while it is busy."""
+
+    label: str
+    share: float
+    bandwidth_bytes_per_s: Estimate
+    power_w: Estimate
+    j_per_gb: Estimate
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The answers. `j_per_gb` is of the machine itself, with what it idles between; PUE comes in
+    with the kWh. `money_per_tb` and `g_co2e_per_tb` are the sums of the parts below them, of which
+    those that were not asked for are None with their reason; of `_tb_year` is what is stored."""
+
+    system: str
+    workload: str
+    combination: str
+    inputs: CostInputs
+    confidence: float
+    resamples: int
+    seed: int
+    idle_power_w: float | None
+    mix: tuple[ShareOfWork, ...]
+    j_per_gb: Estimate
+    kwh_per_tb: Estimate
+    money_per_tb: Estimate
+    electricity_per_tb: Estimate
+    purchase_per_tb: Estimate
+    g_co2e_per_tb: Estimate
+    g_co2e_operation_per_tb: Estimate
+    g_co2e_embodied_per_tb: Estimate
+    kwh_per_tb_year: Estimate
+    money_per_tb_year: Estimate
+    g_co2e_per_tb_year: Estimate
+    sensitivities: tuple[Sensitivity, ...] = ()
+    messages: tuple[str, ...] = field(default=())
+
+
+ANSWERS = (
+    "j_per_gb", "kwh_per_tb", "money_per_tb", "electricity_per_tb", "purchase_per_tb",
+    "g_co2e_per_tb", "g_co2e_operation_per_tb", "g_co2e_embodied_per_tb", "kwh_per_tb_year",
+    "money_per_tb_year", "g_co2e_per_tb_year",
+)  # fmt: skip
+HEADLINES = (
+    "j_per_gb", "kwh_per_tb", "money_per_tb", "g_co2e_per_tb", "kwh_per_tb_year",
+    "money_per_tb_year", "g_co2e_per_tb_year",
+)  # fmt: skip
+"""Those whose sensitivities are told: the others are their parts."""
+
+
+@dataclass(frozen=True)
+class _Terms:
+    """What the formulas take: measured arrays, and numbers of the user."""
+
+    bandwidth: Floats
+    power: Floats
+    idle_power_w: float | None
+    price_per_kwh: float | None
+    grid_g_per_kwh: float | None
+    pue: float | None
+    duty: float | None
+    purchase: float | None
+    embodied_kg: float | None
+    years: float | None
+    capacity_bytes: float | None
+
+
+Answer = Floats | str
+"""Values, or why there are none."""
+
+
+def cost(
+    system: Server,
+    workload: Workload | None,
+    given: CostInputs,
+    *,
+    confidence: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> Cost:
+    """The cost of a workload on a system; without a workload the same bytes in each experiment.
+
+    Raises EeioError for a system without experiments.
+    """
+    if not system.cells:
+        raise EeioError(f"{system.name}: no experiment has both bandwidth and power")
+    bootstrap = Bootstrap(confidence, resamples, seed)
+    messages: list[str] = []
+    if workload is None:
+        share_of: ShareOf = "bytes"
+        found: list[tuple[str, float, CellValues]] = [
+            (_named(cell), 1.0 / len(system.cells), cell) for cell in system.cells
+        ]
+        lacking: list[str] = []
+        if len(found) > 1:
+            messages.append(
+                f"no --workload: the same share of bytes in each of {len(found)} experiments; the "
+                "answer is that of no workload in particular"
+            )
+    else:
+        share_of = workload.share_of
+        messages += workload.messages
+        found, lacking = _of_workload(system, workload)
+    messages += [
+        f"{label}: {cell.left_out} of {cell.left_out + len(cell.power_w)} repetitions have no "
+        "bandwidth or no power; they are left out"
+        for label, _, cell in found
+        if cell.left_out
+    ]
+    made = [replicate(cell, bootstrap, 2 * place) for place, (_, _, cell) in enumerate(found)]
+    mix = tuple(
+        _share(label, share, cell, bootstrap)
+        for (label, share, _), cell in zip(found, made, strict=True)
+    )
+    answers: dict[str, Estimate]
+    sensitivities: tuple[Sensitivity, ...] = ()
+    if lacking:
+        reason = f"no answer for the workload: {'; '.join(lacking)}"
+        answers = dict.fromkeys(ANSWERS, none_because(reason))
+    else:
+        bandwidth, power = _together([share for _, share, _ in found], made, share_of)
+        n = tuple(n for cell in made for n in cell.n)
+        terms = _terms(bandwidth, power, system.idle_power_w, given)
+        answers = {
+            name: _estimated(name, answer, n, bootstrap) for name, answer in _answers(terms).items()
+        }
+        sensitivities = _sensitivities(terms)
+    return Cost(
+        system=system.name,
+        workload=_name_of(workload, found),
+        combination=COMBINATIONS[share_of],
+        inputs=given,
+        confidence=confidence,
+        resamples=resamples,
+        seed=seed,
+        idle_power_w=system.idle_power_w,
+        mix=mix,
+        sensitivities=sensitivities,
+        messages=tuple(messages),
+        **answers,
+    )
+
+
+def _name_of(workload: Workload | None, found: Sequence[tuple[str, float, CellValues]]) -> str:
+    if workload is not None:
+        return workload.name
+    return found[0][0] if len(found) == 1 else "every experiment alike"
+
+
+def _named(cell: CellValues) -> str:
+    return f"{cell.key.label} {cell.variant}".strip()
+
+
+def _of_workload(
+    system: Server, workload: Workload
+) -> tuple[list[tuple[str, float, CellValues]], list[str]]:
+    found, lacking = [], []
+    for entry in workload.entries:
+        picked = pick(system, entry.key, "medians", best=True)
+        if isinstance(picked, str):
+            lacking.append(f"{entry.key.label}: {picked}")
+        else:
+            found.append((entry.key.label, entry.share, picked))
+    return found, lacking
+
+
+def _together(
+    shares: Sequence[float], cells: Sequence[CellReplicates], share_of: ShareOf
+) -> tuple[Floats, Floats]:
+    """Bandwidth and power under the mix; shares of time are this system's own."""
+    bytes_shares = [
+        share * (cell.bandwidth if share_of == "time" else np.ones_like(cell.bandwidth))
+        for share, cell in zip(shares, cells, strict=True)
+    ]
+    return together(bytes_shares, cells)
+
+
+def _share(label: str, share: float, cell: CellReplicates, bootstrap: Bootstrap) -> ShareOfWork:
+    def figure(values: Floats) -> Estimate:
+        return bootstrap.estimate(Replicates(values, cell.n))
+
+    return ShareOfWork(
+        label,
+        share,
+        figure(cell.bandwidth),
+        figure(cell.power),
+        figure(1e9 * cell.power / cell.bandwidth),
+    )
+
+
+def _terms(
+    bandwidth: Floats, power: Floats, idle_power_w: float | None, given: CostInputs
+) -> _Terms:
+    values = {f.name: getattr(given, f.name) for f in fields(CostInputs)}
+    values.pop("currency")
+    grid = values.pop("grid")
+    intensity = None if grid is None else grid.g_per_kwh
+    return _Terms(bandwidth, power, idle_power_w, grid_g_per_kwh=intensity, **values)
+
+
+def _answers(terms: _Terms) -> dict[str, Answer]:
+    """Every answer by its formula, or why it has none."""
+    joules = _j_per_byte(terms)
+    pue = 1.0 if terms.pue is None else terms.pue
+    kwh = _scaled(joules, TB / _J_PER_KWH * pue)
+    stored_kwh = _stored_kwh(terms, pue)
+    electricity = _priced(kwh, terms.price_per_kwh, "--price-per-kwh")
+    operation = _priced(kwh, terms.grid_g_per_kwh, "--grid-g-per-kwh")
+    purchase = _spread(terms, terms.purchase, "--purchase")
+    embodied = _spread(terms, _grams(terms.embodied_kg), "--embodied-kg")
+    return {
+        "j_per_gb": _scaled(joules, 1e9),
+        "kwh_per_tb": kwh,
+        "money_per_tb": _sum(electricity, purchase, terms.purchase),
+        "electricity_per_tb": electricity,
+        "purchase_per_tb": purchase,
+        "g_co2e_per_tb": _sum(operation, embodied, terms.embodied_kg),
+        "g_co2e_operation_per_tb": operation,
+        "g_co2e_embodied_per_tb": embodied,
+        "kwh_per_tb_year": stored_kwh,
+        "money_per_tb_year": _sum(
+            _priced(stored_kwh, terms.price_per_kwh, "--price-per-kwh"),
+            _stored_share(terms, terms.purchase),
+            terms.purchase,
+        ),
+        "g_co2e_per_tb_year": _sum(
+            _priced(stored_kwh, terms.grid_g_per_kwh, "--grid-g-per-kwh"),
+            _stored_share(terms, _grams(terms.embodied_kg)),
+            terms.embodied_kg,
+        ),
+    }
+
+
+def _j_per_byte(terms: _Terms) -> Answer:
+    """Busy energy of a byte, and the idle energy of the time in between."""
+    busy: Floats = terms.power / terms.bandwidth
+    if terms.duty is None or terms.duty >= 1.0:
+        return busy
+    if terms.idle_power_w is None:
+        return "the machine idles part of the time, and the campaign has no idle power"
+    between: Floats = terms.idle_power_w * (1.0 / terms.duty - 1.0) / terms.bandwidth
+    return busy + between
+
+
+def _stored_kwh(terms: _Terms, pue: float) -> Answer:
+    """kWh that storing a TB takes in a year, from the power of idling."""
+    if terms.capacity_bytes is None:
+        return "not given: --capacity"
+    if terms.idle_power_w is None:
+        return "the campaign has no idle power"
+    kwh = terms.idle_power_w * KWH_PER_W_YEAR * pue / (terms.capacity_bytes / TB)
+    return np.full_like(terms.power, kwh)
+
+
+def _spread(terms: _Terms, whole: float | None, option: str) -> Answer:
+    """A purchase over all bytes of its life."""
+    if whole is None:
+        return f"not given: {option}"
+    if terms.years is None:
+        return f"not given: --years, over which {option} is spread"
+    if terms.duty is None:
+        return f"not given: --duty, so that the bytes of {terms.years:g} years are not known"
+    spread: Floats = whole * TB / (terms.bandwidth * terms.duty * terms.years * _S_PER_YEAR)
+    return spread
+
+
+def _stored_share(terms: _Terms, whole: float | None) -> Answer:
+    if whole is None or terms.capacity_bytes is None:
+        return "not given"
+    if terms.years is None:
+        return "not given: --years, over which what was bought is spread"
+    return np.full_like(terms.power, whole / terms.years / (terms.capacity_bytes / TB))
+
+
+def _grams(kilograms: float | None) -> float | None:
+    return None if kilograms is None else 1000.0 * kilograms
+
+
+def _scaled(answer: Answer, factor: float) -> Answer:
+    return answer if isinstance(answer, str) else answer * factor
+
+
+def _priced(answer: Answer, price: float | None, option: str) -> Answer:
+    return f"not given: {option}" if price is None else _scaled(answer, price)
+
+
+def _sum(running: Answer, bought: Answer, given: float | None) -> Answer:
+    """Both parts; what was bought only where it was given: then both must be known."""
+    if given is None or isinstance(running, str):
+        return running
+    return bought if isinstance(bought, str) else running + bought
+
+
+def _estimated(name: str, answer: Answer, n: tuple[int, ...], bootstrap: Bootstrap) -> Estimate:
+    if isinstance(answer, str):
+        return none_because(answer)
+    if name.endswith("_tb_year"):
+        return Estimate(float(answer[0]), None, (1,), "no interval: one idle baseline a campaign")
+    return bootstrap.estimate(Replicates(answer, n))
+
+
+_MEASURED = {"power": "power_w", "bandwidth": "bandwidth_bytes_per_s"}
+_NAMES: Mapping[str, str] = {
+    **_MEASURED,
+    **{f.name: f.name for f in fields(_Terms) if f.name not in _MEASURED},
+}
+
+
+def _sensitivities(terms: _Terms) -> tuple[Sensitivity, ...]:
+    """For each answer, what moves it the most first: by the formulas themselves, one input after
+    the other 10 % larger. An input that does not count in an answer is not told of it."""
+    central = replace(terms, bandwidth=terms.bandwidth[:1], power=terms.power[:1])
+    before = _answers(central)
+    found: list[Sensitivity] = []
+    for answer in HEADLINES:
+        value = before[answer]
+        if isinstance(value, str):
+            continue
+        of_answer = []
+        for name, shown in _NAMES.items():
+            given = getattr(central, name)
+            if given is None:
+                continue
+            if name == "duty" and given * (1 + STEP) > 1:
+                smaller = _answers(replace(central, duty=given * (1 - STEP)))[answer]
+                if isinstance(smaller, str) or smaller[0] != value[0]:
+                    reason = f"a duty of {given:g} cannot be 10 % larger"
+                    of_answer.append(Sensitivity(answer, shown, None, reason))
+                continue
+            after = _answers(replace(central, **{name: given * (1 + STEP)}))[answer]
+            assert not isinstance(after, str)
+            change = float(after[0] / value[0]) - 1.0
+            if abs(change) > 1e-12:
+                of_answer.append(Sensitivity(answer, shown, change))
+        of_answer.sort(key=lambda one: -abs(one.change or 0.0))
+        found += of_answer
+    return tuple(found)

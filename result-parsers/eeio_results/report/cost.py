@@ -1,0 +1,145 @@
+"""What moving and storing a TB costs, as text, Markdown and JSON; the tables once for all."""
+
+import json
+import textwrap
+from dataclasses import asdict
+from typing import Any
+
+from eeio_limits import text as harmless
+from eeio_results.guideline.cost import HEADLINES, STEP, Cost
+from eeio_results.record import SCHEMA_VERSION
+from eeio_results.report.columns import number
+from eeio_results.report.guideline import estimate
+from eeio_results.report.markdown import render_table as markdown_table
+from eeio_results.report.parts import Table
+from eeio_results.report.text import render_table as text_table
+from eeio_results.units import MB
+
+_ANSWERS = {
+    "j_per_gb": "Energy of the machine (J/GB)",
+    "kwh_per_tb": "Energy (kWh/TB)",
+    "money_per_tb": "Money ({currency}/TB)",
+    "electricity_per_tb": "  of it electricity",
+    "purchase_per_tb": "  of it purchase",
+    "g_co2e_per_tb": "Carbon (g CO2e/TB)",
+    "g_co2e_operation_per_tb": "  of it operation",
+    "g_co2e_embodied_per_tb": "  of it embodied",
+    "kwh_per_tb_year": "Stored: energy (kWh/TB a year)",
+    "money_per_tb_year": "Stored: money ({currency}/TB a year)",
+    "g_co2e_per_tb_year": "Stored: carbon (g CO2e/TB a year)",
+}
+_NAMES = {
+    "j_per_gb": "J/GB", "kwh_per_tb": "kWh/TB", "money_per_tb": "money/TB",
+    "g_co2e_per_tb": "g CO2e/TB", "kwh_per_tb_year": "stored, kWh",
+    "money_per_tb_year": "stored, money", "g_co2e_per_tb_year": "stored, g CO2e",
+}  # fmt: skip
+
+
+def render_text(cost: Cost, width: int | None = None) -> str:
+    """For a terminal, in lines of at most `width` characters where one is given."""
+    parts = [f"*** {message}" for message in cost.messages]
+    if width is not None:
+        parts = [textwrap.fill(part, width) for part in parts]
+    return "\n\n".join(parts + [text_table(table, width) for table in tables(cost)]) + "\n"
+
+
+def render_markdown(cost: Cost) -> str:
+    """For a repository or an issue."""
+    parts = [f"# eeio cost: {harmless.markdown(cost.system)}"]
+    parts += [f"> **{harmless.markdown(message)}**" for message in cost.messages]
+    parts += [markdown_table(table) for table in tables(cost)]
+    return "\n\n".join(parts) + "\n"
+
+
+def render_json(cost: Cost) -> str:
+    """Each answer at the top, null with its reason; changes are ratios (0.04)."""
+    body: dict[str, Any] = {"schema_version": SCHEMA_VERSION, **asdict(cost)}
+    return json.dumps(body, indent=2, allow_nan=False) + "\n"
+
+
+def tables(cost: Cost) -> list[Table]:
+    """Answers, what moves them, the workload and what was given, in this order."""
+    found = [_answers(cost)]
+    if cost.sensitivities:
+        found.append(_sensitivities(cost))
+    return [*found, _mix(cost), _inputs(cost)]
+
+
+def _answers(cost: Cost) -> Table:
+    currency = cost.inputs.currency or "money"
+    rows = []
+    for name, title in _ANSWERS.items():
+        figure = getattr(cost, name)
+        rows.append((title.format(currency=currency), estimate(figure), figure.reason or ""))
+    return Table(
+        title=f"What a TB costs on {cost.system}, workload: {cost.workload}",
+        header=("Answer", "Value", "Remark"),
+        rows=tuple(rows),
+        numeric=frozenset({1}),
+        note=f"TB = 10^12 bytes; [ ]: {100 * cost.confidence:g} % intervals, bootstrap, "
+        f"{cost.resamples} resamples, seed {cost.seed}; of the power alone, not of what was given",
+    )
+
+
+def _sensitivities(cost: Cost) -> Table:
+    rows = []
+    for answer in HEADLINES:
+        of_answer = [one for one in cost.sensitivities if one.answer == answer]
+        rows += [
+            (
+                _NAMES[answer] if place == 0 else "",
+                one.input,
+                "-" if one.change is None else f"{100 * one.change:+.2f} %",
+                one.reason or "",
+            )
+            for place, one in enumerate(of_answer)
+        ]
+    return Table(
+        title=f"What moves the answer: each input {100 * STEP:g} % larger",
+        header=("Answer", "Input", "Change", "Remark"),
+        rows=tuple(rows),
+        numeric=frozenset({2}),
+    )
+
+
+def _mix(cost: Cost) -> Table:
+    return Table(
+        title="The workload",
+        header=("Experiment", "Share", "MB/s", "Power (W)", "J/GB, busy"),
+        rows=tuple(
+            (
+                one.label,
+                f"{100 * one.share:.4g} %",
+                estimate(one.bandwidth_bytes_per_s, MB),
+                estimate(one.power_w),
+                estimate(one.j_per_gb),
+            )
+            for one in cost.mix
+        ),
+        numeric=frozenset({1, 2, 3, 4}),
+        note=cost.combination,
+    )
+
+
+def _inputs(cost: Cost) -> Table:
+    given = cost.inputs
+    numbers = {
+        "price of a kWh": given.price_per_kwh, "PUE": given.pue, "duty": given.duty,
+        "purchase": given.purchase, "embodied carbon (kg CO2e)": given.embodied_kg,
+        "years": given.years, "capacity (bytes)": given.capacity_bytes,
+    }  # fmt: skip
+    rows = [(name, "-" if v is None else number(v)) for name, v in numbers.items()]
+    words = "-"
+    if given.grid is not None:
+        words = number(given.grid.g_per_kwh)
+        if given.grid.hours is not None:
+            least, most = given.grid.least_g_per_kwh, given.grid.most_g_per_kwh
+            assert least is not None and most is not None
+            words += f" (mean of {given.grid.hours} hours, {number(least)} - {number(most)})"
+    rows.insert(1, ("grid (g CO2e/kWh)", words))
+    idle = "-" if cost.idle_power_w is None else number(cost.idle_power_w)
+    rows.append(("idle power, measured (W)", idle))
+    return Table(
+        title="What it was computed with", header=("Input", "Value"), rows=tuple(rows),
+        numeric=frozenset({1}),
+    )  # fmt: skip

@@ -1,0 +1,264 @@
+"""Power against offered load: what a suite that offers fio a `load` says of energy proportionality.
+
+Each step is an experiment with `load=N`, N % of the bandwidth that was measured at whole speed; the
+step of 0 % is the campaign's idle baseline. With P(u) the power at load u, drawn as straight lines
+between the steps, and A the area below it from 0 to 1:
+
+* idle share: P(0) / P(1); dynamic range: 1 less that (Wong and Annavaram 2012, section 2);
+* linear deviation: A over the area below the straight line from P(0) to P(1), less 1: how far the
+  curve sags or bulges (the same);
+* proportionality: 1 - (A / A_ideal - 1), A_ideal the area below the line from 0 to P(1)
+  (Ryckbosch et al. 2011); it is 2 - (2 - dynamic range) (linear deviation + 1);
+* overall: the bytes of all steps over their joules, the idle one among them, each step lasting as
+  long as the others: the sum of bandwidths over that of powers, as SPECpower's overall figure.
+"""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from eeio_results.record import DOMAINS, EnergyReading
+from eeio_results.report.columns import number
+from eeio_results.report.parts import Table
+from eeio_results.studies import Chapter, Study
+
+if TYPE_CHECKING:
+    from eeio_results.comparison.cells import Cell
+    from eeio_results.store import Campaign
+
+HELD = 0.02
+"""A step whose bandwidth is farther from what was offered than this share says so."""
+_LATENCIES = ("p50", "p95", "p99", "p999")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One offered load. `held` is the bandwidth over what was offered, None where the tool told no
+    offer; `latency_s` has medians of percentiles. What is None has its reason."""
+
+    campaign: str
+    experiment: str
+    offered_share: float
+    n: int
+    bandwidth_bytes_per_s: float | None
+    power_w: float | None
+    energy_j_per_gb: float | None
+    latency_s: Mapping[str, float] | None
+    held: float | None
+    power_domain: str | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Proportionality:
+    """Of one curve; all None with the reason where a step or the idle power is missing."""
+
+    campaign: str
+    experiment: str
+    power_domain: str | None
+    idle_share: float | None = None
+    dynamic_range: float | None = None
+    linear_deviation: float | None = None
+    proportionality: float | None = None
+    overall_bytes_per_j: float | None = None
+    reason: str | None = None
+
+
+def proportionality(steps: Sequence[Step]) -> Proportionality:
+    """Of the steps of one curve, in any order."""
+    first = steps[0]
+    nothing = Proportionality(first.campaign, first.experiment, first.power_domain)
+    points = sorted(
+        (step.offered_share, step.power_w, step.bandwidth_bytes_per_s)
+        for step in steps
+        if step.power_w is not None and step.bandwidth_bytes_per_s is not None
+    )
+    lacking = [step for step in steps if step.power_w is None or step.bandwidth_bytes_per_s is None]
+    if lacking:
+        told = lacking[0].reason or "not measured"
+        why = f"the step of {100 * lacking[0].offered_share:g} %: {told}"
+        return _because(nothing, why)
+    if len(points) < 3 or points[0][0] != 0.0 or points[-1][0] != 1.0:
+        return _because(nothing, "the steps do not reach from idle to 100 %")
+    idle_w, peak_w = points[0][1], points[-1][1]
+    area = sum(
+        (share - before) * (power_w + power_before_w) / 2
+        for (before, power_before_w, _), (share, power_w, _) in pairwise(points)
+    )
+    return Proportionality(
+        first.campaign,
+        first.experiment,
+        first.power_domain,
+        idle_share=idle_w / peak_w,
+        dynamic_range=1.0 - idle_w / peak_w,
+        linear_deviation=area / ((idle_w + peak_w) / 2) - 1.0,
+        proportionality=2.0 - area / (peak_w / 2),
+        overall_bytes_per_j=sum(b or 0.0 for _, _, b in points)
+        / sum(p or 0.0 for _, p, _ in points),
+    )
+
+
+def _because(nothing: Proportionality, reason: str) -> Proportionality:
+    return Proportionality(
+        nothing.campaign, nothing.experiment, nothing.power_domain, reason=reason
+    )
+
+
+def load_curves(campaign: "Campaign") -> list[list[Step]]:
+    """The curves of a campaign, each from idle to its highest load; none without a `load`."""
+    from eeio_results.comparison.cells import cells_of
+
+    groups: dict[str, list[tuple[int, Cell]]] = {}
+    for cell in cells_of(campaign):
+        arguments = dict(word.split("=", 1) for word in cell.factors["arguments"].split())
+        if (load := arguments.pop("load", "")).isdecimal():
+            rest = " ".join(f"{key}={value}" for key, value in arguments.items())
+            groups.setdefault(f"{cell.label(tool=True)} {rest}".strip(), []).append(
+                (int(load), cell)
+            )
+    return [_curve(campaign, name, steps) for name, steps in groups.items()]
+
+
+def _curve(campaign: "Campaign", name: str, steps: "list[tuple[int, Cell]]") -> list[Step]:
+    from eeio_results.comparison.cells import POWER
+
+    domain = next(
+        (d for d in DOMAINS if any(cell.n(POWER[d]) for _, cell in steps)), None
+    )  # the widest that was measured
+    idle = _idle(campaign, domain)
+    found = [
+        Step(
+            campaign.name, name, 0.0, 0 if idle is None else 1, 0.0,
+            None if idle is None else idle.power_w, None, None, None, domain,
+            "idle: no bytes, so no J/GB" if idle is not None
+            else campaign.idle_reason or "the campaign has no idle power of this domain",
+        )
+    ]  # fmt: skip
+    metrics = _metrics(campaign)
+    return found + [
+        _step(campaign, name, load, cell, domain, metrics.get(cell.experiment_id, []))
+        for load, cell in sorted(steps, key=lambda step: step[0])
+    ]
+
+
+def _step(
+    campaign: "Campaign",
+    name: str,
+    load: int,
+    cell: "Cell",
+    domain: str | None,
+    told: Sequence[Mapping[str, float]],
+) -> Step:
+    from eeio_results.comparison.cells import BANDWIDTH, POWER
+
+    power = None if domain is None else POWER[domain]
+    bandwidth = cell.median(BANDWIDTH) if cell.n(BANDWIDTH) else None
+    power_w = cell.median(power) if power is not None and cell.n(power) else None
+    joules = 1e9 * power_w / bandwidth if power_w is not None and bandwidth else None
+    latency = {
+        name: statistics.median(values)
+        for name in _LATENCIES
+        if (values := [one[f"latency_{name}_s"] for one in told if f"latency_{name}_s" in one])
+    }
+    offered = [one["offered_bytes_per_s"] for one in told if "offered_bytes_per_s" in one]
+    held = None
+    if offered and bandwidth is not None:
+        held = bandwidth / statistics.median(offered)
+    reason = None
+    if bandwidth is None:
+        reason = cell.reasons.get(BANDWIDTH, "not measured")
+    elif power_w is None:
+        reason = cell.reasons.get(power or POWER["system"], "not measured")
+    elif held is not None and abs(held - 1.0) > HELD:
+        reason = f"the load was not held: {100 * held:.1f} % of what was offered"
+    return Step(
+        campaign.name, name, load / 100, cell.n(BANDWIDTH), bandwidth, power_w, joules,
+        latency or None, held, domain, reason,
+    )  # fmt: skip
+
+
+def _metrics(campaign: "Campaign") -> dict[str, list[Mapping[str, float]]]:
+    """What the tool told of each valid phase, by experiment."""
+    found: dict[str, list[Mapping[str, float]]] = {}
+    for run in campaign.runs:
+        for phase in run.phases:
+            if not run.validity and not phase.validity:
+                found.setdefault(run.experiment.id, []).append(phase.metrics)
+    return found
+
+
+def _idle(campaign: "Campaign", domain: str | None) -> EnergyReading | None:
+    return next(
+        (r for r in campaign.idle if r.domain == domain and r.valid and r.kind != "modelled"), None
+    )
+
+
+def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
+    curves = [curve for campaign in campaigns for curve in load_curves(campaign)]
+    if not curves:
+        return None
+    found = [proportionality(curve) for curve in curves]
+    return Chapter(
+        tables=tuple(_table(curve, whole) for curve, whole in zip(curves, found, strict=True)),
+        body={
+            "load_curve": [asdict(step) for curve in curves for step in curve],
+            "proportionality": _body(found),
+        },
+    )
+
+
+def _body(found: Sequence[Proportionality]) -> dict[str, Any]:
+    """The one curve's; of several each in `curves`, and at the top why none stands there."""
+    each = [asdict(one) for one in found]
+    if len(each) == 1:
+        return {**each[0], "curves": each}
+    top = dict.fromkeys(each[0])
+    return {**top, "reason": f"{len(each)} curves, which stand in `curves`", "curves": each}
+
+
+def _table(curve: Sequence[Step], whole: Proportionality) -> Table:
+    rows = tuple(
+        (
+            f"{100 * step.offered_share:g} %",
+            str(step.n),
+            _cell(step.bandwidth_bytes_per_s, 1e6),
+            "-" if step.held is None else f"{100 * step.held:.1f} %",
+            _cell(step.power_w),
+            _cell(step.energy_j_per_gb),
+            _cell((step.latency_s or {}).get("p50"), 1e-3),
+            _cell((step.latency_s or {}).get("p99"), 1e-3),
+            step.reason or "",
+        )
+        for step in curve
+    )
+    return Table(
+        title=f"Power against offered load: {whole.campaign}, {whole.experiment}",
+        header=("Load", "n", "MB/s", "Held", "Power (W)", "J/GB", "p50 (ms)", "p99 (ms)", "Remark"),
+        rows=rows,
+        numeric=frozenset(range(8)),
+        note=_said(whole),
+    )
+
+
+def _said(whole: Proportionality) -> str:
+    if whole.reason is not None:
+        return f"no proportionality: {whole.reason}"
+    assert whole.idle_share is not None and whole.dynamic_range is not None
+    assert whole.linear_deviation is not None and whole.proportionality is not None
+    assert whole.overall_bytes_per_j is not None
+    return (
+        f"power of the {whole.power_domain}; idle share {100 * whole.idle_share:.1f} %, dynamic "
+        f"range {100 * whole.dynamic_range:.1f} %, linear deviation "
+        f"{100 * whole.linear_deviation:+.1f} %, proportionality "
+        f"{100 * whole.proportionality:.1f} %\n"
+        f"overall, bytes over joules of all steps: {number(whole.overall_bytes_per_j / 1e6)} MB/J"
+    )
+
+
+def _cell(value: float | None, unit: float = 1.0) -> str:
+    return "-" if value is None else number(value / unit)
+
+
+STUDY = Study(chapter=_chapter)

@@ -1,0 +1,25 @@
+# What is read or written, and what may be erased. Sourced by factors.sh, which has set the factors.
+# shellcheck shell=sh disable=SC2034,SC2154 # of factors.sh, and for those who source it
+scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
+output=${EEIO_OUTPUT_DIR:-$HOME/output}
+device=''
+if [ "$level" = device ]; then
+	[ "$buffer" = off ] || refuse "buffer=on: level=device is measured without the page cache; give buffer=off"
+	device=${EEIO_DEVICE:-}
+fi
+if [ -n "$device" ]; then
+	[ -b "$device" ] || refuse "EEIO_DEVICE=$device: not a block device"
+	if [ "$operation" != read ] && [ "${EEIO_ERASE:-}" != "$device" ]; then
+		refuse "operation=$operation would erase $device: set EEIO_ERASE=$device to allow it"
+	fi
+	if [ "${EEIO_ERASE:-}" = "$device" ]; then
+		mounts=$(lsblk -nro MOUNTPOINT "$device") || refuse "$device: lsblk cannot tell whether it is mounted"
+		[ -z "$(echo "$mounts" | tr -d ' \n')" ] || refuse "$device: mounted; unmount it and its partitions first"
+	fi
+	# Asked by its number: the node need not lie in /dev nor have the kernel's name.
+	device_bytes=$(lsblk -bdnro SIZE "$device") || refuse "$device: lsblk cannot tell its size"
+	device=$(readlink -f "$device")
+	[ $((share_bytes * processes)) -le "$device_bytes" ] ||
+		refuse "file_size=$file_size: $device has only $device_bytes bytes; give a smaller file_size"
+fi
+marker="directory share_bytes=$share_bytes processes=$processes"

@@ -1,0 +1,111 @@
+"""`eeio cost` as typed, and the worked example of docs/cost.md."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.eeio_results.made import MACHINE, design, energy, phase, run
+
+from eeio.cli import main
+from eeio_results.store import Store
+
+PAGE = Path(__file__).parents[2] / "docs/cost.md"
+WATTS = (46.0, 48.0, 49.0, 50.0, 50.0, 51.0, 52.0, 54.0)
+GIVEN = [
+    "--price-per-kwh", "0.30", "--grid-g-per-kwh", "400", "--pue", "1.5", "--duty", "25%",
+    "--purchase", "1000", "--embodied-kg", "300", "--years", "5", "--capacity", "4T",
+    "--currency", "EUR",
+]  # fmt: skip
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> str:
+    """Eight reads at 200 MB/s and about 50 W, on a machine that idles at 30 W."""
+    store = Store(tmp_path / "board")
+    store.create(design("board", 8))
+    store.write_machine(replace(MACHINE, filesystem="ext4"))
+    store.write_idle((energy(30.0),), None)
+    store.append_all([run(n, (phase(200e6, (energy(w),)),)) for n, w in enumerate(WATTS)])
+    return str(tmp_path / "board")
+
+
+def test_json(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cost", campaign, *GIVEN, "--format", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    for name, wanted in (
+        ("j_per_gb", 700), ("kwh_per_tb", 0.291667), ("money_per_tb", 0.214253),
+        ("g_co2e_per_tb", 154.692),
+    ):  # fmt: skip
+        assert told[name]["value"] == pytest.approx(wanted, rel=1e-5)
+        assert told[name]["interval"]["low"] < wanted < told[name]["interval"]["high"]
+    assert told["sensitivities"][0]["answer"] == "j_per_gb"
+    assert main(["cost", campaign, "--format", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["money_per_tb"]["value"] is None
+    assert told["money_per_tb"]["reason"] == "not given: --price-per-kwh"
+
+
+def test_j_per_gb_is_that_of_the_report(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cost", campaign, "--format", "json"]) == 0
+    ours = json.loads(capsys.readouterr().out)["j_per_gb"]["value"]
+    assert main(["report", campaign, "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["characterization"]
+    (row,) = [row for row in rows if row["level"] == "filesystem"]
+    assert row["energy_j_per_gb"]["median"] == pytest.approx(ours)
+
+
+def test_the_worked_example_of_the_page(
+    campaign: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(Path(campaign).parent)
+    assert main(["cost", "./board", *GIVEN, "-o", "cost.txt"]) == 0
+    shown = Path("cost.txt").read_text(encoding="utf-8").split("\n\nThe workload")[0]
+    page = PAGE.read_text(encoding="utf-8")
+    assert " ".join(GIVEN) in " ".join(page.replace("\\\n", " ").split())
+    printed = "\n".join(line.rstrip() for line in shown.splitlines() if not line.startswith("***"))
+    assert f"```\n{printed.strip()}\n```" in page
+
+
+def test_markdown(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cost", campaign, *GIVEN, "--format", "markdown"]) == 0
+    assert "| Energy (kWh/TB) | 0.2917 [" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--pue", "0.5"], "pue: 0.5 is not between 1 to 100"),
+        (["--duty", "0"], "never in use"),
+        (["--years", "0"], "years: 0; leave it out"),
+        (["--capacity", "4"], "write it as 150T"),
+        (["--price-per-kwh", "x"], "'x' is not a number"),
+    ],
+)
+def test_numbers_that_cannot_be(
+    campaign: str, capsys: pytest.CaptureFixture[str], words: list[str], why: str
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["cost", campaign, *words])
+    assert stopped.value.code == 2
+    assert why in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--grid-g-per-kwh", "-3"], "is not between 0"),
+        (["--grid-g-per-kwh", "none.csv"], "none.csv: cannot be read"),
+        (["--inputs", "none.yaml"], "none.yaml: cannot be read"),
+        (["--workload", "none.yaml"], "none.yaml: cannot be read"),
+        (["--tool", "ior"], "it has --tool fio --level filesystem"),
+        (["--domain", "package"], "measured was system: --domain system"),
+    ],
+)
+def test_what_is_refused_in_a_line(
+    campaign: str, capsys: pytest.CaptureFixture[str], words: list[str], why: str
+) -> None:
+    words = [f"{words[0]}={words[1]}"]
+    assert main(["cost", campaign, *words]) == 2
+    told = capsys.readouterr().err
+    assert why in told and len(told.rstrip().splitlines()) == 1

@@ -1,0 +1,125 @@
+"""Power against offered load: by hand, by the papers' identity, and what is missing."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
+
+import eeio_results
+from eeio_results.record import EnergyReading
+from eeio_results.report.contents import contents
+from eeio_results.report.model import build, to_json
+from eeio_results.store import Campaign, Store, load
+from eeio_results.studies.load import Step, load_curves, proportionality
+
+SCHEMA = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
+MOST = 400e6
+
+
+def steps(watts: list[float]) -> list[Step]:
+    last = len(watts) - 1
+    return [
+        Step("c", "e", n / last, 1, MOST * n / last, w, None, None, None, "system")
+        for n, w in enumerate(watts)
+    ]
+
+
+def campaign(
+    folder: Path, idle: tuple[EnergyReading, ...] = (energy(20.0),), leave: int = 0
+) -> Campaign:
+    """Steps of 10 to 100 % whose power is 20 W and 30 W more at full load, without the last."""
+    made = [
+        replace(EXPERIMENT, arguments=(("file_size", "1g"), ("load", str(n))))
+        for n in range(10, 101 - leave, 10)
+    ]
+    store = Store(folder)
+    planned = design("c", len(made), *made)
+    store.create(
+        replace(
+            planned,
+            runs=tuple(
+                replace(one, experiment=planned.experiments[n])
+                for n, one in enumerate(planned.runs)
+            ),
+        )
+    )
+    store.write_machine(MACHINE)
+    store.write_idle(idle, None if idle else "no meter")
+    for place, experiment in enumerate(made):
+        share = (place + 1) / 10
+        held = replace(
+            phase(MOST * share, (energy(20 + 30 * share),)),
+            metrics={"latency_p50_s": 0.001, "latency_p99_s": 0.004,
+                     "offered_bytes_per_s": MOST * share},
+        )  # fmt: skip
+        store.append(run(place, (held,), experiment))
+    return load(folder)
+
+
+def test_a_line_by_hand(tmp_path: Path) -> None:
+    (curve,) = load_curves(campaign(tmp_path / "c"))
+    assert [step.offered_share for step in curve] == pytest.approx([n / 10 for n in range(11)])
+    half = curve[5]
+    assert (half.power_w, half.bandwidth_bytes_per_s) == (35.0, 200e6)
+    assert half.energy_j_per_gb == pytest.approx(175) and half.held == pytest.approx(1)
+    assert half.latency_s == {"p50": 0.001, "p99": 0.004} and half.reason is None
+    found = proportionality(curve)
+    assert found.idle_share == pytest.approx(0.4) and found.dynamic_range == pytest.approx(0.6)
+    assert found.linear_deviation == pytest.approx(0, abs=1e-12)
+    assert found.proportionality == pytest.approx(1 - (0.4 + 1) / 2 / 0.5 + 1)
+    # 5.5 times 400 MB/s over eleven powers of 35 W in the mean.
+    assert found.overall_bytes_per_j == pytest.approx(5.5 * MOST / (11 * 35))
+
+
+def test_a_curve_that_sags_or_bulges() -> None:
+    assert proportionality(steps([20, 20, 40])).linear_deviation == pytest.approx(-1 / 6)
+    assert proportionality(steps([20, 40, 40])).linear_deviation == pytest.approx(1 / 6)
+    ideal = proportionality(steps([0, 20, 40]))
+    assert (ideal.proportionality, ideal.dynamic_range) == (pytest.approx(1), 1.0)
+    flat = proportionality(steps([40, 40, 40]))
+    assert (flat.proportionality, flat.idle_share) == (pytest.approx(0), 1.0)
+
+
+@given(st.lists(st.floats(1, 500), min_size=3, max_size=12))
+def test_both_papers_agree(watts: list[float]) -> None:
+    found = proportionality(steps(watts))
+    assert found.dynamic_range is not None and found.linear_deviation is not None
+    by_wong = 2 - (2 - found.dynamic_range) * (found.linear_deviation + 1)
+    assert found.proportionality == pytest.approx(by_wong, abs=1e-9)
+
+
+def test_what_is_missing_leaves_no_figure(tmp_path: Path) -> None:
+    without_idle = proportionality(load_curves(campaign(tmp_path / "a", ()))[0])
+    assert without_idle.idle_share is None and without_idle.overall_bytes_per_j is None
+    assert without_idle.reason == "the step of 0 %: no meter"
+    without_top = proportionality(load_curves(campaign(tmp_path / "b", leave=10))[0])
+    assert without_top.reason == "the steps do not reach from idle to 100 %"
+
+
+def test_a_step_that_was_not_held_says_so(tmp_path: Path) -> None:
+    whole = campaign(tmp_path / "c")
+    (half,) = whole.runs[4].phases
+    offered = replace(half, metrics={**half.metrics, "offered_bytes_per_s": 210e6})
+    runs = tuple(
+        replace(one, phases=(offered,)) if n == 4 else one for n, one in enumerate(whole.runs)
+    )
+    (curve,) = load_curves(replace(whole, runs=runs))
+    assert curve[5].reason == "the load was not held: 95.2 % of what was offered"
+
+
+def test_the_report_has_the_curve_and_keeps_to_its_schema(tmp_path: Path) -> None:
+    report = build([campaign(tmp_path / "c")])
+    body = json.loads(json.dumps(to_json(report)))
+    jsonschema.validate(body, json.loads(SCHEMA.read_text()))
+    assert len(body["load_curve"]) == 11
+    assert body["proportionality"]["idle_share"] == pytest.approx(0.4)
+    assert contents(report)[0].title.startswith("Power against offered load")
+    two = to_json(build([campaign(tmp_path / "d"), campaign(tmp_path / "e")]))
+    jsonschema.validate(json.loads(json.dumps(two)), json.loads(SCHEMA.read_text()))
+    assert two["proportionality"]["idle_share"] is None
+    assert two["proportionality"]["reason"] == "2 curves, which stand in `curves`"

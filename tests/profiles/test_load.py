@@ -1,0 +1,80 @@
+"""An offered load: a share of what fio reaches here at whole speed."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from eeio_results import tools
+from tests.profiles.harness import Installed
+from tests.throttled import throttled_directory
+
+pytestmark = pytest.mark.tools
+
+WORDS = "operation=read spatiality=random request_size=64k file_size=64m runtime_s=2"
+
+
+@pytest.fixture
+def fio(installed: Callable[[str], Installed]) -> Installed:
+    return installed("fio")
+
+
+@pytest.mark.root
+def test_a_load_is_held_to_two_per_cent(fio: Installed, tmp_path: Path) -> None:
+    """Random reads of 64 KiB, at 10 to 90 % of a device that moves 100 MB/s."""
+    with throttled_directory(tmp_path, 100_000_000, in_memory=True) as directory:
+        fio.environment["EEIO_DIRECTORY"] = str(directory)
+        for load in (90, 50, 10):
+            words = [*WORDS.split(), f"load={load}"]
+            assert fio.script("pre.sh", *words).returncode == 0
+            factors = dict(word.split("=") for word in words)
+            capture = fio.capture(tmp_path / f"out-{load}", factors)
+            (phase,) = tools.parse("fio", capture).phases
+            assert phase.bandwidth_bytes_per_s is not None
+            offered = phase.metrics["offered_bytes_per_s"]
+            assert phase.bandwidth_bytes_per_s == pytest.approx(offered, rel=0.02)
+            maximum = int((fio.home / "load.max").read_text().split()[0])
+            assert offered == pytest.approx(maximum * load / 100, rel=0.001)
+            assert maximum == pytest.approx(100e6, rel=0.05)
+    assert len((fio.home / "load.max").read_text().splitlines()) == 1, "it was measured once"
+
+
+def test_the_maximum_is_measured_once_for_each_kind_and_forgotten_in_the_end(
+    fio: Installed,
+) -> None:
+    few = WORDS.replace("runtime_s=2", "runtime_s=1").split()
+    for load, size in ((30, "64k"), (80, "64k"), (80, "4k")):
+        words = [word for word in few if "request_size" not in word] + [f"request_size={size}"]
+        assert fio.script("pre.sh", *words, f"load={load}").returncode == 0
+    assert len((fio.home / "load.max").read_text().splitlines()) == 2
+    assert fio.script("post.sh").returncode == 0
+    assert not (fio.home / "load.max").exists()
+
+
+def test_arrivals_by_poisson_are_asked_of_fio(fio: Installed) -> None:
+    words = [*WORDS.replace("runtime_s=2", "runtime_s=1").split(), "load=20", "arrivals=poisson"]
+    assert fio.script("pre.sh", *words).returncode == 0
+    assert fio.run(*words).returncode == 0
+    options = json.loads((fio.home / "output/fio.json").read_text())
+    told = {**options.get("global options", {}), **options["jobs"][0]["job options"]}
+    assert told["rate_process"] == "poisson" and int(told["rate"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("load=101", "load=101: give a whole number from 1 to 100"),
+        ("load=0", "load=0: give a whole number from 1 to 100"),
+        ("load=50 buffer=on", "past the page cache"),
+        ("load=50 operation=mixed", "offered to reads or writes"),
+        ("load=50 spatiality=strided", "sequential or random"),
+        ("load=50 runtime_s=0", "offered for a time"),
+        ("arrivals=poisson", "of an offered load"),
+        ("load=50", "no measured maximum of these factors; run pre.sh"),
+    ],
+)
+def test_a_load_that_cannot_be_offered_is_refused(fio: Installed, words: str, why: str) -> None:
+    done = fio.run(*words.split())
+    assert done.returncode == 2 and why in done.stderr
+    assert len(done.stderr.splitlines()) == 1
