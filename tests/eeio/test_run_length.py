@@ -253,11 +253,9 @@ def test_a_campaign_proves_its_run_times_once(home: Path, eeio: Eeio, steady: Pa
             p.pilot for p in direct
         ]
         assert of["on"].cut_from is None and of["on"].factors["runtime_s"] == "2"
-        for run in campaign.runs:
-            for phase in run.phases:
-                if run.experiment.cache.buffer == "off":
-                    assert phase.end_s is not None and phase.start_s is not None
-                    assert phase.end_s - phase.start_s < 1.9, "it was cut"
+        ran = {dict(run.experiment.arguments)["runtime_s"] for run in campaign.runs
+               if run.experiment.cache.buffer == "off"}  # fmt: skip
+        assert ran == {"1"}, "all repetitions are cut alike"
         assert all("runtime_s=2" in cell.factors["arguments"] for cell in cells_of(campaign))
     assert "pilot: " in first.stderr and "pilot: " not in again.stderr
     assert "as a pilot of" in again.stderr
