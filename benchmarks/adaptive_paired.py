@@ -3,10 +3,11 @@
 Usage: adaptive_paired.py [--seconds S] [--repetitions N] [--json] DIR
 
 The suite eeio-pavan2018 in DIR, its runs S seconds long (the paper's 60), pauses and the lengths
-that a pilot tries in the paper's proportion. Each campaign runs twelve runs, a round, and is
-interrupted for the other, so that both meet what else the machine does; the pilots run first. Then
-the medians of the adaptive one are held against the 95 % intervals of the fixed one's (of the mean
-logarithm, Student), and both campaigns' answers to each pair of experiments against each other.
+that a pilot tries in the paper's proportion; the adaptive one by the suite's own rule. Each
+campaign runs twelve runs, a round, and is interrupted for the other, so that both meet what else
+the machine does; the pilots run first. Then the medians of the adaptive one are held against the
+95 % intervals of the fixed one's (of the mean logarithm, Student), and both campaigns' answers to
+each pair of experiments against each other.
 
 Of two campaigns that measure the same with the same spread, not all medians lie within the other's
 interval: with n and m repetitions the share is that of |t| < t(.975, n-1) / sqrt(1 + n/m), which is
@@ -33,6 +34,7 @@ import yaml
 from scipy.special import stdtr, stdtrit
 
 from eeio.paths import shipped
+from eeio.profiles.suite import PROTOCOL
 from eeio_results.comparison.cells import BANDWIDTH, Cell, cells_of
 from eeio_results.comparison.drift import compared_cells
 from eeio_results.comparison.questions import Question, questions
@@ -40,7 +42,7 @@ from eeio_results.report.rounds import times
 from eeio_results.statistics.decision import Rule
 from eeio_results.store import Campaign, load
 
-PAPER_S, PAUSE_S, LENGTHS_S = 60.0, 20.0, (10.0, 20.0, 30.0, 45.0)
+PAPER_S, PAUSE_S = 60.0, 20.0
 
 
 def main() -> None:
@@ -70,18 +72,16 @@ def make_suite(home: Path, seconds: int, repetitions: int) -> Path:
         "like": "quick", "repetitions": repetitions, "settle_s": PAUSE_S * share, "idle_s": 0,
         "is_measurement": False,
     }  # fmt: skip
-    adaptive = {
-        **fixed, "repetitions": 4,
-        "adaptive": {
-            "most_repetitions": repetitions,
-            "lengths_s": sorted({max(1, round(s * share)) for s in LENGTHS_S}),
-            "settle_least_s": 3 * share, "settle_most_s": PAUSE_S * share,
-        },
-    }  # fmt: skip
+    own = yaml.safe_load((suite / PROTOCOL).read_text())["presets"]["adaptive"]
+    rule = own["adaptive"]
+    rule["lengths_s"] = sorted({max(1, round(s * share)) for s in rule["lengths_s"]})
+    for name in ("settle_least_s", "settle_most_s"):
+        rule[name] *= share
+    adaptive = {**fixed, "repetitions": own["repetitions"], "adaptive": rule}
     quick = {**fixed}
     del quick["like"]
     presets = {"quick": quick, "fixed": fixed, "adaptive": adaptive}
-    (suite / "protocol.yaml").write_text(yaml.safe_dump({"presets": presets}))
+    (suite / PROTOCOL).write_text(yaml.safe_dump({"presets": presets}))
     definition = suite / "suite-definition.xml"
     text = definition.read_text()
     timed = f" runtime_s={seconds} file_size={2 + math.ceil(seconds / 2)}g</Arguments>"
