@@ -259,3 +259,26 @@ def test_min_phase_overrides_the_suite(
     where = ("--directory", str(home / "target"), "--meter", "none", "--min-phase", "5")
     planned_ = eeio("plan", suite, *where, "--preset", "standard")
     assert "phases of 5 s and more, by a pilot" in planned_.stdout
+
+
+def test_an_adaptive_campaign_uses_the_work_that_an_earlier_pilot_found(
+    home: Path, eeio: Eeio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite = _suite(home, 0.3)
+    monkeypatch.setenv("EEIO_TEST_PROFILES", str(home / "profiles"))
+    words = (
+        "run", suite, "--preset", "standard", "--adaptive", "--repetitions", "3", "--directory",
+        str(home / "target"), "--meter", "none", "--precision", "30%", "--indifference", "40%",
+    )  # fmt: skip
+    first = eeio(*words, "--name", "a")
+    assert first.returncode == 0 and "pilot: grows" in first.stderr, first.stderr
+    again = eeio(*words, "--name", "b")
+    assert "pilot: grows" not in again.stderr and "grows: as a pilot of" in again.stderr
+    works = [
+        {e["factors"]["rounds"] for e in json.loads(path.read_text())["experiments"]}
+        for path in sorted((home / "data/eeio/results").glob("*/campaign.json"))
+    ]
+    assert works[0] == works[1], "the same work in both"
+    longer = eeio(*words, "--name", "c", "--min-phase", "0.5", "--pilot", "stored")
+    assert longer.returncode == 2 and "least length of a phase was 0.3, is 0.5" in longer.stderr
+    assert not (home / "data/eeio/results/c").exists(), "nothing was begun"

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shutil
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -76,7 +77,12 @@ def run_suite(arguments: argparse.Namespace) -> int:
         with store.made_whole() as new:
             new.create(plan)
         print(f"campaign {name}: {len(plan.runs)} runs, results in {store.folder}", file=sys.stderr)
-        outcome = execute(plan, store)
+        try:
+            outcome = execute(plan, store)
+        except RefusedError:
+            if not store.done_indices():  # its name is free again
+                shutil.rmtree(store.folder)
+            raise
     return _finish(store, outcome)
 
 
