@@ -203,6 +203,8 @@ def tool_targets() -> list[Target]:
              of_files("btio/3.3.1/*.txt", "npb.txt")]), parsed("btio")),
         Target("btio-text", of_files("btio/3.3.1/*.txt", "npb.txt"), original_btio),
         Target("native", with_capture(native), parsed("native")),
+        Target("command", of_folders("command/*", "capture.json", "command.json"),
+               parsed("command")),
         Target("dataserver", served, parsed("dataserver")),
         Target("capture", of_folders("fio/3.33/[mrst]*", "capture.json"), Capture.load),
     ]  # fmt: skip
