@@ -112,7 +112,8 @@ def load_curves(campaign: "Campaign") -> list[list[Step]]:
 
     groups: dict[str, list[tuple[int, Cell]]] = {}
     for cell in cells_of(campaign):
-        arguments = dict(word.split("=", 1) for word in cell.factors["arguments"].split())
+        pairs = (word.partition("=") for word in cell.factors["arguments"].split())
+        arguments = {key: value for key, equals, value in pairs if equals}
         if (load := arguments.pop("load", "")).isdecimal():
             rest = " ".join(f"{key}={value}" for key, value in arguments.items())
             groups.setdefault(f"{cell.label(tool=True)} {rest}".strip(), []).append(
