@@ -37,7 +37,7 @@ from eeio.paths import shipped
 from eeio.profiles.suite import PROTOCOL
 from eeio_results.comparison.cells import BANDWIDTH, Cell, cells_of
 from eeio_results.comparison.drift import compared_cells
-from eeio_results.comparison.questions import Question, questions
+from eeio_results.comparison.questions import questions
 from eeio_results.report.rounds import times
 from eeio_results.statistics.decision import Rule
 from eeio_results.store import Campaign, load
@@ -191,16 +191,23 @@ def share_by_chance(n: int, m: int) -> float:
 
 
 def decisions(fixed: Campaign, adaptive: Campaign) -> Iterator[tuple[str, str]]:
-    def answers(campaign: Campaign) -> dict[object, str]:
-        def key(q: Question) -> object:
-            return q.metric, *(tuple(c.factors.items()) for c in (q.before, q.after))
-
-        return {key(q): q.change.answer for q in questions(compared_cells(campaign), Rule())}
-
     others = answers(adaptive)
     for key, answer in answers(fixed).items():
         if key in others:
             yield answer, others[key]
+
+
+def answers(campaign: Campaign) -> dict[object, str]:
+    """By the figure and the two experiments, in one order in both campaigns."""
+    turned = {"higher": "lower", "lower": "higher"}
+    found: dict[object, str] = {}
+    for question in questions(compared_cells(campaign), Rule()):
+        pair = [tuple(c.factors.items()) for c in (question.before, question.after)]
+        answer = question.change.answer
+        if pair != sorted(pair):
+            answer = turned.get(answer, answer)
+        found[question.metric, *sorted(pair)] = answer
+    return found
 
 
 def show(found: dict[str, Any]) -> None:
