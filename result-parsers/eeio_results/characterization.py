@@ -202,8 +202,9 @@ def _ranked(row: Row, rules: Rules, asked_s: float | None) -> Row:
         return tuple(
             replace(
                 d,
-                ranked_reason=why_not_ranked(d, row.durable, row.reasons.get("durable"), rules)
-                or too_short,
+                ranked_reason=why_not_ranked(
+                    d, row.durable, row.reasons.get("durable"), rules, too_short
+                ),
             )
             for d in every
         )

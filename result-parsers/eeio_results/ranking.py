@@ -31,9 +31,14 @@ def why_too_short(duration_s: float | None, asked_s: float | None) -> str | None
 
 
 def why_not_ranked(
-    figures: DomainFigures, durable: bool | None, durable_reason: str | None, rules: Rules
+    figures: DomainFigures,
+    durable: bool | None,
+    durable_reason: str | None,
+    rules: Rules,
+    too_short: str | None = None,
 ) -> str | None:
-    """The first reason why its MB/J is not ranked; None where it is."""
+    """The first reason why its MB/J is not ranked; None where it is. `too_short` is what
+    `why_too_short` says of its windows: it goes before the limit of error, which it makes wide."""
     if figures.energy_kind == "modelled":
         return "modelled power is not ranked"
     if figures.efficiency_bytes_per_j is None:
@@ -43,6 +48,8 @@ def why_not_ranked(
         return FLUSH_UNKNOWN if unknown else f"not durable: {durable_reason}"
     if figures.doubts:
         return f"doubtful: {figures.doubts[0]}"
+    if too_short is not None:
+        return too_short
     known = figures.uncertainty_relative
     if known is not None and known.median > rules.most_uncertain:
         return (

@@ -142,6 +142,13 @@ def test_what_is_known_worse_than_the_share_is_not_ranked() -> None:
     assert _row(rough, Rules(most_uncertain=0.2)).ranked
 
 
+def test_a_window_that_is_too_short_is_the_reason_before_what_it_makes_uncertain() -> None:
+    rough = _campaign(written(uncertainty_j=30.0))
+    asked = replace(rough.design.protocol, min_phase_s=10.0)
+    short = replace(rough, design=replace(rough.design, protocol=asked))
+    assert _row(short).ranked_reason == ("lasted 4 s, shorter than the 10 s that were asked for")
+
+
 def test_requests_are_counted_over_the_time_until_durable() -> None:
     told = {"iops": 1000.0, "latency_p99_s": 0.004, "latency_max_s": 0.5}
     row = _row(_campaign(written(metrics=told)))
