@@ -155,6 +155,7 @@ FURTHER: dict[str, tuple[TableColumn, ...]] = {
         TableColumn("p95 (ms)", _latency("p95")),
         TableColumn("p99 (ms)", _latency("p99")),
         TableColumn("p99.9 (ms)", _latency("p999")),
+        TableColumn("p99.99 (ms)", _latency("p9999")),
         TableColumn("max (ms)", _latency("max")),
     ),
     "seen": (

@@ -24,7 +24,7 @@ END_FILE = "fio-end.txt"
 
 _STAMP = re.compile(r"(\d{9,12}\.\d{9})\n")
 _KILLED = re.compile(r"^fio: pid=\d{1,10}, got signal=(\d{1,3})$", re.MULTILINE)
-_PERCENTILES = {50.0: "p50", 95.0: "p95", 99.0: "p99", 99.9: "p999"}
+_PERCENTILES = {50.0: "p50", 95.0: "p95", 99.0: "p99", 99.9: "p999", 99.99: "p9999"}
 # How far a wall-clock stamp may lie outside the invocation before the clock must have been set.
 _CLOCK_TOLERANCE_S = 0.5
 # How much shorter than fio's own run time the stamps may be: it counts ms, and clocks drift.
@@ -125,7 +125,7 @@ def _document(text: str, source: str) -> dict[str, Any]:
 def _json_direction(operation: str, body: Mapping[str, Any]) -> _Direction:
     total = body["lat_ns"]
     latency = {}
-    if q.COUNT.checked(total["N"], "lat_ns: N") > 0:
+    if (requests := q.COUNT.checked(total["N"], "lat_ns: N")) > 0:
         latency = {
             f"latency_{key}_s": q.FIGURE.checked(total[key], f"lat_ns: {key}") / 1e9
             for key in ("mean", "max")
@@ -133,7 +133,7 @@ def _json_direction(operation: str, body: Mapping[str, Any]) -> _Direction:
         # fio gives percentiles of the total latency only with --lat_percentiles=1.
         percentiles = total.get("percentile") or body["clat_ns"].get("percentile") or {}
         for rank, value in percentiles.items():
-            if float(rank) in _PERCENTILES:
+            if float(rank) in _PERCENTILES and _is_known(float(rank), requests):
                 taken_ns = q.FIGURE.checked(value, f"percentile {rank}")
                 latency[f"latency_{_PERCENTILES[float(rank)]}_s"] = taken_ns / 1e9
     flaws = tuple(
@@ -152,6 +152,12 @@ def _json_direction(operation: str, body: Mapping[str, Any]) -> _Direction:
         latency=latency,
         flaws=flaws,
     )
+
+
+def _is_known(rank: float, requests: float) -> bool:
+    """Whether a request lies beyond the 99.99th percentile: of fewer than ten thousand fio tells
+    the slowest in its place."""
+    return rank < 99.99 or requests >= 10_000
 
 
 def _window(capture: Capture, processes: int, runtime_s: float) -> tuple[float, float, str]:

@@ -54,6 +54,17 @@ def test_sequential_read() -> None:
     assert phase.invalid == ()
 
 
+def test_a_ten_thousandth_is_told_of_ten_thousand_requests_alone(tmp_path: Path) -> None:
+    """fio tells the slowest request as 99.99th percentile of however few."""
+    body = json.loads((DATA / "read" / "fio.json").read_text())
+    for requests, is_known in ((512, False), (9_999, False), (10_000, True)):
+        body["jobs"][0]["read"]["lat_ns"]["N"] = requests
+        capture = with_file("read", tmp_path / str(requests), "fio.json", json.dumps(body))
+        (phase,) = parse("fio", capture).phases
+        assert ("latency_p9999_s" in phase.metrics) is is_known
+        assert "latency_p999_s" in phase.metrics
+
+
 @pytest.mark.parametrize("case", ["read", "random-write", "mixed", "strided", "two-processes"])
 def test_window_is_fio_s_own_run_time_inside_the_invocation(case: str) -> None:
     capture = kept(case)
