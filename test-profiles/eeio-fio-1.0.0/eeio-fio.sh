@@ -24,7 +24,7 @@ if [ "$spatiality" = strided ]; then
 	[ "$steps" -gt 0 ] || refuse "stride=$stride: longer than the file; give a larger file_size"
 	set -- "$@" --rw="$pattern:$(((stride - 1) * request_bytes))" --io_size=$((steps * request_bytes))
 else
-	set -- "$@" --rw="$pattern"
+	set -- "$@" --rw="$pattern" ${read_share:+--rwmixread="$read_share"}
 fi
 direct=1
 [ "$buffer" = off ] || direct=0

@@ -5,7 +5,7 @@ tool=eeio-fio preset=${EEIO_PRESET:-standard}
 . "$HOME/words.sh"
 
 level=filesystem operation=read spatiality=sequential request_size=4m buffer=off processes=1
-engine=psync iodepth=1 stride=17 flush='' file_size='' runtime_s='' load='' arrivals=even
+engine=psync iodepth=1 stride=17 flush='' file_size='' runtime_s='' load='' arrivals=even precondition='' read_share=''
 for word; do
 	value=${word#*=}
 	case $word in
@@ -21,12 +21,19 @@ for word; do
 	iodepth=*) number iodepth "$value" 1 1024 && iodepth=$value ;;
 	stride=*) number stride "$value" 2 1024 && stride=$value ;;
 	load=*) number load "$value" 1 100 && load=$value ;; # per cent of what pre.sh measured
+	precondition=*) number precondition "$value" 100 1000 && precondition=$value ;; # per cent of file_size
+	read_share=*) number read_share "$value" 1 99 && read_share=$value ;; # per cent of requests
 	arrivals=*) one_of arrivals "$value" "even poisson" && arrivals=$value ;;
 	flush=*) one_of flush "$value" "none end each" && flush=$value ;;
 	*) refuse "unknown factor '$word': known are level operation spatiality request_size buffer" \
-		"processes file_size runtime_s engine iodepth stride flush load arrivals" ;;
+		"processes file_size runtime_s engine iodepth stride flush load arrivals precondition read_share" ;;
 	esac
 done
+case $iodepth-$engine in
+1-* | *-libaio | *-io_uring | *-posixaio) ;;
+*) refuse "iodepth=$iodepth: engine=$engine has one request at a time; give engine=libaio or io_uring" ;;
+esac
+[ -z "$read_share" ] || [ "$operation" = mixed ] || refuse "read_share=$read_share: of operation=mixed alone"
 # end (without the word, too): fio counts its fsync in the time that its bandwidth is of.
 case $operation-$flush in
 read-?*) refuse "flush=$flush: a read flushes nothing; leave it out" ;;

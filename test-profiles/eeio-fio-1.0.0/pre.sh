@@ -6,9 +6,14 @@
 . "$HOME/factors.sh"
 fio=$(sed -n 's/^path=//p' "$HOME/tool.conf")
 
-prefill() { # further fio options
-	"$fio" --name=prefill --rw=write --bs=1m --size="$share_bytes" --ioengine=psync \
-		--refill_buffers --end_fsync=1 --fallocate=none --eta=never --output=/dev/null "$@" ||
+prefill() { # BYTES FIO-OPTION...
+	size=$1 request=1m && shift
+	# What a drive does depends on what was written before: with precondition=200 all is written
+	# twice, in requests of 128 KiB one after the other, as SNIA's test specification has it.
+	[ -z "$precondition" ] || request=128k
+	"$fio" --name=prefill --rw=write --bs="$request" --size="$size" --ioengine=psync \
+		${precondition:+--io_size=$((size / 100 * precondition))} --refill_buffers --end_fsync=1 \
+		--fallocate=none --eta=never --output=/dev/null "$@" ||
 		{ echo "eeio-fio: prefilling ${device:-$scratch} failed" >&2 && exit 1; }
 }
 
@@ -20,10 +25,10 @@ finish() { # leaves; this script's own words
 if [ -n "$device" ]; then
 	# A device that may not be erased is read as it is.
 	[ "${EEIO_ERASE:-}" = "$EEIO_DEVICE" ] || finish "$@"
-	marker="$device share_bytes=$share_bytes processes=$processes boot=$(cat /proc/sys/kernel/random/boot_id)"
+	marker="$device $written boot=$(cat /proc/sys/kernel/random/boot_id)"
 	[ "$(cat "$HOME/device.ready" 2>/dev/null)" = "$marker" ] && finish "$@"
 	rm -f "$HOME/device.ready"
-	prefill --filename="$device" --direct=1 --size=$((share_bytes * processes))
+	prefill $((share_bytes * processes)) --filename="$device" --direct=1
 	echo "$marker" >"$HOME/device.ready"
 	finish "$@"
 fi
@@ -47,7 +52,7 @@ dd if=/dev/zero of=eeio-fio.probe bs=4096 count=1 oflag=direct 2>/dev/null && di
 rm -f eeio-fio.probe
 job=0
 while [ "$job" -lt "$processes" ]; do
-	prefill --filename="eeio-fio.$job.0" --direct=$direct
+	prefill "$share_bytes" --filename="eeio-fio.$job.0" --direct=$direct
 	job=$((job + 1))
 done
 echo "$marker" >eeio-fio.ready

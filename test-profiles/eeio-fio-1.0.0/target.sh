@@ -22,4 +22,5 @@ if [ -n "$device" ]; then
 	[ $((share_bytes * processes)) -le "$device_bytes" ] ||
 		refuse "file_size=$file_size: $device has only $device_bytes bytes; give a smaller file_size"
 fi
-marker="directory share_bytes=$share_bytes processes=$processes"
+written="share_bytes=$share_bytes processes=$processes${precondition:+ precondition=$precondition}"
+marker="directory $written"

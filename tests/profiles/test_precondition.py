@@ -1,0 +1,72 @@
+"""What eeio-fio writes before it measures a drive, and requests that are many at once."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.profiles.harness import Installed
+
+pytestmark = pytest.mark.tools
+
+WORDS = [
+    "level=device", "operation=mixed", "spatiality=random", "request_size=4k", "file_size=16m",
+    "runtime_s=1", "engine=libaio", "iodepth=4", "read_share=70",
+]  # fmt: skip
+
+
+@pytest.fixture
+def fio(installed: Callable[[str], Installed]) -> Installed:
+    return installed("fio")
+
+
+def logged(fio: Installed) -> list[list[str]]:
+    """fio's own words at each call of pre.sh from now on; it still does its work."""
+    return [line.split() for line in (fio.home / "calls").read_text().splitlines()]
+
+
+def test_twice_is_written_twice_and_once_for_all_experiments(fio: Installed) -> None:
+    wrapper = fio.home / "fio-logged"
+    tool = (fio.home / "tool.conf").read_text()
+    path = next(x for x in tool.splitlines() if x.startswith("path=")).removeprefix("path=")
+    wrapper.write_text(
+        f'#!/bin/sh\necho "$*" >>"{fio.home}/calls"\n'
+        f'exec "{path}" "$@" --output-format=json --output="{fio.home}/told.json"\n'
+    )
+    wrapper.chmod(0o755)
+    (fio.home / "tool.conf").write_text(tool.replace(f"path={path}", f"path={wrapper}"))
+    for words in (WORDS, [*WORDS, "precondition=250"], [*WORDS, "precondition=250"]):
+        done = fio.script("pre.sh", *words)
+        assert done.returncode == 0, done.stderr
+    once, more = logged(fio)
+    assert "--bs=1m" in once and not any(word.startswith("--io_size") for word in once)
+    assert "--bs=128k" in more
+    (job,) = json.loads((fio.home / "told.json").read_text())["jobs"]
+    # fio writes whole requests: of a hundredth of 16 MiB the rest is lost.
+    assert job["write"]["io_bytes"] == pytest.approx(2.5 * (16 << 20), rel=0.001)
+    (file,) = Path(fio.environment["EEIO_DIRECTORY"]).glob("eeio-scratch/eeio-fio.0.0")
+    assert file.stat().st_size == 16 << 20
+
+
+def test_a_mix_is_that_which_was_asked_for(fio: Installed) -> None:
+    assert fio.script("pre.sh", *WORDS).returncode == 0
+    assert fio.run(*WORDS).returncode == 0
+    (job,) = json.loads((fio.home / "output/fio.json").read_text())["jobs"]
+    read, write = (job[way]["total_ios"] for way in ("read", "write"))
+    assert read / (read + write) == pytest.approx(0.7, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("precondition=99", "precondition=99: give a whole number from 100 to 1000"),
+        ("precondition=2x", "precondition=2x"),
+        ("engine=psync", "iodepth=4: engine=psync has one request at a time"),
+        ("operation=read", "read_share=70: of operation=mixed alone"),
+        ("read_share=100", "read_share=100"),
+    ],
+)
+def test_what_cannot_be_is_refused(fio: Installed, word: str, said: str) -> None:
+    done = fio.script("pre.sh", *WORDS, word)
+    assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1
