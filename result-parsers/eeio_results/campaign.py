@@ -18,6 +18,7 @@ from eeio_results.errors import EeioError
 from eeio_results.record import SCHEMA_VERSION, Experiment, Run
 from eeio_results.statistics.checks import check_rule
 from eeio_results.statistics.lengths import LENGTHS_S
+from eeio_results.steady import SteadyProtocol
 from eeio_results.typed import LATER
 
 IMPORTED = "imported"
@@ -71,6 +72,10 @@ class Options:
     """In the place of the adaptive protocol's, too."""
     see_order: bool = field(default=False, metadata=LATER)
     """Whether the order in which requests reach the drive is looked at."""
+    max_written_bytes: Annotated[int, q.SIZE] | None = field(default=None, metadata=LATER)
+    """What the campaign may write, test files included; None: no budget."""
+    precondition_percent: Annotated[int, q.COUNT] | None = field(default=None, metadata=LATER)
+    """In the suite's place: how much of what is measured is written before."""
 
     @property
     def frequency_root(self) -> Path:
@@ -171,6 +176,7 @@ class Protocol:
     adaptive: AdaptiveProtocol | None = field(default=None, metadata=LATER)
     sizes_of: str | None = field(default=None, metadata=LATER)
     """The preset whose sizes and times the profiles take; None: that of the campaign's own name."""
+    steady: SteadyProtocol | None = field(default=None, metadata=LATER)
 
 
 @dataclass(frozen=True)
@@ -247,7 +253,8 @@ class Design:
     `anchors` are the ids of the experiments that run in each round, and `stopped` tells by id why
     one is repeated no further. `targets` are the repetitions, by id, that an extension asked for,
     `extensions` how many there were: each looked at the answers, which costs their level.
-    `pilots_s` is what the pilots took.
+    `pilots_s` is what the pilots took. `ended` tells why a campaign has no further run though its
+    protocol would ask for more.
     """
 
     name: str
@@ -268,6 +275,7 @@ class Design:
     targets: Mapping[str, int] = field(default_factory=dict)
     extensions: int = 0
     pilots_s: float | None = None
+    ended: str | None = None
 
     @property
     def sizes_preset(self) -> str:
@@ -277,7 +285,7 @@ class Design:
     def to_json(self) -> dict[str, Any]:
         """campaign.json."""
         indices = {planned.experiment.id: index for index, planned in enumerate(self.experiments)}
-        adaptive = self.protocol.adaptive
+        adaptive, steady = self.protocol.adaptive, self.protocol.steady
         rounds = {
             "anchors": list(self.anchors),
             "stopped": dict(self.stopped),
@@ -298,6 +306,7 @@ class Design:
                 **_plain(self.protocol),
                 "study": None if self.protocol.study is None else _plain(self.protocol.study),
                 "adaptive": None if adaptive is None else _plain(adaptive),
+                "steady": None if steady is None else _plain(steady),
             },
             "frequency_reason": self.frequency_reason,
             "disks": dict(self.disks),
@@ -309,6 +318,7 @@ class Design:
             ],
             "remarks": list(self.remarks),
             **({} if adaptive is None else rounds),
+            **({} if self.ended is None else {"ended": self.ended}),
         }
 
     @classmethod
@@ -337,6 +347,7 @@ class Design:
             targets=stored.targets,
             extensions=stored.extensions,
             pilots_s=stored.pilots_s,
+            ended=stored.ended,
         )
 
 
@@ -430,6 +441,7 @@ class _Stored:
     targets: Mapping[str, Annotated[int, q.COUNT]] = field(default_factory=dict, metadata=LATER)
     extensions: Annotated[int, q.COUNT] = field(default=0, metadata=LATER)
     pilots_s: Annotated[float, q.DURATION] | None = field(default=None, metadata=LATER)
+    ended: str | None = field(default=None, metadata=LATER)
 
     def impossible(self) -> str | None:
         """What in it cannot be, beyond each field's own range."""

@@ -25,6 +25,7 @@ from eeio_results import typed
 from eeio_results.campaign import Design, PlannedRun
 from eeio_results.errors import EeioError, SchemaError
 from eeio_results.record import SCHEMA_VERSION, EnergyReading, Machine, Run
+from eeio_results.steady import parted, why_not_steady
 
 _CAMPAIGN = "campaign.json"
 _MACHINE = "machine.json"
@@ -44,6 +45,8 @@ class Campaign:
     idle: tuple[EnergyReading, ...]
     idle_reason: str | None
     runs: tuple[Run, ...]
+    set_aside: tuple[Run, ...] = ()
+    """Runs of rounds that are no measurement: before a drive was in its steady state."""
 
     @property
     def name(self) -> str:
@@ -61,6 +64,19 @@ class Campaign:
     @property
     def planned_runs(self) -> int:
         return len(self.design.runs)
+
+    @property
+    def stored_runs(self) -> int:
+        return len(self.runs) + len(self.set_aside)
+
+    @property
+    def shortcomings(self) -> list[str]:
+        """What keeps it from being what its protocol asks for, said before any figure."""
+        missing = self.planned_runs - self.stored_runs
+        found = [
+            f"{missing} of {self.planned_runs} runs are not done; `eeio resume {self.name}` goes on"
+        ] if missing else []  # fmt: skip
+        return found + [why for why in (self.design.ended, why_not_steady(self)) if why is not None]
 
 
 class Store:
@@ -290,13 +306,15 @@ def load(folder: Path) -> Campaign:
         idle_reason = idle["reason"]
         if not isinstance(idle_reason, str | None):
             raise LimitError("reason: not a text")
+    set_aside, runs = parted(design, _read_runs(folder / _RUNS, design))
     return Campaign(
         folder=folder,
         design=design,
         machine=_read_machine(folder / _MACHINE),
         idle=readings,
         idle_reason=idle_reason,
-        runs=tuple(_read_runs(folder / _RUNS, design)),
+        runs=runs,
+        set_aside=set_aside,
     )
 
 

@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from eeio.commands.amounts import duty, seconds, share, terabytes
+from eeio.commands.amounts import decimal_bytes, duty, seconds, share
 
 
 @pytest.mark.parametrize(("text", "value"), [("10%", 0.1), ("0.1", 0.1), ("100 %", 1.0), ("0", 0)])
@@ -38,10 +38,10 @@ def test_other_times_are_refused(text: str) -> None:
     ("text", "value"), [("150T", 150e12), ("600 GB", 600e9), ("1.2P", 1.2e15), ("0.5tb", 0.5e12)]
 )
 def test_rated_writes_are_in_powers_of_ten(text: str, value: float) -> None:
-    assert terabytes(text) == pytest.approx(value)
+    assert decimal_bytes(text) == pytest.approx(value)
 
 
 @pytest.mark.parametrize("text", ["", "T", "150", "0T", "-1T", "nanT", "1e99T", "150TiB", "1 2T"])
 def test_other_rated_writes_are_refused(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError):
-        terabytes(text)
+        decimal_bytes(text)

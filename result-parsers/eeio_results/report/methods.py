@@ -203,7 +203,7 @@ def _kind(kind: str) -> str:
 
 
 def _validity(campaign: Campaign) -> list[str]:
-    done, planned = len(campaign.runs), campaign.planned_runs
+    done, planned = campaign.stored_runs, campaign.planned_runs
     invalid = [run for run in campaign.runs if not run.valid]
     said = f"{done} of {planned} runs were done, {len(invalid)} of them invalid and left out"
     reasons = _reasons(invalid)

@@ -49,12 +49,7 @@ class Report:
         for campaign in self.campaigns:
             if not campaign.is_measurement:
                 found.append(f"{campaign.name}: {QUICK_WARNING}")
-            missing = campaign.planned_runs - len(campaign.runs)
-            if missing:
-                found.append(
-                    f"{campaign.name}: {missing} of {campaign.planned_runs} runs are not done; "
-                    f"`eeio resume {campaign.name}` goes on"
-                )
+            found += [f"{campaign.name}: {words}" for words in campaign.shortcomings]
         return found
 
 
@@ -100,7 +95,7 @@ def to_json(report: Report) -> dict[str, Any]:
                 "preset": campaign.preset,
                 "is_measurement": campaign.is_measurement,
                 "planned_runs": campaign.planned_runs,
-                "stored_runs": len(campaign.runs),
+                "stored_runs": campaign.stored_runs,
                 "machine": campaign.machine.to_json(),
                 "idle": {
                     "readings": [asdict(reading) for reading in campaign.idle],

@@ -45,6 +45,16 @@ class Forecast:
 def forecast(plan: Plan, suite: Suite, of_here: bool = True) -> Forecast:
     """Of a plan that `plan.make` made of the suite; of another machine no pilots are known."""
     rule = plan.protocol.adaptive
+    if (steady := plan.protocol.steady) is not None:
+        longest = _with(plan, [steady.most_rounds] * len(plan.experiments))
+        return Forecast(
+            runs=len(plan.runs),
+            expected_s=plan.expected_s,
+            least_s=plan.expected_s,
+            most_s=longest.expected_s,
+            fixed_s=plan.expected_s,
+            bytes_written=longest.bytes_written,
+        )
     if rule is None:
         whole = plan.expected_s
         return Forecast(len(plan.runs), whole, whole, whole, whole, plan.bytes_written)

@@ -15,7 +15,7 @@ from eeio.campaign import node_power as nodes
 from eeio.campaign import safety
 from eeio.campaign.drive_view import DriveView, Seen
 from eeio.campaign.invocation import TIMED_OUT, invoke
-from eeio.campaign.plan import Plan
+from eeio.campaign.plan import Plan, prefilled_bytes
 from eeio.campaign.settling import Settled, settle
 from eeio.campaign.volumes import Volume, Volumes, raw_device
 from eeio.campaign.watch import JournalWatch
@@ -255,7 +255,7 @@ class Measurement:
         timeout_s = self._plan.timeout_s(experiment)
         if script == "pre":
             command = ["sh", str(profile.folder / "pre.sh"), *words]
-            timeout_s += experiment.file_bytes / _PREFILL_FLOOR_BYTES_PER_S
+            timeout_s += prefilled_bytes(experiment) / _PREFILL_FLOOR_BYTES_PER_S
         else:
             command = [str(home / profile.name), *words]
         return invoke(

@@ -35,6 +35,7 @@ _WRITING = ("write", "mixed", "metadata")
 _PER_RUN_OVERHEAD_S = 0.7
 # For a forecast only: a device nobody knows yet moves at least about this many bytes per second.
 _ASSUMED_BANDWIDTH_BYTES_PER_S = 150e6
+_MIB = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,11 +61,19 @@ class Plan(Design):
     @property
     def bytes_written(self) -> int:
         """An upper bound: what the runs write, and the prefill of every file once."""
-        return self.prefill_bytes + sum(self._written(run.experiment) for run in self.runs)
+        return self.prefill_bytes + sum(self.most_written(run.experiment) for run in self.runs)
 
     @property
     def prefill_bytes(self) -> int:
-        return sum(self.files.values())
+        """What is written before anything is measured: all of each test file, or of what is
+        measured of a device that may be erased; as often as its `precondition` says."""
+        written: dict[tuple[str, str], int] = {}
+        for planned in self.experiments:
+            on_device = planned.experiment.target == "device"
+            if not on_device or self.options.erase:
+                key = ("device" if on_device else planned.volume, planned.profile)
+                written[key] = max(written.get(key, 0), prefilled_bytes(planned))
+        return sum(written.values())
 
     @property
     def files(self) -> dict[tuple[str, str], int]:
@@ -80,7 +89,8 @@ class Plan(Design):
         """Bytes that the test files of a volume need."""
         return sum(size for (where, _), size in self.files.items() if where == volume)
 
-    def _written(self, planned: PlannedExperiment) -> int:
+    def most_written(self, planned: PlannedExperiment) -> int:
+        """What a run of it writes at most, in bytes."""
         preset = self.profiles[planned.profile].preset(self.sizes_preset)
         passes = float(preset.get("passes_written", "1"))
         operation = planned.experiment.operation
@@ -110,10 +120,20 @@ class Plan(Design):
         return 120 + 2 * runtime_s + 3 * planned.file_bytes / slowest_bytes_per_s
 
 
+def prefilled_bytes(planned: PlannedExperiment) -> int:
+    """What is written of its test file, or of the device, before it is measured."""
+    return planned.file_bytes * int(planned.factors.get("precondition", "100")) // 100
+
+
 def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
     """Decides experiments and order; RefusedError when the options cannot be used. `root` stands
     for `/` of a machine that was laid out from a description."""
     protocol = _adaptive(suite.protocol(options.preset), options)
+    if protocol.steady is not None and options.repetitions is not None:
+        raise RefusedError(
+            f"suite {suite.name} goes on until the drive is in its steady state, "
+            f"{protocol.repetitions} rounds at least: leave out --repetitions"
+        )
     if protocol.adaptive is not None:
         instead_of = suite.protocol(protocol.sizes_of or options.preset).repetitions
         rule = replace(protocol.adaptive, fixed_repetitions=instead_of)
@@ -151,6 +171,11 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
         profile = used[entry.profile]
         preset = profile.preset(sizes)
         factors = {**profile.preset_factors(sizes, protocol.work_bytes), **entry.factors}
+        if options.precondition_percent is not None and "precondition" in factors:
+            factors["precondition"] = str(options.precondition_percent)
+        active_bytes = _active_bytes(options, protocol, factors, root)
+        if active_bytes is not None:
+            factors["file_size"] = str(active_bytes)
         file_bytes = _file_bytes(profile.tool, factors, preset, root)
         _check_runtime(profile.tool, factors)
         for cell in cells or _targets(options, factors):
@@ -171,8 +196,10 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
                         file_bytes,
                         cell.variant,
                         cell.frequency_hz,
+                        sized=None if active_bytes is None else "file_size",
                     )
                 )
+    _check_precondition(options, experiments)
     ids = [planned.experiment.id for planned in experiments]
     if len(set(ids)) != len(ids):
         twice = next(p for p in experiments if ids.count(p.experiment.id) > 1)
@@ -190,9 +217,47 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
         runs=(),
         frequency_reason=frequency_reason,
     )
-    if protocol.adaptive is not None:
+    check_budget(plan)
+    if protocol.adaptive is not None or protocol.steady is not None:
         return replace(plan, runs=in_rounds(experiments, protocol.repetitions, plan))
     return replace(plan, runs=order(experiments, protocol.repetitions, options))
+
+
+def _active_bytes(
+    options: Options, protocol: Protocol, factors: Mapping[str, str], root: Path
+) -> int | None:
+    """How much of a raw device a protocol of the steady state writes and measures, in whole MiB;
+    None for files, and where the preset's file_size says."""
+    steady = protocol.steady
+    if steady is None or steady.active_share is None or factors.get("level") != "device":
+        return None
+    if options.device is None or options.filesystems or protocol.work_bytes is not None:
+        return None
+    device = block_device(Path(options.device), root)
+    if device is None:
+        return None  # refused where the device is looked at
+    return int(device.size_bytes * steady.active_share) // _MIB * _MIB
+
+
+def _check_precondition(options: Options, experiments: Sequence[PlannedExperiment]) -> None:
+    if options.precondition_percent is None:
+        return
+    if not any("precondition" in planned.factors for planned in experiments):
+        raise RefusedError(
+            "--precondition is of suites that write over what they measure before, such as "
+            "eeio-drive"
+        )
+
+
+def check_budget(plan: Plan) -> None:
+    """Refuses a campaign whose test files alone are more than it may write."""
+    most = plan.options.max_written_bytes
+    if most is not None and plan.prefill_bytes > most:
+        raise RefusedError(
+            f"before the first run {plan.prefill_bytes / 1e9:.3g} GB are written, more than the "
+            f"{most / 1e9:.3g} GB of --max-written: allow more, or write less (--work, "
+            "--precondition)"
+        )
 
 
 _LEAST_ADAPTIVE, _FEWEST_ADAPTIVE = 4, 3
@@ -211,9 +276,9 @@ def _adaptive(protocol: Protocol, options: Options) -> Protocol:
                 f"--{min(chosen)} is of adaptive campaigns: give --adaptive, or --preset adaptive"
             )
         return protocol
-    if protocol.study is not None:
+    if protocol.study is not None or protocol.steady is not None:
         raise RefusedError(
-            f"suite {options.suite} repeats by the rule of its study, which is not this one: leave "
+            f"suite {options.suite} repeats by a rule of its own, which is not this one: leave "
             "out --adaptive"
         )
     if protocol.adaptive is None:

@@ -20,6 +20,7 @@ from eeio.campaign.plan import Plan
 from eeio.campaign.progress import Progress, format_duration
 from eeio.campaign.run_line import cost_of_run, words_of_run
 from eeio.campaign.volumes import Volumes, raw_device
+from eeio.campaign.write_budget import WriteBudget
 from eeio.errors import RefusedError
 from eeio.power import recorded
 from eeio.profiles import profile as profiles
@@ -37,6 +38,7 @@ from eeio_results import typed
 from eeio_results.campaign import AdaptiveProtocol, PlannedExperiment, PlannedRun
 from eeio_results.errors import EeioError
 from eeio_results.record import Run, Tool
+from eeio_results.steady import SteadyProtocol, goes_on, state
 from eeio_results.store import Store, load
 
 _PILOT = "pilot"
@@ -83,7 +85,8 @@ def execute(plan: Plan, store: Store) -> Outcome:
 
 
 def _outcome(store: Store) -> Outcome:
-    runs = load(store.folder).runs
+    campaign = load(store.folder)
+    runs = (*campaign.set_aside, *campaign.runs)
     return Outcome(len(runs), sum(not run.valid for run in runs))
 
 
@@ -142,16 +145,36 @@ class _Campaign:
                     left = self._pilots(Pilots.lengths, power, left, progress)
                 self._remember_idle()
                 left = left or self._another_round(progress)
+                has_budget = options.max_written_bytes is not None
+                budget = WriteBudget(self._plan, self._stored() if has_budget else (), segment)
                 while left:
                     for planned in left:
+                        if (why := budget.why_not(planned.experiment)) is not None:
+                            self._end(why, progress)
+                            break
                         run = _storable(self._one(planned, power))
                         store.append(run)
+                        budget.add(run)
                         power.forget(time.monotonic())
                         if self._done is not None:
                             self._done.append(run)
                         progress.run_done(words_of_run(planned, run), cost_of_run(run))
                     left = self._another_round(progress)
             self._clean_up()
+
+    def _stored(self) -> list[Run]:
+        """All runs so far."""
+        found = load(self._store.folder)
+        return sorted((*found.set_aside, *found.runs), key=lambda run: run.order_index)
+
+    def _end(self, why: str, progress: Progress) -> None:
+        """No further run, though the protocol would ask for more: what is stored is the campaign.
+        Runs are stored in their order, so that those done are the first of the plan."""
+        done = len(self._store.done_indices())
+        progress.add(done - len(self._plan.runs))
+        self._plan = replace(self._plan, runs=self._plan.runs[:done], ended=why)
+        self._store.write_design(self._plan)
+        progress.say(why)
 
     def _trial(self, power: PowerMonitor, planned: PlannedExperiment, settles: bool) -> Run:
         """One run of a pilot; its output is not kept."""
@@ -194,6 +217,10 @@ class _Campaign:
 
     def _another_round(self, progress: Progress) -> list[PlannedRun]:
         """One more repetition of every experiment whose mean is not known well enough."""
+        if self._plan.ended is not None:
+            return []
+        if self._plan.protocol.steady is not None:
+            return self._steady_round(self._plan.protocol.steady, progress)
         if self._plan.protocol.adaptive is not None:
             return self._adaptive_round(self._plan.protocol.adaptive, progress)
         if self._plan.protocol.study is None:
@@ -223,6 +250,23 @@ class _Campaign:
             self._plan = replace(self._plan, runs=another_round(self._plan, found.experiments))
         self._store.write_design(self._plan)
         progress.add(len(self._plan.runs) - before)
+        return list(self._plan.runs[before:])
+
+    def _steady_round(self, rule: SteadyProtocol, progress: Progress) -> list[PlannedRun]:
+        """All experiments again, until the drive is in its steady state."""
+        found = state(self._plan, rule, self._stored())
+        if not goes_on(found, rule):
+            words = "the drive is in its steady state" if found.is_steady else "no steady state"
+            progress.say(f"{words} after {found.rounds} rounds")
+            return []
+        before = len(self._plan.runs)
+        self._plan = replace(self._plan, runs=another_round(self._plan, self._plan.experiments))
+        self._store.write_design(self._plan)
+        progress.add(len(self._plan.runs) - before)
+        progress.say(
+            f"no steady state yet: {len(found.restless)} of {len(found.tracked)} experiments go "
+            f"on changing, round {found.rounds + 1} of at most {rule.most_rounds}"
+        )
         return list(self._plan.runs[before:])
 
     def _install(self, progress: Progress) -> None:

@@ -43,7 +43,7 @@ def seconds(text: str) -> float:
     return found
 
 
-def terabytes(text: str) -> float:
+def decimal_bytes(text: str) -> float:
     """Bytes: `150T`, `1.2P`, `600GB`; powers of ten, as data sheets mean them. Raises
     argparse.ArgumentTypeError."""
     written = text.strip().upper().removesuffix("B")

@@ -4,6 +4,7 @@ import argparse
 import secrets
 from typing import get_args
 
+from eeio.commands.amounts import decimal_bytes
 from eeio_limits import LimitError
 from eeio_limits.quantities import COUNT, REPETITIONS, Quantity
 from eeio_power.monitor import COUNTER_RATE_HZ, SAMPLE_RATE_HZ
@@ -113,6 +114,18 @@ def add(parser: argparse.ArgumentParser) -> None:
         "suite's, or for the preset's time)",
     )
     parser.add_argument(
+        "--max-written",
+        metavar="BYTES",
+        type=decimal_bytes,
+        help="end before more than this is written, test files included; 10G is 10^10 bytes",
+    )
+    parser.add_argument(
+        "--precondition",
+        metavar="PERCENT",
+        type=_precondition,
+        help="of suites that write over what they measure before: how often, 200%% is twice",
+    )
+    parser.add_argument(
         "--adaptive",
         action="store_true",
         help="repeat only what is not known to --precision yet, and end pauses when the machine "
@@ -177,6 +190,8 @@ def options_of(arguments: argparse.Namespace) -> Options:
         counter_rate_hz=arguments.rate or COUNTER_RATE_HZ,
         min_phase_s=arguments.min_phase,
         see_order=arguments.see_order,
+        max_written_bytes=None if arguments.max_written is None else int(arguments.max_written),
+        precondition_percent=arguments.precondition,
     )
 
 
@@ -220,6 +235,15 @@ def _work(text: str) -> int:
     if size_bytes == 0:
         raise argparse.ArgumentTypeError(f"{text}: no work; give what each run moves, such as 1g")
     return size_bytes
+
+
+def _precondition(text: str) -> int:
+    percent = int(text.removesuffix("%"))
+    if not 100 <= percent <= 1000:
+        raise argparse.ArgumentTypeError(
+            f"{text}: from 100% (what is measured is written once) to 1000%"
+        )
+    return percent
 
 
 def share(text: str) -> float:

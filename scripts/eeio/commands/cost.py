@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eeio import terminal
-from eeio.commands.amounts import duty, terabytes
+from eeio.commands.amounts import decimal_bytes, duty
 from eeio.commands.campaign_folders import analysis, load_campaigns
 from eeio.commands.measured_cells import add_choice, cells, idle_power_w, other_domains, told
 from eeio.commands.output_file import add_output, write_output
@@ -59,7 +59,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
     parser.add_argument("--years", metavar="N", type=_number("years"), help="that it is used")
     parser.add_argument(
-        "--capacity", metavar="SIZE", type=terabytes,
+        "--capacity", metavar="SIZE", type=decimal_bytes,
         help="stored on it, 4T: also what a TB costs in a year that is stored",
     )  # fmt: skip
     parser.add_argument("--currency", metavar="WORD", default="")

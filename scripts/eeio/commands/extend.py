@@ -73,7 +73,7 @@ def _check(campaign: Campaign, most: int) -> None:
             f"{campaign.name}` tells"
         )
     left = {p.experiment.id for p in design.experiments} - set(design.stopped)
-    if len(campaign.runs) < campaign.planned_runs or left:
+    if campaign.stored_runs < campaign.planned_runs or left:
         raise RefusedError(f"{campaign.name} has not ended: `eeio resume {campaign.name}` first")
     if most < 2:
         raise RefusedError(f"--most {most}: 2 repetitions or more")

@@ -17,7 +17,7 @@ from eeio.campaign.lengths import Length, earlier_lengths, length, too_slow
 from eeio.campaign.pilot import least_phase_s
 from eeio.campaign.progress import format_duration
 from eeio.commands import campaign_options, plan_detection
-from eeio.commands.amounts import terabytes
+from eeio.commands.amounts import decimal_bytes
 from eeio.commands.doctor import add_replay, recorded
 from eeio.errors import EXIT_DONE, RefusedError
 from eeio.machine.replay import replayed
@@ -48,7 +48,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     campaign_options.add(parser)
     add_replay(parser)
     parser.add_argument(
-        "--rated-writes", metavar="BYTES", type=terabytes,
+        "--rated-writes", metavar="BYTES", type=decimal_bytes,
         help="that the drive's data sheet allows (TBW), such as 150T: the writes are told as a "
         "share of them",
     )  # fmt: skip
@@ -187,7 +187,8 @@ def _print_plan(
     print(f"{suite.name}: {suite.title}")
     quick = "" if protocol.is_measurement else " (QUICK: not a measurement)"
     print(f"preset {options.preset}{quick}, seed {options.seed}")
-    order = "one random order" if protocol.adaptive is None else "rounds, each in random order"
+    in_rounds = protocol.adaptive is not None or protocol.steady is not None
+    order = "rounds, each in random order" if in_rounds else "one random order"
     print(
         f"{len(plan.experiments)} experiments x {protocol.repetitions} repetitions = "
         f"{len(plan.runs)} runs in {order}, {protocol.settle_s:g} s settle pause, "
@@ -219,8 +220,21 @@ def _print_plan(
             f"{format_duration(times.expected_s)} (h:mm:ss) on a disk of medium speed; with a "
             f"fixed number of repetitions {format_duration(times.fixed_s)}"
         )
+    elif (steady := protocol.steady) is not None:
+        print(
+            f"further rounds until over the last {steady.rounds} the bandwidth of what writes "
+            f"keeps within {steady.range_share:.0%} of its mean and its fitted line within "
+            f"{steady.slope_share:.0%}, {steady.most_rounds} rounds at most; those before are no "
+            "part of the measurement"
+        )
+        print(
+            f"{format_duration(times.least_s)} to {format_duration(times.most_s)} (h:mm:ss) on a "
+            "disk of medium speed"
+        )
     else:
         print(f"about {format_duration(times.expected_s)} (h:mm:ss) on a disk of medium speed")
+    if options.max_written_bytes is not None:
+        print(f"ended before it has written {options.max_written_bytes / 1e9:g} GB")
     print(_written(times.bytes_written, device, rated_bytes))
     for waiting in names:
         print(waiting)

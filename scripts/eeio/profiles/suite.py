@@ -21,6 +21,7 @@ from eeio_results import documents, typed
 from eeio_results.campaign import AdaptiveProtocol, Protocol, StudyProtocol
 from eeio_results.errors import EeioError
 from eeio_results.record import FLUSHES, OPERATIONS, SPATIALITIES, CacheLayers, Experiment
+from eeio_results.steady import SteadyProtocol
 from eeio_results.units import parse_size
 
 DEFINITION = "suite-definition.xml"
@@ -230,6 +231,7 @@ def _read_protocol_file(path: Path) -> tuple[dict[str, Preset], tuple[Optional, 
                     min_phase_s=_min_phase(values.get("min_phase_s")),
                     adaptive=_adaptive(values.get("adaptive"), values["repetitions"]),
                     sizes_of=None if "like" not in values else _text(values["like"], "like"),
+                    steady=_steady(values.get("steady"), values),
                 ),
                 tuple(
                     LeftOut(
@@ -266,6 +268,20 @@ def _adaptive(value: object, repetitions: int) -> AdaptiveProtocol | None:
     rule: AdaptiveProtocol = typed.read(AdaptiveProtocol, {**usual, **value})
     if repetitions < 3:
         raise LimitError("adaptive: repetitions are to be 3 at least")
+    return rule
+
+
+def _steady(value: object, preset: Mapping[str, Any]) -> SteadyProtocol | None:
+    """`steady:` of a preset; what it leaves out is as it stands there."""
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise LimitError(f"steady: {q.shortened(value)} is no mapping")
+    rule: SteadyProtocol = typed.read(SteadyProtocol, {**asdict(SteadyProtocol()), **value})
+    if preset["repetitions"] != rule.rounds:
+        raise LimitError(f"steady: repetitions are to be the {rule.rounds} rounds of the window")
+    if "adaptive" in preset:
+        raise LimitError("steady: its rounds are not those of an adaptive protocol; give one")
     return rule
 
 

@@ -56,13 +56,8 @@ def marks(page: Page) -> list[Mark]:
         )
         found.append(Mark("estimate", "ESTIMATE:", text))
     for campaign in page.report.campaigns:
-        missing = campaign.planned_runs - len(campaign.runs)
-        if missing:
-            text = (
-                f"{campaign.name}: {missing} of {campaign.planned_runs} runs are not done; "
-                f"`eeio resume {campaign.name}` goes on"
-            )
-            found.append(Mark("incomplete", "INCOMPLETE:", text))
+        for words in campaign.shortcomings:
+            found.append(Mark("incomplete", "INCOMPLETE:", f"{campaign.name}: {words}"))
     return found
 
 

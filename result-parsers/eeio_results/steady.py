@@ -1,0 +1,151 @@
+"""Rounds until a drive is in its steady state, and which of them are its measurement.
+
+All follows from the stored runs and the rule in campaign.json: runs of the rounds before the window
+are set aside when a campaign is loaded, so that no table, comparison or plot counts them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated
+
+from eeio_limits import quantities as q
+from eeio_results.record import Run
+from eeio_results.statistics.steady import Steadiness, steadiness
+from eeio_results.typed import LATER
+
+if TYPE_CHECKING:
+    from eeio_results.campaign import Design
+    from eeio_results.store import Campaign
+
+_CHANGES = ("write", "mixed")
+"""Operations that change what a drive has to tidy up."""
+
+
+@dataclass(frozen=True)
+class SteadyProtocol:
+    """Rounds of all experiments until, over the last `rounds` of them, the bandwidth of each that
+    writes keeps within the share `range_share` of its mean and its fitted line within
+    `slope_share`; `most_rounds` at most. Where none writes, of each that reads.
+
+    `active_share` is the share of a raw device that is written before and measured (None: what the
+    preset's file_size says).
+    """
+
+    rounds: Annotated[int, q.REPETITIONS] = 5
+    most_rounds: Annotated[int, q.REPETITIONS] = 25
+    range_share: Annotated[float, q.FRACTION] = 0.20
+    slope_share: Annotated[float, q.FRACTION] = 0.10
+    active_share: Annotated[float, q.FRACTION] | None = field(default=None, metadata=LATER)
+
+    def impossible(self) -> str | None:
+        """What in it makes no sense, beyond each field's own range."""
+        if self.rounds < 2:
+            return "steady: a window of one round has no slope; give 2 rounds or more"
+        if self.most_rounds < self.rounds:
+            return f"steady: {self.most_rounds} rounds at most are fewer than the window's"
+        if self.active_share == 0:
+            return "steady: active_share 0 leaves nothing to measure"
+        return None
+
+
+@dataclass(frozen=True)
+class Tracked:
+    """One experiment's bandwidth of each complete round, bytes/s, None where it failed, and how
+    steady its last `SteadyProtocol.rounds` are."""
+
+    experiment_id: str
+    values: tuple[float | None, ...]
+    window: Steadiness
+    is_steady: bool
+
+
+@dataclass(frozen=True)
+class State:
+    """How far a campaign's drive is. `rounds` are the complete ones; `first` is the first round of
+    the window (1 with fewer rounds than it takes)."""
+
+    rounds: int
+    first: int
+    is_steady: bool
+    tracked: tuple[Tracked, ...]
+
+    @property
+    def restless(self) -> tuple[Tracked, ...]:
+        """Those that are not steady yet."""
+        return tuple(one for one in self.tracked if not one.is_steady)
+
+
+def state(design: "Design", rule: SteadyProtocol, runs: Sequence[Run]) -> State:
+    """Of all runs of a campaign, in any order."""
+    ids = [planned.experiment.id for planned in design.experiments]
+    by_round: dict[int, dict[str, Run]] = {}
+    for run in runs:
+        by_round.setdefault(run.repetition, {})[run.experiment.id] = run
+    rounds = 0
+    while ids and len(by_round.get(rounds + 1, ())) == len(set(ids)):
+        rounds += 1
+    first = max(1, rounds - rule.rounds + 1)
+    writing = [p.experiment.id for p in design.experiments if p.experiment.operation in _CHANGES]
+    found = []
+    for id in writing or ids:
+        values = tuple(_bandwidth(by_round[number][id]) for number in range(1, rounds + 1))
+        # What never worked, such as an engine that the kernel lacks, says nothing of the drive.
+        if rounds >= rule.rounds and not any(values):
+            continue
+        window = [value for value in values[first - 1 :] if value is not None]
+        steady = steadiness(window if len(window) == rule.rounds else ())
+        found.append(Tracked(id, values, steady, steady.within(rule.range_share, rule.slope_share)))
+    is_steady = bool(found) and all(one.is_steady for one in found)
+    return State(rounds, first, is_steady, tuple(found))
+
+
+def goes_on(found: State, rule: SteadyProtocol) -> bool:
+    """Whether another round is to be run."""
+    nothing_works = found.rounds >= rule.rounds and not found.tracked
+    return not (found.is_steady or nothing_works) and found.rounds < rule.most_rounds
+
+
+def parted(design: "Design", runs: Sequence[Run]) -> tuple[tuple[Run, ...], tuple[Run, ...]]:
+    """The runs set aside and those that are the measurement; all are, without such a rule."""
+    rule = design.protocol.steady
+    if rule is None:
+        return (), tuple(runs)
+    found = state(design, rule, runs)
+    aside = tuple(run for run in runs if run.repetition < found.first)
+    # A round that has begun after the window's last is none yet.
+    last = max(found.rounds, 1)
+    over = tuple(run for run in runs if run.repetition > last)
+    return (*aside, *over), tuple(run for run in runs if found.first <= run.repetition <= last)
+
+
+def state_of(campaign: "Campaign") -> State | None:
+    """Of a stored campaign; None where its protocol asks for no steady state."""
+    rule = campaign.design.protocol.steady
+    if rule is None:
+        return None
+    return state(campaign.design, rule, (*campaign.set_aside, *campaign.runs))
+
+
+def why_not_steady(campaign: "Campaign") -> str | None:
+    """What must be said before any figure of it; None where its drive is in its steady state, or
+    nobody asked."""
+    found = state_of(campaign)
+    if found is None or found.is_steady:
+        return None
+    return (
+        f"no steady state after {found.rounds} rounds ({len(found.restless)} of "
+        f"{len(found.tracked)} experiments go on changing): the figures are of rounds "
+        f"{found.first} to {max(found.rounds, 1)}"
+    )
+
+
+def _bandwidth(run: Run) -> float | None:
+    """Of its valid phases together, by the tool's own figure."""
+    if run.validity:
+        return None
+    values = [
+        phase.bandwidth_bytes_per_s
+        for phase in run.phases
+        if not phase.validity and phase.bandwidth_bytes_per_s is not None
+    ]
+    return sum(values) if values else None
