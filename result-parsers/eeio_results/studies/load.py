@@ -14,14 +14,15 @@ between the steps, and A the area below it from 0 to 1:
 """
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from eeio_results.record import DOMAINS, EnergyReading
 from eeio_results.report.columns import number
-from eeio_results.report.parts import Table
+from eeio_results.report.lines import Line, Lines, Panel, plot
+from eeio_results.report.parts import Plot, Table
 from eeio_results.studies import Chapter, Study
 
 if TYPE_CHECKING:
@@ -201,8 +202,10 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
     if not curves:
         return None
     found = [proportionality(curve) for curve in curves]
+    quick = any(not campaign.is_measurement for campaign in campaigns)
     return Chapter(
         tables=tuple(_table(curve, whole) for curve, whole in zip(curves, found, strict=True)),
+        plots=(_plot(curves, quick),),
         body={
             "load_curve": [asdict(step) for curve in curves for step in curve],
             "proportionality": _body(found),
@@ -241,6 +244,38 @@ def _table(curve: Sequence[Step], whole: Proportionality) -> Table:
         numeric=frozenset(range(8)),
         note=_said(whole),
     )
+
+
+def _plot(curves: Sequence[Sequence[Step]], quick: bool) -> Plot:
+    """Power and p99 latency over the load, a line a curve; a step without one leaves no point."""
+    names = [
+        curve[0].campaign if len(curves) == 1 else f"{curve[0].campaign}: {curve[0].experiment}"
+        for curve in curves
+    ]
+
+    def lines(value_of: Callable[[Step], float | None]) -> list[Line]:
+        return [
+            Line(
+                name,
+                [
+                    (100 * step.offered_share, value)
+                    for step in curve
+                    if (value := value_of(step)) is not None
+                ],
+            )
+            for name, curve in zip(names, curves, strict=True)
+        ]
+
+    def p99_ms(step: Step) -> float | None:
+        p99_s = (step.latency_s or {}).get("p99")
+        return None if p99_s is None else 1e3 * p99_s
+
+    panels = [
+        Panel("Power (W)", lines(lambda step: step.power_w)),
+        Panel("p99 (ms)", lines(p99_ms)),
+    ]
+    drawn = [panel for panel in panels if any(line.points for line in panel.lines)]
+    return plot("load-curve.svg", Lines("Power and latency against load", "load (%)", drawn, quick))
 
 
 def _said(whole: Proportionality) -> str:

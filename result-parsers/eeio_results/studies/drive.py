@@ -1,0 +1,284 @@
+"""A drive in its steady state: IOPS for its watts, tail latencies, and how it came to rest.
+
+Experiments whose `precondition` says how often what they measure was written over before. After
+the practice of SNIA's Solid State Storage Performance Test Specification 2.0.2 (steady state,
+preconditioning, queue depths) and of SNIA Emerald's Power Efficiency Measurement Specification
+(operations a second for each watt).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from eeio_results.domains import DomainFigures, Quartiles
+from eeio_results.report.columns import number
+from eeio_results.report.lines import Line, Lines, Panel, plot
+from eeio_results.report.parts import Plot, Table
+from eeio_results.steady import State, state_of
+from eeio_results.studies import Chapter, Study
+from eeio_results.units import MB, format_size, percent
+
+if TYPE_CHECKING:
+    from eeio_results.characterization import Row
+    from eeio_results.store import Campaign
+
+_CPU = "package"
+
+
+@dataclass(frozen=True)
+class Point:
+    """One experiment of a drive. Power is that of the widest domain that was measured;
+    `cpu_j_per_request` is the energy of the processor packages over the requests, what they take
+    when idle included. What is None has its reason in `reasons`."""
+
+    campaign: str
+    experiment: str
+    operation: str | None
+    spatiality: str | None
+    request_size_bytes: int | None
+    iodepth: int
+    engine: str
+    n: int
+    iops: Quartiles | None
+    bandwidth_bytes_per_s: Quartiles | None
+    power_w: Quartiles | None
+    power_domain: str | None
+    iops_per_w: Quartiles | None
+    efficiency_bytes_per_j: Quartiles | None
+    latency_s: Mapping[str, Quartiles] | None
+    cpu_j_per_request: Quartiles | None
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+
+def points(campaign: "Campaign") -> list[Point]:
+    """Of the experiments that are preconditioned; none without any."""
+    from eeio_results.characterization import characterize
+
+    if not any(
+        "precondition" in dict(planned.experiment.arguments)
+        for planned in campaign.design.experiments
+    ):
+        return []
+    return [
+        _point(row)
+        for row in characterize(campaign)
+        if row.experiment is not None and row.n + row.invalid_runs > 0
+        and "precondition" in dict(row.experiment.arguments)
+    ]  # fmt: skip
+
+
+def _point(row: "Row") -> Point:
+    assert row.experiment is not None
+    arguments = dict(row.experiment.arguments)
+    best = row.measured
+    cpu = next((d for d in row.domains if d.power_domain == _CPU and d.iops_per_w), None)
+    reasons = {
+        name: row.reasons[source]
+        for name, source in (
+            ("iops", "iops"), ("bandwidth_bytes_per_s", "bandwidth_bytes_per_s"),
+            ("power_w", "power_w"), ("efficiency_bytes_per_j", "efficiency_bytes_per_j"),
+            ("latency_s", "latency_s"),
+        )
+        if source in row.reasons
+    }  # fmt: skip
+    if best is None or best.iops_per_w is None:
+        reasons["iops_per_w"] = reasons.get("power_w") or _why_none(best, row)
+    if cpu is None:
+        reasons["cpu_j_per_request"] = _why_no_cpu(row)
+    return Point(
+        campaign=row.campaign,
+        experiment=row.experiment.id,
+        operation=row.operation,
+        spatiality=row.spatiality,
+        request_size_bytes=row.request_size_bytes,
+        iodepth=int(arguments.get("iodepth", "1")),
+        engine=arguments.get("engine", "psync"),
+        n=row.n,
+        iops=row.work.iops,
+        bandwidth_bytes_per_s=row.bandwidth_bytes_per_s,
+        power_w=best.power_w if best else None,
+        power_domain=best.power_domain if best else None,
+        iops_per_w=best.iops_per_w if best else None,
+        efficiency_bytes_per_j=best.efficiency_bytes_per_j if best else None,
+        latency_s=row.work.latency_s or None,
+        cpu_j_per_request=_inverse(cpu.iops_per_w) if cpu else None,
+        reasons=reasons,
+    )
+
+
+def _why_none(best: DomainFigures | None, row: "Row") -> str:
+    told = None if best is None else best.reason or best.ranked_reason
+    return told or row.ranked_reason or "not measured"
+
+
+def _why_no_cpu(row: "Row") -> str:
+    if not any(d.power_domain == _CPU for d in row.domains):
+        return "no meter read the processor packages"
+    return row.reasons.get("iops") or "too little of the time was seen"
+
+
+def _inverse(figures: Quartiles | None) -> Quartiles | None:
+    if figures is None or figures.q1 <= 0:
+        return None
+    return Quartiles(1 / figures.median, 1 / figures.q3, 1 / figures.q1)
+
+
+def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
+    found = [(campaign, each) for campaign in campaigns if (each := points(campaign))]
+    if not found:
+        return None
+    tables: list[Table] = []
+    plots: list[Plot] = []
+    rests: list[dict[str, Any]] = []
+    for campaign, each in found:
+        tables.append(_table(campaign.name, each))
+        rest = state_of(campaign)
+        if rest is not None:
+            tables.append(_rounds(campaign, rest))
+            rests.append(_body(campaign, rest))
+            if rest.rounds:
+                plots.append(_plot(campaign, rest))
+    return Chapter(
+        tables=tuple(tables),
+        plots=tuple(plots),
+        body={
+            "drive": [asdict(point) for _, each in found for point in each],
+            "steady_state": rests,
+        },
+    )
+
+
+_LATENCIES = (("p50", "p50 (ms)"), ("p99", "p99 (ms)"), ("p9999", "p99.99 (ms)"))
+
+
+def _table(campaign: str, each: Sequence[Point]) -> Table:
+    order = {"libaio": 0, "io_uring": 1}
+    rows = tuple(
+        (
+            _label(point),
+            str(point.iodepth),
+            point.engine,
+            str(point.n),
+            _cell(point.iops),
+            _cell(point.bandwidth_bytes_per_s, MB),
+            _cell(point.power_w),
+            _cell(point.iops_per_w),
+            _cell(point.efficiency_bytes_per_j, MB),
+            *(_cell((point.latency_s or {}).get(name), 1e-3) for name, _ in _LATENCIES),
+            _cell(point.cpu_j_per_request, 1e-3),
+        )
+        for point in sorted(
+            each, key=lambda p: (order.get(p.engine, 2), _label(p), p.iodepth, p.engine)
+        )
+    )
+    domains = dict.fromkeys(p.power_domain for p in each if p.power_domain is not None)
+    reasons = dict.fromkeys(
+        f"{name}: {why}"
+        for point in each
+        for name, why in point.reasons.items()
+        if name in ("iops_per_w", "cpu_j_per_request", "latency_s")
+    )
+    note = f"power of the {', '.join(domains)}; " if domains else ""
+    return Table(
+        title=f"The drive: {campaign}",
+        header=(
+            "Requests", "Depth", "Engine", "n", "IOPS", "MB/s", "Power (W)", "IOPS/W", "MB/J",
+            *(words for _, words in _LATENCIES), "CPU (mJ/request)",
+        ),
+        rows=rows,
+        numeric=frozenset((1, *range(3, 13))),
+        note=f"medians; {note}CPU: energy of the processor packages, idle included, over the "
+        "requests" + "".join(f"\n{why}" for why in reasons),
+    )  # fmt: skip
+
+
+def _label(point: Point) -> str:
+    size = "" if point.request_size_bytes is None else f" {format_size(point.request_size_bytes)}"
+    return f"{point.spatiality} {point.operation}{size}"
+
+
+def _cell(figures: Quartiles | None, unit: float = 1.0) -> str:
+    return "-" if figures is None else number(figures.median / unit)
+
+
+def _names(campaign: "Campaign") -> dict[str, str]:
+    """Experiment id -> what a table and a plot call it."""
+    found = {}
+    for planned in campaign.design.experiments:
+        experiment = planned.experiment
+        arguments = dict(experiment.arguments)
+        size = experiment.request_size_bytes
+        words = f"{experiment.spatiality} {experiment.operation}"
+        words += "" if size is None else f" {format_size(size)}"
+        words += f", depth {arguments.get('iodepth', '1')}, {arguments.get('engine', 'psync')}"
+        found[experiment.id] = words
+    return found
+
+
+def _rounds(campaign: "Campaign", rest: State) -> Table:
+    rule = campaign.design.protocol.steady
+    assert rule is not None
+    names = _names(campaign)
+    window = f"{rest.first} to {rest.rounds}" if rest.rounds else "none complete"
+    rows = tuple(
+        (
+            names[one.experiment_id],
+            "-" if not one.values or one.values[0] is None else number(one.values[0] / MB),
+            "-" if not one.values or one.values[-1] is None else number(one.values[-1] / MB),
+            "-" if one.window.range_share is None else f"{percent(one.window.range_share)} %",
+            "-" if one.window.slope_share is None else f"{percent(one.window.slope_share)} %",
+            "yes" if one.is_steady else "no",
+        )
+        for one in rest.tracked
+    )
+    return Table(
+        title=f"Steady state: {campaign.name}, {'reached' if rest.is_steady else 'not reached'}",
+        header=("Experiment", "MB/s, first round", "MB/s, last round", "Range", "Line", "Steady"),
+        rows=rows,
+        numeric=frozenset((1, 2, 3, 4)),
+        note=f"{rest.rounds} rounds, of which {window} are the measurement; steady: over these the "
+        f"largest and the smallest value are within {percent(rule.range_share)} % of their mean, "
+        f"and the fitted line goes by {percent(rule.slope_share)} % at most",
+    )
+
+
+def _body(campaign: "Campaign", rest: State) -> dict[str, Any]:
+    return {
+        "campaign": campaign.name,
+        "rounds": rest.rounds,
+        "first_round": rest.first,
+        "is_steady": rest.is_steady,
+        "experiments": [
+            {
+                "experiment": one.experiment_id,
+                "bandwidth_bytes_per_s": list(one.values),
+                "range_share": one.window.range_share,
+                "slope_share": one.window.slope_share,
+                "is_steady": one.is_steady,
+            }
+            for one in rest.tracked
+        ],
+    }
+
+
+def _plot(campaign: "Campaign", rest: State) -> Plot:
+    names = _names(campaign)
+    each = [
+        Line(
+            names[one.experiment_id],
+            [(n, value / MB) for n, value in enumerate(one.values, 1) if value is not None],
+        )
+        for one in rest.tracked
+    ]
+    return plot(
+        f"steady-state-{campaign.name}.svg",
+        Lines(
+            f"Rounds to the steady state: {campaign.name}",
+            "round (shaded: the measurement)",
+            [Panel("MB/s", each, (rest.first - 0.5, rest.rounds + 0.5))],
+            not campaign.is_measurement,
+        ),
+    )
+
+
+STUDY = Study(chapter=_chapter)

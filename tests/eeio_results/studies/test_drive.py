@@ -1,0 +1,98 @@
+"""What a drive gives for its watts: by hand, and what is missing with its reason."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
+
+import eeio_results
+from eeio_results.campaign import PlannedRun
+from eeio_results.record import EnergyReading
+from eeio_results.report.contents import contents
+from eeio_results.report.model import build, to_json
+from eeio_results.steady import SteadyProtocol
+from eeio_results.store import Campaign, Store, load
+from eeio_results.studies.drive import points
+
+SCHEMA = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
+READ = replace(
+    EXPERIMENT, level="device", spatiality="random",
+    arguments=(("engine", "libaio"), ("iodepth", "32"), ("precondition", "200")),
+)  # fmt: skip
+BOTH = (energy(50.0), energy(20.0, domain="package"))
+
+
+def campaign(folder: Path, energies: tuple[EnergyReading, ...] = BOTH) -> Campaign:
+    """Six rounds of 4 KiB reads, 10000 a second at 50 W, of which the processor takes 20."""
+    made = design("c", 1, READ)
+    runs = tuple(PlannedRun(n, made.experiments[0], n + 1, 1) for n in range(6))
+    store = Store(folder)
+    protocol = replace(made.protocol, repetitions=5, steady=SteadyProtocol())
+    store.create(replace(made, protocol=protocol, runs=runs))
+    store.write_machine(MACHINE)
+    store.write_idle((), "no meter")
+    for n in range(6):
+        told = replace(
+            phase(40.96e6, energies),
+            metrics={"iops": 10_000.0, "latency_p99_s": 0.004, "latency_p9999_s": 0.009},
+        )
+        store.append(run(n, (told,), READ))
+    return load(folder)
+
+
+def test_by_hand(tmp_path: Path) -> None:
+    (point,) = points(campaign(tmp_path / "c"))
+    assert (point.iodepth, point.engine, point.n) == (32, "libaio", 5)
+    assert point.iops is not None and point.iops.median == 10_000
+    assert point.power_domain == "system"
+    assert point.iops_per_w is not None and point.iops_per_w.median == pytest.approx(200)
+    assert point.efficiency_bytes_per_j is not None
+    assert point.efficiency_bytes_per_j.median == pytest.approx(40.96e6 / 50)
+    assert point.cpu_j_per_request is not None
+    assert point.cpu_j_per_request.median == pytest.approx(20 / 10_000)
+    assert point.latency_s is not None and point.latency_s["p9999"].median == 0.009
+    assert "iops_per_w" not in point.reasons and "cpu_j_per_request" not in point.reasons
+
+
+@pytest.mark.parametrize(
+    ("energies", "lacks", "why"),
+    [
+        ((), {"power_w", "iops_per_w", "efficiency_bytes_per_j", "cpu_j_per_request"}, None),
+        ((energy(50.0),), {"cpu_j_per_request"}, "no meter read the processor packages"),
+    ],
+)
+def test_what_was_not_measured_has_its_reason(
+    tmp_path: Path, energies: tuple[EnergyReading, ...], lacks: set[str], why: str | None
+) -> None:
+    (point,) = points(campaign(tmp_path / "c", energies))
+    for name in lacks:
+        assert getattr(point, name) is None and point.reasons[name]
+    if why is not None:
+        assert point.reasons["cpu_j_per_request"] == why
+
+
+def test_the_report_has_it_in_json_tables_and_a_plot(tmp_path: Path) -> None:
+    report = build([campaign(tmp_path / "c")])
+    body = json.loads(json.dumps(to_json(report)))
+    jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate(body)
+    (rest,) = body["steady_state"]
+    assert (rest["rounds"], rest["first_round"], rest["is_steady"]) == (6, 2, True)
+    assert rest["experiments"][0]["bandwidth_bytes_per_s"] == [40.96e6] * 6
+    titles = [table.title for table in contents(report)]
+    assert titles[:2] == ["The drive: c", "Steady state: c, reached"]
+    (plot,) = report.chapters[0].plots
+    assert "Rounds to the steady state: c" in plot.draw()
+
+
+def test_a_campaign_that_wrote_nothing_before_has_no_such_chapter(tmp_path: Path) -> None:
+    store = Store(tmp_path / "c")
+    store.create(design("c", 1))
+    store.write_machine(MACHINE)
+    store.write_idle((), "no meter")
+    store.append(run(0, (phase(1e6),)))
+    made = load(tmp_path / "c")
+    assert points(made) == []
+    assert "drive" not in to_json(build([made])) and made.shortcomings == []
