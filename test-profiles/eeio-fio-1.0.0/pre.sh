@@ -12,7 +12,7 @@ prefill() { # BYTES FIO-OPTION...
 	# twice, in requests of 128 KiB one after the other, as SNIA's test specification has it.
 	[ -z "$precondition" ] || request=128k
 	"$fio" --name=prefill --rw=write --bs="$request" --size="$size" --ioengine=psync \
-		${precondition:+--io_size=$((size / 100 * precondition))} --refill_buffers --end_fsync=1 \
+		${precondition:+--io_size=$((size * precondition / 100))} --refill_buffers --end_fsync=1 \
 		--fallocate=none --eta=never --output=/dev/null "$@" ||
 		{ echo "eeio-fio: prefilling ${device:-$scratch} failed" >&2 && exit 1; }
 }
