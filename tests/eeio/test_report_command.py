@@ -84,9 +84,9 @@ def test_a_comparison_within_a_latency(campaign: str, capsys: pytest.CaptureFixt
     assert main(["compare", campaign, "--max-p99", "1ms"]) != 0
 
 
-def test_a_guideline_within_a_latency(
-    campaign: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def sides(campaign: str, tmp_path: Path) -> list[str]:
+    """A guideline's two sides: 53.5 and 23.5 W, both 1 GB in 4 s."""
     other = tmp_path / "d"
     store = Store(other)
     store.create(design("d", 8, WRITE))
@@ -98,12 +98,53 @@ def test_a_guideline_within_a_latency(
         "workload:\n  - {operation: write, spatiality: sequential, request_size_bytes: 4k, "
         "cache: {buffer: on}, flush: none, share: 1}\n"
     )
-    words = ["guideline", "--traditional", campaign, "--low-power", str(other), "--workload",
-             str(mix)]  # fmt: skip
-    assert main(words) == 0
+    return ["guideline", "--traditional", campaign, "--low-power", str(other), "--workload",
+            str(mix)]  # fmt: skip
+
+
+def test_a_guideline_within_a_latency(sides: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(sides) == 0
     assert "changes power by" in capsys.readouterr().out
-    assert main([*words, "--max-p99", "5ms"]) != 0
+    assert main([*sides, "--max-p99", "5ms"]) != 0
     assert "its tool tells no p99 latency" in capsys.readouterr().err
+
+
+def test_a_guideline_tells_what_a_tb_costs_on_both(
+    sides: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*sides, "--price-per-kwh", "0.3", "--years", "5", "--grid-g-per-kwh", "400",
+             "--busy-share", "1", "--low-power-embodied-kg", "100"]  # fmt: skip
+    assert main([*words, "--format", "json"]) == 0
+    traditional, low_power = json.loads(capsys.readouterr().out)["guideline"]["per_tb"]
+    # 53.5 W x 4 s/GB; 23.5 x 4 = 94 J/GB, 94 kJ/GB x 1000 / 3.6e6 = 0.02611 kWh a TB.
+    assert traditional["j_per_gb"]["value"] == pytest.approx(214)
+    assert low_power["kwh_per_tb"]["value"] == pytest.approx(0.0261111, rel=1e-4)
+    assert low_power["electricity_per_tb"]["value"] == pytest.approx(0.0078333, rel=1e-4)
+    assert low_power["g_co2e_operation_per_tb"]["value"] == pytest.approx(10.4444, rel=1e-4)
+    # 100 kg over what 250 MB/s move in five years, 39447 TB.
+    assert low_power["g_co2e_embodied_per_tb"]["value"] == pytest.approx(2.535, rel=1e-3)
+    assert traditional["g_co2e_embodied_per_tb"]["value"] is None
+    assert traditional["g_co2e_embodied_per_tb"]["reason"]
+    assert main(words) == 0
+    assert "What a TB costs that is moved" in capsys.readouterr().out
+    assert main(sides) == 0
+    assert "What a TB costs" not in capsys.readouterr().out, "nobody asked"
+
+
+@pytest.mark.parametrize(
+    ("further", "why"),
+    [
+        (("--low-power-embodied-kg", "100"), "spread over --years"),
+        (("--grid-g-per-kwh", "hours.csv"), "hours.csv"),
+        (("--years", "5"), "both --price-per-kwh and --years"),
+    ],
+)
+def test_what_a_tb_costs_needs_all_of_it(
+    sides: list[str], further: tuple[str, ...], why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*sides, *further]) == 2
+    said = capsys.readouterr().err
+    assert why in said and said.count("\n") == 1
 
 
 def test_only_columns_that_are_named(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from eeio_results.guideline.servers import Costs
 from eeio_results.guideline.workload import CellKey, Workload
 from eeio_results.statistics.bootstrap import Estimate
+
+if TYPE_CHECKING:
+    from eeio_results.guideline.cost import Cost
 
 Choice = Literal["medians", "best-worst"]
 DeploymentKind = Literal["fractional", "whole", "asked"]
@@ -122,3 +125,5 @@ class Guideline:
     experiments: tuple[ExperimentComparison, ...]
     messages: tuple[str, ...]
     reason: str | None
+    per_tb: "tuple[Cost, ...]" = ()
+    """What a TB costs on either system, the traditional one first; none where nobody asked."""

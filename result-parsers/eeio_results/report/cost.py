@@ -9,21 +9,14 @@ from eeio_limits import text as harmless
 from eeio_results.guideline.cost import HEADLINES, STEP, Cost
 from eeio_results.record import SCHEMA_VERSION
 from eeio_results.report.columns import number
-from eeio_results.report.guideline import estimate
+from eeio_results.report.guideline import PER_TB, estimate
 from eeio_results.report.markdown import render_table as markdown_table
 from eeio_results.report.parts import Table
 from eeio_results.report.text import render_table as text_table
 from eeio_results.units import MB
 
 _ANSWERS = {
-    "j_per_gb": "Energy of the machine (J/GB)",
-    "kwh_per_tb": "Energy (kWh/TB)",
-    "money_per_tb": "Money ({currency}/TB)",
-    "electricity_per_tb": "  of it electricity",
-    "purchase_per_tb": "  of it purchase",
-    "g_co2e_per_tb": "Carbon (g CO2e/TB)",
-    "g_co2e_operation_per_tb": "  of it operation",
-    "g_co2e_embodied_per_tb": "  of it embodied",
+    **PER_TB,
     "kwh_per_tb_year": "Stored: energy (kWh/TB a year)",
     "money_per_tb_year": "Stored: money ({currency}/TB a year)",
     "g_co2e_per_tb_year": "Stored: carbon (g CO2e/TB a year)",

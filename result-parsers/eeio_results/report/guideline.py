@@ -2,7 +2,7 @@
 
 import json
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -15,6 +15,7 @@ from eeio_results.guideline.answer import (
     Money,
     ServerFigures,
 )
+from eeio_results.guideline.cost import Cost
 from eeio_results.guideline.workload import Workload
 from eeio_results.record import SCHEMA_VERSION
 from eeio_results.report import latex
@@ -26,6 +27,17 @@ from eeio_results.statistics.bootstrap import Estimate
 from eeio_results.units import MB
 
 _NONE = "-"
+PER_TB = {
+    "j_per_gb": "Energy of the machine (J/GB)",
+    "kwh_per_tb": "Energy (kWh/TB)",
+    "money_per_tb": "Money ({currency}/TB)",
+    "electricity_per_tb": "  of it electricity",
+    "purchase_per_tb": "  of it purchase",
+    "g_co2e_per_tb": "Carbon (g CO2e/TB)",
+    "g_co2e_operation_per_tb": "  of it operation",
+    "g_co2e_embodied_per_tb": "  of it embodied",
+}
+"""What moving a TB costs, by the names of `Cost`, as tables call it."""
 _OUTCOMES = {
     "pays-back": "dearer to buy, cheaper to run",
     "at-once": "cheaper to buy, no dearer to run",
@@ -64,7 +76,12 @@ def render_latex(guideline: Guideline) -> str:
 
 def to_json(guideline: Guideline) -> dict[str, Any]:
     """SI units; a missing figure is null with its reason beside it; changes are ratios (0.25)."""
-    return {"schema_version": SCHEMA_VERSION, "guideline": asdict(guideline)}
+    body = asdict(guideline)
+    body["per_tb"] = [
+        {"system": one.system, **{name: asdict(getattr(one, name)) for name in PER_TB}}
+        for one in guideline.per_tb
+    ]
+    return {"schema_version": SCHEMA_VERSION, "guideline": body}
 
 
 def render_json(guideline: Guideline) -> str:
@@ -98,8 +115,34 @@ def tables(guideline: Guideline) -> list[Table]:
         if guideline.costs:
             found.append(_money_table(guideline))
         found.append(_changes_table(guideline))
+    if guideline.per_tb:
+        found.append(_per_tb_table(guideline.per_tb))
     found.append(_experiments_table(guideline))
     return found
+
+
+def _per_tb_table(costs: Sequence[Cost]) -> Table:
+    """What moving a TB costs on each system, one server of it."""
+    currency = costs[0].inputs.currency or "money"
+    reasons = dict.fromkeys(
+        f"{title.strip()}: {why}"
+        for name, title in PER_TB.items()
+        for one in costs
+        if (why := getattr(one, name).reason) is not None
+    )
+    return Table(
+        title="What a TB costs that is moved",
+        header=("Answer", *(one.system for one in costs)),
+        rows=tuple(
+            (title.format(currency=currency), *(estimate(getattr(one, name)) for one in costs))
+            for name, title in PER_TB.items()
+        ),
+        numeric=frozenset(range(1, len(costs) + 1)),
+        note="\n".join((
+            "on one server of each kind; `eeio cost` tells what moves each answer most",
+            *(reason.format(currency=currency) for reason in reasons),
+        )),
+    )  # fmt: skip
 
 
 def estimate(figure: Estimate, unit: float = 1.0, show: Callable[[float], str] = number) -> str:

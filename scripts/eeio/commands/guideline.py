@@ -14,11 +14,14 @@ from eeio.commands.measured_cells import add_choice, idle_power_w, number_of, ot
 from eeio.commands.measured_cells import cells as cells_of_choice
 from eeio.commands.output_file import add_output, write_output
 from eeio.errors import EXIT_DONE, RefusedError
+from eeio_limits import LimitError
 from eeio_limits import quantities as q
+from eeio_results.errors import EeioError
 from eeio_results.report.model import QUICK_WARNING
 
 if TYPE_CHECKING:
     from eeio_results.guideline.answer import Guideline
+    from eeio_results.guideline.cost import Cost
     from eeio_results.guideline.servers import Costs, Server
     from eeio_results.store import Campaign
 
@@ -43,6 +46,10 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
             f"--{side}-device-price", metavar="N", type=_price, help="of one drive in it"
         )
         parser.add_argument(
+            f"--{side}-embodied-kg", metavar="N", type=_carbon,
+            help="kg CO2e of making one such server with its drives; with --years",
+        )  # fmt: skip
+        parser.add_argument(
             f"--{side}-devices", metavar="N", type=_devices, default=1,
             help="drives in it (default: 1)",
         )  # fmt: skip
@@ -62,6 +69,10 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--busy-share", metavar="N", type=_share, help="of the time, 0 to 1 (default: always busy)"
     )
     parser.add_argument("--currency", metavar="WORD", default="")
+    parser.add_argument(
+        "--grid-g-per-kwh", metavar="N|HOURS.csv",
+        help="g CO2e a kWh, or a file of hours: hour_utc,g_per_kwh; tells the carbon of a TB",
+    )  # fmt: skip
     add_choice(parser)
     parser.add_argument("--map", metavar="FILE.svg", type=Path, help="also draw the map")
     parser.add_argument(
@@ -73,7 +84,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 _price, _years, _share = number_of(q.PRICE), number_of(q.YEARS), number_of(q.SHARE)
-_factor = number_of(q.FRACTION)
+_factor, _carbon = number_of(q.FRACTION), number_of(q.CARBON)
 
 
 def _devices(text: str) -> int:
@@ -99,6 +110,7 @@ def guide(arguments: argparse.Namespace) -> int:
         choice=arguments.choice,
         counts=arguments.servers,
     )
+    made = replace(made, per_tb=_per_tb(arguments, made, (traditional, low_power)))
     quick = [c.name for side in _SIDES for c in campaigns[side] if not c.is_measurement]
     checks = tuple(f"{name}: {QUICK_WARNING}" for name in quick)
     made = replace(made, messages=(*checks, *made.messages))
@@ -131,6 +143,11 @@ def _render_html(made: "Guideline", quick: "Sequence[str]") -> str:
 def _costs(arguments: argparse.Namespace) -> "Costs | None":
     from eeio_results.guideline.servers import Costs
 
+    embodied = any(getattr(arguments, f"{side}_embodied_kg") for side in _SIDES)
+    if embodied and arguments.years is None:
+        raise RefusedError("embodied carbon is spread over --years: give them")
+    if arguments.price_per_kwh is None and arguments.years is not None and embodied:
+        return None
     if (arguments.price_per_kwh is None) != (arguments.years is None):
         raise RefusedError("electricity needs both --price-per-kwh and --years")
     if arguments.price_per_kwh is None:
@@ -142,6 +159,45 @@ def _costs(arguments: argparse.Namespace) -> "Costs | None":
         busy_share=arguments.busy_share,
         currency=arguments.currency,
     )
+
+
+def _per_tb(
+    arguments: argparse.Namespace, made: "Guideline", systems: "Sequence[Server]"
+) -> "tuple[Cost, ...]":
+    """What a TB costs on each system, where a price, a grid or embodied carbon was given."""
+    from eeio_results.guideline.cost import cost
+    from eeio_results.guideline.cost_inputs import CostInputs, grid_of
+
+    embodied = [getattr(arguments, f"{side}_embodied_kg") for side in _SIDES]
+    if arguments.price_per_kwh is None and arguments.grid_g_per_kwh is None and not any(embodied):
+        return ()
+    try:
+        grid = None if arguments.grid_g_per_kwh is None else grid_of(arguments.grid_g_per_kwh)
+    except (EeioError, LimitError) as error:
+        raise RefusedError(str(error)) from error
+    given = CostInputs(
+        price_per_kwh=arguments.price_per_kwh or None,
+        grid=grid,
+        pue=arguments.pue,
+        duty=arguments.busy_share or None,
+        years=arguments.years,
+        currency=arguments.currency,
+    )
+    return tuple(
+        cost(
+            system,
+            made.workload,
+            replace(given, purchase=_price_of(system), embodied_kg=kg or None),
+        )
+        for system, kg in zip(systems, embodied, strict=True)
+    )
+
+
+def _price_of(system: "Server") -> float | None:
+    """Of a server with its drives; None where either is not given."""
+    if system.server_price is None or system.device_price is None:
+        return None
+    return system.server_price + system.devices * system.device_price or None
 
 
 def _system(arguments: argparse.Namespace, side: str, campaigns: "Sequence[Campaign]") -> "Server":
