@@ -71,6 +71,10 @@ class Options:
     """In the place of the adaptive protocol's, too."""
     see_order: bool = field(default=False, metadata=LATER)
     """Whether the order in which requests reach the drive is looked at."""
+    sweeps: tuple[str, ...] = field(default=(), metadata=LATER)
+    """Values of a factor in the place of the suite's, as `threads=1..256`."""
+    windows_of: str | None = field(default=None, metadata=LATER)
+    """The preset whose study tells how long delayjc holds; None: the campaign's own."""
 
     @property
     def frequency_root(self) -> Path:

@@ -4,6 +4,7 @@ import argparse
 import secrets
 from typing import get_args
 
+from eeio.campaign import sweep
 from eeio_limits import LimitError
 from eeio_limits.quantities import COUNT, REPETITIONS, Quantity
 from eeio_power.monitor import COUNTER_RATE_HZ, SAMPLE_RATE_HZ
@@ -61,6 +62,22 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="LIST",
         default="",
         help="of such a study: lowest, highest, all, or 1.6GHz,2.4GHz (default: the suite's)",
+    )
+    parser.add_argument(
+        "--windows-of",
+        metavar="PRESET",
+        help="of such a study: how long delayjc holds, and whether it writes first, as that preset "
+        "has it (paper: the paper's 16 ms and 1 ms, nothing written first)",
+    )
+    parser.add_argument(
+        "--sweep",
+        metavar="FACTOR=VALUES",
+        type=_sweep,
+        action="append",
+        default=[],
+        help="other values of a factor than the suite's, repeatable, each combination an "
+        "experiment: threads=1..256 (doubled), file_size=1m..9m+2m, btio:class=A,B; threads, "
+        "ranks, files, file_size, file_size_each, record_size, or a factor of a profile",
     )
     parser.add_argument(
         "--sysfs-root",
@@ -177,6 +194,8 @@ def options_of(arguments: argparse.Namespace) -> Options:
         counter_rate_hz=arguments.rate or COUNTER_RATE_HZ,
         min_phase_s=arguments.min_phase,
         see_order=arguments.see_order,
+        sweeps=tuple(arguments.sweep),
+        windows_of=arguments.windows_of,
     )
 
 
@@ -220,6 +239,13 @@ def _work(text: str) -> int:
     if size_bytes == 0:
         raise argparse.ArgumentTypeError(f"{text}: no work; give what each run moves, such as 1g")
     return size_bytes
+
+
+def _sweep(text: str) -> str:
+    try:
+        return sweep.parse(text).asked
+    except EeioError as error:
+        raise argparse.ArgumentTypeError(str(error).removeprefix("--sweep ")) from error
 
 
 def share(text: str) -> float:
