@@ -41,6 +41,8 @@ def test_each_figure_is_drawn_of_the_experiments_that_it_is_about() -> None:
             [
                 *curve(), *curve(spatiality="random"), *curve(spatiality="strided"),
                 *curve(level="filesystem", target="file", buffer="on"),
+                *curve(level="filesystem", target="file", tool="iozone"),
+                *curve(level="filesystem", target="file", tool="iozone", spatiality="strided"),
                 *curve(level="library", tool="ior", api="mpiio", operation="read"),
                 *curve(level="library", tool="dataserver"),
             ],
@@ -49,7 +51,8 @@ def test_each_figure_is_drawn_of_the_experiments_that_it_is_about() -> None:
     )  # fmt: skip
     assert list(found) == [
         "request-size-sequential.svg", "request-size-random.svg", "request-size-strided.svg",
-        "caches.svg", "library.svg", "library-servers.svg",
+        "caches-sequential.svg", "caches-sequential-fio.svg", "caches-strided.svg",
+        "library.svg", "library-servers.svg",
     ]  # fmt: skip
     assert "figure 6" in found["request-size-sequential.svg"].title
     for plot in found.values():

@@ -40,12 +40,29 @@ def _figures(
         )
         for pattern, figure in patterns.items()
     ]
-    files = [c for c in cells if c.factors["level"] == "filesystem" and c.factors["tool"] == "fio"]
+    files = [cell for cell in cells if cell.factors["level"] == "filesystem"]
+    found += [
+        (
+            f"caches-{pattern}{'' if tool == 'IOzone' else f'-{tool}'}",
+            f"The cache layers on and off, {tool}, {pattern}{figure}",
+            [
+                cell
+                for cell in files
+                if (cell.factors["tool"], cell.factors["spatiality"]) == (tool.lower(), pattern)
+            ],
+            _caches,
+        )
+        for tool, pattern, figure in (
+            ("IOzone", "sequential", " (figure 8)"),
+            ("fio", "sequential", ""),
+            ("IOzone", "random", ""),
+            ("IOzone", "strided", ""),
+        )
+    ]
     ranks = [c for c in cells if c.factors["tool"] == "ior" and c.factors["processes"] == "1"]
     servers = [c for c in cells if c.factors["tool"] == "dataserver"]
     return [
         *found,
-        ("caches", "The cache layers on and off (figure 8)", files, _caches),
         ("library", "The I/O library, IOR on one rank (figure 9)", ranks, _library),
         ("library-servers", "POSIX against MPI-IO, one data server", servers, _library),
     ]
