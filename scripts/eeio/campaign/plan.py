@@ -15,7 +15,7 @@ from eeio.profiles.profile import Profile
 from eeio.profiles.suite import LeftOut, Suite, SuiteEntry, experiment_of, size_of
 from eeio.system import write_cache
 from eeio.system.filesystem import backing_device, block_device
-from eeio_limits import LimitError
+from eeio_limits import LimitError, inputs
 from eeio_limits.quantities import DURATION, shortened
 from eeio_results import studies, tools
 from eeio_results.campaign import (
@@ -99,9 +99,11 @@ class Plan(Design):
             by_size = run.experiment.file_bytes / _ASSUMED_BANDWIDTH_BYTES_PER_S
             runtime = float(factors.get("runtime_s", 0)) or by_size or DEFAULT_RUNTIME_S
             by_time = min(runtime, by_size) if by_size else runtime
+            preset = self.profiles[run.experiment.profile].preset(self.sizes_preset)
+            if "each_s" in preset:
+                by_time = float(preset["each_s"]) * _files_of_a_process(factors)
             total += by_time + self.protocol.settle_s + _PER_RUN_OVERHEAD_S
             if run.experiment.experiment.processes > 1:
-                preset = self.profiles[run.experiment.profile].preset(self.sizes_preset)
                 total += float(preset.get("parallel_pause_s", 0))
         return total
 
@@ -111,7 +113,16 @@ class Plan(Design):
             return float(planned.factors["timeout_s"])
         slowest_bytes_per_s = 1e6
         runtime_s = float(planned.factors.get("runtime_s", "0"))
-        return 120 + 2 * runtime_s + 3 * planned.file_bytes / slowest_bytes_per_s
+        # A disk that needs 0.1 s to create a file and take it away again is slow.
+        creating_s = 0.1 * _files_of_a_process(planned.factors)
+        return 120 + 2 * runtime_s + 3 * planned.file_bytes / slowest_bytes_per_s + creating_s
+
+
+def _files_of_a_process(factors: Mapping[str, str]) -> int:
+    """Of a profile that makes many: `files` in each of `rounds`; 0 of others."""
+    told = (factors.get(name, "0") for name in ("files", "rounds"))
+    files, rounds = (inputs.whole_number(word) or 0 for word in told)
+    return files * rounds
 
 
 def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
@@ -308,6 +319,12 @@ def _file_bytes(profile: Profile, factors: Mapping[str, str], sizes: str, root: 
     preset = _of_that_class(profile, factors, sizes)
     told = factors.get("file_size") or preset.get("footprint", "0")
     size = size_of(profile.tool, "file_size", told)
+    if "footprint_each" in preset:
+        each = size_of(profile.tool, "footprint_each", preset["footprint_each"])
+        processes = inputs.whole_number(factors.get("processes", "1")) or 1
+        rounds = inputs.whole_number(factors.get("rounds", "0")) or 0
+        # A folder of each process in each round, too.
+        size = max(size, each * processes * (_files_of_a_process(factors) + rounds))
     if factors.get("buffer") == "on" and "memory_multiple" in preset:
         size = max(size, int(float(preset["memory_multiple"]) * memory_bytes(root)))
     return size
