@@ -130,6 +130,27 @@ def test_a_command_is_the_work(home: Path, eeio: Eeio, loop: str, drive: dict[st
 
 
 @pytest.mark.root
+def test_a_command_may_write_to_a_file_system_of_the_drive(
+    home: Path, eeio: Eeio, loop: str, drive: dict[str, str]
+) -> None:
+    """It is mounted then, and what was written is flushed before the pause."""
+    subprocess.run(["mkfs.ext4", "-q", loop], check=True)
+    (home / "mounted").mkdir()
+    subprocess.run(["mount", loop, str(home / "mounted")], check=True)
+    script = home / "bin" / "work"
+    script.write_text(
+        f"#!/bin/sh\necho $$ >{home}/mounted/file\n"
+        f"exec dd if={loop} of=/dev/null bs=4096 count=1 iflag=direct status=none\n"
+    )
+    script.chmod(0o755)
+    try:
+        _, body = _gaps(home, eeio, loop, drive, "--", "work")
+    finally:
+        subprocess.run(["umount", str(home / "mounted")], check=True)
+    assert {reading["invalid"] for reading in body["gaps"]} == {None}
+
+
+@pytest.mark.root
 def test_work_that_wakes_nothing_is_not_counted(
     home: Path, eeio: Eeio, loop: str, drive: dict[str, str]
 ) -> None:

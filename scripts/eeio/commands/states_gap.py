@@ -2,12 +2,12 @@
 
 import argparse
 import json
-import os
 import shutil
 import statistics
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -20,7 +20,8 @@ from eeio.power_gap import GapReading, Saved, Work
 from eeio.signals import signals_raise
 from eeio.system.device import check_readable, check_unused
 from eeio.system.direct import read
-from eeio.system.filesystem import BlockDevice
+from eeio.system.durability import sync
+from eeio.system.filesystem import BlockDevice, backing_device, mounts
 from eeio.system.lock import TargetLock
 from eeio.system.power_saving import drive_at
 from eeio.system.undo import UndoJournal
@@ -90,7 +91,7 @@ def gaps(arguments: argparse.Namespace) -> int:
     with TargetLock(device.disk_sysfs.name):
         restore_orphans()  # what a killed run left would be taken for the beginning
         journal = UndoJournal()
-        work = _command(words, journal) if words else _reads(node, device)
+        work = _command(words, node, device, journal) if words else _reads(node, device)
         with (
             tempfile.TemporaryDirectory(prefix="eeio-") as folder,
             PowerMonitor(source, Path(folder) / "power.csv.gz") as power,
@@ -146,14 +147,29 @@ def _reads(node: Path, device: BlockDevice) -> Work:
     return work
 
 
-def _command(words: Sequence[str], journal: UndoJournal) -> Work:
+def _command(words: Sequence[str], node: Path, device: BlockDevice, journal: UndoJournal) -> Work:
     def work() -> None:
         code = foreground.run(words, journal, to_stderr=True)
         if code != 0:
             raise EeioError(f"{words[0]} ended with {code}: nothing is measured of work that fails")
-        os.sync()  # what it wrote is to be on the drive, not to wake it in the pause
+        # What it wrote is to be on the drive, not to wake it in the pause; what others wrote to
+        # other drives is not this one's work.
+        for done in (sync(node, node), *(sync(folder, None) for folder in _folders(device))):
+            if done.error is not None:
+                raise EeioError(f"what {words[0]} wrote cannot be flushed: {done.error}")
 
     return work
+
+
+def _folders(device: BlockDevice) -> list[Path]:
+    """Where file systems of the drive are mounted."""
+    found = []
+    for mount in mounts():
+        with suppress(OSError):
+            below = backing_device(mount.mount_point)[0]
+            if below is not None and below.disk_sysfs == device.disk_sysfs:
+                found.append(mount.mount_point)
+    return found
 
 
 def _table(node: Path, found: Sequence[GapReading], of_meters: Sequence[Saved]) -> str:

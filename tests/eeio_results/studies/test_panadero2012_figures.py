@@ -1,8 +1,10 @@
 """Figures 6 to 9 and 14 of Panadero et al. 2012: which cells they are of, and what they say."""
 
+from dataclasses import replace
+
 import pytest
 
-from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, J_PER_GB, POWER, Cell
+from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, J_PER_GB, POWER, UNCERTAINTY, Cell
 from eeio_results.report.drawing import SCREEN, WIDTHS, Look
 from eeio_results.report.parts import Plot
 from eeio_results.studies.panadero2012.plots import plots
@@ -75,6 +77,19 @@ def test_energy_is_drawn_where_it_was_measured_and_only_there(look: Look) -> Non
     for words in ("Power of the system (W)", "Energy (J/GB)", "Energy efficiency (MB/J)"):
         assert words in told
     assert "from 16 KiB to 1 MiB" in told
+
+
+def test_energy_that_is_hardly_known_is_marked() -> None:
+    cells = curve(watts=20.0)
+    (known,) = plots(
+        [replace(c, values={**c.values, UNCERTAINTY: (0.1,) * 2}) for c in cells], "", False
+    )
+    (hardly,) = plots(
+        [replace(c, values={**c.values, UNCERTAINTY: (2.0,) * 2}) for c in cells], "", False
+    )
+    assert known.drawing is not None and hardly.drawing is not None
+    assert "hollow" not in known.drawing(SCREEN).description
+    assert "hollow: its energy is known to no better than" in hardly.drawing(SCREEN).description
 
 
 def test_the_states_of_the_caches_are_lines() -> None:

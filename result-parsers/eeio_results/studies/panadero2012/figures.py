@@ -13,8 +13,16 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullFormatter
 
-from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, J_PER_GB, POWER, Cell
+from eeio_results.comparison.cells import (
+    BANDWIDTH,
+    EFFICIENCY,
+    J_PER_GB,
+    POWER,
+    UNCERTAINTY,
+    Cell,
+)
 from eeio_results.domains import quartiles
+from eeio_results.ranking import MOST_UNCERTAIN
 from eeio_results.report.drawing import (
     COLOURS,
     GREY,
@@ -37,6 +45,7 @@ _SCREEN_INCHES = 8.0
 _PANEL_INCHES = 2.3
 _MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _READING = "median of the repetitions; bar: quartiles"
+_DOUBTFUL = f"hollow: its energy is known to no better than {MOST_UNCERTAIN:.0%}"
 
 
 @dataclass(frozen=True)
@@ -54,7 +63,8 @@ def by_request_size(lines: Sequence[Line], title: str, quick: bool, look: Look) 
     width = look.width_inches or _SCREEN_INCHES
     columns = 1 if width < 5 or len(panels) == 1 else 2
     rows = -(-len(panels) // columns)
-    words = [*(foreign(line.name) for line in lines), _READING]
+    doubtful = any(_is_doubtful(cell, metric) for cell in every for metric, _, _ in panels)
+    words = [*(foreign(line.name) for line in lines), _READING, *([_DOUBTFUL] * doubtful)]
     figure = sheet(width, _PANEL_INCHES * rows + 0.5, words)
     axes = figure.subplots(rows, columns, squeeze=False).flat
     sizes = sorted({cell.request_size_bytes or 0 for cell in every})
@@ -77,6 +87,8 @@ def by_request_size(lines: Sequence[Line], title: str, quick: bool, look: Look) 
         for colour, mark in (_style(number) for number in range(len(lines)))
     ]
     handles.append(Line2D([], [], marker="|", linestyle="", color=GREY))
+    if doubtful:
+        handles.append(Line2D([], [], marker="o", linestyle="", color=GREY, mfc="white"))
     set_legend(figure, handles, words)
     full = title + (QUICK_MARK if quick else "")
     set_title(figure, foreign(full))
@@ -85,7 +97,7 @@ def by_request_size(lines: Sequence[Line], title: str, quick: bool, look: Look) 
         figure,
         full,
         f"{told}, by request size from {format_size(sizes[0])} to {format_size(sizes[-1])}: "
-        f"{', '.join(line.name for line in lines)}. {_READING}.",
+        f"{', '.join(line.name for line in lines)}. {'; '.join(words[len(lines) :])}.",
     )
 
 
@@ -139,11 +151,22 @@ def _line(axis: Axes, line: Line, metric: str, unit: float, colour: str, mark: s
         return
     sizes = [cell.request_size_bytes or 0 for cell in cells]
     medians = [cell.median(metric) / unit for cell in cells]
-    axis.plot(sizes, medians, marker=mark, markersize=4, linewidth=1.1, color=colour)
-    for size, cell in zip(sizes, cells, strict=True):
+    axis.plot(sizes, medians, linewidth=1.1, color=colour)
+    for size, median, cell in zip(sizes, medians, cells, strict=True):
+        inside = "white" if _is_doubtful(cell, metric) else colour
+        axis.plot(size, median, mark, markersize=4, color=colour, mfc=inside, zorder=3)
         found = quartiles(cell.values[metric])
         if found is not None:
             axis.vlines(size, found.q1 / unit, found.q3 / unit, color=colour, linewidth=1.0)
+
+
+def _is_doubtful(cell: Cell, metric: str) -> bool:
+    """Of what was too short for its meter: drawn, as it was measured, and marked."""
+    return (
+        metric != BANDWIDTH
+        and cell.n(UNCERTAINTY) > 0
+        and (cell.median(UNCERTAINTY) > MOST_UNCERTAIN)
+    )
 
 
 def _size_axis(axis: Axes, sizes: Sequence[int]) -> None:
