@@ -76,6 +76,10 @@ class Options:
     """What the campaign may write, test files included; None: no budget."""
     precondition_percent: Annotated[int, q.COUNT] | None = field(default=None, metadata=LATER)
     """In the suite's place: how much of what is measured is written before."""
+    sweeps: tuple[str, ...] = field(default=(), metadata=LATER)
+    """Values of a factor in the place of the suite's, as `threads=1..256`."""
+    windows_of: str | None = field(default=None, metadata=LATER)
+    """The preset whose study tells how long delayjc holds; None: the campaign's own."""
 
     @property
     def frequency_root(self) -> Path:

@@ -118,12 +118,15 @@ def measured_by(options: Options) -> str:
         ("--filesystem", ",".join(options.filesystems) or None),
         ("--variant", ",".join(options.variants) or None),
         ("--frequency", ",".join(options.frequencies) or None),
+        ("--windows-of", options.windows_of),
         ("--sysfs-root", None if options.sysfs_root == "/" else options.sysfs_root),
         ("--disk-cache", None if options.disk_cache == "leave" else options.disk_cache),
         ("--seed", options.seed),
     ):
         if value is not None:
             words += [name, f"{value:g}" if isinstance(value, float) else str(value)]
+    for text in options.sweeps:
+        words += ["--sweep", text]
     for name in options.lose:
         words += ["--lose", name]
     for meter in options.meters:

@@ -9,8 +9,10 @@ mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
 [ -d "$scratch/eeio-bonnie" ] || refuse "$scratch: not prepared; run pre.sh with these factors first"
 
 # Not -q: the progress words on stderr tell when each phase began and ended.
-# -r: half the file, so that Bonnie++ starts whatever the memory. -f -n 0: blocks only.
-set -- -d "$scratch/eeio-bonnie" -s "$size_mib:$request_bytes" -r $((size_mib / 2)) -f -n 0 -m eeio
+# -r: half the file, so that Bonnie++ starts whatever the memory. -f: how many MiB a byte at a time,
+# or none of them. -n 0: no small files.
+set -- -d "$scratch/eeio-bonnie" -s "$size_mib:$request_bytes" -r $((size_mib / 2)) \
+	"-f${characters_mib:-}" -n 0 -m eeio
 [ "$buffer" = on ] || set -- "$@" -D
 # It flushes at the end of each phase whatever it is told; -b: after every write, too.
 [ "$flush" = end ] || set -- "$@" -b
@@ -32,7 +34,8 @@ status=$?
 	cat "$output/stderr.txt" "$output/stdout.txt"
 	awk -F, -v buffer="$buffer" 'function say(what, rate) { if (rate > 0) printf "EEIO %s bandwidth: %.3f MB/s\n", what, rate * 1.024e-3 }
 	NF == 50 { say("write", $12) }
-	NF == 50 && buffer == "on" { say("rewrite", $14); say("read", $18)
+	NF == 50 && buffer == "on" { say("character write", $10); say("rewrite", $14)
+		say("character read", $16); say("read", $18)
 		if ($20 > 0) printf "EEIO seek rate: %.3f 1/s\n", $20 }' "$output/stdout.txt"
 } >>"$LOG_FILE"
 exit $status

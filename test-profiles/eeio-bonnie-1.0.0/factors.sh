@@ -5,6 +5,7 @@ tool=eeio-bonnie preset=${EEIO_PRESET:-standard}
 . "$HOME/words.sh"
 
 level=filesystem operation=mixed spatiality=sequential request_size=64k buffer=off flush=end file_size=''
+characters=0
 for word; do
 	value=${word#*=}
 	case $word in
@@ -16,7 +17,9 @@ for word; do
 	flush=none) refuse "flush=none: Bonnie++ flushes its file whenever it closes it; give flush=end or flush=each" ;;
 	flush=*) one_of flush "$value" "end each" && flush=$value ;;
 	file_size=*) file_size=$value ;;
-	*) refuse "unknown factor '$word': known are level operation spatiality request_size buffer flush file_size" ;;
+	characters=*) characters=$value ;; # this much a byte at a time, before the blocks
+	*) refuse "unknown factor '$word': known are level operation spatiality request_size buffer flush" \
+		"file_size characters" ;;
 	esac
 done
 
@@ -27,6 +30,14 @@ bytes file_size "$file_size"
 size_mib=$((bytes / 1048576))
 [ "$size_mib" -ge 8 ] && [ $((bytes % 1048576)) = 0 ] ||
 	refuse "file_size=$file_size: give whole MiB, at least 8m"
+if [ "$characters" != 0 ]; then
+	[ "$buffer" = on ] || refuse "characters=$characters: a byte at a time is no direct I/O; give buffer=on"
+	[ "$flush" = end ] || refuse "characters=$characters: not with flush=each, which would flush every byte; give flush=end"
+	bytes characters "$characters"
+	[ $((bytes % 1048576)) = 0 ] && [ "$bytes" -le $((size_mib * 1048576)) ] ||
+		refuse "characters=$characters: give whole MiB, at most file_size=$file_size"
+	characters_mib=$((bytes / 1048576))
+fi
 # A buffered measurement counts only on a file of at least twice the memory.
 multiple=$(preset_value memory_multiple)
 if [ -n "$multiple" ] && [ "$buffer" = on ]; then

@@ -46,6 +46,7 @@ CASES = (
     ),
     ("bonnie", "direct", "request_size=4k file_size=512m buffer=off"),
     ("bonnie", "buffered", "request_size=64k file_size=256m buffer=on"),
+    ("bonnie", "characters", "request_size=64k file_size=256m buffer=on characters=4m"),
     ("lmbench", "all", "memory_size=16m memory_limit=16m latency_size=2m repetitions=1"),
     ("lmbench", "syscall", "tests=syscall repetitions=3"),
 )

@@ -122,6 +122,18 @@ CYCLES = [
         "request_size=64k file_size=64m buffer=on flush=end",
         [("write", 64 << 20), ("rewrite", 64 << 20), ("read", 64 << 20), ("seeks", 512 << 20)],
     ),
+    (
+        "bonnie",
+        "request_size=64k file_size=16m buffer=on characters=2m",
+        [
+            ("character write", 2 << 20),
+            ("write", 16 << 20),
+            ("rewrite", 16 << 20),
+            ("character read", 2 << 20),
+            ("read", 16 << 20),
+            ("seeks", 512 << 20),
+        ],
+    ),
 ]
 
 
@@ -240,6 +252,10 @@ def test_iozone_s_write_keeps_the_files_of_its_reads(installed: Installer) -> No
         ("bonnie", "operation=read", "operation=read"),
         ("bonnie", "flush=none", "flush=none: Bonnie++ flushes its file whenever it closes it"),
         ("bonnie", "flush=on", "flush=on"),
+        ("bonnie", "buffer=off characters=1m", "a byte at a time is no direct I/O"),
+        ("bonnie", "buffer=on flush=each characters=1m", "which would flush every byte"),
+        ("bonnie", "buffer=on characters=5000", "characters=5000: give whole MiB"),
+        ("bonnie", "buffer=on file_size=8m characters=9m", "at most file_size=8m"),
         ("lmbench", "tests=network", "tests=network"),
     ],
 )
@@ -312,6 +328,8 @@ def test_a_failing_tool_fails_the_wrapper(installed: Installer) -> None:
         ("iozone", "operation=write request_size=64k file_size=8m processes=4",
          {"write bandwidth", "write children bandwidth"}),
         ("bonnie", "request_size=64k file_size=64m", set()),
+        ("bonnie", "request_size=64k file_size=16m buffer=on characters=4m",
+         {"character write bandwidth", "character read bandwidth"}),
         ("lmbench", "tests=syscall repetitions=1",
          {"system call null latency", "system call read latency", "system call write latency"}),
     ],

@@ -37,21 +37,25 @@ _ONLY_WRITES_ARE_DIRECT = (
 _FLUSHES = "Bonnie++'s own fsync at the end of the phase"
 _FLUSHES_EACH = "Bonnie++'s own fsync of each write (-b)"
 _TOO_FAST = "+++++"
+_CHARACTER_BYTES = 1
 _LATENCY = re.compile(r"(\d{1,18})(us|ms|s)")
 _LATENCY_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 _NUMBER = re.compile(r"\d{1,18}(\.\d{1,18})?")
 
 # name, operation, spatiality, words on stderr, field of the rate, of the CPU share, of the latency
 _PHASES = (
+    ("character write", "write", "sequential", r"Writing a byte at a time\.\.\.", 9, 10, 38),
     ("write", "write", "sequential", r"Writing intelligently\.\.\.", 11, 12, 39),
     ("rewrite", "mixed", "sequential", r"Rewriting\.\.\.", 13, 14, 40),
+    ("character read", "read", "sequential", r"Reading a byte at a time\.\.\.", 15, 16, 41),
     ("read", "read", "sequential", r"Reading intelligently\.\.\.", 17, 18, 42),
     ("seeks", "mixed", "random", r"start 'em\.\.\.", 19, 20, 43),
 )
 
 
 def parse(capture: Capture) -> ToolResult:
-    """The phases of one Bonnie++ invocation: write, rewrite, read, seeks.
+    """The phases of one Bonnie++ invocation: write, rewrite, read, seeks; with the factor
+    `characters` also as much written, and read, a byte at a time.
 
     A rewrite reads and writes the file once; its bandwidth is that of the file's bytes rewritten.
     A seek reads a chunk, and one in ten writes it back; its bandwidth is that of the chunks read.
@@ -63,10 +67,17 @@ def parse(capture: Capture) -> ToolResult:
         chunk = fields[_CHUNK] or capture.factors.get("request_size", str(_DEFAULT_CHUNK_BYTES))
         chunk_bytes = q.REQUEST_SIZE.whole_number(parse_size(chunk), "chunk size")
         seeks = int(q.COUNT.of_text(fields[_SEEKS], "seeks"))
+        told = capture.factors.get("characters", "0")
+        moved = {
+            "character write": (parse_size(told), _CHARACTER_BYTES),
+            "character read": (parse_size(told), _CHARACTER_BYTES),
+            "seeks": (seeks * chunk_bytes, chunk_bytes),
+        }
         phases = tuple(
-            _phase(capture, fields, plan, size_bytes, chunk_bytes, seeks)
+            _phase(capture, fields, plan, *moved.get(plan[0], (size_bytes, chunk_bytes)))
             for plan in _PHASES
-            if fields[plan[4]]
+            # How much it moved a byte at a time its output does not tell.
+            if fields[plan[4]] and moved.get(plan[0]) != (0, _CHARACTER_BYTES)
         )
     except (EeioError, ValueError) as error:
         raise ToolOutputError(f"{source}: damaged CSV line: {error}") from error
@@ -96,13 +107,11 @@ def _phase(
     capture: Capture,
     fields: list[str],
     plan: tuple[str, str, str, str, int, int, int],
-    size_bytes: int,
-    chunk_bytes: int,
-    seeks: int,
+    bytes_moved: int,
+    request_bytes: int,
 ) -> PhaseResult:
     name, operation, spatiality, words, rate_at, cpu_at, latency_at = plan
-    unit_bytes = chunk_bytes if name == "seeks" else 1024
-    bytes_moved = seeks * chunk_bytes if name == "seeks" else size_bytes
+    unit_bytes = request_bytes if name == "seeks" else 1024
     bandwidth = None
     invalid: tuple[str, ...] = ()
     metrics: dict[str, float] = {}
@@ -110,7 +119,7 @@ def _phase(
         invalid = ("too fast for Bonnie++ to measure (+++++); give a larger file_size",)
     elif _NUMBER.fullmatch(fields[rate_at]) and float(fields[rate_at]) > 0:
         bandwidth = float(fields[rate_at]) * unit_bytes
-        metrics["iops"] = bandwidth / chunk_bytes
+        metrics["iops"] = bandwidth / request_bytes
         metrics["runtime_s"] = bytes_moved / bandwidth
     else:
         raise ValueError(f"{fields[rate_at]!r} is not a rate")
@@ -132,7 +141,7 @@ def _phase(
         name=name,
         operation=operation,
         spatiality=spatiality,
-        request_size_bytes=chunk_bytes,
+        request_size_bytes=request_bytes,
         bytes_moved=bytes_moved,
         bandwidth_bytes_per_s=bandwidth,
         start_s=start_s,

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
+from eeio.campaign import sweep
 from eeio.campaign.order import in_rounds, order
 from eeio.campaign.safety import check_targets
 from eeio.campaign.variants import Setting, study_settings
@@ -14,7 +15,7 @@ from eeio.profiles.profile import Profile
 from eeio.profiles.suite import LeftOut, Suite, SuiteEntry, experiment_of, size_of
 from eeio.system import write_cache
 from eeio.system.filesystem import backing_device, block_device
-from eeio_limits import LimitError
+from eeio_limits import LimitError, inputs
 from eeio_limits.quantities import DURATION, shortened
 from eeio_results import studies, tools
 from eeio_results.campaign import (
@@ -24,6 +25,7 @@ from eeio_results.campaign import (
     Options,
     PlannedExperiment,
     Protocol,
+    StudyProtocol,
 )
 from eeio_results.errors import EeioError
 from eeio_results.record import Experiment
@@ -36,6 +38,8 @@ _PER_RUN_OVERHEAD_S = 0.7
 # For a forecast only: a device nobody knows yet moves at least about this many bytes per second.
 _ASSUMED_BANDWIDTH_BYTES_PER_S = 150e6
 _MIB = 1 << 20
+# What campaign.json and the memory of a board hold; at ten seconds a run they are two months.
+_MOST_RUNS = 500_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,9 +109,11 @@ class Plan(Design):
             by_size = run.experiment.file_bytes / _ASSUMED_BANDWIDTH_BYTES_PER_S
             runtime = float(factors.get("runtime_s", 0)) or by_size or DEFAULT_RUNTIME_S
             by_time = min(runtime, by_size) if by_size else runtime
+            preset = self.profiles[run.experiment.profile].preset(self.sizes_preset)
+            if "each_s" in preset:
+                by_time = float(preset["each_s"]) * _files_of_a_process(factors)
             total += by_time + self.protocol.settle_s + _PER_RUN_OVERHEAD_S
             if run.experiment.experiment.processes > 1:
-                preset = self.profiles[run.experiment.profile].preset(self.sizes_preset)
                 total += float(preset.get("parallel_pause_s", 0))
         return total
 
@@ -117,7 +123,16 @@ class Plan(Design):
             return float(planned.factors["timeout_s"])
         slowest_bytes_per_s = 1e6
         runtime_s = float(planned.factors.get("runtime_s", "0"))
-        return 120 + 2 * runtime_s + 3 * planned.file_bytes / slowest_bytes_per_s
+        # A disk that needs 0.1 s to create a file and take it away again is slow.
+        creating_s = 0.1 * _files_of_a_process(planned.factors)
+        return 120 + 2 * runtime_s + 3 * planned.file_bytes / slowest_bytes_per_s + creating_s
+
+
+def _files_of_a_process(factors: Mapping[str, str]) -> int:
+    """Of a profile that makes many: `files` in each of `rounds`; 0 of others."""
+    told = (factors.get(name, "0") for name in ("files", "rounds"))
+    files, rounds = (inputs.whole_number(word) or 0 for word in told)
+    return files * rounds
 
 
 def prefilled_bytes(planned: PlannedExperiment) -> int:
@@ -146,6 +161,8 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
         work_bytes=options.work_bytes or protocol.work_bytes,
         min_phase_s=protocol.min_phase_s if options.min_phase_s is None else options.min_phase_s,
     )
+    if options.windows_of is not None:
+        protocol = replace(protocol, study=_with_windows(protocol.study, options, suite))
     if options.repetitions and protocol.study:
         # A number that the user gives is that number, whatever the spread.
         protocol = replace(protocol, study=replace(protocol.study, half_width=None))
@@ -159,30 +176,44 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
             f"suite {suite.name} makes its own variants of ext4: choose among them with "
             "--variant, without --filesystem"
         )
-    left_out = suite.left_out(options.preset)
     entries, absent = _with_optional(suite)
     used = {entry.profile: profiles.find(entry.profile) for entry in (*entries, *absent)}
     _check_own_modules(used.values())
     check_targets(options, bool(options.filesystems or protocol.study), root=root)
     sizes = protocol.sizes_of or options.preset
+
+    def factors_of(entry: SuiteEntry) -> dict[str, str]:
+        decided = used[entry.profile].preset_factors(sizes, protocol.work_bytes)
+        return {**decided, **entry.factors}
+
+    swept = sweep.swept(
+        (*entries, *absent),
+        [sweep.parse(text) for text in options.sweeps],
+        lambda entry: used[entry.profile],
+        factors_of,
+    )
+    left_out = [g for g in suite.left_out(options.preset) if not swept.asks_for(g)]
+    refused = sweep.refused(
+        swept, lambda entry: sweep.why_not(used[entry.profile], sizes, factors_of(entry))
+    )
     experiments: list[PlannedExperiment] = []
     not_measured: list[NotMeasured] = []
-    for entry in (*entries, *absent):
+    for entry, of_suite in swept.made.items():
         profile = used[entry.profile]
-        preset = profile.preset(sizes)
-        factors = {**profile.preset_factors(sizes, protocol.work_bytes), **entry.factors}
+        factors = factors_of(entry)
         if options.precondition_percent is not None and "precondition" in factors:
             factors["precondition"] = str(options.precondition_percent)
         active_bytes = _active_bytes(options, protocol, factors, root)
         if active_bytes is not None:
             factors["file_size"] = str(active_bytes)
-        file_bytes = _file_bytes(profile.tool, factors, preset, root)
+        file_bytes = _file_bytes(profile, factors, sizes, root)
         _check_runtime(profile.tool, factors)
         for cell in cells or _targets(options, factors):
             for disk in _disk_settings(options, factors):
                 told = {**factors, **cell.arguments}
                 experiment = experiment_of(profile.tool, told, cell.target, disk)
-                reason = absent.get(entry) or _why_not(options, left_out, entry, experiment, root)
+                reason = refused.get(entry) or absent.get(of_suite)
+                reason = reason or _why_not(options, left_out, entry, experiment, root)
                 if reason is not None:
                     not_measured.append(NotMeasured(experiment, reason))
                     continue
@@ -204,6 +235,11 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
     if len(set(ids)) != len(ids):
         twice = next(p for p in experiments if ids.count(p.experiment.id) > 1)
         raise RefusedError(f"suite {suite.name} has one experiment twice: {twice.description}")
+    if len(experiments) * protocol.repetitions > _MOST_RUNS:
+        raise RefusedError(
+            f"{len(experiments)} experiments x {protocol.repetitions} repetitions are more than "
+            f"{_MOST_RUNS} runs: give fewer values to --sweep, or a campaign for some of them each"
+        )
     plan = Plan(
         name="",
         created_utc="",
@@ -258,6 +294,20 @@ def check_budget(plan: Plan) -> None:
             f"{most / 1e9:.3g} GB of --max-written: allow more, or write less (--work, "
             "--precondition)"
         )
+
+
+def _with_windows(study: StudyProtocol | None, options: Options, suite: Suite) -> StudyProtocol:
+    """The study with the hold of delayjc that another preset has."""
+    assert options.windows_of is not None
+    other = suite.protocol(options.windows_of).study
+    if study is None or other is None:
+        raise RefusedError("--windows-of belongs to suites with `study:` in their protocol.yaml")
+    return replace(
+        study,
+        window_us=other.window_us,
+        max_resets=other.max_resets,
+        flush_first=other.flush_first,
+    )
 
 
 _LEAST_ADAPTIVE, _FEWEST_ADAPTIVE = 4, 3
@@ -327,16 +377,34 @@ def _with_optional(suite: Suite) -> tuple[list[SuiteEntry], dict[SuiteEntry, str
     return entries, absent
 
 
-def _file_bytes(
-    tool: str, factors: Mapping[str, str], preset: Mapping[str, str], root: Path
-) -> int:
+def _file_bytes(profile: Profile, factors: Mapping[str, str], sizes: str, root: Path) -> int:
     """A profile whose buffered measurement needs a file larger than memory sees to that itself
     (`memory_multiple` in its presets.conf), and one that has no file_size tells its `footprint`;
     the forecast has to know."""
-    size = size_of(tool, "file_size", factors.get("file_size") or preset.get("footprint", "0"))
+    preset = _of_that_class(profile, factors, sizes)
+    told = factors.get("file_size") or preset.get("footprint", "0")
+    size = size_of(profile.tool, "file_size", told)
+    if "footprint_each" in preset:
+        each = size_of(profile.tool, "footprint_each", preset["footprint_each"])
+        processes = inputs.whole_number(factors.get("processes", "1")) or 1
+        rounds = inputs.whole_number(factors.get("rounds", "0")) or 0
+        # A folder of each process in each round, too.
+        size = max(size, each * processes * (_files_of_a_process(factors) + rounds))
     if factors.get("buffer") == "on" and "memory_multiple" in preset:
         size = max(size, int(float(preset["memory_multiple"]) * memory_bytes(root)))
     return size
+
+
+def _of_that_class(profile: Profile, factors: Mapping[str, str], sizes: str) -> Mapping[str, str]:
+    """The preset; of a profile whose work is a class, and asked for another one, that which has it,
+    or else the largest: what is told of its bytes is what they are at most."""
+    preset = profile.preset(sizes)
+    asked = factors.get("class")
+    if "footprint" not in preset or asked == preset.get("class"):
+        return preset
+    every = [one for one in profile.presets.values() if "footprint" in one]
+    same = [one for one in every if one.get("class") == asked]
+    return max(same or every, key=lambda one: size_of(profile.tool, "class", one["footprint"]))
 
 
 def _check_own_modules(found: Iterable[Profile]) -> None:

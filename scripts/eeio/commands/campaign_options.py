@@ -4,6 +4,7 @@ import argparse
 import secrets
 from typing import get_args
 
+from eeio.campaign import sweep
 from eeio.commands.amounts import decimal_bytes
 from eeio_limits import LimitError
 from eeio_limits.quantities import COUNT, REPETITIONS, Quantity
@@ -62,6 +63,22 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="LIST",
         default="",
         help="of such a study: lowest, highest, all, or 1.6GHz,2.4GHz (default: the suite's)",
+    )
+    parser.add_argument(
+        "--windows-of",
+        metavar="PRESET",
+        help="of such a study: how long delayjc holds, and whether it writes first, as that preset "
+        "has it (paper: the paper's 16 ms and 1 ms, nothing written first)",
+    )
+    parser.add_argument(
+        "--sweep",
+        metavar="FACTOR=VALUES",
+        type=_sweep,
+        action="append",
+        default=[],
+        help="other values of a factor than the suite's, repeatable, each combination an "
+        "experiment: threads=1..256 (doubled), file_size=1m..9m+2m, btio:class=A,B; threads, "
+        "ranks, files, file_size, file_size_each, record_size, or a factor of a profile",
     )
     parser.add_argument(
         "--sysfs-root",
@@ -192,6 +209,8 @@ def options_of(arguments: argparse.Namespace) -> Options:
         see_order=arguments.see_order,
         max_written_bytes=None if arguments.max_written is None else int(arguments.max_written),
         precondition_percent=arguments.precondition,
+        sweeps=tuple(arguments.sweep),
+        windows_of=arguments.windows_of,
     )
 
 
@@ -244,6 +263,13 @@ def _precondition(text: str) -> int:
             f"{text}: from 100% (what is measured is written once) to 1000%"
         )
     return percent
+
+
+def _sweep(text: str) -> str:
+    try:
+        return sweep.parse(text).asked
+    except EeioError as error:
+        raise argparse.ArgumentTypeError(str(error).removeprefix("--sweep ")) from error
 
 
 def share(text: str) -> float:

@@ -1,10 +1,9 @@
-"""`eeio states`: what a drive takes when it reads, idles, stands by, and spins up."""
+"""`eeio states`: what a drive takes when it reads, idles, stands by, and spins up; with --gap, in
+which pauses standing by pays (states_gap.py)."""
 
 import argparse
 import json
 import math
-import mmap
-import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -12,10 +11,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from eeio import terminal
+from eeio.commands import states_gap
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RefusedError
 from eeio.power import check_meters, recorded
 from eeio.system import power_state
 from eeio.system.device import check_unused
+from eeio.system.direct import read
 from eeio.system.lock import TargetLock
 from eeio_power.monitor import PowerMonitor, open_source
 from eeio_results.errors import EeioError
@@ -27,7 +28,6 @@ from eeio_results.report.text import render_table
 
 SCHEMA_VERSION = 1
 
-_CHUNK_BYTES = 1 << 20
 _SECTOR_BYTES = 4096
 
 
@@ -37,7 +37,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="power of a drive that reads, idles, stands by, and what a spin-up costs",
         description="Measures an ATA drive's power states: active (reading sequentially), idle, "
         "standby, and the energy of the spin-up that the next read causes "
-        "(docs/studies/). The drive is only read, and must not be mounted.",
+        "(docs/studies/). The drive is only read, and must not be mounted. With --gap it measures "
+        "a pause and the work after it, with the drive standing by in the pause and without, and "
+        "tells from which pause on that pays.",
     )
     parser.add_argument("--device", metavar="DEV", type=Path, required=True)
     parser.add_argument(
@@ -49,6 +51,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument(
         "--settle", metavar="S", type=float, default=10.0, help="before each state (default: 10)"
     )
+    states_gap.add(parser)
     parser.add_argument("--json", action="store_true")
     parser.set_defaults(action=states)
 
@@ -65,6 +68,8 @@ class StateReading:
 
 def states(arguments: argparse.Namespace) -> int:
     node: Path = arguments.device
+    if states_gap.is_asked(arguments):
+        return states_gap.gaps(arguments)
     device = check_unused(node)
     check_meters(tuple(arguments.meter))
     if not 0 < arguments.seconds < math.inf or not 0 <= arguments.settle < math.inf:
@@ -99,7 +104,7 @@ def _measure(
     node: Path, seconds: float, settle_s: float, power: PowerMonitor
 ) -> list[StateReading]:
     found = []
-    _read(node, _SECTOR_BYTES)  # awake
+    read(node, _SECTOR_BYTES)  # awake
     time.sleep(settle_s)
     found.append(_during("active", lambda: _read_for(node, seconds), power))
     time.sleep(settle_s)
@@ -113,7 +118,7 @@ def _measure(
     standby = _proved(standby, node, power_state.STANDBY)
     found.append(standby)
     # What the drive answers from its own cache spins nothing up.
-    spin_up = _during("spin-up", lambda: _read(node, _SECTOR_BYTES), power)
+    spin_up = _during("spin-up", lambda: read(node, _SECTOR_BYTES), power)
     spin_up = _proved(spin_up, node, power_state.IDLE)
     if standby.invalid is not None:
         spin_up = StateReading("spin-up", spin_up.duration_s, spin_up.energy, standby.invalid)
@@ -156,24 +161,7 @@ def _read_for(node: Path, seconds: float) -> None:
     """Reads the drive from its beginning, over and over, past the page cache."""
     end_s = time.monotonic() + seconds
     while time.monotonic() < end_s:
-        _read(node, None, end_s)
-
-
-def _read(node: Path, length: int | None, end_s: float = float("inf")) -> None:
-    descriptor = os.open(node, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
-    # O_DIRECT needs aligned memory, which a mapping is.
-    with mmap.mmap(-1, _CHUNK_BYTES) as buffer:
-        view = memoryview(buffer)[: length or _CHUNK_BYTES]
-        try:
-            offset = 0
-            while time.monotonic() < end_s:
-                moved = os.preadv(descriptor, [view], offset)
-                offset += moved
-                if length is not None or moved < len(view):
-                    return
-        finally:
-            view.release()
-            os.close(descriptor)
+        read(node, None, end_s=end_s)
 
 
 def _table(node: Path, found: list[StateReading]) -> str:

@@ -22,7 +22,10 @@ from eeio_results.record import Tool
 INSTALL_TIMEOUT_S = 900
 # Keys of presets.conf that speak to the plan, not to the profile's executable.
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
-_FORECAST_KEYS = ("passes_written", "memory_multiple", "footprint", "parallel_pause_s", "grows")
+_FORECAST_KEYS = (
+    "passes_written", "memory_multiple", "footprint", "footprint_each", "each_s",
+    "parallel_pause_s", "grows",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -143,9 +146,12 @@ def _read_presets(path: Path) -> dict[str, dict[str, str]]:
     return presets
 
 
-# Of a preset: how often a run writes its file, a pause of runs with several processes, and how much
-# larger than memory a file is.
-_NUMBERS = {"passes_written": FRACTION, "parallel_pause_s": PAUSE, "memory_multiple": FRACTION}
+# Of a preset: how often a run writes its file, a pause of runs with several processes, how much
+# larger than memory a file is, and what each of many files takes.
+_NUMBERS = {
+    "passes_written": FRACTION, "parallel_pause_s": PAUSE, "memory_multiple": FRACTION,
+    "each_s": PAUSE,
+}  # fmt: skip
 
 
 def script_environment(home: Path, extra: Mapping[str, str]) -> dict[str, str]:

@@ -68,7 +68,10 @@ def _phases(
             name=name,
             operation="metadata" if name in rates else _operation(test, name),
             spatiality="none" if name in rates else _spatiality(test, name),
-            request_size_bytes=test.experiment.request_size_bytes,
+            # Bonnie++ writes and reads a byte at a time, too.
+            request_size_bytes=1
+            if name.startswith("character ")
+            else test.experiment.request_size_bytes,
             bytes_moved=None,  # PTS keeps no count of bytes
             bandwidth_bytes_per_s=bandwidth,
             start_s=0.0 if whole else None,

@@ -16,6 +16,8 @@ def test_all_of_panadero_passes_in_six_hours_with_both_states_of_the_write_cache
 ) -> None:
     monkeypatch.setenv("EEIO_IOR", "/bin/true")
     monkeypatch.setattr(plans, "_why_cache_stays", lambda *_: None)
+    # Bonnie++ takes a file of twice the memory.
+    monkeypatch.setattr(plans, "memory_bytes", lambda root: 16 << 30)
     options = Options(
         suite="eeio-panadero2012", preset="paper", directory=str(home), meters=("none",),
         disk_cache="both", device=None, seed=1,
@@ -25,5 +27,7 @@ def test_all_of_panadero_passes_in_six_hours_with_both_states_of_the_write_cache
     assert plan.expected_s <= SIX_HOURS_S
     assert {e.spatiality for e in of if e.level == "device"} == {"sequential", "random", "strided"}
     assert {e.cache.disk for e in of if e.operation == "write"} == {"on", "off"}
+    (bonnie,) = {p.file_bytes for p in plan.experiments if p.experiment.tool == "bonnie"}
+    assert bonnie == 32 << 30
     alone = [e for e in of if e.tool == "ior" and e.processes == 1]
     assert len({e.request_size_bytes for e in alone}) == 10

@@ -49,8 +49,36 @@ def test_phases_and_rates() -> None:
     assert seeks.spatiality == "random"
 
 
+def test_a_byte_at_a_time_has_phases_of_its_own() -> None:
+    phases = {phase.name: phase for phase in parse("bonnie", kept("characters")).phases}
+    names = ["character write", "write", "rewrite", "character read", "read", "seeks"]
+    assert list(phases) == names
+    fields = csv("characters")
+    for name, operation, rate, share in (
+        ("character write", "write", 9, 10), ("character read", "read", 15, 16),
+    ):  # fmt: skip
+        phase = phases[name]
+        assert (phase.operation, phase.spatiality) == (operation, "sequential")
+        assert (phase.request_size_bytes, phase.bytes_moved) == (1, 4 << 20)
+        assert phase.bandwidth_bytes_per_s == int(fields[rate]) * 1024
+        assert phase.metrics["iops"] == phase.bandwidth_bytes_per_s
+        assert phase.metrics["cpu_fraction"] == int(fields[share]) / 100
+        assert 0 < phase.metrics["latency_max_s"] < 10
+    assert phases["character write"].until_durable is not None
+    assert not phases["character read"].includes_flush
+    assert phases["write"].request_size_bytes == 64 << 10
+
+
+def test_how_much_others_moved_a_byte_at_a_time_is_not_known() -> None:
+    """Its output does not tell, so that of who imports it has no such phases."""
+    capture = kept("characters")
+    factors = {k: v for k, v in capture.factors.items() if k != "characters"}
+    phases = parse("bonnie", replace(capture, factors=factors)).phases
+    assert [phase.name for phase in phases] == ["write", "rewrite", "read", "seeks"]
+
+
 def test_windows_hold_what_the_rates_say() -> None:
-    for case in ("direct", "buffered"):
+    for case in ("direct", "buffered", "characters"):
         capture = kept(case)
         end_before_s = 0.0
         for phase in parse("bonnie", capture).phases:

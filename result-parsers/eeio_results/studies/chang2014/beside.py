@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from eeio_results.record import Experiment
 from eeio_results.studies import PaperFigure
 from eeio_results.studies.chang2014.cells import BASELINE, VariantCell
+from eeio_results.units import parse_size
 
 PAPER = "Chang et al. 2014"
 APART = (
@@ -99,7 +101,14 @@ def _same(one: _Printed, cell: VariantCell) -> bool:
         cell.phase == "write"
         and experiment.flush == "none"
         and experiment.request_size_bytes == one.record_bytes
+        and _each_file_bytes(experiment) == one.file_bytes
     )
+
+
+def _each_file_bytes(experiment: Experiment) -> int | None:
+    """Of a thread: the factor is the sum over all of them."""
+    told = dict(experiment.arguments).get("file_size")
+    return None if told is None else parse_size(told) // experiment.processes
 
 
 def _why(one: _Printed, same: Sequence[VariantCell], wanted: Sequence[VariantCell]) -> str:

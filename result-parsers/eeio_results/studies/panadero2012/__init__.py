@@ -8,6 +8,7 @@ from eeio_results.studies import Chapter, PaperFigure, Printed, References, Stud
 from eeio_results.studies.panadero2012.claims import statements
 
 if TYPE_CHECKING:
+    from eeio_results.report.parts import Plot
     from eeio_results.store import Campaign
 
 
@@ -81,7 +82,22 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
     follows = any(Path(campaign.design.suite).name == _SUITE for campaign in campaigns)
     if not follows and all(figure.ours is None for figure in found):
         return None
-    return Chapter(paper="Panadero et al. 2012", beside=tuple(found), apart=_APART)
+    return Chapter(
+        plots=_plots(campaigns), paper="Panadero et al. 2012", beside=tuple(found), apart=_APART
+    )
+
+
+def _plots(campaigns: "Sequence[Campaign]") -> "tuple[Plot, ...]":
+    """Of campaigns of its suite; others have other request sizes, and figures of their own."""
+    from eeio_results.comparison.cells import cells_of
+    from eeio_results.studies.panadero2012.plots import plots
+
+    mine = [one for one in campaigns if Path(one.design.suite).name == _SUITE]
+    return tuple(
+        plot
+        for one in mine
+        for plot in plots(cells_of(one), one.name if len(mine) > 1 else "", not one.is_measurement)
+    )
 
 
 STUDY = Study(

@@ -1,0 +1,215 @@
+"""Figures 6 to 9 and 14 of Panadero et al. 2012, of any campaign of its suite.
+
+6, 7 (and strided, which the paper characterizes and does not draw): the device, by request size.
+8: the file system with its cache layers on and off. 9: the library, IOR on one rank. Each has
+bandwidth, power, energy of a GB (the paper's joules are of the same work) and MB/J, as far as they
+were measured. 14: each phase of an application beside its reference value.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedFormatter, FixedLocator, NullFormatter
+
+from eeio_results.comparison.cells import (
+    BANDWIDTH,
+    EFFICIENCY,
+    J_PER_GB,
+    POWER,
+    UNCERTAINTY,
+    Cell,
+)
+from eeio_results.domains import quartiles
+from eeio_results.ranking import MOST_UNCERTAIN
+from eeio_results.report.drawing import (
+    COLOURS,
+    GREY,
+    LOG_SCALE_RATIO,
+    QUICK_MARK,
+    QUICK_STAMP,
+    VERMILION,
+    Drawing,
+    Look,
+    foreign,
+    set_legend,
+    set_title,
+    sheet,
+    stamp,
+)
+from eeio_results.studies.panadero2012.references import Reference
+from eeio_results.units import MB, format_size, percent
+
+_SCREEN_INCHES = 8.0
+_PANEL_INCHES = 2.3
+_MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_READING = "median of the repetitions; bar: quartiles"
+_DOUBTFUL = f"hollow: its energy is known to no better than {MOST_UNCERTAIN:.0%}"
+
+
+@dataclass(frozen=True)
+class Line:
+    """The experiments of one line, and what it is called."""
+
+    name: str
+    cells: tuple[Cell, ...]
+
+
+def by_request_size(lines: Sequence[Line], title: str, quick: bool, look: Look) -> Drawing:
+    """Bandwidth, power, J/GB and MB/J over the request size, a panel each that has values."""
+    every = [cell for line in lines for cell in line.cells]
+    panels = _panels(every)
+    width = look.width_inches or _SCREEN_INCHES
+    columns = 1 if width < 5 or len(panels) == 1 else 2
+    rows = -(-len(panels) // columns)
+    doubtful = any(_is_doubtful(cell, metric) for cell in every for metric, _, _ in panels)
+    words = [*(foreign(line.name) for line in lines), _READING, *([_DOUBTFUL] * doubtful)]
+    figure = sheet(width, _PANEL_INCHES * rows + 0.5, words)
+    axes = figure.subplots(rows, columns, squeeze=False).flat
+    sizes = sorted({cell.request_size_bytes or 0 for cell in every})
+    for axis, (metric, unit, label) in zip(axes, panels, strict=False):
+        for number, line in enumerate(lines):
+            _line(axis, line, metric, unit, *_style(number))
+        _size_axis(axis, sizes)
+        axis.set_ylabel(label, fontsize=7)
+        values = [v for cell in every for v in cell.values.get(metric, ())]
+        if min(values) > 0 and max(values) > LOG_SCALE_RATIO * min(values):
+            axis.set_yscale("log")
+        else:
+            axis.set_ylim(bottom=0)
+        if quick:
+            stamp(axis, QUICK_STAMP, 0.8 * width / columns)
+    for axis in list(axes)[len(panels) :]:
+        axis.set_axis_off()
+    handles = [
+        Line2D([], [], marker=mark, color=colour, markersize=4)
+        for colour, mark in (_style(number) for number in range(len(lines)))
+    ]
+    handles.append(Line2D([], [], marker="|", linestyle="", color=GREY))
+    if doubtful:
+        handles.append(Line2D([], [], marker="o", linestyle="", color=GREY, mfc="white"))
+    set_legend(figure, handles, words)
+    full = title + (QUICK_MARK if quick else "")
+    set_title(figure, foreign(full))
+    told = "; ".join(label for _, _, label in panels)
+    return Drawing(
+        figure,
+        full,
+        f"{told}, by request size from {format_size(sizes[0])} to {format_size(sizes[-1])}: "
+        f"{', '.join(line.name for line in lines)}. {'; '.join(words[len(lines) :])}.",
+    )
+
+
+def beside_references(shown: Sequence[Reference], title: str, quick: bool, look: Look) -> Drawing:
+    """Each phase's bandwidth and power beside those of its reference, with the share; all have
+    one."""
+    width = look.width_inches or _SCREEN_INCHES
+    cells = [item.application for item in shown]
+    panels = [panel for panel in _panels(cells) if panel[0] not in (EFFICIENCY, J_PER_GB)]
+    words = ["the application", "its reference in the characterization"]
+    figure = sheet(width, 0.9 + 0.55 * len(shown) * len(panels), words)
+    axes = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
+    for axis, (metric, unit, label) in zip(axes, panels, strict=True):
+        _shares(axis, shown, metric, unit)
+        axis.set_xlabel(label, fontsize=7)
+        axis.set_xlim(left=0, right=1.25 * axis.get_xlim()[1])
+        if quick:
+            stamp(axis, QUICK_STAMP, 0.6 * width)
+    handles = [Line2D([], [], marker="s", linestyle="", color=c) for c in (VERMILION, GREY)]
+    set_legend(figure, handles, words)
+    full = title + (QUICK_MARK if quick else "")
+    set_title(figure, foreign(full))
+    told = "; ".join(f"{_phase(item)}: {_share(item, BANDWIDTH)}" for item in shown)
+    return Drawing(figure, full, f"Share of the reference's bandwidth that is used: {told}.")
+
+
+def _panels(cells: Sequence[Cell]) -> list[tuple[str, float, str]]:
+    """Metric, unit and label of each that any cell has."""
+    # POWER has the widest domain first.
+    measured = [domain for domain, metric in POWER.items() if any(c.n(metric) for c in cells)]
+    power = [(POWER[d], 1.0, f"Power of the {d} (W)") for d in measured[:1]]
+    every = (
+        (BANDWIDTH, MB, "Bandwidth (MB/s)"),
+        *power,
+        (J_PER_GB, 1.0, "Energy (J/GB)"),
+        (EFFICIENCY, MB, "Energy efficiency (MB/J)"),
+    )
+    return [panel for panel in every if any(cell.n(panel[0]) for cell in cells)]
+
+
+def _style(number: int) -> tuple[str, str]:
+    return COLOURS[number % len(COLOURS)], _MARKS[number % len(_MARKS)]
+
+
+def _line(axis: Axes, line: Line, metric: str, unit: float, colour: str, mark: str) -> None:
+    cells = sorted(
+        (cell for cell in line.cells if cell.n(metric)),
+        key=lambda cell: cell.request_size_bytes or 0,
+    )
+    if not cells:
+        return
+    sizes = [cell.request_size_bytes or 0 for cell in cells]
+    medians = [cell.median(metric) / unit for cell in cells]
+    axis.plot(sizes, medians, linewidth=1.1, color=colour)
+    for size, median, cell in zip(sizes, medians, cells, strict=True):
+        inside = "white" if _is_doubtful(cell, metric) else colour
+        axis.plot(size, median, mark, markersize=4, color=colour, mfc=inside, zorder=3)
+        found = quartiles(cell.values[metric])
+        if found is not None:
+            axis.vlines(size, found.q1 / unit, found.q3 / unit, color=colour, linewidth=1.0)
+
+
+def _is_doubtful(cell: Cell, metric: str) -> bool:
+    """Of what was too short for its meter: drawn, as it was measured, and marked."""
+    return (
+        metric != BANDWIDTH
+        and cell.n(UNCERTAINTY) > 0
+        and (cell.median(UNCERTAINTY) > MOST_UNCERTAIN)
+    )
+
+
+def _size_axis(axis: Axes, sizes: Sequence[int]) -> None:
+    axis.set_xscale("log", base=2)
+    axis.xaxis.set_major_locator(FixedLocator(list(sizes)))
+    labels = [format_size(size).replace("iB", "").replace(" ", "") for size in sizes]
+    axis.xaxis.set_major_formatter(FixedFormatter(labels))
+    axis.xaxis.set_minor_formatter(NullFormatter())
+    axis.set_xlabel("Request size (B, KiB, MiB)", fontsize=7)
+    axis.tick_params(labelsize=6)
+    axis.grid(linewidth=0.3)
+
+
+def _shares(axis: Axes, shown: Sequence[Reference], metric: str, unit: float) -> None:
+    for place, item in enumerate(reversed(shown)):
+        reference = item.reference
+        assert reference is not None
+        for cell, shift, colour in ((item.application, 0.2, VERMILION), (reference, -0.2, GREY)):
+            if cell.n(metric):
+                axis.barh(place + shift, cell.median(metric) / unit, 0.36, color=colour)
+        if item.application.n(metric) and reference.n(metric):
+            end = max(item.application.median(metric), reference.median(metric)) / unit
+            axis.text(end, place, f" {_share(item, metric)}", va="center", fontsize=7)
+    axis.set_yticks(range(len(shown)), [foreign(_phase(i)) for i in reversed(shown)], fontsize=7)
+    axis.tick_params(axis="x", labelsize=7)
+    axis.grid(axis="x", linewidth=0.3)
+    axis.set_axisbelow(True)
+
+
+def _phase(item: Reference) -> str:
+    factors = item.application.factors
+    return f"{factors['tool']} {factors['phase']}, {factors['machine']}"
+
+
+def _share(item: Reference, metric: str) -> str:
+    away = item.deviation_percent(metric)
+    return "not measured" if away is None else f"{percent(1 + away / 100)} % of the reference"
+
+
+def lines_of(cells: Sequence[Cell], name: Callable[[Cell], str]) -> list[Line]:
+    """The cells in lines of one name each, those with a request size alone."""
+    found: dict[str, list[Cell]] = {}
+    for cell in cells:
+        if cell.request_size_bytes and cell.n(BANDWIDTH):
+            found.setdefault(name(cell), []).append(cell)
+    return [Line(words, tuple(of_name)) for words, of_name in found.items()]

@@ -1,0 +1,110 @@
+"""Which experiments each figure of Panadero et al. 2012 is of; drawn when they are asked for."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from eeio_results.comparison.cells import BANDWIDTH, Cell
+from eeio_results.report.parts import Plot
+from eeio_results.studies.panadero2012.references import Reference, references
+
+if TYPE_CHECKING:
+    from eeio_results.report.drawing import Drawing, Look
+
+
+def plots(cells: Sequence[Cell], campaign: str, quick: bool) -> list[Plot]:
+    """Those that a campaign has cells for; `campaign` tells several apart, and is empty of one."""
+    found = []
+    for name, title, chosen, line in _figures(cells):
+        # One request size is no curve.
+        if len({cell.request_size_bytes for cell in chosen if cell.n(BANDWIDTH)}) > 1:
+            found.append(_plot(name, title, campaign, partial(_curves, chosen, line, quick)))
+    held = [item for item in references(cells) if item.reference and item.application.n(BANDWIDTH)]
+    if held:
+        title = "An application beside its reference values (figure 14)"
+        found.append(_plot("reference", title, campaign, partial(_references, held, quick)))
+    return found
+
+
+def _figures(
+    cells: Sequence[Cell],
+) -> list[tuple[str, str, list[Cell], Callable[[Cell], str]]]:
+    device = [cell for cell in cells if cell.factors["level"] == "device"]
+    patterns = {"sequential": " (figure 6)", "random": " (figure 7)", "strided": ""}
+    found = [
+        (
+            f"request-size-{pattern}",
+            f"The device by request size, {pattern}{figure}",
+            [cell for cell in device if cell.factors["spatiality"] == pattern],
+            _operation_and_disk,
+        )
+        for pattern, figure in patterns.items()
+    ]
+    files = [cell for cell in cells if cell.factors["level"] == "filesystem"]
+    found += [
+        (
+            f"caches-{pattern}{'' if tool == 'IOzone' else f'-{tool}'}",
+            f"The cache layers on and off, {tool}, {pattern}{figure}",
+            [
+                cell
+                for cell in files
+                if (cell.factors["tool"], cell.factors["spatiality"]) == (tool.lower(), pattern)
+            ],
+            _caches,
+        )
+        for tool, pattern, figure in (
+            ("IOzone", "sequential", " (figure 8)"),
+            ("fio", "sequential", ""),
+            ("IOzone", "random", ""),
+            ("IOzone", "strided", ""),
+        )
+    ]
+    ranks = [c for c in cells if c.factors["tool"] == "ior" and c.factors["processes"] == "1"]
+    servers = [c for c in cells if c.factors["tool"] == "dataserver"]
+    return [
+        *found,
+        ("library", "The I/O library, IOR on one rank (figure 9)", ranks, _library),
+        ("library-servers", "POSIX against MPI-IO, one data server", servers, _library),
+    ]
+
+
+def _operation_and_disk(cell: Cell) -> str:
+    disk = cell.factors["disk"]
+    return cell.factors["operation"] + (f", disk cache {disk}" if disk != "as found" else "")
+
+
+def _caches(cell: Cell) -> str:
+    return f"{_operation_and_disk(cell)}, buffer cache {cell.factors['buffer']}"
+
+
+def _library(cell: Cell) -> str:
+    return f"{_operation_and_disk(cell)}, {cell.factors['api']}"
+
+
+def _plot(name: str, title: str, campaign: str, made: "Callable[[str, Look], Drawing]") -> Plot:
+    full = f"{title}, {campaign}" if campaign else title
+
+    def drawing(look: "Look") -> "Drawing":
+        return made(full, look)
+
+    def draw() -> str:
+        from eeio_results.report.drawing import SCREEN, svg_of
+
+        found = drawing(SCREEN)
+        return svg_of(found.figure, found.title, found.description)
+
+    return Plot(f"{name}{f'-{campaign}' if campaign else ''}.svg", full, draw, drawing)
+
+
+def _curves(
+    cells: Sequence[Cell], line: Callable[[Cell], str], quick: bool, title: str, look: "Look"
+) -> "Drawing":
+    from eeio_results.studies.panadero2012 import figures
+
+    return figures.by_request_size(figures.lines_of(cells, line), title, quick, look)
+
+
+def _references(found: Sequence[Reference], quick: bool, title: str, look: "Look") -> "Drawing":
+    from eeio_results.studies.panadero2012 import figures
+
+    return figures.beside_references(found, title, quick, look)

@@ -1,0 +1,271 @@
+"""`--sweep`: other values of a factor than a suite's own, each combination an experiment.
+
+    threads=1..256              1, 2, 4 ... 256: doubled
+    file_size=1m..9m+2m         1m, 3m ... 9m
+    btio:class=A,B              of one tool alone
+
+`threads` and `ranks` are `processes` of programs without and with MPI. Experiments that name their
+file size name the sum over their processes; with more of them each keeps its share, as in a study
+whose every thread writes a file of so many bytes.
+"""
+
+import os
+import re
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from eeio.errors import RefusedError
+from eeio.profiles.profile import Profile, script_environment
+from eeio.profiles.suite import LeftOut, SuiteEntry, size_of
+from eeio_limits.quantities import shortened
+from eeio_limits.text import shown
+from eeio_results.errors import EeioError
+from eeio_results.units import KIB, MIB, parse_size
+
+MOST_VALUES = 256
+MOST_EXPERIMENTS = 4096
+"""Before variants, frequencies and repetitions, which multiply them."""
+
+_FORM = re.compile(r"(?:(?P<tool>[a-z0-9]+):)?(?P<name>[a-z][a-z0-9_]*)=(?P<values>\S+)")
+_RANGE = re.compile(r"(?P<first>[^.]+)\.\.(?P<last>[^.+]+)(?:\+(?P<step>[^.+]+))?")
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
+# A factor that is not one of a profile but of two, and the profile's own word for others.
+_FILE_EACH = "file_size_each"
+_OTHER_NAMES = {"record_size": "request_size", "threads": "processes", "ranks": "processes"}
+_CHECK_TIMEOUT_S = 30
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A factor's values, as `asked` says them; of one tool alone where it names that."""
+
+    asked: str
+    tool: str | None
+    name: str
+    values: tuple[str, ...]
+
+    @property
+    def factor(self) -> str:
+        """The profiles' word for it."""
+        return _OTHER_NAMES.get(self.name, self.name)
+
+    def is_of(self, profile: Profile, factors: Mapping[str, str]) -> bool:
+        """Whether an experiment with these factors has the one that is swept."""
+        if self.tool not in (None, profile.tool):
+            return False
+        if self.name in ("threads", "ranks"):
+            has_ranks = (profile.folder / "mpi.sh").is_file()
+            if has_ranks != (self.name == "ranks"):
+                return False
+        if self.name == _FILE_EACH:
+            return "file_size" in factors
+        return self.factor in factors
+
+
+@dataclass(frozen=True)
+class Swept:
+    """The experiments in the place of the suite's own, each with that which it was made of;
+    `values` are the factors of each that were asked for, and `asked` all of these with their
+    profile: what a preset leaves out of them is run."""
+
+    made: Mapping[SuiteEntry, SuiteEntry]
+    values: Mapping[SuiteEntry, Mapping[str, str]]
+    asked: frozenset[tuple[str, str]]
+
+    def asks_for(self, group: LeftOut) -> bool:
+        """Whether what a preset leaves out was asked for."""
+        return any((group.profile, factor) in self.asked for factor in group.factors)
+
+
+def parse(text: str) -> Sweep:
+    """RefusedError for what is no sweep."""
+    match = _FORM.fullmatch(text)
+    if match is None:
+        raise RefusedError(
+            f"--sweep {shortened(text)}: give FACTOR=VALUES, such as threads=1..256, "
+            "file_size=1m,4m or btio:class=A,B"
+        )
+    found: list[str] = []
+    for piece in match["values"].split(","):
+        found += _values(text, piece)
+        if len(found) > MOST_VALUES:
+            raise RefusedError(f"--sweep {shortened(text)}: more than {MOST_VALUES} values")
+    if len(set(found)) != len(found):
+        raise RefusedError(f"--sweep {shortened(text)}: one value twice")
+    return Sweep(text, match["tool"], match["name"], tuple(found))
+
+
+def _values(text: str, piece: str) -> Iterator[str]:
+    span = _RANGE.fullmatch(piece)
+    if span is None:
+        if not _WORD.fullmatch(piece):
+            raise RefusedError(
+                f"--sweep {shortened(text)}: {shortened(piece)} is no value; give words with "
+                "commas between, a..b (doubled) or a..b+step"
+            )
+        yield piece
+        return
+    first, last, step = (None if word is None else _number(text, word) for word in span.groups())
+    assert first is not None and last is not None
+    if not 0 < first <= last or step == 0:
+        raise RefusedError(f"--sweep {shortened(text)}: {piece} goes from above 0 upwards")
+    in_bytes = any(word is not None and not word.isdigit() for word in span.groups())
+    value, made = first, 0
+    while value <= last:
+        made += 1
+        if made > MOST_VALUES:
+            raise RefusedError(f"--sweep {shortened(text)}: more than {MOST_VALUES} values")
+        yield _size_word(value) if in_bytes else str(value)
+        if value == last:
+            return
+        value = value * 2 if step is None else value + step
+    by = "doubling" if step is None else f"steps of {span['step']}"
+    raise RefusedError(
+        f"--sweep {shortened(text)}: {by} from {span['first']} does not meet {span['last']}; give "
+        "an end that it meets, or the values with commas between"
+    )
+
+
+def _number(text: str, word: str) -> int:
+    try:
+        return parse_size(word)
+    except EeioError as error:
+        raise RefusedError(f"--sweep {shortened(text)}: {error}") from error
+
+
+def _size_word(size_bytes: int) -> str:
+    """As profiles take it: 131072 -> `128k`."""
+    for suffix, unit in (("g", 1 << 30), ("m", MIB), ("k", KIB)):
+        if size_bytes % unit == 0:
+            return f"{size_bytes // unit}{suffix}"
+    return str(size_bytes)
+
+
+def swept(
+    entries: Sequence[SuiteEntry],
+    sweeps: Sequence[Sweep],
+    profile_of: Callable[[SuiteEntry], Profile],
+    factors_of: Callable[[SuiteEntry], Mapping[str, str]],
+) -> Swept:
+    """The experiments that `sweeps` ask for. `factors_of` tells all factors of an entry, those of
+    the preset too. RefusedError where no experiment has a factor, or where there would be too
+    many."""
+    made: dict[SuiteEntry, SuiteEntry] = {}
+    values_of: dict[SuiteEntry, Mapping[str, str]] = {}
+    asked: set[tuple[str, str]] = set()
+    seen: set[tuple[str, frozenset[tuple[str, str]]]] = set()
+    used: set[str] = set()
+    for entry in entries:
+        profile, factors = profile_of(entry), factors_of(entry)
+        own = [sweep for sweep in sweeps if sweep.is_of(profile, factors)]
+        used.update(sweep.asked for sweep in own)
+        if len({_target(sweep) for sweep in own}) != len(own):
+            both = " and ".join(sweep.asked for sweep in own)
+            raise RefusedError(f"--sweep {both}: of one factor of {profile.tool}; give it once")
+        if not own:
+            made[entry] = entry
+            continue
+        asked.update((entry.profile, sweep.factor) for sweep in own)
+        for values in product(*(sweep.values for sweep in own)):
+            told = {s.name: value for s, value in zip(own, values, strict=True)}
+            new = _with(entry, profile.tool, factors, told)
+            key = (new.profile, frozenset(new.factors.items()))
+            if key not in seen:
+                seen.add(key)
+                made[new] = entry
+                values_of[new] = told
+        if len(made) > MOST_EXPERIMENTS:
+            raise RefusedError(
+                f"--sweep: more than {MOST_EXPERIMENTS} experiments; give fewer values"
+            )
+    for sweep in sweeps:
+        if sweep.asked not in used:
+            raise RefusedError(
+                f"--sweep {sweep.asked}: no experiment of this suite has {sweep.name}"
+                f"{f' with {sweep.tool}' if sweep.tool else ''}; they have "
+                f"{', '.join(_known(entries, profile_of, factors_of))}"
+            )
+    return Swept(made, values_of, frozenset(asked))
+
+
+def _target(sweep: Sweep) -> str:
+    return "file_size" if sweep.name == _FILE_EACH else sweep.factor
+
+
+def _known(
+    entries: Sequence[SuiteEntry],
+    profile_of: Callable[[SuiteEntry], Profile],
+    factors_of: Callable[[SuiteEntry], Mapping[str, str]],
+) -> list[str]:
+    found = {f"{profile_of(entry).tool}:{name}" for entry in entries for name in factors_of(entry)}
+    return sorted(found)
+
+
+def _with(
+    entry: SuiteEntry, tool: str, factors: Mapping[str, str], told: Mapping[str, str]
+) -> SuiteEntry:
+    new = {_OTHER_NAMES.get(name, name): value for name, value in told.items()}
+    processes = _count(tool, new.get("processes") or factors.get("processes", "1"))
+    if (each := new.pop(_FILE_EACH, None)) is not None:
+        new["file_size"] = _size_word(size_of(tool, _FILE_EACH, each) * processes)
+    elif "processes" in new and "file_size" in entry.factors and "file_size" not in new:
+        # Each process keeps its share of a size that the suite, not the preset, decides.
+        before = _count(tool, entry.factors.get("processes", "1"))
+        share_bytes = size_of(tool, "file_size", entry.factors["file_size"]) // before
+        new["file_size"] = _size_word(share_bytes * processes)
+    both = {**entry.factors, **new}
+    # What was asked for first; the suite's own words are of its own values.
+    first = {name: both[name] for name in new} | both
+    words = " ".join(f"{name}={value}" for name, value in first.items() if name != "level")
+    return SuiteEntry(entry.profile, both, f"Sweep: {tool} {words}")
+
+
+def _count(tool: str, word: str) -> int:
+    if not word.isdecimal() or not 0 < int(word[:19]) <= 1 << 20:
+        raise RefusedError(f"--sweep: processes of {tool} is {shortened(word)}: no number of them")
+    return int(word)
+
+
+def refused(swept: Swept, why_not: Callable[[SuiteEntry], str | None]) -> dict[SuiteEntry, str]:
+    """The combinations that `why_not` refuses, with its reasons: a record cannot be longer than its
+    file. RefusedError for a value that is in no combination which can be run."""
+    found: dict[SuiteEntry, str] = {}
+    left: dict[tuple[str, str, str], str | None] = {}
+    for entry, values in swept.values.items():
+        if (reason := why_not(entry)) is not None:
+            found[entry] = reason
+        for name, value in values.items():
+            key = (entry.profile, name, value)
+            # None once it is in a combination that can be run.
+            left[key] = left.get(key, reason) and reason
+    for reason in left.values():
+        if reason is not None:
+            raise RefusedError(f"--sweep: {reason}")
+    return found
+
+
+def why_not(profile: Profile, preset: str, factors: Mapping[str, str]) -> str | None:
+    """The words with which the profile's own factors.sh refuses them; None where it takes them. A
+    profile of the user's own may have none."""
+    if not (profile.folder / "factors.sh").is_file():
+        return None
+    words = [f"{name}={value}" for name, value in sorted(factors.items())]
+    told = {"EEIO_PRESET": preset, "EEIO_DEVICE": "", "EEIO_ERASE": "", "EEIO_DIRECTORY": os.curdir}
+    try:
+        done = subprocess.run(
+            ["sh", "-c", '. "$HOME/factors.sh"', profile.name, *words],
+            env=script_environment(profile.folder, told),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=_CHECK_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise RefusedError(f"--sweep: {profile.folder}/factors.sh: {error}") from error
+    if done.returncode == 0:
+        return None
+    last = done.stderr[-4096:].decode(errors="replace").strip().rpartition("\n")[2]
+    return shown(last) or f"{profile.name} takes not these factors: {' '.join(words)}"

@@ -1,0 +1,149 @@
+"""Work, a pause, work: with the drive's power saving in the pause, and without it.
+
+After Panadero et al. 2012, figures 4 and 5. What is measured is the pause and the work after it,
+in which a drive that stood by spins up; the work before the pause brings both sides into the same
+state. Both sides of a pair follow each other, in random order, so that what drifts is in both.
+"""
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from eeio.power import recorded
+from eeio.system.power_saving import AtaDrive
+from eeio.system.undo import UndoJournal
+from eeio_power.monitor import PowerMonitor
+from eeio_results.errors import EeioError
+from eeio_results.record import EnergyReading
+from eeio_results.statistics.break_even import BreakEven, break_even
+
+Work = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class GapReading:
+    """One pause and the work after it: `duration_s` is both, `work_s` the work alone. `invalid`
+    says why it counts for nothing."""
+
+    gap_s: float
+    repetition: int
+    saving: bool
+    work_s: float
+    duration_s: float
+    energy: tuple[EnergyReading, ...]
+    invalid: str | None
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What saving saves, as one meter sees one domain."""
+
+    domain: str
+    meter: str
+    kind: str
+    found: BreakEven
+
+
+def measure(
+    drive: AtaDrive,
+    gaps_s: Sequence[float],
+    repetitions: int,
+    work: Work,
+    power: PowerMonitor,
+    journal: UndoJournal,
+    seed: int,
+) -> list[GapReading]:
+    """Every pause so many times with and without power saving, in random order. EeioError where the
+    drive tells no state, keeps its power management on, or the work fails."""
+    draw = random.Random(seed)
+    pairs = [(gap_s, n) for gap_s in gaps_s for n in range(1, repetitions + 1)]
+    draw.shuffle(pairs)
+    found = []
+    for gap_s, repetition in pairs:
+        for saving in draw.sample((True, False), 2):
+            found.append(_once(drive, gap_s, repetition, saving, work, power, journal))
+    return found
+
+
+def _once(
+    drive: AtaDrive,
+    gap_s: float,
+    repetition: int,
+    saving: bool,
+    work: Work,
+    power: PowerMonitor,
+    journal: UndoJournal,
+) -> GapReading:
+    with ExitStack() as stack:
+        if not saving:
+            stack.enter_context(drive.without_saving(journal))
+        work()
+        power.mark()
+        start_s = time.monotonic()
+        if saving:
+            try:
+                stack.enter_context(drive.saving(journal))
+            except EeioError as error:
+                return GapReading(gap_s, repetition, saving, 0.0, 0.0, (), str(error))
+        late_s = time.monotonic() - start_s - gap_s
+        time.sleep(max(0.0, -late_s))
+        invalid = _doubt(drive, saving)
+        if late_s > 0:
+            invalid = invalid or f"standing by alone took {gap_s + late_s:.2g} s"
+        work_start_s = time.monotonic()
+        work()
+        end_s = time.monotonic()
+        power.mark()
+        if saving and drive.is_saving():
+            invalid = invalid or "the work did not wake the drive: a cache answered it"
+    energy = recorded(power.energy(start_s, end_s))
+    return GapReading(
+        gap_s, repetition, saving, end_s - work_start_s, end_s - start_s, energy, invalid
+    )
+
+
+def _doubt(drive: AtaDrive, saving: bool) -> str | None:
+    if drive.is_saving() == saving:
+        return None
+    if saving:
+        return f"something woke the drive: it was {drive.state()} at the end of the pause"
+    return (
+        f"the drive went to {drive.state()} by itself: `hdparm -S 0` switches its timer off (it "
+        "cannot be asked for, so it is not changed here)"
+    )
+
+
+def saved(readings: Sequence[GapReading]) -> list[Saved]:
+    """Of each meter and domain: energy without saving less that with it, pair by pair."""
+    sides: dict[tuple[str, str, str], dict[tuple[float, int], dict[bool, float]]] = {}
+    for reading in readings:
+        for energy in reading.energy:
+            of_meter = sides.setdefault((energy.domain, energy.meter, energy.kind), {})
+            if reading.invalid is None and energy.valid and energy.energy_j is not None:
+                pair = of_meter.setdefault((reading.gap_s, reading.repetition), {})
+                pair[reading.saving] = energy.energy_j
+    return [
+        Saved(
+            *key,
+            break_even(
+                [
+                    (gap_s, pair[False] - pair[True])
+                    for (gap_s, _), pair in pairs.items()
+                    if len(pair) == 2
+                ]
+            ),
+        )
+        for key, pairs in sides.items()
+    ]
+
+
+def check_gaps(gaps_s: Sequence[float], repetitions: int) -> None:
+    """EeioError for pauses of which none can be told apart."""
+    if not gaps_s or any(not 0 < gap_s <= 86_400 for gap_s in gaps_s):
+        raise EeioError("--gap: seconds above 0 and a day at most, with commas between")
+    if len(set(gaps_s)) != len(gaps_s):
+        raise EeioError("--gap: one pause twice; --repetitions repeats each")
+    if not 1 <= repetitions <= 1000:
+        raise EeioError("--repetitions: 1 to 1000")

@@ -1,0 +1,80 @@
+"""A drive's power saving for the length of a pause: begun at its start, or kept from it.
+
+A kind of drive is a class here with the same members. What is changed stands in the undo journal
+until it is put back.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from eeio.system import power_state
+from eeio.system.undo import UndoEntry, UndoJournal, run_command
+from eeio_results.errors import EeioError
+
+# ATA ACS-3, advanced power management: 1 to 127 let the drive stand by, 128 to 253 do not but save
+# all the same, 254 is none of it; 255 is how hdparm switches it off.
+_APM_NO_SAVING = 254
+
+
+@dataclass(frozen=True)
+class AtaDrive:
+    """An ATA drive, through hdparm. Saving is standby, told at once (hdparm -y); what it saves by
+    itself while it idles, advanced power management, is the other side's to be without."""
+
+    node: Path
+
+    def is_saving(self) -> bool:
+        """EeioError where the drive does not tell."""
+        return self.state() in power_state.STANDBY
+
+    def state(self) -> str:
+        return power_state.state_of(self.node)
+
+    @contextmanager
+    def saving(self, journal: UndoJournal) -> Iterator[None]:
+        """It stands by from here on; whatever wakes it ends that. It is awake after the block, and
+        `eeio restore` wakes it, too."""
+        wake = ["dd", f"if={self.node}", "of=/dev/null", "bs=4096", "count=1", "iflag=direct"]
+        with journal.held(UndoEntry("command", str(self.node), json.dumps(wake))):
+            power_state.put_into_standby(self.node)
+            yield
+
+    @contextmanager
+    def without_saving(self, journal: UndoJournal) -> Iterator[None]:
+        """Advanced power management is off in the block, where the drive has it."""
+        level = self._apm_level()
+        if level is None or level >= _APM_NO_SAVING:
+            yield
+            return
+        with journal.held(UndoEntry("command", str(self.node), json.dumps(self._apm(level)))):
+            run_command(self._apm(_APM_NO_SAVING))
+            if (found := self._apm_level()) != _APM_NO_SAVING:
+                raise EeioError(
+                    f"{self.node}: asked for no power management (hdparm -B {_APM_NO_SAVING}), it "
+                    f"reads back {found}"
+                )
+            yield
+
+    def _apm(self, level: int) -> list[str]:
+        return ["hdparm", "-q", "-B", str(level), str(self.node)]
+
+    def _apm_level(self) -> int | None:
+        """1 to 255, 255: off; None for a drive without it."""
+        said = run_command(["hdparm", "-B", str(self.node)])
+        match = re.search(r"APM_level\s*=\s*(off|[0-9]{1,3})\b", said)
+        if match is None:
+            return None
+        return 255 if match[1] == "off" else int(match[1])
+
+
+def drive_at(node: Path) -> AtaDrive:
+    """The drive with what it can do. EeioError for a kind that is not known."""
+    if node.resolve().name.startswith("nvme"):
+        raise EeioError(
+            f"{node}: the power states of NVMe drives are not measured yet, ATA's alone"
+        )
+    return AtaDrive(node)

@@ -1,0 +1,231 @@
+"""`eeio states --gap` on a loop device, with an hdparm that keeps a drive's state in files, and a
+simulated meter that draws what that drive would."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.conftest import Eeio
+
+from eeio.system.power_saving import drive_at
+from eeio_power.simulators.powercap import FakeRapl
+from eeio_results.errors import EeioError
+
+HDPARM = """\
+#!/bin/sh
+# Speaks as hdparm 9.65 does of a drive whose state is in files, and which a read wakes.
+[ "$1" != -q ] || shift
+eval node=\\${$#}
+read -r reads _ <"/sys/block/${node##*/}/stat"
+if [ "$(cat "$STATE")" = standby ] && [ "$reads" != "$(cat "$STATE.reads")" ]; then
+    echo active/idle >"$STATE"
+fi
+case $1 in
+-y)
+    echo standby >"$STATE"
+    echo "$reads" >"$STATE.reads"
+    printf '\\n%s:\\n issuing standby command\\n' "$node"
+    ;;
+-C) printf '\\n%s:\\n drive state is:  %s\\n' "$node" "$(cat "$STATE")" ;;
+-B)
+    if [ $# = 3 ]; then
+        echo "$2" >>"$STATE.levels"
+        echo "$2" >"$STATE.apm"
+    fi
+    printf '\\n%s:\\n APM_level\\t= %s\\n' "$node" "$(cat "$STATE.apm")"
+    ;;
+esac
+"""
+
+
+@pytest.fixture
+def loop(tmp_path: Path) -> Iterator[str]:
+    image = tmp_path / "drive"
+    image.write_bytes(os.urandom(4 << 20))
+    done = subprocess.run(
+        ["losetup", "--find", "--show", str(image)], capture_output=True, text=True, check=True
+    )
+    node = done.stdout.strip()
+    yield node
+    subprocess.run(["losetup", "--detach", node], check=True)
+
+
+@pytest.fixture
+def drive(home: Path) -> dict[str, str]:
+    (home / "bin").mkdir()
+    script = home / "bin" / "hdparm"
+    script.write_text(HDPARM)
+    script.chmod(0o755)
+    (home / "fake").write_text("active/idle\n")
+    (home / "fake.apm").write_text("128\n")
+    return {"PATH": f"{home}/bin:{os.environ['PATH']}", "STATE": str(home / "fake")}
+
+
+def _gaps(
+    home: Path, eeio: Eeio, node: str, drive: dict[str, str], *words: str
+) -> tuple[int, dict]:  # type: ignore[type-arg]
+    def power_w(_: float) -> float:
+        return 4.0 if (home / "fake").read_text() == "standby\n" else 24.0
+
+    with FakeRapl(home / "rapl", power_w=power_w):
+        done = eeio(
+            "states", "--device", node, "--meter", f"rapl,root={home / 'rapl'}", "--json",
+            "--gap", "0.2,0.4,0.8", "--repetitions", "2", "--seed", "3", *words, environment=drive,
+        )  # fmt: skip
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout)
+
+
+@pytest.mark.root
+def test_a_pause_is_measured_with_power_saving_and_without(
+    home: Path, eeio: Eeio, loop: str, drive: dict[str, str]
+) -> None:
+    _, body = _gaps(home, eeio, loop, drive)
+    assert {reading["invalid"] for reading in body["gaps"]} == {None}
+    sides = {(r["gap_s"], r["repetition"], r["saving"]) for r in body["gaps"]}
+    assert sides == {(g, n, s) for g in (0.2, 0.4, 0.8) for n in (1, 2) for s in (True, False)}
+    assert all(r["duration_s"] >= r["gap_s"] + r["work_s"] for r in body["gaps"])
+    saved = {one["domain"]: one for one in body["break_even"]}
+    assert saved and all(one["n"] == 6 for one in saved.values())
+    # psys holds a quarter more than the 20 W by which the drive's two states differ.
+    assert any(one["saved_w"] == pytest.approx(20, rel=0.4) for one in saved.values())
+
+
+@pytest.mark.root
+def test_power_management_is_off_without_saving_and_put_back(
+    home: Path, eeio: Eeio, loop: str, drive: dict[str, str]
+) -> None:
+    _gaps(home, eeio, loop, drive)
+    assert (home / "fake.apm").read_text() == "128\n"
+    assert (home / "fake.levels").read_text().split() == ["254", "128"] * 6
+
+
+@pytest.mark.root
+def test_a_drive_without_power_management_is_left_as_it_is(
+    home: Path, eeio: Eeio, loop: str, drive: dict[str, str]
+) -> None:
+    (home / "fake.apm").write_text("not supported\n")
+    _, body = _gaps(home, eeio, loop, drive)
+    assert {reading["invalid"] for reading in body["gaps"]} == {None}
+    assert not (home / "fake.levels").exists()
+
+
+@pytest.mark.root
+def test_a_command_is_the_work(home: Path, eeio: Eeio, loop: str, drive: dict[str, str]) -> None:
+    script = home / "bin" / "work"
+    script.write_text(
+        '#!/bin/sh\necho work >>"$STATE.works"\n'
+        f"exec dd if={loop} of=/dev/null bs=4096 count=1 iflag=direct status=none\n"
+    )
+    script.chmod(0o755)
+    _, body = _gaps(home, eeio, loop, drive, "--", "work")
+    assert {reading["invalid"] for reading in body["gaps"]} == {None}
+    assert len((home / "fake.works").read_text().split()) == 2 * len(body["gaps"])
+
+
+@pytest.mark.root
+def test_a_command_may_write_to_a_file_system_of_the_drive(
+    home: Path, eeio: Eeio, loop: str, drive: dict[str, str]
+) -> None:
+    """It is mounted then, and what was written is flushed before the pause."""
+    subprocess.run(["mkfs.ext4", "-q", loop], check=True)
+    (home / "mounted").mkdir()
+    subprocess.run(["mount", loop, str(home / "mounted")], check=True)
+    script = home / "bin" / "work"
+    script.write_text(
+        f"#!/bin/sh\necho $$ >{home}/mounted/file\n"
+        f"exec dd if={loop} of=/dev/null bs=4096 count=1 iflag=direct status=none\n"
+    )
+    script.chmod(0o755)
+    try:
+        _, body = _gaps(home, eeio, loop, drive, "--", "work")
+    finally:
+        subprocess.run(["umount", str(home / "mounted")], check=True)
+    assert {reading["invalid"] for reading in body["gaps"]} == {None}
+
+
+@pytest.mark.root
+def test_work_that_wakes_nothing_is_not_counted(
+    home: Path, eeio: Eeio, loop: str, drive: dict[str, str]
+) -> None:
+    code, body = _gaps(home, eeio, loop, drive, "--", "true")
+    assert code == 3
+    told = {(r["saving"], r["invalid"]) for r in body["gaps"]}
+    assert told == {(False, None), (True, "the work did not wake the drive: a cache answered it")}
+    assert all("3 valid pairs" in one["reason"] for one in body["break_even"])
+
+
+@pytest.mark.root
+def test_work_that_fails_ends_it_and_the_drive_is_as_it_was(
+    home: Path, eeio: Eeio, loop: str, drive: dict[str, str]
+) -> None:
+    with FakeRapl(home / "rapl"):
+        done = eeio(
+            "states", "--device", loop, "--meter", f"rapl,root={home / 'rapl'}", "--gap", "0.1",
+            "--", "false", environment=drive,
+        )  # fmt: skip
+    assert done.returncode == 1 and "nothing is measured of work that fails" in done.stderr
+    assert (home / "fake.apm").read_text() == "128\n"
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("saving", [True, False])
+def test_after_sigkill_restore_puts_the_drive_back(
+    home: Path, eeio: Eeio, loop: str, drive: dict[str, str], saving: bool
+) -> None:
+    with FakeRapl(home / "rapl"):
+        process = subprocess.Popen(
+            [
+                sys.executable, "-m", "eeio", "states", "--device", loop, "--meter",
+                f"rapl,root={home / 'rapl'}", "--gap", "60", "--seed", "2" if saving else "1",
+            ],
+            env={**os.environ, **drive}, stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+        changed, deadline = home / "fake", time.monotonic() + 60
+        wanted = "standby\n"
+        if not saving:
+            changed, wanted = home / "fake.apm", "254\n"
+        while changed.read_text() != wanted and time.monotonic() < deadline:
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert changed.read_text() == wanted
+    done = eeio("restore", environment=drive)
+    assert done.returncode == 0, done.stderr
+    asked = subprocess.run(
+        ["hdparm", "-C", loop], env={**os.environ, **drive}, capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    assert "active/idle" in asked.stdout
+    assert (home / "fake.apm").read_text() == "128\n"
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--gap", "0"), "seconds above 0"),
+        (("--gap", "5,5"), "one pause twice"),
+        (("--gap", "nan"), "seconds above 0"),
+        (("--gap", "5", "--", "no-such-program"), "no such program"),
+        (("--", "true"), "go with --gap"),
+        (("--repetitions", "3"), "go with --gap"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(
+    home: Path, eeio: Eeio, loop: str, drive: dict[str, str], words: tuple[str, ...], said: str
+) -> None:
+    done = eeio("states", "--device", loop, "--meter", "none", *words, environment=drive)
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+def test_an_nvme_drive_is_refused_by_its_kind() -> None:
+    with pytest.raises(EeioError, match="NVMe drives are not measured yet"):
+        drive_at(Path("/dev/nvme0n1"))
