@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -55,6 +55,19 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("EEIO_SUITES", str(DATA / "suites"))
     (tmp_path / "target").mkdir()
     return tmp_path
+
+
+@pytest.fixture
+def loop(tmp_path: Path) -> Iterator[str]:
+    """A loop device of 4 MiB of random data; root alone may make one."""
+    image = tmp_path / "drive"
+    image.write_bytes(os.urandom(4 << 20))
+    done = subprocess.run(
+        ["losetup", "--find", "--show", str(image)], capture_output=True, text=True, check=True
+    )
+    node = done.stdout.strip()
+    yield node
+    subprocess.run(["losetup", "--detach", node], check=True)
 
 
 def ior_program() -> str | None:

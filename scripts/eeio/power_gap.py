@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from eeio.power import recorded
-from eeio.system.power_saving import AtaDrive
+from eeio.system.power_saving import AtaDrive, Drive
 from eeio.system.undo import UndoJournal
 from eeio_power.monitor import PowerMonitor
 from eeio_results.errors import EeioError
@@ -47,7 +47,7 @@ class Saved:
 
 
 def measure(
-    drive: AtaDrive,
+    drive: Drive,
     gaps_s: Sequence[float],
     repetitions: int,
     work: Work,
@@ -68,7 +68,7 @@ def measure(
 
 
 def _once(
-    drive: AtaDrive,
+    drive: Drive,
     gap_s: float,
     repetition: int,
     saving: bool,
@@ -104,11 +104,13 @@ def _once(
     )
 
 
-def _doubt(drive: AtaDrive, saving: bool) -> str | None:
+def _doubt(drive: Drive, saving: bool) -> str | None:
     if drive.is_saving() == saving:
         return None
     if saving:
         return f"something woke the drive: it was {drive.state()} at the end of the pause"
+    if not isinstance(drive, AtaDrive):
+        return f"the drive went to {drive.state()} by itself"
     return (
         f"the drive went to {drive.state()} by itself: `hdparm -S 0` switches its timer off (it "
         "cannot be asked for, so it is not changed here)"

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,18 +26,6 @@ case $1 in
     ;;
 esac
 """
-
-
-@pytest.fixture
-def loop(tmp_path: Path) -> Iterator[str]:
-    image = tmp_path / "drive"
-    image.write_bytes(os.urandom(4 << 20))
-    done = subprocess.run(
-        ["losetup", "--find", "--show", str(image)], capture_output=True, text=True, check=True
-    )
-    node = done.stdout.strip()
-    yield node
-    subprocess.run(["losetup", "--detach", node], check=True)
 
 
 @pytest.fixture

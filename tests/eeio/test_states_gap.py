@@ -7,15 +7,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.conftest import Eeio
 
-from eeio.system.power_saving import drive_at
 from eeio_power.simulators.powercap import FakeRapl
-from eeio_results.errors import EeioError
 
 HDPARM = """\
 #!/bin/sh
@@ -42,18 +39,6 @@ case $1 in
     ;;
 esac
 """
-
-
-@pytest.fixture
-def loop(tmp_path: Path) -> Iterator[str]:
-    image = tmp_path / "drive"
-    image.write_bytes(os.urandom(4 << 20))
-    done = subprocess.run(
-        ["losetup", "--find", "--show", str(image)], capture_output=True, text=True, check=True
-    )
-    node = done.stdout.strip()
-    yield node
-    subprocess.run(["losetup", "--detach", node], check=True)
 
 
 @pytest.fixture
@@ -224,8 +209,3 @@ def test_what_cannot_be_measured_is_refused(
 ) -> None:
     done = eeio("states", "--device", loop, "--meter", "none", *words, environment=drive)
     assert (done.returncode, said in done.stderr) == (2, True), done.stderr
-
-
-def test_an_nvme_drive_is_refused_by_its_kind() -> None:
-    with pytest.raises(EeioError, match="NVMe drives are not measured yet"):
-        drive_at(Path("/dev/nvme0n1"))

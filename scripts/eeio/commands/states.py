@@ -4,27 +4,32 @@ which pauses standing by pays (states_gap.py)."""
 import argparse
 import json
 import math
+import sys
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from eeio import terminal
-from eeio.commands import states_gap
+from eeio.commands import states_gap, states_listing, states_nvme
+from eeio.commands.restore import restore_orphans
+from eeio.commands.states_reading import StateReading, during, read_for
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RefusedError
-from eeio.power import check_meters, recorded
-from eeio.system import power_state
-from eeio.system.device import check_unused
+from eeio.power import check_meters
+from eeio.signals import signals_raise
+from eeio.system import nvme_power, power_state
+from eeio.system.device import check_readable, check_unused
 from eeio.system.direct import read
 from eeio.system.lock import TargetLock
+from eeio.system.nvme_power import NvmeController
+from eeio.system.undo import UndoJournal
 from eeio_power.monitor import PowerMonitor, open_source
 from eeio_results.errors import EeioError
-from eeio_results.record import EnergyReading
 from eeio_results.report.columns import number
 from eeio_results.report.parts import Table
 from eeio_results.report.tables import ESTIMATE
 from eeio_results.report.text import render_table
+from eeio_results.units import MB
 
 SCHEMA_VERSION = 1
 
@@ -36,7 +41,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "states",
         help="power of a drive that reads, idles, stands by, and what a spin-up costs",
         description="Measures an ATA drive's power states: active (reading sequentially), idle, "
-        "standby, and the energy of the spin-up that the next read causes "
+        "standby, and the energy of the spin-up that the next read causes; of an NVMe drive each "
+        "of its power states, reading, idling and waking "
         "(docs/studies/). The drive is only read, and must not be mounted. With --gap it measures "
         "a pause and the work after it, with the drive standing by in the pause and without, and "
         "tells from which pause on that pays.",
@@ -52,30 +58,31 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--settle", metavar="S", type=float, default=10.0, help="before each state (default: 10)"
     )
     states_gap.add(parser)
+    parser.add_argument(
+        "--list", action="store_true",
+        help="only tell which states and settings save power, and where they stand",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true")
     parser.set_defaults(action=states)
-
-
-@dataclass(frozen=True)
-class StateReading:
-    """One state: how long it was measured, and what the meters saw. `invalid` says why not."""
-
-    state: str
-    duration_s: float
-    energy: tuple[EnergyReading, ...]
-    invalid: str | None
 
 
 def states(arguments: argparse.Namespace) -> int:
     node: Path = arguments.device
     if states_gap.is_asked(arguments):
         return states_gap.gaps(arguments)
+    if arguments.list:
+        states_listing.show(node, check_readable(node), arguments.json)
+        return EXIT_DONE
     device = check_unused(node)
     check_meters(tuple(arguments.meter))
     if not 0 < arguments.seconds < math.inf or not 0 <= arguments.settle < math.inf:
         raise RefusedError("--seconds is above 0, --settle not below")
     try:
-        power_state.state_of(node)
+        controller = nvme_power.controller_of(device.disk_sysfs)
+        if controller is None:
+            power_state.state_of(node)
+        else:
+            _check_states(node, controller)
     except EeioError as error:
         raise RefusedError(f"not measured: {error}") from error
     source = open_source(tuple(arguments.meter), False)
@@ -86,7 +93,10 @@ def states(arguments: argparse.Namespace) -> int:
         tempfile.TemporaryDirectory(prefix="eeio-") as folder,
         PowerMonitor(source, Path(folder) / "power.csv.gz") as power,
     ):
-        found = _measure(node, arguments.seconds, arguments.settle, power)
+        if controller is None:
+            found = _measure(node, arguments.seconds, arguments.settle, power)
+        else:
+            found = _measure_nvme(controller, node, arguments, power)
     if arguments.json:
         body = {
             "schema_version": SCHEMA_VERSION,
@@ -100,13 +110,35 @@ def states(arguments: argparse.Namespace) -> int:
     return EXIT_DONE if valid else EXIT_DONE_WITH_INVALID_RUNS
 
 
+def _check_states(node: Path, controller: NvmeController) -> None:
+    if len(controller.states()) == 1:
+        raise EeioError(f"{node}: it has one power state alone, so there is none to compare")
+
+
+def _measure_nvme(
+    controller: NvmeController, node: Path, arguments: argparse.Namespace, power: PowerMonitor
+) -> list[StateReading]:
+    restore_orphans()  # what a killed run left would be taken for the beginning
+    journal = UndoJournal()
+    with signals_raise("what was changed is put back"):
+        try:
+            return states_nvme.measure(
+                controller, node, arguments.seconds, arguments.settle, power, journal
+            )
+        finally:
+            # A signal raises once: what it kept from being put back is put back here.
+            for failure in journal.undo_all():
+                words = f"eeio: could not put back: {failure}; `eeio restore` tries again"
+                print(words, file=sys.stderr)
+
+
 def _measure(
     node: Path, seconds: float, settle_s: float, power: PowerMonitor
 ) -> list[StateReading]:
     found = []
     read(node, _SECTOR_BYTES)  # awake
     time.sleep(settle_s)
-    found.append(_during("active", lambda: _read_for(node, seconds), power))
+    found.append(during("active", lambda: read_for(node, seconds), power))
     time.sleep(settle_s)
     found.append(_idle(node, seconds, power))
     try:
@@ -114,11 +146,11 @@ def _measure(
     except EeioError as error:
         return [*found, *(StateReading(s, 0.0, (), str(error)) for s in ("standby", "spin-up"))]
     time.sleep(settle_s)
-    standby = _during("standby", lambda: time.sleep(seconds), power)
+    standby = during("standby", lambda: time.sleep(seconds), power)
     standby = _proved(standby, node, power_state.STANDBY)
     found.append(standby)
     # What the drive answers from its own cache spins nothing up.
-    spin_up = _during("spin-up", lambda: read(node, _SECTOR_BYTES), power)
+    spin_up = during("spin-up", lambda: _wake(node), power)
     spin_up = _proved(spin_up, node, power_state.IDLE)
     if standby.invalid is not None:
         spin_up = StateReading("spin-up", spin_up.duration_s, spin_up.energy, standby.invalid)
@@ -130,7 +162,7 @@ def _idle(node: Path, seconds: float, power: PowerMonitor) -> StateReading:
     of the one it was measured in, and one in which that changed is of none."""
     before = power_state.state_of(node)
     name = "idle" if before == "active/idle" else before
-    reading = _during(name, lambda: time.sleep(seconds), power)
+    reading = during(name, lambda: time.sleep(seconds), power)
     after = power_state.state_of(node)
     if after == before and before in power_state.IDLE:
         return reading
@@ -140,13 +172,8 @@ def _idle(node: Path, seconds: float, power: PowerMonitor) -> StateReading:
     return replace(reading, state="idle", invalid=reason)
 
 
-def _during(state: str, act: Callable[[], None], power: PowerMonitor) -> StateReading:
-    power.mark()
-    start_s = time.monotonic()
-    act()
-    end_s = time.monotonic()
-    power.mark()
-    return StateReading(state, end_s - start_s, recorded(power.energy(start_s, end_s)), None)
+def _wake(node: Path) -> None:
+    read(node, _SECTOR_BYTES)
 
 
 def _proved(reading: StateReading, node: Path, wanted: tuple[str, ...]) -> StateReading:
@@ -157,28 +184,23 @@ def _proved(reading: StateReading, node: Path, wanted: tuple[str, ...]) -> State
     return replace(reading, invalid=f"the drive was {at_end} at the end of {reading.state}")
 
 
-def _read_for(node: Path, seconds: float) -> None:
-    """Reads the drive from its beginning, over and over, past the page cache."""
-    end_s = time.monotonic() + seconds
-    while time.monotonic() < end_s:
-        read(node, None, end_s=end_s)
-
-
 def _table(node: Path, found: list[StateReading]) -> str:
     rows = []
     for reading in found:
+        rate = reading.bandwidth_bytes_per_s
         for energy in reading.energy or (None,):
             mark = f"{ESTIMATE} " if energy is not None and energy.kind == "modelled" else ""
             rows.append(
                 (
                     reading.state,
-                    f"{reading.duration_s:.2f}",
+                    f"{reading.duration_s:.4g}",
+                    "-" if rate is None else number(rate / MB),
                     mark + energy.domain if energy else "-",
                     number(energy.power_w) if energy and energy.power_w is not None else "-",
                     number(energy.energy_j) if energy and energy.energy_j is not None else "-",
                     reading.invalid or (energy.reasons[0] if energy and energy.reasons else ""),
                 )
             )
-    header = ("State", "Length (s)", "Domain", "Power (W)", "Energy (J)", "Note")
-    table = Table(f"Power states of {node}", header, tuple(rows), frozenset((1, 3, 4)))
+    header = ("State", "Length (s)", "MB/s", "Domain", "Power (W)", "Energy (J)", "Note")
+    table = Table(f"Power states of {node}", header, tuple(rows), frozenset((1, 2, 4, 5)))
     return render_table(table, terminal.width())

@@ -51,6 +51,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         help=f"with --gap: of each pause (default: {_REPETITIONS})",
     )  # fmt: skip
     parser.add_argument(
+        "--state", metavar="N", type=campaign_options.seed,
+        help="with --gap: the power state that an NVMe drive saves by (default: its deepest)",
+    )  # fmt: skip
+    parser.add_argument(
         "--seed", metavar="N", type=campaign_options.seed, help="with --gap: repeats the order"
     )
     parser.add_argument(
@@ -62,8 +66,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 def is_asked(arguments: argparse.Namespace) -> bool:
     """RefusedError for what goes with --gap and stands without it."""
     if arguments.gap is None:
-        if arguments.words or arguments.repetitions or arguments.seed is not None:
-            raise RefusedError("a COMMAND, --repetitions and --seed go with --gap")
+        further = (arguments.repetitions, arguments.seed, arguments.state)
+        if arguments.words or any(one is not None for one in further):
+            raise RefusedError("a COMMAND, --repetitions, --seed and --state go with --gap")
         return False
     return True
 
@@ -79,7 +84,7 @@ def gaps(arguments: argparse.Namespace) -> int:
         raise RefusedError(f"{words[0]}: no such program")
     try:
         power_gap.check_gaps(arguments.gap, repetitions)
-        drive = drive_at(node)
+        drive = drive_at(node, device.disk_sysfs, arguments.state)
         drive.state()
     except EeioError as error:
         raise RefusedError(f"not measured: {error}") from error

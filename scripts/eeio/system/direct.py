@@ -8,11 +8,12 @@ from pathlib import Path
 CHUNK_BYTES = 1 << 20
 
 
-def read(node: Path, length: int | None, offset: int = 0, end_s: float = float("inf")) -> None:
+def read(node: Path, length: int | None, offset: int = 0, end_s: float = float("inf")) -> int:
     """Reads `length` bytes, or to the end of the device (None), until that time on the monotonic
-    clock at the latest. Length and offset are whole sectors."""
+    clock at the latest; how many it read. Length and offset are whole sectors."""
     descriptor = os.open(node, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
     left = float("inf") if length is None else length
+    begun = offset
     # O_DIRECT needs aligned memory, which a mapping is.
     with mmap.mmap(-1, CHUNK_BYTES) as buffer:
         whole = memoryview(buffer)
@@ -24,7 +25,8 @@ def read(node: Path, length: int | None, offset: int = 0, end_s: float = float("
                 offset += moved
                 left -= moved
                 if short:
-                    return
+                    break
         finally:
             whole.release()
             os.close(descriptor)
+    return offset - begun

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from eeio.system import power_state
+from eeio.system import nvme_power, power_state
+from eeio.system.nvme_power import NvmeController
 from eeio.system.undo import UndoEntry, UndoJournal, run_command
 from eeio_results.errors import EeioError
 
@@ -71,10 +72,59 @@ class AtaDrive:
         return 255 if match[1] == "off" else int(match[1])
 
 
-def drive_at(node: Path) -> AtaDrive:
-    """The drive with what it can do. EeioError for a kind that is not known."""
-    if node.resolve().name.startswith("nvme"):
+@dataclass(frozen=True)
+class NvmeDrive:
+    """An NVMe drive. Saving is its power state `deep`, told at once; what it saves by itself while
+    it idles, autonomous transitions (APST), is the other side's to be without."""
+
+    controller: NvmeController
+    deep: int
+
+    def is_saving(self) -> bool:
+        """EeioError where the drive does not tell."""
+        return self.controller.state() == self.deep
+
+    def state(self) -> str:
+        return f"ps{self.controller.state()}"
+
+    @contextmanager
+    def saving(self, journal: UndoJournal) -> Iterator[None]:
+        """It is in its deep state from here on; whatever wakes it ends that. After the block, and
+        after `eeio restore`, it is in the state that it was in before."""
+        node, before = self.controller.node, self.controller.state()
+        with journal.held(UndoEntry("nvme", str(node), f"state {before}")):
+            self.controller.set_state(self.deep)
+            yield
+
+    @contextmanager
+    def without_saving(self, journal: UndoJournal) -> Iterator[None]:
+        """Autonomous transitions are off in the block, where the drive has them on."""
+        if not self.controller.is_autonomous():
+            yield
+            return
+        with journal.held(UndoEntry("nvme", str(self.controller.node), "autonomous 1")):
+            self.controller.set_autonomous(False)
+            yield
+
+
+Drive = AtaDrive | NvmeDrive
+
+
+def drive_at(node: Path, disk: Path, state: int | None = None) -> Drive:
+    """The drive behind a node and its folder of /sys/block, with what it can do; `state` chooses
+    among those of an NVMe drive, the deepest without. EeioError where it has none to save by."""
+    controller = nvme_power.controller_of(disk)
+    if controller is None:
+        if state is not None:
+            raise EeioError(f"{node}: power states with numbers are those of NVMe drives")
+        return AtaDrive(node)
+    states = controller.states()
+    deep = [one.number for one in states if not one.is_operational]
+    if state is None and not deep:
         raise EeioError(
-            f"{node}: the power states of NVMe drives are not measured yet, ATA's alone"
+            f"{node}: it has {len(states)} power states, all operational: none to save by in a "
+            "pause (--state takes one of them all the same)"
         )
-    return AtaDrive(node)
+    if state is not None and state >= len(states):
+        raise EeioError(f"{node}: no power state {state}; it has 0 to {len(states) - 1}")
+    return NvmeDrive(controller, deep[-1] if state is None else state)

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from eeio.machine.root import HERE, user_id
 from eeio.paths import state_root
+from eeio.system import nvme_power
 from eeio_results.errors import EeioError
 
 _COMMAND_TIMEOUT_S = 60
@@ -40,6 +41,7 @@ class UndoEntry:
 
     `setting`: write `value` to the file `subject`. `command`: run `value` (JSON list) for device
     `subject`. `mount`: unmount it. `loop`: detach the loop device. `file`, `directory`: delete it.
+    `nvme`: set a power feature of the NVMe controller `subject` back to `value` (`state 0`).
     `process`: end the process group `subject` that began at `value` (clock ticks after boot).
     """
 
@@ -58,6 +60,7 @@ class UndoEntry:
             "file": f"delete {self.subject}",
             "directory": f"remove the folder {self.subject}",
             "process": f"end process group {self.subject}",
+            "nvme": f"set the NVMe drive {self.subject} back to {self.value}",
         }[self.kind]
 
 
@@ -437,4 +440,5 @@ _PUT_BACK: dict[str, Callable[[UndoEntry], None]] = {
     "file": _delete,
     "directory": _remove_directory,
     "process": _end_process_group,
+    "nvme": lambda entry: nvme_power.put_back(entry.subject, entry.value),
 }

@@ -1,0 +1,144 @@
+"""The power states of an NVMe drive, by admin commands to its controller.
+
+NVM Express Base Specification 2.0: Identify Controller (NPSS, power state descriptors), features
+02h (Power Management) and 0Ch (Autonomous Power State Transition, APST). A drive in a
+non-operational state goes back to its last operational one by itself when a command for its media
+comes. Root is needed, and the controller's node such as /dev/nvme0.
+"""
+
+import ctypes
+import fcntl
+import os
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from eeio_power.meters.nvme import ADMIN_COMMAND, COMMAND, TIMEOUT_MS
+from eeio_results.errors import EeioError
+
+_IDENTIFY, _SET_FEATURES, _GET_FEATURES = 0x06, 0x09, 0x0A
+_CONTROLLER = 1
+_POWER, _AUTONOMOUS = 0x02, 0x0C
+_IDENTIFY_BYTES, _TABLE_BYTES = 4096, 256
+_NPSS_AT, _APSTA_AT, _DESCRIPTORS_AT, _DESCRIPTOR_BYTES = 263, 265, 2048, 32
+_MOST_STATES = 32
+
+
+@dataclass(frozen=True)
+class PowerState:
+    """One of a drive's power states as it describes them: `most_w` it may take at most (None: it
+    does not say), times to enter and to leave in s (0: not told). A state that is not operational
+    answers nothing without leaving it."""
+
+    number: int
+    most_w: float | None
+    is_operational: bool
+    enter_s: float
+    leave_s: float
+
+
+@dataclass(frozen=True)
+class NvmeController:
+    """One controller. Every member raises EeioError where the drive or the kernel refuses."""
+
+    node: Path
+
+    def states(self) -> list[PowerState]:
+        """All, from 0, the one with the most power, on."""
+        page = self._admin(_IDENTIFY, dword10=_CONTROLLER, bytes_in=_IDENTIFY_BYTES)[1]
+        many = min(page[_NPSS_AT] + 1, _MOST_STATES)
+        return [
+            _described(number, page[_DESCRIPTORS_AT + number * _DESCRIPTOR_BYTES :])
+            for number in range(many)
+        ]
+
+    def state(self) -> int:
+        """The one that it is in."""
+        return self._admin(_GET_FEATURES, dword10=_POWER)[0] & 0x1F
+
+    def set_state(self, number: int) -> None:
+        """Proved by asking."""
+        self._admin(_SET_FEATURES, dword10=_POWER, dword11=number)
+        if (found := self.state()) != number:
+            raise EeioError(f"{self.node}: told to go to power state {number}, it is in {found}")
+
+    def is_autonomous(self) -> bool | None:
+        """Whether it goes to states by itself (APST); None for a drive that cannot."""
+        page = self._admin(_IDENTIFY, dword10=_CONTROLLER, bytes_in=_IDENTIFY_BYTES)[1]
+        if not page[_APSTA_AT] & 1:
+            return None
+        return bool(self._admin(_GET_FEATURES, dword10=_AUTONOMOUS, bytes_in=_TABLE_BYTES)[0] & 1)
+
+    def set_autonomous(self, wanted: bool) -> None:
+        """With the drive's own table of when it goes where, which stays."""
+        _, table = self._admin(_GET_FEATURES, dword10=_AUTONOMOUS, bytes_in=_TABLE_BYTES)
+        self._admin(_SET_FEATURES, dword10=_AUTONOMOUS, dword11=int(wanted), bytes_out=table)
+        if self.is_autonomous() is not wanted:
+            raise EeioError(f"{self.node}: its autonomous power states cannot be switched")
+
+    def _admin(
+        self, opcode: int, *, dword10: int, dword11: int = 0, bytes_in: int = 0,
+        bytes_out: bytes = b"",
+    ) -> tuple[int, bytes]:  # fmt: skip
+        """The result (dword 0 of the completion) and the data that came."""
+        length = bytes_in or len(bytes_out)
+        data = ctypes.create_string_buffer(bytes_out, length) if length else None
+        command = bytearray(COMMAND.pack(
+            opcode, 0, 0, 0, 0, 0, 0, ctypes.addressof(data) if data else 0, 0, length,
+            dword10, dword11, 0, 0, 0, 0, TIMEOUT_MS, 0,
+        ))  # fmt: skip
+        try:
+            with self._opened() as fd:
+                status = fcntl.ioctl(fd, ADMIN_COMMAND, command)
+        except OSError as error:
+            raise EeioError(f"{self.node}: {error.strerror or error}") from error
+        if status != 0:
+            raise EeioError(
+                f"{self.node}: the drive refuses {_NAMES[opcode]} {dword10:#x} (status {status:#x})"
+            )
+        (result,) = struct.unpack_from("=I", command, COMMAND.size - 4)
+        return result, data.raw if data else b""
+
+    @contextmanager
+    def _opened(self) -> Iterator[int]:
+        fd = os.open(self.node, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            yield fd
+        finally:
+            os.close(fd)
+
+
+_NAMES = {_IDENTIFY: "Identify", _GET_FEATURES: "Get Features", _SET_FEATURES: "Set Features"}
+
+
+def _described(number: int, descriptor: bytes) -> PowerState:
+    most, _, flags, enter_us, leave_us = struct.unpack_from("<HBBII", descriptor)
+    unit_w = 1e-4 if flags & 1 else 1e-2
+    return PowerState(
+        number, most * unit_w if most else None, not flags & 2, enter_us * 1e-6, leave_us * 1e-6
+    )
+
+
+def controller_of(disk: Path, dev: Path = Path("/dev")) -> NvmeController | None:
+    """That of the drive behind a folder of /sys/block; None of other drives. EeioError where
+    several controllers lead to one drive: none of them stands for it."""
+    name = (disk / "device").resolve().name
+    if name.startswith("nvme-subsys"):
+        raise EeioError(f"{disk.name}: several controllers lead to it; none stands for the drive")
+    if not (name.startswith("nvme") and name.removeprefix("nvme").isdigit()):
+        return None
+    return NvmeController(dev / name)
+
+
+def put_back(node: str, value: str) -> None:
+    """`state N` or `autonomous 0|1`, as an undo journal holds it. EeioError where it cannot be."""
+    what, _, number = value.partition(" ")
+    if what not in ("state", "autonomous") or not number.isdecimal():
+        raise EeioError(f"{node}: {value!r:.40} is nothing that an NVMe drive can be set back to")
+    controller = NvmeController(Path(node))
+    if what == "state":
+        controller.set_state(int(number))
+    else:
+        controller.set_autonomous(number == "1")

@@ -1,0 +1,210 @@
+"""`eeio states` of an NVMe drive that is simulated at its ioctl, on a loop device and a simulated
+meter that draws what that drive would."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eeio.system import nvme_power
+from eeio.system.nvme_power import NvmeController, controller_of
+from eeio_power.simulators.nvme_states import STATES, FakeNvmeStates
+from eeio_power.simulators.powercap import FakeRapl
+from eeio_results.errors import EeioError
+
+WATTS = 10.0
+
+
+@pytest.fixture
+def file(home: Path) -> Path:
+    path = home / "controller"
+    FakeNvmeStates(path)
+    return path
+
+
+def eeio(file: Path, *words: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "tests.nvme_drive", str(file), "--", *words],
+        env={**os.environ, **environment}, capture_output=True, text=True, timeout=120,
+        stdin=subprocess.DEVNULL, cwd=Path(__file__).parents[2], check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def meter(home: Path, file: Path) -> Iterator[str]:
+    fake = FakeNvmeStates(file)
+    with FakeRapl(home / "rapl", power_w=lambda _: WATTS + fake.power_w()):
+        yield f"rapl,root={home / 'rapl'}"
+
+
+def begun(file: Path) -> None:
+    assert FakeNvmeStates(file).body() == {"state": 0, "operational": 0, "autonomous": 1}
+
+
+# --- the protocol ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def controller(file: Path, monkeypatch: pytest.MonkeyPatch) -> NvmeController:
+    monkeypatch.setattr(nvme_power.fcntl, "ioctl", FakeNvmeStates(file, refuses=(1,)).ioctl)
+    return NvmeController(file)
+
+
+def test_states_are_as_the_drive_describes_them(controller: NvmeController) -> None:
+    found = controller.states()
+    assert [state.most_w for state in found] == pytest.approx([8.0, 4.0, 0.05, 0.005])
+    assert [state.is_operational for state in found] == [True, True, False, False]
+    assert (found[3].enter_s, found[3].leave_s) == pytest.approx((0.005, 0.02))
+    assert controller.state() == 0 and controller.is_autonomous() is True
+
+
+def test_what_is_set_is_proved_and_what_is_refused_is_said(controller: NvmeController) -> None:
+    controller.set_state(3)
+    controller.set_autonomous(False)
+    assert controller.state() == 3 and controller.is_autonomous() is False
+    with pytest.raises(EeioError, match="refuses Set Features 0x2"):
+        controller.set_state(1)
+    nvme_power.put_back(str(controller.node), "state 0")
+    nvme_power.put_back(str(controller.node), "autonomous 1")
+    assert controller.state() == 0 and controller.is_autonomous()
+
+
+@pytest.mark.parametrize("value", ["", "state", "state x", "format 1", "state -1"])
+def test_what_no_journal_holds_is_put_nowhere(controller: NvmeController, value: str) -> None:
+    with pytest.raises(EeioError, match="nothing that an NVMe drive can be set back to"):
+        nvme_power.put_back(str(controller.node), value)
+
+
+def test_the_controller_of_a_disk(tmp_path: Path) -> None:
+    for name in ("nvme0", "nvme-subsys0", "0:0:0:0"):
+        (tmp_path / name).mkdir()
+    for disk, device in (("nvme0n1", "nvme0"), ("nvme0c0n1", "nvme-subsys0"), ("sda", "0:0:0:0")):
+        (tmp_path / disk).mkdir()
+        (tmp_path / disk / "device").symlink_to(tmp_path / device)
+    assert controller_of(tmp_path / "nvme0n1") == NvmeController(Path("/dev/nvme0"))
+    assert controller_of(tmp_path / "sda") is None
+    with pytest.raises(EeioError, match="several controllers"):
+        controller_of(tmp_path / "nvme0c0n1")
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def swept(file: Path, loop: str, meter: str, **environment: str) -> tuple[int, dict[str, Any]]:
+    done = eeio(
+        file, "states", "--device", loop, "--meter", meter, "--seconds", "0.5", "--settle", "0",
+        "--json", **environment,
+    )  # fmt: skip
+    assert done.stdout, done.stderr
+    return done.returncode, {one["state"]: one for one in json.loads(done.stdout)["states"]}
+
+
+@pytest.mark.root
+def test_every_state_is_measured_and_put_back(
+    file: Path,
+    loop: str,
+    meter: str,
+) -> None:
+    code, found = swept(file, loop, meter)
+    assert list(found) == [
+        "ps0 reading", "ps0 idle", "ps1 reading", "ps1 idle",
+        "ps2 idle", "ps2 waking", "ps3 idle", "ps3 waking",
+    ]  # fmt: skip
+    assert code in (0, 3)  # a wake of microseconds may be too short for a reading
+    assert found["ps0 reading"]["bandwidth_bytes_per_s"] > 0
+    for name, state in found.items():
+        assert state["invalid"] is None
+        if name.endswith("idle"):
+            watts = WATTS + STATES[int(name[2])].power_w
+            packages = [e["power_w"] for e in state["energy"] if e["domain"] == "package"]
+            assert sum(packages) == pytest.approx(0.8 * watts, rel=0.15)
+    begun(file)
+
+
+@pytest.mark.root
+def test_a_state_that_is_refused_and_one_that_nothing_wakes(
+    file: Path,
+    loop: str,
+    meter: str,
+) -> None:
+    code, found = swept(file, loop, meter, NVME_REFUSES="1", NVME_CACHES="yes")
+    assert code == 3 and "refuses Set Features" in found["ps1"]["invalid"]
+    assert found["ps3 idle"]["invalid"] is None
+    assert "a cache answered" in found["ps3 waking"]["invalid"]
+    begun(file)
+
+
+@pytest.mark.root
+def test_a_pause_in_the_deepest_state(file: Path, loop: str, meter: str) -> None:
+    done = eeio(
+        file, "states", "--device", loop, "--meter", meter, "--gap", "0.4,0.8", "--repetitions",
+        "3", "--seed", "1", "--json",
+    )  # fmt: skip
+    body = json.loads(done.stdout)
+    assert len(body["gaps"]) == 12 and all(one["invalid"] is None for one in body["gaps"])
+    of_package = [one for one in body["break_even"] if one["domain"] == "package"]
+    assert sum(one["saved_w"] for one in of_package) == pytest.approx(0.8 * 5, rel=0.5)
+    begun(file)
+
+
+@pytest.mark.root
+def test_killed_in_a_state_it_is_put_back_by_restore(
+    file: Path,
+    loop: str,
+    meter: str,
+) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.nvme_drive", str(file), "--", "states", "--device", loop,
+         "--meter", meter, "--seconds", "60", "--settle", "0"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while FakeNvmeStates(file).body()["autonomous"]:
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    done = eeio(file, "restore")
+    assert done.returncode == 0 and "set the NVMe drive" in done.stdout + done.stderr
+    begun(file)
+
+
+@pytest.mark.root
+def test_listing_changes_nothing(file: Path, loop: str) -> None:
+    before = file.stat().st_mtime_ns
+    done = eeio(file, "states", "--device", loop, "--list", "--json")
+    body = json.loads(done.stdout)
+    assert done.returncode == 0 and len(body["power_states"]) == 4
+    settings = {one["name"]: one for one in body["settings"]}
+    assert settings["power state"]["value"] == "ps0"
+    assert settings["autonomous transitions (APST)"]["value"] == "on"
+    assert all(one["value"] is not None or one["reason"] for one in body["settings"])
+    assert file.stat().st_mtime_ns == before
+    table = eeio(file, "states", "--device", loop, "--list").stdout
+    assert "as the drive describes them" in table and "What saves power" in table
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--gap", "5", "--state", "9"), "no power state 9; it has 0 to 3"),
+        (("--state", "3"), "go with --gap"),
+    ],
+)
+def test_a_state_that_is_none(
+    file: Path,
+    loop: str,
+    words: tuple[str, ...],
+    said: str,
+) -> None:
+    done = eeio(file, "states", "--device", loop, "--meter", "none", *words)
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+    begun(file)

@@ -1,0 +1,42 @@
+"""eeio with an NVMe drive that is not there: `python -m tests.nvme_drive FILE -- COMMAND ...`.
+
+Admin commands go to a simulator whose state is in FILE, which stands for the controller's node;
+every block device is that drive's, and reading one wakes it.
+"""
+
+import fcntl
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from eeio.cli import main
+from eeio.system import nvme_power
+from eeio.system.nvme_power import NvmeController
+from eeio_power.meters.nvme import ADMIN_COMMAND
+from eeio_power.simulators.nvme_states import FakeNvmeStates
+
+
+def run(file: Path, words: list[str]) -> int:
+    refuses = [int(word) for word in os.environ.get("NVME_REFUSES", "").split()]
+    fake = FakeNvmeStates(file, refuses=refuses)
+    ioctl, preadv = fcntl.ioctl, os.preadv
+
+    def of_drive(fd: int, request: int, *further: Any) -> Any:
+        if request == ADMIN_COMMAND:
+            return fake.ioctl(fd, request, *further)
+        return ioctl(fd, request, *further)
+
+    def reading(*words: Any) -> int:
+        if not os.environ.get("NVME_CACHES"):
+            fake.access()
+        return preadv(*words)
+
+    fcntl.ioctl = of_drive  # type: ignore[assignment]
+    os.preadv = reading  # type: ignore[assignment]
+    nvme_power.controller_of = lambda disk, dev=Path("/dev"): NvmeController(file)
+    return main(words)
+
+
+if __name__ == "__main__":
+    sys.exit(run(Path(sys.argv[1]), sys.argv[3:]))
