@@ -1,5 +1,5 @@
-"""An NVMe controller of QEMU's, asked through a kernel's own driver: the bytes of our commands and of
-its answers are not ours to choose there."""
+"""An NVMe controller of QEMU's, asked through a kernel's own driver: neither how our commands are
+taken nor the bytes of its answers are ours to choose there."""
 
 import json
 import re
