@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from eeio.campaign import plan as plans
+from eeio.campaign.sweep import why_not
 from eeio.profiles import suite as suites
 from eeio_results.campaign import Options
 
@@ -31,3 +32,21 @@ def test_all_of_panadero_passes_in_six_hours_with_both_states_of_the_write_cache
     assert bonnie == 32 << 30
     alone = [e for e in of if e.tool == "ior" and e.processes == 1]
     assert len({e.request_size_bytes for e in alone}) == 10
+
+
+@pytest.mark.parametrize("name", sorted(suites.available()))
+def test_profiles_take_what_the_suites_ask_of_them_in_each_preset(
+    home: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as a stride that is longer than the preset's file: each run would be refused."""
+    monkeypatch.setenv("EEIO_IOR", "/bin/true")
+    suite = suites.find(name)
+    for preset in suite.presets:
+        options = Options(
+            suite=name, preset=preset, directory=str(home), meters=("none",), device=None, seed=1,
+            variants=("ext4",) if name == "eeio-chang2014" else (),
+        )  # fmt: skip
+        plan = plans.make(options, suite)
+        for one in plan.experiments:
+            profile = plan.profiles[one.profile]
+            assert why_not(profile, plan.sizes_preset, one.factors) is None, one.description

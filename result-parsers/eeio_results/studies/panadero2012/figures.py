@@ -152,12 +152,18 @@ def _line(axis: Axes, line: Line, metric: str, unit: float, colour: str, mark: s
     sizes = [cell.request_size_bytes or 0 for cell in cells]
     medians = [cell.median(metric) / unit for cell in cells]
     axis.plot(sizes, medians, linewidth=1.1, color=colour)
-    for size, median, cell in zip(sizes, medians, cells, strict=True):
-        inside = "white" if _is_doubtful(cell, metric) else colour
-        axis.plot(size, median, mark, markersize=4, color=colour, mfc=inside, zorder=3)
-        found = quartiles(cell.values[metric])
-        if found is not None:
-            axis.vlines(size, found.q1 / unit, found.q3 / unit, color=colour, linewidth=1.0)
+    for doubtful, inside in ((False, colour), (True, "white")):
+        at = [n for n, cell in enumerate(cells) if _is_doubtful(cell, metric) == doubtful]
+        axis.plot(
+            [sizes[n] for n in at], [medians[n] for n in at], mark, markersize=4, color=colour,
+            mfc=inside, zorder=3,
+        )  # fmt: skip
+    found = [quartiles([value / unit for value in cell.values[metric]]) for cell in cells]
+    shown = [(size, q) for size, q in zip(sizes, found, strict=True) if q is not None]
+    axis.vlines(
+        [size for size, _ in shown], [q.q1 for _, q in shown], [q.q3 for _, q in shown],
+        color=colour, linewidth=1.0,
+    )  # fmt: skip
 
 
 def _is_doubtful(cell: Cell, metric: str) -> bool:
