@@ -71,6 +71,9 @@ class Options:
     """In the place of the adaptive protocol's, too."""
     see_order: bool = field(default=False, metadata=LATER)
     """Whether the order in which requests reach the drive is looked at."""
+    smt: tuple[str, ...] = field(default=(), metadata=LATER)
+    """`on`, `off` or both; none: left as it is. So `turbo`."""
+    turbo: tuple[str, ...] = field(default=(), metadata=LATER)
 
     @property
     def frequency_root(self) -> Path:
@@ -181,7 +184,8 @@ class PlannedExperiment:
     `frequency_hz` are those of a study (None: none, or the frequency left as it is). `pilot` tells
     what sized its work or its time, and `sized` which of its factors is the work (None: nothing
     did). `cut_from` is the run time of the preset, in its own words, where a pilot asked whether a
-    shorter one tells the same: `factors` has the one that is run."""
+    shorter one tells the same: `factors` has the one that is run. `smt` and `turbo` are `on`,
+    `off`, or None: left as it is."""
 
     experiment: Experiment
     profile: str
@@ -194,6 +198,8 @@ class PlannedExperiment:
     pilot: str | None = field(default=None, metadata=LATER)
     sized: str | None = field(default=None, metadata=LATER)
     cut_from: str | None = field(default=None, metadata=LATER)
+    smt: str | None = field(default=None, metadata=LATER)
+    turbo: str | None = field(default=None, metadata=LATER)
 
     @property
     def is_cut(self) -> bool:
@@ -214,6 +220,8 @@ class PlannedExperiment:
             **({} if self.pilot is None else {"pilot": self.pilot}),
             **({} if self.sized is None else {"sized": self.sized}),
             **({} if self.cut_from is None else {"cut_from": self.cut_from}),
+            **({} if self.smt is None else {"smt": self.smt}),
+            **({} if self.turbo is None else {"turbo": self.turbo}),
         }
 
 
@@ -395,6 +403,8 @@ class _StoredExperiment:
     pilot: str | None = field(default=None, metadata=LATER)
     sized: str | None = field(default=None, metadata=LATER)
     cut_from: str | None = field(default=None, metadata=LATER)
+    smt: str | None = field(default=None, metadata=LATER)
+    turbo: str | None = field(default=None, metadata=LATER)
 
     def impossible(self) -> str | None:
         """What in it cannot be, beyond each field's own range."""
@@ -457,6 +467,8 @@ def _planned(stored: _StoredExperiment) -> PlannedExperiment:
         pilot=stored.pilot,
         sized=stored.sized,
         cut_from=stored.cut_from,
+        smt=stored.smt,
+        turbo=stored.turbo,
     )
 
 

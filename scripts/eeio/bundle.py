@@ -118,6 +118,8 @@ def measured_by(options: Options) -> str:
         ("--filesystem", ",".join(options.filesystems) or None),
         ("--variant", ",".join(options.variants) or None),
         ("--frequency", ",".join(options.frequencies) or None),
+        ("--smt", ",".join(options.smt) or None),
+        ("--turbo", ",".join(options.turbo) or None),
         ("--sysfs-root", None if options.sysfs_root == "/" else options.sysfs_root),
         ("--disk-cache", None if options.disk_cache == "leave" else options.disk_cache),
         ("--seed", options.seed),

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import product
 from pathlib import Path
 
 from eeio.campaign.order import in_rounds, order
 from eeio.campaign.safety import check_targets
-from eeio.campaign.variants import Setting, study_settings
+from eeio.campaign.variants import Processors, Setting, processor_settings, study_settings
 from eeio.errors import RefusedError
 from eeio.machine.root import HERE, memory_bytes
 from eeio.profiles import profile as profiles
@@ -134,6 +135,17 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
     cells, frequency_reason = study_settings(
         protocol.study, options.variants, options.frequencies, options.frequency_root
     )
+    if protocol.study is None:
+        every = processor_settings(
+            options.frequencies, options.smt, options.turbo, options.frequency_root
+        )
+    elif options.smt or options.turbo:
+        raise RefusedError(
+            f"suite {suite.name} is a study, which holds frequencies with SMT and turbo off: leave "
+            "out --smt and --turbo"
+        )
+    else:
+        every = [Processors()]
     if cells and options.filesystems:
         raise RefusedError(
             f"suite {suite.name} makes its own variants of ext4: choose among them with "
@@ -153,9 +165,9 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
         factors = {**profile.preset_factors(sizes, protocol.work_bytes), **entry.factors}
         file_bytes = _file_bytes(profile.tool, factors, preset, root)
         _check_runtime(profile.tool, factors)
-        for cell in cells or _targets(options, factors):
+        for cell, processors in product(cells or _targets(options, factors), every):
             for disk in _disk_settings(options, factors):
-                told = {**factors, **cell.arguments}
+                told = {**factors, **cell.arguments, **processors.arguments}
                 experiment = experiment_of(profile.tool, told, cell.target, disk)
                 reason = absent.get(entry) or _why_not(options, left_out, entry, experiment, root)
                 if reason is not None:
@@ -166,11 +178,13 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
                         experiment,
                         entry.profile,
                         factors,
-                        " - ".join((entry.description, *cell.words)),
+                        " - ".join((entry.description, *cell.words, *processors.words)),
                         cell.volume,
                         file_bytes,
                         cell.variant,
-                        cell.frequency_hz,
+                        cell.frequency_hz or processors.frequency_hz,
+                        smt=processors.smt,
+                        turbo=processors.turbo,
                     )
                 )
     ids = [planned.experiment.id for planned in experiments]
