@@ -24,7 +24,7 @@ from eeio_limits.quantities import COUNT, shortened
 from eeio_results import typed
 from eeio_results.campaign import Design, PlannedRun
 from eeio_results.errors import EeioError, SchemaError
-from eeio_results.record import SCHEMA_VERSION, EnergyReading, Machine, Run
+from eeio_results.record import SCHEMA_VERSION, EnergyReading, IdleMedian, Machine, Run
 
 _CAMPAIGN = "campaign.json"
 _MACHINE = "machine.json"
@@ -44,6 +44,8 @@ class Campaign:
     idle: tuple[EnergyReading, ...]
     idle_reason: str | None
     runs: tuple[Run, ...]
+    idle_medians: tuple[IdleMedian, ...] = ()
+    """None of a campaign of before they were kept, of PTS, and of readings that are invalid."""
 
     @property
     def name(self) -> str:
@@ -52,6 +54,13 @@ class Campaign:
     @property
     def preset(self) -> str:
         return self.design.options.preset
+
+    def idle_median_w(self, reading: EnergyReading) -> float | None:
+        """Of one reading of the idle baseline; None where it was not kept."""
+        for median in self.idle_medians:
+            if (median.domain, median.meter) == (reading.domain, reading.meter):
+                return median.power_w
+        return None
 
     @property
     def is_measurement(self) -> bool:
@@ -123,7 +132,12 @@ class Store:
     def write_machine(self, machine: Machine) -> None:
         self.write(_MACHINE, machine.to_json())
 
-    def write_idle(self, readings: Sequence[EnergyReading], reason: str | None) -> None:
+    def write_idle(
+        self,
+        readings: Sequence[EnergyReading],
+        reason: str | None,
+        medians: Sequence[IdleMedian] = (),
+    ) -> None:
         """The idle baseline; `reason` says why there is none."""
         self.write(
             _IDLE,
@@ -131,6 +145,7 @@ class Store:
                 "schema_version": SCHEMA_VERSION,
                 "readings": [asdict(reading) for reading in readings],
                 "reason": reason,
+                **({"medians": [asdict(median) for median in medians]} if medians else {}),
             },
         )
 
@@ -287,6 +302,7 @@ def load(folder: Path) -> Campaign:
     )
     with _naming(idle_path):
         readings = tuple(EnergyReading.from_json(reading) for reading in idle["readings"])
+        medians = tuple(IdleMedian.from_json(median) for median in idle.get("medians", ()))
         idle_reason = idle["reason"]
         if not isinstance(idle_reason, str | None):
             raise LimitError("reason: not a text")
@@ -297,6 +313,7 @@ def load(folder: Path) -> Campaign:
         idle=readings,
         idle_reason=idle_reason,
         runs=tuple(_read_runs(folder / _RUNS, design)),
+        idle_medians=medians,
     )
 
 
