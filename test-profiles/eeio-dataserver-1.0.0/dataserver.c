@@ -575,10 +575,41 @@ struct header {
 	int64_t operation, local, length;
 };
 
+/* MPI's own waits spin: a server that waits for a request would draw power as if it worked. */
+static void pause_briefly(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = 10000}, NULL);
+}
+
+static void wait_for(int source, enum tag tag)
+{
+	for (int there = 0;;) {
+		MPI_Iprobe(source, (int)tag, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
+		if (there)
+			return;
+		pause_briefly();
+	}
+}
+
+/* Whether it is over for any client; returns when all have asked. */
+static int over_for_any(const struct server *s, int over)
+{
+	MPI_Request asked;
+	int any = 0;
+	MPI_Iallreduce(&over, &any, 1, MPI_INT, MPI_MAX, s->all, &asked);
+	for (int done = 0;;) {
+		MPI_Test(&asked, &done, MPI_STATUS_IGNORE);
+		if (done)
+			return any;
+		pause_briefly();
+	}
+}
+
 static void serve_piece(const struct options *o, struct server *s, const struct header *h, int client)
 {
 	enum operation operation = h->operation == WRITE ? WRITE : READ;
 	if (operation == WRITE) {
+		wait_for(client, DATA);
 		MPI_Recv(s->buffer, (int)h->length, MPI_BYTE, client, DATA, MPI_COMM_WORLD,
 			 MPI_STATUS_IGNORE);
 		/* What is written is what was sent: its stamps are those of the place. */
@@ -610,6 +641,7 @@ static void serve_clients(const struct options *o, struct server *s)
 	for (int64_t left = o->clients; left;) {
 		struct header h;
 		MPI_Status from;
+		wait_for(MPI_ANY_SOURCE, HEADER);
 		MPI_Recv(&h, sizeof h, MPI_BYTE, MPI_ANY_SOURCE, HEADER, MPI_COMM_WORLD, &from);
 		if (h.operation == NO_MORE) {
 			left--;
@@ -633,6 +665,7 @@ static void send_request(const struct options *o, struct server *s, const struct
 		MPI_Send(&h, sizeof h, MPI_BYTE, there.rank, HEADER, MPI_COMM_WORLD);
 		if (r->operation == WRITE)
 			MPI_Send(s->buffer, (int)piece.length, MPI_BYTE, there.rank, DATA, MPI_COMM_WORLD);
+		wait_for(there.rank, DATA);
 		MPI_Recv(s->buffer, r->operation == READ ? (int)piece.length : 0, MPI_BYTE, there.rank,
 			 DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		there.rank = (int)((r->offset / o->stripe + k + 1) % s->servers);
@@ -660,7 +693,7 @@ static void be_client(const struct options *o, struct server *s, const struct re
 		over = o->runtime_s && now_ns(CLOCK_MONOTONIC) - s->start_ns >= o->runtime_s * NS;
 		/* A trace has as many requests of a client as it has: nobody waits for the others there. */
 		if (o->pace == LOCKSTEP && !events)
-			MPI_Allreduce(MPI_IN_PLACE, &over, 1, MPI_INT, MPI_MAX, s->all);
+			over = over_for_any(s, over);
 		if (!over)
 			send_request(o, s, &r);
 	}
