@@ -143,7 +143,7 @@ def _document(
     parts.append(
         said(
             f"p: Mann-Whitney, two-sided, adjusted ({comparison.adjustment}) over the pairs of "
-            "each factor; Dunn's test where a factor has more than two levels; confirmed: "
+            "each factor; Dunn's test among more than two experiments; confirmed: "
             f"p < {comparison.alpha:g}. Intervals: bootstrap of the ratio of the medians."
         )
     )

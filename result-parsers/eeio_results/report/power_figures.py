@@ -10,6 +10,7 @@ import statistics
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from matplotlib.lines import Line2D
@@ -43,6 +44,12 @@ Readings = Callable[[Campaign], "Sequence[PowerSeries]"]
 _SHOWN = 120
 """Groups of readings of one run in a picture, of each the lowest and the highest: peaks stay."""
 _WHISKERS = (5, 95)
+_GAP = 8.0
+"""So many times the usual time between readings is a gap."""
+_APART = ("level", "tool", "target", "flush", "frequency", "smt", "turbo", "processes")
+"""What is said of an experiment where those that are drawn differ in it."""
+_LETTER_INCHES = 0.042
+"""Of the words below an axis."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +95,11 @@ def _traces(campaign: Campaign, cells: Sequence[Cell], readings: Readings) -> It
     series = [one for one in readings(campaign) if one.key[2] != "modelled"] if runs else []
     if not series:
         return
+    apart = [
+        name
+        for name in _APART
+        if len({cell.factors.get(name, "as found") for cell in cells} - {"as found"}) > 1
+    ]
     domain = min((one.key[0] for one in series), key=list(DOMAINS).index)
     meter = next(one.key[1] for one in series if one.key[0] == domain)
     series = [one for one in series if one.key[:2] == (domain, meter)]
@@ -95,10 +107,20 @@ def _traces(campaign: Campaign, cells: Sequence[Cell], readings: Readings) -> It
         if (points := _of_phase(run, phase, series)) is None:
             continue
         seconds, times_s, watts = points
-        factors = cell.factors
-        kind = f"{factors['spatiality']} {factors['operation']}, {factors['size']}"
-        place = factors["machine"], factors["device"]
-        yield Trace(place, kind, factors["buffer"], domain, seconds, times_s, watts)
+        place = cell.factors["machine"], cell.factors["device"]
+        kind = _kind(cell, apart)
+        yield Trace(place, kind, cell.factors["buffer"], domain, seconds, times_s, watts)
+
+
+def _kind(cell: Cell, apart: Sequence[str]) -> str:
+    """`sequential write, 32 KiB`, and what tells it from others."""
+    factors = cell.factors
+    words = [f"{factors['spatiality']} {factors['operation']}", factors["size"]]
+    for name in apart:
+        level = factors.get(name, "as found")
+        if level != "as found":
+            words.append(level if name in ("level", "tool", "target") else f"{name} {level}")
+    return ", ".join(words)
 
 
 def _of_phase(
@@ -125,6 +147,18 @@ def _of_phase(
     if len(found) != 1 or seconds <= 0:
         return None
     return seconds, tuple(t for t, _ in found[0]), tuple(w for _, w in found[0])
+
+
+def _line(trace: Trace) -> tuple[list[float], list[float]]:
+    """What is drawn; broken where nothing was read for much longer than usual."""
+    times_s, watts = _thinned(trace)
+    steps = [after - before for before, after in pairwise(times_s)]
+    longest_s = _GAP * statistics.median(steps) if steps else 0.0
+    for place in range(len(steps), 0, -1):
+        if steps[place - 1] > longest_s:
+            times_s.insert(place, times_s[place])
+            watts.insert(place, math.nan)
+    return times_s, watts
 
 
 def _thinned(trace: Trace) -> tuple[list[float], list[float]]:
@@ -161,7 +195,7 @@ def _over_time(traces: Sequence[Trace], label: str, quick: bool, look: Look) -> 
     for panel, ((place, words), mine) in zip(panels, shown.items(), strict=False):
         _set_words(panel, f"{' '.join(place)}: {words}, {len(mine)} runs", figure)
         for number, trace in enumerate(mine):
-            panel.plot(*_thinned(trace), linewidth=0.6, color=COLOURS[number % len(COLOURS)])
+            panel.plot(*_line(trace), linewidth=0.6, color=COLOURS[number % len(COLOURS)])
         panel.set_xlabel("Time since start (s)", fontsize=7)
     return _finished(figure, panels[: len(shown)], traces, "Power over time", label, quick)
 
@@ -177,12 +211,12 @@ def _over_share(traces: Sequence[Trace], label: str, quick: bool, look: Look) ->
         _set_words(panel, " ".join(place), figure)
         for at, (_, mine) in enumerate(kinds):
             for number, trace in enumerate(mine):
-                times_s, watts = _thinned(trace)
+                times_s, watts = _line(trace)
                 panel.plot(
                     [at + t / trace.seconds for t in times_s], watts, linewidth=0.6,
                     color=COLOURS[number % len(COLOURS)],
                 )  # fmt: skip
-        _set_kinds(panel, [words for words, _ in kinds], 0.5)
+        _set_kinds(panel, [words for words, _ in kinds], 0.5, figure.get_size_inches()[0])
     words = "Power over normalized time"
     return _finished(figure, panels[: len(shown)], traces, words, label, quick)
 
@@ -215,7 +249,7 @@ def _boxes(traces: Sequence[Trace], label: str, quick: bool, look: Look) -> Draw
             )  # fmt: skip
             for box in drawn_boxes["boxes"]:
                 box.set(facecolor=COLOURS[number], alpha=0.6)
-        _set_kinds(panel, kinds, 0.0)
+        _set_kinds(panel, kinds, 0.0, figure.get_size_inches()[0])
     return _finished(
         figure, panels[: len(places)], traces, "Single readings of power", label, quick,
         legend=[(Patch(color=COLOURS[n], alpha=0.6), f"buffer cache {b}")
@@ -256,10 +290,14 @@ def _set_words(panel: "Axes", words: str, figure: "Figure") -> None:
     panel.set_title(textwrap.fill(foreign(words), characters), fontsize=7)
 
 
-def _set_kinds(panel: "Axes", kinds: Sequence[str], middle: float) -> None:
+def _set_kinds(panel: "Axes", kinds: Sequence[str], middle: float, width: float) -> None:
+    """On end where they would touch."""
+    characters = int((width - 0.8) / len(kinds) / _LETTER_INCHES)
+    on_end = characters < 2 + max(len(word) for words in kinds for word in words.split())
     panel.set_xticks(
         [at + middle for at in range(len(kinds))],
-        [textwrap.fill(foreign(words), 14) for words in kinds], fontsize=5,
+        [textwrap.fill(foreign(words), 28 if on_end else characters) for words in kinds],
+        fontsize=5, rotation=90 if on_end else 0,
     )  # fmt: skip
 
 
