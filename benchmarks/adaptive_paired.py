@@ -1,6 +1,6 @@
 """A fixed campaign and an adaptive one on one disk, turn about: the same answers, in what time?
 
-Usage: adaptive_paired.py [--seconds S] [--repetitions N] [--json] DIR
+Usage: adaptive_paired.py [--seconds S] [--repetitions N] [--meter SPEC|simulated] [--json] DIR
 
 The suite eeio-pavan2018 in DIR, its runs S seconds long (the paper's 60), pauses and the lengths
 that a pilot tries in the paper's proportion; the adaptive one by the suite's own rule. Each
@@ -11,7 +11,9 @@ each pair of experiments against each other.
 
 Of two campaigns that measure the same with the same spread, not all medians lie within the other's
 interval: with n and m repetitions the share is that of |t| < t(.975, n-1) / sqrt(1 + n/m), which is
-printed beside it. What must not happen is a wrong sign: both confirm a direction, and not the same.
+printed beside it. Without a meter no pause is shorter than the protocol's, for nothing tells that
+the machine has settled; `--meter simulated` is one of 20 W. What must not happen is a wrong sign:
+both confirm a direction, and not the same.
 """
 
 import argparse
@@ -35,6 +37,7 @@ from scipy.special import stdtr, stdtrit
 
 from eeio.paths import shipped
 from eeio.profiles.suite import PROTOCOL
+from eeio_power.simulators.powercap import FakeRapl
 from eeio_results.comparison.cells import BANDWIDTH, Cell, cells_of
 from eeio_results.comparison.drift import compared_cells
 from eeio_results.comparison.questions import questions
@@ -50,12 +53,17 @@ def main() -> None:
     parser.add_argument("directory", type=Path)
     parser.add_argument("--seconds", type=int, default=6)
     parser.add_argument("--repetitions", type=int, default=10)
+    parser.add_argument("--meter", default="none", metavar="SPEC")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="eeio-paired-", dir=arguments.directory) as name:
         home = Path(name)
         suite = make_suite(home, arguments.seconds, arguments.repetitions)
-        folders = run_both(home, suite)
+        if arguments.meter == "simulated":
+            with FakeRapl(home / "powercap", power_w=lambda _: 20.0):
+                folders = run_both(home, suite, f"rapl,root={home / 'powercap'}")
+        else:
+            folders = run_both(home, suite, arguments.meter)
         found = compared(*(load(folder) for folder in folders))
     if arguments.json:
         print(json.dumps(found, indent=1))
@@ -89,13 +97,13 @@ def make_suite(home: Path, seconds: int, repetitions: int) -> Path:
     return suite
 
 
-def run_both(home: Path, suite: Path) -> tuple[Path, Path]:
+def run_both(home: Path, suite: Path, meter: str) -> tuple[Path, Path]:
     """The folders of the two campaigns, each of which has run to its end."""
     (home / "target").mkdir()
     environment = {
         **os.environ, "XDG_DATA_HOME": str(home / "data"), "XDG_STATE_HOME": str(home / "state"),
     }  # fmt: skip
-    words = ["--directory", str(home / "target"), "--meter", "none", "--seed", "1"]
+    words = ["--directory", str(home / "target"), "--meter", meter, "--seed", "1"]
     begin = {
         preset: ["run", str(suite), "--preset", preset, "--name", preset, *words]
         for preset in ("adaptive", "fixed")
