@@ -95,8 +95,10 @@ def held_to(folder: Path, rate: int) -> Iterator[tuple[Path, Path]]:
 def reported(folder: Path, target: Path) -> dict[str, Any]:
     """The body of `eeio report --format json`."""
     environment = {
-        **os.environ, "XDG_DATA_HOME": str(folder / "data"), "XDG_STATE_HOME": str(folder / "state"),
-    }  # fmt: skip
+        **os.environ,
+        "XDG_DATA_HOME": str(folder / "data"),
+        "XDG_STATE_HOME": str(folder / "state"),
+    }
     eeio = [sys.executable, "-m", "eeio"]
     subprocess.run(
         [*eeio, "run", "eeio-load", "--preset", "quick", "--directory", str(target), "--name", "c",

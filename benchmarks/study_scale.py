@@ -17,11 +17,12 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from eeio_results.campaign import PlannedExperiment, imported
+from eeio_results.campaign import PlannedExperiment
 from eeio_results.characterization import characterize
 from eeio_results.comparison.campaigns import compare, named_cells
 from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, cells_of
 from eeio_results.comparison.effects import effects
+from eeio_results.imported import imported
 from eeio_results.record import CacheLayers, EnergyReading, Experiment, Machine, Phase, Run
 from eeio_results.report.comparison import to_text
 from eeio_results.store import Campaign

@@ -22,6 +22,7 @@ from typing import Self
 from eeio_power.errors import PowerError
 from eeio_power.folder_watch import watched
 from eeio_power.meters import Meter, close_meters, open_meters
+from eeio_power.power_over_time import power_over_time
 from eeio_power.reading import EnergyReading
 from eeio_power.sampler import Sampler
 from eeio_power.samples import meter_info
@@ -186,3 +187,15 @@ class PowerMonitor:
     def energy(self, start_s: float, end_s: float) -> tuple[EnergyReading, ...]:
         """One reading a meter and domain, for a window in CLOCK_MONOTONIC seconds."""
         return () if self._sampler is None else tuple(self._sampler.energy(start_s, end_s))
+
+    def medians_w(self, start_s: float, end_s: float) -> dict[tuple[str, str], float]:
+        """(meter, domain) -> median of the power that was read in that window, W. Dear in a long
+        campaign: all samples are copied."""
+        if self._sampler is None:
+            return {}
+        return {
+            (meter.info.name, power.domain): median_w
+            for meter in self._sampler.samples().meters
+            for power in power_over_time(meter)
+            if (median_w := power.median_w(start_s, end_s)) is not None
+        }

@@ -15,14 +15,11 @@ from eeio_limits import LimitError
 from eeio_limits import quantities as q
 from eeio_results import typed
 from eeio_results.errors import EeioError
-from eeio_results.record import SCHEMA_VERSION, Experiment, Run
+from eeio_results.record import SCHEMA_VERSION, Experiment
 from eeio_results.statistics.checks import check_rule
 from eeio_results.statistics.lengths import LENGTHS_S
 from eeio_results.steady import SteadyProtocol
 from eeio_results.typed import LATER
-
-IMPORTED = "imported"
-"""The suite of a campaign whose runs somebody else made."""
 
 PilotUse = Literal["once", "each", "stored", "none"]
 """Whether pilots that are stored are used while they hold, each campaign makes its own, only stored
@@ -80,6 +77,9 @@ class Options:
     """Values of a factor in the place of the suite's, as `threads=1..256`."""
     windows_of: str | None = field(default=None, metadata=LATER)
     """The preset whose study tells how long delayjc holds; None: the campaign's own."""
+    smt: tuple[str, ...] = field(default=(), metadata=LATER)
+    """`on`, `off` or both; none: left as it is. So `turbo`."""
+    turbo: tuple[str, ...] = field(default=(), metadata=LATER)
 
     @property
     def frequency_root(self) -> Path:
@@ -191,7 +191,8 @@ class PlannedExperiment:
     `frequency_hz` are those of a study (None: none, or the frequency left as it is). `pilot` tells
     what sized its work or its time, and `sized` which of its factors is the work (None: nothing
     did). `cut_from` is the run time of the preset, in its own words, where a pilot asked whether a
-    shorter one tells the same: `factors` has the one that is run."""
+    shorter one tells the same: `factors` has the one that is run. `smt` and `turbo` are `on`,
+    `off`, or None: left as it is."""
 
     experiment: Experiment
     profile: str
@@ -204,6 +205,8 @@ class PlannedExperiment:
     pilot: str | None = field(default=None, metadata=LATER)
     sized: str | None = field(default=None, metadata=LATER)
     cut_from: str | None = field(default=None, metadata=LATER)
+    smt: str | None = field(default=None, metadata=LATER)
+    turbo: str | None = field(default=None, metadata=LATER)
 
     @property
     def is_cut(self) -> bool:
@@ -224,6 +227,8 @@ class PlannedExperiment:
             **({} if self.pilot is None else {"pilot": self.pilot}),
             **({} if self.sized is None else {"sized": self.sized}),
             **({} if self.cut_from is None else {"cut_from": self.cut_from}),
+            **({} if self.smt is None else {"smt": self.smt}),
+            **({} if self.turbo is None else {"turbo": self.turbo}),
         }
 
 
@@ -355,38 +360,6 @@ class Design:
         )
 
 
-def imported(
-    name: str,
-    title: str,
-    created_utc: str,
-    experiments: Sequence[PlannedExperiment],
-    runs: Sequence[Run],
-    preset: str = IMPORTED,
-    is_measurement: bool = True,
-    remarks: Sequence[str] = (),
-    eeio_version: str = "",
-) -> Design:
-    """The design of a campaign whose runs are there already, in their order."""
-    repetitions = max((run.repetition for run in runs), default=0)
-    by_id = {planned.experiment.id: planned for planned in experiments}
-    return Design(
-        name=name,
-        suite=IMPORTED,
-        suite_title=title,
-        created_utc=created_utc,
-        options=Options(preset, None, 0, suite=IMPORTED, repetitions=repetitions),
-        protocol=Protocol(repetitions, 0.0, 0.0, is_measurement),
-        experiments=tuple(experiments),
-        not_measured=(),
-        runs=tuple(
-            PlannedRun(index, by_id[run.experiment.id], run.repetition, 0)
-            for index, run in enumerate(runs)
-        ),
-        remarks=tuple(remarks),
-        eeio_version=eeio_version,
-    )
-
-
 # As it stands in the file, where the order names experiments by their index and says their id too.
 
 
@@ -410,6 +383,8 @@ class _StoredExperiment:
     pilot: str | None = field(default=None, metadata=LATER)
     sized: str | None = field(default=None, metadata=LATER)
     cut_from: str | None = field(default=None, metadata=LATER)
+    smt: str | None = field(default=None, metadata=LATER)
+    turbo: str | None = field(default=None, metadata=LATER)
 
     def impossible(self) -> str | None:
         """What in it cannot be, beyond each field's own range."""
@@ -473,6 +448,8 @@ def _planned(stored: _StoredExperiment) -> PlannedExperiment:
         pilot=stored.pilot,
         sized=stored.sized,
         cut_from=stored.cut_from,
+        smt=stored.smt,
+        turbo=stored.turbo,
     )
 
 

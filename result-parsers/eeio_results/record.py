@@ -149,6 +149,21 @@ class EnergyReading:
         return typed.read(cls, body)
 
 
+@dataclass(frozen=True)
+class IdleMedian:
+    """The median of one meter's readings of a domain during the idle baseline: a machine that wakes
+    now and then has a higher mean."""
+
+    domain: Annotated[str, DOMAINS]
+    meter: str
+    power_w: Annotated[float, q.POWER]
+
+    @classmethod
+    def from_json(cls, body: object) -> "IdleMedian":
+        """Raises LimitError."""
+        return typed.read(cls, body)
+
+
 @dataclass(frozen=True, slots=True)
 class DeviceCounters:
     """What the block layer had counted for the device behind the target, since boot."""

@@ -24,7 +24,7 @@ from eeio_limits.quantities import COUNT, shortened
 from eeio_results import typed
 from eeio_results.campaign import Design, PlannedRun
 from eeio_results.errors import EeioError, SchemaError
-from eeio_results.record import SCHEMA_VERSION, EnergyReading, Machine, Run
+from eeio_results.record import SCHEMA_VERSION, EnergyReading, IdleMedian, Machine, Run
 from eeio_results.steady import parted, why_not_steady
 
 _CAMPAIGN = "campaign.json"
@@ -47,6 +47,8 @@ class Campaign:
     runs: tuple[Run, ...]
     set_aside: tuple[Run, ...] = ()
     """Runs of rounds that are no measurement: before a drive was in its steady state."""
+    idle_medians: tuple[IdleMedian, ...] = ()
+    """None of a campaign of before they were kept, of PTS, and of readings that are invalid."""
 
     @property
     def name(self) -> str:
@@ -55,6 +57,13 @@ class Campaign:
     @property
     def preset(self) -> str:
         return self.design.options.preset
+
+    def idle_median_w(self, reading: EnergyReading) -> float | None:
+        """Of one reading of the idle baseline; None where it was not kept."""
+        for median in self.idle_medians:
+            if (median.domain, median.meter) == (reading.domain, reading.meter):
+                return median.power_w
+        return None
 
     @property
     def is_measurement(self) -> bool:
@@ -139,7 +148,12 @@ class Store:
     def write_machine(self, machine: Machine) -> None:
         self.write(_MACHINE, machine.to_json())
 
-    def write_idle(self, readings: Sequence[EnergyReading], reason: str | None) -> None:
+    def write_idle(
+        self,
+        readings: Sequence[EnergyReading],
+        reason: str | None,
+        medians: Sequence[IdleMedian] = (),
+    ) -> None:
         """The idle baseline; `reason` says why there is none."""
         self.write(
             _IDLE,
@@ -147,6 +161,7 @@ class Store:
                 "schema_version": SCHEMA_VERSION,
                 "readings": [asdict(reading) for reading in readings],
                 "reason": reason,
+                **({"medians": [asdict(median) for median in medians]} if medians else {}),
             },
         )
 
@@ -303,6 +318,7 @@ def load(folder: Path) -> Campaign:
     )
     with _naming(idle_path):
         readings = tuple(EnergyReading.from_json(reading) for reading in idle["readings"])
+        medians = tuple(IdleMedian.from_json(median) for median in idle.get("medians", ()))
         idle_reason = idle["reason"]
         if not isinstance(idle_reason, str | None):
             raise LimitError("reason: not a text")
@@ -315,6 +331,7 @@ def load(folder: Path) -> Campaign:
         idle_reason=idle_reason,
         runs=runs,
         set_aside=set_aside,
+        idle_medians=medians,
     )
 
 

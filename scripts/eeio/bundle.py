@@ -119,6 +119,10 @@ def measured_by(options: Options) -> str:
         ("--variant", ",".join(options.variants) or None),
         ("--frequency", ",".join(options.frequencies) or None),
         ("--windows-of", options.windows_of),
+        ("--max-written", _gigabytes(options.max_written_bytes)),
+        ("--precondition", options.precondition_percent),
+        ("--smt", ",".join(options.smt) or None),
+        ("--turbo", ",".join(options.turbo) or None),
         ("--sysfs-root", None if options.sysfs_root == "/" else options.sysfs_root),
         ("--disk-cache", None if options.disk_cache == "leave" else options.disk_cache),
         ("--seed", options.seed),
@@ -141,6 +145,10 @@ def measured_by(options: Options) -> str:
         if wanted:
             words.append(name)
     return shlex.join(words)
+
+
+def _gigabytes(size_bytes: int | None) -> str | None:
+    return None if size_bytes is None else f"{size_bytes / 1e9:.12g}G"
 
 
 def remake(campaigns: Sequence[Campaign], width: str) -> str:

@@ -25,6 +25,7 @@ _MOST_APART = 0.05
 # Which rank of its node a process is. Inside a job that Slurm started, mpirun's own word comes
 # first: its ranks inherit Slurm's of the batch script, 0 for all of them.
 _LOCAL_RANK = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
+_RANK = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
 _LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS")
 _ALL_RANKS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 _ALL_NODES = ("SLURM_STEP_NUM_NODES",)
@@ -52,6 +53,8 @@ class NodeRecording:
     node: str
     duration_s: float
     readings: tuple[EnergyReading, ...]
+    counted: bool = True
+    """False of a node that had a part in the program, but not in what is measured."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,14 @@ def local_rank(environment: Mapping[str, str] = os.environ) -> int:
         "not started by mpirun or srun: none of " + ", ".join(_LOCAL_RANK) + " is set; "
         "for one machine: `eeio power record -- COMMAND`"
     )
+
+
+def rank(environment: Mapping[str, str] = os.environ) -> int:
+    """Which of all ranks this process is. Raises RefusedError outside of mpirun and srun."""
+    for name in _RANK:
+        if environment.get(name, "").isdigit():
+            return int(environment[name])
+    raise RefusedError(f"not started by mpirun or srun: none of {', '.join(_RANK)} is set")
 
 
 def clocks() -> Clocks:
@@ -112,7 +123,8 @@ def load(path: Path) -> NodeRecording:
         duration_s = q.DURATION.checked(body["duration_s"], "duration_s")
         if duration_s == 0:
             raise LimitError("duration_s: 0, so that there is no power")
-        return NodeRecording(str(body.get("node", path.stem)), duration_s, readings)
+        counted = body.get("counted", True) is not False
+        return NodeRecording(str(body.get("node", path.stem)), duration_s, readings, counted)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise RefusedError(f"{path}: not what `eeio power node` writes ({error})") from error
 
@@ -132,6 +144,7 @@ def add(recordings: Sequence[NodeRecording]) -> Sum:
     a node has several, over the readings of each meter. A node whose reading is missing or invalid
     makes the sum invalid, and is named. Raises RefusedError for a node that comes twice.
     """
+    recordings = [recording for recording in recordings if recording.counted]
     names = [recording.node for recording in recordings]
     if not names:
         raise RefusedError("no node to sum")
@@ -225,8 +238,9 @@ def load_nodes(folder: Path) -> tuple[Node, ...]:
                 Clocks(q.TIMESTAMP.checked(u, "a clock"), q.TIMESTAMP.checked(m, "a clock"))
                 for u, m in body["clocks"]
             )
-            samples = power_samples.load(samples_path(path))
-            nodes.append(Node(str(body["node"]), samples, begun, ended))
+            if body.get("counted", True) is not False:
+                samples = power_samples.load(samples_path(path))
+                nodes.append(Node(str(body["node"]), samples, begun, ended))
             place = tuple(body[key] for key in ("ranks", "all_ranks", "all_nodes"))
             for number in place:
                 if number is not None:
@@ -239,7 +253,7 @@ def load_nodes(folder: Path) -> tuple[Node, ...]:
     if all(None not in place[:2] for place in places):
         here, wanted, what = sum(place[0] for place in places), places[0][1], "ranks"
     else:
-        here, wanted, what = len(nodes), places[0][2], "nodes"
+        here, wanted, what = len(places), places[0][2], "nodes"
     if here != wanted:
         names = ", ".join(node.name for node in nodes)
         raise RefusedError(

@@ -1,12 +1,13 @@
 """Power as eeio takes it from eeio_power: meters refused in its words, readings in its records."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from eeio.errors import RefusedError
+from eeio_limits.quantities import POWER
 from eeio_power import reading as measured
 from eeio_power.errors import PowerError
 from eeio_power.meters import close_meters, open_meters
-from eeio_results.record import EnergyReading
+from eeio_results.record import EnergyReading, IdleMedian
 
 
 def check_meters(specs: tuple[str, ...]) -> None:
@@ -20,3 +21,17 @@ def check_meters(specs: tuple[str, ...]) -> None:
 def recorded(readings: Sequence[measured.EnergyReading]) -> tuple[EnergyReading, ...]:
     """What a meter saw of a window, as a run record holds it."""
     return tuple(EnergyReading.from_json(reading.to_json()) for reading in readings)
+
+
+def idle_medians(
+    readings: Sequence[EnergyReading], medians_w: Mapping[tuple[str, str], float]
+) -> tuple[IdleMedian, ...]:
+    """Those of the readings that are valid, of all by (meter, domain); a sensor that reads below
+    zero half of the time has none."""
+    return tuple(
+        IdleMedian(reading.domain, reading.meter, median_w)
+        for reading in readings
+        if reading.valid
+        and (median_w := medians_w.get((reading.meter, reading.domain))) is not None
+        and POWER.holds(median_w)
+    )

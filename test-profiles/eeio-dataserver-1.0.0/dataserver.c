@@ -1,7 +1,10 @@
 /*
  * The data servers of a parallel file system, emulated: each MPI rank is one server with one data
  * file, and serves the requests that its clients would send. No network and no client machines, so
- * that what is measured is the server (after whom: docs/studies/).
+ * that what is measured is the server (after whom: docs/studies/). With a `pace` there are both: the
+ * ranks after the `servers` are the clients, each a process that sends its requests and waits for the
+ * answer, all in lock-step (no client makes its i-th request before all have made the one before) or
+ * free, each as fast as it is served.
  *
  * The logical file is striped over the servers as parallel file systems do: offset `o` lies on
  * server (o / T) mod S at local offset (o / (T S)) T + o mod T, with stripe T and S servers. Client
@@ -50,13 +53,17 @@
 enum operation { READ, WRITE };
 enum api { POSIX, MPIIO };
 enum flush { FLUSH_NONE, FLUSH_END, FLUSH_EACH };
+enum pace { NO_CLIENTS, LOCKSTEP, FREE };
+enum tag { HEADER, DATA };
+enum { NO_MORE = -1 };
 
 struct options {
 	enum operation operation;
 	enum api api;
 	enum flush flush;
 	bool strided, direct, timed, fill, shared, collective;
-	int64_t clients, stripe, request, client_bytes, stride, runtime_s, seed, ranks;
+	enum pace pace;
+	int64_t servers, clients, stripe, request, client_bytes, stride, runtime_s, seed, ranks;
 	const char *directory, *replay, *json, *eeio;
 };
 
@@ -75,6 +82,7 @@ struct arrival {
 
 struct server {
 	int rank, servers;
+	MPI_Comm all;      /* the servers, without the ranks that are clients */
 	int file;          /* POSIX */
 	MPI_File mpi_file; /* MPI-IO */
 	char path[PATH_MAX];
@@ -161,6 +169,15 @@ static enum flush flush_of(const char *value)
 	refuse("flush=%s: give none, end or each", value);
 }
 
+static enum pace pace_of(const char *value)
+{
+	static const char *const names[] = {"none", "lockstep", "free"};
+	for (enum pace pace = NO_CLIENTS; pace <= FREE; pace++)
+		if (!strcmp(value, names[pace]))
+			return pace;
+	refuse("pace=%s: give none, lockstep or free", value);
+}
+
 /* What cannot go together, or not on these ranks. */
 static void check_options(const struct options *o, int ranks)
 {
@@ -190,6 +207,12 @@ static void check_options(const struct options *o, int ranks)
 		refuse("timed=on keeps the times of a trace: give replay=FILE");
 	if (o->fill && !o->replay)
 		refuse("fill=on writes what a trace touches: give replay=FILE");
+	if ((o->pace != NO_CLIENTS) != (o->servers > 0))
+		refuse("pace and servers go together: pace=lockstep or free, and servers=N");
+	if (o->pace != NO_CLIENTS && (o->shared || o->servers + o->clients != ranks))
+		refuse("pace: give file=private, and as many ranks as servers and clients: %" PRId64
+		       " and %" PRId64 ", not %d",
+		       o->servers, o->clients, ranks);
 	if (o->shared && o->replay)
 		refuse("replay=%s: servers have files of their own; give file=private", o->replay);
 }
@@ -224,6 +247,10 @@ static struct options parse_options(int count, char **words)
 			o.timed = choice(key, value, "off", "on");
 		else if (!strcmp(key, "fill"))
 			o.fill = choice(key, value, "off", "on");
+		else if (!strcmp(key, "pace"))
+			o.pace = pace_of(value);
+		else if (!strcmp(key, "servers"))
+			o.servers = number(key, value, 1, 65536);
 		else if (!strcmp(key, "clients"))
 			o.clients = number(key, value, 1, 65536);
 		else if (!strcmp(key, "stripe"))
@@ -416,7 +443,7 @@ static void open_file(const struct options *o, struct server *s, bool writes)
 		fail("%s: the path is too long", o->directory);
 	if (o->api == MPIIO) {
 		int mode = writes ? MPI_MODE_RDWR | MPI_MODE_CREATE : MPI_MODE_RDONLY;
-		MPI_Comm all = o->shared ? MPI_COMM_WORLD : MPI_COMM_SELF;
+		MPI_Comm all = o->shared ? s->all : MPI_COMM_SELF;
 		if (MPI_File_open(all, s->path, mode, MPI_INFO_NULL, &s->mpi_file))
 			fail("%s: MPI-IO cannot open it", s->path);
 		return;
@@ -541,12 +568,147 @@ static void serve(const struct options *o, struct server *s, const struct reques
 		s->arrivals[s->arrivals_count++] = arrival;
 }
 
+/* --- clients of their own ------------------------------------------------------------------- */
+
+/* What a client sends before the data of a write, and instead of a request when it has no more. */
+struct header {
+	int64_t operation, local, length;
+};
+
+/* MPI's own waits spin: a server that waits for a request would draw power as if it worked. */
+static void pause_briefly(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = 10000}, NULL);
+}
+
+static void wait_for(int source, enum tag tag)
+{
+	for (int there = 0;;) {
+		MPI_Iprobe(source, (int)tag, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
+		if (there)
+			return;
+		pause_briefly();
+	}
+}
+
+/* Whether it is over for any client; returns when all have asked. */
+static int over_for_any(const struct server *s, int over)
+{
+	MPI_Request asked;
+	int any = 0;
+	MPI_Iallreduce(&over, &any, 1, MPI_INT, MPI_MAX, s->all, &asked);
+	for (int done = 0;;) {
+		MPI_Test(&asked, &done, MPI_STATUS_IGNORE);
+		if (done)
+			return any;
+		pause_briefly();
+	}
+}
+
+static void serve_piece(const struct options *o, struct server *s, const struct header *h, int client)
+{
+	enum operation operation = h->operation == WRITE ? WRITE : READ;
+	if (operation == WRITE) {
+		wait_for(client, DATA);
+		MPI_Recv(s->buffer, (int)h->length, MPI_BYTE, client, DATA, MPI_COMM_WORLD,
+			 MPI_STATUS_IGNORE);
+		/* What is written is what was sent: its stamps are those of the place. */
+		uint64_t read_sum = s->read_sum, expected_sum = s->expected_sum;
+		check(o, s, h->local, h->length);
+		s->written_sum += s->read_sum - read_sum;
+		s->read_sum = read_sum, s->expected_sum = expected_sum;
+	}
+	int64_t start_ns = now_ns(CLOCK_MONOTONIC);
+	transfer(o, s, operation, h->local, h->length);
+	if (o->flush == FLUSH_EACH && operation == WRITE)
+		flush(o, s);
+	count_latency(s, now_ns(CLOCK_MONOTONIC) - start_ns);
+	if (operation == READ)
+		check(o, s, h->local, h->length);
+	/* The data of a read, or that a write is done. */
+	MPI_Send(s->buffer, operation == READ ? (int)h->length : 0, MPI_BYTE, client, DATA,
+		 MPI_COMM_WORLD);
+	s->bytes[operation] += h->length;
+	s->requests[operation]++;
+	if (s->arrivals_count < s->arrivals_room)
+		s->arrivals[s->arrivals_count++] =
+			(struct arrival){s->rank, start_ns, h->local, h->length};
+}
+
+/* In the order in which requests arrive, until no client has more. */
+static void serve_clients(const struct options *o, struct server *s)
+{
+	for (int64_t left = o->clients; left;) {
+		struct header h;
+		MPI_Status from;
+		wait_for(MPI_ANY_SOURCE, HEADER);
+		MPI_Recv(&h, sizeof h, MPI_BYTE, MPI_ANY_SOURCE, HEADER, MPI_COMM_WORLD, &from);
+		if (h.operation == NO_MORE) {
+			left--;
+			s->stopped_early = s->stopped_early || h.length;
+		} else {
+			serve_piece(o, s, &h, from.MPI_SOURCE);
+		}
+	}
+}
+
+/* One request of a client, piece after piece where several servers have a stripe of it. */
+static void send_request(const struct options *o, struct server *s, const struct request *r)
+{
+	struct server there = *s;
+	struct piece piece;
+	there.rank = (int)(r->offset / o->stripe % s->servers);
+	for (int64_t k = 0; piece_of(o, &there, r, k, &piece); k++) {
+		struct header h = {r->operation, piece.local, piece.length};
+		if (r->operation == WRITE)
+			stamp(o, &there, piece.local, piece.length);
+		MPI_Send(&h, sizeof h, MPI_BYTE, there.rank, HEADER, MPI_COMM_WORLD);
+		if (r->operation == WRITE)
+			MPI_Send(s->buffer, (int)piece.length, MPI_BYTE, there.rank, DATA, MPI_COMM_WORLD);
+		wait_for(there.rank, DATA);
+		MPI_Recv(s->buffer, r->operation == READ ? (int)piece.length : 0, MPI_BYTE, there.rank,
+			 DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		there.rank = (int)((r->offset / o->stripe + k + 1) % s->servers);
+	}
+}
+
+/* A client: its own requests of the pattern, or those that the trace has of it; then it tells each
+ * server that it has no more. `s->all` is all clients. */
+static void be_client(const struct options *o, struct server *s, const struct request *events,
+		      int64_t count)
+{
+	int client, over = 0;
+	MPI_Comm_rank(s->all, &client);
+	if (posix_memalign((void **)&s->buffer, PAGE, (size_t)s->buffer_bytes))
+		fail("no memory for a request of %" PRId64 " bytes", s->buffer_bytes);
+	memset(s->buffer, 0, (size_t)s->buffer_bytes);
+	MPI_Barrier(MPI_COMM_WORLD);
+	s->start_ns = now_ns(CLOCK_MONOTONIC);
+	for (int64_t n = 0; n < count && !over; n++) {
+		struct request r = events ? events[n] : pattern_request(o, s, n);
+		if (r.client % (int)o->clients != client)
+			continue;
+		if (o->timed)
+			wait_until(s->start_ns + r.time_ns);
+		over = o->runtime_s && now_ns(CLOCK_MONOTONIC) - s->start_ns >= o->runtime_s * NS;
+		/* A trace has as many requests of a client as it has: nobody waits for the others there. */
+		if (o->pace == LOCKSTEP && !events)
+			over = over_for_any(s, over);
+		if (!over)
+			send_request(o, s, &r);
+	}
+	for (int i = 0; i < s->servers; i++)
+		MPI_Send(&(struct header){NO_MORE, 0, over}, sizeof(struct header), MPI_BYTE, i, HEADER,
+			 MPI_COMM_WORLD);
+	free(s->buffer);
+}
+
 static bool is_over(const struct options *o, const struct server *s)
 {
 	int over = o->runtime_s && now_ns(CLOCK_MONOTONIC) - s->start_ns >= o->runtime_s * NS;
 	/* A collective call is made by all ranks or by none. */
 	if (o->collective && o->runtime_s)
-		MPI_Bcast(&over, 1, MPI_INT, 0, MPI_COMM_WORLD);
+		MPI_Bcast(&over, 1, MPI_INT, 0, s->all);
 	return over;
 }
 
@@ -555,7 +717,9 @@ static void run(const struct options *o, struct server *s, const struct request 
 {
 	MPI_Barrier(MPI_COMM_WORLD);
 	s->start_ns = now_ns(CLOCK_MONOTONIC);
-	for (int64_t n = 0; n < count; n++) {
+	if (o->pace != NO_CLIENTS)
+		serve_clients(o, s);
+	for (int64_t n = 0; n < count && o->pace == NO_CLIENTS; n++) {
 		struct request r = events ? events[n] : pattern_request(o, s, n);
 		if (o->timed)
 			wait_until(s->start_ns + r.time_ns);
@@ -568,7 +732,7 @@ static void run(const struct options *o, struct server *s, const struct request 
 	s->returned_ns = now_ns(CLOCK_MONOTONIC);
 	if (o->flush == FLUSH_END && s->writes) {
 		/* Nobody flushes while another still writes: the times of both stay apart. */
-		MPI_Barrier(MPI_COMM_WORLD);
+		MPI_Barrier(s->all);
 		flush(o, s);
 	}
 	s->end_ns = now_ns(CLOCK_MONOTONIC);
@@ -600,6 +764,10 @@ static void prepare(const struct options *o, struct server *s, const struct requ
 		noise = mix(noise + (uint64_t)i);
 		memcpy(s->buffer + i, &noise, sizeof noise);
 	}
+	/* Of servers on other machines each has a disk of its own, with the profile's own folder on it. */
+	const char *name = strrchr(o->directory, '/');
+	if (name && !strcmp(name, "/eeio-scratch") && mkdir(o->directory, 0755) && errno != EEXIST)
+		fail("%s: %s", o->directory, strerror(errno));
 	struct statvfs room;
 	struct stat there = {0};
 	snprintf(s->path, sizeof s->path, "%s/eeio-dataserver.%d", o->directory, file_of(o, s));
@@ -747,14 +915,14 @@ static void tell_order(const struct options *o, struct server *s, int64_t origin
 		fail("no memory for the order of requests");
 	for (int64_t i = 0; i < s->arrivals_count; i++)
 		s->arrivals[i].at_ns -= origin_ns;
-	MPI_Gather(&mine, 1, MPI_INT, sizes, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	MPI_Gather(&mine, 1, MPI_INT, sizes, 1, MPI_INT, 0, s->all);
 	int total = 0;
 	for (int i = 0; i < s->servers; i++)
 		places[i] = total, total += sizes[i];
 	struct arrival *all = malloc((size_t)total + 1);
 	if (!all)
 		fail("no memory for the order of requests");
-	MPI_Gatherv(s->arrivals, mine, MPI_BYTE, all, sizes, places, MPI_BYTE, 0, MPI_COMM_WORLD);
+	MPI_Gatherv(s->arrivals, mine, MPI_BYTE, all, sizes, places, MPI_BYTE, 0, s->all);
 	if (!s->rank && total)
 		describe(o, all, total / (int)sizeof *all, words, room);
 	free(all);
@@ -817,6 +985,8 @@ static void write_json(const struct options *o, const struct server *s, const st
 		: o->flush == FLUSH_END ? "end"
 					: "each",
 		o->timed ? "true" : "false", all->stopped ? "true" : "false");
+	if (o->pace != NO_CLIENTS)
+		fprintf(f, " \"pace\": \"%s\",\n", o->pace == LOCKSTEP ? "lockstep" : "free");
 	fprintf(f, " \"file\": \"%s\", \"collective\": %s, \"stride\": %" PRId64 ",\n",
 		o->shared ? "shared" : "private", o->collective ? "true" : "false", o->stride);
 	if (all->seen[0])
@@ -895,6 +1065,9 @@ static void write_eeio(const struct options *o, const struct result *all, const 
 	if (o->collective)
 		fprintf(f, ",\n \"notes\": [\"what order the file saw is not known: MPI-IO makes the "
 			   "requests of collective calls\"]");
+	else if (o->pace != NO_CLIENTS)
+		fprintf(f, ",\n \"notes\": [\"%" PRId64 " clients, processes of their own, %s\"]",
+			o->clients, o->pace == LOCKSTEP ? "in lock-step" : "each at its own pace");
 	fprintf(f, "}\n");
 	close_result(f, o->eeio);
 }
@@ -912,7 +1085,7 @@ static void report(const struct options *o, struct server *s)
 	/* Where ranks outnumber processors, one leaves the barrier when another has done its work: a
 	 * node's time is from its first start to its last end, on the one clock that its ranks share. */
 	MPI_Comm node;
-	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+	MPI_Comm_split_type(s->all, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
 	MPI_Allreduce(&s->start_ns, &all.start_ns, 1, MPI_INT64_T, MPI_MIN, node);
 	MPI_Comm_free(&node);
 	double seconds[2] = {(double)(s->returned_ns - all.start_ns) / 1e9,
@@ -923,17 +1096,17 @@ static void report(const struct options *o, struct server *s)
 	uint64_t *buckets = calloc(BUCKETS, sizeof *buckets);
 	if (!ranks || !buckets)
 		fail("no memory for the results");
-	MPI_Reduce(mine.bytes, all.bytes, 2, MPI_INT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
-	MPI_Reduce(mine.requests, all.requests, 2, MPI_INT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
-	MPI_Reduce(&mine.written_sum, &all.written_sum, 3, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
-	MPI_Reduce(&mine.wrong_pages, &all.wrong_pages, 1, MPI_INT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+	MPI_Reduce(mine.bytes, all.bytes, 2, MPI_INT64_T, MPI_SUM, 0, s->all);
+	MPI_Reduce(mine.requests, all.requests, 2, MPI_INT64_T, MPI_SUM, 0, s->all);
+	MPI_Reduce(&mine.written_sum, &all.written_sum, 3, MPI_UINT64_T, MPI_SUM, 0, s->all);
+	MPI_Reduce(&mine.wrong_pages, &all.wrong_pages, 1, MPI_INT64_T, MPI_SUM, 0, s->all);
 	MPI_Reduce(&mine.latency_sum_ns, &all.latency_sum_ns, 1, MPI_INT64_T, MPI_SUM, 0,
-		   MPI_COMM_WORLD);
-	MPI_Reduce(&mine.stopped, &all.stopped, 1, MPI_INT64_T, MPI_MAX, 0, MPI_COMM_WORLD);
-	MPI_Reduce(&s->longest_ns, &all.longest_ns, 1, MPI_INT64_T, MPI_MAX, 0, MPI_COMM_WORLD);
-	MPI_Reduce(seconds, &all.returned_s, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-	MPI_Reduce(s->buckets, buckets, BUCKETS, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
-	MPI_Gather(&line, 3, MPI_INT64_T, ranks, 3, MPI_INT64_T, 0, MPI_COMM_WORLD);
+		   s->all);
+	MPI_Reduce(&mine.stopped, &all.stopped, 1, MPI_INT64_T, MPI_MAX, 0, s->all);
+	MPI_Reduce(&s->longest_ns, &all.longest_ns, 1, MPI_INT64_T, MPI_MAX, 0, s->all);
+	MPI_Reduce(seconds, &all.returned_s, 2, MPI_DOUBLE, MPI_MAX, 0, s->all);
+	MPI_Reduce(s->buckets, buckets, BUCKETS, MPI_UINT64_T, MPI_SUM, 0, s->all);
+	MPI_Gather(&line, 3, MPI_INT64_T, ranks, 3, MPI_INT64_T, 0, s->all);
 	if (!s->rank) {
 		int64_t bytes = all.bytes[READ] + all.bytes[WRITE];
 		if (!bytes)
@@ -959,15 +1132,26 @@ int main(int count, char **words)
 	if (!s)
 		fail("no memory");
 	s->file = -1;
-	MPI_Comm_rank(MPI_COMM_WORLD, &s->rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &s->servers);
-	my_rank = s->rank;
+	MPI_Comm_rank(MPI_COMM_WORLD, &my_rank);
 	struct options o = parse_options(count, words);
+	bool is_client = o.servers && my_rank >= o.servers;
+	MPI_Comm_split(MPI_COMM_WORLD, is_client, my_rank, &s->all);
+	MPI_Comm_rank(s->all, &s->rank);
+	MPI_Comm_size(s->all, &s->servers);
 	int64_t events_count = pattern_count(&o);
 	struct request *events = o.replay ? read_trace(&o, &events_count) : NULL;
+	if (is_client) {
+		s->servers = (int)o.servers;
+		s->buffer_bytes = o.replay ? o.stripe : o.request;
+		be_client(&o, s, events, events_count);
+		free(events);
+		free(s);
+		MPI_Finalize();
+		return 0;
+	}
 	prepare(&o, s, events, events_count);
 	run(&o, s, events, events_count);
-	MPI_Barrier(MPI_COMM_WORLD);
+	MPI_Barrier(s->all);
 	report(&o, s);
 	if (o.api == MPIIO)
 		MPI_File_close(&s->mpi_file);

@@ -14,20 +14,29 @@ mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
 	refuse "$scratch: no prefilled files for these factors; run pre.sh with them first"
 
 # shellcheck disable=SC2086 # $geometry is words
-set -- $geometry ranks="$processes" api="$api" pattern="$pattern" stride="$stride" direct="$direct" \
+set -- $geometry api="$api" pattern="$pattern" stride="$stride" direct="$direct" \
 	flush="$flush" collective="$collective" runtime_s="$runtime_s" seed=1 \
 	json="$output/dataserver.json" eeio="$output/eeio.json"
 if [ -n "$replay" ]; then
 	set -- "$@" replay="$replay" timed="$timed"
+	[ "$replay" != "$HOME/hou10ni.csv" ] || cp "$replay" "$output/hou10ni.csv"
 else
 	set -- "$@" operation="$operation"
 fi
+ranks=$processes
+if [ "$pace" != none ]; then
+	# Clients are processes of their own, the last ranks: on the last hosts of a hostfile, whose power
+	# is not the servers'.
+	ranks=$((processes + clients))
+	set -- "$@" pace="$pace" servers="$processes"
+	[ -z "${EEIO_NODE_POWER:-}" ] || EEIO_NODE_POWER="--first-ranks $processes $EEIO_NODE_POWER"
+fi
 # In a shell of its own: launch replaces it, and PTS's exit status is written after it.
 if [ -z "${LOG_FILE:-}" ]; then
-	(launch "$processes" "$HOME/dataserver" "$@")
+	(launch "$ranks" "$HOME/dataserver" ranks="$ranks" "$@")
 	exit
 fi
-(launch "$processes" "$HOME/dataserver" "$@") >"$output/stdout.txt" 2>"$output/stderr.txt"
+(launch "$ranks" "$HOME/dataserver" ranks="$ranks" "$@") >"$output/stdout.txt" 2>"$output/stderr.txt"
 status=$?
 {
 	cat "$output/stdout.txt" "$output/stderr.txt"

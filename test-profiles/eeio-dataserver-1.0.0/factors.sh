@@ -6,7 +6,7 @@ tool=eeio-dataserver preset=${EEIO_PRESET:-standard}
 
 level=library operation=read spatiality=sequential request_size=4m buffer=off processes=1
 api=posix clients='' stripe='' stride='' file=private collective=off flush='' fsync='' file_size=''
-runtime_s='' replay='' timed=off
+runtime_s='' replay='' timed=off pace=none
 for word; do
 	value=${word#*=}
 	case $word in
@@ -26,10 +26,12 @@ for word; do
 	fsync=*) one_of fsync "$value" "on off" && fsync=$value ;; # flush=end and none of before
 	file_size=*) file_size=$value ;;
 	runtime_s=*) number runtime_s "$value" 0 86400 && runtime_s=$value ;;
+	replay=hou10ni) replay=$HOME/hou10ni.csv ;; # of install.sh, by snapshots.sh
 	replay=*) replay=$value ;;
+	pace=*) one_of pace "$value" "none lockstep free" && pace=$value ;;
 	timed=*) one_of timed "$value" "on off" && timed=$value ;;
 	*) refuse "unknown factor '$word': known are level operation spatiality request_size buffer" \
-		"processes api clients stripe stride file collective flush file_size runtime_s replay timed" ;;
+		"processes api clients stripe stride file collective flush file_size runtime_s replay timed pace" ;;
 	esac
 done
 

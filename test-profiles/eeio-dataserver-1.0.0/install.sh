@@ -16,6 +16,7 @@ cp "$profile/words.sh" "$profile/factors.sh" "$profile/shape.sh" "$profile/mpi.s
 	finish 1 "$HOME: the profile's files could not be copied there"
 command -v mpicc >/dev/null && command -v "${EEIO_MPIRUN:-mpirun}" >/dev/null ||
 	finish 1 "MPI is missing: install the packages openmpi-bin and libopenmpi-dev"
+sh "$profile/snapshots.sh" >hou10ni.csv || finish 1 "$HOME/hou10ni.csv: cannot be written"
 mpicc -std=c11 -O2 -Wall -Wextra -o dataserver dataserver.c >build.log 2>&1 ||
 	finish 1 "it does not compile here: see $HOME/build.log"
 {

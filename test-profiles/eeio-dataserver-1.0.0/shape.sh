@@ -6,6 +6,8 @@
 	refuse "flush=each: in MPI-IO processes flush a shared file together; give collective=on or flush=end"
 [ "$file" = private ] || [ -z "$clients$stripe$replay" ] ||
 	refuse "file=shared: each process is its own client, of one file; leave out clients, stripe and replay"
+[ "$file$pace" = sharednone ] || [ "$file" = private ] ||
+	refuse "pace=$pace: clients of their own have servers with a file each; give file=private"
 bytes request_size "$request_size" && request_bytes=$bytes
 [ $((request_bytes % 4096)) = 0 ] && [ "$request_bytes" -le 1073741824 ] ||
 	refuse "request_size=$request_size: give a multiple of 4k up to 1g"

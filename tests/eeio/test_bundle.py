@@ -176,12 +176,14 @@ def test_the_command_has_every_option_of_a_campaign(rate: tuple[str, ...]) -> No
     words = [
         "run", "eeio-suite", "--preset", "quick", "--directory", "/d", "--device", "/dev/x",
         "--erase", "/dev/x", "--lose", "gpt", "--drive-label", "a b", "--hash-serial",
-        "--filesystem", "ext4,xfs", "--variant", "nojc", "--frequency", "lowest", "--sysfs-root",
+        "--filesystem", "ext4,xfs", "--variant", "nojc", "--frequency", "lowest", "--smt", "on",
+        "--turbo", "on,off", "--sysfs-root",
         "/s", "--disk-cache", "on", "--meter", "rapl", "--min-phase", "1.5", "--see-order",
         "--allow-estimates", "--work", "1g", "--adaptive", "--precision", "0.02",
         "--indifference", "0.1", "--floor", "0.005", "--pilot", "each", "--repetitions", "5",
         "--seed", "7", "--settle", "2.5", "--idle", "3", "--allow-memory-filesystem", "--sweep",
-        "threads=1..4", "--sweep", "fio:request_size=4k", "--windows-of", "paper", *rate,
+        "threads=1..4", "--sweep", "fio:request_size=4k", "--windows-of", "paper",
+        "--max-written", "10G", "--precondition", "300", *rate,
     ]  # fmt: skip
     options = campaign_options.options_of(parser().parse_args(words))
     usual = Options(preset="standard", device=None, seed=0)

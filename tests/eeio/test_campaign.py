@@ -58,6 +58,10 @@ def test_measured_energy_reaches_the_table(home: Path, eeio: Eeio) -> None:
     )
     idle = {r["domain"]: r for r in report["campaigns"][0]["idle"]["readings"]}
     assert idle["package"]["kind"] == "measured"
+    if idle["package"]["valid"]:
+        assert idle["package"]["power_median_w"] == pytest.approx(
+            idle["package"]["power_w"], rel=0.2
+        )
     # The samples are on disk, readable by anyone.
     samples = sorted((home / "data/eeio/results/c/samples").glob("*.csv.gz"))
     header, first, *_ = gzip.decompress(samples[0].read_bytes()).decode().splitlines()

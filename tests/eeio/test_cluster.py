@@ -53,6 +53,14 @@ def test_energies_add_and_errors_add_in_quadrature() -> None:
     assert total.valid and total.reasons == ()
 
 
+def test_a_node_of_clients_counts_for_nothing() -> None:
+    """It has a part in the program, and no meter."""
+    clients = replace(node("c"), counted=False)
+    total = add([node("a", GOOD), node("b", GOOD), clients])
+    assert total.nodes == ("a", "b")
+    assert total.readings[0].energy_j == 2000.0
+
+
 def test_an_invalid_or_missing_node_is_named() -> None:
     dram = replace(GOOD, domain="dram")
     package, memory = add([node("a", GOOD, dram), node("b", BAD)]).readings

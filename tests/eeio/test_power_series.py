@@ -10,6 +10,7 @@ from tests.page.made import campaign
 
 from eeio.power_series import power_series
 from eeio_power.meters import Channel
+from eeio_power.power_over_time import DomainPower
 from eeio_power.samples import MeterInfo, header_line
 from eeio_results.store import Campaign
 
@@ -43,6 +44,15 @@ def test_a_counter_becomes_power_also_where_it_wraps(tmp_path: Path) -> None:
     assert list(series.times_s) == [1.0, 1.1, 1.2, 1.3]
     assert math.isnan(series.watts[0])
     assert list(series.watts[1:]) == pytest.approx([50.0, 50.0, 50.0])
+
+
+def test_the_median_is_of_what_was_read_in_the_window() -> None:
+    """One that wakes now and then has a higher mean; a failed read is no reading."""
+    watts = [50.0, 5.0, 5.0, 90.0, 5.0, math.nan, 50.0]
+    power = DomainPower("system", [float(second) for second in range(7)], watts)
+    assert power.median_w(0.0, 5.0) == 5.0
+    assert power.median_w(4.0, 5.5) is None
+    assert power.median_w(2.0, 4.0) == 47.5
 
 
 def test_without_samples_or_with_damaged_ones_there_is_no_series(tmp_path: Path) -> None:

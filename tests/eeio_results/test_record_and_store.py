@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from eeio_results import store
 from eeio_results.errors import EeioError, SchemaError
-from eeio_results.record import CacheLayers, Experiment, Machine, Run
+from eeio_results.record import CacheLayers, Experiment, IdleMedian, Machine, Run
 from eeio_results.units import format_size, parse_size
 from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
 
@@ -41,7 +41,7 @@ def _store(tmp_path: Path) -> store.Store:
     made = store.Store(tmp_path / "c")
     made.create(design("c", 3))
     made.write_machine(MACHINE)
-    made.write_idle((energy(1.0),), None)
+    made.write_idle((energy(1.0),), None, (IdleMedian("system", "meter", 0.9),))
     return made
 
 
@@ -54,6 +54,8 @@ def test_what_is_stored_is_loaded(tmp_path: Path) -> None:
     assert campaign.runs == runs
     assert campaign.machine == MACHINE
     assert campaign.idle == (energy(1.0),)
+    assert campaign.idle_median_w(campaign.idle[0]) == 0.9
+    assert campaign.idle_median_w(energy(1.0, domain="package")) is None
     assert made.done_indices() == {0, 1}
 
 

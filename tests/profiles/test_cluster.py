@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from eeio import cluster
 from eeio_power.simulators import FakeRapl
 from eeio_results.tools.capture import Capture
 from tests.profiles import programs
@@ -58,6 +59,37 @@ def test_servers_on_two_hosts_and_the_power_of_both(
             assert abs(reading["energy_j"] - sum(p["energy_j"] for p in parts)) < 1e-6
             assert reading["coverage"] == min(p["coverage"] for p in parts)
     assert profile.script("post.sh", *words).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("pace", "more"),
+    [("lockstep", ("operation=write",)), ("free", ("operation=read", "spatiality=strided")),
+     ("free", ("operation=write", "replay=hou10ni", "request_size=1m"))],
+)  # fmt: skip
+def test_clients_on_the_other_host_are_served_and_their_power_is_not_counted(
+    installed: Callable[[str], Installed], hosts: Hosts, rapl: str, eeio_on_path: str,
+    tmp_path: Path, pace: str, more: tuple[str, ...],
+) -> None:  # fmt: skip
+    """Two servers on the first host, two clients on the second, whose meter nobody opens."""
+    profile = installed("dataserver")
+    nodes, output = tmp_path / "nodes", tmp_path / "out"
+    words = ("processes=2", "clients=2", "request_size=64k", "file_size=4m", "buffer=on", *more)
+    run(profile, hosts, "pre.sh", *words)
+    run(profile, hosts, "eeio-dataserver", *words, f"pace={pace}", EEIO_OUTPUT_DIR=str(output),
+        EEIO_NODE_POWER=f"--meter {rapl} {nodes}", PATH=eeio_on_path)  # fmt: skip
+    told = json.loads((output / "dataserver.json").read_text())
+    moved = 160 << 20 if "replay=hou10ni" in more else 4 << 20
+    assert sum(rank["bytes"] for rank in told["ranks"]) == moved and len(told["ranks"]) == 2
+    assert (told["pace"], told["checksum"]["wrong_pages"]) == (pace, 0)
+    counted = {
+        node["node"]: node["counted"]
+        for path in nodes.glob("*.json")
+        if (node := json.loads(path.read_text()))
+    }
+    assert counted == {hosts.names[0]: True, hosts.names[1]: False}
+    assert [node.name for node in cluster.load_nodes(nodes)] == [hosts.names[0]]
+    assert profile.script("post.sh", *words).returncode == 0
+    assert list(profile.directory.iterdir()) == []
 
 
 def test_btio_on_two_hosts_writes_the_same_file(

@@ -73,6 +73,7 @@ def compare(
     ]
     if not chosen:
         return None
+    wanted = {id(cell) for cell in chosen}
     parts: dict[Levels, list[Cell]] = {}
     for cell in chosen:
         parts.setdefault(tuple((name, cell.factors[name]) for name in by), []).append(cell)
@@ -86,7 +87,7 @@ def compare(
         idle_busy=tuple(
             item
             for campaign, of_one in zip(campaigns, cells, strict=True)
-            for item in idle_and_busy(campaign, of_one)
+            for item in idle_and_busy(campaign, [c for c in of_one if id(c) in wanted])
         ),
         changes=_changes(campaigns, cells, chosen, rule or Rule(alpha=alpha), adjustment),
         pareto=choices(chosen),

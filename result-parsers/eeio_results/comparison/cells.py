@@ -30,6 +30,7 @@ Where = Mapping[str, str | Sequence[str]]
 """Factor -> the level, or the levels of which one is wanted."""
 
 UNKNOWN = "unknown"
+_PROCESSORS = ("frequency_hz", "smt", "turbo")
 _NOT_MODELLED = "only a modelled power, which no comparison uses"
 
 
@@ -57,6 +58,8 @@ class Cell:
     request_size_bytes: int | None = None
     """What the level `size` is the word for; None: no one size."""
     experiment_id: str = ""
+    work_bytes: int | None = None
+    """What each repetition moved, where it was the same in all; None else."""
     levelled: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Of an adaptive campaign the values less the effect of their round (`without_drift`): what is
     tested inside the campaign. Medians are of `values`."""
@@ -100,6 +103,8 @@ class Cell:
         kind = " ".join(left[k] for k in ("spatiality", "operation") if k in left)
         rest = [left["size"]] if "size" in left else []
         rest += [f"{k} {left[k]}" for k in ("buffer", "disk") if k in left]
+        rest += [left["frequency"]] if "frequency" in left else []
+        rest += [f"{k} {left[k]}" for k in ("smt", "turbo") if k in left]
         rest += [f"flush {left['flush']}"] if left.get("flush", UNKNOWN) != UNKNOWN else []
         rest += ["not durable"] if left.get("durable") == "no" else []
         rest += [left[k] for k in ("level", "tool", "target") if tool and k in left]
@@ -216,6 +221,7 @@ def _cell(
                 efficiency_of.setdefault(f"{widest.domain}{without}")
         elif window.why_no_efficiency is not None:
             reasons.setdefault(EFFICIENCY, window.why_no_efficiency)
+    moved = {phase.bytes_moved for phase, _ in used}
     for metric in (BANDWIDTH, EFFICIENCY, *POWER.values()):
         if metric not in values:
             reasons.setdefault(metric, "not measured")
@@ -234,8 +240,11 @@ def _cell(
         "api": experiment.api,
         "processes": str(experiment.processes),
         "phase": name,
+        **_processors(dict(experiment.arguments)),
         "arguments": " ".join(
-            f"{key}={_argument(key, value, planned)}" for key, value in experiment.arguments
+            f"{key}={_argument(key, value, planned)}"
+            for key, value in experiment.arguments
+            if key not in _PROCESSORS
         ),
     }
     return Cell(
@@ -248,7 +257,18 @@ def _cell(
         {metric: tuple(of_run) for metric, of_run in values.items()},
         first.request_size_bytes,
         experiment.id,
+        moved.pop() if len(moved) == 1 else None,
     )
+
+
+def _processors(arguments: Mapping[str, str]) -> dict[str, str]:
+    """What was set of them."""
+    hz = arguments.get("frequency_hz")
+    return {
+        "frequency": "as found" if hz is None else f"{int(hz) / 1e9:g} GHz",
+        "smt": arguments.get("smt", "as found"),
+        "turbo": arguments.get("turbo", "as found"),
+    }
 
 
 def _argument(name: str, value: str, planned: PlannedExperiment | None) -> str:

@@ -17,7 +17,7 @@ _RESAMPLES = 2000
 @dataclass(frozen=True)
 class Difference:
     """`higher` lies `percent` above `lower`, by the medians of what is tested (`values_to_test`);
-    `p` is two-sided, of `test` or of Dunn's where a factor has more than two levels, adjusted where
+    `p` is two-sided, of `test` or of Dunn's among more than two experiments, adjusted where
     several pairs are asked."""
 
     metric: str

@@ -1,6 +1,6 @@
 """What each factor does to each metric, over all pairs of cells that differ in it alone."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -17,7 +17,10 @@ from eeio_results.statistics.adjustment import Adjustment
 from eeio_results.statistics.groups import dunn as dunn_test
 from eeio_results.statistics.pairs import mann_whitney
 
-FACTORS = ("buffer", "disk", "size", "spatiality", "operation", "type", "machine")
+FACTORS = (
+    "buffer", "disk", "size", "spatiality", "operation", "frequency", "smt", "turbo", "type",
+    "machine",
+)  # fmt: skip
 """Factors whose levels are compared, in the order of a report."""
 
 
@@ -45,14 +48,13 @@ def effects(
 ) -> list[Effect]:
     """Every factor's effect on every metric, in both directions."""
     index = Index(cells)
-    pairs_of = {
-        factor: None if _needs_dunn(index, factor) else _pairs(index, factor) for factor in factors
-    }
     found = []
-    for metric in metrics:
-        for factor, pairs in pairs_of.items():
+    for factor in factors:
+        groups = _groups(index, factor)
+        pairs = None if _needs_dunn(groups) else _pairs(index, factor)
+        for metric in metrics:
             if pairs is None:
-                tested: Iterable[Tested] = _by_dunn(index, metric, factor, adjustment).items()
+                tested: Iterable[Tested] = _by_dunn(groups, index, metric, factor, adjustment)
             else:
                 # One after the other: all differences of many machines at once are much to hold.
                 tested = (
@@ -62,15 +64,29 @@ def effects(
             for (first, second), of_pair in tested:
                 if of_pair:
                     found += _both_ways(metric, factor, first, second, of_pair, alpha)
-    return found
+    # By metric, as they are told.
+    return sorted(found, key=lambda effect: metrics.index(effect.metric))
 
 
 Levels = tuple[str, str]
 Tested = tuple[Levels, list[Difference]]
+Groups = Mapping[Rest, Sequence[Cell]]
 
 
-def _needs_dunn(index: Index, factor: str) -> bool:
-    return len(index.levels(factor)) > 2 and factor not in ("machine", *FOLLOWS)
+def _groups(index: Index, factor: str) -> Groups:
+    """Of cells that are alike in all but the factor, and in what follows from it: several drives of
+    a type stand beside those of the other."""
+    levels = set(index.levels(factor))
+    found: dict[Rest, list[Cell]] = {}
+    for rest, cell in index.groups(factor):
+        if cell.factors.get(factor) in levels:
+            found.setdefault(rest, []).append(cell)
+    return found
+
+
+def _needs_dunn(groups: Groups) -> bool:
+    """Whether more than two experiments are held against each other anywhere."""
+    return any(len(group) > 2 for group in groups.values())
 
 
 def _pairs(index: Index, factor: str) -> dict[Levels, list[tuple[Cell, Cell]]]:
@@ -82,33 +98,50 @@ def _pairs(index: Index, factor: str) -> dict[Levels, list[tuple[Cell, Cell]]]:
 
 
 def _by_dunn(
-    index: Index, metric: str, factor: str, adjustment: Adjustment
-) -> dict[Levels, list[Difference]]:
-    """More levels: Dunn's test among the experiments that are alike in all else, adjusted over
-    these (docs/method.md)."""
-    levels = index.levels(factor)
-    groups: dict[Rest, dict[str, Cell]] = {}
-    for rest, cell in index.groups(factor):
-        if cell.factors[factor] in levels and cell.n(metric) and cell.median(metric) > 0:
-            groups.setdefault(rest, {})[cell.factors[factor]] = cell
-    found: dict[Levels, list[Difference]] = {pair: [] for pair in combinations(levels, 2)}
-    for group in groups.values():
-        if len(group) < 2:
-            continue
-        # Levels of a factor other than the machine: cells of one campaign.
-        dunn = dunn_test({level: cell.tested(metric) for level, cell in group.items()}, adjustment)
-        p_of = {frozenset((pair.a, pair.b)): pair.p_adjusted for pair in dunn.pairs}
-        for first, second in found:
-            if first in group and second in group:
-                a, b = group[first], group[second]
-                values = a.tested(metric), b.tested(metric)
-                found[first, second].append(
-                    Difference(
-                        metric, a, b, percent_above(*values), mann_whitney(*values),
-                        p_of[frozenset((first, second))],
-                    )
+    groups: Groups, index: Index, metric: str, factor: str, adjustment: Adjustment
+) -> Iterator[Tested]:
+    """More of them: Dunn's test among the experiments of each group, adjusted over all pairs of the
+    group, among them two drives of one type (docs/method.md). Two levels that no group holds, as
+    machines with a drive of their own each among others, are tested as pairs are."""
+    tested = [_Group(group, metric, factor, adjustment) for group in groups.values()]
+    for first, second in combinations(index.levels(factor), 2):
+        of_both = [d for group in tested for d in group.differences(first, second)]
+        yield (
+            (first, second),
+            of_both or differences(index.pairs(factor, first, second), metric, adjustment),
+        )
+
+
+class _Group:
+    """The cells of a group that have the metric, and the p-value of each two of them."""
+
+    def __init__(
+        self, group: Sequence[Cell], metric: str, factor: str, adjustment: Adjustment
+    ) -> None:
+        self._metric = metric
+        self._cells = [cell for cell in group if cell.n(metric) and cell.median(metric) > 0]
+        self._places: dict[str, list[int]] = {}
+        for n, cell in enumerate(self._cells):
+            self._places.setdefault(cell.factors[factor], []).append(n)
+        # Values without the effects of rounds are those of one campaign: of a machine, a drive.
+        across = factor == "machine" or factor in FOLLOWS
+        self._values = [
+            cell.values[metric] if across else cell.tested(metric) for cell in self._cells
+        ]
+        self._p: dict[tuple[int, int], float | None] = {}
+        if len(self._cells) > 1:
+            dunn = dunn_test({str(n): v for n, v in enumerate(self._values)}, adjustment)
+            self._p = {(int(pair.a), int(pair.b)): pair.p_adjusted for pair in dunn.pairs}
+
+    def differences(self, first: str, second: str) -> Iterator[Difference]:
+        """Of each cell of the first level from each of the second."""
+        for n in self._places.get(first, ()):
+            for m in self._places.get(second, ()):
+                values = self._values[n], self._values[m]
+                yield Difference(
+                    self._metric, self._cells[n], self._cells[m], percent_above(*values),
+                    mann_whitney(*values), self._p[min(n, m), max(n, m)],
                 )  # fmt: skip
-    return found
 
 
 def _both_ways(

@@ -10,7 +10,8 @@ from eeio_results.store import Campaign
 
 @dataclass(frozen=True)
 class IdleBusy:
-    """Power of one domain at idle and in the busiest experiment, W; None where not measured."""
+    """Power of one domain at idle and in the busiest experiment, W; None where not measured.
+    `idle_w` is the mean, as energy has it; `idle_median_w` stands beside it where it was kept."""
 
     machine: str
     device: str
@@ -19,6 +20,7 @@ class IdleBusy:
     busy_w: float | None
     busiest: str
     reason: str | None
+    idle_median_w: float | None = None
 
     @property
     def extra_w(self) -> float | None:
@@ -39,19 +41,21 @@ def idle_and_busy(campaign: Campaign, cells: Sequence[Cell]) -> list[IdleBusy]:
     busiest = max(
         (cell for cell in cells if cell.n(measured[0])), key=lambda cell: cell.median(measured[0])
     )
-    idle = {r.domain: r.power_w for r in campaign.idle if r.valid and r.kind != "modelled"}
+    readings = {r.domain: r for r in campaign.idle if r.valid and r.kind != "modelled"}
     place = (busiest.factors["machine"], busiest.factors["device"])
     words = busiest.label(without=("machine", "device"))
     found = []
     for domain, metric in POWER.items():
         if metric not in measured:
             continue
-        idle_w = idle.get(domain)
+        idle = readings.get(domain)
+        idle_w = None if idle is None else idle.power_w
+        median_w = None if idle is None else campaign.idle_median_w(idle)
         busy_w = busiest.median(metric) if busiest.n(metric) else None
         reason = None
         if idle_w is None:
             reason = campaign.idle_reason or f"idle was not measured in the domain {domain}"
-        found.append(IdleBusy(*place, domain, idle_w, busy_w, words, reason))
+        found.append(IdleBusy(*place, domain, idle_w, busy_w, words, reason, median_w))
     by_domain = {item.domain: item for item in found}
     # A module holds its package and memory: either it is a part of the system, or they are.
     inner = ("package", "dram") if "module" in by_domain else ("module",)

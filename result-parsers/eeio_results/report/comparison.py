@@ -70,6 +70,8 @@ def _change(effect: Effect) -> str:
         verb = "Using" if effect.higher == "on" else "Not using"
         return f"{verb} {_SWITCHES[effect.factor]}"
     words = {
+        "smt": f"SMT {effect.higher} instead of {effect.lower}",
+        "turbo": f"Turbo {effect.higher} instead of {effect.lower}",
         "size": f"Requests of {effect.higher} instead of {effect.lower}",
         "spatiality": f"{effect.higher.capitalize()} instead of {effect.lower} access",
         "operation": f"Operation {effect.higher} instead of {effect.lower}",
@@ -141,7 +143,7 @@ def _document(
     parts.append(
         said(
             f"p: Mann-Whitney, two-sided, adjusted ({comparison.adjustment}) over the pairs of "
-            "each factor; Dunn's test where a factor has more than two levels; confirmed: "
+            "each factor; Dunn's test among more than two experiments; confirmed: "
             f"p < {comparison.alpha:g}. Intervals: bootstrap of the ratio of the medians."
         )
     )
@@ -167,6 +169,7 @@ def _idle_table(items: Sequence[IdleBusy]) -> Table:
                 f"{item.machine} {item.device}",
                 item.domain,
                 _watts(item.idle_w),
+                _watts(item.idle_median_w),
                 _watts(item.busy_w),
                 _watts(extra),
                 share,
@@ -176,11 +179,15 @@ def _idle_table(items: Sequence[IdleBusy]) -> Table:
     busiest = dict.fromkeys(f"{i.machine} {i.device}: {i.busiest}" for i in items)
     return Table(
         title="Idle against busy: where the extra power goes",
-        header=("System", "Domain", "Idle (W)", "Busy (W)", "Extra (W)", "Share", "Note"),
+        header=(
+            "System", "Domain", "Idle, mean (W)", "Idle, median (W)", "Busy (W)", "Extra (W)",
+            "Share", "Note",
+        ),
         rows=tuple(rows),
-        numeric=frozenset((2, 3, 4, 5)),
-        note="Busy is the experiment with the highest power: " + "; ".join(busiest),
-    )
+        numeric=frozenset((2, 3, 4, 5, 6)),
+        note="Busy is the experiment with the highest power; extra is above the mean at idle: "
+        + "; ".join(busiest),
+    )  # fmt: skip
 
 
 def normality_table(counts: Sequence[NormalityCount]) -> Table:
@@ -228,6 +235,7 @@ def to_json(comparison: Comparison) -> str:
                 "device": item.device,
                 "domain": item.domain,
                 "idle_w": item.idle_w,
+                "idle_median_w": item.idle_median_w,
                 "busy_w": item.busy_w,
                 "extra_w": item.extra_w,
                 "busiest": item.busiest,

@@ -6,7 +6,8 @@ the values span decades.
 """
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -16,6 +17,7 @@ from eeio_results.comparison.cells import (
     BANDWIDTH,
     EFFICIENCY,
     POWER,
+    S_PER_GB,
     Cell,
     cells_of,
     machine_names,
@@ -23,6 +25,7 @@ from eeio_results.comparison.cells import (
 )
 from eeio_results.comparison.idle import IdleBusy, idle_and_busy
 from eeio_results.domains import quartiles
+from eeio_results.report import power_figures
 from eeio_results.report.drawing import (
     BLUE,
     GREEN,
@@ -41,10 +44,11 @@ from eeio_results.report.drawing import (
     stamp,
     svg_of,
 )
+from eeio_results.report.power_figures import Readings
 from eeio_results.report.processor_figures import processors
 from eeio_results.statistics.bootstrap import median_interval
 from eeio_results.store import Campaign
-from eeio_results.units import MB
+from eeio_results.units import MB, format_size
 
 _COLOURS = {"off": BLUE, "on": VERMILION, "as found": GREY}
 _MARKS = {"off": "o", "on": "s", "as found": "D"}
@@ -64,12 +68,21 @@ def draw(campaigns: Sequence[Campaign]) -> dict[str, str]:
     }
 
 
-def drawn(campaigns: Sequence[Campaign], look: Look = SCREEN) -> dict[str, Drawing]:
-    """Name -> every figure that these campaigns have the data for, at that width."""
+def drawn(
+    campaigns: Sequence[Campaign],
+    look: Look = SCREEN,
+    wanted: Callable[[Cell], bool] = lambda cell: True,
+    readings: Readings = lambda campaign: (),
+) -> dict[str, Drawing]:
+    """Name -> every figure that these campaigns have the data for, at that width, of the cells that
+    are wanted. `readings` gives what the meters of a campaign read over time."""
     names = machine_names(campaigns)
     quick = not all(campaign.is_measurement for campaign in campaigns)
-    named = list(zip(campaigns, names, strict=True))
-    cells = [cell for campaign, name in named for cell in cells_of(campaign, name)]
+    of_each = [
+        (campaign, [cell for cell in cells_of(campaign, name) if wanted(cell)])
+        for campaign, name in zip(campaigns, names, strict=True)
+    ]
+    cells = [cell for _, of_one in of_each for cell in of_one]
     found: dict[str, Drawing] = {}
     for source in dict.fromkeys(_source(cell) for cell in cells):
         mine = [cell for cell in cells if _source(cell) == source]
@@ -90,15 +103,49 @@ def drawn(campaigns: Sequence[Campaign], look: Look = SCREEN) -> dict[str, Drawi
                     found[file.replace(" ", "-")] = _repetitions(
                         own, metric, unit, axis, title, quick, look
                     )
+        found |= {f"{name}{suffix}": one for name, one in _times(mine, source, quick, look).items()}
     idle = [
         (item, _busy_values(cells, item))
-        for campaign, name in named
-        for item in idle_and_busy(campaign, cells_of(campaign, name))
+        for campaign, of_one in of_each
+        for item in idle_and_busy(campaign, of_one)
         if item.domain != "rest" and item.idle_w is not None
     ]
     if idle:
         found["idle-busy"] = _idle_busy(idle, quick, look)
-    return found | processors(campaigns, quick, look)
+    found |= power_figures.drawn(of_each, readings, quick, look)
+    return found | processors([_only(*one) for one in of_each], names, quick, look)
+
+
+def _only(campaign: Campaign, cells: Sequence[Cell]) -> Campaign:
+    """The runs of these cells."""
+    ids = {cell.experiment_id for cell in cells}
+    return replace(campaign, runs=tuple(r for r in campaign.runs if r.experiment.id in ids))
+
+
+def _times(
+    cells: Sequence[Cell], source: tuple[str, str], quick: bool, look: Look
+) -> dict[str, Drawing]:
+    """Figure 5 of Pavan et al. 2017: the time of a fixed work, of the experiments in which every
+    repetition moved the same bytes; none where a time ended the runs."""
+    groups: dict[tuple[int, str, str], list[Cell]] = {}
+    for cell in cells:
+        if cell.work_bytes and cell.n(S_PER_GB) and cell.factors["operation"] in ("write", "read"):
+            key = cell.work_bytes, cell.factors["operation"], _flushed(cell)
+            groups.setdefault(key, []).append(cell)
+    several = {
+        (work, operation): len({key for key in groups if key[:2] == (work, operation)}) > 1
+        for work, operation, _ in groups
+    }
+    found = {}
+    for (work, operation, flushed), own in groups.items():
+        of_flush = f", {flushed}" if several[work, operation] else ""
+        label = f"Time of {format_size(work)} (s)"
+        title = f"Time of {format_size(work)}, {operation}{of_flush} ({', '.join(source)})"
+        name = f"time-{format_size(work)}-{operation}{of_flush}".replace(", ", "-")
+        found[name.replace(" ", "-")] = _repetitions(
+            own, S_PER_GB, 1e9 / work, label, title, quick, look
+        )
+    return found
 
 
 def _domains(cells: Sequence[Cell]) -> str:
@@ -273,7 +320,7 @@ def _idle_busy(
     domains = list(dict.fromkeys(item.domain for item, _ in items))
     widest = max(sum(item.domain == domain for item, _ in items) for domain in domains)
     width = look.width_inches or max(4.5, 1.0 + widest)
-    words = ["idle: baseline", f"busy: {_A_REPETITION}"]
+    words = ["idle: mean of the baseline; black line: its median", f"busy: {_A_REPETITION}"]
     figure = sheet(width, 2.6 * len(domains) + 0.6, words)
     axes = figure.subplots(len(domains), 1, squeeze=False)
     for (panel,), domain in zip(axes, domains, strict=True):
@@ -281,6 +328,8 @@ def _idle_busy(
         for at, (item, values) in enumerate(mine):
             assert item.idle_w is not None
             panel.bar(at - 0.2, item.idle_w, 0.36, color=GREEN)
+            if item.idle_median_w is not None:
+                panel.hlines(item.idle_median_w, at - 0.38, at - 0.02, color="black", linewidth=1.2)
             if values:
                 _dots(panel, at + 0.2, 0.36, values, VERMILION)
         panel.set_xticks(
@@ -299,6 +348,7 @@ def _idle_busy(
     set_legend(figure, handles, words)
     told = "; ".join(
         f"{item.machine} {item.device}, {item.domain}: idle {item.idle_w:.4g} W"
+        + ("" if item.idle_median_w is None else f" (median {item.idle_median_w:.4g} W)")
         for item, _ in items
         if item.idle_w is not None
     )

@@ -98,7 +98,10 @@ def to_json(report: Report) -> dict[str, Any]:
                 "stored_runs": campaign.stored_runs,
                 "machine": campaign.machine.to_json(),
                 "idle": {
-                    "readings": [asdict(reading) for reading in campaign.idle],
+                    "readings": [
+                        {**asdict(one), "power_median_w": campaign.idle_median_w(one)}
+                        for one in campaign.idle
+                    ],
                     "reason": campaign.idle_reason,
                 },
                 "power": _power(agreement(campaign)),

@@ -31,13 +31,16 @@ def draw(campaigns: Sequence[Campaign]) -> dict[str, str]:
     quick = not all(campaign.is_measurement for campaign in campaigns)
     return {
         f"{name}.svg": svg_of(one.figure, one.title, one.description)
-        for name, one in processors(campaigns, quick, SCREEN).items()
+        for name, one in processors(campaigns, machine_names(campaigns), quick, SCREEN).items()
     }
 
 
-def processors(campaigns: Sequence[Campaign], quick: bool, look: Look) -> dict[str, Drawing]:
-    """Figures 7 and 8: use and frequency of the processors while each repetition ran."""
-    named = list(zip(campaigns, machine_names(campaigns), strict=True))
+def processors(
+    campaigns: Sequence[Campaign], names: Sequence[str], quick: bool, look: Look
+) -> dict[str, Drawing]:
+    """Figures 7 and 8: use and frequency of the processors while each repetition ran. `names` are
+    what the campaigns' machines are called."""
+    named = list(zip(campaigns, names, strict=True))
     found = {}
     for name, label, scale in (
         ("use", "CPU use (% of all processors)", 100.0),

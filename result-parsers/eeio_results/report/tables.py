@@ -25,6 +25,7 @@ from eeio_results.report.model import Report
 from eeio_results.report.pareto import pareto_table
 from eeio_results.report.parts import Table
 from eeio_results.report.rounds import rounds_table
+from eeio_results.store import Campaign
 from eeio_results.units import format_size, prefixed
 
 ESTIMATE = "ESTIMATE"
@@ -93,6 +94,7 @@ def tool_label(experiment: Experiment) -> str:
     words += [f"{name}={arguments[name]}" for name in _NAMED if name in arguments]
     if "frequency_hz" in arguments:
         words.append(f"{int(arguments['frequency_hz']) / 1e9:g} GHz")
+    words += [f"{name} {arguments[name]}" for name in ("smt", "turbo") if name in arguments]
     return " ".join(words)
 
 
@@ -333,8 +335,7 @@ def _idle_table(report: Report) -> Table:
         busy = power_during(campaign)
         idle = {(r.domain, r.meter, r.kind): r for r in campaign.idle}
         rows += [
-            _idle_cells(campaign.name, key, idle.get(key), busy.get(key))
-            for key in {**idle, **busy}
+            _idle_cells(campaign, key, idle.get(key), busy.get(key)) for key in {**idle, **busy}
         ]
         if campaign.idle_reason:
             notes.append(f"{campaign.name}: not measured: {campaign.idle_reason}")
@@ -345,28 +346,31 @@ def _idle_table(report: Report) -> Table:
             "Domain",
             "Meter",
             "Kind",
-            "Idle (W)",
+            "Idle, mean (W)",
+            "Idle, median (W)",
             "Coverage",
             "Experiments (W)",
             "Rise",
         ),
         rows=tuple(rows),
-        numeric=frozenset({4, 5, 6, 7}),
+        numeric=frozenset({4, 5, 6, 7, 8}),
         note="\n".join(notes),
     )
 
 
 def _idle_cells(
-    campaign: str, key: tuple[str, str, str], idle: EnergyReading | None, busy_w: float | None
+    campaign: Campaign, key: tuple[str, str, str], idle: EnergyReading | None, busy_w: float | None
 ) -> tuple[str, ...]:
     domain, meter, kind = key
     idle_w = None if idle is None else idle.power_w
+    median_w = None if idle is None else campaign.idle_median_w(idle)
     return (
-        campaign,
+        campaign.name,
         domain,
         meter,
         f"modelled, {ESTIMATE}" if kind == "modelled" else kind,
         _NONE if idle_w is None else number(idle_w),
+        _NONE if median_w is None else number(median_w),
         _NONE if idle is None else f"{idle.coverage:.0%}",
         _NONE if busy_w is None else number(busy_w),
         f"{100 * (busy_w / idle_w - 1):+.1f} %" if idle_w and busy_w else _NONE,

@@ -22,7 +22,9 @@ def parse(capture: Capture) -> ToolResult:
     if not trace:
         return result
     try:
-        found = spatiality(_events(Path(trace)))
+        # One that the profile made lies beside what it printed.
+        path = capture.directory / "hou10ni.csv" if trace == "hou10ni" else Path(trace)
+        found = spatiality(_events(path))
     except (OSError, LimitError, ToolOutputError) as error:
         note = f"spatiality of the replay: mixed, for its trace cannot be read ({error})"
         return replace(result, notes=(*result.notes, note))

@@ -48,7 +48,7 @@ def _measures(planned: PlannedExperiment) -> object:
     """What is measured, with whatever work."""
     return (
         replace(planned.experiment, arguments=(), target="", flush=None),
-        planned.variant, planned.frequency_hz,
+        planned.variant, planned.frequency_hz, planned.smt, planned.turbo,
     )  # fmt: skip
 
 
@@ -56,5 +56,5 @@ def _what(planned: PlannedExperiment) -> object:
     """What no pilot changes."""
     return (
         planned.profile, planned.description, planned.volume, planned.variant,
-        planned.frequency_hz,
+        planned.frequency_hz, planned.smt, planned.turbo,
     )  # fmt: skip

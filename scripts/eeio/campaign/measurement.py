@@ -20,7 +20,7 @@ from eeio.campaign.settling import Settled, settle
 from eeio.campaign.volumes import Volume, Volumes, raw_device
 from eeio.campaign.watch import JournalWatch
 from eeio.profiles import profile as profiles
-from eeio.system import caches, counters, durability, frequency, write_cache
+from eeio.system import caches, counters, durability, frequency, smt_and_turbo, write_cache
 from eeio.system import device as devices
 from eeio.system.filesystem import BlockDevice
 from eeio.system.processor import ProcessorSampler
@@ -101,7 +101,7 @@ class Measurement:
             safety.check_scratch(volume.directory)
         device = self.raw_device if on_raw_device else volume.device
         # What is noted here stays to the campaign's end, not to that of the run.
-        reached = self._set_frequency(experiment)
+        reached = self._set_processors(experiment)
         found = len(self._journal.entries)
         try:
             if experiment.experiment.cache.disk is not None:
@@ -224,14 +224,17 @@ class Measurement:
             return Seen(reason=str(error))
         return view
 
-    def _set_frequency(self, planned: PlannedExperiment) -> tuple[str, ...]:
-        """Sets the experiment's frequency, if it has one, and tells what was measured of it.
+    def _set_processors(self, planned: PlannedExperiment) -> tuple[str, ...]:
+        """Sets the experiment's frequency, if it has one, and tells what was measured of it; else
+        SMT and turbo, as far as it has them.
 
         EeioError where it was not reached: the run's figures would be told of another frequency.
         """
-        if planned.frequency_hz is None:
-            return ()
         root = self._plan.options.frequency_root
+        if planned.frequency_hz is None:
+            if planned.smt is not None or planned.turbo is not None:
+                smt_and_turbo.switch(planned.smt, planned.turbo, self._journal, root)
+            return ()
         frequency.prepare(self._journal, root)
         frequency.set_frequency(planned.frequency_hz, self._journal, root)
         achieved = frequency.verify(planned.frequency_hz, root)

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import product
 from pathlib import Path
 
 from eeio.campaign import sweep
 from eeio.campaign.order import in_rounds, order
 from eeio.campaign.safety import check_targets
-from eeio.campaign.variants import Setting, study_settings
+from eeio.campaign.variants import Processors, Setting, processor_settings, study_settings
 from eeio.errors import RefusedError
 from eeio.machine.root import HERE, memory_bytes
 from eeio.profiles import profile as profiles
@@ -171,6 +172,17 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
     cells, frequency_reason = study_settings(
         protocol.study, options.variants, options.frequencies, options.frequency_root
     )
+    if protocol.study is None:
+        every = processor_settings(
+            options.frequencies, options.smt, options.turbo, options.frequency_root
+        )
+    elif options.smt or options.turbo:
+        raise RefusedError(
+            f"suite {suite.name} is a study, which holds frequencies with SMT and turbo off: leave "
+            "out --smt and --turbo"
+        )
+    else:
+        every = [Processors()]
     if cells and options.filesystems:
         raise RefusedError(
             f"suite {suite.name} makes its own variants of ext4: choose among them with "
@@ -208,9 +220,9 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
             factors["file_size"] = str(active_bytes)
         file_bytes = _file_bytes(profile, factors, sizes, root)
         _check_runtime(profile.tool, factors)
-        for cell in cells or _targets(options, factors):
+        for cell, processors in product(cells or _targets(options, factors), every):
             for disk in _disk_settings(options, factors):
-                told = {**factors, **cell.arguments}
+                told = {**factors, **cell.arguments, **processors.arguments}
                 experiment = experiment_of(profile.tool, told, cell.target, disk)
                 reason = refused.get(entry) or absent.get(of_suite)
                 reason = reason or _why_not(options, left_out, entry, experiment, root)
@@ -222,12 +234,14 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
                         experiment,
                         entry.profile,
                         factors,
-                        " - ".join((entry.description, *cell.words)),
+                        " - ".join((entry.description, *cell.words, *processors.words)),
                         cell.volume,
                         file_bytes,
                         cell.variant,
-                        cell.frequency_hz,
+                        cell.frequency_hz or processors.frequency_hz,
                         sized=None if active_bytes is None else "file_size",
+                        smt=processors.smt,
+                        turbo=processors.turbo,
                     )
                 )
     _check_precondition(options, experiments)

@@ -22,7 +22,7 @@ from eeio.campaign.run_line import cost_of_run, words_of_run
 from eeio.campaign.volumes import Volumes, raw_device
 from eeio.campaign.write_budget import WriteBudget
 from eeio.errors import RefusedError
-from eeio.power import recorded
+from eeio.power import idle_medians, recorded
 from eeio.profiles import profile as profiles
 from eeio.signals import signals_raise
 from eeio.system import frequency
@@ -93,7 +93,7 @@ def _outcome(store: Store) -> Outcome:
 @contextmanager
 def target_locks(plan: Plan) -> Iterator[None]:
     """Holds every disk of the plan, so that no second campaign uses one meanwhile, and the
-    frequency of the processors where the plan sets it."""
+    processors where the plan sets their frequency, SMT or turbo."""
     options = plan.options
     names: set[str] = set()
     if options.device is not None:
@@ -102,7 +102,7 @@ def target_locks(plan: Plan) -> Iterator[None]:
     if options.directory is not None:
         device, _ = backing_device(Path(options.directory))
         names.add(device.disk_sysfs.name if device else options.directory.strip("/"))
-    if any(planned.frequency_hz is not None for planned in plan.experiments):
+    if any((p.frequency_hz, p.smt, p.turbo) != (None, None, None) for p in plan.experiments):
         names.add(frequency.lock_name(options.frequency_root))
     with ExitStack() as held:
         for name in sorted(names):
@@ -348,7 +348,8 @@ class _Campaign:
         start_s = time.monotonic()
         time.sleep(idle_s)
         readings = recorded(power.energy(start_s, start_s + idle_s))
-        self._store.write_idle(readings, None)
+        medians_w = power.medians_w(start_s, start_s + idle_s)
+        self._store.write_idle(readings, None, idle_medians(readings, medians_w))
 
     def _remember_idle(self) -> None:
         """By which an adaptive campaign sees that the machine has settled."""

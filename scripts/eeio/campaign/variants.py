@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 
 from eeio.errors import RefusedError
-from eeio.system import frequency
+from eeio.system import frequency, smt_and_turbo
 from eeio_results import studies
 from eeio_results.campaign import StudyProtocol
 from eeio_results.errors import EeioError
@@ -40,6 +41,30 @@ class Setting:
     arguments: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Processors:
+    """What is set of the processors for an experiment; None: left as it is. A frequency is held
+    with SMT and turbo off."""
+
+    frequency_hz: int | None = None
+    smt: str | None = None
+    turbo: str | None = None
+
+    @property
+    def arguments(self) -> Mapping[str, str]:
+        """As they stand in the experiment's record."""
+        hz = None if self.frequency_hz is None else str(self.frequency_hz)
+        told = {"frequency_hz": hz, "smt": self.smt, "turbo": self.turbo}
+        return {name: value for name, value in told.items() if value is not None}
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """For the experiment's description."""
+        frequency_ghz = None if self.frequency_hz is None else f"{self.frequency_hz / 1e9:g} GHz"
+        told = (("Frequency", frequency_ghz), ("SMT", self.smt), ("Turbo", self.turbo))
+        return tuple(f"{name}: {value}" for name, value in told if value is not None)
+
+
 def study_settings(
     study: StudyProtocol | None,
     variants: Sequence[str],
@@ -52,10 +77,8 @@ def study_settings(
     with the reason.
     """
     if study is None:
-        if variants or frequencies:
-            raise RefusedError(
-                "--variant and --frequency belong to suites with `study:` in their protocol.yaml"
-            )
+        if variants:
+            raise RefusedError("--variant belongs to suites with `study:` in their protocol.yaml")
         return [], None
     _check_study(study)
     chosen = variants or study.variants
@@ -69,6 +92,30 @@ def study_settings(
             raise RefusedError(f"--frequency: {error}") from error
         steps, reason = [None], str(error)
     return [_setting(name, step) for name in dict.fromkeys(chosen) for step in steps], reason
+
+
+def processor_settings(
+    frequencies: Sequence[str], smt: Sequence[str], turbo: Sequence[str], sysfs_root: Path
+) -> list[Processors]:
+    """Every frequency, or every state of SMT with every one of turbo; one that leaves all as it is
+    where nothing is asked for. RefusedError for what this machine cannot."""
+    if not (frequencies or smt or turbo):
+        return [Processors()]
+    smt_and_turbo.check(tuple(smt), tuple(turbo), sysfs_root)
+    if not frequencies:
+        of_smt: Sequence[str | None] = smt or (None,)
+        of_turbo: Sequence[str | None] = turbo or (None,)
+        pairs = dict.fromkeys(product(of_smt, of_turbo))
+        return [Processors(smt=one, turbo=other) for one, other in pairs]
+    if "on" in (*smt, *turbo):
+        raise RefusedError(
+            "--frequency: a frequency is held with SMT and turbo off; leave out --smt and --turbo, "
+            "or --frequency"
+        )
+    try:
+        return [Processors(step) for step in _frequencies(frequencies, sysfs_root)]
+    except EeioError as error:
+        raise RefusedError(f"--frequency: {error}") from error
 
 
 def _check_study(study: StudyProtocol) -> None:

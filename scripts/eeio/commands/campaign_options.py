@@ -62,8 +62,14 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--frequency",
         metavar="LIST",
         default="",
-        help="of such a study: lowest, highest, all, or 1.6GHz,2.4GHz (default: the suite's)",
+        help="each experiment at each of these: lowest, highest, all, or 1.6GHz,2.4GHz, with SMT "
+        "and turbo off (default: the suite's, or as it is found)",
     )
+    for name, words in (("smt", "simultaneous multithreading"), ("turbo", "turbo")):
+        parser.add_argument(
+            f"--{name}", metavar="LIST", default="",
+            help=f"each experiment with {words} on, off, or both: on,off (default: as it is found)",
+        )  # fmt: skip
     parser.add_argument(
         "--windows-of",
         metavar="PRESET",
@@ -84,7 +90,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--sysfs-root",
         metavar="DIR",
         default="/",
-        help="set frequencies in the tree under DIR instead (for trials)",
+        help="set frequencies, SMT and turbo in the tree under DIR instead (for trials)",
     )
     parser.add_argument(
         "--disk-cache",
@@ -193,6 +199,8 @@ def options_of(arguments: argparse.Namespace) -> Options:
         idle_s=arguments.idle,
         variants=_words(arguments.variant),
         frequencies=_words(arguments.frequency),
+        smt=_words(arguments.smt),
+        turbo=_words(arguments.turbo),
         sysfs_root=arguments.sysfs_root,
         lose=tuple(arguments.lose),
         drive_label=arguments.drive_label,

@@ -12,6 +12,7 @@ from eeio.commands.amounts import seconds
 from eeio.commands.campaign_folders import analysis, load_campaigns
 from eeio.commands.output_file import add_output, write_output
 from eeio.commands.report import with_tests
+from eeio.commands.where import FACTORS, add_where, wanted
 from eeio.errors import EXIT_DONE, EXIT_WORSE, RefusedError
 from eeio_limits.text import shown
 from eeio_results.errors import EeioError
@@ -19,26 +20,11 @@ from eeio_results.report.model import build
 
 if TYPE_CHECKING:
     from eeio_results.comparison.campaigns import Comparison
-    from eeio_results.comparison.cells import Cell
     from eeio_results.comparison.changes import Changes
     from eeio_results.statistics.decision import Rule
     from eeio_results.store import Campaign
 
 _ADJUSTMENTS = ("benjamini-hochberg", "holm", "bonferroni", "none")
-_BY = (
-    "machine",
-    "device",
-    "type",
-    "operation",
-    "spatiality",
-    "size",
-    "buffer",
-    "disk",
-    "flush",
-    "level",
-)
-
-
 _GATED = {
     "J/GB": "energy_j_per_gb", "MB/J": "efficiency_bytes_per_j", "MB/s": "bandwidth_bytes_per_s",
     "p99": "latency_p99_s",
@@ -63,13 +49,10 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
     parser.add_argument("campaigns", metavar="NAME|PATH", nargs="+", help="name, or its folder")
     parser.add_argument(
-        "--by", metavar="FACTOR", action="append", default=[], choices=_BY,
-        help=f"ask each of its levels apart; may be given again ({', '.join(_BY)})",
+        "--by", metavar="FACTOR", action="append", default=[], choices=FACTORS,
+        help=f"ask each of its levels apart; may be given again ({', '.join(FACTORS)})",
     )  # fmt: skip
-    parser.add_argument(
-        "--where", metavar="FACTOR=LEVEL", action="append", default=[],
-        help="only experiments with that level, such as 'size=32 KiB'; may be given again",
-    )  # fmt: skip
+    add_where(parser)
     parser.add_argument(
         "--adjust", choices=_ADJUSTMENTS, default=_ADJUSTMENTS[0],
         help="of p-values over the pairs of a factor (default: %(default)s)",
@@ -132,7 +115,7 @@ def compare(arguments: argparse.Namespace) -> int:
     found = comparison.compare(
         campaigns,
         cells,
-        where=_where(arguments.where, [cell for of_one in cells for cell in of_one]),
+        where=wanted(arguments.where, [cell for of_one in cells for cell in of_one]),
         by=arguments.by,
         adjustment=arguments.adjust,
         alpha=arguments.alpha,
@@ -218,16 +201,3 @@ def _gate(text: str) -> Gate:
     if not 0 <= found < 10:
         raise argparse.ArgumentTypeError(f"{text}: {share!r} is no share; give such as 5% or 0.05")
     return Gate(found, None if metric is None else _GATED[metric])
-
-
-def _where(words: Sequence[str], cells: "Sequence[Cell]") -> dict[str, str]:
-    found = {}
-    for word in words:
-        name, equals, level = word.partition("=")
-        if not equals or name not in _BY:
-            raise RefusedError(f"--where {word}: it is FACTOR=LEVEL with one of {', '.join(_BY)}")
-        known = sorted({cell.factors[name] for cell in cells})
-        if level not in known:
-            raise RefusedError(f"--where {word}: no experiment; there is {', '.join(known)}")
-        found[name] = level
-    return found

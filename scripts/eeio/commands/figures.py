@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eeio.commands.campaign_folders import analysis, load_campaigns
+from eeio.commands.where import add_where, wanted
 from eeio.errors import EXIT_DONE
 from eeio_results import studies
 from eeio_results.report import beside
@@ -25,8 +26,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="bandwidth, power and efficiency of machines and drives side by side, as pictures",
         description="Draws campaigns of several machines and drives: every repetition a dot, the "
         "median a bar with its interval and quartiles, a panel a machine and drive; idle against "
-        "busy power; use and frequency of the processors; and what papers print beside campaigns "
-        "of their suites.",
+        "busy power; power over time; use and frequency of the processors; and what papers print "
+        "beside campaigns of their suites (without --where).",
     )
     parser.add_argument("campaigns", metavar="NAME|PATH", nargs="+", help="name, or its folder")
     parser.add_argument("-o", "--output", metavar="DIR", type=Path, required=True)
@@ -35,6 +36,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="may be given again (default: svg)",
     )  # fmt: skip
     add_width(parser)
+    add_where(parser)
     parser.set_defaults(action=figures)
 
 
@@ -48,9 +50,15 @@ def add_width(parser: argparse.ArgumentParser) -> None:
 def figures(arguments: argparse.Namespace) -> int:
     campaigns = load_campaigns(arguments.campaigns)
     with analysis():
+        from eeio.power_series import power_series
+        from eeio_results.comparison.campaigns import named_cells
+        from eeio_results.comparison.cells import fits
         from eeio_results.report import figures as report
     look = look_of(arguments.width)
-    drawn = report.drawn(campaigns, look) | _beside_papers(campaigns, look)
+    where = wanted(arguments.where, [cell for of_one in named_cells(campaigns) for cell in of_one])
+    drawn = report.drawn(campaigns, look, lambda cell: fits(cell, where), power_series)
+    if not where:
+        drawn |= _beside_papers(campaigns, look)
     write_drawings(drawn, arguments.output, arguments.format or ["svg"])
     return EXIT_DONE
 

@@ -253,6 +253,8 @@ def _print_plan(
         where = f" on {planned.volume}" if planned.volume else ""
         where += f", {planned.variant}" if planned.variant else ""
         where += f", {planned.frequency_hz / 1e9:g} GHz" if planned.frequency_hz else ""
+        where += f", SMT {planned.smt}" if planned.smt else ""
+        where += f", turbo {planned.turbo}" if planned.turbo else ""
         lasts = lengths_of[planned.experiment.id].words if lengths_of else ""
         print(f"  {planned.experiment.id}  {planned.profile}{where}  {words}  {lasts}".rstrip())
     if plan.not_measured:
@@ -354,6 +356,11 @@ def _settings_touched(plan: plans.Plan) -> list[str]:
         lines.append(
             f"{options.frequency_root / 'sys/devices/system/cpu'}: SMT and turbo off, frequencies "
             "set, all put back at the end"
+        )
+    elif any(planned.smt or planned.turbo for planned in plan.experiments):
+        lines.append(
+            f"{options.frequency_root / 'sys/devices/system/cpu'}: SMT or turbo switched, put back "
+            "at the end"
         )
     lines.append("the page cache of the machine: dropped before every run (as root)")
     return lines

@@ -2,17 +2,19 @@
 
 import csv
 import gzip
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from eeio import __version__, paths
 from eeio.errors import RefusedError
+from eeio.power import idle_medians
 from eeio_limits import LimitError
 from eeio_limits.names import campaign_name
-from eeio_results import campaign
 from eeio_results.campaign import Design, PlannedExperiment
-from eeio_results.record import EnergyReading, Machine, Run
+from eeio_results.imported import imported
+from eeio_results.record import EnergyReading, IdleMedian, Machine, Run
 from eeio_results.store import Campaign, Store
 
 
@@ -37,10 +39,20 @@ class Imported:
         return None if self.idle else "the files hold no idle baseline"
 
     @property
+    def idle_medians(self) -> tuple[IdleMedian, ...]:
+        """Of the samples of the idle baseline."""
+        medians_w = {
+            (reading.meter, reading.domain): statistics.median(watts)
+            for reading in self.idle
+            if (watts := self.idle_watts.get(reading.domain))
+        }
+        return idle_medians(self.idle, medians_w)
+
+    @property
     def design(self) -> Design:
         """As a campaign of ours has it."""
         experiments = {run.experiment.id: run.experiment for run in self.runs}
-        return campaign.imported(
+        return imported(
             name=self.name,
             title=self.title,
             created_utc=min((run.started_utc for run in self.runs), default=""),
@@ -59,6 +71,7 @@ class Imported:
             idle=self.idle,
             idle_reason=self.idle_reason,
             runs=self.runs,
+            idle_medians=self.idle_medians,
         )
 
 
@@ -82,7 +95,7 @@ def store(campaigns: Sequence[Imported], prefix: str) -> list[tuple[str, Path, i
         with place.made_whole() as new:
             new.create(replace(item.design, name=place.folder.name))
             new.write_machine(item.machine)
-            new.write_idle(item.idle, item.idle_reason)
+            new.write_idle(item.idle, item.idle_reason, item.idle_medians)
             new.append_all(item.runs)
             for domain, watts in item.idle_watts.items():
                 _write_samples(new.folder / "samples" / f"idle-{domain}.csv.gz", watts)

@@ -14,8 +14,9 @@ from eeio.pts.machine import machine_of
 from eeio.pts.runs import run_of, utc
 from eeio_limits import LimitError
 from eeio_limits.names import LONGEST_NAME, campaign_name
-from eeio_results.campaign import PlannedExperiment, imported
+from eeio_results.campaign import PlannedExperiment
 from eeio_results.errors import EeioError, SchemaError
+from eeio_results.imported import imported
 from eeio_results.record import EnergyReading
 from eeio_results.store import Store
 

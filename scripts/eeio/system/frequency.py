@@ -85,8 +85,8 @@ def describe(root: Path = Path("/")) -> Processors:
         driver=", ".join(_words_of(policies, "scaling_driver")),
         governors=_words_of(policies, _GOVERNOR),
         steps_hz=steps_hz(root),
-        turbo=_turbo(root),
-        smt=_smt(root),
+        turbo=turbo_state(root),
+        smt=smt_state(root),
         policies=len(policies),
     )
 
@@ -137,21 +137,21 @@ def prepare(journal: UndoJournal, root: Path = Path("/")) -> None:
     EeioError when there is no cpufreq, a file may not be written (nothing was touched then), or
     reads back differently.
     """
-    control = root / _CPU / "smt/control"
-    smt_on = _smt(root) == "on"
-    switches = _turbo_switches(root)
-    policies = _policies(root)
-    _check_writable([*([control] if smt_on else []), *(path for path, _ in switches)])
+    control = smt_control(root)
+    smt_on = smt_state(root) == "on"
+    switches = turbo_switches(root)
+    _policies(root)  # there is cpufreq, or nothing is touched
+    check_writable([*([control] if smt_on else []), *(path for path, _ in switches)])
     if smt_on:
-        _note([control], journal)
-        _write(control, "off")
+        note([control], journal)
+        write(control, "off")
         # Processors that went away took policies with them.
-        policies, switches = _policies(root), _turbo_switches(root)
-    _note_policies(policies, journal)
-    if _turbo(root) == "on":
-        _note([path for path, _ in switches], journal)
+        switches = turbo_switches(root)
+    note_policies(root, journal)
+    if turbo_state(root) == "on":
+        note([path for path, _ in switches], journal)
         for path, off in switches:
-            _write(path, off)
+            write(path, off)
 
 
 def check_reachable(hz: int, root: Path = Path("/")) -> None:
@@ -181,8 +181,8 @@ def set_frequency(hz: int, journal: UndoJournal, root: Path = Path("/")) -> None
     """
     check_reachable(hz, root)
     policies = _policies(root)
-    _check_writable([policy / name for policy in policies for name in (_MIN, _MAX)])
-    _note_policies(policies, journal)
+    check_writable([policy / name for policy in policies for name in (_MIN, _MAX)])
+    note_policies(root, journal)
     for policy in policies:
         khz, low, high = hz // 1000, _khz(policy / _MIN), _khz(policy / _MAX)
         if _has_userspace(policy):
@@ -191,11 +191,11 @@ def set_frequency(hz: int, journal: UndoJournal, root: Path = Path("/")) -> None
         else:
             writes = ordered_limits((low, high), (khz, khz))
         for name, value in writes:
-            _write(policy / name, str(value))
+            write(policy / name, str(value))
         if _has_userspace(policy):
             if _text(policy / _GOVERNOR) != "userspace":
-                _write(policy / _GOVERNOR, "userspace")
-            _write(policy / _SETSPEED, str(khz))
+                write(policy / _GOVERNOR, "userspace")
+            write(policy / _SETSPEED, str(khz))
 
 
 def ordered_limits(before: tuple[int, int], after: tuple[int, int]) -> tuple[tuple[str, int], ...]:
@@ -290,12 +290,18 @@ def _first_cpu(policy: Path) -> int:
     return int(_text(cpus).split()[0]) if cpus.exists() else int(policy.name[len("policy") :])
 
 
-def _smt(root: Path) -> str | None:
-    control = root / _CPU / "smt/control"
+def smt_control(root: Path) -> Path:
+    """The file that switches SMT, where there is one."""
+    return root / _CPU / "smt/control"
+
+
+def smt_state(root: Path) -> str | None:
+    """The kernel's word (`Processors.smt`)."""
+    control = smt_control(root)
     return _text(control) if control.exists() else None
 
 
-def _turbo_switches(root: Path) -> list[tuple[Path, str]]:
+def turbo_switches(root: Path) -> list[tuple[Path, str]]:
     """Each switch with what turns turbo off. The common switch sets those of the policies: it is
     turned off after them and, with the journal undone newest first, back on before them."""
     folder = root / _CPU
@@ -304,9 +310,9 @@ def _turbo_switches(root: Path) -> list[tuple[Path, str]]:
     return [(path, off) for path, off in (*own, *common) if path.exists()]
 
 
-def _turbo(root: Path) -> Literal["on", "off"] | None:
+def turbo_state(root: Path) -> Literal["on", "off"] | None:
     """Off where the common switch is: the policies' own do not matter then."""
-    switches = _turbo_switches(root)
+    switches = turbo_switches(root)
     if not switches:
         return None
     common = [(path, off) for path, off in switches if path.parent.parent == root / _CPU]
@@ -316,7 +322,8 @@ def _turbo(root: Path) -> Literal["on", "off"] | None:
 # ---- writing ----
 
 
-def _check_writable(paths: Iterable[Path]) -> None:
+def check_writable(paths: Iterable[Path]) -> None:
+    """EeioError for the first that is not."""
     for path in paths:
         if not os.access(path, os.W_OK):
             raise EeioError(
@@ -329,11 +336,12 @@ def _entry(path: Path) -> UndoEntry:
     return UndoEntry("setting", str(path), path.read_text(encoding="ascii"))
 
 
-def _note(paths: Iterable[Path], journal: UndoJournal) -> None:
+def note(paths: Iterable[Path], journal: UndoJournal) -> None:
+    """What they are set to, so that it is put back."""
     journal.add_all([_entry(path) for path in paths])
 
 
-def _note_policies(policies: Iterable[Path], journal: UndoJournal) -> None:
+def note_policies(root: Path, journal: UndoJournal) -> None:
     """Notes what policies are set to, once a journal.
 
     Undone newest first: the lower limit goes as low as it can, so that the upper one may go
@@ -341,7 +349,7 @@ def _note_policies(policies: Iterable[Path], journal: UndoJournal) -> None:
     """
     noted = {entry.subject for entry in journal.entries}
     entries = []
-    for policy in policies:
+    for policy in _policies(root):
         if str(policy / _MIN) in noted:
             continue
         if _has_userspace(policy):
@@ -355,7 +363,8 @@ def _note_policies(policies: Iterable[Path], journal: UndoJournal) -> None:
     journal.add_all(entries)
 
 
-def _write(path: Path, wanted: str) -> None:
+def write(path: Path, wanted: str) -> None:
+    """EeioError where it is not taken, or reads back differently."""
     try:
         path.write_text(wanted, encoding="ascii")
     except OSError as error:

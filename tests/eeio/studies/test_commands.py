@@ -65,7 +65,7 @@ def test_compare(imported: Path, eeio: Eeio) -> None:
     assert "big instead of small: bandwidth up to 700 % higher" in done.stdout
     assert "small instead of big: energy efficiency up to" in done.stdout
     assert "Sequential instead of random access: bandwidth up to 100 % higher" in done.stdout
-    assert re.search(r"big disk-of-big +system +20 +40\.45 +20\.45", done.stdout)
+    assert re.search(r"big disk-of-big +system +20 +20 +40\.45 +20\.45", done.stdout)
 
 
 def test_compare_says_what_changed_and_whether_it_helped(imported: Path, eeio: Eeio) -> None:

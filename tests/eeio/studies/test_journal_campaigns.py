@@ -294,7 +294,7 @@ def test_frequencies_and_variants_that_are_not_there(tmp_path: Path) -> None:
         study_settings(study, (), ("fast",), tree)
     with pytest.raises(RefusedError, match="variant 'xfs'"):
         study_settings(study, ("xfs",), (), tree)
-    with pytest.raises(RefusedError, match="belong to suites"):
+    with pytest.raises(RefusedError, match="belongs to suites"):
         study_settings(None, ("ext4",), (), tree)
     cells, reason = study_settings(study, ("nojc", "ext4"), ("lowest", "1.6GHz"), tree)
     assert reason is None

@@ -314,6 +314,42 @@ def test_more_than_two_levels_are_compared_by_dunn() -> None:
     assert p["4 KiB", "1 KiB"] == pytest.approx(3.8e-7, rel=0.05)
 
 
+def test_more_than_two_machines_are_compared_by_dunn() -> None:
+    """Each with a drive of its own; the test once never was Dunn's between campaigns."""
+    cells = [
+        cell(spread(v), machine=name, device=f"drive of {name}")
+        for name, v in (("A", 1), ("B", 2), ("C", 9))
+    ]
+    found = effects(cells, "none", factors=("machine",), metrics=(BANDWIDTH,))
+    p = {(f.higher, f.lower): f.largest.p for f in found if f.largest is not None}
+    assert p["B", "A"] == pytest.approx(0.0111, abs=1e-4)
+    assert p["C", "A"] == pytest.approx(3.8e-7, rel=0.05)
+
+
+def test_more_than_two_drives_of_two_types_are_compared_by_dunn() -> None:
+    """Ranked with all drives; what is told is of types alone."""
+    cells = [
+        cell(spread(v), device=name, type=name[:3]) for name, v in
+        (("HDD1", 1), ("HDD2", 2), ("SSD1", 9))
+    ]  # fmt: skip
+    up, down = effects(cells, "none", factors=("type",), metrics=(BANDWIDTH,))
+    up, down = (up, down) if up.higher == "SSD" else (down, up)
+    assert (up.pairs, up.confirmed, down.confirmed) == (2, 2, 0)
+    assert up.largest is not None
+    assert up.largest.lower.factors["device"] == "HDD1"
+    assert up.largest.p == pytest.approx(3.8e-7, rel=0.05)
+
+
+def test_machines_that_only_their_own_drives_tell_apart_stay_pairs_beside_dunn() -> None:
+    cells = [
+        cell(spread(v), machine=name, device=drive)
+        for name, v, drive in (("A", 1, "d1"), ("B", 2, "d2"), ("C", 3, "d2"), ("D", 9, "d2"))
+    ]
+    found = effects(cells, "none", factors=("machine",), metrics=(BANDWIDTH,))
+    pairs_of = {(f.higher, f.lower): f.pairs for f in found}
+    assert pairs_of["B", "A"] == pairs_of["D", "C"] == 1
+
+
 def test_a_factor_in_the_papers_sentence() -> None:
     cells = [cell(spread(100e6), buffer="off"), cell(spread(150e6), buffer="on")]
     (up,) = [f for f in effects(cells, metrics=(BANDWIDTH,)) if f.higher == "on"]

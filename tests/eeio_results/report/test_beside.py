@@ -10,7 +10,7 @@ import pytest
 from tests.eeio_results.made import MACHINE, design, energy, phase, run
 
 from eeio_results import studies
-from eeio_results.record import CacheLayers, Experiment, Run
+from eeio_results.record import CacheLayers, Experiment, IdleMedian, Run
 from eeio_results.report import beside, page, text
 from eeio_results.report.contents import contents, drawings
 from eeio_results.report.drawing import SCREEN, file_of
@@ -94,6 +94,23 @@ def test_pavans_claims_of_one_drive_stand_beside_a_campaign_of_its_suite() -> No
     # Those of the other kind of drive, and those between machines, are none of ours.
     assert not any("HDD" in of for _, of in found)
     assert not any("machine" in figure.what for figure in found.values())
+
+
+def test_the_rise_of_the_drive_is_over_the_median_at_idle_as_pavans() -> None:
+    made = _campaign("eeio-pavan2018", *SIZES)
+    runs = [
+        replace(run, phases=(replace(p, energy=(*p.energy, energy(0.75, domain="device"))),))
+        for run in made.runs
+        for p in run.phases
+    ]
+    made = replace(
+        made, runs=tuple(runs), idle=(energy(20.0), energy(0.6, domain="device")),
+        idle_medians=(IdleMedian("device", "meter", 0.5),),
+    )  # fmt: skip
+    found = [f for f in _figures(made) if f.unit == "W"]
+    assert [(f.printed, f.ours) for f in found] == [(0.12, 0.25), (0.2, 0.25)]
+    unkept = [f for f in _figures(replace(made, idle_medians=())) if f.unit == "W"]
+    assert {(f.ours, f.remark) for f in unkept} == {(None, "the median of idle power was not kept")}
 
 
 def test_nothing_stands_beside_a_campaign_of_another_suite() -> None:

@@ -12,6 +12,7 @@ from eeio_results import documents
 from eeio_results.report import drawing, figures, plots
 from eeio_results.report.drawing import COLOURS, SCREEN, WIDTHS, Look, file_of
 from eeio_results.report.model import build
+from eeio_results.report.page.series import PowerSeries
 from eeio_results.store import Campaign
 
 pytest.importorskip("matplotlib")
@@ -68,6 +69,59 @@ def test_quick_is_stamped_inside_every_figure(look: Look) -> None:
     for name, svg in drawn.items():
         assert svg.count("QUICK") >= 3, name  # the name, the title, each panel
     assert all("QUICK" not in svg for svg in _svgs(_campaign()).values())
+
+
+def _readings(campaign: Campaign) -> list[PowerSeries]:
+    """100 W at rest; each run its order in W, and one peak."""
+    times = [n / 100 for n in range(900, 1400)]
+    return [
+        PowerSeries(
+            ("system", "meter", "measured"), times,
+            [100.0 + (50.0 if n == 150 else 0.0) for n, _ in enumerate(times)],
+        ),
+        PowerSeries(("package", "meter", "measured"), times, [1.0] * len(times)),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_power_over_time_is_that_of_the_widest_domain_with_its_peaks(look: Look) -> None:
+    made = _campaign(measurement=False)
+    drawn = figures.drawn([made], look, readings=_readings)
+    names = ["power-over-time", "power-over-normalized-time", "power-readings"]
+    assert set(names) <= set(drawn)
+    for name in names:
+        svg = file_of(drawn[name], "svg").decode()
+        assert svg.count("QUICK") >= 3, name
+        assert "from 100 to 150" in drawn[name].description
+        assert "Power of the system (W)" in svg
+    line = drawn["power-over-time"].figure.axes[0].lines[0]
+    assert max(line.get_ydata()) == 150.0
+    assert len(line.get_ydata()) < 250 or len(_readings(made)[0].times_s) <= 500
+
+
+def test_only_what_is_wanted_is_drawn() -> None:
+    drawn = figures.drawn(
+        [_campaign()], SCREEN, lambda cell: cell.factors["size"] == "1 MiB", _readings
+    )
+    assert "1 experiments" in drawn["bandwidth-read"].description
+    assert "4 runs" in drawn["power-over-time"].description
+
+
+def test_readings_of_two_stretches_at_one_time_are_not_drawn() -> None:
+    """The clock began again at a restart: nobody knows which of them is the run's."""
+    drawn = figures.drawn([_campaign()], readings=lambda c: [*_readings(c), *_readings(c)])
+    assert not any(name.startswith("power-over") for name in drawn)
+
+
+def test_the_time_of_a_fixed_work_is_drawn_where_all_repetitions_moved_it() -> None:
+    made = _campaign()
+    assert not any(name.startswith("time-") for name in figures.drawn([made]))
+    same = replace(made, runs=tuple(
+        replace(run, phases=(replace(run.phases[0], bytes_moved=1 << 30),)) for run in made.runs
+    ))  # fmt: skip
+    drawn = figures.drawn([same])["time-1-GiB-read"]
+    # 2 s each, by the phase's own window.
+    assert "Time of 1 GiB (s)" in drawn.description and "From 2 to 2." in drawn.description
 
 
 def test_estimates_are_stamped() -> None:

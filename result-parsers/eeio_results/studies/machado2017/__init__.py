@@ -45,7 +45,10 @@ def _figures(campaign: "Campaign") -> list[PaperFigure]:
         operation: [
             cell.median(metric)
             for cell in cells
-            if cell.factors["operation"] == operation and cell.n(metric)
+            # The trace is a question of its own.
+            if cell.factors["operation"] == operation
+            and cell.factors["level"] != "application"
+            and cell.n(metric)
         ]
         for operation in ("write", "read")
     }

@@ -7,6 +7,8 @@ import shutil
 import signal
 import socket
 import tempfile
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from eeio import cluster
@@ -14,6 +16,7 @@ from eeio.commands.power.meters import add_meters, opened
 from eeio.errors import RefusedError
 from eeio.signals import signals_raise
 from eeio_power.errors import PowerError
+from eeio_power.meters import Meter
 from eeio_power.recording import record, to_json
 
 
@@ -27,6 +30,10 @@ def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         epilog="exit codes: the program's own; 2 wrong usage or no meter, nothing ran",
     )  # fmt: skip
     add_meters(parser)
+    parser.add_argument(
+        "--first-ranks", type=int, metavar="N",
+        help="a node without any of the first N ranks, as one of clients, counts for nothing",
+    )  # fmt: skip
     parser.add_argument("folder", type=Path, metavar="DIR", help="on a file system of all nodes")
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND")
     parser.set_defaults(action=record_node)
@@ -42,12 +49,13 @@ def record_node(arguments: argparse.Namespace) -> int:
         except OSError as error:
             raise RefusedError(f"{words[0]}: {error.strerror}") from error
     node = socket.gethostname()
+    counted = arguments.first_ranks is None or cluster.rank() < arguments.first_ranks
     path = arguments.folder / f"{node}.json"
     try:
         arguments.folder.mkdir(parents=True, exist_ok=True)
         # What an earlier program left must not be taken for this one's.
         path.unlink(missing_ok=True)
-        with opened(arguments.meter) as meters, tempfile.TemporaryDirectory() as folder:
+        with _meters(arguments.meter, counted) as meters, tempfile.TemporaryDirectory() as folder:
             begun = cluster.clocks()
             # Copied only afterwards: the nodes' folder may be on the disks that are measured.
             samples = Path(folder) / "power.csv.gz"
@@ -55,10 +63,15 @@ def record_node(arguments: argparse.Namespace) -> int:
                 recording = record(words, meters, samples, rate_hz=arguments.rate)
             shutil.copyfile(samples, cluster.samples_path(path))
         part = path.with_suffix(".part")
-        told = {**to_json(recording), "node": node, **cluster.place(begun)}
+        told = {**to_json(recording), "node": node, **cluster.place(begun), "counted": counted}
         part.write_text(json.dumps(told, indent=1) + "\n")
         part.replace(path)
     except (OSError, PowerError, RefusedError) as error:
         raise RefusedError(f"{node}: {error}") from error
     # An invalid reading stands in the file: another code would end the other nodes' ranks.
     return recording.exit_code
+
+
+def _meters(specs: Sequence[str], counted: bool) -> AbstractContextManager[Sequence[Meter]]:
+    """Of a node that counts for nothing none: it need not have any."""
+    return opened(specs) if counted else nullcontext(())

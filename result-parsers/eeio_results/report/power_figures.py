@@ -1,0 +1,332 @@
+"""Power while the runs of campaigns went on, of the readings that they kept.
+
+Three figures of one thing: over the time of each run, over the share of that time that is past, so
+that drives that take hours stand beside those that take minutes, and as boxes of the single
+readings.
+"""
+
+import math
+import statistics
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from eeio_results.comparison.cells import Cell
+from eeio_results.record import DOMAINS, Phase, Run
+from eeio_results.report.drawing import (
+    COLOURS,
+    GREY,
+    QUICK_MARK,
+    QUICK_STAMP,
+    Drawing,
+    Look,
+    foreign,
+    set_legend,
+    set_title,
+    sheet,
+    stamp,
+)
+from eeio_results.store import Campaign
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from eeio_results.report.page.series import PowerSeries
+
+Readings = Callable[[Campaign], "Sequence[PowerSeries]"]
+
+_SHOWN = 120
+"""Groups of readings of one run in a picture, of each the lowest and the highest: peaks stay."""
+_WHISKERS = (5, 95)
+_GAP = 8.0
+"""So many times the usual time between readings is a gap."""
+_APART = ("level", "tool", "target", "flush", "frequency", "smt", "turbo", "processes")
+"""What is said of an experiment where those that are drawn differ in it."""
+_LETTER_INCHES = 0.042
+"""Of the words below an axis."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The power of one phase of one run: of each reading the time since the phase began, and W."""
+
+    place: tuple[str, str]
+    kind: str
+    buffer: str
+    domain: str
+    seconds: float
+    times_s: tuple[float, ...]
+    watts: tuple[float, ...]
+
+
+def drawn(
+    chosen: Sequence[tuple[Campaign, Sequence[Cell]]], readings: Readings, quick: bool, look: Look
+) -> dict[str, Drawing]:
+    """Name -> each figure, of the cells that are chosen of each campaign, in the widest power
+    domain that it measured; none of campaigns that kept no readings."""
+    traces = [trace for campaign, cells in chosen for trace in _traces(campaign, cells, readings)]
+    domains = sorted({trace.domain for trace in traces}, key=list(DOMAINS).index)
+    found = {}
+    for domain in domains:
+        mine = [trace for trace in traces if trace.domain == domain]
+        suffix = f"-{domain}" if len(domains) > 1 else ""
+        label = f"Power of the {domain} (W)"
+        found[f"power-over-time{suffix}"] = _over_time(mine, label, quick, look)
+        found[f"power-over-normalized-time{suffix}"] = _over_share(mine, label, quick, look)
+        found[f"power-readings{suffix}"] = _boxes(mine, label, quick, look)
+    return found
+
+
+def _traces(campaign: Campaign, cells: Sequence[Cell], readings: Readings) -> Iterator[Trace]:
+    of = {(cell.experiment_id, cell.factors["phase"]): cell for cell in cells}
+    runs = [
+        (run, phase, cell)
+        for run in campaign.runs
+        if not run.validity
+        for phase in run.phases
+        if (cell := of.get((run.experiment.id, phase.name))) is not None and not phase.validity
+    ]
+    series = [one for one in readings(campaign) if one.key[2] != "modelled"] if runs else []
+    if not series:
+        return
+    apart = [
+        name
+        for name in _APART
+        if len({cell.factors.get(name, "as found") for cell in cells} - {"as found"}) > 1
+    ]
+    domain = min((one.key[0] for one in series), key=list(DOMAINS).index)
+    meter = next(one.key[1] for one in series if one.key[0] == domain)
+    series = [one for one in series if one.key[:2] == (domain, meter)]
+    for run, phase, cell in runs:
+        if (points := _of_phase(run, phase, series)) is None:
+            continue
+        seconds, times_s, watts = points
+        place = cell.factors["machine"], cell.factors["device"]
+        kind = _kind(cell, apart)
+        yield Trace(place, kind, cell.factors["buffer"], domain, seconds, times_s, watts)
+
+
+def _kind(cell: Cell, apart: Sequence[str]) -> str:
+    """`sequential write, 32 KiB`, and what tells it from others."""
+    factors = cell.factors
+    words = [f"{factors['spatiality']} {factors['operation']}", factors["size"]]
+    for name in apart:
+        level = factors.get(name, "as found")
+        if level != "as found":
+            words.append(level if name in ("level", "tool", "target") else f"{name} {level}")
+    return ", ".join(words)
+
+
+def _of_phase(
+    run: Run, phase: Phase, series: "Sequence[PowerSeries]"
+) -> tuple[float, tuple[float, ...], tuple[float, ...]] | None:
+    """Until what was written is on the device. None where nothing was read, and where two stretches
+    of a campaign have readings of that time: one is from before a restart of the machine."""
+    if phase.start_s is None or phase.end_s is None:
+        return None
+    begin_s = run.started_monotonic_s + phase.start_s
+    end_s = phase.until_durable.end_s if phase.until_durable else phase.end_s
+    seconds = end_s - phase.start_s
+    found = [
+        points
+        for one in series
+        if (
+            points := [
+                (at_s - begin_s, watts)
+                for at_s, watts in zip(one.times_s, one.watts, strict=True)
+                if begin_s < at_s <= begin_s + seconds and not math.isnan(watts)
+            ]
+        )
+    ]
+    if len(found) != 1 or seconds <= 0:
+        return None
+    return seconds, tuple(t for t, _ in found[0]), tuple(w for _, w in found[0])
+
+
+def _line(trace: Trace) -> tuple[list[float], list[float]]:
+    """What is drawn; broken where nothing was read for much longer than usual."""
+    times_s, watts = _thinned(trace)
+    steps = [after - before for before, after in pairwise(times_s)]
+    longest_s = _GAP * statistics.median(steps) if steps else 0.0
+    for place in range(len(steps), 0, -1):
+        if steps[place - 1] > longest_s:
+            times_s.insert(place, times_s[place])
+            watts.insert(place, math.nan)
+    return times_s, watts
+
+
+def _thinned(trace: Trace) -> tuple[list[float], list[float]]:
+    """Of many readings the lowest and the highest of each group, in their order."""
+    count = len(trace.watts)
+    if count <= 2 * _SHOWN:
+        return list(trace.times_s), list(trace.watts)
+    size = -(-count // _SHOWN)
+    kept = sorted(
+        place
+        for first in range(0, count, size)
+        for place in {
+            choose(range(first, min(first + size, count)), key=trace.watts.__getitem__)
+            for choose in (min, max)
+        }
+    )
+    return [trace.times_s[n] for n in kept], [trace.watts[n] for n in kept]
+
+
+def _grouped(traces: Sequence[Trace]) -> Mapping[tuple[tuple[str, str], str], list[Trace]]:
+    """By place and experiment, in their order."""
+    found: dict[tuple[tuple[str, str], str], list[Trace]] = {}
+    for trace in sorted(traces, key=lambda t: (t.place, t.kind, t.buffer)):
+        words = trace.kind + (f", buffer {trace.buffer}" if trace.buffer in ("on", "off") else "")
+        found.setdefault((trace.place, words), []).append(trace)
+    return found
+
+
+def _over_time(traces: Sequence[Trace], label: str, quick: bool, look: Look) -> Drawing:
+    """Figure 9 of Pavan et al. 2018: a panel a machine, drive and experiment, a line a repetition;
+    all on one scale of power."""
+    shown = _grouped(traces)
+    figure, panels = _panels(len(shown), look, ["a repetition"])
+    for panel, ((place, words), mine) in zip(panels, shown.items(), strict=False):
+        _set_words(panel, f"{' '.join(place)}: {words}, {len(mine)} runs", figure)
+        for number, trace in enumerate(mine):
+            panel.plot(*_line(trace), linewidth=0.6, color=COLOURS[number % len(COLOURS)])
+        panel.set_xlabel("Time since start (s)", fontsize=7)
+    return _finished(figure, panels[: len(shown)], traces, "Power over time", label, quick)
+
+
+def _over_share(traces: Sequence[Trace], label: str, quick: bool, look: Look) -> Drawing:
+    """Figure 2 of Pavan et al. 2017: a panel a machine and drive, the experiments side by side, all
+    of one width, its repetitions over each other."""
+    shown: dict[tuple[str, str], list[tuple[str, list[Trace]]]] = {}
+    for (place, words), mine in _grouped(traces).items():
+        shown.setdefault(place, []).append((words, mine))
+    figure, panels = _panels(len(shown), look, ["a repetition"], 1)
+    for panel, (place, kinds) in zip(panels, shown.items(), strict=False):
+        _set_words(panel, " ".join(place), figure)
+        for at, (_, mine) in enumerate(kinds):
+            for number, trace in enumerate(mine):
+                times_s, watts = _line(trace)
+                panel.plot(
+                    [at + t / trace.seconds for t in times_s], watts, linewidth=0.6,
+                    color=COLOURS[number % len(COLOURS)],
+                )  # fmt: skip
+        _set_kinds(panel, [words for words, _ in kinds], 0.5, figure.get_size_inches()[0])
+    words = "Power over normalized time"
+    return _finished(figure, panels[: len(shown)], traces, words, label, quick)
+
+
+def _boxes(traces: Sequence[Trace], label: str, quick: bool, look: Look) -> Drawing:
+    """Figure 1 of Pavan et al. 2017: a panel a machine and drive, a box an experiment, of all
+    single readings of all its repetitions; the states of the page cache side by side."""
+    places = sorted({trace.place for trace in traces})
+    kinds = sorted({trace.kind for trace in traces})
+    buffers = [b for b in ("off", "on", "as found") if any(t.buffer == b for t in traces)]
+    figure, panels = _panels(len(places), look, [f"buffer cache {b}" for b in buffers], 1)
+    for panel, place in zip(panels, places, strict=False):
+        _set_words(panel, " ".join(place), figure)
+        for number, buffer in enumerate(buffers):
+            boxes, at = [], []
+            for where, kind in enumerate(kinds):
+                watts = [
+                    w
+                    for trace in traces
+                    if (trace.place, trace.kind, trace.buffer) == (place, kind, buffer)
+                    for w in trace.watts
+                ]
+                if watts:
+                    boxes.append(_box(watts))
+                    at.append(where + (number - (len(buffers) - 1) / 2) * 0.3)
+            drawn_boxes = panel.bxp(
+                boxes, positions=at, widths=0.24, showfliers=False, patch_artist=True,
+                medianprops={"color": "black", "linewidth": 1.0}, whiskerprops={"linewidth": 0.6},
+                capprops={"linewidth": 0.6}, boxprops={"linewidth": 0.6}, manage_ticks=False,
+            )  # fmt: skip
+            for box in drawn_boxes["boxes"]:
+                box.set(facecolor=COLOURS[number], alpha=0.6)
+        _set_kinds(panel, kinds, 0.0, figure.get_size_inches()[0])
+    return _finished(
+        figure, panels[: len(places)], traces, "Single readings of power", label, quick,
+        legend=[(Patch(color=COLOURS[n], alpha=0.6), f"buffer cache {b}")
+                for n, b in enumerate(buffers)],
+        told="box: quartiles and median; whiskers: 5 % and 95 % of the readings",
+    )  # fmt: skip
+
+
+def _box(watts: Sequence[float]) -> dict[str, float]:
+    """What a box shows of readings."""
+    ordered = sorted(watts)
+    cuts = statistics.quantiles(ordered, n=100, method="inclusive") if len(ordered) > 1 else None
+    at = (lambda p: cuts[p - 1]) if cuts else (lambda p: ordered[0])
+    return {"med": at(50), "q1": at(25), "q3": at(75), "whislo": at(_WHISKERS[0]),
+            "whishi": at(_WHISKERS[1])}  # fmt: skip
+
+
+def _panels(
+    count: int, look: Look, legend: Sequence[str], most: int = 4
+) -> tuple["Figure", "list[Axes]"]:
+    """At most `most` columns; where one is asked for, each is as wide as the figure."""
+    columns = min(count, most)
+    if look.width_inches is not None:
+        columns = max(1, min(columns, int(look.width_inches / 1.7)))
+    width = look.width_inches or (7.5 if most == 1 else max(5.0, 0.8 + 2.4 * columns))
+    rows = math.ceil(count / columns)
+    figure = sheet(width, 1.0 + (2.4 if most == 1 else 2.0) * rows, legend)
+    grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
+    for panel in list(grid.flat)[count:]:
+        panel.set_axis_off()
+    return figure, list(grid.flat)
+
+
+def _set_words(panel: "Axes", words: str, figure: "Figure") -> None:
+    grid = panel.get_gridspec()
+    columns = grid.ncols if grid is not None else 1
+    characters = int(16 * figure.get_size_inches()[0] / columns)
+    panel.set_title(textwrap.fill(foreign(words), characters), fontsize=7)
+
+
+def _set_kinds(panel: "Axes", kinds: Sequence[str], middle: float, width: float) -> None:
+    """On end where they would touch."""
+    characters = int((width - 0.8) / len(kinds) / _LETTER_INCHES)
+    on_end = characters < 2 + max(len(word) for words in kinds for word in words.split())
+    panel.set_xticks(
+        [at + middle for at in range(len(kinds))],
+        [textwrap.fill(foreign(words), 28 if on_end else characters) for words in kinds],
+        fontsize=5, rotation=90 if on_end else 0,
+    )  # fmt: skip
+
+
+def _finished(
+    figure: "Figure",
+    panels: "Sequence[Axes]",
+    traces: Sequence[Trace],
+    words: str,
+    label: str,
+    quick: bool,
+    legend: "Sequence[tuple[Line2D | Patch, str]]" = (),
+    told: str = "a line a repetition",
+) -> Drawing:
+    for panel in panels:
+        panel.grid(linewidth=0.3)
+        panel.tick_params(axis="y", labelsize=7)
+        panel.tick_params(axis="x", labelsize=5 if panel.get_xlabel() == "" else 7)
+        if quick:
+            stamp(panel, QUICK_STAMP)
+    figure.axes[0].set_ylim(bottom=0)
+    figure.supylabel(label, fontsize=8)
+    title = words + (QUICK_MARK if quick else "")
+    set_title(figure, title)
+    legend = legend or [(Line2D([], [], color=GREY, linewidth=0.6), "a repetition")]
+    set_legend(figure, [handle for handle, _ in legend], [said for _, said in legend])
+    every = [w for trace in traces for w in trace.watts]
+    return Drawing(
+        figure,
+        title,
+        f"{label}: {len(every)} readings of {len(traces)} runs, from {min(every):.4g} to "
+        f"{max(every):.4g}; {told}.",
+    )

@@ -1,0 +1,49 @@
+"""`--where FACTOR=LEVEL`: which experiments of campaigns a command looks at."""
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from eeio.errors import RefusedError
+
+if TYPE_CHECKING:
+    from eeio_results.comparison.cells import Cell
+
+FACTORS = (
+    "machine",
+    "device",
+    "type",
+    "operation",
+    "spatiality",
+    "size",
+    "buffer",
+    "disk",
+    "flush",
+    "frequency",
+    "smt",
+    "turbo",
+    "level",
+)
+
+
+def add_where(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--where", metavar="FACTOR=LEVEL", action="append", default=[],
+        help="only experiments with that level, such as 'size=32 KiB'; may be given again",
+    )  # fmt: skip
+
+
+def wanted(words: Sequence[str], cells: "Sequence[Cell]") -> dict[str, str]:
+    """Factor -> level. Raises RefusedError for one that no experiment has."""
+    found = {}
+    for word in words:
+        name, equals, level = word.partition("=")
+        if not equals or name not in FACTORS:
+            raise RefusedError(
+                f"--where {word}: it is FACTOR=LEVEL with one of {', '.join(FACTORS)}"
+            )
+        known = sorted({cell.factors[name] for cell in cells})
+        if level not in known:
+            raise RefusedError(f"--where {word}: no experiment; there is {', '.join(known)}")
+        found[name] = level
+    return found
