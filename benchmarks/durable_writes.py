@@ -24,19 +24,19 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+# As a script it is to find the parts beside it, as with -m.
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.held import LAZY, held_to
+
 from eeio_power.simulators.powercap import FakeRapl
 
-THROTTLE = Path("/sys/fs/cgroup/blkio/blkio.throttle.write_bps_device")
 WATTS = 20.0
 PACKAGE = 0.8  # of what the simulated machine draws
-# Groups of 8 MiB, and nothing left for the file system to write later.
-GEOMETRY = ("-b", "4096", "-g", "2048", "-O", "^flex_bg",
-            "-E", "lazy_itable_init=0,lazy_journal_init=0")  # fmt: skip
+GEOMETRY = ("-b", "4096", "-g", "2048", "-O", "^flex_bg", *LAZY)  # groups of 8 MiB
 SETTLE_S = 0.5  # the kernel lets a disk that was just busy write a little more at first
 
 
@@ -47,38 +47,12 @@ def main() -> None:
     parser.add_argument("--rate", type=int, default=100_000_000)
     parser.add_argument("--size", type=int, default=128)
     arguments = parser.parse_args()
-    if not THROTTLE.exists():
-        raise SystemExit(f"{THROTTLE} is not here: version 1 of the block control groups is needed")
     with tempfile.TemporaryDirectory(dir=arguments.directory) as name:
         folder = Path(name)
-        with slow(folder, arguments.rate, 8 * arguments.size) as target:
+        size_bytes = 8 * arguments.size << 20
+        with held_to(folder, arguments.rate, size_bytes, ("write",), GEOMETRY) as (target, _):
             records = measured(folder, target, arguments)
     show(records, arguments.size << 20, arguments.rate)
-
-
-@contextmanager
-def slow(folder: Path, rate: int, size_mib: int) -> Iterator[Path]:
-    """A file system that writes at `rate` bytes a second."""
-    image, target = folder / "image", folder / "target"
-    with image.open("wb") as file:
-        file.truncate(size_mib << 20)
-    target.mkdir()
-    subprocess.run(["mkfs.ext4", "-q", "-F", *GEOMETRY, str(image)], check=True, timeout=60)
-    attach = ["losetup", "--find", "--show", str(image)]
-    loop = subprocess.run(attach, check=True, timeout=60, capture_output=True, text=True)
-    node = Path(loop.stdout.strip())
-    sysfs = Path("/sys/block") / node.name
-    number = (sysfs / "dev").read_text().strip()
-    try:
-        subprocess.run(["mount", str(node), str(target)], check=True, timeout=60)
-        try:
-            THROTTLE.write_text(f"{number} {rate}\n")
-            yield target
-        finally:
-            THROTTLE.write_text(f"{number} 0\n")
-            subprocess.run(["umount", str(target)], check=True, timeout=120)
-    finally:
-        subprocess.run(["losetup", "--detach", str(node)], check=True, timeout=60)
 
 
 def measured(folder: Path, target: Path, arguments: argparse.Namespace) -> list[dict[str, Any]]:

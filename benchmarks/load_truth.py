@@ -15,16 +15,16 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+# As a script it is to find the parts beside it, as with -m.
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.held import held_to
+
 from eeio_power.simulators.powercap import FakeRapl
 
-THROTTLES = [
-    Path(f"/sys/fs/cgroup/blkio/blkio.throttle.{way}_bps_device") for way in ("read", "write")
-]
 IDLE_W, J_PER_BYTE = 20.0, 0.2e-6
 PACKAGE = 0.8  # of what the simulated machine draws
 
@@ -34,12 +34,12 @@ def main() -> None:
     parser.add_argument("directory", type=Path)
     parser.add_argument("--rate", type=int, default=100_000_000)
     arguments = parser.parse_args()
-    if not all(path.exists() for path in THROTTLES):
-        raise SystemExit("version 1 of the block control groups is needed")
     with (
         tempfile.TemporaryDirectory(dir=arguments.directory) as name,
-        held_to(Path(name), arguments.rate) as (target, sectors),
-        FakeRapl(Path(name) / "powercap", power_w=Line(sectors)),
+        held_to(
+            Path(name), arguments.rate, 512 << 20, ("read", "write"), attach=("--direct-io=on",)
+        ) as (target, sysfs),
+        FakeRapl(Path(name) / "powercap", power_w=Line(sysfs / "stat")),
     ):
         show(reported(Path(name), target))
 
@@ -62,34 +62,6 @@ class Line:
     def _moved(self) -> int:
         words = self._stat.read_text().split()
         return 512 * (int(words[2]) + int(words[6]))
-
-
-@contextmanager
-def held_to(folder: Path, rate: int) -> Iterator[tuple[Path, Path]]:
-    """Where to write, and the counters of the device below."""
-    image, target = folder / "image", folder / "target"
-    with image.open("wb") as file:
-        file.truncate(512 << 20)
-    target.mkdir()
-    subprocess.run(["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0",
-                    str(image)], check=True, timeout=60)  # fmt: skip
-    attach = ["losetup", "--find", "--show", "--direct-io=on", str(image)]
-    loop = subprocess.run(attach, check=True, timeout=60, capture_output=True, text=True)
-    node = Path(loop.stdout.strip())
-    sysfs = Path("/sys/block") / node.name
-    number = (sysfs / "dev").read_text().strip()
-    try:
-        subprocess.run(["mount", str(node), str(target)], check=True, timeout=60)
-        try:
-            for throttle in THROTTLES:
-                throttle.write_text(f"{number} {rate}\n")
-            yield target, sysfs / "stat"
-        finally:
-            for throttle in THROTTLES:
-                throttle.write_text(f"{number} 0\n")
-            subprocess.run(["umount", str(target)], check=True, timeout=120)
-    finally:
-        subprocess.run(["losetup", "--detach", str(node)], check=True, timeout=60)
 
 
 def reported(folder: Path, target: Path) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from eeio.campaign.write_budget import WriteBudget
 from eeio.errors import RefusedError
 from eeio.power import idle_medians, recorded
 from eeio.profiles import profile as profiles
+from eeio.putting_back import tell
 from eeio.signals import signals_raise
 from eeio.system import frequency
 from eeio.system.filesystem import backing_device
@@ -77,10 +78,7 @@ def execute(plan: Plan, store: Store) -> Outcome:
                 ) from error
             raise
         finally:
-            failures = volumes.close()
-            for failure in failures:
-                words = f"eeio: could not put back: {failure}; `eeio restore` tries again"
-                print(words, file=sys.stderr)
+            tell(volumes.close())
     return _outcome(store)
 
 

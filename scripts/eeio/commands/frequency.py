@@ -11,7 +11,7 @@ from pathlib import Path
 from eeio import foreground
 from eeio.commands.restore import restore_orphans
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RefusedError
-from eeio.signals import signals_raise
+from eeio.putting_back import putting_back
 from eeio.system import frequency as frequencies
 from eeio.system.frequency import Processors
 from eeio.system.lock import TargetLock
@@ -63,25 +63,15 @@ def frequency(arguments: argparse.Namespace) -> int:
 
 def _run(words: Sequence[str], name: str, wanted_hz: int | None, root: Path, as_json: bool) -> int:
     journal = UndoJournal()
-    with signals_raise("what was changed is put back"):
-        try:
-            try:
-                frequencies.prepare(journal, root)
-                if wanted_hz is None:
-                    # Only now: with turbo off the highest may be another one.
-                    wanted_hz = frequencies.steps_hz(root)[0 if name == "lowest" else -1]
-                frequencies.set_frequency(wanted_hz, journal, root)
-                achieved = frequencies.verify(wanted_hz, root)
-                print(f"eeio: {achieved.text}", file=sys.stderr)
-                exit_code = foreground.run(words, journal, to_stderr=as_json)
-            finally:
-                journal.undo_all()
-        finally:
-            # A signal raises once: what it kept from being put back is put back here.
-            failures = journal.undo_all()
-            for failure in failures:
-                message = f"eeio: could not put back: {failure}; `eeio restore` tries again"
-                print(message, file=sys.stderr)
+    with putting_back(journal) as failures:
+        frequencies.prepare(journal, root)
+        if wanted_hz is None:
+            # Only now: with turbo off the highest may be another one.
+            wanted_hz = frequencies.steps_hz(root)[0 if name == "lowest" else -1]
+        frequencies.set_frequency(wanted_hz, journal, root)
+        achieved = frequencies.verify(wanted_hz, root)
+        print(f"eeio: {achieved.text}", file=sys.stderr)
+        exit_code = foreground.run(words, journal, to_stderr=as_json)
     if as_json:
         body = {"schema_version": SCHEMA_VERSION, **asdict(achieved), "exit_code": exit_code}
         print(json.dumps(body, indent=1))

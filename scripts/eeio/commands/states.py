@@ -4,7 +4,6 @@ which pauses standing by pays (states_gap.py)."""
 import argparse
 import json
 import math
-import sys
 import tempfile
 import time
 from dataclasses import asdict, replace
@@ -16,7 +15,7 @@ from eeio.commands.restore import restore_orphans
 from eeio.commands.states_reading import StateReading, during, read_for
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RefusedError
 from eeio.power import check_meters
-from eeio.signals import signals_raise
+from eeio.putting_back import putting_back
 from eeio.system import nvme_power, power_state
 from eeio.system.device import check_readable, check_unused
 from eeio.system.direct import read
@@ -120,16 +119,10 @@ def _measure_nvme(
 ) -> list[StateReading]:
     restore_orphans()  # what a killed run left would be taken for the beginning
     journal = UndoJournal()
-    with signals_raise("what was changed is put back"):
-        try:
-            return states_nvme.measure(
-                controller, node, arguments.seconds, arguments.settle, power, journal
-            )
-        finally:
-            # A signal raises once: what it kept from being put back is put back here.
-            for failure in journal.undo_all():
-                words = f"eeio: could not put back: {failure}; `eeio restore` tries again"
-                print(words, file=sys.stderr)
+    with putting_back(journal):
+        return states_nvme.sweep(
+            states_nvme.Sweep(controller, node, arguments.seconds, arguments.settle, power), journal
+        )
 
 
 def _measure(

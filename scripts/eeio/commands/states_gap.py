@@ -4,7 +4,6 @@ import argparse
 import json
 import shutil
 import statistics
-import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,7 +16,7 @@ from eeio.commands.restore import restore_orphans
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, EXIT_FAILED, RefusedError
 from eeio.power import check_meters
 from eeio.power_gap import GapReading, Saved, Work
-from eeio.signals import signals_raise
+from eeio.putting_back import putting_back
 from eeio.system.device import check_readable, check_unused
 from eeio.system.direct import read
 from eeio.system.durability import sync
@@ -92,7 +91,6 @@ def gaps(arguments: argparse.Namespace) -> int:
     if source.reason is not None:
         raise RefusedError(f"not measured: {source.reason}")
     seed = campaign_options.drawn(arguments.seed)
-    failures: list[str] = []
     with TargetLock(device.disk_sysfs.name):
         restore_orphans()  # what a killed run left would be taken for the beginning
         journal = UndoJournal()
@@ -100,21 +98,9 @@ def gaps(arguments: argparse.Namespace) -> int:
         with (
             tempfile.TemporaryDirectory(prefix="eeio-") as folder,
             PowerMonitor(source, Path(folder) / "power.csv.gz") as power,
-            signals_raise("what was changed is put back"),
+            putting_back(journal) as failures,
         ):
-            try:
-                try:
-                    found = power_gap.measure(
-                        drive, arguments.gap, repetitions, work, power, journal, seed
-                    )
-                finally:
-                    journal.undo_all()
-            finally:
-                # A signal raises once: what it kept from being put back is put back here.
-                failures = journal.undo_all()
-                for failure in failures:
-                    message = f"eeio: could not put back: {failure}; `eeio restore` tries again"
-                    print(message, file=sys.stderr)
+            found = power_gap.measure(drive, arguments.gap, repetitions, work, power, journal, seed)
     of_meters = power_gap.saved(found)
     if arguments.json:
         body = {

@@ -2,6 +2,7 @@
 
 import time
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 from eeio.commands.states_reading import StateReading, during, read_for
@@ -14,22 +15,27 @@ from eeio_results.errors import EeioError
 _SECTOR_BYTES = 4096
 
 
-def measure(
-    controller: NvmeController,
-    node: Path,
-    seconds: float,
-    settle_s: float,
-    power: PowerMonitor,
-    journal: UndoJournal,
-) -> list[StateReading]:
+@dataclass(frozen=True)
+class Sweep:
+    """What is measured, and how long: `seconds` in each state, after `settle_s`."""
+
+    controller: NvmeController
+    node: Path
+    seconds: float
+    settle_s: float
+    power: PowerMonitor
+
+
+def sweep(asked: Sweep, journal: UndoJournal) -> list[StateReading]:
     """All states, the one with the most power first; a state that the drive refuses is told so.
     Autonomous transitions are off meanwhile. Its state and they are put back."""
-    found = []
+    controller = asked.controller
+    name, found = str(controller.node), []
     with ExitStack() as stack:
-        node_name, before = str(controller.node), controller.state()
-        stack.enter_context(journal.held(UndoEntry("nvme", node_name, f"state {before}")))
+        before = controller.state()
+        stack.enter_context(journal.held(UndoEntry("nvme", name, f"state {before}")))
         if controller.is_autonomous():
-            stack.enter_context(journal.held(UndoEntry("nvme", node_name, "autonomous 1")))
+            stack.enter_context(journal.held(UndoEntry("nvme", name, "autonomous 1")))
             controller.set_autonomous(False)
         for state in controller.states():
             try:
@@ -37,44 +43,35 @@ def measure(
             except EeioError as error:
                 found.append(StateReading(f"ps{state.number}", 0.0, (), str(error)))
                 continue
-            time.sleep(settle_s)
-            of_state = _operational if state.is_operational else _sleeping
-            found += of_state(controller, state, node, seconds, settle_s, power)
+            time.sleep(asked.settle_s)
+            if state.is_operational:
+                found.append(_reading(asked, state))
+                time.sleep(asked.settle_s)
+                found.append(_idle(asked, state))
+            else:
+                found += _sleeping(asked, state)
     return found
 
 
-def _operational(
-    controller: NvmeController,
-    state: PowerState,
-    node: Path,
-    seconds: float,
-    settle_s: float,
-    power: PowerMonitor,
-) -> list[StateReading]:
-    name = f"ps{state.number}"
-    reading = during(f"{name} reading", lambda: read_for(node, seconds), power)
-    reading = _proved(reading, controller, state.number)
-    time.sleep(settle_s)
-    idle = during(f"{name} idle", lambda: time.sleep(seconds), power)
-    return [reading, _proved(idle, controller, state.number)]
+def _reading(asked: Sweep, state: PowerState) -> StateReading:
+    reading = during(
+        f"ps{state.number} reading", lambda: read_for(asked.node, asked.seconds), asked.power
+    )
+    return _proved(reading, asked.controller, state.number)
 
 
-def _sleeping(
-    controller: NvmeController,
-    state: PowerState,
-    node: Path,
-    seconds: float,
-    _: float,
-    power: PowerMonitor,
-) -> list[StateReading]:
+def _idle(asked: Sweep, state: PowerState) -> StateReading:
+    idle = during(f"ps{state.number} idle", lambda: time.sleep(asked.seconds), asked.power)
+    return _proved(idle, asked.controller, state.number)
+
+
+def _sleeping(asked: Sweep, state: PowerState) -> list[StateReading]:
     """Idling, and the first read after it: how long that takes is the latency of waking."""
-    name = f"ps{state.number}"
-    idle = during(f"{name} idle", lambda: time.sleep(seconds), power)
-    idle = _proved(idle, controller, state.number)
-    waking = during(f"{name} waking", lambda: _wake(node), power)
+    idle = _idle(asked, state)
+    waking = during(f"ps{state.number} waking", lambda: _wake(asked.node), asked.power)
     if idle.invalid is not None:
         return [idle, waking.because(idle.invalid)]
-    if controller.state() == state.number:
+    if asked.controller.state() == state.number:
         return [idle, waking.because("the read did not wake it: a cache answered")]
     return [idle, waking]
 

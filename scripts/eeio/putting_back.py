@@ -1,0 +1,31 @@
+"""What a command changed is put back, however it ends."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from eeio.signals import signals_raise
+from eeio.system.undo import UndoJournal
+
+
+@contextmanager
+def putting_back(journal: UndoJournal) -> Iterator[list[str]]:
+    """Signals raise in the block, and all that the journal holds is put back after it. The list has
+    then what could not be, which is said as well."""
+    failures: list[str] = []
+    with signals_raise("what was changed is put back"):
+        try:
+            try:
+                yield failures
+            finally:
+                journal.undo_all()
+        finally:
+            # A signal raises once: what it kept from being put back is put back here.
+            failures += journal.undo_all()
+            tell(failures)
+
+
+def tell(failures: Iterable[str]) -> None:
+    """On stderr, what could not be put back."""
+    for failure in failures:
+        print(f"eeio: could not put back: {failure}; `eeio restore` tries again", file=sys.stderr)
