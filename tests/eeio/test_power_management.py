@@ -1,8 +1,18 @@
 """What saves power between a drive and its processor, read from trees as machines have them."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
-from eeio.system.power_management import settings
+import pytest
+from tests.conftest import Eeio
+
+from eeio.commands import states_settings
+from eeio.commands.states_reading import Asked, StateReading
+from eeio.system.power_management import KEYS, Setting, settings
+from eeio.system.undo import UndoJournal
+from eeio_power.monitor import PowerMonitor
+from eeio_results.errors import EeioError
 
 
 def _write(path: Path, text: str) -> None:
@@ -24,7 +34,7 @@ def test_a_sata_drive(tmp_path: Path) -> None:
     block.mkdir()
     (block / "sda").symlink_to(disk)
     alpm, policy, l1, controller, drive = settings(block / "sda", tmp_path)
-    assert alpm.value == "med_power_with_dipm" and policy.value == "[default] performance powersave"
+    assert alpm.value == "med_power_with_dipm" and policy.value == "default"
     assert l1.value is None and "l1_aspm" in (l1.reason or "")
     assert (controller.value, drive.value) == ("on", "auto")
 
@@ -34,3 +44,78 @@ def test_a_device_on_no_bus_has_reasons(tmp_path: Path) -> None:
     loop.mkdir(parents=True)
     found = settings(loop, tmp_path)
     assert len(found) == 5 and all(one.value is None and one.reason for one in found)
+
+
+def test_the_keys_are_those_of_the_option(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    assert tuple(one.key for one in settings(tmp_path / "disk", tmp_path)) == KEYS
+
+
+class _Policy:
+    """A file of sysfs that lists what it could be, as ASPM's, and refuses one of it."""
+
+    def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.path, self.value = path, "default"
+        self._write = Path.write_text
+        self.show()
+        monkeypatch.setattr(Path, "write_text", lambda at, *words, **k: self.take(at, *words, **k))
+
+    def show(self) -> None:
+        words = [f"[{w}]" if w == self.value else w for w in ("default", "performance", "deep")]
+        self._write(self.path, " ".join(words), encoding="ascii")
+
+    def take(self, at: Path, text: str, **further: str) -> int:
+        if at != self.path:
+            return self._write(at, text, **further)  # type: ignore[arg-type]
+        if text == "deep":
+            raise OSError(22, "Invalid argument")
+        self.value = text
+        self.show()
+        return len(text)
+
+
+def test_each_value_is_held_proved_and_put_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = _Policy(tmp_path / "policy", monkeypatch)
+    seen: list[tuple[str, str]] = []
+
+    def during(state: str, act: Callable[[], object], power: PowerMonitor) -> StateReading:
+        seen.append((state, policy.value))
+        return StateReading(state, 0.1, (), None)
+
+    monkeypatch.setattr(states_settings, "during", during)
+    setting = Setting(
+        "ASPM", "default", str(policy.path), None, "aspm", ("performance", "deep", "default")
+    )
+    journal = UndoJournal(tmp_path / "journal.json")
+    asked = Asked(tmp_path, 0.0, 0.0, cast("PowerMonitor", None))
+    found = states_settings.sweep(setting, asked, journal)
+    assert seen == [
+        (f"aspm={value} {what}", value)
+        for value in ("performance", "default")
+        for what in ("reading", "idle", "first read")
+    ]
+    (refused,) = [one for one in found if one.invalid is not None]
+    assert refused.state == "aspm=deep" and "'deep' is refused: Invalid argument" in str(
+        refused.invalid
+    )
+    assert policy.value == "default" and not journal.entries
+
+
+def test_a_value_that_does_not_stay_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "control"
+    path.symlink_to("/dev/null")  # takes all, and reads back nothing
+    setting = Setting("x", "on", str(path), None, "drive", ("auto",))
+    journal = UndoJournal(tmp_path / "journal.json")
+    with (
+        pytest.raises(EeioError, match="told 'auto', it reads back ''"),
+        setting.held_at("auto", journal),
+    ):
+        pass
+
+
+@pytest.mark.root
+def test_a_setting_that_a_drive_has_not_is_refused(eeio: Eeio, loop: str) -> None:
+    done = eeio("states", "--device", loop, "--meter", "none", "--setting", "alpm")
+    assert done.returncode == 2 and "the drive is on no SATA link" in done.stderr

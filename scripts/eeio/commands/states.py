@@ -10,17 +10,18 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from eeio import terminal
-from eeio.commands import states_gap, states_listing, states_nvme
+from eeio.commands import states_gap, states_listing, states_nvme, states_settings
 from eeio.commands.restore import restore_orphans
-from eeio.commands.states_reading import StateReading, during, read_for
+from eeio.commands.states_reading import Asked, StateReading, during, read_for, wake
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RefusedError
 from eeio.power import check_meters
 from eeio.putting_back import putting_back
 from eeio.system import nvme_power, power_state
 from eeio.system.device import check_readable, check_unused
-from eeio.system.direct import read
+from eeio.system.filesystem import BlockDevice
 from eeio.system.lock import TargetLock
 from eeio.system.nvme_power import NvmeController
+from eeio.system.power_management import KEYS, Setting, settings
 from eeio.system.undo import UndoJournal
 from eeio_power.monitor import PowerMonitor, open_source
 from eeio_results.errors import EeioError
@@ -31,8 +32,6 @@ from eeio_results.report.text import render_table
 from eeio_results.units import MB
 
 SCHEMA_VERSION = 1
-
-_SECTOR_BYTES = 4096
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -58,6 +57,11 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
     states_gap.add(parser)
     parser.add_argument(
+        "--setting", choices=KEYS,
+        help="measure at each value of this setting of the kernel in the place of the drive's "
+        "own states (--list tells which there are)",
+    )  # fmt: skip
+    parser.add_argument(
         "--list", action="store_true",
         help="only tell which states and settings save power, and where they stand",
     )  # fmt: skip
@@ -77,11 +81,12 @@ def states(arguments: argparse.Namespace) -> int:
     if not 0 < arguments.seconds < math.inf or not 0 <= arguments.settle < math.inf:
         raise RefusedError("--seconds is above 0, --settle not below")
     try:
-        controller = nvme_power.controller_of(device.disk_sysfs)
-        if controller is None:
-            power_state.state_of(node)
-        else:
+        setting = _setting(device, arguments.setting)
+        controller = None if setting else nvme_power.controller_of(device.disk_sysfs)
+        if controller is not None:
             _check_states(node, controller)
+        elif setting is None:
+            power_state.state_of(node)
     except EeioError as error:
         raise RefusedError(f"not measured: {error}") from error
     source = open_source(tuple(arguments.meter), False)
@@ -92,10 +97,11 @@ def states(arguments: argparse.Namespace) -> int:
         tempfile.TemporaryDirectory(prefix="eeio-") as folder,
         PowerMonitor(source, Path(folder) / "power.csv.gz") as power,
     ):
-        if controller is None:
+        asked = Asked(node, arguments.seconds, arguments.settle, power)
+        if controller is None and setting is None:
             found = _measure(node, arguments.seconds, arguments.settle, power)
         else:
-            found = _measure_nvme(controller, node, arguments, power)
+            found = _swept(setting or controller, asked)
     if arguments.json:
         body = {
             "schema_version": SCHEMA_VERSION,
@@ -114,22 +120,31 @@ def _check_states(node: Path, controller: NvmeController) -> None:
         raise EeioError(f"{node}: it has one power state alone, so there is none to compare")
 
 
-def _measure_nvme(
-    controller: NvmeController, node: Path, arguments: argparse.Namespace, power: PowerMonitor
-) -> list[StateReading]:
+def _setting(device: BlockDevice, key: str | None) -> Setting | None:
+    """The one that was asked for. EeioError where this drive has none of it."""
+    if key is None:
+        return None
+    found = next(one for one in settings(device.disk_sysfs) if one.key == key)
+    if found.value is None:
+        raise EeioError(f"{found.name}: {found.reason}")
+    return found
+
+
+def _swept(of: NvmeController | Setting | None, asked: Asked) -> list[StateReading]:
     restore_orphans()  # what a killed run left would be taken for the beginning
     journal = UndoJournal()
     with putting_back(journal):
-        return states_nvme.sweep(
-            states_nvme.Sweep(controller, node, arguments.seconds, arguments.settle, power), journal
-        )
+        if isinstance(of, Setting):
+            return states_settings.sweep(of, asked, journal)
+        assert of is not None
+        return states_nvme.sweep(of, asked, journal)
 
 
 def _measure(
     node: Path, seconds: float, settle_s: float, power: PowerMonitor
 ) -> list[StateReading]:
     found = []
-    read(node, _SECTOR_BYTES)  # awake
+    wake(node)
     time.sleep(settle_s)
     found.append(during("active", lambda: read_for(node, seconds), power))
     time.sleep(settle_s)
@@ -143,7 +158,7 @@ def _measure(
     standby = _proved(standby, node, power_state.STANDBY)
     found.append(standby)
     # What the drive answers from its own cache spins nothing up.
-    spin_up = during("spin-up", lambda: _wake(node), power)
+    spin_up = during("spin-up", lambda: wake(node), power)
     spin_up = _proved(spin_up, node, power_state.IDLE)
     if standby.invalid is not None:
         spin_up = StateReading("spin-up", spin_up.duration_s, spin_up.energy, standby.invalid)
@@ -163,10 +178,6 @@ def _idle(node: Path, seconds: float, power: PowerMonitor) -> StateReading:
         return replace(reading, state="idle", invalid=f"the drive was {after} while it idled")
     reason = f"the drive went from {before} to {after} meanwhile; a longer --settle waits for that"
     return replace(reading, state="idle", invalid=reason)
-
-
-def _wake(node: Path) -> None:
-    read(node, _SECTOR_BYTES)
 
 
 def _proved(reading: StateReading, node: Path, wanted: tuple[str, ...]) -> StateReading:

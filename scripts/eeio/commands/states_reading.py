@@ -10,6 +10,18 @@ from eeio.system.direct import read
 from eeio_power.monitor import PowerMonitor
 from eeio_results.record import EnergyReading
 
+_SECTOR_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which drive is measured, for `seconds` in each state, after `settle_s`."""
+
+    node: Path
+    seconds: float
+    settle_s: float
+    power: PowerMonitor
+
 
 @dataclass(frozen=True)
 class StateReading:
@@ -49,3 +61,8 @@ def read_for(node: Path, seconds: float) -> int:
     while time.monotonic() < end_s:
         moved += read(node, None, end_s=end_s)
     return moved
+
+
+def wake(node: Path) -> None:
+    """Reads a sector, which any drive has to be awake for."""
+    read(node, _SECTOR_BYTES)
