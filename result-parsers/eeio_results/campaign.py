@@ -254,6 +254,16 @@ class NotMeasured:
 
 
 @dataclass(frozen=True)
+class Wear:
+    """What a drive says of its life at a moment: the share of its rated endurance that is used, in
+    percent (it may go beyond 100), and what was ever written to it."""
+
+    at_utc: str
+    used_percent: Annotated[int, q.COUNT]
+    written_bytes: Annotated[int, q.SIZE]
+
+
+@dataclass(frozen=True)
 class Design:
     """A campaign as it is planned, or as who imports it found it.
 
@@ -263,7 +273,8 @@ class Design:
     one is repeated no further. `targets` are the repetitions, by id, that an extension asked for,
     `extensions` how many there were: each looked at the answers, which costs their level.
     `pilots_s` is what the pilots took. `ended` tells why a campaign has no further run though its
-    protocol would ask for more.
+    protocol would ask for more. `wear` is the drive's before the first run and after the last;
+    none of drives that do not tell.
     """
 
     name: str
@@ -285,6 +296,7 @@ class Design:
     extensions: int = 0
     pilots_s: float | None = None
     ended: str | None = None
+    wear: tuple[Wear, ...] = ()
 
     @property
     def sizes_preset(self) -> str:
@@ -328,6 +340,7 @@ class Design:
             "remarks": list(self.remarks),
             **({} if adaptive is None else rounds),
             **({} if self.ended is None else {"ended": self.ended}),
+            **({"wear": [asdict(one) for one in self.wear]} if self.wear else {}),
         }
 
     @classmethod
@@ -357,6 +370,7 @@ class Design:
             extensions=stored.extensions,
             pilots_s=stored.pilots_s,
             ended=stored.ended,
+            wear=stored.wear,
         )
 
 
@@ -421,6 +435,7 @@ class _Stored:
     extensions: Annotated[int, q.COUNT] = field(default=0, metadata=LATER)
     pilots_s: Annotated[float, q.DURATION] | None = field(default=None, metadata=LATER)
     ended: str | None = field(default=None, metadata=LATER)
+    wear: tuple[Wear, ...] = field(default=(), metadata=LATER)
 
     def impossible(self) -> str | None:
         """What in it cannot be, beyond each field's own range."""

@@ -27,6 +27,19 @@ def test_the_share_is_byte_5_of_the_health_log(
     assert endurance.percentage_used(disk, tmp_path / "dev") == 103
 
 
+def test_what_was_written_is_counted_in_thousands_of_sectors(
+    disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = bytearray(512)
+    log[5], log[48:64] = 3, (7_000_001).to_bytes(16, "little")
+    monkeypatch.setattr(endurance, "read_smart_log", lambda fd: bytes(log))
+    found = endurance.wear(disk, tmp_path / "dev")
+    assert found is not None
+    assert (found.used_percent, found.written_bytes) == (3, 3_584_000_512_000)
+    log[48:64] = b"\xff" * 16
+    assert endurance.wear(disk, tmp_path / "dev") is None, "no drive holds so much"
+
+
 def test_a_drive_that_refuses_tells_nothing(disk: Path, tmp_path: Path) -> None:
     # A file answers no NVMe command.
     assert endurance.percentage_used(disk, tmp_path / "dev") is None

@@ -11,9 +11,13 @@ from tests import dummy
 from tests.conftest import Eeio
 from tests.eeio_results.made import EXPERIMENT, design, phase, run
 
+from eeio.campaign import runner
 from eeio.campaign.plan import Plan
 from eeio.campaign.write_budget import WriteBudget
+from eeio.cli import main
 from eeio.profiles import profile as profiles
+from eeio.system.filesystem import BlockDevice
+from eeio_results.campaign import Wear
 from eeio_results.store import load
 
 # 1.8, 1.6, 1.4, 1.2, then 1.0 MB/s: steady over rounds 5 to 9 (tests/eeio_results).
@@ -183,3 +187,18 @@ def test_a_run_begins_where_the_most_that_it_may_write_fits() -> None:
     budget.add(ended)
     budget.add(ended)
     assert "0 GB" not in (why := budget.why_not(big) or "") and "may write 6e-07 GB" in why
+
+
+def test_wear_is_asked_before_the_first_run_and_at_each_end(
+    home: Path, monkeypatch: pytest.MonkeyPatch, suite: str
+) -> None:
+    told = iter(range(10))
+    monkeypatch.setattr(
+        runner, "wear", lambda disk: Wear("2026-01-01T00:00:00+00:00", next(told), 5)
+    )
+    drive = BlockDevice("sdx", 8, 0)
+    monkeypatch.setattr(runner._Campaign, "_drive", lambda self: drive)
+    monkeypatch.setattr(runner._Campaign, "_check_machine", lambda self: None)
+    assert main(words(suite, home)) in (0, 3)
+    stored = load(home / "data/eeio/results/c").design.wear
+    assert [one.used_percent for one in stored] == [0, 1]

@@ -131,7 +131,7 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
     plots: list[Plot] = []
     rests: list[dict[str, Any]] = []
     for campaign, each in found:
-        tables.append(_table(campaign.name, each))
+        tables.append(_table(campaign, each))
         rest = state_of(campaign)
         if rest is not None:
             tables.append(_rounds(campaign, rest))
@@ -151,7 +151,7 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
 _LATENCIES = (("p50", "p50 (ms)"), ("p99", "p99 (ms)"), ("p9999", "p99.99 (ms)"))
 
 
-def _table(campaign: str, each: Sequence[Point]) -> Table:
+def _table(campaign: "Campaign", each: Sequence[Point]) -> Table:
     order = {"libaio": 0, "io_uring": 1}
     rows = tuple(
         (
@@ -180,7 +180,7 @@ def _table(campaign: str, each: Sequence[Point]) -> Table:
     )
     note = f"power of the {', '.join(domains)}; " if domains else ""
     return Table(
-        title=f"The drive: {campaign}",
+        title=f"The drive: {campaign.name}",
         header=(
             "Requests", "Depth", "Engine", "n", "IOPS", "MB/s", "Power (W)", "IOPS/W", "MB/J",
             *(words for _, words in _LATENCIES), "CPU (mJ/request)",
@@ -188,8 +188,20 @@ def _table(campaign: str, each: Sequence[Point]) -> Table:
         rows=rows,
         numeric=frozenset((1, *range(3, 13))),
         note=f"medians; {note}CPU: energy of the processor packages, idle included, over the "
-        "requests" + "".join(f"\n{why}" for why in reasons),
+        f"requests\n{_worn(campaign)}" + "".join(f"\n{why}" for why in reasons),
     )  # fmt: skip
+
+
+def _worn(campaign: "Campaign") -> str:
+    """What the campaign cost the drive, by the drive's own word."""
+    if len(campaign.design.wear) < 2:
+        return "wear: the drive tells none (NVMe drives do, to root)"
+    before, after = campaign.design.wear[0], campaign.design.wear[-1]
+    return (
+        f"wear: the drive counts {(after.written_bytes - before.written_bytes) / 1e9:.4g} GB "
+        f"written meanwhile, {after.used_percent} % of its rated endurance used (before: "
+        f"{before.used_percent} %)"
+    )
 
 
 def _label(point: Point) -> str:

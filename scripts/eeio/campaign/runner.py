@@ -27,7 +27,8 @@ from eeio.profiles import profile as profiles
 from eeio.putting_back import tell
 from eeio.signals import signals_raise
 from eeio.system import frequency
-from eeio.system.filesystem import backing_device
+from eeio.system.endurance import wear
+from eeio.system.filesystem import BlockDevice, backing_device
 from eeio.system.image import MKFS
 from eeio.system.lock import TargetLock
 from eeio.system.undo import UndoJournal
@@ -36,7 +37,7 @@ from eeio_limits.quantities import DURATION
 from eeio_power.errors import PowerError
 from eeio_power.monitor import PowerMonitor, PowerSource, open_source
 from eeio_results import typed
-from eeio_results.campaign import AdaptiveProtocol, PlannedExperiment, PlannedRun
+from eeio_results.campaign import AdaptiveProtocol, PlannedExperiment, PlannedRun, Wear
 from eeio_results.errors import EeioError
 from eeio_results.record import Run, Tool
 from eeio_results.steady import SteadyProtocol, goes_on, state
@@ -137,6 +138,7 @@ class _Campaign:
             with PowerMonitor(source, samples, options.rate_hz, options.counter_rate_hz) as power:
                 if left:
                     self._describe_machine()
+                    self._note_wear(self._plan.wear[:1])
                     left = self._pilots(Pilots.work, power, left, progress)
                     self._idle_baseline(power, source, progress)
                     self._remember_idle()
@@ -159,6 +161,20 @@ class _Campaign:
                         progress.run_done(words_of_run(planned, run), cost_of_run(run))
                     left = self._another_round(progress)
             self._clean_up()
+            self._note_wear(self._plan.wear[:1], again=True)
+
+    def _note_wear(self, before: tuple[Wear, ...], again: bool = False) -> None:
+        """What the drive says of its life: once before the first run, and `again` at each end."""
+        device = self._drive()
+        if device is None or (before and not again):
+            return
+        found = wear(device.disk_sysfs)
+        if found is not None:
+            self._plan = replace(self._plan, wear=(*before, found))
+            self._store.write_design(self._plan)
+
+    def _drive(self) -> BlockDevice | None:
+        return self._measurement.raw_device or self._volumes.get("").device
 
     def _stored(self) -> list[Run]:
         """All runs so far."""
@@ -298,7 +314,7 @@ class _Campaign:
         of_target = not self._plan.made_volumes
         now = environment.capture(
             volume.directory if self._plan.options.directory else None,
-            self._measurement.raw_device or volume.device,
+            self._drive(),
             self._tools(),
         )
         differences = environment.differences(before, now, of_target)

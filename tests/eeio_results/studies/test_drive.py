@@ -9,7 +9,7 @@ import pytest
 from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
 
 import eeio_results
-from eeio_results.campaign import PlannedRun
+from eeio_results.campaign import PlannedRun, Wear
 from eeio_results.record import EnergyReading
 from eeio_results.report.contents import contents
 from eeio_results.report.model import build, to_json
@@ -85,6 +85,18 @@ def test_the_report_has_it_in_json_tables_and_a_plot(tmp_path: Path) -> None:
     assert titles[:2] == ["The drive: c", "Steady state: c, reached"]
     (plot,) = report.chapters[0].plots
     assert "Rounds to the steady state: c" in plot.draw()
+
+
+def test_wear_is_the_drives_own_word(tmp_path: Path) -> None:
+    made = campaign(tmp_path / "c")
+    assert "wear: the drive tells none" in contents(build([made]))[0].note
+    worn = (Wear("2026-01-01T00:00:00+00:00", 3, 10**12),
+            Wear("2026-01-01T01:00:00+00:00", 4, 10**12 + 5 * 10**9))  # fmt: skip
+    Store(tmp_path / "c").write_design(replace(made.design, wear=worn))
+    made = load(tmp_path / "c")
+    assert made.design.wear == worn
+    note = contents(build([made]))[0].note
+    assert "counts 5 GB written meanwhile, 4 % of its rated endurance used (before: 3 %)" in note
 
 
 def test_a_campaign_that_wrote_nothing_before_has_no_such_chapter(tmp_path: Path) -> None:
