@@ -297,11 +297,11 @@ def _table(found: Sequence[Bench]) -> Table:
     for one in found:
         domain = "" if one.domain in (None, "system") else f" ({one.domain})"
         rows.append((
-            one.words, str(one.n), _seconds(one, "duration_s"), _seconds(one, "cpu_s"),
+            one.words, str(one.n), _prefixed(one, "duration_s", "s"), _prefixed(one, "cpu_s", "s"),
             _plain(one, "power_w") + domain, _plain(one, "energy_j"),
-            _bytes(one, "bytes_device_read"), _bytes(one, "bytes_device_written"),
-            _plain(one, "efficiency_bytes_per_j", MB), _seconds(one, "durable_s"),
-            _bytes(one, "memory_peak_bytes"),
+            _prefixed(one, "bytes_device_read", "B"), _prefixed(one, "bytes_device_written", "B"),
+            _plain(one, "efficiency_bytes_per_j", MB), _prefixed(one, "durable_s", "s"),
+            _prefixed(one, "memory_peak_bytes", "B"),
         ))  # fmt: skip
     return Table(
         title="Commands",
@@ -348,19 +348,11 @@ def _plain(one: Bench, name: str, unit: float = 1.0) -> str:
     return NONE if of is None else _spread(of, lambda value: number(value / unit))
 
 
-def _seconds(one: Bench, name: str) -> str:
+def _prefixed(one: Bench, name: str, unit: str) -> str:
     of = one.quartiles(name)
     if of is None:
         return NONE
-    factor, unit = prefixed(of.median, "s") if of.median else (1.0, "s")
-    return f"{_spread(of, lambda value: number(value / factor))} {unit}"
-
-
-def _bytes(one: Bench, name: str) -> str:
-    of = one.quartiles(name)
-    if of is None:
-        return NONE
-    factor, unit = prefixed(of.median, "B") if of.median else (1.0, "B")
+    factor, unit = prefixed(of.median, unit) if of.median else (1.0, unit)
     return f"{_spread(of, lambda value: number(value / factor))} {unit}"
 
 

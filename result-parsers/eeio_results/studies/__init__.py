@@ -75,6 +75,20 @@ class Chapter:
     apart: str = ""
 
 
+def beside_campaigns(
+    campaigns: "Sequence[Campaign]",
+    suite: str,
+    figures: "Callable[[Campaign], Sequence[PaperFigure]]",
+    paper: str,
+    apart: str,
+) -> Chapter | None:
+    """The chapter of a paper whose suite that is: its figures beside each campaign of it; None
+    where none is."""
+    own = [campaign for campaign in campaigns if campaign.design.suite == suite]
+    found = tuple(figure for campaign in own for figure in figures(campaign))
+    return Chapter(paper=paper, beside=found, apart=apart) if found else None
+
+
 @dataclass(frozen=True)
 class JournalFigures:
     """What a study makes of a trace of ext4's journal.

@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from eeio_results.studies import Chapter, PaperFigure, Printed, Study
+from eeio_results.studies import Chapter, PaperFigure, Printed, Study, beside_campaigns
 from eeio_results.studies.pavan2017.claims import TABLE_3, statements
 
 if TYPE_CHECKING:
@@ -22,15 +22,7 @@ _APART = (
 
 
 def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
-    found = tuple(
-        figure
-        for campaign in campaigns
-        if campaign.design.suite == _SUITE
-        for figure in _figures(campaign)
-    )
-    if not found:
-        return None
-    return Chapter(paper="Pavan et al. 2017", beside=found, apart=_APART)
+    return beside_campaigns(campaigns, _SUITE, _figures, "Pavan et al. 2017", _APART)
 
 
 def _figures(campaign: "Campaign") -> list[PaperFigure]:
