@@ -64,6 +64,7 @@ struct options {
 	bool strided, direct, timed, fill, shared, collective;
 	enum pace pace;
 	int64_t servers, clients, stripe, request, client_bytes, stride, runtime_s, seed, ranks;
+	int64_t rate; /* bytes a second that are offered to all servers together; 0: all they can */
 	const char *directory, *replay, *json, *eeio;
 };
 
@@ -207,6 +208,9 @@ static void check_options(const struct options *o, int ranks)
 		refuse("timed=on keeps the times of a trace: give replay=FILE");
 	if (o->fill && !o->replay)
 		refuse("fill=on writes what a trace touches: give replay=FILE");
+	if (o->rate && (o->replay || o->pace != NO_CLIENTS || o->collective || !o->runtime_s))
+		refuse("rate: offered to servers for a time: give runtime_s, without replay, pace and "
+		       "collective");
 	if ((o->pace != NO_CLIENTS) != (o->servers > 0))
 		refuse("pace and servers go together: pace=lockstep or free, and servers=N");
 	if (o->pace != NO_CLIENTS && (o->shared || o->servers + o->clients != ranks))
@@ -261,6 +265,8 @@ static struct options parse_options(int count, char **words)
 			o.client_bytes = number(key, value, PAGE, HUGE_BYTES);
 		else if (!strcmp(key, "runtime_s"))
 			o.runtime_s = number(key, value, 0, 1 << 30);
+		else if (!strcmp(key, "rate"))
+			o.rate = number(key, value, 1, HUGE_BYTES);
 		else if (!strcmp(key, "seed"))
 			o.seed = number(key, value, 0, INT64_MAX);
 		else if (!strcmp(key, "ranks"))
@@ -703,6 +709,13 @@ static void be_client(const struct options *o, struct server *s, const struct re
 	free(s->buffer);
 }
 
+/* When a server's next request is offered: its share of the rate has moved what it has. */
+static int64_t offered_at(const struct options *o, const struct server *s)
+{
+	double moved = (double)(s->bytes[READ] + s->bytes[WRITE]) * s->servers;
+	return s->start_ns + (int64_t)(moved / (double)o->rate * (double)NS);
+}
+
 static bool is_over(const struct options *o, const struct server *s)
 {
 	int over = o->runtime_s && now_ns(CLOCK_MONOTONIC) - s->start_ns >= o->runtime_s * NS;
@@ -719,10 +732,13 @@ static void run(const struct options *o, struct server *s, const struct request 
 	s->start_ns = now_ns(CLOCK_MONOTONIC);
 	if (o->pace != NO_CLIENTS)
 		serve_clients(o, s);
-	for (int64_t n = 0; n < count && o->pace == NO_CLIENTS; n++) {
-		struct request r = events ? events[n] : pattern_request(o, s, n);
+	/* An offered load lasts its time, however large the file: it begins again at the first request. */
+	for (int64_t n = 0; (n < count || o->rate) && o->pace == NO_CLIENTS; n++) {
+		struct request r = events ? events[n] : pattern_request(o, s, n % count);
 		if (o->timed)
 			wait_until(s->start_ns + r.time_ns);
+		if (o->rate)
+			wait_until(offered_at(o, s));
 		if (is_over(o, s)) {
 			s->stopped_early = true;
 			break;
@@ -1057,6 +1073,8 @@ static void write_eeio(const struct options *o, const struct result *all, const 
 	if (all->bytes[READ] && all->bytes[WRITE])
 		fprintf(f, ", \"bytes_read\": %" PRId64 ", \"bytes_written\": %" PRId64,
 			all->bytes[READ], all->bytes[WRITE]);
+	if (o->rate)
+		fprintf(f, ", \"offered_bytes_per_s\": %" PRId64 ".0", o->rate);
 	fprintf(f, "},\n  \"invalid\": [");
 	if (all->wrong_pages)
 		fprintf(f, "\"%" PRId64 " pages that were read are not what was written\"",

@@ -13,8 +13,9 @@ mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
 [ "$(cat "$scratch/eeio-dataserver.ready" 2>/dev/null)" = "$marker" ] ||
 	refuse "$scratch: no prefilled files for these factors; run pre.sh with them first"
 
-# shellcheck disable=SC2086 # $geometry is words
-set -- $geometry api="$api" pattern="$pattern" stride="$stride" direct="$direct" \
+offered=$(load_options) || exit 2
+# shellcheck disable=SC2086 # $geometry and $offered are words
+set -- $geometry $offered api="$api" pattern="$pattern" stride="$stride" direct="$direct" \
 	flush="$flush" collective="$collective" runtime_s="$runtime_s" seed=1 \
 	json="$output/dataserver.json" eeio="$output/eeio.json"
 if [ -n "$replay" ]; then

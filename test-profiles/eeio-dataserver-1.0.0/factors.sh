@@ -6,7 +6,7 @@ tool=eeio-dataserver preset=${EEIO_PRESET:-standard}
 
 level=library operation=read spatiality=sequential request_size=4m buffer=off processes=1
 api=posix clients='' stripe='' stride='' file=private collective=off flush='' fsync='' file_size=''
-runtime_s='' replay='' timed=off pace=none
+runtime_s='' replay='' timed=off pace=none load=''
 for word; do
 	value=${word#*=}
 	case $word in
@@ -29,9 +29,10 @@ for word; do
 	replay=hou10ni) replay=$HOME/hou10ni.csv ;; # of install.sh, by snapshots.sh
 	replay=*) replay=$value ;;
 	pace=*) one_of pace "$value" "none lockstep free" && pace=$value ;;
+	load=*) number load "$value" 1 100 && load=$value ;; # per cent of what pre.sh measured
 	timed=*) one_of timed "$value" "on off" && timed=$value ;;
 	*) refuse "unknown factor '$word': known are level operation spatiality request_size buffer" \
-		"processes api clients stripe stride file collective flush file_size runtime_s replay timed pace" ;;
+		"processes api clients stripe stride file collective flush file_size runtime_s replay timed pace load" ;;
 	esac
 done
 
@@ -48,6 +49,11 @@ runtime_s=${runtime_s:-$(preset_value runtime_s)}
 [ -n "$file_size" ] && [ -n "$runtime_s" ] || refuse "EEIO_PRESET=$preset: not in $HOME/presets.conf"
 # A replay is whole: half of a trace has other phases than the trace.
 [ -z "$replay" ] || runtime_s=0
+case $load-$buffer-$replay$pace$collective-$runtime_s in
+-* | *-off-noneoff-[1-9]*) ;;
+*) refuse "load=$load: offered past the page cache for a time: give buffer=off and runtime_s, without" \
+	"replay, pace and collective" ;;
+esac
 # shellcheck source=shape.sh
 . "$HOME/shape.sh"
 [ "$buffer" = on ] && direct=off || direct=on
@@ -60,3 +66,5 @@ shared* | private1) marker="one file of $((clients * client_bytes)) bytes" ;;
 *) marker="servers=$processes clients=$clients stripe=$stripe_bytes client_bytes=$client_bytes replay=$replay" ;;
 esac
 geometry="file=$file clients=$clients stripe=$stripe_bytes request=$request_bytes client_bytes=$client_bytes directory=$scratch"
+# shellcheck source=load.sh
+. "$HOME/load.sh"

@@ -10,8 +10,8 @@ finish() { # STATUS [what to do]
 }
 
 cd "$HOME" || exit 1
-cp "$profile/words.sh" "$profile/factors.sh" "$profile/shape.sh" "$profile/mpi.sh" "$profile/mpi-io.sh" "$profile/presets.conf" \
-	"$profile/dataserver.c" . &&
+cp "$profile/words.sh" "$profile/factors.sh" "$profile/shape.sh" "$profile/mpi.sh" "$profile/mpi-io.sh" "$profile/load.sh" \
+	"$profile/presets.conf" "$profile/dataserver.c" . &&
 	cp "$profile/eeio-dataserver.sh" eeio-dataserver && chmod +x eeio-dataserver ||
 	finish 1 "$HOME: the profile's files could not be copied there"
 command -v mpicc >/dev/null && command -v "${EEIO_MPIRUN:-mpirun}" >/dev/null ||

@@ -2,6 +2,6 @@
 # Removes the files pre.sh wrote, unless they are to serve further runs.
 [ -n "${EEIO_KEEP_FILES:-}" ] && exit 0
 scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
-rm -f "$scratch"/eeio-dataserver.*
+rm -f "$scratch"/eeio-dataserver.* "$HOME/load.max"
 rmdir "$scratch" 2>/dev/null
 exit 0

@@ -4,6 +4,7 @@
 # shellcheck disable=SC2015,SC2086 # refuse leaves; $geometry is words
 # shellcheck source=factors.sh
 . "$HOME/factors.sh"
+words=$*
 set --
 # shellcheck source=mpi-io.sh
 . "$HOME/mpi-io.sh"
@@ -26,4 +27,5 @@ fi
 for file in eeio-dataserver.[0-9]*; do
 	dd of="$file" oflag=nocache conv=notrunc,fdatasync count=0 2>/dev/null
 done
+calibrate $words
 exit 0

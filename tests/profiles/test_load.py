@@ -78,3 +78,54 @@ def test_a_load_that_cannot_be_offered_is_refused(fio: Installed, words: str, wh
     done = fio.run(*words.split())
     assert done.returncode == 2 and why in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+# --- the emulated data servers --------------------------------------------------------------------
+
+SERVERS = "operation=read request_size=64k file_size=16m runtime_s=2 processes=2"
+
+
+@pytest.fixture
+def servers(installed: Callable[[str], Installed]) -> Installed:
+    return installed("dataserver")
+
+
+@pytest.mark.root
+def test_data_servers_hold_a_load_for_the_whole_time(servers: Installed, tmp_path: Path) -> None:
+    """Both together, of a device that moves 100 MB/s; their files are read over and over."""
+    with throttled_directory(tmp_path, 100_000_000, in_memory=True) as directory:
+        servers.environment["EEIO_DIRECTORY"] = str(directory)
+        for load in (80, 20):
+            words = [*SERVERS.split(), f"load={load}"]
+            assert servers.script("pre.sh", *words).returncode == 0
+            factors = dict(word.split("=") for word in words)
+            capture = servers.capture(tmp_path / f"out-{load}", factors)
+            (phase,) = tools.parse("dataserver", capture).phases
+            assert phase.bandwidth_bytes_per_s is not None
+            assert phase.start_s is not None and phase.end_s is not None
+            offered = phase.metrics["offered_bytes_per_s"]
+            assert phase.bandwidth_bytes_per_s == pytest.approx(offered, rel=0.02)
+            assert phase.end_s - phase.start_s == pytest.approx(2.0, abs=0.5)
+            maximum = int((servers.home / "load.max").read_text().split()[0])
+            assert offered == pytest.approx(maximum * load / 100, rel=0.001)
+            assert maximum == pytest.approx(100e6, rel=0.1)
+    assert len((servers.home / "load.max").read_text().splitlines()) == 1, "it was measured once"
+    assert servers.script("post.sh").returncode == 0
+    assert not (servers.home / "load.max").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("load=101", "load=101: give a whole number from 1 to 100"),
+        ("load=50 buffer=on", "past the page cache"),
+        ("load=50 pace=free", "without replay, pace and collective"),
+        ("load=50 runtime_s=0", "for a time"),
+    ],
+)
+def test_a_load_that_servers_cannot_have_is_refused(
+    servers: Installed, words: str, why: str
+) -> None:
+    done = servers.run(*SERVERS.split(), *words.split())
+    assert done.returncode == 2 and why in done.stderr
+    assert len(done.stderr.splitlines()) == 1
