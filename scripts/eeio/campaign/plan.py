@@ -6,17 +6,18 @@ from itertools import product
 from pathlib import Path
 
 from eeio.campaign import sweep
+from eeio.campaign.file_sizes import file_bytes_of, files_of_a_process
 from eeio.campaign.order import in_rounds, order
 from eeio.campaign.safety import check_targets
 from eeio.campaign.variants import Processors, Setting, processor_settings, study_settings
 from eeio.errors import RefusedError
-from eeio.machine.root import HERE, memory_bytes
+from eeio.machine.root import HERE
 from eeio.profiles import profile as profiles
 from eeio.profiles.profile import Profile
-from eeio.profiles.suite import LeftOut, Suite, SuiteEntry, experiment_of, size_of
+from eeio.profiles.suite import LeftOut, Suite, SuiteEntry, experiment_of
 from eeio.system import write_cache
 from eeio.system.filesystem import backing_device, block_device
-from eeio_limits import LimitError, inputs
+from eeio_limits import LimitError
 from eeio_limits.quantities import DURATION, shortened
 from eeio_results import studies, tools
 from eeio_results.campaign import (
@@ -112,7 +113,7 @@ class Plan(Design):
             by_time = min(runtime, by_size) if by_size else runtime
             preset = self.profiles[run.experiment.profile].preset(self.sizes_preset)
             if "each_s" in preset:
-                by_time = float(preset["each_s"]) * _files_of_a_process(factors)
+                by_time = float(preset["each_s"]) * files_of_a_process(factors)
             total += by_time + self.protocol.settle_s + _PER_RUN_OVERHEAD_S
             if run.experiment.experiment.processes > 1:
                 total += float(preset.get("parallel_pause_s", 0))
@@ -125,15 +126,8 @@ class Plan(Design):
         slowest_bytes_per_s = 1e6
         runtime_s = float(planned.factors.get("runtime_s", "0"))
         # A disk that needs 0.1 s to create a file and take it away again is slow.
-        creating_s = 0.1 * _files_of_a_process(planned.factors)
+        creating_s = 0.1 * files_of_a_process(planned.factors)
         return 120 + 2 * runtime_s + 3 * planned.file_bytes / slowest_bytes_per_s + creating_s
-
-
-def _files_of_a_process(factors: Mapping[str, str]) -> int:
-    """Of a profile that makes many: `files` in each of `rounds`; 0 of others."""
-    told = (factors.get(name, "0") for name in ("files", "rounds"))
-    files, rounds = (inputs.whole_number(word) or 0 for word in told)
-    return files * rounds
 
 
 def prefilled_bytes(planned: PlannedExperiment) -> int:
@@ -218,7 +212,7 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
         active_bytes = _active_bytes(options, protocol, factors, root)
         if active_bytes is not None:
             factors["file_size"] = str(active_bytes)
-        file_bytes = _file_bytes(profile, factors, sizes, root)
+        file_bytes = file_bytes_of(profile, factors, sizes, root)
         _check_runtime(profile.tool, factors)
         for cell, processors in product(cells or _targets(options, factors), every):
             for disk in _disk_settings(options, factors):
@@ -389,36 +383,6 @@ def _with_optional(suite: Suite) -> tuple[list[SuiteEntry], dict[SuiteEntry, str
         else:
             absent.update(dict.fromkeys(optional.entries, optional.otherwise))
     return entries, absent
-
-
-def _file_bytes(profile: Profile, factors: Mapping[str, str], sizes: str, root: Path) -> int:
-    """A profile whose buffered measurement needs a file larger than memory sees to that itself
-    (`memory_multiple` in its presets.conf), and one that has no file_size tells its `footprint`;
-    the forecast has to know."""
-    preset = _of_that_class(profile, factors, sizes)
-    told = factors.get("file_size") or preset.get("footprint", "0")
-    size = size_of(profile.tool, "file_size", told)
-    if "footprint_each" in preset:
-        each = size_of(profile.tool, "footprint_each", preset["footprint_each"])
-        processes = inputs.whole_number(factors.get("processes", "1")) or 1
-        rounds = inputs.whole_number(factors.get("rounds", "0")) or 0
-        # A folder of each process in each round, too.
-        size = max(size, each * processes * (_files_of_a_process(factors) + rounds))
-    if factors.get("buffer") == "on" and "memory_multiple" in preset:
-        size = max(size, int(float(preset["memory_multiple"]) * memory_bytes(root)))
-    return size
-
-
-def _of_that_class(profile: Profile, factors: Mapping[str, str], sizes: str) -> Mapping[str, str]:
-    """The preset; of a profile whose work is a class, and asked for another one, that which has it,
-    or else the largest: what is told of its bytes is what they are at most."""
-    preset = profile.preset(sizes)
-    asked = factors.get("class")
-    if "footprint" not in preset or asked == preset.get("class"):
-        return preset
-    every = [one for one in profile.presets.values() if "footprint" in one]
-    same = [one for one in every if one.get("class") == asked]
-    return max(same or every, key=lambda one: size_of(profile.tool, "class", one["footprint"]))
 
 
 def _check_own_modules(found: Iterable[Profile]) -> None:
