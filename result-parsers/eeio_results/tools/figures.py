@@ -71,9 +71,8 @@ def _told(capture: Capture, definition: Mapping[str, Any]) -> Mapping[str, Any]:
             f"{PATTERN_TIMEOUT_S} s: write them without repetitions in each other, such as (a+)+"
         ) from error
     if done.returncode != 0:
-        raise ToolOutputError(
-            f"{capture.directory}: {done.stderr.decode(errors='replace').strip()[-500:]}"
-        )
+        said = done.stderr.decode(errors="replace").strip().splitlines() or ["no reason"]
+        raise ToolOutputError(f"{capture.directory}: {said[-1]:.500}")
     body: Mapping[str, Any] = inputs.parse_json(done.stdout, inputs.ANSWER_BYTES)
     return body
 
