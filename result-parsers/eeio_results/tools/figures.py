@@ -109,6 +109,8 @@ def _phase(capture: Capture, definition: Mapping[str, Any], told: Mapping[str, A
         window_source=source,
         metrics=metrics,
         invalid=tuple(invalid),
+        # Of a command that flushes by itself nobody knows how fast it wrote into the page cache.
+        includes_flush=capture.factors.get("flush") in ("end", "each"),
     )
 
 

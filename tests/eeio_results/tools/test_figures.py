@@ -1,6 +1,7 @@
 """What a program of a user's own printed, by regular expressions (figures.json)."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,14 @@ def test_bytes_may_be_a_size_or_a_factor(tmp_path: Path, size: str, count: int) 
         _phase(_capture(tmp_path, DD, factors={"size": "4m"}, bytes={"size": size})).bytes_moved
         == count
     )
+
+
+@pytest.mark.parametrize(("flush", "holds"), [("none", False), ("end", True), ("each", True)])
+def test_a_command_that_flushes_tells_no_bandwidth_of_the_page_cache(
+    tmp_path: Path, flush: str, holds: bool
+) -> None:
+    capture = _capture(tmp_path, DD, operation="write", bytes=BYTES)
+    assert _phase(replace(capture, factors={"flush": flush})).includes_flush == holds
 
 
 def test_a_figure_that_cannot_be_of_those_bytes_is_invalid(tmp_path: Path) -> None:
