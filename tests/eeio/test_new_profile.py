@@ -74,6 +74,22 @@ def test_without_bytes_there_is_power_and_no_mb_per_joule(
     assert "MB/s, MB/J: how many bytes it moved is not known" in eeio("report", "c").stdout
 
 
+def test_a_plan_tells_what_is_written_or_that_nobody_knows(
+    home: Path, own: Path, eeio: Eeio
+) -> None:
+    for name, words in (("one", ()), ("two", ("--footprint", "64m"))):
+        _made(home, eeio, name, *words, "--operation", "write", "--suite", str(home / name),
+              "--", "true")  # fmt: skip
+    planned = {
+        name: eeio("plan", str(home / name), "--preset", "quick", "--directory",
+                   str(home / "target"), "--allow-memory-filesystem").stdout
+        for name in ("one", "two")
+    }  # fmt: skip
+    assert "beside what 1 experiments write" in planned["one"]
+    assert "beside what" not in planned["two"]
+    assert "at most 0.27 GB written" in planned["two"], "once before, and in each of three runs"
+
+
 def test_a_command_that_fails_is_an_invalid_run(home: Path, own: Path, eeio: Eeio) -> None:
     _made(home, eeio, "fails", "--suite", str(home / "try"), "--", "sh", "-c", "exit 7")
     (row,) = _report(home, eeio, "--meter", "none", "--idle", "0", expected=3)
@@ -103,6 +119,7 @@ def test_a_command_that_fails_is_an_invalid_run(home: Path, own: Path, eeio: Eei
         (("x", "--figure", "([0-9]+", "--unit", "s", "--", "true"), "no regular expression"),
         (("x", "--bytes", "many", "--", "true"), "many"),
         (("x", "--bytes", "{n}", "--factor", "n=a", "--", "echo", "{n}"), "no size"),
+        (("x", "--footprint", "much", "--", "true"), "--footprint"),
         (("x", "--operation", "erase", "--", "true"), "erase"),
         (("x", "--timeout", "0", "--", "true"), "--timeout"),
         (("x", "--suite", "{home}/target", "--", "true"), "{home}/target"),

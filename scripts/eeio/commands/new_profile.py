@@ -59,6 +59,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
                         help="(default: %(default)s)")  # fmt: skip
     parser.add_argument("--prepare", metavar="COMMAND", default="",
                         help="for the shell, before each run and not measured")  # fmt: skip
+    parser.add_argument("--footprint", metavar="SIZE", default="",
+                        help="what its files take at most, for the plan")  # fmt: skip
     parser.add_argument("--timeout", metavar="S", type=campaign_options.seconds, default=3600.0,
                         help="when a run is given up (default: %(default)g)")  # fmt: skip
     parser.add_argument("--suite", metavar="DIR",
@@ -107,7 +109,7 @@ def _workload(arguments: argparse.Namespace) -> Workload:
         operation=arguments.operation, spatiality=arguments.spatiality, buffer=arguments.buffer,
         flush=arguments.flush, moved=arguments.bytes, prepare=arguments.prepare,
         figure=None if arguments.figure is None else (arguments.figure, arguments.unit),
-        timeout_s=int(arguments.timeout),
+        timeout_s=int(arguments.timeout), footprint=arguments.footprint,
     )  # fmt: skip
 
 

@@ -38,7 +38,8 @@ _TAKEN = frozenset((
 class Workload:
     """A command (a program and its arguments) with its factors; `figure` is a pattern and a unit,
     `moved` a pattern, a size or `{factor}` (None: not asked); `prepare` is a text for the shell;
-    a run is given up after `timeout_s` seconds. `check` says what cannot be."""
+    a run is given up after `timeout_s` seconds; its files take `footprint` (a size) at most.
+    `check` says what cannot be."""
 
     name: str
     command: tuple[str, ...]
@@ -51,6 +52,7 @@ class Workload:
     moved: str | None = None
     prepare: str = ""
     timeout_s: int = 3600
+    footprint: str = ""
 
     @property
     def profile(self) -> str:
@@ -79,6 +81,13 @@ class Workload:
             _check_pattern("--figure", self.figure[0])
         if self.moved is not None:
             self._check_moved(self.moved)
+        if self.footprint:
+            try:
+                parse_size(self.footprint)
+            except EeioError as error:
+                raise RefusedError(f"--footprint: {error}") from error
+            if not self.footprint.isalnum():
+                raise RefusedError(f"--footprint {q.shortened(self.footprint)}: such as 16m")
 
     def _check_command(self) -> None:
         if not self.command or not self.command[0]:

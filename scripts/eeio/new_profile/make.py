@@ -83,6 +83,7 @@ def _values(workload: Workload) -> dict[str, str]:
         "options": _options(workload.factors),
         "results": "".join(map(_parser, *zip(*_results(workload), strict=True))),
         "timeout": str(workload.timeout_s),
+        "footprint": f" footprint={workload.footprint}" if workload.footprint else "",
         "program": f"'{quoted}'",
         "arguments": "".join(f" {pieces(word, names)}" for word in workload.command[1:]),
         "level": LEVEL,
