@@ -26,6 +26,7 @@ from eeio_results.work import NAMES as WORK
 from eeio_results.work import NOTHING, Work, iops_of, work_of
 
 _NO_PROFILE = "no profile of this level is in the suite"
+_NO_BYTES = "how many bytes it moved is not known, and so not how many a second"
 _NO_DATA = "metadata operations move no data"
 
 
@@ -325,6 +326,7 @@ def _phase_row(
     phases, windows = [phase for phase, _ in used], [window for _, window in used]
     invalid_reasons = dict.fromkeys(reason for run in runs for reason in run.validity)
     invalid_reasons.update(dict.fromkeys(reason for _, phase in pairs for reason in phase.validity))
+    uncounted = [phase for phase in good if phase.bytes_moved is None]
     bandwidths = [w.bandwidth_bytes_per_s for w in windows if w.bandwidth_bytes_per_s is not None]
     first = pairs[0][1]
     figures = domain_figures(
@@ -342,8 +344,11 @@ def _phase_row(
         reasons["drive"] = campaign.machine.missing.get("drive_id", _NO_IDENTITY)
     if not bandwidths:
         reasons["bandwidth_bytes_per_s"] = next(
-            iter(invalid_reasons), "the tool gave no bandwidth for this phase"
+            iter(invalid_reasons),
+            _NO_BYTES if uncounted else "the tool gave no bandwidth for this phase",
         )
+        if uncounted:
+            reasons.setdefault("efficiency_bytes_per_j", reasons["bandwidth_bytes_per_s"])
     best = next((d for d in measured if d.power_w is not None), None)
     if best is None:
         why = _why_no_energy(campaign, measured, used, tuple(invalid_reasons))
@@ -356,12 +361,10 @@ def _phase_row(
             why_not = why_not or next(poor, None)
             if why_not is not None:
                 reasons["efficiency_bytes_per_j"] = why_not
-    rates: list[float] = []
-    if first.operation == "metadata":
-        rates = [p.metrics["operations_per_s"] for p in good if "operations_per_s" in p.metrics]
-        if good and not bandwidths:
-            for name_of in ("bandwidth_bytes_per_s", *_OF_DATA):
-                reasons[name_of] = _NO_DATA
+    rates = [p.metrics["operations_per_s"] for p in good if "operations_per_s" in p.metrics]
+    if first.operation == "metadata" and good and not bandwidths:
+        for name_of in ("bandwidth_bytes_per_s", *_OF_DATA):
+            reasons[name_of] = _NO_DATA
     durable = _durable(first.operation, windows)
     why_not_durable = next((w.durable_reason for w in windows if w.durable_reason), None)
     if left_out or (durable is False and why_not_durable):
@@ -376,7 +379,8 @@ def _phase_row(
         spatiality=first.spatiality,
         request_size_bytes=first.request_size_bytes,
         cache=CacheLayers(experiment.cache.buffer, _disk_cache(experiment, runs)),
-        n=len(bandwidths) or len(rates),
+        # Of what moves bytes that nobody counted there is time and power, too.
+        n=len(bandwidths) or len(rates) or len(uncounted),
         invalid_runs=len(runs) - len(good),
         bandwidth_bytes_per_s=quartiles(bandwidths),
         bandwidth_values=tuple(bandwidths),

@@ -29,3 +29,16 @@ class Parser(argparse.ArgumentParser):
             options = [word for word in self._option_string_actions if word.startswith("--")]
             self.error(f"there is no option {shortened(name)}{similar(name, options)}")
         return found, left
+
+
+class WithProgram(Parser):
+    """What follows `--` is one program with its arguments, and none of ours."""
+
+    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
+        words = list(args or ())
+        if "--" not in words:
+            return super().parse_known_args(words, namespace)
+        place = words.index("--")
+        found, rest = super().parse_known_args(words[:place], namespace)
+        found.program = tuple(words[place + 1 :])
+        return found, rest

@@ -168,6 +168,11 @@ EEIO_JSON = json.dumps(
 ).encode()  # fmt: skip
 
 
+FIGURES = b"""{"schema_version": 1, "operation": "read", "spatiality": "mixed",
+"factors": {"size": "16m"}, "figure": {"pattern": "rate ([0-9.]+) MB/s", "unit": "MB/s"},
+"bytes": {"pattern": "^moved (.*)"}}"""
+
+
 def tool_targets() -> list[Target]:
     whole = ("capture.json", "stdout.txt", "stderr.txt")
     native = [{"eeio.json": EEIO_JSON}, *of_files("journal/6.18/metadata-8/eeio.json", "eeio.json")]
@@ -190,6 +195,8 @@ def tool_targets() -> list[Target]:
         Target("iozone", of_folders("iozone/3.489/[!o]*", *whole), parsed("iozone")),
         Target("bonnie", of_folders("bonnie/2.00a/*", *whole), parsed("bonnie")),
         Target("lmbench", of_folders("lmbench/*/*", *whole), parsed("lmbench")),
+        Target("figures", with_capture([{"figures.json": FIGURES, "stdout.txt": b"moved 16 MiB\n",
+                                         "stderr.txt": b"rate 12.5 MB/s\n"}]), parsed("figures")),
         Target("lmbench-results", [{"results.txt": LMBENCH}],
                lambda folder: lmbench.parse_results(text(folder, "results.txt"))),
         Target("mdtest", [{"mdtest.txt": MDTEST}],

@@ -77,6 +77,16 @@ _TELLING = {
 }
 # Those whose value says nothing without their name.
 _NAMED = ("engine", "iodepth", "stride")
+# Tools that come with eeio or that results are imported of. What else is said of one of a user's
+# own is what its experiments differ in.
+_OURS = frozenset((
+    "bonnie", "btio", "command", "dataserver", "elbencho", "fio", "ior", "iozone", "lmbench",
+    "mdtest", "metadata",
+))  # fmt: skip
+_OF_ALL = frozenset((
+    "file_size", "runtime_s", "timeout_s", "files", "subtype", "variant", "frequency_hz", "smt",
+    "turbo", "words",
+))  # fmt: skip
 
 
 def tool_label(experiment: Experiment) -> str:
@@ -92,6 +102,9 @@ def tool_label(experiment: Experiment) -> str:
     words += [word for (name, value), word in _TELLING.items() if arguments.get(name) == value]
     words += [arguments[name] for name in ("subtype", "variant") if name in arguments]
     words += [f"{name}={arguments[name]}" for name in _NAMED if name in arguments]
+    if experiment.tool not in _OURS:
+        told = (name for name in arguments if name not in _OF_ALL and name not in _NAMED)
+        words += [f"{name}={arguments[name]}" for name in told]
     if "frequency_hz" in arguments:
         words.append(f"{int(arguments['frequency_hz']) / 1e9:g} GHz")
     words += [f"{name} {arguments[name]}" for name in ("smt", "turbo") if name in arguments]
@@ -193,8 +206,8 @@ def _row_notes(row: Row, experiment: Experiment) -> Iterator[str]:
         yield (
             f"{tool_label(experiment)}, {row.phase}: {spread(row.operations_per_s)} operations/s"
         )
-        if row.bandwidth_bytes_per_s is None:
-            yield f"MB/s, MB/J: {row.reasons['bandwidth_bytes_per_s']}"
+    if row.n and row.bandwidth_bytes_per_s is None and "bandwidth_bytes_per_s" in row.reasons:
+        yield f"MB/s, MB/J: {row.reasons['bandwidth_bytes_per_s']}"
     if best is not None and best.n < row.n:
         yield f"{label}: power of {best.n} of {row.n} repetitions: {best.reason}"
     if best is None and row.n:

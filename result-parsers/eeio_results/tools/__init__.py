@@ -2,7 +2,8 @@
 
 A profile `eeio-NAME-x.y.z` is read by the module `eeio_results.tools.NAME`, found by that name here
 or in the folders of a user's own that EEIO_PARSERS names (docs/adding-a-profile.md); a profile
-without a module writes `eeio.json` and is read by `native`. Each module has
+without a module writes `eeio.json` and is read by `native`, or leaves `figures.json` beside what
+its program printed (`eeio new-profile`) and is read by `figures`. Each module has
 
     def parse(capture: Capture) -> ToolResult
 
@@ -22,6 +23,7 @@ class _Parser(Protocol):
 
 
 _MODULES = Modules("parser", __name__, "EEIO_PARSERS")
+_FIGURES = "figures.json"
 
 
 def check(tool: str) -> None:
@@ -29,12 +31,21 @@ def check(tool: str) -> None:
     _parser(tool)
 
 
+def names() -> list[str]:
+    """Of all parsers, those of the user's own too. Raises EeioError."""
+    try:
+        return _MODULES.names()
+    except LimitError as error:
+        raise EeioError(str(error)) from error
+
+
 def parse(tool: str, capture: Capture) -> ToolResult:
     """The metrics of one invocation of `tool`, from what was kept of it.
 
     Raises ToolOutputError, also for what no parser expected: one output must not end a campaign.
     """
-    parser = _parser(tool)
+    told = (capture.directory / _FIGURES).is_file()
+    parser = _parser(tool, "figures" if told else "native")
     try:
         with naming(str(capture.directory)):
             return parser.parse(capture)
@@ -47,9 +58,9 @@ def parse(tool: str, capture: Capture) -> ToolResult:
         ) from error
 
 
-def _parser(tool: str) -> _Parser:
+def _parser(tool: str, otherwise: str = "native") -> _Parser:
     try:
-        module = _MODULES.load(tool) or _MODULES.load("native")
+        module = _MODULES.load(tool) or _MODULES.load(otherwise)
     except LimitError as error:
         raise EeioError(str(error)) from error
     if not callable(getattr(module, "parse", None)):

@@ -167,7 +167,8 @@ class PhaseResult:
     does not tell, and `window_source` says how they were found (or why not).
     `operation` is read, write, mixed, or metadata (files created, looked up, touched, deleted),
     whose `spatiality` is none and whose bandwidth is None unless data were written too.
-    `bytes_moved` is what the tool claims to have transferred in this phase.
+    `bytes_moved` is what the tool claims to have transferred in this phase, None where it is not
+    known.
     `metrics` holds further figures under names that carry their unit
     (`iops`, `latency_mean_s`, `latency_p99_s`, ...). What a parser knows of the time until a write
     is durable (its tool flushed by itself) stands in `until_durable`, without energy.
@@ -177,7 +178,7 @@ class PhaseResult:
     operation: str
     spatiality: str
     request_size_bytes: Annotated[int, q.REQUEST_SIZE] | None
-    bytes_moved: Annotated[int, q.SIZE]
+    bytes_moved: Annotated[int, q.SIZE] | None
     bandwidth_bytes_per_s: Annotated[float, q.BANDWIDTH] | None
     start_s: Annotated[float, q.OFFSET] | None
     end_s: Annotated[float, q.OFFSET] | None

@@ -387,6 +387,8 @@ def _until_durable(
     flush where it told of one, else by the flush right after it, which is the last write's."""
     if phase.operation not in _WRITES or phase.until_durable or phase.durable_reason:
         return phase.until_durable, phase.durable_reason
+    if phase.bytes_moved is None:
+        return None, "how many bytes it wrote is not known"
     if phase.start_s is None or phase.end_s is None or not phase.bytes_moved:
         return None, f"when it wrote is not known: {phase.window_source}"
     if any((other.end_s or 0.0) > phase.end_s for other in all_phases):

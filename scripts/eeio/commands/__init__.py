@@ -28,6 +28,7 @@ MODULES = {
     "states": "states",
     "frequency": "frequency",
     "install": "install",
+    "new-profile": "new_profile",
     "restore": "restore",
     "doctor": "doctor",
     "power": "power",

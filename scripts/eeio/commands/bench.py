@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eeio import __version__, paths
-from eeio.arguments import Parser
+from eeio.arguments import WithProgram
 from eeio.bench import asked, trial
 from eeio.bench import plan as plans
 from eeio.bench.plan import How
@@ -32,19 +32,6 @@ from eeio_results.store import Store, load
 _IDLE_S = 5.0
 
 
-class _WithProgram(Parser):
-    """What follows `--` is one program with its arguments, and none of ours."""
-
-    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
-        words = list(args or ())
-        if "--" not in words:
-            return super().parse_known_args(words, namespace)
-        place = words.index("--")
-        found, rest = super().parse_known_args(words[:place], namespace)
-        found.program = tuple(words[place + 1 :])
-        return found, rest
-
-
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "bench",
@@ -55,7 +42,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "Commands that are over in 0.2 s are repeated inside a run.",
         epilog="exit codes: those of eeio; 1 where a command fails (--ignore-failure).",
     )
-    parser.__class__ = _WithProgram
+    parser.__class__ = WithProgram
     parser.add_argument(
         "commands", metavar="COMMAND", nargs="*",
         help="for the shell, in quotes; or one program and its arguments after --, without a shell",

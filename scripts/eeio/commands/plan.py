@@ -236,6 +236,15 @@ def _print_plan(
     if options.max_written_bytes is not None:
         print(f"ended before it has written {options.max_written_bytes / 1e9:g} GB")
     print(_written(times.bytes_written, device, rated_bytes))
+    untold = sum(
+        one.experiment.operation in ("write", "mixed") and not one.file_bytes
+        for one in plan.experiments
+    )
+    if untold:
+        print(
+            f"beside what {untold} experiments write, which their profiles do not tell "
+            "(footprint= in presets.conf)"
+        )
     for waiting in names:
         print(waiting)
     if device is not None:

@@ -38,7 +38,7 @@ def _of_phase(phase: PhaseResult) -> float:
     if told is not None:
         return told
     rate = phase.bandwidth_bytes_per_s
-    return phase.bytes_moved / rate if rate else 0.0
+    return (phase.bytes_moved or 0) / rate if rate else 0.0
 
 
 def _without_window(phase: PhaseResult) -> PhaseResult:

@@ -105,7 +105,7 @@ def disagreements(
             claimed["read"] += phase.metrics.get("bytes_read", 0)
             claimed["write"] += phase.metrics.get("bytes_written", 0)
         else:
-            claimed[phase.operation] += phase.bytes_moved
+            claimed[phase.operation] += phase.bytes_moved or 0
     moved = {
         "read": after.read_bytes - before.read_bytes,
         "write": after.written_bytes - before.written_bytes,

@@ -1,0 +1,157 @@
+"""What a program printed, by regular expressions of its user: figures.json beside the output.
+
+    {"schema_version": 1, "operation": "read", "spatiality": "mixed",
+     "factors": {"size": "16m"},
+     "figure": {"pattern": "([0-9.]+) MB/s", "unit": "MB/s"},
+     "bytes": {"pattern": "^([0-9]+) bytes"}}
+
+`figure` and `bytes` may be null; `bytes` may be `{"size": "16m"}` or `{"size": "{size}"}`, the
+value of a factor. A pattern has one group, is tried on each line of stdout and stderr (a carriage
+return ends one, too) and must fit exactly once: of two figures nobody knows which is meant.
+
+Stands alone, with nothing but the standard library: `eeio new-profile` puts a copy into the
+profile, which tells PTS the figures with it, and the parser `figures` starts it in a process of its
+own, as nobody can tell how long a pattern takes.
+
+    figures.py FOLDER --json key=value ...     what is read
+    figures.py FOLDER SECONDS key=value ...    the lines that PTS looks for; it took so long
+"""
+
+from __future__ import annotations  # of an older Python under PTS
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+DEFINITION = "figures.json"
+STREAMS = ("stdout.txt", "stderr.txt")
+STREAM_BYTES = 16 << 20  # what is kept of one
+LINE_CHARACTERS = 64 << 10
+PATTERN_CHARACTERS = 500
+MOST = 1e15
+
+# Bytes of a word behind a number; single letters are binary, as in all that eeio takes.
+SIZES = {
+    "": 1, "B": 1, "bytes": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
+    "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
+    "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40,
+}  # fmt: skip
+BANDWIDTHS = {f"{name}/s": size for name, size in SIZES.items() if name.endswith("B")}
+TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
+RATES = ("IOPS", "operations/s", "transactions/s", "files/s")
+UNITS = (*BANDWIDTHS, *RATES, *TIMES)
+
+_NUMBER = re.compile(r"([0-9]{1,20}(?:\.[0-9]{0,20})?(?:[eE][+-]?[0-9]{1,2})?) ?([A-Za-z/]{0,14})")
+
+
+class FiguresError(Exception):
+    """What was printed does not hold what was asked for; in one line."""
+
+
+def found(
+    definition: Mapping[str, Any], text: str, factors: Mapping[str, str]
+) -> dict[str, float | int | None]:
+    """`{"figure", "bytes"}` of a text: in its unit, and whole bytes; None where not asked."""
+    figure, moved = definition["figure"], definition["bytes"]
+    told: dict[str, float | int | None] = {"figure": None, "bytes": None}
+    if figure is not None:
+        value, word = number(once(figure["pattern"], text, "--figure"), "--figure")
+        unit = figure["unit"]
+        for units in (BANDWIDTHS, TIMES):
+            if word in units and unit in units:
+                value, word = value * units[word] / units[unit], ""
+        if word and word != unit:
+            raise FiguresError(f"--figure: {word} behind the number, where {unit} is its unit")
+        told["figure"] = value
+    if moved is not None:
+        word = once(moved["pattern"], text, "--bytes") if "pattern" in moved else moved["size"]
+        if word.startswith("{"):
+            name = word[1:-1]
+            word = factors.get(name, definition["factors"].get(name, ""))
+        value, unit = number(word, "--bytes")
+        if unit not in SIZES:
+            raise FiguresError(f"--bytes: {unit!r} is no unit of bytes: one of {', '.join(SIZES)}")
+        told["bytes"] = round(value * SIZES[unit])
+    return told
+
+
+def once(pattern: str, text: str, what: str) -> str:
+    """What the group of the pattern holds in the one line that it fits."""
+    tried = re.compile(pattern)
+    values: list[str] = []
+    for line in re.split(r"[\r\n]+", text):
+        if len(line) > LINE_CHARACTERS:
+            raise FiguresError(
+                f"{what}: a line of {len(line)} characters: {LINE_CHARACTERS} at most"
+            )
+        values += [match[1] for match in tried.finditer(line)]
+    if len(values) != 1 or not values[0]:
+        raise FiguresError(
+            f"{what} {pattern!r} fits {len(values)} times in what was printed, where once is wanted"
+        )
+    return values[0]
+
+
+def number(text: str, what: str) -> tuple[float, str]:
+    """A number and the word behind it."""
+    match = _NUMBER.fullmatch(text.strip())
+    if match is None or float(match[1]) > MOST:
+        raise FiguresError(f"{what}: {text[:40]!r} is no number such as 12, 0.5, 1e6 or 16 MiB")
+    return float(match[1]), match[2]
+
+
+def printed(folder: str) -> str:
+    """Both streams."""
+    texts = []
+    for name in STREAMS:
+        with (Path(folder) / name).open("rb") as file:
+            data = file.read(STREAM_BYTES + 1)
+        if len(data) > STREAM_BYTES:
+            raise FiguresError(f"{name}: longer than {STREAM_BYTES} bytes: have it print less")
+        texts.append(data.decode(errors="replace"))
+    return "\n".join(texts)
+
+
+def lines(
+    definition: Mapping[str, Any], told: Mapping[str, Any], duration_s: float
+) -> Iterator[str]:
+    """As PTS finds them: one line of one figure."""
+    unit = definition["figure"]["unit"] if definition["figure"] else None
+    bandwidth = f"EEIO {definition['operation']} bandwidth"
+    if unit in BANDWIDTHS:
+        yield f"{bandwidth}: {told['figure'] * BANDWIDTHS[unit] / 1e6:.6f} MB/s"
+    elif told["bytes"] is not None and duration_s > 0:
+        yield f"{bandwidth}: {told['bytes'] / duration_s / 1e6:.6f} MB/s"
+    if unit is not None and unit not in BANDWIDTHS:
+        yield f"EEIO run figure: {told['figure']:.6f} {unit}"
+    if unit is None and told["bytes"] is None:
+        yield f"EEIO run time: {duration_s:.2f} s"
+
+
+def main(words: Sequence[str]) -> None:
+    folder, form, *rest = words
+    try:
+        definition = json.loads((Path(folder) / DEFINITION).read_text(encoding="utf-8"))
+        factors = dict(word.partition("=")[::2] for word in rest)
+        told = found(definition, printed(folder), factors)
+    except (
+        FiguresError,
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        re.error,
+    ) as why:
+        sys.exit(str(why) if isinstance(why, FiguresError) else f"{folder}: {why!r}")
+    if form == "--json":
+        print(json.dumps(told))
+    else:
+        print("\n".join(lines(definition, told, float(form))))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

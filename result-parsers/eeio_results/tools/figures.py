@@ -1,0 +1,135 @@
+"""Programs of a user's own (`eeio new-profile`): what their output tells, by regular expressions.
+
+Their profile puts figures.json beside the output (its form: `_figures.py`). Patterns are tried by a
+process of its own, which is ended after PATTERN_TIMEOUT_S: some take for ever on some texts.
+"""
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from eeio_limits import inputs
+from eeio_limits import quantities as q
+from eeio_results.errors import ToolOutputError
+from eeio_results.tools import _figures
+from eeio_results.tools._arrivals import Arrivals
+from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
+
+DEFINITION = _figures.DEFINITION
+PATTERN_TIMEOUT_S = 10
+BEGINS, ENDS = "# eeio: begins\n", "# eeio: ends\n"
+"""What the profile's script prints on stderr right before and after the command."""
+
+# More than its whole window at the bandwidth that it prints is a wrong pattern or a wrong unit.
+_MOST_SHARE = 1.1
+_SHORTEST_S = 0.1
+
+
+def parse(capture: Capture) -> ToolResult:
+    """One phase, named after its operation: the command from its start to its end.
+
+    A figure in a unit of bandwidth is the phase's bandwidth where its bytes are known, too; without
+    them it is the metric `told_bandwidth_bytes_per_s`, as nobody could check it. Another figure is
+    `iops`, `operations_per_s` or `told_s`, and the bandwidth is the bytes over the command's time.
+    Raises ToolOutputError.
+    """
+    source = str(capture.directory / DEFINITION)
+    try:
+        definition = inputs.parse_json(capture.text(DEFINITION), inputs.DEFINITION_BYTES)
+        if definition["schema_version"] != 1:
+            raise ToolOutputError(f"{source}: not of version 1, which this program reads")
+        told = _told(capture, definition)
+        phase = _phase(capture, definition, told)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ToolOutputError(f"{source}: does not say what to read: {error!r:.200}") from error
+    figure = definition["figure"]
+    words = () if figure is None else (f"the program told {told['figure']:g} {figure['unit']}",)
+    return ToolResult(phases=(phase,), notes=words)
+
+
+def _told(capture: Capture, definition: Mapping[str, Any]) -> Mapping[str, Any]:
+    for stream, count in capture.left_out.items():
+        raise ToolOutputError(
+            f"{capture.directory / stream}.txt: the program printed so much that {count} bytes of "
+            "it were not kept: have it print less"
+        )
+    factors = [f"{k}={v}" for k, v in capture.factors.items() if k in definition["factors"]]
+    command = [sys.executable, "-I", "-S", str(Path(_figures.__file__)), str(capture.directory)]
+    try:
+        done = subprocess.run(
+            [*command, "--json", *factors],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=PATTERN_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ToolOutputError(
+            f"{capture.directory}: the patterns of {DEFINITION} took longer than "
+            f"{PATTERN_TIMEOUT_S} s: write them without repetitions in each other, such as (a+)+"
+        ) from error
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip().splitlines() or ["no reason"]
+        raise ToolOutputError(f"{capture.directory}: {said[-1]:.500}")
+    body: Mapping[str, Any] = inputs.parse_json(done.stdout, inputs.ANSWER_BYTES)
+    return body
+
+
+def _phase(capture: Capture, definition: Mapping[str, Any], told: Mapping[str, Any]) -> PhaseResult:
+    start_s, end_s, source = _window(capture)
+    figure, moved = definition["figure"], told["bytes"]
+    unit = None if figure is None else figure["unit"]
+    bandwidth = moved / (end_s - start_s) if moved and end_s > start_s else None
+    metrics: dict[str, float] = {}
+    invalid: list[str] = []
+    if unit in _figures.BANDWIDTHS:
+        rate = told["figure"] * _figures.BANDWIDTHS[unit]
+        metrics["told_bandwidth_bytes_per_s"] = rate
+        if moved:
+            bandwidth = rate or None
+            needed_s, had_s = moved / rate if rate else 0.0, end_s - start_s
+            if needed_s > _MOST_SHARE * had_s + _SHORTEST_S:
+                invalid.append(
+                    f"at {told['figure']:g} {unit} its {moved} bytes take {needed_s:.3g} s, and it "
+                    f"ran for {had_s:.3g} s: one of the two is not what was meant"
+                )
+    elif unit is not None:
+        metrics[_metric(unit)] = told["figure"] * _figures.TIMES.get(unit, 1.0)
+    return PhaseResult(
+        name=definition["operation"],
+        operation=definition["operation"],
+        spatiality=definition["spatiality"],
+        request_size_bytes=None,
+        bytes_moved=None if moved is None else q.SIZE.whole_number(moved, "--bytes"),
+        bandwidth_bytes_per_s=bandwidth,
+        start_s=start_s,
+        end_s=end_s,
+        window_source=source,
+        metrics=metrics,
+        invalid=tuple(invalid),
+        # Of a command that flushes by itself nobody knows how fast it wrote into the page cache.
+        includes_flush=capture.factors.get("flush") in ("end", "each"),
+    )
+
+
+def _metric(unit: str) -> str:
+    if unit not in _figures.UNITS:
+        raise ValueError(f"unit {unit!r}")
+    if unit in _figures.TIMES:
+        return "told_s"
+    return "iops" if unit == "IOPS" else "operations_per_s"
+
+
+def _window(capture: Capture) -> tuple[float, float, str]:
+    """Of the command, in seconds from the start of the invocation: by the lines around it."""
+    whole_s = capture.ended_monotonic_s - capture.started_monotonic_s
+    text = capture.text("stderr.txt")
+    first, last = text.find(BEGINS), text.rfind(ENDS)
+    arrivals = Arrivals(capture, "stderr", text)
+    start_s = arrivals.of(first + len(BEGINS)) if first >= 0 else None
+    end_s = arrivals.of(last + len(ENDS)) if last > first >= 0 else None
+    if start_s is None or end_s is None or not 0 <= start_s < end_s:
+        return 0.0, whole_s, "the whole run of the profile's script: nobody saw the command begin"
+    return start_s, end_s, "when the lines that its script prints around the command arrived"
