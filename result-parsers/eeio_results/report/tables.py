@@ -76,7 +76,7 @@ _TELLING = {
     ("mode", "fork"): "fork",
 }
 # Those whose value says nothing without their name.
-_NAMED = ("engine", "iodepth", "stride")
+_NAMED = ("engine", "iodepth", "stride", "journal", "synchronous", "action")
 
 
 def tool_label(experiment: Experiment) -> str:
@@ -190,8 +190,10 @@ def _row_notes(row: Row, experiment: Experiment) -> Iterator[str]:
     best = row.measured
     yield from row.device_checks
     if row.operations_per_s is not None:
+        p99 = row.work.latency_s.get("p99")
         yield (
             f"{tool_label(experiment)}, {row.phase}: {spread(row.operations_per_s)} operations/s"
+            + (f", p99 {spread(p99, 1e-3)} ms" if p99 else "")
         )
         if row.bandwidth_bytes_per_s is None:
             yield f"MB/s, MB/J: {row.reasons['bandwidth_bytes_per_s']}"
