@@ -23,7 +23,7 @@ from eeio_results.record import LEVELS, CacheLayers, Experiment, Level, Phase, R
 from eeio_results.store import Campaign
 from eeio_results.windows import Window, energy_of, flush_of, judged, writes
 from eeio_results.work import NAMES as WORK
-from eeio_results.work import NOTHING, Work, iops_of, work_of
+from eeio_results.work import NOTHING, Work, iops_of, operations_rate, why_not_powered, work_of
 
 _NO_PROFILE = "no profile of this level is in the suite"
 _NO_BYTES = "how many bytes it moved is not known, and so not how many a second"
@@ -32,11 +32,11 @@ _NO_DATA = "metadata operations move no data"
 
 _FIGURES = ("bandwidth_bytes_per_s", "power_w", "energy_j", "efficiency_bytes_per_j")
 _FURTHER = (
-    *WORK, "drive", "energy_j_per_gb", "uncertainty_relative",
+    *WORK, "drive", "energy_j_per_gb", "uncertainty_relative", "energy_j_per_operation",
     *(f"marginal.{name}" for name in asdict(Marginal())),
 )  # fmt: skip
 """Figures that came with version 2; their reasons stand in `reasons` alone."""
-_POWER = tuple(name for name in _FURTHER if name not in (*WORK, "drive"))
+_POWER = tuple(name for name in _FURTHER if name not in (*WORK, "drive", "energy_j_per_operation"))
 _OF_DATA = (
     "efficiency_bytes_per_j", "energy_j_per_gb", "marginal.energy_j_per_gb",
     "marginal.efficiency_bytes_per_j",
@@ -48,7 +48,8 @@ _NO_IDENTITY = "the record tells no identity of the drive, only the kernel's nam
 class Row:
     """One experiment, one kind of I/O. `domains` holds the measured sources, `estimates` the
     modelled ones, which are never mixed with them. A null figure has its reason in `reasons`.
-    `operations_per_s` is the rate of metadata operations, None for I/O that moves data."""
+    `operations_per_s` is the rate of a tool's own operations (files, transactions), in the window
+    that the row is judged by; None for a tool that counts none."""
 
     campaign: str
     preset: str
@@ -139,6 +140,7 @@ class Row:
             "uncertainty_relative": _json(best.uncertainty_relative if best else None),
             "marginal": asdict(best.marginal if best else Marginal()),
             "busy_energy_j_per_gb": _json(best.busy_energy_j_per_gb if best else None),
+            "energy_j_per_operation": _json(best.energy_j_per_operation if best else None),
             "ranked": self.ranked,
             "ranked_reason": self.ranked_reason,
             "drive": self.drive,
@@ -310,7 +312,8 @@ def _missing_row(
         reasons={
             name: words
             for name in (*_FIGURES, *_FURTHER)
-            if name != "drive" or campaign.machine.drive is None
+            if name not in ("drive", "energy_j_per_operation")
+            or (name == "drive" and campaign.machine.drive is None)
         },
         flush=flush_of(experiment, experiment.operation) if experiment else None,
         drive=campaign.machine.drive,
@@ -332,6 +335,7 @@ def _phase_row(
     figures = domain_figures(
         windows,
         [iops_of(phase, window) for phase, window in used],
+        [operations_rate(*of) if why_not_powered(*of) is None else None for of in used],
         idle_powers(campaign.idle),
         campaign.idle_reason,
         rules.busy,
@@ -361,10 +365,15 @@ def _phase_row(
             why_not = why_not or next(poor, None)
             if why_not is not None:
                 reasons["efficiency_bytes_per_j"] = why_not
-    rates = [p.metrics["operations_per_s"] for p in good if "operations_per_s" in p.metrics]
+    rates = [rate for of in used if (rate := operations_rate(*of)) is not None]
     if first.operation == "metadata" and good and not bandwidths:
         for name_of in ("bandwidth_bytes_per_s", *_OF_DATA):
             reasons[name_of] = _NO_DATA
+    if rates and (best is None or best.energy_j_per_operation is None):
+        if best is None:
+            reasons["energy_j_per_operation"] = reasons["energy_j"]
+        elif apart := next(filter(None, (why_not_powered(*of) for of in used)), None):
+            reasons["energy_j_per_operation"] = apart
     durable = _durable(first.operation, windows)
     why_not_durable = next((w.durable_reason for w in windows if w.durable_reason), None)
     if left_out or (durable is False and why_not_durable):

@@ -69,6 +69,8 @@ class DomainFigures:
     """J/GB with the idle energy shared out, where a duty cycle was asked for (`eeio report
     --busy`)."""
     iops_per_w: Quartiles | None = None
+    energy_j_per_operation: Quartiles | None = None
+    """Mean power over operations a second, of tools that count operations of their own."""
     ranked_reason: str | None = None
     """Why its MB/J stands in no ranking; None where it does."""
     reasons: Mapping[str, str] = field(default_factory=dict)
@@ -99,19 +101,21 @@ def idle_powers(idle: Iterable[EnergyReading]) -> dict[Key, float]:
 def domain_figures(
     windows: Sequence[Window],
     rates: Sequence[float | None],
+    operations: Sequence[float | None],
     idle: Mapping[Key, float],
     why_no_idle: str | None,
     busy: float | None,
 ) -> list[DomainFigures]:
     """Those of every meter and domain, the widest domain first; `rates` are the IOPS of each
-    window, `busy` is the share of the time that a drive is in use (0 to 1), None: not asked."""
+    window, `operations` its operations a second where its power is theirs, `busy` is the share of
+    the time that a drive is in use (0 to 1), None: not asked."""
     keys = dict.fromkeys(
         (reading.domain, reading.meter, reading.kind)
         for window in windows
         for reading in window.energy
     )
     return [
-        _figures(key, windows, rates, idle.get(key), why_no_idle, busy)
+        _figures(key, windows, rates, operations, idle.get(key), why_no_idle, busy)
         for key in sorted(keys, key=lambda key: (DOMAINS.index(key[0]), key))
     ]
 
@@ -120,6 +124,7 @@ def _figures(
     key: Key,
     windows: Sequence[Window],
     rates: Sequence[float | None],
+    operations: Sequence[float | None],
     idle_w: float | None,
     why_no_idle: str | None,
     busy: float | None,
@@ -149,6 +154,9 @@ def _figures(
                 and r.energy_j]  # fmt: skip
     if not relative:
         told["uncertainty_relative"] = reason or "the meter states no limit of error"
+    per_operation = _per_operation(key, windows, operations)
+    if not per_operation and any(operations):
+        told["energy_j_per_operation"] = reason or "no valid reading"
     marginal, why_none = _marginal([(w, r) for w, _, r in seen], idle_w, why_no_idle, reason)
     told |= why_none
     shared = _shared([(w, r) for w, _, r in seen], idle_w, busy)
@@ -175,9 +183,25 @@ def _figures(
         uncertainty_relative=quartiles(relative),
         marginal=marginal,
         busy_energy_j_per_gb=shared,
+        energy_j_per_operation=quartiles(per_operation),
         iops_per_w=quartiles([rate / r.power_w for _, rate, r in seen if rate and r.power_w]),
         reasons=told,
     )
+
+
+def _per_operation(
+    key: Key, windows: Sequence[Window], operations: Sequence[float | None]
+) -> list[float]:
+    """J of an operation: mean power over operations a second, of each window that was seen well
+    enough."""
+    return [
+        reading.power_w / rate
+        for window, rate in zip(windows, operations, strict=True)
+        for reading in window.energy
+        if (reading.domain, reading.meter, reading.kind) == key
+        and reading.valid and reading.why_not_ranked is None
+        and reading.power_w is not None and rate
+    ]  # fmt: skip
 
 
 def _marginal(

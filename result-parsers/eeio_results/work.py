@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from eeio_results.domains import Quartiles, quartiles
-from eeio_results.record import Experiment, Phase
+from eeio_results.record import LEAST_IO_SHARE, Experiment, Phase
 from eeio_results.windows import Window, page_cache_bandwidth, window_of
 
 LATENCIES = ("p50", "p95", "p99", "p999", "max", "p9999")
@@ -57,6 +57,20 @@ def iops_of(phase: Phase, window: Window) -> float | None:
     """Requests a second over the window; the tool's own figure is of its own time."""
     told = phase.metrics.get("iops")
     return None if told is None or window.rate_scale is None else told * window.rate_scale
+
+
+def operations_rate(phase: Phase, window: Window) -> float | None:
+    """Operations of the tool's own kind (files, transactions) a second of the window."""
+    told = phase.metrics.get("operations_per_s")
+    return None if told is None or window.rate_scale is None else told * window.rate_scale
+
+
+def why_not_powered(phase: Phase, window: Window) -> str | None:
+    """Why the mean power of the window is not that of the operations; None where it is."""
+    span_s, lasted_s = phase.metrics.get("span_s"), window.duration_s
+    if span_s is None or not lasted_s or span_s / lasted_s >= LEAST_IO_SHARE:
+        return window.why_no_efficiency
+    return f"the operations took {span_s / lasted_s:.0%} of the time that the power is the mean of"
 
 
 def work_of(experiment: Experiment, phases: Sequence[Phase]) -> Work:

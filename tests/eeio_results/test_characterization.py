@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import eeio_results
 from eeio_results.characterization import characterize
 from eeio_results.domains import quartiles
-from eeio_results.record import CacheLayers, EnergyReading, Experiment, Phase, Run
+from eeio_results.record import CacheLayers, Durable, EnergyReading, Experiment, Phase, Run
 from eeio_results.report import csv, markdown, page, plots, text
 from eeio_results.report.columns import number
 from eeio_results.report.model import build, to_json
@@ -102,12 +102,53 @@ def test_metadata_has_a_rate_and_power_and_no_bandwidth() -> None:
         "marginal.energy_j_per_gb", "marginal.efficiency_bytes_per_j",
     }  # fmt: skip
     assert row.to_json()["reason"] == none and row.flush is None and row.durable is None
+    # 50 W over 700, 900 and 950 files a second.
+    assert row.to_json()["energy_j_per_operation"]["median"] == pytest.approx(50 / 900)
     report = build([campaign])
     written = text.render(report)
     assert "metadata, create: 900 [800 - 925] operations/s" in written
     assert "MB/s, MB/J: metadata operations move no data" in written
     schema = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
     jsonschema.validate(json.loads(json.dumps(to_json(report))), json.loads(schema.read_text()))
+
+
+@pytest.mark.parametrize(
+    ("metrics", "readings", "why"),
+    [
+        # A phase of 1 s, of which the operations took half.
+        ({"span_s": 0.5}, (energy(50.0),), "the operations took 50% of the time"),
+        ({}, (), "no measured power source was found"),
+    ],
+)
+def test_energy_of_an_operation_is_missing_with_its_reason(
+    metrics: dict[str, float], readings: tuple[EnergyReading, ...], why: str
+) -> None:
+    (made,) = _created(900.0)
+    apart = replace(made, energy=readings, metrics={**made.metrics, **metrics}, start_s=0, end_s=1)
+    planned = replace(EXPERIMENT, tool="metadata", operation="metadata", spatiality=None)
+    campaign = _campaign(run(0, (apart,), experiment=planned), experiments=(planned,))
+    (row,) = (r for r in characterize(campaign) if r.experiment)
+    assert row.operations_per_s is not None
+    assert row.to_json()["energy_j_per_operation"] is None
+    assert why in row.reasons["energy_j_per_operation"]
+
+
+def test_a_transaction_has_its_energy_beside_its_bytes() -> None:
+    """Until durable: 2 s in which 100 transactions a second were made for 1 s."""
+    wrote = replace(
+        phase(8e6, (energy(50.0),)),
+        name="write", operation="write", spatiality="mixed", bytes_moved=8_000_000,
+        metrics={"operations_per_s": 100.0, "latency_p99_s": 0.004}, start_s=0.0, end_s=1.0,
+        until_durable=Durable(2.0, 4e6, "an fsync", (energy(40.0),)),
+    )  # fmt: skip
+    campaign = _campaign(run(0, (wrote,)))
+    (row,) = (r for r in characterize(campaign) if r.experiment)
+    assert row.operations_per_s is not None and row.operations_per_s.median == 50
+    assert row.to_json()["energy_j_per_operation"]["median"] == pytest.approx(40 / 50)
+    written = text.render(build([campaign]))
+    assert "write: 50 [50 - 50] operations/s, p99 4 [4 - 4] ms" in written
+    assert "J/operation" in written and "Operations/s" in written
+    assert "Operations/s" not in text.render(build([_campaign(run(0, (phase(8e6),)))]))
 
 
 def test_invalid_runs_are_counted_and_left_out() -> None:

@@ -21,6 +21,10 @@ def is_present(tool: str) -> bool:
         tool = "mpicc"  # our own, compiled by its install.sh
     if tool == "metadata":
         tool = "cc"  # MPI is used where it is there
+    if tool == "sqlite":
+        tool = "python3"  # its own SQLite
+    if tool == "archive":
+        tool = "tar"  # rsync and zstd where they are there
     if tool == "ior":
         return ior_program() is not None
     path = os.environ.get("PATH", os.defpath) + ":/usr/sbin"

@@ -96,6 +96,11 @@ _MB_PER_J_ABOVE = TableColumn(
     _of_domain(lambda d: middle(d.marginal.efficiency_bytes_per_j, MB)),
     needed=False,
 )
+_J_PER_OPERATION = TableColumn(
+    "J/operation",
+    _of_domain(lambda d: _of_storage(d, middle(d.energy_j_per_operation))),
+    needed=False,
+)
 _J_PER_GB_ABOVE = TableColumn(
     "J/GB above idle", _of_domain(lambda d: middle(d.marginal.energy_j_per_gb)), needed=False
 )
@@ -114,6 +119,7 @@ ENERGY: tuple[TableColumn, ...] = (
     _J_PER_GB,
     _J_PER_GB_ABOVE,
     _J_PER_GB_SHARED,
+    _J_PER_OPERATION,
 )
 
 LEVEL: tuple[TableColumn, ...] = (
@@ -128,6 +134,7 @@ LEVEL: tuple[TableColumn, ...] = (
         lambda row, _: middle(row.work.page_cache_bandwidth_bytes_per_s, MB),
         needed=False,
     ),
+    TableColumn("Operations/s", lambda row, _: spread(row.operations_per_s), needed=False),
     TableColumn("Time (s)", lambda row, _: middle(row.work.duration_s)),
     TableColumn("MB", lambda row, _: middle(row.work.bytes, MB)),
     *ENERGY,

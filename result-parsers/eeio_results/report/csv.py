@@ -27,6 +27,7 @@ _LATENCIES = tuple(f"latency_{name}_s" for name in LATENCIES)
 _OF_DOMAIN = (
     "energy_j_per_gb", "uncertainty_relative", "marginal_power_w", "marginal_energy_j_per_gb",
     "marginal_efficiency_bytes_per_j", "busy_energy_j_per_gb", "iops_per_w",
+    "energy_j_per_operation",
 )  # fmt: skip
 
 

@@ -76,12 +76,12 @@ _TELLING = {
     ("mode", "fork"): "fork",
 }
 # Those whose value says nothing without their name.
-_NAMED = ("engine", "iodepth", "stride")
+_NAMED = ("engine", "iodepth", "stride", "journal", "synchronous", "action")
 # Tools that come with eeio or that results are imported of. What else is said of one of a user's
 # own is what its experiments differ in.
 _OURS = frozenset((
-    "bonnie", "btio", "command", "dataserver", "elbencho", "fio", "ior", "iozone", "lmbench",
-    "mdtest", "metadata",
+    "archive", "bonnie", "btio", "command", "dataserver", "elbencho", "fio", "ior", "iozone",
+    "lmbench", "mdtest", "metadata", "sqlite",
 ))  # fmt: skip
 _OF_ALL = frozenset((
     "file_size", "runtime_s", "timeout_s", "files", "subtype", "variant", "frequency_hz", "smt",
@@ -203,8 +203,10 @@ def _row_notes(row: Row, experiment: Experiment) -> Iterator[str]:
     best = row.measured
     yield from row.device_checks
     if row.operations_per_s is not None:
+        p99 = row.work.latency_s.get("p99")
         yield (
             f"{tool_label(experiment)}, {row.phase}: {spread(row.operations_per_s)} operations/s"
+            + (f", p99 {spread(p99, 1e-3)} ms" if p99 else "")
         )
     if row.n and row.bandwidth_bytes_per_s is None and "bandwidth_bytes_per_s" in row.reasons:
         yield f"MB/s, MB/J: {row.reasons['bandwidth_bytes_per_s']}"

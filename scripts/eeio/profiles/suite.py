@@ -59,14 +59,14 @@ class LeftOut:
 class Optional:
     """Experiments with a tool that few machines have; PTS runs the suite without them.
 
-    They run where `command` is in PATH or scripts/setup has built it, or the environment variable
-    names a program; with `help`, where what that prints when asked for `-h` holds this regular
-    expression, as it tells what the program was built with. `otherwise` is why they do not
-    elsewhere.
+    They run where `command` is in PATH or scripts/setup has built it, or the environment variable,
+    where there is one for it, names a program; with `help`, where what that prints when asked for
+    `-h` holds this regular expression, as it tells what the program was built with. `otherwise` is
+    why they do not elsewhere.
     """
 
     command: str
-    variable: str
+    variable: str | None
     otherwise: str
     entries: tuple[SuiteEntry, ...]
     help: str = ""
@@ -74,7 +74,8 @@ class Optional:
     def is_found(self) -> bool:
         """Asks the program, where its help counts."""
         path = f"{os.environ.get('PATH', os.defpath)}:{Path(sys.prefix) / 'bin'}"
-        program = shutil.which(os.environ.get(self.variable) or self.command, path=path)
+        named = os.environ.get(self.variable) if self.variable else None
+        program = shutil.which(named or self.command, path=path)
         if program is None or not self.help:
             return program is not None
         try:
@@ -205,7 +206,7 @@ def _read_protocol_file(path: Path) -> tuple[dict[str, Preset], tuple[Optional, 
         optional = tuple(
             Optional(
                 command=_text(item["command"], "command"),
-                variable=_text(item["variable"], "variable"),
+                variable=_text(item["variable"], "variable") if "variable" in item else None,
                 otherwise=" ".join(item["otherwise"].split()),
                 entries=tuple(
                     SuiteEntry(

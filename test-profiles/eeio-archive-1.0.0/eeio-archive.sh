@@ -1,0 +1,29 @@
+#!/bin/sh
+# Archives or copies the tree once, as the factors say, and nothing else: whoever calls this measures
+# this window.
+trap 'echo $? >"$HOME/test-exit-status"' EXIT
+# shellcheck source=factors.sh
+. "$HOME/factors.sh"
+
+mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
+[ "$(cat "$scratch/eeio-archive.ready" 2>/dev/null)" = "$files" ] ||
+	refuse "$scratch/eeio-archive.tree: not there; run pre.sh with these factors first"
+
+run() {
+	rm -f "$output/eeio.json"
+	"$python" -I -S "$HOME/workload.py" run directory="$scratch" action="$action" eeio="$output/eeio.json"
+}
+
+if [ -z "${LOG_FILE:-}" ]; then
+	run
+	exit
+fi
+run >"$output/stdout.txt" 2>"$output/stderr.txt"
+status=$?
+{
+	cat "$output/stdout.txt" "$output/stderr.txt"
+	awk '/^archive bandwidth: [0-9.]+ MB\/s$/ { printf "EEIO %s bandwidth: %s MB/s\n", "archive", $3 }
+		/^archive rate: [0-9.]+ / { printf "EEIO %s rate: %s Operations/s\n", "archive", $3 }' \
+		"$output/stdout.txt"
+} >>"$LOG_FILE"
+exit $status

@@ -1,0 +1,136 @@
+"""The suite of applications: what its campaigns tell, and that killed ones are cleaned up."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jsonschema
+import pytest
+from tests.conftest import Eeio
+
+import eeio_results
+from eeio.profiles import suite as suites
+from eeio.system.filesystem import mounts
+
+ROOT = Path(__file__).parents[2]
+SCHEMA = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
+
+
+@pytest.fixture(autouse=True)
+def shipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EEIO_TEST_PROFILES", str(ROOT / "test-profiles"))
+
+
+def _suite(home: Path, *arguments: str) -> str:
+    """eeio-applications with these experiments of SQLite alone."""
+    folder = home / "suites/apps"
+    folder.mkdir(parents=True)
+    of_suite = ROOT / "suites/eeio-applications"
+    (folder / "protocol.yaml").write_text(
+        (of_suite / "protocol.yaml").read_text().replace("idle_s: 5\n", "idle_s: 0\n")
+    )
+    entries = "".join(
+        f"<Execute><Test>local/eeio-sqlite-1.0.0</Test><Arguments>{words}</Arguments>"
+        f"<Description>{words}</Description></Execute>"
+        for words in arguments
+    )
+    head = (of_suite / "suite-definition.xml").read_text().partition("  <Execute>")[0]
+    (folder / "suite-definition.xml").write_text(f"{head}{entries}</PhoronixTestSuite>")
+    return str(folder)
+
+
+COMMON = "level=application operation=mixed buffer=on rows=2000"
+
+
+def test_what_is_not_installed_is_left_out_with_its_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = shutil.which
+    monkeypatch.setattr(
+        shutil, "which", lambda name, *a, **k: None if name == "rsync" else found(name, *a, **k)
+    )
+    suite = suites.load(ROOT / "suites/eeio-applications")
+    rsync, zstd = suite.optional
+    assert not rsync.is_found() and rsync.otherwise == (
+        "rsync is not installed here (the package rsync)"
+    )
+    monkeypatch.setattr(shutil, "which", lambda name, *a, **k: f"/usr/bin/{name}")
+    assert zstd.is_found() and rsync.is_found()
+
+
+@pytest.mark.root
+@pytest.mark.tools
+def test_transactions_stand_beside_bytes(home: Path, eeio: Eeio) -> None:
+    suite = _suite(
+        home,
+        f"{COMMON} transactions=20 journal=wal synchronous=full flush=each",
+        f"{COMMON} transactions=20 journal=delete synchronous=off flush=none",
+    )
+    done = eeio(
+        "run", suite, "--preset", "quick", "--directory", str(home / "target"), "--name", "apps",
+        "--filesystem", "ext4,ext4+nojc", "--meter", "none", "--repetitions", "1",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert list((home / "target").iterdir()) == []
+    done = eeio("report", "apps", "--format", "json")
+    body = json.loads(done.stdout)
+    jsonschema.validate(body, json.loads(SCHEMA.read_text()))
+    rows = [row for row in body["characterization"] if row["tool"] == "sqlite"]
+    assert sorted((row["target"], row["phase"], row["flush"] or "-") for row in rows) == [
+        (f"file on {volume}", phase, flush)
+        for volume in ("ext4", "ext4+nojc")
+        for phase, flush in (("read", "-"), ("read", "-"), ("write", "each"), ("write", "none"))
+    ]
+    for row in rows:
+        assert row["n"] == 1, row["invalid_reasons"]
+        assert row["operations_per_s"]["median"] > 0 and row["bytes"]["median"] > 0
+        assert row["latency_s"]["p99"]["median"] > 0
+        assert row["energy_j_per_operation"] is None
+        assert row["reasons"]["energy_j_per_operation"]
+        assert row["durable"] is (True if row["phase"] == "write" else None)
+    assert "journal=wal synchronous=full" in eeio("report", "apps").stdout
+
+
+@pytest.mark.root
+@pytest.mark.tools
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGKILL])
+def test_a_killed_campaign_leaves_no_database(
+    home: Path, eeio: Eeio, signum: signal.Signals
+) -> None:
+    suite = _suite(
+        home,
+        f"{COMMON} transactions=40000 runtime_s=300 journal=wal synchronous=full flush=each",
+    )
+    target = home / "target"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "eeio", "run", suite, "--preset", "quick", "--directory",
+         str(target), "--filesystem", "ext4", "--meter", "none", "--name", "killed"],
+        env=dict(os.environ), stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    # The log is there while transactions are made.
+    log = target / "eeio-ext4/eeio-scratch/eeio-sqlite.db-wal"
+    deadline_s = time.monotonic() + 60
+    while not log.exists() and time.monotonic() < deadline_s:
+        assert process.poll() is None
+        os.sched_yield()
+    assert log.exists()
+    process.send_signal(signum)
+    process.wait(60)
+    if signum == signal.SIGKILL:
+        done = eeio("restore")
+        assert done.returncode == 0, done.stderr
+    assert not any(mount.mount_point.parent == target for mount in mounts())
+    assert list(target.iterdir()) == []
+    attached = subprocess.run(["losetup", "--list"], capture_output=True, text=True, check=True)
+    assert str(target) not in attached.stdout
+    for arguments in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            assert str(target) not in arguments.read_text(errors="replace")
+        except OSError:
+            continue  # it has ended meanwhile
