@@ -238,7 +238,7 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
                         turbo=processors.turbo,
                     )
                 )
-    _check_precondition(options, experiments)
+    _check_precondition(options, experiments, root)
     ids = [planned.experiment.id for planned in experiments]
     if len(set(ids)) != len(ids):
         twice = next(p for p in experiments if ids.count(p.experiment.id) > 1)
@@ -283,10 +283,21 @@ def _active_bytes(
     return int(device.size_bytes * steady.active_share) // _MIB * _MIB
 
 
-def _check_precondition(options: Options, experiments: Sequence[PlannedExperiment]) -> None:
+def _check_precondition(
+    options: Options, experiments: Sequence[PlannedExperiment], root: Path
+) -> None:
+    """RefusedError where a device is smaller than what is to be written over, or nothing is."""
+    written = [planned for planned in experiments if "precondition" in planned.factors]
+    device = block_device(Path(options.device), root) if options.device else None
+    most = max((p.file_bytes for p in written if p.experiment.target == "device"), default=0)
+    if device is not None and most > device.size_bytes:
+        raise RefusedError(
+            f"{options.device}: {device.size_bytes / 1e9:.3g} GB, less than the {most / 1e9:.3g} "
+            "GB that are written over and measured: give a smaller file_size (--sweep file_size=64m)"
+        )
     if options.precondition_percent is None:
         return
-    if not any("precondition" in planned.factors for planned in experiments):
+    if not written:
         raise RefusedError(
             "--precondition is of suites that write over what they measure before, such as "
             "eeio-drive"
