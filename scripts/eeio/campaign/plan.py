@@ -293,7 +293,7 @@ def _check_precondition(
     if device is not None and most > device.size_bytes:
         raise RefusedError(
             f"{options.device}: {device.size_bytes / 1e9:.3g} GB, less than the {most / 1e9:.3g} "
-            "GB that are written over and measured: give a smaller file_size (--sweep file_size=64m)"
+            "GB that are written over and measured: give less (--sweep file_size=64m)"
         )
     if options.precondition_percent is None:
         return
