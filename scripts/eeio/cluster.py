@@ -32,6 +32,8 @@ _ALL_NODES = ("SLURM_STEP_NUM_NODES",)
 
 # A wall clock that moved by more against the monotonic one was set, not slewed; s.
 _CLOCK_SET_S = 0.05
+# What is told of clocks that may be apart.
+_UNSEEN_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 60)
 
 
 @dataclass(frozen=True)
@@ -320,11 +322,10 @@ def parts(
 
 def total(found: Parts) -> tuple[EnergyReading, ...]:
     """The sum of the parts. What an offset of the clocks may be at most without being seen stands
-    as a remark with each reading."""
+    as a remark with each reading, in few words for many runs."""
     count = len(found.recordings)
-    remark = (
-        f"clocks of the nodes taken as one: {found.unseen_s:.2f} s and more apart would be seen"
-    )
+    most_s = next((bound for bound in _UNSEEN_S if found.unseen_s <= bound), found.unseen_s)
+    remark = f"clocks of the nodes taken as one: {most_s:g} s and more apart would be seen"
     return tuple(
         replace(
             reading,
