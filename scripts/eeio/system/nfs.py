@@ -33,11 +33,12 @@ _READY_S = 30.0
 _PATTERN = re.compile(r"nfs(?:@([0-9a-z.+]+))?")
 _RATE = re.compile(r"[1-9][0-9]{0,3}[mg]bit")
 _DELAY = re.compile(r"((?:0|[1-9][0-9]{0,3})(?:\.[0-9]{1,3})?)(us|ms)")
-_PROGRAMS = {
+PROGRAMS = {
     "ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux", "unshare": "util-linux",
     "mount.nfs4": "nfs-common",
 }  # fmt: skip
-_KERNEL_PROGRAMS = ("rpc.nfsd", "rpc.mountd", "exportfs")
+KERNEL_PROGRAMS = ("rpc.nfsd", "rpc.mountd", "exportfs")
+GANESHA = ("ganesha.nfsd", "ss")
 
 # Started in the server's network namespace and in a mount namespace of its own, so that the
 # machine's own exports and its /var/lib/nfs are not seen, and the folder has a name without quotes.
@@ -129,7 +130,7 @@ def check(filesystem: str) -> None:
     link_of(filesystem)
     if os.geteuid() != 0:
         raise RefusedError(f"--filesystem {filesystem}: making it needs root")
-    for program, package in _PROGRAMS.items():
+    for program, package in PROGRAMS.items():
         if shutil.which(program) is None:
             raise RefusedError(f"--filesystem {filesystem}: {program} is missing ({package})")
     if not _kernel_has("nfs4", "nfsv4"):
@@ -146,15 +147,16 @@ def server() -> str:
         raise RefusedError(f"EEIO_NFS_SERVER={asked[:40]}: kernel or ganesha")
     why_not = []
     if asked != "ganesha":
-        missing = [name for name in _KERNEL_PROGRAMS if shutil.which(name) is None]
+        missing = [name for name in KERNEL_PROGRAMS if shutil.which(name) is None]
         if not missing and _kernel_has("nfsd", "nfsd"):
             return "kernel"
         what = f"{missing[0]} is missing (nfs-kernel-server)" if missing else "it has no nfsd"
         why_not.append(f"Linux's own: {what}")
     if asked != "kernel":
-        if shutil.which("ganesha.nfsd") is not None:
+        missing = [name for name in GANESHA if shutil.which(name) is None]
+        if not missing:
             return "ganesha"
-        why_not.append("NFS-Ganesha: not installed (nfs-ganesha-vfs)")
+        why_not.append(f"NFS-Ganesha: {missing[0]} is missing (nfs-ganesha-vfs, iproute2)")
     raise RefusedError(f"no NFS server: {'; '.join(why_not)}")
 
 
