@@ -69,6 +69,8 @@ class Options:
     """In the place of the adaptive protocol's, too."""
     see_order: bool = field(default=False, metadata=LATER)
     """Whether the order in which requests reach the drive is looked at."""
+    trace_journal: bool = field(default=False, metadata=LATER)
+    """Whether ext4's journal is traced around each run."""
     max_written_bytes: Annotated[int, q.SIZE] | None = field(default=None, metadata=LATER)
     """What the campaign may write, test files included; None: no budget."""
     precondition_percent: Annotated[int, q.COUNT] | None = field(default=None, metadata=LATER)

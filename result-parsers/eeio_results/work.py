@@ -6,6 +6,7 @@ from typing import Any
 
 from eeio_results.domains import Quartiles, quartiles
 from eeio_results.record import LEAST_IO_SHARE, Experiment, Phase
+from eeio_results.traces.journal_figures import FIGURES
 from eeio_results.windows import Window, page_cache_bandwidth, window_of
 
 LATENCIES = ("p50", "p95", "p99", "p999", "max", "p9999")
@@ -30,6 +31,8 @@ class Work:
     spatiality_seen: str | None = None
     spatiality_seen_by: str | None = None
     reasons: Mapping[str, str] = field(default_factory=dict)
+    journal: Mapping[str, Quartiles] = field(default_factory=dict)
+    """What ext4's journal did meanwhile, where it was traced: `traces.journal_figures.FIGURES`."""
 
     def to_json(self) -> dict[str, Any]:
         found = {key: asdict(value) for key, value in self.latency_s.items()}
@@ -41,6 +44,7 @@ class Work:
             "latency_s": {key: found.get(key) for key in LATENCIES} if found else None,
             "spatiality_seen": self.spatiality_seen,
             "spatiality_seen_by": self.spatiality_seen_by,
+            "journal": {key: asdict(value) for key, value in self.journal.items()} or None,
         }
 
 
@@ -84,6 +88,9 @@ def work_of(experiment: Experiment, phases: Sequence[Phase]) -> Work:
         if (found := quartiles(_told(phases, f"latency_{key}_s"))) is not None
     }
     seen = dict.fromkeys(p.spatiality_seen for p in phases if p.spatiality_seen is not None)
+    journal = {
+        key: found for key in FIGURES if (found := quartiles(_told(phases, key))) is not None
+    }
     lasts = [w.duration_s for w in windows if w.duration_s is not None]
     moved = [float(w.bytes_moved) for w in windows if w.bytes_moved is not None]
     into_cache = [rate for rate, _ in cached if rate is not None]
@@ -97,11 +104,13 @@ def work_of(experiment: Experiment, phases: Sequence[Phase]) -> Work:
             ("iops", served, "the tool tells none"),
             ("latency_s", latencies, _why_no_latency(phases)),
             ("spatiality_seen", seen, _why_not_seen(phases)),
+            ("journal", journal, "the journal was not traced (--trace-journal, on ext4)"),
         )  # fmt: skip
         reasons = {name: why for name, found, why in known if not found and why is not None}
     return Work(
         quartiles(lasts), quartiles(moved), quartiles(into_cache), quartiles(served), latencies,
         "; ".join(seen) or None, _seen_by(phases) if seen else None, reasons,
+        journal,
     )  # fmt: skip
 
 

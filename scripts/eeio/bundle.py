@@ -143,6 +143,7 @@ def measured_by(options: Options) -> str:
         ("--allow-memory-filesystem", options.allow_memory_filesystem),
         ("--hash-serial", options.hash_serial),
         ("--see-order", options.see_order),
+        ("--trace-journal", options.trace_journal),
         ("--adaptive", options.adaptive),
     ):
         if wanted:

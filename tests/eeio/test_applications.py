@@ -98,6 +98,43 @@ def test_transactions_stand_beside_bytes(home: Path, eeio: Eeio) -> None:
 
 @pytest.mark.root
 @pytest.mark.tools
+def test_commits_of_the_journal_are_counted_where_asked(home: Path, eeio: Eeio) -> None:
+    """Each transaction of a deleted journal costs commits, a log's without flushing none; xfs has
+    none to trace, and says so."""
+    suite = _suite(
+        home, f"{COMMON} transactions=40 journal=delete synchronous=full flush=each",
+        f"{COMMON} transactions=40 journal=wal synchronous=off flush=none",
+    )  # fmt: skip
+    done = eeio("run", suite, "--preset", "quick", "--directory", str(home / "target"), "--name",
+                "apps", "--meter", "none", "--repetitions", "1", "--filesystem", "ext4,xfs",
+                "--trace-journal")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = (home / "data/eeio/results/apps/runs.jsonl").read_text().splitlines()
+    notes = [note for line in lines for note in json.loads(line)["notes"]]
+    assert any("not on ext4 but on xfs" in note for note in notes)
+    if any("not traced" in note and "on xfs" not in note for note in notes):
+        pytest.skip(next(note for note in notes if "not traced" in note and "xfs" not in note))
+    body = json.loads(eeio("report", "apps", "--format", "json").stdout)
+    jsonschema.validate(
+        body,
+        json.loads(SCHEMA.read_text()),
+    )
+    writes = {
+        (row["target"], row["flush"]): row["journal"]
+        for row in body["characterization"]
+        if row["phase"] == "write"
+    }
+    flushed, promised = writes["file on ext4", "each"], writes["file on ext4", "none"]
+    assert writes["file on xfs", "each"] is None
+    assert flushed["journal_commits"]["median"] >= 40 > promised["journal_commits"]["median"]
+    waited = flushed["journal_fsyncs_waiting"]["median"]
+    assert 40 <= waited <= flushed["journal_fsyncs"]["median"]
+    assert 0 < flushed["journal_commit_mean_s"]["median"] < 5
+    assert "of them waited for a commit" in eeio("report", "apps").stdout
+
+
+@pytest.mark.root
+@pytest.mark.tools
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGKILL])
 def test_a_killed_campaign_leaves_no_database(
     home: Path, eeio: Eeio, signum: signal.Signals

@@ -1,10 +1,10 @@
 """The tables of a report as plain cells, the same for every format."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from eeio_results.characterization import Row, power_during
-from eeio_results.domains import DomainFigures
+from eeio_results.domains import DomainFigures, Quartiles
 from eeio_results.record import DOMAINS, EnergyReading, Experiment, Machine
 from eeio_results.report.columns import (
     DOMAIN,
@@ -208,6 +208,8 @@ def _row_notes(row: Row, experiment: Experiment) -> Iterator[str]:
             f"{tool_label(experiment)}, {row.phase}: {spread(row.operations_per_s)} operations/s"
             + (f", p99 {spread(p99, 1e-3)} ms" if p99 else "")
         )
+    if any(of.median for of in row.work.journal.values()):
+        yield f"{tool_label(experiment)}, {row.phase}: {_journal(row.work.journal)}"
     if row.n and row.bandwidth_bytes_per_s is None and "bandwidth_bytes_per_s" in row.reasons:
         yield f"MB/s, MB/J: {row.reasons['bandwidth_bytes_per_s']}"
     if best is not None and best.n < row.n:
@@ -225,6 +227,21 @@ def _row_notes(row: Row, experiment: Experiment) -> Iterator[str]:
         at_drive = row.work.spatiality_seen_by == "drive"
         where = "reached the drive" if at_drive else "arrived at the target"
         yield f"{label}: what {where} was {row.work.spatiality_seen}"
+
+
+def _journal(figures: Mapping[str, Quartiles]) -> str:
+    """Commits of ext4's journal and the calls that waited, in words."""
+
+    def counted(name: str, what: str, mean: str) -> str:
+        each = f" ({spread(figures[mean], 1e-3)} ms each)" if mean in figures else ""
+        return f"{figures[name].median:g} {what}{each}"
+
+    return (
+        f"{counted('journal_commits', 'commits of the journal', 'journal_commit_mean_s')}, "
+        f"{figures['journal_fast_commits'].median:g} fast commits; "
+        f"{counted('journal_fsyncs', 'fsync calls', 'journal_fsync_mean_s')}, "
+        f"{figures['journal_fsyncs_waiting'].median:g} of them waited for a commit"
+    )
 
 
 def _efficiency_tables(report: Report, several: bool) -> list[Table]:

@@ -124,8 +124,9 @@ class Measurement:
             servers.begin()
             before = counters.read_counters(device) if device else None
             with JournalWatch(
-                experiment, volume, raw, self._journal, self._plan.protocol.study
-            ) as watch:
+                experiment, volume, raw, self._journal, self._plan.protocol.study,
+                asked=self._plan.options.trace_journal,
+            ) as watch:  # fmt: skip
                 power.mark()
                 with power.closely(raw), ProcessorSampler() as processor:
                     settings = {**watch.settings, **on_nodes}
@@ -223,7 +224,7 @@ class Measurement:
             return Seen(reason="nothing is measured of the drive")
         if device is None:
             return Seen(reason=reason)
-        if self._plan.protocol.study is not None:
+        if self._plan.protocol.study is not None or self._plan.options.trace_journal:
             return Seen(reason="the journal is traced in this run, and nothing beside it")
         view = DriveView(device, self._journal)
         try:
@@ -319,7 +320,9 @@ class Measurement:
             own = tuple(counters.of_this_drive(phase, *counted) for phase in result.phases)
             result = replace(result, phases=own)
         reasons = _contradictions(planned, run, result)
-        phases = watch.add_to(result.phases, run.experiment.flush in (None, "end"))
+        phases = watch.add_to(
+            result.phases, run.experiment.flush in (None, "end"), run.started_monotonic_s
+        )
         notes = [*run.notes, *watch.notes, *result.notes, *ended.prepared.notes]
         if run.device is None and result.phases:
             notes.append(f"{UNCHECKED}: {run.device_reason}")

@@ -1,4 +1,5 @@
-"""What a study adds to a run: the journal traced around it, and fsync calls held for `delayjc`."""
+"""The journal of ext4 traced around a run, because a study or the user asks for it, and fsync calls
+held for a study's `delayjc`."""
 
 import os
 import secrets
@@ -19,13 +20,14 @@ from eeio_results.errors import EeioError
 from eeio_results.studies import JournalFigures
 from eeio_results.tools.capture import PhaseResult
 from eeio_results.traces import jbd2
+from eeio_results.traces.journal_figures import figures
 
 _TRACE = "journal.gz"
 _HELD_NONE = "libdelayjc.so held no call, so this was plain ext4: is the tool static or setuid?"
 
 
 class JournalWatch:
-    """Around one invocation of a tool; without a study it does nothing.
+    """Around one invocation of a tool; where nobody asks for it, it does nothing.
 
     A journal that cannot be traced costs the figures that come from it, with a note; a library that
     cannot be preloaded costs the run (EeioError), for it would measure another variant.
@@ -38,12 +40,15 @@ class JournalWatch:
         raw: Path,
         journal: UndoJournal,
         study: StudyProtocol | None,
+        *,
+        asked: bool = False,
     ) -> None:
         self._planned = planned
         self._directory = volume.directory
         self._raw = raw
         self._journal = journal
         self._study = study
+        self._asked = asked
         self._stack = ExitStack()
         self._trace: JournalTracer | None = None
         self._state: Path | None = None
@@ -52,9 +57,10 @@ class JournalWatch:
         self.notes: list[str] = []
 
     def __enter__(self) -> "JournalWatch":
-        if self._study is None or self._planned.variant is None:
+        of_study = self._study is not None and self._planned.variant is not None
+        if not of_study and not self._asked:
             return self
-        if VARIANTS[self._planned.variant].delays:
+        if self._study and self._planned.variant and VARIANTS[self._planned.variant].delays:
             # In memory: its pages would be written to the disk that is measured. In a folder that
             # is ours alone: everybody may write to /dev/shm, and lay links there.
             folder = Path(f"/dev/shm/eeio-delayjc-{os.getpid()}-{secrets.token_hex(8)}")
@@ -92,11 +98,16 @@ class JournalWatch:
             if self._state is not None and error is None:
                 self._delays = delayjc.read_counters(self._state).total
 
-    def add_to(self, phases: Sequence[PhaseResult], includes_sync: bool) -> list[PhaseResult]:
-        """The phases, the one that the study is about with the figures of the journal."""
+    def add_to(
+        self, phases: Sequence[PhaseResult], includes_sync: bool, began_s: float
+    ) -> list[PhaseResult]:
+        """The phases, the one that the study is about with the figures of the journal, or each with
+        those of its window; `began_s` is the invocation's beginning, CLOCK_MONOTONIC."""
         if self._trace is None and self._delays is None:
             return list(phases)
         trace = self._whole_trace()
+        if self._study is None:
+            return [_in_window(phase, trace, began_s) for phase in phases]
         delays = self._of_delays()
         added = list(phases)
         seen = False
@@ -143,3 +154,10 @@ class JournalWatch:
         if self._delays is not None and self._delays.calls == 0 and _HELD_NONE not in invalid:
             invalid = (*invalid, _HELD_NONE)
         return replace(phase, metrics=metrics, invalid=invalid)
+
+
+def _in_window(phase: PhaseResult, trace: jbd2.JournalTrace | None, began_s: float) -> PhaseResult:
+    if trace is None or phase.start_s is None or phase.end_s is None:
+        return phase
+    found = figures(trace, began_s + phase.start_s, began_s + phase.end_s)
+    return replace(phase, metrics={**phase.metrics, **found})

@@ -135,6 +135,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="tell the order in which requests reach the drive, by the kernel's block layer",
     )
     parser.add_argument(
+        "--trace-journal",
+        action="store_true",
+        help="on ext4, count the journal's commits in each run, and the fsync calls that waited "
+        "for one (as root); it costs each traced call some microseconds",
+    )
+    parser.add_argument(
         "--allow-estimates",
         action="store_true",
         help="without a meter, model the power and mark it ESTIMATE",
@@ -227,6 +233,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
         counter_rate_hz=arguments.rate or COUNTER_RATE_HZ,
         min_phase_s=arguments.min_phase,
         see_order=arguments.see_order,
+        trace_journal=arguments.trace_journal,
         max_written_bytes=None if arguments.max_written is None else int(arguments.max_written),
         precondition_percent=arguments.precondition,
         sweeps=tuple(arguments.sweep),
