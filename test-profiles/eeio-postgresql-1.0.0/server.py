@@ -1,12 +1,13 @@
-"""A database server of a run's own, in the target directory; the same file in each profile that has one.
+"""A database server of a run's own, in the target directory; the same file in each such profile.
 
-Stands alone: it runs with nothing but Python's standard library. The server is a child of this process
-and never a daemon. It is sent a signal by the kernel when this process dies, however it dies, and a
-SIGTERM to this process ends it and takes its data away: `eeio restore` sends one to the process group.
+Stands alone: it runs with nothing but Python's standard library. The server is a child of this
+process and never a daemon. It is sent a signal by the kernel when this process dies, however it
+dies, and a SIGTERM to this process ends it and takes its data away: `eeio restore` sends one to the
+process group.
 
 As root, server and client run under another user, for the servers refuse root. Nothing listens on
-the network: the socket lies in the data directory, which nobody else can enter, and both name it from
-within, since the path of a socket has at most 107 bytes.
+the network: the socket lies in the data directory, which nobody else can enter, and both name it
+from within, since the path of a socket has at most 107 bytes.
 """
 
 import ctypes
@@ -28,6 +29,7 @@ ANSWER_S = 60  # a server of clean data answers in a second
 STOP_S = 600  # its checkpoint writes all that is dirty in its memory
 END_NOW_S = 3  # less than the 5 s that a runner waits from SIGTERM to SIGKILL
 SPOKEN_BYTES = 65536
+TROUBLE = ("ERROR", "FATAL", "PANIC", "rror:")
 PERCENTILES = (("p50", 500), ("p95", 950), ("p99", 990), ("p999", 999))  # in thousandths
 LIBC = ctypes.CDLL(None, use_errno=True)
 PR_SET_PDEATHSIG = 1
@@ -41,8 +43,8 @@ class RefusedError(Exception):
 class Server:
     """A server's data below `folder`, and the server while it runs.
 
-    `program` is the server's executable, `users` who may run it where this process is root, and `abrupt`
-    the signal that ends it and its children at once.
+    `program` is the server's executable, `users` who may run it where this process is root, and
+    `abrupt` the signal that ends it and its children at once.
     """
 
     def __init__(self, folder, program, users, abrupt):
@@ -55,8 +57,8 @@ class Server:
         self._user = None if os.geteuid() else next(filter(None, map(_known, users)), None)
         if self._user is None and not os.geteuid():
             raise RefusedError(
-                f"the server refuses root, and there is no user {' or '.join(users)} to run it under: "
-                "install the server's package, or run as a plain user"
+                f"the server refuses root, and there is no user {' or '.join(users)} to run it "
+                "under: install the server's package, or run as a plain user"
             )
 
     @property
@@ -75,17 +77,21 @@ class Server:
             self._check_reach()
 
     def clear(self):
-        """Takes away what `make` made, and ends what still runs in it; RefusedError where it is not ours."""
+        """Takes away what `make` made, and ends what still runs in it; RefusedError where it is
+        not ours."""
         try:
             status = self.folder.lstat()
         except FileNotFoundError:
             return
         if not stat.S_ISDIR(status.st_mode):
-            raise RefusedError(f"{self.folder}: no folder (a link?): it is not touched; take it away")
+            raise RefusedError(
+                f"{self.folder}: no folder (a link?): it is not touched; take it away"
+            )
         # One that is empty was made and not yet marked.
         if not (self.folder / MARK).is_file() and any(self.folder.iterdir()):
             raise RefusedError(
-                f"{self.folder}: not made by eeio (no {MARK} in it): it is not touched; take it away"
+                f"{self.folder}: not made by eeio (no {MARK} in it): it is not touched; "
+                "take it away"
             )
         self._end_strays()
         shutil.rmtree(self.folder)
@@ -116,19 +122,20 @@ class Server:
             try:
                 status = process.wait(within_s)
             except subprocess.TimeoutExpired:
-                raise RefusedError(f"{command[0]}: no end after {within_s} s{self.said()}") from None
+                raise RefusedError(
+                    f"{command[0]}: no end after {within_s} s{self.said()}"
+                ) from None
             finally:
                 end(process)
             if status:
-                raise RefusedError(
-                    f"{command[0]}: exit status {status}: {telling(err) or telling(out)}{self.said()}"
-                )
+                words = telling(err) or telling(out)
+                raise RefusedError(f"{command[0]}: exit status {status}: {words}{self.said()}")
             out.seek(0)
             return out.read(SPOKEN_BYTES).decode(errors="replace")
 
     def spawn(self, command, out, err, signum=signal.SIGKILL, before=None):
-        """A child in the data directory under the server's user, sent `signum` when this process dies.
-        `before` is called in it."""
+        """A child in the data directory under the server's user, sent `signum` when this process
+        dies. `before` is called in it."""
         parent = os.getpid()
         user = self._user
 
@@ -148,7 +155,8 @@ class Server:
         )  # fmt: skip
 
     def start(self, command, log, answers):
-        """Starts it, and returns when the command `answers` ends well. `log` is a file for what it says."""
+        """Starts it, and returns when the command `answers` ends well. `log` is a file for what it
+        says."""
         self._log = log
         self._process = self.spawn(command, log, log, self.abrupt)
         deadline_s = time.monotonic() + ANSWER_S
@@ -193,8 +201,8 @@ class Server:
         return f": the server says: {words}" if words else ""
 
     def account(self):
-        """Bytes so far that the kernel counts for this process, the children that have ended, and the
-        server's processes that run: fetched from storage, and made dirty to be written."""
+        """Bytes so far that the kernel counts for this process, the children that have ended, and
+        the server's processes that run: fetched from storage, and made dirty to be written."""
         pids = ["self"]
         if self._process.returncode is None:
             pids += _tree(self._process.pid)
@@ -214,18 +222,21 @@ class Server:
             if done.returncode:
                 mode = stat.S_IMODE(path.stat().st_mode)
                 raise RefusedError(
-                    f"{path}: has mode {mode:04o}: the user {self.user}, under whom the server runs where "
-                    "eeio is root, cannot pass it; give another directory, or run as a plain user"
+                    f"{path}: has mode {mode:04o}: the user {self.user}, under whom the server "
+                    "runs where eeio is root, cannot pass it; give another directory, or run as a plain "
+                    "user"
                 )
 
     def _end_strays(self):
         """Ends processes of the server's program that still work in the data: PostgreSQL's are in
-        process groups of their own, and live on for a moment where it was killed."""
+        process groups of their own, and live on for a moment where their parent was killed."""
         where = os.path.realpath(self.data)
         deadline_s = time.monotonic() + END_NOW_S
         while strays := [pid for pid in _processes() if self._is_stray(pid, where)]:
             if time.monotonic() > deadline_s:
-                raise RefusedError(f"{self.data}: the process {strays[0]} still works in it: end it")
+                raise RefusedError(
+                    f"{self.data}: the process {strays[0]} still works in it: end it"
+                )
             for pid in strays:
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
@@ -233,10 +244,7 @@ class Server:
 
     def _is_stray(self, pid, where):
         try:
-            return (
-                os.readlink(f"/proc/{pid}/cwd").removesuffix(" (deleted)") == where
-                and os.readlink(f"/proc/{pid}/exe").removesuffix(" (deleted)") == self._program
-            )
+            return _of_process(pid, "cwd") == where and _of_process(pid, "exe") == self._program
         except OSError:
             return False  # it has ended, or is another user's
 
@@ -248,7 +256,11 @@ def _known(name):
 
 
 def _processes():
-    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    return [int(path.name) for path in Path("/proc").glob("[0-9]*")]
+
+
+def _of_process(pid, link):
+    return str(Path(f"/proc/{pid}/{link}").readlink()).removesuffix(" (deleted)")
 
 
 def _tree(root):
@@ -272,12 +284,24 @@ def _io(pid):
     except (FileNotFoundError, ProcessLookupError):
         return 0, 0  # it has ended: its parent has its bytes
     except (OSError, KeyError, ValueError) as error:
-        raise RefusedError(f"/proc/{pid}/io: the kernel tells no account of bytes: {error}") from error
+        raise RefusedError(
+            f"/proc/{pid}/io: the kernel tells no account of bytes: {error}"
+        ) from error
 
 
-def reap(client):
-    """Waits for a client that is about to end; the bytes that the kernel counts for it alone."""
-    os.waitid(os.P_PID, client.pid, os.WEXITED | os.WNOWAIT)
+def reap(client, within_s):
+    """Waits for a client's end; the bytes that the kernel counts for it alone: with its end they
+    are this process's, too. subprocess.TimeoutExpired where it does not end."""
+
+    def late(*_):
+        raise subprocess.TimeoutExpired(client.args, within_s)
+
+    signal.signal(signal.SIGALRM, late)
+    signal.alarm(within_s)
+    try:
+        os.waitid(os.P_PID, client.pid, os.WEXITED | os.WNOWAIT)
+    finally:
+        signal.alarm(0)
     before = _io("self")
     client.wait()
     return tuple(after - once for after, once in zip(_io("self"), before, strict=True))
@@ -306,12 +330,13 @@ def telling(file):
     size = os.fstat(file.fileno()).st_size
     text = os.pread(file.fileno(), SPOKEN_BYTES, max(0, size - SPOKEN_BYTES))
     lines = [line.strip() for line in text.decode(errors="replace").splitlines() if line.strip()]
-    worst = [line for line in lines if any(word in line for word in ("ERROR", "FATAL", "PANIC", "rror:"))]
+    worst = [line for line in lines if any(word in line for word in TROUBLE)]
     return (worst or lines or [""])[-1][:300]
 
 
 def latencies(counted):
-    """Percentiles by nearest rank of a mapping of seconds to how often they were seen, and the longest."""
+    """Percentiles by nearest rank of a mapping of seconds to how often they were seen, and the
+    longest."""
     total = sum(counted.values())
     found, seen, wanted = {}, 0, list(PERCENTILES)
     for seconds in sorted(counted):
@@ -331,8 +356,8 @@ def report(eeio, phase, notes):
 
 
 def guarded(tool, work, *of_server):
-    """Does `work` with a Server; whatever ends it, no server is left. A signal, or trouble, takes its
-    data away, too: what is left of half a run serves nobody."""
+    """Does `work` with a Server; whatever ends it, no server is left. A signal, or trouble, takes
+    its data away, too: what is left of half a run serves nobody."""
 
     def leave(signum, _):
         for each in LEAVING:

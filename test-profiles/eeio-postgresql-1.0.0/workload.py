@@ -6,10 +6,10 @@
                     fsync=off|on seed=N eeio=FILE
 
 Stands alone, with server.py beside it: it runs with nothing but Python's standard library. A
-transaction is pgbench's own (`tpcb-like`): three updates, a lookup, an insert. The server is started
-anew from data that are not in the page cache, which is not measured. The phase begins when pgbench is
-started. It lasts until all is on the device: the server's orderly end, which is a checkpoint, and a
-syncfs for what fsync=off has left. Times are CLOCK_MONOTONIC.
+transaction is pgbench's own (`tpcb-like`): three updates, a lookup, an insert. The server is
+started anew from data that are not in the page cache, which is not measured. The phase begins when
+pgbench is started. It lasts until all is on the device: the server's orderly end, which is a
+checkpoint, and a syncfs for what fsync=off has left. Times are CLOCK_MONOTONIC.
 
 pgbench tells when each transaction ended and how long it took; that goes through a pipe, so that
 nothing beside the database is written.
@@ -86,9 +86,7 @@ def fill(place, programs, scale):
 def measure(place, programs, factors):
     """The phase, and what is to be said of it."""
     if not place.is_ready(f"scale={factors['scale']}"):
-        raise server.RefusedError(
-            f"{place.folder}: not there; run pre.sh with these factors first"
-        )
+        raise server.RefusedError(f"{place.folder}: not there; run pre.sh with these factors first")
     fsync, commit = factors["fsync"], factors["synchronous_commit"]
     place.drop()
     with (Path(factors["eeio"]).parent / "server.txt").open("w+b") as log:
@@ -132,8 +130,8 @@ def measure(place, programs, factors):
         place.call([programs.postgres, "--version"], 60).strip(),
         f"fsync={fsync} synchronous_commit={commit}: {PROMISES[commit, fsync]} ({MANUAL})",
         " ".join(f"{name}={value}" for name, value in kept.items()) + ", no O_DIRECT",
-        f"pgbench tpcb-like scale={factors['scale']} clients={factors['clients']}, one thread, by a "
-        f"Unix socket; the server ran as {place.user}",
+        f"pgbench tpcb-like scale={factors['scale']} clients={factors['clients']}, one thread, by "
+        f"a Unix socket; the server ran as {place.user}",
     ]
     return phase, notes
 
@@ -147,8 +145,8 @@ def asked(place, programs):
 
 
 def transactions(place, programs, factors):
-    """How often transactions took how many microseconds, how many failed, what pgbench printed, and the bytes that the
-    kernel counts for it."""
+    """How often transactions took how many microseconds, how many failed, what pgbench printed, and
+    the bytes that the kernel counts for it."""
     limit_s = int(factors["runtime_s"]) + CLIENT_GRACE_S
     command = programs.client(
         "pgbench", "-n", "-c", factors["clients"], "-T", factors["runtime_s"], "-l",
@@ -156,28 +154,30 @@ def transactions(place, programs, factors):
     )  # fmt: skip
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         # pgbench opens log.PID to write it: a pipe of that name waits for it.
-        client = place.spawn(command, out, err, before=lambda: os.mkfifo(f"log.{os.getpid()}", 0o600))
+        client = place.spawn(command, out, err, before=make_pipe)
         pipe = place.data / f"log.{client.pid}"
         try:
             counted, failed = logged(pipe, client, time.monotonic() + limit_s)
-            if client.returncode is None:
-                by_client = server.reap(client)
+            by_client = server.reap(client, CLIENT_GRACE_S)
         finally:
             server.end(client)
             pipe.unlink()
         out.seek(0)
         text = out.read(server.SPOKEN_BYTES).decode(errors="replace")
         if client.returncode:
-            raise server.RefusedError(
-                f"pgbench ended with status {client.returncode}: {server.telling(err)}{place.said()}"
-            )
+            words = f"{server.telling(err)}{place.said()}"
+            raise server.RefusedError(f"pgbench ended with status {client.returncode}: {words}")
     return counted, failed, text, by_client
 
 
+def make_pipe():
+    os.mkfifo(f"log.{os.getpid()}", 0o600)
+
+
 def logged(path, client, deadline_s):
-    """Reads pgbench's log until it closes it: how often transactions took how many microseconds, and
-    how many failed. A line is client, number, microseconds, script and when; a word stands for the
-    microseconds of one that failed."""
+    """Reads pgbench's log until it closes it: how often transactions took how many microseconds,
+    and how many failed. A line is client, number, microseconds, script and when; a word stands for
+    the microseconds of one that failed."""
     counted, failed, rest = Counter(), 0, b""
     pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:

@@ -55,7 +55,7 @@ def test_what_is_not_installed_is_left_out_with_its_reason(
         shutil, "which", lambda name, *a, **k: None if name == "rsync" else found(name, *a, **k)
     )
     suite = suites.load(ROOT / "suites/eeio-applications")
-    rsync, zstd = suite.optional
+    rsync, zstd, *_ = suite.optional
     assert not rsync.is_found() and rsync.otherwise == (
         "rsync is not installed here (the package rsync)"
     )
