@@ -97,15 +97,9 @@ class Server:
         shutil.rmtree(self.folder)
 
     def mark_ready(self, words):
-        """Notes that the data are whole, and of what."""
+        """Notes that the data are whole, and of what: the wrapper asks for that before a run."""
         sync(self.folder)
         (self.folder / MARK).write_text(words, encoding="ascii")
-
-    def is_ready(self, words):
-        try:
-            return (self.folder / MARK).read_text(encoding="ascii") == words
-        except OSError:
-            return False
 
     def drop(self):
         """The data's pages out of the page cache: they are clean."""
@@ -223,8 +217,8 @@ class Server:
                 mode = stat.S_IMODE(path.stat().st_mode)
                 raise RefusedError(
                     f"{path}: has mode {mode:04o}: the user {self.user}, under whom the server "
-                    "runs where eeio is root, cannot pass it; give another directory, or run as a plain "
-                    "user"
+                    "runs where eeio is root, cannot pass it; give another directory, or run as a "
+                    "plain user"
                 )
 
     def _end_strays(self):

@@ -93,8 +93,6 @@ def fill(place, program, rows):
 
 def measure(place, program, factors):
     """The phase, and what is to be said of it."""
-    if not place.is_ready(f"rows={factors['rows']}"):
-        raise server.RefusedError(f"{place.folder}: not there; run pre.sh with these factors first")
     commit, workload = factors["flush_log_at_trx_commit"], factors["workload"]
     writes = workload != "read_only"
     place.drop()
@@ -107,6 +105,7 @@ def measure(place, program, factors):
         ):
             if kept.get(name) != value:
                 raise server.RefusedError(f"the server keeps {name}={kept.get(name)}, not {value}")
+        server.sync(place.data)  # what its start has left is no part of what follows
         before = place.account()
         start_s = time.monotonic()
         text, by_client = transactions(place, factors)
@@ -121,6 +120,7 @@ def measure(place, program, factors):
         )
     print(text, end="")
     moved = fetched + dirtied if writes else fetched
+    written = {"dirtied_bytes": dirtied} if writes else {}
     phase = {
         "name": "transactions", "operation": "mixed" if writes else "read",
         "spatiality": "mixed" if writes else "random",
@@ -128,10 +128,12 @@ def measure(place, program, factors):
         "start_monotonic_s": start_s, "end_monotonic_s": end_s,
         "bandwidth_bytes_per_s": moved / (end_s - start_s) if moved else None,
         "metrics": {
-            "fetched_bytes": fetched, "dirtied_bytes": dirtied,
+            "fetched_bytes": fetched, **written,
             **figures(text, end_s - start_s),
         },
-        "invalid": [] if moved else ["the kernel counted no byte of storage"],
+        "invalid": [] if (dirtied if writes else fetched) > 0 else [
+            f"the kernel counted no byte {'to be written to' if writes else 'fetched from'} storage"
+        ],
     }  # fmt: skip
     if writes:
         phase |= {

@@ -85,8 +85,6 @@ def fill(place, programs, scale):
 
 def measure(place, programs, factors):
     """The phase, and what is to be said of it."""
-    if not place.is_ready(f"scale={factors['scale']}"):
-        raise server.RefusedError(f"{place.folder}: not there; run pre.sh with these factors first")
     fsync, commit = factors["fsync"], factors["synchronous_commit"]
     place.drop()
     with (Path(factors["eeio"]).parent / "server.txt").open("w+b") as log:
@@ -96,6 +94,7 @@ def measure(place, programs, factors):
         for name, value in (("fsync", fsync), ("synchronous_commit", commit)):
             if kept.get(name) != value:
                 raise server.RefusedError(f"the server keeps {name}={kept.get(name)}, not {value}")
+        server.sync(place.data)  # what its start has left is no part of what follows
         before = place.account()
         start_s = time.monotonic()
         counted, failed, text, by_client = transactions(place, programs, factors)
