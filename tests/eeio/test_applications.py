@@ -31,9 +31,8 @@ def _suite(home: Path, *arguments: str) -> str:
     folder = home / "suites/apps"
     folder.mkdir(parents=True)
     of_suite = ROOT / "suites/eeio-applications"
-    (folder / "protocol.yaml").write_text(
-        (of_suite / "protocol.yaml").read_text().replace("idle_s: 5\n", "idle_s: 0\n")
-    )
+    protocol = (of_suite / "protocol.yaml").read_text().partition("\noptional:")[0]
+    (folder / "protocol.yaml").write_text(protocol.replace("idle_s: 5\n", "idle_s: 0\n") + "\n")
     entries = "".join(
         f"<Execute><Test>local/eeio-sqlite-1.0.0</Test><Arguments>{words}</Arguments>"
         f"<Description>{words}</Description></Execute>"
