@@ -31,6 +31,7 @@ TOOL = "eeio-postgresql"
 HERE = "/proc/self/cwd"  # the socket's folder, in few bytes wherever the data are
 LINE_BYTES = 4096
 CLIENT_GRACE_S = 120
+TPS = r"tps = ([\d.]+) \((?:without initial|excluding) connection"  # 14 and newer, before
 MANUAL = "https://www.postgresql.org/docs/current/runtime-config-wal.html"
 PROMISES = {
     ("on", "on"): "a commit returns when its log is flushed: no transaction is lost",
@@ -117,7 +118,7 @@ def measure(place, programs, factors):
         "metrics": {
             "fetched_bytes": fetched, "dirtied_bytes": dirtied,
             "operations": done, "operations_per_s": done / (end_s - start_s),
-            "returned_operations_per_s": told(text, r"tps = ([\d.]+) \(without initial"),
+            "returned_operations_per_s": told(text, TPS),
             "failed_operations": failed,
             **server.latencies({spent / 1e6: times for spent, times in counted.items()}),
         },
@@ -197,7 +198,7 @@ def logged(path, client, deadline_s):
             if len(rest) > LINE_BYTES:
                 raise server.RefusedError(f"pgbench logs no transactions: {rest[:60]!r}")
             for line in lines:
-                spent = line.split()[2]
+                _, _, spent, *_ = *line.split(), b"", b"", b""
                 if spent.isdigit():
                     counted[int(spent)] += 1
                 else:

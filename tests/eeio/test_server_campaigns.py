@@ -139,8 +139,8 @@ def test_a_transaction_costs_joules(home: Path, target: Path, eeio: Eeio) -> Non
         assert joules == pytest.approx(row["power_w"]["median"] / rate, rel=0.02)
         assert row["latency_s"]["p99"]["median"] > 0 and row["bytes"]["median"] > 0
     text = eeio("report", "db").stdout
-    assert "postgresql scale=1 synchronous_commit=on" in text or "synchronous_commit=on" in text
-    assert "workload=write_only" in text
+    assert " postgresql synchronous_commit=on " in text
+    assert " mariadb workload=write_only " in text
 
 
 @pytest.mark.root
