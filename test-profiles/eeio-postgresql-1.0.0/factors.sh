@@ -35,7 +35,7 @@ runtime_s=${runtime_s:-$(preset_value runtime_s)}
 [ -n "$scale" ] && [ -n "$runtime_s" ] || refuse "EEIO_PRESET=$preset: not in $HOME/presets.conf"
 
 python=$(sed -n 's/^python=//p' "$HOME/tool.conf")
-programs=$(sed -n 's/^path=\(.*\)\/postgres$/\1/p' "$HOME/tool.conf")
+programs=$(sed -n 's/^programs=//p' "$HOME/tool.conf")
 scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
 folder=$scratch/eeio-postgresql.data
 output=${EEIO_OUTPUT_DIR:-$HOME/output}

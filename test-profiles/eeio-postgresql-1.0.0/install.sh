@@ -1,5 +1,5 @@
 #!/bin/sh
-# Takes the newest PostgreSQL of the system, or that of EEIO_POSTGRESQL_BIN, and says which in tool.conf.
+# Takes the PostgreSQL of EEIO_POSTGRESQL_BIN, that of PATH, or Debian's newest, and says which in tool.conf.
 # shellcheck disable=SC2015 # finish leaves
 profile=$(cd "${0%/*}" && pwd)
 
@@ -17,23 +17,26 @@ cp "$profile/words.sh" "$profile/factors.sh" "$profile/presets.conf" "$profile/w
 python=$(command -v "${EEIO_PYTHON:-python3}") ||
 	finish 1 "${EEIO_PYTHON:-python3} is missing: install the package python3, or name one by EEIO_PYTHON"
 # Debian's are not in PATH.
-newest=$(printf '%s\n' /usr/lib/postgresql/*/bin/postgres | sort -t/ -k5n | tail -n 1)
-[ -x "$newest" ] || newest=$(command -v postgres)
-programs=${EEIO_POSTGRESQL_BIN:-${newest%/postgres}}
+found=$(command -v postgres || printf '%s\n' /usr/lib/postgresql/*/bin/postgres | sort -t/ -k5n | tail -n 1)
+path=${EEIO_POSTGRESQL_BIN:+$EEIO_POSTGRESQL_BIN/postgres}
+path=${path:-$found}
+programs=$(readlink -f "$path" || echo "$path") # one in PATH may be a link to it
+programs=${programs%/postgres}
 for name in postgres initdb pgbench psql pg_isready; do
-	[ -x "${programs:-/nowhere}/$name" ] ||
-		finish 1 "${programs:+$programs/}$name is missing: install the package postgresql, or name the folder of its programs by EEIO_POSTGRESQL_BIN"
+	[ -x "$programs/$name" ] ||
+		finish 1 "$programs/$name is missing: install the package postgresql, or name the folder of its programs by EEIO_POSTGRESQL_BIN"
 done
-version=$("$programs/postgres" --version 2>/dev/null)
+version=$("$path" --version 2>/dev/null)
 major=$(echo "$version" | sed -n 's/^postgres (PostgreSQL) \([0-9][0-9]*\).*/\1/p')
 [ "${major:-0}" -ge 12 ] ||
-	finish 1 "$programs/postgres: is '$version': install PostgreSQL 12 or newer, or name its folder by EEIO_POSTGRESQL_BIN"
+	finish 1 "$path: is '$version': install PostgreSQL 12 or newer, or name its folder by EEIO_POSTGRESQL_BIN"
 {
-	echo "path=$programs/postgres"
+	echo "path=$path"
+	echo "programs=$programs"
 	echo "version=$version"
-	echo "sha256=$(sha256sum "$programs/postgres" | cut -d' ' -f1)"
+	echo "sha256=$(sha256sum "$path" | cut -d' ' -f1)"
 	echo "source=system"
 	echo "python=$python"
-	[ -z "${EEIO_POSTGRESQL_BIN:-}" ] || echo "EEIO_POSTGRESQL_BIN=$EEIO_POSTGRESQL_BIN"
+	echo "EEIO_POSTGRESQL_BIN=${EEIO_POSTGRESQL_BIN:-}"
 } >tool.conf
 finish 0

@@ -310,14 +310,16 @@ def _script(path: Path, text: str) -> None:
 def _fake(profile: Installed, folder: Path, text: str) -> None:
     """From now on the profile's server is this script."""
     conf = profile.home / "tool.conf"
-    real = Path(re.findall("^path=(.*)", conf.read_text(), re.M)[0])
-    if profile.name == "postgresql":
-        folder.mkdir()
-        for program in real.parent.iterdir():
+    told = dict(line.split("=", 1) for line in conf.read_text().splitlines())
+    real = Path(told["path"])
+    folder.mkdir()
+    if "programs" in told:
+        for program in Path(told["programs"]).iterdir():
             (folder / program.name).symlink_to(program)
     _script(folder / real.name, text)
     folder.chmod(0o755)
-    conf.write_text(conf.read_text().replace(f"path={real}", f"path={folder / real.name}"))
+    told |= {"path": str(folder / real.name), "programs": str(folder)}
+    conf.write_text("".join(f"{key}={value}\n" for key, value in told.items()))
 
 
 @pytest.mark.parametrize("tool", SERVERS)
@@ -378,6 +380,12 @@ def test_what_is_missing_or_too_old_is_not_installed(tmp_path: Path) -> None:
     assert done.returncode == 1 and f"{folder}/postgres is missing: install the p" in done.stderr
     for name in ("postgres", "initdb", "pgbench", "psql", "pg_isready"):
         _script(folder / name, "echo 'postgres (PostgreSQL) 11.22 (Debian 11.22-1)'")
+    # One in PATH goes before Debian's, and may be a link to its folder.
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked/postgres").symlink_to(folder / "postgres")
+    done = postgresql.install(PATH=f"{tmp_path}/linked:{os.environ['PATH']}")
+    assert done.returncode == 1
+    assert "linked/postgres: is 'postgres (PostgreSQL) 11.22 (Debian" in done.stderr
     done = postgresql.install(EEIO_POSTGRESQL_BIN=str(folder))
     assert done.returncode == 1 and "install PostgreSQL 12 or newer" in done.stderr
     mariadb = Installed("mariadb", tmp_path / "m", tmp_path / "disk")
