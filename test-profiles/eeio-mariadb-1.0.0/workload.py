@@ -58,7 +58,7 @@ def started(place, program, log, commit, buffer):
 
 def ask(place, query):
     return place.call(
-        ["mariadb", "--no-defaults", SOCKET, f"--user={place.user}", "-BN", "-e", query], 60
+        ["mariadb", "--no-defaults", SOCKET, f"--user={place.user}", "-BN", "-e", query], 3600
     )
 
 
@@ -87,8 +87,19 @@ def fill(place, program, rows):
             sysbench(place, "read_write", rows, "--rand-seed=1", f"--threads={TABLES}", "prepare"),
             86400,
         )
+        check_filled(place, rows)
         place.stop(signal.SIGTERM)
     place.mark_ready(f"rows={rows}")
+
+
+def check_filled(place, rows):
+    """RefusedError where rows are missing: sysbench's threads fail, and it ends with status 0."""
+    counts = " UNION ALL ".join(f"SELECT count(*) FROM sbtest.sbtest{n + 1}" for n in range(TABLES))
+    for number, found in enumerate(ask(place, counts).split(), start=1):
+        if found != rows:
+            raise server.RefusedError(
+                f"sysbench filled {found} of {rows} rows of its table {number}{place.said()}"
+            )
 
 
 def measure(place, program, factors):

@@ -300,6 +300,37 @@ def test_too_little_room(served: Served, tmp_path: Path, tool: str) -> None:
     assert list((profile.directory / "eeio-scratch").iterdir()) == []
 
 
+@pytest.mark.root
+@pytest.mark.parametrize("tool", SERVERS)
+def test_a_disk_that_fills(
+    served: Served, tmp_path: Path, place: Path, tool: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the tables are loaded: the disk is smaller than pre.sh is told."""
+    profile = served(tool)
+    df = tmp_path / "bin/df"
+    _script(df, "echo head; echo fs 9 9 999999999 0% /")
+    image, disk = place / "image", place / "disk"
+    with image.open("wb") as file:
+        file.truncate(190 << 20)
+    disk.mkdir()
+    subprocess.run(["mkfs.ext4", "-q", "-F", image], check=True)
+    if subprocess.run(["mount", "-o", "loop", image, disk], check=False).returncode != 0:
+        pytest.skip("cannot mount")
+    try:
+        words = ["scale=20"] if tool == "postgresql" else ["rows=200000"]
+        done = profile.script(
+            "pre.sh", *words, EEIO_DIRECTORY=str(disk), PATH=f"{df.parent}:{os.environ['PATH']}"
+        )
+        assert done.returncode == 1
+        (line,) = done.stderr.splitlines()
+        assert re.search(
+            r"No space left on device|The table '\w+' is full|error 28|Disk full", line
+        )
+        assert list((disk / "eeio-scratch").iterdir()) == [] and running(place) == []
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
 def _script(path: Path, text: str) -> None:
     path.parent.mkdir(exist_ok=True)
     path.unlink(missing_ok=True)
