@@ -54,6 +54,11 @@ class Server:
         self._program = os.path.realpath(program)
         self._process = None
         self._log = None
+        if os.geteuid() and _known(os.geteuid()) is None:
+            raise RefusedError(
+                f"the user {os.geteuid()} has no name here (/etc/passwd), and the server wants "
+                "one: run as a user with a name"
+            )
         self._user = None if os.geteuid() else next(filter(None, map(_known, users)), None)
         if self._user is None and not os.geteuid():
             raise RefusedError(
@@ -243,9 +248,9 @@ class Server:
             return False  # it has ended, or is another user's
 
 
-def _known(name):
+def _known(user):
     with suppress(KeyError):
-        return pwd.getpwnam(name)
+        return pwd.getpwnam(user) if isinstance(user, str) else pwd.getpwuid(user)
     return None
 
 

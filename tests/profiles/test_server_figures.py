@@ -47,6 +47,15 @@ def test_root_without_another_user_is_refused(
         server.Server(tmp_path, "/bin/true", ("no-a", "no-b"), signal.SIGKILL)
 
 
+def test_a_user_without_a_name_is_refused(
+    server: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with `podman run --user 1234567`."""
+    monkeypatch.setattr(os, "geteuid", lambda: 1234567)
+    with pytest.raises(server.RefusedError, match="user 1234567 has no name here"):
+        server.Server(tmp_path, "/bin/true", ("nobody",), signal.SIGKILL)
+
+
 SYSBENCH = """
 Latency histogram (values are in milliseconds)
        value  ------------- distribution ------------- count
