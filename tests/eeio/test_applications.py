@@ -31,9 +31,8 @@ def _suite(home: Path, *arguments: str) -> str:
     folder = home / "suites/apps"
     folder.mkdir(parents=True)
     of_suite = ROOT / "suites/eeio-applications"
-    (folder / "protocol.yaml").write_text(
-        (of_suite / "protocol.yaml").read_text().replace("idle_s: 5\n", "idle_s: 0\n")
-    )
+    protocol = (of_suite / "protocol.yaml").read_text().partition("\noptional:")[0]
+    (folder / "protocol.yaml").write_text(protocol.replace("idle_s: 5\n", "idle_s: 0\n") + "\n")
     entries = "".join(
         f"<Execute><Test>local/eeio-sqlite-1.0.0</Test><Arguments>{words}</Arguments>"
         f"<Description>{words}</Description></Execute>"
@@ -55,7 +54,7 @@ def test_what_is_not_installed_is_left_out_with_its_reason(
         shutil, "which", lambda name, *a, **k: None if name == "rsync" else found(name, *a, **k)
     )
     suite = suites.load(ROOT / "suites/eeio-applications")
-    rsync, zstd = suite.optional
+    rsync, zstd, *_ = suite.optional
     assert not rsync.is_found() and rsync.otherwise == (
         "rsync is not installed here (the package rsync)"
     )

@@ -23,6 +23,13 @@ def is_present(tool: str) -> bool:
         tool = "cc"  # MPI is used where it is there
     if tool == "sqlite":
         tool = "python3"  # its own SQLite
+    if tool == "postgresql":
+        return shutil.which("postgres") is not None or any(
+            Path("/usr/lib/postgresql").glob("*/bin/pgbench")
+        )
+    if tool == "mariadb":
+        path = os.environ.get("PATH", os.defpath) + ":/usr/sbin"
+        return all(shutil.which(name, path=path) for name in ("mariadbd", "sysbench"))
     if tool == "archive":
         tool = "tar"  # rsync and zstd where they are there
     if tool == "ior":

@@ -102,7 +102,7 @@ def test_presets(folder: Path) -> None:
         assert all(re.fullmatch(r"\w+=[\w.]+", word) for word in words[1:])
 
 
-@pytest.mark.parametrize("name", ["words.sh", "mpi.sh", "mpi-io.sh"])
+@pytest.mark.parametrize("name", ["words.sh", "mpi.sh", "mpi-io.sh", "server.py"])
 def test_shared_files_are_the_same_everywhere(name: str) -> None:
     copies = {path.read_text() for path in PROFILES.glob(f"*/{name}")}
     assert len(copies) == 1

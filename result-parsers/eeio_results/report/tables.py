@@ -71,17 +71,21 @@ _TELLING = {
     ("file_per_process", "on"): "file per process",
     ("fsync", "on"): "fsync",
     ("fsync", "end"): "fsync at the end",
+    ("fsync", "off"): "fsync=off",
     ("flush", "off"): "flush=off",
     ("layout", "own"): "own folders",
     ("mode", "fork"): "fork",
 }
 # Those whose value says nothing without their name.
-_NAMED = ("engine", "iodepth", "stride", "journal", "synchronous", "action")
+_NAMED = (
+    "engine", "iodepth", "stride", "journal", "synchronous", "action", "synchronous_commit",
+    "workload", "flush_log_at_trx_commit", "clients",
+)  # fmt: skip
 # Tools that come with eeio or that results are imported of. What else is said of one of a user's
 # own is what its experiments differ in.
 _OURS = frozenset((
     "archive", "bonnie", "btio", "command", "dataserver", "elbencho", "fio", "ior", "iozone",
-    "lmbench", "mdtest", "metadata", "sqlite",
+    "lmbench", "mariadb", "mdtest", "metadata", "postgresql", "sqlite",
 ))  # fmt: skip
 _OF_ALL = frozenset((
     "file_size", "runtime_s", "timeout_s", "files", "subtype", "variant", "frequency_hz", "smt",

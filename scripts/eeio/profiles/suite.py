@@ -31,6 +31,8 @@ _FLUSH_WORDS: Mapping[str, str] = {"on": "end", "off": "none"}
 # An MPI program starts MPI before it reads its options.
 _HELP_TIMEOUT_S = 60
 _HELP_BYTES = 1 << 16
+# Programs that are in few people's PATH: servers, and Debian's PostgreSQL.
+_SERVERS = ("sbin", "lib/postgresql/*/bin")  # below /usr
 _LEVELS = ("device", "filesystem", "library", "application", "context")
 
 
@@ -59,10 +61,11 @@ class LeftOut:
 class Optional:
     """Experiments with a tool that few machines have; PTS runs the suite without them.
 
-    They run where `command` is in PATH or scripts/setup has built it, or the environment variable,
-    where there is one for it, names a program; with `help`, where what that prints when asked for
-    `-h` holds this regular expression, as it tells what the program was built with. `otherwise` is
-    why they do not elsewhere.
+    They run where each word of `command` is a program in PATH, or one that scripts/setup has built,
+    or lies where packages put servers; or where the environment variable, where there is one for
+    it, names a program, or a folder, which is looked in first; with `help`, where what that prints
+    when asked for `-h` holds this regular expression, as it tells what the program was built with.
+    `otherwise` is why they do not elsewhere.
     """
 
     command: str
@@ -73,11 +76,18 @@ class Optional:
 
     def is_found(self) -> bool:
         """Asks the program, where its help counts."""
-        path = f"{os.environ.get('PATH', os.defpath)}:{Path(sys.prefix) / 'bin'}"
-        named = os.environ.get(self.variable) if self.variable else None
-        program = shutil.which(named or self.command, path=path)
-        if program is None or not self.help:
-            return program is not None
+        named = os.environ.get(self.variable, "") if self.variable else ""
+        is_folder = named != "" and Path(named).is_dir()
+        path = ":".join(
+            ([named] if is_folder else [])
+            + [os.environ.get("PATH", os.defpath), str(Path(sys.prefix) / "bin")]
+            + [str(folder) for pattern in _SERVERS for folder in Path("/usr").glob(pattern)]
+        )
+        commands = [named] if named and not is_folder else self.command.split()
+        found = [shutil.which(command, path=path) for command in commands]
+        program = found[0]
+        if program is None or not all(found) or not self.help:
+            return all(found)
         try:
             told = subprocess.run(
                 [program, "-h"],

@@ -1,0 +1,174 @@
+"""Campaigns with servers of their own: what they tell, and that killed ones are cleaned up."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+from tests.conftest import Eeio
+from tests.profiles.conftest import is_present
+
+import eeio_results
+from eeio.profiles import suite as suites
+from eeio.system.filesystem import mounts
+from eeio_power.simulators import FakeRapl
+
+ROOT = Path(__file__).parents[2]
+SCHEMA = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
+PROGRAMS = ("postgres", "pgbench", "mariadbd", "sysbench")
+COMMON = "level=application buffer=%s operation=mixed"
+EXPERIMENTS = {
+    "postgresql": COMMON % "on" + " scale=1 synchronous_commit=on flush=each",
+    "mariadb": COMMON % "off" + " rows=1000 workload=write_only flush=each",
+}
+
+
+@pytest.fixture(autouse=True)
+def shipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EEIO_TEST_PROFILES", str(ROOT / "test-profiles"))
+    monkeypatch.delenv("EEIO_POSTGRESQL_BIN", raising=False)
+
+
+@pytest.fixture
+def target() -> Iterator[Path]:
+    """A directory that every user can pass; pytest's own are closed."""
+    folder = Path(tempfile.mkdtemp(prefix="eeio-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def _suite(home: Path, more: str, *names: str) -> str:
+    """eeio-applications with an experiment of each of these servers alone."""
+    for name in names:
+        if not is_present(name):
+            pytest.skip(f"{name} is not installed")
+    folder = home / "suites/servers"
+    folder.mkdir(parents=True)
+    of_suite = ROOT / "suites/eeio-applications"
+    protocol = yaml.safe_load((of_suite / "protocol.yaml").read_text())
+    del protocol["optional"]
+    protocol["presets"]["quick"]["idle_s"] = 0
+    (folder / "protocol.yaml").write_text(yaml.safe_dump(protocol))
+    entries = "".join(
+        f"<Execute><Test>local/eeio-{name}-1.0.0</Test>"
+        f"<Arguments>{EXPERIMENTS[name]} {more}</Arguments>"
+        f"<Description>{name}</Description></Execute>"
+        for name in names
+    )
+    head = (of_suite / "suite-definition.xml").read_text().partition("  <Execute>")[0]
+    (folder / "suite-definition.xml").write_text(f"{head}{entries}</PhoronixTestSuite>")
+    return str(folder)
+
+
+def _running(folder: Path) -> set[str]:
+    """Servers and clients that work below a folder."""
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            where = str((process / "cwd").readlink())
+            name = (process / "comm").read_text().strip()
+        except OSError:
+            continue
+        if where.startswith(str(folder.resolve())) and name in PROGRAMS:
+            found.add(name)
+    return found
+
+
+def _until(condition: Callable[[], object], within_s: float) -> bool:
+    deadline_s = time.monotonic() + within_s
+    while not condition() and time.monotonic() < deadline_s:
+        os.sched_yield()
+    return bool(condition())
+
+
+def test_servers_are_found_where_packages_put_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    found = {item.command: item for item in suites.load(ROOT / "suites/eeio-applications").optional}
+    postgresql, mariadb = found["postgres initdb pgbench"], found["mariadbd sysbench"]
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(suites, "_SERVERS", ())
+    assert not postgresql.is_found() and not mariadb.is_found()
+    for name in ("postgres", "initdb", "mariadbd"):
+        (tmp_path / name).write_text("")
+        (tmp_path / name).chmod(0o755)
+    # All of them are wanted.
+    assert not postgresql.is_found() and not mariadb.is_found()
+    for name in ("pgbench", "sysbench"):
+        (tmp_path / name).write_text("")
+        (tmp_path / name).chmod(0o755)
+    assert postgresql.is_found() and mariadb.is_found()
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert not postgresql.is_found()
+    monkeypatch.setenv("EEIO_POSTGRESQL_BIN", str(tmp_path))
+    assert postgresql.is_found()
+
+
+@pytest.mark.root
+@pytest.mark.tools
+def test_a_transaction_costs_joules(home: Path, target: Path, eeio: Eeio) -> None:
+    """Power that is always the same: a transaction costs it over its rate."""
+    suite = _suite(home, "runtime_s=2", "postgresql", "mariadb")
+    with FakeRapl(home / "powercap", power_w=lambda time_s: 20.0):
+        done = eeio(
+            "run", suite, "--preset", "quick", "--directory", str(target), "--name", "db",
+            "--filesystem", "ext4", "--meter", f"rapl,root={home / 'powercap'}",
+            "--repetitions", "1",
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert list(target.iterdir()) == []
+    report = eeio("report", "db", "--format", "json")
+    body = json.loads(report.stdout)
+    jsonschema.validate(body, json.loads(SCHEMA.read_text()))
+    rows = [row for row in body["characterization"] if row["tool"] in EXPERIMENTS]
+    assert sorted(row["tool"] for row in rows) == ["mariadb", "postgresql"]
+    for row in rows:
+        assert row["n"] == 1 and row["flush"] == "each" and row["durable"], row["invalid_reasons"]
+        rate = row["operations_per_s"]["median"]
+        joules = row["energy_j_per_operation"]["median"]
+        assert joules == pytest.approx(row["power_w"]["median"] / rate, rel=0.02)
+        assert row["latency_s"]["p99"]["median"] > 0 and row["bytes"]["median"] > 0
+    text = eeio("report", "db").stdout
+    assert " postgresql synchronous_commit=on " in text
+    assert " mariadb workload=write_only " in text
+
+
+@pytest.mark.root
+@pytest.mark.tools
+@pytest.mark.parametrize("name", sorted(EXPERIMENTS))
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGKILL])
+def test_a_killed_campaign_leaves_no_server(
+    home: Path, target: Path, eeio: Eeio, name: str, signum: signal.Signals
+) -> None:
+    suite = _suite(home, "runtime_s=30", name)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "eeio", "run", suite, "--preset", "quick", "--directory",
+         str(target), "--filesystem", "ext4", "--meter", "none", "--name", "killed"],
+        env=dict(os.environ), stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    client = "pgbench" if name == "postgresql" else "sysbench"
+    volume = target / "eeio-ext4"
+    ready = volume / f"eeio-scratch/eeio-{name}.data/made-by-eeio"
+    # pgbench fills the tables, too: it is the run only when they are whole.
+    assert _until(lambda: ready.is_file() and ready.read_text() and client in _running(volume), 60)
+    process.send_signal(signum)
+    process.wait(60)
+    if signum == signal.SIGKILL:
+        done = eeio("restore")
+        assert done.returncode == 0, done.stderr
+    assert _running(target) == set()
+    assert not any(mount.mount_point.parent == target for mount in mounts())
+    assert list(target.iterdir()) == []
+    attached = subprocess.run(["losetup", "--list"], capture_output=True, text=True, check=True)
+    assert str(target) not in attached.stdout
