@@ -19,7 +19,7 @@ def is_present(tool: str) -> bool:
         return any(Path("/usr/lib/lmbench/bin").glob("*/lat_fs"))
     if tool in ("dataserver", "btio"):
         tool = "mpicc"  # our own, compiled by its install.sh
-    if tool == "metadata":
+    if tool in ("metadata", "varmail"):
         tool = "cc"  # MPI is used where it is there
     if tool == "sqlite":
         tool = "python3"  # its own SQLite

@@ -81,7 +81,7 @@ _NAMED = ("engine", "iodepth", "stride", "journal", "synchronous", "action")
 # own is what its experiments differ in.
 _OURS = frozenset((
     "archive", "bonnie", "btio", "command", "dataserver", "elbencho", "fio", "ior", "iozone",
-    "lmbench", "mdtest", "metadata", "sqlite",
+    "lmbench", "mdtest", "metadata", "sqlite", "varmail",
 ))  # fmt: skip
 _OF_ALL = frozenset((
     "file_size", "runtime_s", "timeout_s", "files", "subtype", "variant", "frequency_hz", "smt",
