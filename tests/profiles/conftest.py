@@ -21,6 +21,8 @@ def is_present(tool: str) -> bool:
         tool = "mpicc"  # our own, compiled by its install.sh
     if tool in ("metadata", "varmail"):
         tool = "cc"  # MPI is used where it is there
+    if tool == "rocksdb":
+        tool = "db_bench"
     if tool == "sqlite":
         tool = "python3"  # its own SQLite
     if tool == "archive":

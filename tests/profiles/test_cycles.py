@@ -90,6 +90,8 @@ CYCLES: list[tuple[str, str, list[tuple[str, int | None]]]] = [
         "layout=own fsync=off",
         [("create", 65_536), ("stat", 0), ("utime", 0), ("delete", 0)],
     ),
+    ("rocksdb", "workload=fillseq keys=20000", [("fillseq", None)]),
+    ("rocksdb", "operation=read workload=readrandom keys=20000", [("readrandom", None)]),
     ("varmail", "processes=2 files=300 loops=200 fsync=on flush=each", [("mail", None)]),
     ("ior", "operation=write request_size=64k processes=2 file_size=16m", [("write", 16 << 20)]),
     (
