@@ -92,6 +92,11 @@ CYCLES: list[tuple[str, str, list[tuple[str, int | None]]]] = [
     ),
     ("rocksdb", "workload=fillseq keys=20000", [("fillseq", None)]),
     ("rocksdb", "operation=read workload=readrandom keys=20000", [("readrandom", None)]),
+    (
+        "checkpoint",
+        "processes=3 size=1m interval_s=0 checkpoints=3",
+        [("checkpoint", 9 << 20)],
+    ),
     ("varmail", "processes=2 files=300 loops=200 fsync=on flush=each", [("mail", None)]),
     ("ior", "operation=write request_size=64k processes=2 file_size=16m", [("write", 16 << 20)]),
     (

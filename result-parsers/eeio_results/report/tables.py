@@ -76,12 +76,15 @@ _TELLING = {
     ("mode", "fork"): "fork",
 }
 # Those whose value says nothing without their name.
-_NAMED = ("engine", "iodepth", "stride", "journal", "synchronous", "action", "workload", "sync")
+_NAMED = (
+    "engine", "iodepth", "stride", "journal", "synchronous", "action", "workload", "sync",
+    "compute",
+)  # fmt: skip
 # Tools that come with eeio or that results are imported of. What else is said of one of a user's
 # own is what its experiments differ in.
 _OURS = frozenset((
-    "archive", "bonnie", "btio", "command", "dataserver", "elbencho", "fio", "ior", "iozone",
-    "lmbench", "mdtest", "metadata", "rocksdb", "sqlite", "varmail",
+    "archive", "bonnie", "btio", "checkpoint", "command", "dataserver", "elbencho", "fio", "ior",
+    "iozone", "lmbench", "mdtest", "metadata", "rocksdb", "sqlite", "varmail",
 ))  # fmt: skip
 _OF_ALL = frozenset((
     "file_size", "runtime_s", "timeout_s", "files", "subtype", "variant", "frequency_hz", "smt",
