@@ -108,8 +108,7 @@ LONG = {
         "eeio-sqlite.db-wal",
     ),
     "rocksdb": (
-        f"{MIXED} workload=fillrandom sync=on flush=each keys=1000 operations=500000 "
-        "runtime_s=300",
+        f"{MIXED} workload=fillrandom sync=on flush=each keys=1000 operations=500000 runtime_s=300",
         "eeio-rocksdb.db/CURRENT",
     ),
     "varmail": (

@@ -17,7 +17,6 @@ from eeio.campaign.drive_view import DriveView, Seen
 from eeio.campaign.invocation import TIMED_OUT, invoke
 from eeio.campaign.plan import Plan, prefilled_bytes
 from eeio.campaign.settling import Settled, settle
-from eeio.campaign.stretched import stretched
 from eeio.campaign.volumes import Volume, Volumes, raw_device
 from eeio.campaign.watch import JournalWatch
 from eeio.profiles import profile as profiles
@@ -27,6 +26,7 @@ from eeio.system.filesystem import BlockDevice
 from eeio.system.processor import ProcessorSampler
 from eeio.system.undo import UndoJournal
 from eeio_power.monitor import PowerMonitor
+from eeio_power.parted import energy_in_parts
 from eeio_results import tools
 from eeio_results.campaign import PlannedExperiment, PlannedRun
 from eeio_results.errors import EeioError, ToolOutputError
@@ -368,7 +368,9 @@ def _phase(
     readings: tuple[EnergyReading, ...] = ()
     began_s = run.started_monotonic_s
     if phase.stretches:
-        readings = stretched(ended.energy, began_s, phase.stretches)
+        readings = energy_in_parts(
+            ended.energy, [(began_s + one.start_s, began_s + one.end_s) for one in phase.stretches]
+        )
     elif phase.start_s is not None and phase.end_s is not None:
         readings = ended.energy(began_s + phase.start_s, began_s + phase.end_s)
     durable, reason = _until_durable(phase, all_phases, ended.synced, began_s)

@@ -70,8 +70,6 @@ def _why_no_efficiency(phase: PhaseResult) -> str | None:
         return f"the tool tells no bandwidth of {phase.name}"
     if phase.start_s is None or phase.end_s is None:
         return f"no power of {phase.name}: {phase.window_source}"
-    if phase.stretches:
-        return f"{phase.name} was I/O in stretches: PTS's module reads the power of all of its time"
     return why_no_efficiency(phase.recorded())
 
 

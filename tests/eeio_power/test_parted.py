@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from eeio.campaign.stretched import stretched
-from eeio_results.phase_times import Stretch
-from eeio_results.record import EnergyReading
+from eeio_power.parted import energy_in_parts
+from eeio_power.reading import EnergyReading
 
-STRETCHES = (Stretch(1.0, 2.0), Stretch(5.0, 8.0))
+STRETCHES = ((101.0, 102.0), (105.0, 108.0))
 
 
 def reading(start_s: float, end_s: float, meter: str = "rapl") -> EnergyReading:
@@ -16,12 +15,12 @@ def reading(start_s: float, end_s: float, meter: str = "rapl") -> EnergyReading:
     energy_j = 10.0 * (end_s - start_s) if end_s <= 104 else 30.0 * (end_s - start_s)
     return EnergyReading(
         "package", meter, "measured", energy_j / (end_s - start_s), energy_j, 0.5, 0.9, 0.1, 7, 1,
-        True, includes=("processor",),
+        True, (), includes=("processor",),
     )  # fmt: skip
 
 
 def test_energies_and_limits_add_up_and_power_is_of_the_stretches() -> None:
-    (found,) = stretched(lambda a, b: (reading(a, b),), 100.0, STRETCHES)
+    (found,) = energy_in_parts(lambda a, b: (reading(a, b),), STRETCHES)
     assert found.energy_j == pytest.approx(10 + 90)
     assert found.power_w == pytest.approx(100 / 4)
     assert found.uncertainty_j == pytest.approx(1.0)
@@ -40,7 +39,7 @@ def test_one_stretch_without_energy_leaves_none_with_its_reason() -> None:
             ),
         )  # fmt: skip
 
-    (found,) = stretched(energy, 100.0, STRETCHES)
+    (found,) = energy_in_parts(energy, STRETCHES)
     assert (found.power_w, found.energy_j, found.uncertainty_j, found.valid) == (
         None, None, None, False,
     )  # fmt: skip
@@ -53,7 +52,7 @@ def test_meters_are_not_mixed_and_a_limit_that_is_not_known_stays_so() -> None:
         ones = (reading(start_s, end_s), other)
         return ones if start_s < 104 else ones[::-1]
 
-    found = {one.meter: one for one in stretched(energy, 100.0, STRETCHES)}
+    found = {one.meter: one for one in energy_in_parts(energy, STRETCHES)}
     assert found["rapl"].energy_j == pytest.approx(100)
     assert (found["hwmon"].energy_j, found["hwmon"].uncertainty_j) == (2.0, None)
-    assert stretched(lambda a, b: (), 100.0, STRETCHES) == ()
+    assert energy_in_parts(lambda a, b: (), STRETCHES) == ()
