@@ -20,7 +20,7 @@ esac
 run() {
 	rm -f "$output/eeio.json"
 	"$python" -I -S "$HOME/workload.py" run db_bench="$db_bench" database="$scratch/eeio-rocksdb.db" \
-		keys="$keys" value_size="$value_size" operations="$operations" threads="$threads" \
+		keys="$keys" value_size="$value_size" operations="$operations" threads="$processes" \
 		workload="$workload" sync="$sync" runtime_s="$runtime_s" seed="${EEIO_RUN_SEED:-1}" \
 		eeio="$output/eeio.json"
 }

@@ -4,7 +4,7 @@ tool=eeio-rocksdb preset=${EEIO_PRESET:-standard}
 # shellcheck source=words.sh
 . "$HOME/words.sh"
 
-level=application operation='' buffer=on processes=1 workload=fillrandom sync=off flush='' threads=1
+level=application operation='' buffer=on processes=1 workload=fillrandom sync=off flush=''
 keys='' operations='' runtime_s='' value_size=100
 for word; do
 	value=${word#*=}
@@ -12,17 +12,16 @@ for word; do
 	level=*) one_of level "$value" "application" ;;
 	operation=*) one_of operation "$value" "mixed read" && operation=$value ;;
 	buffer=*) one_of buffer "$value" "on" ;;
-	processes=*) number processes "$value" 1 1 ;;
+	processes=*) number processes "$value" 1 256 && processes=$value ;; # db_bench's threads
 	workload=*) one_of workload "$value" "fillseq fillrandom readrandom readwhilewriting" && workload=$value ;;
 	sync=*) one_of sync "$value" "off on" && sync=$value ;;
 	flush=*) one_of flush "$value" "none each" && flush=$value ;;
-	threads=*) number threads "$value" 1 256 && threads=$value ;;
 	keys=*) number keys "$value" 1 1000000000 && keys=$value ;;
 	operations=*) number operations "$value" 1 1000000000 && operations=$value ;;
 	value_size=*) number value_size "$value" 1 65536 && value_size=$value ;;
 	runtime_s=*) number runtime_s "$value" 0 86400 && runtime_s=$value ;;
 	*) refuse "unknown factor '$word': known are level operation buffer processes workload sync flush" \
-		"threads keys operations value_size runtime_s" ;;
+		"keys operations value_size runtime_s" ;;
 	esac
 done
 means=mixed
@@ -33,8 +32,8 @@ means=mixed
 [ "$workload" != readrandom ] || [ -z "$flush" ] || refuse "flush=$flush: workload=readrandom writes nothing"
 case $sync in on) means=each ;; *) means=none ;; esac
 [ "${flush:-$means}" = "$means" ] || refuse "flush=$flush: sync=$sync is flush=$means"
-[ "$workload" != fillseq ] || [ "$threads" = 1 ] ||
-	refuse "threads=$threads: of workload=fillseq each would write the same keys; give threads=1"
+[ "$workload" != fillseq ] || [ "$processes" = 1 ] ||
+	refuse "processes=$processes: of workload=fillseq each would write the same keys; give processes=1"
 keys=${keys:-$(preset_value keys)}
 operations=${operations:-$(preset_value operations)}
 runtime_s=${runtime_s:-$(preset_value runtime_s)}

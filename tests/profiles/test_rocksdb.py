@@ -34,10 +34,10 @@ def prepared(profile: Installed, words: list[str]) -> None:
     ("factors", "operation", "operations"),
     [
         ("workload=fillseq flush=none", "mixed", 30000),
-        ("workload=fillrandom sync=off threads=2", "mixed", 20000),
+        ("workload=fillrandom sync=off processes=2", "mixed", 20000),
         ("workload=fillrandom sync=on flush=each operations=300", "mixed", 300),
-        ("workload=readrandom threads=3", "read", 19998),
-        ("workload=readwhilewriting sync=off threads=2", "mixed", 20000),
+        ("workload=readrandom processes=3", "read", 19998),
+        ("workload=readwhilewriting sync=off processes=2", "mixed", 20000),
     ],
 )
 def test_each_workload(
@@ -112,7 +112,7 @@ def test_a_database_that_was_only_read_is_kept(installed: Installer, tmp_path: P
         ("workload=readrandom sync=on", "workload=readrandom writes nothing"),
         ("workload=readrandom flush=none", "flush=none: workload=readrandom writes nothing"),
         ("sync=on flush=none", "flush=none: sync=on is flush=each"),
-        ("workload=fillseq threads=2", "each would write the same keys; give threads=1"),
+        ("workload=fillseq processes=2", "each would write the same keys; give processes=1"),
         ("keys=0", "keys=0: give a whole number from 1 to 1000000000"),
         ("buffer=off", "buffer=off: give one of: on"),
         ("cache=1", "unknown factor 'cache=1'"),
