@@ -4,7 +4,8 @@
  * close it. After the personality `varmail` of Filebench, whose defaults are ours (1000 files of 16 KiB
  * in the mean, gamma distributed; appends of up to 16 KiB; 16 at once). No code of Filebench is in it,
  * and it differs: processes instead of threads, each with files of its own, so that none waits for a
- * lock of the program's; folders of 100 files instead of one folder.
+ * lock of the program's; folders of 100 files instead of one folder; all files are there at the start, of
+ * Filebench's 80 %.
  *
  * `fill` makes the tree, on the device. A run begins at one instant, each loop and each fsync is timed,
  * and its window ends when a syncfs(2) after the last loop has returned.
