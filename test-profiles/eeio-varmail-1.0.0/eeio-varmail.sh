@@ -6,8 +6,11 @@ trap 'echo $? >"$HOME/test-exit-status"' EXIT
 . "$HOME/factors.sh"
 
 mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
-[ -d "$scratch/eeio-varmail.files" ] ||
-	refuse "$scratch/eeio-varmail.files: not there; run pre.sh with these factors first"
+ready=$scratch/eeio-varmail.ready
+[ "$(cat "$ready" 2>/dev/null)" = "$processes $files" ] ||
+	refuse "$ready: not of a new tree with these factors; run pre.sh with these factors first"
+# A run changes the tree.
+: >"$ready"
 
 run() {
 	rm -f "$output/eeio.json"

@@ -16,4 +16,5 @@ free=$(df -Pk . | awk 'NR == 2 { printf "%.0f", $4 * 1024 }')
 inodes=$((files + files / 100 + processes + 3))
 free=$(df -Pi . | awk 'NR == 2 { print ($2 > 0 ? $4 : "any") }')
 [ "$free" = any ] || [ "$free" -gt "$inodes" ] || refuse "$scratch: needs $inodes inodes, $free are free"
-exec "$HOME/varmail" fill ranks="$processes" files="$files" size="$size" directory="$scratch"
+"$HOME/varmail" fill ranks="$processes" files="$files" size="$size" directory="$scratch" || exit
+echo "$processes $files" >eeio-varmail.ready

@@ -100,6 +100,21 @@ def test_transactions_stand_beside_bytes(home: Path, eeio: Eeio) -> None:
     assert "journal=wal synchronous=full" in eeio("report", "apps").stdout
 
 
+@pytest.mark.tools
+def test_a_plan_knows_the_intervals_between_checkpoints(home: Path, eeio: Eeio) -> None:
+    if not shutil.which("mpicc"):
+        pytest.skip("mpicc is not installed")
+    words = "level=application operation=write buffer=on processes=2 checkpoints=7"
+    suite = _suite(home, f"{words} interval_s=600", f"{words} interval_s=soon", tool="checkpoint")
+    done = eeio(
+        "plan", suite, "--preset", "quick", "--directory", str(home / "target"), "--meter", "none",
+        "--repetitions", "1", "--format", "json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    # What the profile refuses itself has no time here.
+    assert 4200 <= json.loads(done.stdout)["expected_s"] < 4260
+
+
 MIXED = "level=application operation=mixed buffer=on"
 # What is there while the program is at work, below eeio-scratch, of a run that takes minutes.
 LONG = {

@@ -217,6 +217,12 @@ def test_a_run_is_parsed_and_the_next_has_a_new_tree(installed: Installer, tmp_p
         (phase,) = tools.parse("varmail", capture).phases
         assert (phase.name, phase.operation, phase.invalid) == ("mail", "mixed", ())
         assert phase.until_durable is not None and phase.until_durable.end_s == phase.end_s
+    # A run changes the tree, and of other processes it has other names.
+    done = profile.run(*script)
+    assert done.returncode == 2 and "not of a new tree with these factors" in done.stderr
+    assert profile.script("pre.sh", *script).returncode == 0
+    done = profile.run("processes=3", "files=60")
+    assert done.returncode == 2 and "run pre.sh with these factors first" in done.stderr
     assert profile.script("post.sh").returncode == 0
     assert [path.name for path in scratch.iterdir()] == ["mine"]
 
