@@ -1,4 +1,4 @@
-# docker buildx bake -f docker/bake.hcl [x86-64 | arm32v7], from the folder above.
+# docker buildx bake -f docker/bake.hcl [x86-64 | arm32v7 | applications], from the folder above.
 group "default" {
   targets = ["x86-64", "arm32v7"]
 }
@@ -12,6 +12,14 @@ target "x86-64" {
   inherits  = ["common"]
   platforms = ["linux/amd64"]
   tags      = ["eeio"]
+}
+
+# With the servers of eeio-applications, which take as much again.
+target "applications" {
+  inherits  = ["common"]
+  target    = "eeio-applications"
+  platforms = ["linux/amd64"]
+  tags      = ["eeio-applications"]
 }
 
 target "arm32v7" {

@@ -121,6 +121,7 @@ def measured_by(options: Options) -> str:
         ("--windows-of", options.windows_of),
         ("--max-written", _gigabytes(options.max_written_bytes)),
         ("--precondition", options.precondition_percent),
+        ("--drop-caches-by", options.drop_caches_by),
         ("--smt", ",".join(options.smt) or None),
         ("--turbo", ",".join(options.turbo) or None),
         ("--sysfs-root", None if options.sysfs_root == "/" else options.sysfs_root),
@@ -135,6 +136,8 @@ def measured_by(options: Options) -> str:
         words += ["--lose", name]
     for meter in options.meters:
         words += ["--meter", meter]
+    for command in options.server_power:
+        words += ["--server-power", command]
     for name, wanted in (
         ("--allow-estimates", options.allow_estimates),
         ("--allow-memory-filesystem", options.allow_memory_filesystem),

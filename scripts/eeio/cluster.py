@@ -32,6 +32,8 @@ _ALL_NODES = ("SLURM_STEP_NUM_NODES",)
 
 # A wall clock that moved by more against the monotonic one was set, not slewed; s.
 _CLOCK_SET_S = 0.05
+# What is told of clocks that may be apart.
+_UNSEEN_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 60)
 
 
 @dataclass(frozen=True)
@@ -228,9 +230,13 @@ class Node:
     ended: Clocks
 
 
-def load_nodes(folder: Path) -> tuple[Node, ...]:
-    """All nodes of one run. Raises RefusedError where one is missing, or cannot be read."""
-    nodes, places = [], []
+_Place = tuple[int | None, int | None, int | None]
+"""Ranks of a node, ranks of all nodes, how many nodes."""
+
+
+def _load(folder: Path) -> tuple[list[Node], list[_Place]]:
+    nodes: list[Node] = []
+    places: list[_Place] = []
     for path in sorted(folder.glob("*.json")):
         try:
             body = inputs.read_json(path)
@@ -241,17 +247,27 @@ def load_nodes(folder: Path) -> tuple[Node, ...]:
             if body.get("counted", True) is not False:
                 samples = power_samples.load(samples_path(path))
                 nodes.append(Node(str(body["node"]), samples, begun, ended))
-            place = tuple(body[key] for key in ("ranks", "all_ranks", "all_nodes"))
-            for number in place:
-                if number is not None:
-                    q.COUNT.checked(number, "ranks")
-            places.append(place)
+            for key in ("ranks", "all_ranks", "all_nodes"):
+                if body[key] is not None:
+                    q.COUNT.checked(body[key], "ranks")
+            places.append((body["ranks"], body["all_ranks"], body["all_nodes"]))
         except (OSError, ValueError, KeyError, TypeError, PowerError) as error:
             raise RefusedError(f"{path}: not what `eeio power node` writes ({error})") from error
+    return nodes, places
+
+
+def load_servers(folder: Path) -> tuple[Node, ...]:
+    """The servers of one run, which have no ranks. Raises RefusedError where one cannot be read."""
+    return tuple(_load(folder)[0])
+
+
+def load_nodes(folder: Path) -> tuple[Node, ...]:
+    """All nodes of one run. Raises RefusedError where one is missing, or cannot be read."""
+    nodes, places = _load(folder)
     if not nodes:
         raise RefusedError(f"no node has written its power to {folder}: do all nodes have it?")
     if all(None not in place[:2] for place in places):
-        here, wanted, what = sum(place[0] for place in places), places[0][1], "ranks"
+        here, wanted, what = sum(place[0] or 0 for place in places), places[0][1], "ranks"
     else:
         here, wanted, what = len(places), places[0][2], "nodes"
     if here != wanted:
@@ -263,19 +279,30 @@ def load_nodes(folder: Path) -> tuple[Node, ...]:
     return tuple(nodes)
 
 
-def window(
+@dataclass(frozen=True)
+class Parts:
+    """What each machine had of a window, and how far apart clocks may be without being seen, s."""
+
+    recordings: tuple[NodeRecording, ...] = ()
+    unseen_s: float = 0.0
+
+    def __add__(self, other: "Parts") -> "Parts":
+        recordings = self.recordings + other.recordings
+        return Parts(recordings, max(self.unseen_s, other.unseen_s))
+
+
+def parts(
     nodes: Sequence[Node], start_s: float, end_s: float, begun: Clocks, ended: Clocks
-) -> tuple[EnergyReading, ...]:
-    """The energy of all nodes between two moments of this machine's monotonic clock.
+) -> Parts:
+    """Each node's energy between two moments of this machine's monotonic clock.
 
     Clocks meet by UTC. `begun` and `ended` are this machine's around the whole program: each node
     must have run its part in between, by its own clock. Raises RefusedError where it did not, or
-    where a clock was set meanwhile. What an offset may be at most without being seen stands as a
-    remark with each reading.
+    where a clock was set meanwhile.
     """
     unseen_s = 0.0
-    parts = [(node.name, node.begun, node.ended) for node in nodes]
-    for name, first, last in [("this machine", begun, ended), *parts]:
+    clocks_of = [(node.name, node.begun, node.ended) for node in nodes]
+    for name, first, last in [("this machine", begun, ended), *clocks_of]:
         if abs(last.offset_s - first.offset_s) > _CLOCK_SET_S:
             raise RefusedError(f"{name}: its clock was set during the run")
         early_s, late_s = begun.unix_s - first.unix_s, last.unix_s - ended.unix_s
@@ -290,13 +317,27 @@ def window(
         shift_s = begun.offset_s - node.begun.offset_s
         readings = node.samples.energy(start_s + shift_s, end_s + shift_s)
         recordings.append(NodeRecording(node.name, end_s - start_s, tuple(readings)))
-    count = len(nodes)
-    remark = f"clocks of the nodes taken as one: {unseen_s:.2f} s and more apart would be seen"
+    return Parts(tuple(recordings), unseen_s)
+
+
+def total(found: Parts) -> tuple[EnergyReading, ...]:
+    """The sum of the parts. What an offset of the clocks may be at most without being seen stands
+    as a remark with each reading, in few words for many runs."""
+    count = len(found.recordings)
+    most_s = next((bound for bound in _UNSEEN_S if found.unseen_s <= bound), found.unseen_s)
+    remark = f"clocks of the nodes taken as one: {most_s:g} s and more apart would be seen"
     return tuple(
         replace(
             reading,
             meter=f"{count} node{'s' if count > 1 else ''}: {reading.meter}",
             reasons=(*reading.reasons, remark),
         )
-        for reading in add(recordings).readings
+        for reading in add(found.recordings).readings
     )
+
+
+def window(
+    nodes: Sequence[Node], start_s: float, end_s: float, begun: Clocks, ended: Clocks
+) -> tuple[EnergyReading, ...]:
+    """The energy of all nodes between two moments: the total of their `parts`."""
+    return total(parts(nodes, start_s, end_s, begun, ended))

@@ -182,7 +182,7 @@ def test_a_phase_is_found_on_each_nodes_clock() -> None:
     assert total.valid and math.isclose(total.energy_j or 0.0, 800.0, rel_tol=1e-6)
     assert math.isclose(total.power_w or 0.0, 160.0, rel_tol=1e-6)
     assert total.reasons == (
-        "clocks of the nodes taken as one: 0.50 s and more apart would be seen",
+        "clocks of the nodes taken as one: 0.5 s and more apart would be seen",
     )
     # Before a node's program began nothing was recorded there: no sum of the others.
     (early,) = window(nodes, 50.0, 50.4, BEGUN, ENDED)

@@ -105,10 +105,11 @@ def test_what_is_no_block_device_is_refused(node: str) -> None:
 def test_a_file_system_is_made_measured_and_taken_away(filesystem: str, tmp_path: Path) -> None:
     journal = UndoJournal(tmp_path / "journal.json")
     try:
-        mount_point, command = image.make_on_loop(filesystem, tmp_path, 16 << 20, journal)
+        volume = image.make_on_loop(filesystem, tmp_path, 16 << 20, journal)
+        mount_point = volume.mount_point
         kind = filesystem.partition("+")[0]
         assert mount_of(mount_point).filesystem == kind
-        assert command.startswith(f"mkfs.{kind} ")
+        assert volume.how.startswith(f"mkfs.{kind} ")
         found, reason = backing_device(mount_point)
         assert found is not None, reason
         assert found.name.startswith("loop")

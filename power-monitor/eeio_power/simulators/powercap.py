@@ -137,8 +137,13 @@ class FakeRapl:
 
     def _run(self) -> None:
         begun_s = time.monotonic() - self.now_s
-        while not self._stop.wait(self._step_s):
-            self.step(time.monotonic() - begun_s - self.now_s)
+        wait_s = self._step_s
+        while not self._stop.wait(wait_s):
+            late_s = time.monotonic() - begun_s - self.now_s
+            # After a while without processor time: all at once would be more power than a package
+            # can give, and a meter would take it for a reset.
+            self.step(min(late_s, max(2 * self._step_s, late_s / 8)))
+            wait_s = self._step_s if late_s <= 2 * self._step_s else self._step_s / 2
 
     def _write(self) -> None:
         with self._lock:

@@ -16,6 +16,7 @@ from eeio.campaign import safety
 from eeio.campaign.drive_view import DriveView, Seen
 from eeio.campaign.invocation import TIMED_OUT, invoke
 from eeio.campaign.plan import Plan, prefilled_bytes
+from eeio.campaign.server_power import ServerPower
 from eeio.campaign.settling import Settled, settle
 from eeio.campaign.volumes import Volume, Volumes, raw_device
 from eeio.campaign.watch import JournalWatch
@@ -24,7 +25,7 @@ from eeio.system import caches, counters, durability, frequency, smt_and_turbo, 
 from eeio.system import device as devices
 from eeio.system.filesystem import BlockDevice
 from eeio.system.processor import ProcessorSampler
-from eeio.system.undo import UndoJournal
+from eeio.system.undo import UndoJournal, run_command
 from eeio_power.monitor import PowerMonitor
 from eeio_power.parted import energy_in_parts
 from eeio_results import tools
@@ -38,6 +39,8 @@ _PREFILL_FLOOR_BYTES_PER_S = 1e6
 _TOLERATED_ZERO_SHARE = 0.05
 # Between a tool's end and the flush after it.
 _LATEST_FLUSH_S = 0.25
+# A server with much memory needs a while to write back what is in it.
+_DROP_S = 300.0
 # Operations whose bytes must reach the device before they count.
 _WRITES = ("write", "mixed")
 
@@ -115,6 +118,11 @@ class Measurement:
             profile = self._plan.profiles[experiment.profile]
             on_nodes = nodes.settings(profile, raw / "nodes", self._plan.options.meters, power)
             view = self._view(experiment, device, volume.device_reason)
+            servers = ServerPower(
+                self._plan.options.server_power if power.meters else (), raw / "servers",
+                self._journal,
+            )  # fmt: skip
+            servers.begin()
             before = counters.read_counters(device) if device else None
             with JournalWatch(
                 experiment, volume, raw, self._journal, self._plan.protocol.study
@@ -131,6 +139,7 @@ class Measurement:
             # systems: no run pays for the one before it.
             os.sync()
             sync_s = time.monotonic() - synced.start_s
+            servers.end()
             after = counters.read_counters(device) if device else None
             if before is not None and after is not None:
                 after = counters.unwrapped(before, after)
@@ -155,11 +164,7 @@ class Measurement:
             if capture.exit_code != 0:
                 return replace(run, validity=(_failure(capture),))
             run = replace(run, notes=reached)
-            energy = (
-                nodes.energy(raw / "nodes", capture, power)
-                if on_nodes
-                else nodes.energy_here(power)
-            )
+            energy = nodes.energy(raw / "nodes" if on_nodes else None, capture, power, servers)
             if on_nodes:
                 synced = replace(synced, error="only this machine's part was flushed, of several")
             ended = _Ended(capture, prepared, volume, energy, synced, seen)
@@ -196,6 +201,9 @@ class Measurement:
             on_raw_device = planned.experiment.experiment.target == "device"
             node = self.raw_device.node if on_raw_device and self.raw_device else None
             found, reason = caches.drop(volume.test_files, node)
+            if (command := self._plan.options.drop_caches_by) is not None:
+                run_command(["sh", "-c", command], _DROP_S)
+                found += f"; and by `{command}`"
             if node is not None and planned.experiment.experiment.operation == "read":
                 reason = _never_written(node, planned.experiment.file_bytes) or reason
         prepare_s = time.monotonic() - started_s
@@ -360,7 +368,12 @@ def _phase(
     """A parsed phase with its energy and every reason not to use it."""
     operations = ("read", "write") if phase.operation == "mixed" else (phase.operation,)
     validity = [*phase.invalid, *(reasons[o] for o in operations if o in reasons)]
-    cached = run.experiment.cache.buffer == "on" or run.experiment.target == "device"
+    # Direct I/O of a client does not go past its server's cache.
+    cached = (
+        run.experiment.cache.buffer == "on"
+        or run.experiment.target == "device"
+        or ended.volume.served is not None
+    )
     if cached and phase.operation == "read" and ended.prepared.read_reason:
         validity.append(ended.prepared.read_reason)
     if ended.volume.in_memory and run.device is None and run.experiment.tool != "command":

@@ -1,12 +1,14 @@
 """The power of all nodes that a run's ranks are on, where a campaign has several."""
 
 import os
+import socket
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from eeio import cluster
+from eeio.campaign.server_power import ServerPower
 from eeio.errors import RefusedError
 from eeio.power import recorded
 from eeio.profiles.profile import Profile
@@ -17,6 +19,7 @@ from eeio_results.tools.capture import Capture
 Energy = Callable[[float, float], tuple[EnergyReading, ...]]
 """The energy between two moments of this machine's monotonic clock."""
 
+NO_IDLE_OF_SERVERS = "runs have the power of the servers, too, of which idle is not measured"
 NO_IDLE = "runs over MPI have the power of several nodes, of which idle is not measured"
 
 
@@ -49,27 +52,32 @@ def settings(
     return {"EEIO_NODE_POWER": f"{meters} {folder}", "PATH": path}
 
 
-def energy_here(power: PowerMonitor) -> Energy:
-    """This machine's alone."""
-    return lambda start_s, end_s: recorded(power.energy(start_s, end_s))
-
-
-def energy(folder: Path, capture: Capture, power: PowerMonitor) -> Energy:
-    """The sum of the nodes that have written into `folder`; invalid with its reason otherwise.
+def energy(
+    folder: Path | None, capture: Capture, power: PowerMonitor, servers: ServerPower
+) -> Energy:
+    """This machine's, or the sum of the nodes that have written into `folder`; and of the servers
+    behind the files. Invalid with its reason where one of them is missing.
 
     Without a meter nothing is there, and nothing was to be read.
     """
+    if folder is None and not servers.recorded:
+        return lambda start_s, end_s: recorded(power.energy(start_s, end_s))
     begun = cluster.Clocks(capture.started_utc_s, capture.started_monotonic_s)
     now = cluster.clocks()
     ended = cluster.Clocks(capture.ended_monotonic_s + now.offset_s, capture.ended_monotonic_s)
 
     def of(start_s: float, end_s: float) -> tuple[EnergyReading, ...]:
+        here = tuple(power.energy(start_s, end_s))
         try:
-            found = cluster.window(cluster.load_nodes(folder), start_s, end_s, begun, ended)
+            if folder is None:
+                name = socket.gethostname()
+                found = cluster.Parts((cluster.NodeRecording(name, end_s - start_s, here),))
+            else:
+                nodes = cluster.load_nodes(folder)
+                found = cluster.parts(nodes, start_s, end_s, begun, ended)
+            return recorded(cluster.total(found + servers.parts(start_s, end_s)))
         except RefusedError as error:
-            readings = energy_here(power)(start_s, end_s)
-            return tuple(_none(reading, str(error)) for reading in readings)
-        return recorded(found)
+            return tuple(_none(reading, str(error)) for reading in recorded(here))
 
     return of
 

@@ -26,10 +26,9 @@ from eeio.power import idle_medians, recorded
 from eeio.profiles import profile as profiles
 from eeio.putting_back import tell
 from eeio.signals import signals_raise
-from eeio.system import frequency
+from eeio.system import frequency, image
 from eeio.system.endurance import wear
 from eeio.system.filesystem import BlockDevice, backing_device
-from eeio.system.image import MKFS
 from eeio.system.lock import TargetLock
 from eeio.system.undo import UndoJournal
 from eeio_limits import LimitError
@@ -343,7 +342,7 @@ class _Campaign:
         )
         made = self._plan.made_volumes
         if made:
-            commands = (" ".join(MKFS[filesystem]) for filesystem in made)
+            commands = map(image.how, made)
             machine = replace(machine, filesystem=", ".join(made), mkfs_options="; ".join(commands))
         self._store.write_machine(machine)
 
@@ -356,6 +355,9 @@ class _Campaign:
             return
         if nodes.several():
             self._store.write_idle((), nodes.NO_IDLE)
+            return
+        if self._plan.options.server_power:
+            self._store.write_idle((), nodes.NO_IDLE_OF_SERVERS)
             return
         idle_s = self._plan.protocol.idle_s
         progress.say(f"measuring idle power for {format_duration(idle_s)}")

@@ -18,7 +18,7 @@ from eeio.system.filesystem import (
     check_storage,
     mount_of,
 )
-from eeio.system.image import MKFS, OVERHEAD_BYTES, in_the_way
+from eeio.system.image import OVERHEAD_BYTES, check, in_the_way
 from eeio_results.campaign import Options, PlannedExperiment
 
 if TYPE_CHECKING:
@@ -143,8 +143,8 @@ def check_targets(
 ) -> None:
     """Refuses file systems and a device that cannot be used; `folder` is that of a campaign which
     goes on."""
-    if unknown := [name for name in options.filesystems if name not in MKFS]:
-        raise RefusedError(f"--filesystem {unknown[0]}: eeio makes {', '.join(MKFS)}")
+    for name in options.filesystems:
+        check(name)
     if options.erase is not None and options.device is None:
         raise RefusedError("--erase DEV needs --device DEV: name the device twice to write over it")
     if options.lose and options.erase is None:

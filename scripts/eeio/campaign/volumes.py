@@ -20,18 +20,24 @@ from eeio_results.errors import EeioError
 
 @dataclass(frozen=True)
 class Volume:
-    """A directory, the block device behind it (None, with the reason), how it was made."""
+    """A directory, the block device behind it (None, with the reason), how it was made, and where a
+    server on this machine sees the same files (NFS)."""
 
     directory: Path
     device: BlockDevice | None
     device_reason: str | None
     mkfs: str | None
     in_memory: bool
+    served: Path | None = None
 
     @property
     def test_files(self) -> list[Path]:
-        """What the profiles keep there now."""
-        return sorted(path for path in (self.directory / SCRATCH).rglob("*") if path.is_file())
+        """What the profiles keep there now; of a server's files those, too: the pages of each lie
+        in memory twice."""
+        places = (self.directory, *([self.served] if self.served else []))
+        return sorted(
+            path for place in places for path in (place / SCRATCH).rglob("*") if path.is_file()
+        )
 
 
 class Volumes:
@@ -82,15 +88,13 @@ class Volumes:
         if options.device is not None:
             assert self._erased is not None
             self._take_away()
-            mount_point, mkfs = image.make_on_device(
-                name, self._erased, self._folder, self._journal
-            )
+            made = image.make_on_device(name, self._erased, self._folder, self._journal)
         else:
             assert options.directory is not None
-            mount_point, mkfs = image.make_on_loop(
+            made = image.make_on_loop(
                 name, Path(options.directory), self._plan.room_bytes(name), self._journal
             )
-        return describe(mount_point, mkfs)
+        return describe(made.mount_point, made.how, made.served)
 
     def close(self) -> list[str]:
         """Unmounts and removes what was made, and lets the device go; returns what could not be
@@ -105,11 +109,11 @@ class Volumes:
         return self._journal.undo_all()
 
 
-def describe(directory: Path, mkfs: str | None) -> Volume:
-    """The volume at `directory`."""
-    device, reason = backing_device(directory)
-    in_memory = mount_of(directory).filesystem in WITHOUT_STORAGE
-    return Volume(directory, device, reason, mkfs, in_memory)
+def describe(directory: Path, mkfs: str | None, served: Path | None = None) -> Volume:
+    """The volume at `directory`; behind NFS of this machine's own lies the server's device."""
+    device, reason = backing_device(served or directory)
+    in_memory = mount_of(served or directory).filesystem in WITHOUT_STORAGE
+    return Volume(directory, device, reason, mkfs, in_memory, served)
 
 
 def raw_device(node: str) -> BlockDevice | None:

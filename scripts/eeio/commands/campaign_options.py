@@ -106,6 +106,16 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="power meter, repeatable: auto (default), none, rapl, hwmon, modelled, ...",
     )
     parser.add_argument(
+        "--server-power", metavar="COMMAND", action="append", default=[],
+        help="of a server behind the files, repeatable: its power counts with this machine's, by a "
+        "command that runs `eeio power node -` there, as 'ssh nas eeio power node --meter rapl -'",
+    )  # fmt: skip
+    parser.add_argument(
+        "--drop-caches-by", metavar="COMMAND",
+        help="run by the shell before each run, after this machine's caches were dropped: empties "
+        "those of the servers",
+    )  # fmt: skip
+    parser.add_argument(
         "--rate",
         type=_rate,
         metavar="HZ",
@@ -195,6 +205,8 @@ def options_of(arguments: argparse.Namespace) -> Options:
         disk_cache=arguments.disk_cache,
         allow_estimates=arguments.allow_estimates,
         allow_memory_filesystem=arguments.allow_memory_filesystem,
+        drop_caches_by=arguments.drop_caches_by,
+        server_power=tuple(arguments.server_power),
         settle_s=arguments.settle,
         idle_s=arguments.idle,
         variants=_words(arguments.variant),

@@ -18,7 +18,7 @@ from eeio.machine.replay import Replay, replayed
 from eeio.machine.root import HERE, user_id, which
 from eeio.profiles import profile as profiles
 from eeio.profiles import suite as suites
-from eeio.system import caches, image, write_cache
+from eeio.system import caches, image, nfs, write_cache
 from eeio.system.filesystem import block_device
 from eeio_limits import LimitError, inputs
 from eeio_limits.text import shown
@@ -387,6 +387,23 @@ def _filesystems(root: Path) -> list[Finding]:
                 f"apt-get install {package}",
             )
         )  # fmt: skip
+    missing = [name for name in nfs.PROGRAMS if which(name, root) is None]
+    served_by = [
+        words
+        for words, names in (("Linux's server", nfs.KERNEL_PROGRAMS), ("NFS-Ganesha", nfs.GANESHA))
+        if all(which(name, root) is not None for name in names)
+    ]
+    detail = f"{missing[0]} missing" if missing else "client found"
+    detail += f", {' or '.join(served_by) or 'no server'}"
+    detail += (
+        ", kernel support loaded" if "nfs4" in known else ", kernel module loaded on first mount"
+    )
+    found.append(
+        Finding(
+            "file system", "nfs", not missing and bool(served_by), detail,
+            "--filesystem nfs@1gbit+0.5ms", "apt-get install nfs-common nfs-kernel-server",
+        )
+    )  # fmt: skip
     return found
 
 

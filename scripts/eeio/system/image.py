@@ -1,8 +1,11 @@
 """File systems made for a campaign, on a loop image or on a device the user gave up."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
+from eeio.errors import RefusedError
+from eeio.system import nfs
 from eeio.system.device import ErasedDevice
 from eeio.system.undo import UndoEntry, UndoJournal, run_command
 from eeio_results.errors import EeioError
@@ -18,6 +21,8 @@ MKFS = {
     "xfs": ["mkfs.xfs", "-q", "-f", "-K"],
     "btrfs": ["mkfs.btrfs", "-q", "-f", "-K"],
 }
+# One of these served to this machine by NFS: `nfs`, `nfs@1gbit+0.5ms`.
+NFS = "nfs[@RATE][+DELAY]"
 # The option that takes a UUID, by the type.
 _UUID_OPTION = {"ext4": ["-U"], "xfs": ["-m"], "btrfs": ["-U"]}
 # What a file system needs for itself beside the test files; xfs refuses less than 300 MiB.
@@ -35,13 +40,35 @@ def in_the_way(filesystem: str, directory: Path) -> Path | None:
     return next((path for path in names if os.path.lexists(path)), None)
 
 
-def make_on_loop(
-    filesystem: str, directory: Path, size_bytes: int, journal: UndoJournal
-) -> tuple[Path, str]:
+@dataclass(frozen=True)
+class Made:
+    """A file system that was made, the words that tell how, and where the server sees it if a
+    server stands between."""
+
+    mount_point: Path
+    how: str
+    served: Path | None = None
+
+
+def check(filesystem: str) -> None:
+    """Refuses a name that nothing is made for, and NFS where this machine cannot have it."""
+    if nfs.is_nfs(filesystem):
+        nfs.check(filesystem)
+    elif filesystem not in MKFS:
+        raise RefusedError(f"--filesystem {filesystem}: eeio makes {', '.join([*MKFS, NFS])}")
+
+
+def how(filesystem: str) -> str:
+    """How it is made: the command without the device's name, and what serves it."""
+    if nfs.is_nfs(filesystem):
+        return f"{' '.join(MKFS[nfs.SERVED])}, {nfs.told(filesystem)}"
+    return " ".join(MKFS[filesystem])
+
+
+def make_on_loop(filesystem: str, directory: Path, size_bytes: int, journal: UndoJournal) -> Made:
     """A new file system of at least `size_bytes` free, on an image in `directory`, mounted.
 
-    Returns the mount point and the mkfs command. Image, loop device and mount are taken away
-    again through the journal.
+    Image, loop device and mount are taken away again through the journal.
     """
     image = directory / f"eeio-{filesystem}.img"
     _make_new(UndoEntry("file", str(image)), journal)
@@ -49,9 +76,13 @@ def make_on_loop(
     # Allocated, not sparse: the image must not run out of room in the middle of a run.
     run_command(["fallocate", "--length", str(total), str(image)], _MAKE_S)
     loop = _attach(image, journal)
-    command = [*MKFS[filesystem], str(loop)]
+    command = [*MKFS[_on_disk(filesystem)], str(loop)]
     run_command(command, _MAKE_S)
-    return _mount(filesystem, loop, directory, journal), " ".join(command)
+    return _mount(filesystem, loop, directory, journal, " ".join(command))
+
+
+def _on_disk(filesystem: str) -> str:
+    return nfs.SERVED if nfs.is_nfs(filesystem) else filesystem
 
 
 def _make_new(entry: UndoEntry, journal: UndoJournal) -> None:
@@ -93,24 +124,33 @@ def _attach(image: Path, journal: UndoJournal) -> Path:
 
 def make_on_device(
     filesystem: str, device: ErasedDevice, directory: Path, journal: UndoJournal
-) -> tuple[Path, str]:
+) -> Made:
     """A new file system on `device`, mounted under `directory`; what was on the device is lost.
 
     EeioError when the device may not, or no longer, be written.
     """
-    kind, *_ = filesystem.partition("+")
+    kind, *_ = _on_disk(filesystem).partition("+")
     made = device.new_uuid()
     own = [*_UUID_OPTION[kind], f"uuid={made}" if kind == "xfs" else made]
-    command = [*MKFS[filesystem], *own, str(device.node)]
+    command = [*MKFS[_on_disk(filesystem)], *own, str(device.node)]
     with device.released():
         run_command(command, _MAKE_S)
     device.release()  # the mount holds it from now on
-    return _mount(filesystem, device.node, directory, journal), " ".join(command)
+    return _mount(filesystem, device.node, directory, journal, " ".join(command))
 
 
-def _mount(filesystem: str, node: Path, directory: Path, journal: UndoJournal) -> Path:
+def _mount(filesystem: str, node: Path, directory: Path, journal: UndoJournal, made: str) -> Made:
     mount_point = directory / f"eeio-{filesystem}"
+    if not nfs.is_nfs(filesystem):
+        return Made(_mount_at(mount_point, filesystem.partition("+")[0], node, journal), made)
+    served = _mount_at(directory / f"eeio-{filesystem}.served", nfs.SERVED, node, journal)
+    _make_new(UndoEntry("directory", str(mount_point)), journal)
+    nfs.serve(filesystem, served, mount_point, journal)
+    return Made(mount_point, f"{made}, {nfs.told(filesystem)}", served)
+
+
+def _mount_at(mount_point: Path, kind: str, node: Path, journal: UndoJournal) -> Path:
     _make_new(UndoEntry("directory", str(mount_point)), journal)
     journal.add(UndoEntry("mount", str(mount_point)))
-    run_command(["mount", "-t", filesystem.partition("+")[0], str(node), str(mount_point)])
+    run_command(["mount", "-t", kind, str(node), str(mount_point)])
     return mount_point

@@ -22,10 +22,13 @@ from pathlib import Path
 
 from eeio.machine.root import HERE, user_id
 from eeio.paths import state_root
+from eeio.system.filesystem import mounts
 from eeio_results.errors import EeioError
 
 _COMMAND_TIMEOUT_S = 60
 _KILL_GRACE_S = 5.0
+# Until a mount whose server does not answer is given up.
+_FORCE_S = 20
 # A journal is some kilobytes; settings of 4096 processors are a megabyte.
 _LARGEST_BYTES = 16 << 20
 _NAME = re.compile(r"([1-9][0-9]{0,9})-([0-9]{1,20})\.(json|new)")
@@ -39,7 +42,8 @@ class UndoEntry:
     """One thing to put back.
 
     `setting`: write `value` to the file `subject`. `command`: run `value` (JSON list) for device
-    `subject`. `mount`: unmount it. `loop`: detach the loop device. `file`, `directory`: delete it.
+    `subject`. `mount`: unmount it, with the option `value` if there is one. `loop`: detach the loop
+    device. `file`, `directory`: delete it. `namespace`: take away the network namespace.
     `nvme`: set a power feature of the NVMe controller `subject` back to `value` (`state 0`).
     `process`: end the process group `subject` that began at `value` (clock ticks after boot).
     """
@@ -59,6 +63,7 @@ class UndoEntry:
             "file": f"delete {self.subject}",
             "directory": f"remove the folder {self.subject}",
             "process": f"end process group {self.subject}",
+            "namespace": f"take away the network namespace {self.subject}",
             "nvme": f"set the NVMe drive {self.subject} back to {self.value}",
         }[self.kind]
 
@@ -375,9 +380,33 @@ def _put_back_nvme(entry: UndoEntry) -> None:
     nvme_power.put_back(entry.subject, entry.value)
 
 
+def _remove_namespace(entry: UndoEntry) -> None:
+    from eeio.system import nfs
+
+    nfs.remove_namespace(entry.subject)
+
+
 def _unmount(entry: UndoEntry) -> None:
-    if os.path.ismount(entry.subject):
-        run_command(["umount", entry.subject])
+    if entry.value not in ("", "--force"):
+        raise EeioError(f"no option of umount: {entry.value[:40]!r}")
+    if not entry.value:
+        if os.path.ismount(entry.subject):
+            run_command(["umount", entry.subject])
+        return
+    command = ["umount", "--no-canonicalize", entry.value, entry.subject]
+    try:
+        if _is_mounted(Path(entry.subject)):
+            run_command(command, _FORCE_S)
+    except EeioError:
+        # Its server is gone, and what is not written yet waits for it; the mount may be, too.
+        if _is_mounted(Path(entry.subject)):
+            run_command([*command, "--lazy"])
+
+
+def _is_mounted(folder: Path) -> bool:
+    """Not asked of the folder itself, which may wait for its server."""
+    where = folder.parent.resolve() / folder.name
+    return any(mount.mount_point == where for mount in mounts())
 
 
 def _detach(entry: UndoEntry) -> None:
@@ -446,5 +475,6 @@ _PUT_BACK: dict[str, Callable[[UndoEntry], None]] = {
     "file": _delete,
     "directory": _remove_directory,
     "process": _end_process_group,
+    "namespace": _remove_namespace,
     "nvme": _put_back_nvme,
 }

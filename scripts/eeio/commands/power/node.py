@@ -1,6 +1,7 @@
 """`eeio power node`: a rank of an MPI program, with its node's energy."""
 
 import argparse
+import base64
 import json
 import os
 import shutil
@@ -26,7 +27,8 @@ def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         description="Put in front of the program in a call of mpirun or srun. The first rank of "
         "each node records the node's energy from its start to its end in DIR/HOST.json, and the "
         "samples in DIR/HOST.csv.gz; the others just run. `eeio power sum` adds the nodes "
-        "(docs/cluster.md).",
+        "(docs/cluster.md). With - for DIR and without a command it records until its standard "
+        "input ends and prints both: for `eeio run --server-power`.",
         epilog="exit codes: the program's own; 2 wrong usage or no meter, nothing ran",
     )  # fmt: skip
     add_meters(parser)
@@ -41,6 +43,8 @@ def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 
 def record_node(arguments: argparse.Namespace) -> int:
     words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
+    if arguments.folder == Path("-") and not words:
+        return _until_input_ends(arguments)
     if not words:
         raise RefusedError("which program? `eeio power node DIR -- PROGRAM [ARGUMENT]...`")
     if cluster.local_rank() != 0:
@@ -69,6 +73,25 @@ def record_node(arguments: argparse.Namespace) -> int:
     except (OSError, PowerError, RefusedError) as error:
         raise RefusedError(f"{node}: {error}") from error
     # An invalid reading stands in the file: another code would end the other nodes' ranks.
+    return recording.exit_code
+
+
+def _until_input_ends(arguments: argparse.Namespace) -> int:
+    """For `eeio run --server-power`: says that it records, waits, and prints what it has."""
+    # Read by hand, for `cat` would go on printing what comes.
+    waiting = ["sh", "-c", "echo recording; while read -r line; do :; done"]
+    try:
+        with opened(arguments.meter) as meters, tempfile.TemporaryDirectory() as folder:
+            begun = cluster.clocks()
+            samples = Path(folder) / "power.csv.gz"
+            recording = record(waiting, meters, samples, rate_hz=arguments.rate)
+            body = {
+                **to_json(recording), "node": socket.gethostname(), **cluster.place(begun, {}),
+                "samples": base64.b64encode(samples.read_bytes()).decode("ascii"),
+            }  # fmt: skip
+    except (OSError, PowerError) as error:
+        raise RefusedError(f"{socket.gethostname()}: {error}") from error
+    print(json.dumps(body), flush=True)
     return recording.exit_code
 
 

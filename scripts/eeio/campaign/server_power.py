@@ -1,0 +1,165 @@
+"""The power of the servers behind a file system, recorded on them while a run goes on.
+
+A command of the user's reaches each server and runs `eeio power node -` there, as
+`ssh nas eeio power node --meter rapl -`. It records until its standard input ends and prints what
+it has: nothing needs to be shared but the clock.
+"""
+
+import base64
+import binascii
+import json
+import os
+import selectors
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+from eeio import cluster
+from eeio.errors import RefusedError
+from eeio.system.undo import UndoEntry, UndoJournal, end_group, mark, start_ticks
+from eeio_results.errors import EeioError
+
+BEGUN = b"recording\n"
+"""What `eeio power node -` says once its meters are read."""
+_BEGIN_S = 60.0
+_END_S = 60.0
+# Samples of a day at 10 Hz are some megabytes.
+_LARGEST_BYTES = 64 << 20
+
+
+class ServerPower:
+    """One recording of every server, from `begin` to `end`; what they said lies in `folder`."""
+
+    def __init__(self, commands: Sequence[str], folder: Path, journal: UndoJournal) -> None:
+        self._commands = commands
+        self._folder = folder
+        self._journal = journal
+        self._servers: list[_Server] = []
+        self._begun = cluster.clocks()
+        self._ended = self._begun
+
+    @property
+    def recorded(self) -> bool:
+        """Whether there are servers to be recorded."""
+        return bool(self._commands)
+
+    def begin(self) -> None:
+        """Raises EeioError where a server does not say that it records."""
+        self._begun = cluster.clocks()
+        try:
+            for command in self._commands:
+                self._servers.append(_Server(command, self._journal))
+            for server in self._servers:
+                server.wait()
+        except EeioError:
+            self.stop()
+            raise
+
+    def end(self) -> None:
+        """Keeps what each server has recorded; EeioError where one has nothing."""
+        try:
+            for number, server in enumerate(self._servers, 1):
+                self._keep(number, server)
+        finally:
+            self.stop()
+        self._ended = cluster.clocks()
+
+    def stop(self) -> None:
+        """Ends what still runs of it."""
+        for server in self._servers:
+            server.stop()
+        self._servers = []
+
+    def _keep(self, number: int, server: "_Server") -> None:
+        self._folder.mkdir(exist_ok=True)
+        path = self._folder / f"server-{number}.json"
+        try:
+            body = json.loads(server.finish())
+            samples = base64.b64decode(body.pop("samples"), validate=True)
+        except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:
+            raise EeioError(
+                f"--server-power {server.command}: that is not what `eeio power node -` prints "
+                f"({error})"
+            ) from error
+        cluster.samples_path(path).write_bytes(samples)
+        path.write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
+
+    def parts(self, start_s: float, end_s: float) -> cluster.Parts:
+        """Each server's energy between two moments of this machine's monotonic clock; none without
+        a command. Raises RefusedError where a server's clock is another."""
+        if not self._commands:
+            return cluster.Parts()
+        servers = cluster.load_servers(self._folder)
+        names = [server.name for server in servers]
+        if len(set(names)) != len(self._commands):
+            raise RefusedError(f"--server-power: {len(self._commands)} servers said {names}")
+        return cluster.parts(servers, start_s, end_s, self._begun, self._ended)
+
+
+class _Server:
+    def __init__(self, command: str, journal: UndoJournal) -> None:
+        self.command = command
+        self._journal = journal
+        self._process = subprocess.Popen(
+            ["sh", "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, start_new_session=True, env={**os.environ, **mark()},
+        )  # fmt: skip
+        ticks = start_ticks(self._process.pid) or 0
+        self._entry = UndoEntry("process", str(self._process.pid), str(ticks))
+        journal.add(self._entry)
+
+    def wait(self) -> None:
+        said = self._read(_BEGIN_S, len(BEGUN))
+        if said != BEGUN:
+            raise EeioError(f"--server-power {self.command}: {self._why()}")
+
+    def finish(self) -> bytes:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        said = self._read(_END_S, _LARGEST_BYTES)
+        if not said:
+            raise EeioError(f"--server-power {self.command}: {self._why()}")
+        return said
+
+    def _read(self, limit_s: float, most: int) -> bytes:
+        """Until so many bytes, the end of what it prints, or the limit's."""
+        assert self._process.stdout is not None
+        said = b""
+        deadline_s = time.monotonic() + limit_s
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._process.stdout, selectors.EVENT_READ)
+            while len(said) < most:
+                left_s = deadline_s - time.monotonic()
+                if left_s <= 0 or not selector.select(left_s):
+                    return b""
+                chunk = os.read(self._process.stdout.fileno(), min(65536, most - len(said)))
+                if not chunk:
+                    break
+                said += chunk
+        return said
+
+    def _why(self) -> str:
+        """Its last words, once it has ended."""
+        if self._process.poll() is None:
+            end_group(self._process.pid)
+        words = _last_line(self._process.stderr)
+        return words or "it did not record, and said nothing"
+
+    def stop(self) -> None:
+        if self._process.poll() is None:
+            end_group(self._process.pid)
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if stream is not None:
+                stream.close()
+        if self._entry in self._journal.entries:
+            self._journal.forget(self._entry)
+
+
+def _last_line(stream: IO[bytes] | None) -> str:
+    assert stream is not None
+    os.set_blocking(stream.fileno(), False)
+    said = (stream.read() or b"").decode(errors="backslashreplace").strip()
+    return said.splitlines()[-1][:300] if said else ""
