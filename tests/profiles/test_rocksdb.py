@@ -245,3 +245,26 @@ def test_lines_for_pts(installed: Installer, tmp_path: Path) -> None:
     assert profile.run(*words, LOG_FILE=str(log)).returncode == 0
     labels = [line.partition(":")[0] for line in log.read_text().splitlines() if "EEIO" in line]
     assert sorted(labels) == ["EEIO fillrandom bandwidth", "EEIO fillrandom rate"]
+
+
+@pytest.mark.parametrize("preset", ["quick", "standard", "paper"])
+@pytest.mark.parametrize("workload", ["fillseq", "fillrandom", "readwhilewriting"])
+def test_the_footprint_is_the_room_that_is_asked_for(
+    installed: Installer, tmp_path: Path, preset: str, workload: str
+) -> None:
+    profile = installed("rocksdb")
+    (tmp_path / "bin").mkdir()
+    df = tmp_path / "bin/df"
+    df.write_text("#!/bin/sh\necho\necho x 0 0 0 0 x\n")
+    df.chmod(0o755)
+    done = profile.script(
+        "pre.sh", f"workload={workload}", EEIO_PRESET=preset,
+        PATH=f"{df.parent}:{os.environ['PATH']}",
+    )  # fmt: skip
+    needed = re.search(r"needs (\d+) bytes, 0 are free", done.stderr)
+    line = next(
+        line for line in (profile.profile / "presets.conf").read_text().splitlines()
+        if line.startswith(preset)
+    )  # fmt: skip
+    footprint = re.search(r"footprint=(\d+)", line)
+    assert needed and footprint and int(needed[1]) <= int(footprint[1])
