@@ -14,6 +14,8 @@ import pytest
 from tests.conftest import Eeio
 
 import eeio_results
+from eeio.campaign.file_sizes import file_bytes_of
+from eeio.profiles import profile as profiles
 from eeio.profiles import suite as suites
 from eeio.system.filesystem import mounts
 
@@ -113,6 +115,14 @@ def test_a_plan_knows_the_intervals_between_checkpoints(home: Path, eeio: Eeio) 
     assert done.returncode == 0, done.stderr
     # What the profile refuses itself has no time here.
     assert 4200 <= json.loads(done.stdout)["expected_s"] < 4260
+
+
+@pytest.mark.parametrize("preset", ["quick", "standard", "paper"])
+@pytest.mark.parametrize("tool", ["sqlite", "archive", "rocksdb", "varmail", "checkpoint"])
+def test_room_is_made_for_the_footprint_of_the_preset(tool: str, preset: str) -> None:
+    profile = profiles.find(f"eeio-{tool}-1.0.0")
+    told = int(profile.presets[preset]["footprint"])
+    assert file_bytes_of(profile, {"buffer": "on"}, preset, Path("/")) == told
 
 
 MIXED = "level=application operation=mixed buffer=on"
