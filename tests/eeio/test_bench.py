@@ -14,7 +14,9 @@ from tests.conftest import Eeio
 
 from eeio.bench import asked
 from eeio.errors import RefusedError
+from eeio.system import image
 from eeio.system.filesystem import WITHOUT_STORAGE, mount_of
+from eeio.system.undo import UndoJournal
 from eeio_power.simulators import FakeRapl
 from eeio_results.store import load
 
@@ -92,6 +94,44 @@ def test_bytes_are_the_command_s_own_beside_another_writer(home: Path, eeio: Eei
     for one, size in zip(body["commands"], (16 * MIB, 8 * MIB), strict=True):
         assert one["bytes_device_written"]["median"] == pytest.approx(size, rel=0.01), one
         assert one["durable_s"]["median"] >= one["duration_s"]["median"]
+
+
+@pytest.mark.root
+def test_bytes_of_another_drive_are_not_the_watched_ones(
+    home: Path, eeio: Eeio, tmp_path: Path
+) -> None:
+    """A program that is read from the system's disk, a file from elsewhere: no cache answered."""
+    if mount_of(home).filesystem in WITHOUT_STORAGE:
+        pytest.skip("needs a directory on a disk")
+    (home / "elsewhere").write_bytes(os.urandom(8 * MIB))
+    os.sync()
+    journal = UndoJournal(tmp_path / "journal.json")
+    volume = image.make_on_loop("ext4", tmp_path, 32 * MIB, journal)
+    try:
+        both = f"dd if={home}/elsewhere iflag=direct bs=1M | dd of=a bs=1M oflag=direct"
+        done = bench(home, eeio, both, "-r", "2", "--meter", "none", "--format", "json",
+                     "--directory", str(volume.mount_point))  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        (one,) = json.loads(done.stdout)["commands"]
+        assert one["n"] == 2 and one["duration_s"]["median"] > 0
+        assert one["bytes_device_read"] is None
+        assert "another drive" in one["reasons"]["bytes_device_read"]
+        assert one["bytes_device_written"]["median"] == pytest.approx(8 * MIB, rel=0.01)
+    finally:
+        assert journal.undo_all() == []
+
+
+@pytest.mark.root
+def test_a_full_disk_is_told(home: Path, eeio: Eeio, tmp_path: Path) -> None:
+    journal = UndoJournal(tmp_path / "journal.json")
+    volume = image.make_on_loop("ext4", tmp_path, 16 * MIB, journal)
+    try:
+        done = bench(home, eeio, "head -c 1G /dev/zero >a", "--meter", "none", "--directory",
+                     str(volume.mount_point))  # fmt: skip
+        assert done.returncode == 1 and len(done.stderr.strip().splitlines()) == 1
+        assert "exit code" in done.stderr and f"{volume.mount_point} is full" in done.stderr
+    finally:
+        assert journal.undo_all() == []
 
 
 def test_memory_below_that_of_who_starts_it_is_not_known(home: Path, eeio: Eeio) -> None:

@@ -238,6 +238,11 @@ def _of_run(
     ):  # fmt: skip
         if metric in phase.metrics:
             told[name] = phase.metrics[metric] / many
+        elif "asked_bytes" in phase.metrics:
+            missing[name] = (
+                "part of it was another drive's: the one that is watched moved less than the "
+                "command had moved (--directory or --device names it)"
+            )
         else:
             missing[name] = "the kernel keeps no account of a process's bytes (/proc/PID/io)"
     if phase.until_durable is not None:
@@ -253,7 +258,11 @@ def _of_run(
     if phase.bytes_moved and reading.energy_j:
         told["efficiency_bytes_per_j"] = phase.bytes_moved / reading.energy_j
     else:
-        missing["efficiency_bytes_per_j"] = "it moved no bytes of the drive"
+        missing["efficiency_bytes_per_j"] = (
+            "it moved no bytes of the drive"
+            if phase.bytes_moved == 0
+            else "how many bytes the drive moved for it is not known"
+        )
     return told, missing, reading
 
 

@@ -22,6 +22,8 @@ _LOOP = Path(__file__).with_name("eeio-command-1.0.0") / "loop.py"
 # (starting, flushing, reading meters) is little.
 _REPEATED_S = 1.0
 _MOST_EXECUTIONS = 100_000
+# Less than this is left of a disk on which a command failed for it.
+_FULL_BYTES = 1 << 20
 
 
 def executions(command: Command, how: How, directory: str, warmup: int, period_s: float) -> int:
@@ -61,6 +63,9 @@ def _once(command: Command, how: How, directory: str) -> float:
         body = json.loads(told.read_text(encoding="utf-8"))
     if code != 0:
         hint = "; a shell finds no such command" if code == 127 else ""
+        free = os.statvfs(directory)
+        if free.f_bavail * free.f_frsize < _FULL_BYTES:
+            hint += f"; the disk of {directory} is full"
         raise EeioError(
             f"{command.words}: exit code {code}{f': {said}' if said else ''}{hint}; "
             "--ignore-failure measures it all the same"

@@ -315,6 +315,10 @@ class Measurement:
             result = tools.parse(planned.experiment.tool, ended.capture)
         except ToolOutputError as error:
             return replace(run, validity=(str(error),))
+        if planned.experiment.tool == "command" and run.device_before and run.device_after:
+            counted = run.device_before, run.device_after
+            own = tuple(counters.of_this_drive(phase, *counted) for phase in result.phases)
+            result = replace(result, phases=own)
         reasons = _contradictions(planned, run, result)
         phases = watch.add_to(result.phases, run.experiment.flush in (None, "end"))
         notes = [*run.notes, *watch.notes, *result.notes, *ended.prepared.notes]

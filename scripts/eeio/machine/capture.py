@@ -24,6 +24,7 @@ from eeio.machine import anonymous, description
 from eeio.machine.anonymous import Replacer
 from eeio.machine.description import Command, Description
 from eeio.machine.root import FOLDERS, HERE, which
+from eeio.system import nfs
 from eeio_limits import LimitError, inputs
 from eeio_power.ipmi_answers import watt_sensors, whole_system
 from eeio_power.meters.ipmi import DCMI_POWER_READING
@@ -98,7 +99,7 @@ NODES = (
 )  # fmt: skip
 PROGRAMS = (
     "hdparm", "nvme", "losetup", "ipmitool", "stdbuf", "vcgencmd", "wipefs", "mkfs.ext4",
-    "mkfs.xfs", "mkfs.btrfs", "mpirun", "srun",
+    "mkfs.xfs", "mkfs.btrfs", "mpirun", "srun", *nfs.PROGRAMS, *nfs.KERNEL_PROGRAMS, *nfs.GANESHA,
 )  # fmt: skip
 
 # Texts that look like addresses, and are versions.

@@ -2,7 +2,7 @@
 
 import platform
 import re
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
 
 from eeio.system.filesystem import BlockDevice
@@ -81,6 +81,24 @@ def unwrapped(
             for early, late in zip(astuple(before), astuple(after), strict=True)
         )
     )
+
+
+def of_this_drive(phase: PhaseResult, before: DeviceCounters, after: DeviceCounters) -> PhaseResult:
+    """A command's phase, whose bytes are those of all drives that it used: without those of which
+    the watched drive moved less, for what the rest of them is cannot be told."""
+    moved = {
+        "bytes_read": after.read_bytes - before.read_bytes,
+        "bytes_written": after.written_bytes - before.written_bytes,
+    }
+    elsewhere = [
+        name
+        for name, at_drive in moved.items()
+        if 0 <= at_drive < _BUFFERED_SHARE * phase.metrics.get(name, 0)
+    ]
+    if not elsewhere:
+        return phase
+    metrics = {name: value for name, value in phase.metrics.items() if name not in elsewhere}
+    return replace(phase, metrics=metrics, bytes_moved=None, bandwidth_bytes_per_s=None)
 
 
 def disagreements(
