@@ -43,6 +43,8 @@ from eeio_limits import inputs
 from eeio_limits import quantities as q
 from eeio_power.errors import PowerError
 from eeio_power.monitor import PowerMonitor, open_source
+from eeio_power.parted import energy_in_parts
+from eeio_power.reading import EnergyReading
 from eeio_power.trial_output import OutputFolder, efficiencies, told
 
 EXIT_REFUSED = 2
@@ -197,19 +199,30 @@ class Session:
         return answer
 
     def _with_energy(self, body: Answer, start_s: float) -> Answer:
-        """Every phase that has a window gets the energy of that window; a write that of the time
-        until its bytes were on the device too."""
+        """Every phase that has a window gets the energy of that window, or of its stretches; a
+        write that of the time until its bytes were on the device too."""
         for phase in body.get("phases", []):
             begin_s, end_s = phase.get("start_s"), phase.get("end_s")
-            phase["energy"] = self._energy(start_s, begin_s, end_s)
+            parts = [(one["start_s"], one["end_s"]) for one in phase.get("stretches") or ()]
+            phase["energy"] = self._energy(start_s, begin_s, end_s, parts)
             if durable := phase.get("until_durable"):
                 durable["energy"] = self._energy(start_s, begin_s, durable["end_s"])
         return body
 
-    def _energy(self, start_s: float, begin_s: float | None, end_s: float | None) -> list[Answer]:
+    def _energy(
+        self,
+        start_s: float,
+        begin_s: float | None,
+        end_s: float | None,
+        parts: Sequence[tuple[float, float]] = (),
+    ) -> list[Answer]:
         if begin_s is None or end_s is None:
             return []
-        readings = self._power.energy(start_s + begin_s, start_s + end_s)
+        if parts:
+            windows = [(start_s + first_s, start_s + last_s) for first_s, last_s in parts]
+            readings: Sequence[EnergyReading] = energy_in_parts(self._power.energy, windows)
+        else:
+            readings = self._power.energy(start_s + begin_s, start_s + end_s)
         return [reading.to_json() for reading in readings]
 
     def _window(self, start_s: float, end_s: float) -> Answer:

@@ -16,6 +16,7 @@ from eeio_limits import LimitError
 from eeio_limits import quantities as q
 from eeio_limits.quantities import FIGURE, LEAST_COVERAGE
 from eeio_results import typed
+from eeio_results.phase_times import Stretch, impossible_figures, impossible_stretches
 from eeio_results.typed import LATER, PAIRS
 
 SCHEMA_VERSION = 2
@@ -201,6 +202,8 @@ class Phase:
     Of a write these are of the time until the tool returned; `until_durable` is the time until its
     bytes were on the device, and `durable_reason` says why that is not known. `includes_flush`
     tells that the tool's own time holds its flush: the rate into the page cache is not known then.
+    Where the phase goes on in `stretches` and the tool did something else in between, its energy,
+    its power and its time are those of the stretches alone (docs/method.md).
     `spatiality_seen` is the order in which requests arrived, where that was seen; by whom says
     `spatiality_seen_by`: the program's own log of its requests (also None), or the block layer,
     which gave them to the drive. `spatiality_seen_reason` is why it was not.
@@ -224,6 +227,16 @@ class Phase:
     spatiality_seen: str | None = field(default=None, metadata=LATER)
     spatiality_seen_by: Literal["requests", "drive"] | None = field(default=None, metadata=LATER)
     spatiality_seen_reason: str | None = field(default=None, metadata=LATER)
+    stretches: tuple[Stretch, ...] = field(default=(), metadata=LATER)
+
+    @property
+    def lasted_s(self) -> float | None:
+        """How long it took, without what lay between its stretches, s."""
+        if self.start_s is None or self.end_s is None:
+            return None
+        if self.stretches:
+            return sum(stretch.end_s - stretch.start_s for stretch in self.stretches)
+        return self.end_s - self.start_s
 
     @property
     def io_share(self) -> float | None:
@@ -231,9 +244,10 @@ class Phase:
         the tool's own start. None where a part of it is not known."""
         if not self.bytes_moved or not self.bandwidth_bytes_per_s:
             return None
-        if self.start_s is None or self.end_s is None or self.end_s <= self.start_s:
+        lasted_s = self.lasted_s
+        if lasted_s is None or lasted_s <= 0:
             return None
-        return self.bytes_moved / self.bandwidth_bytes_per_s / (self.end_s - self.start_s)
+        return self.bytes_moved / self.bandwidth_bytes_per_s / lasted_s
 
     @property
     def why_no_efficiency(self) -> str | None:
@@ -255,27 +269,16 @@ class Phase:
 
     def impossible(self) -> str | None:
         """What in it cannot be, beyond each field's own range."""
-        return impossible_figures(self.start_s, self.end_s, self.metrics) or impossible_durable(
-            self.start_s, self.end_s, self.until_durable
+        return (
+            impossible_figures(self.start_s, self.end_s, self.metrics)
+            or impossible_durable(self.start_s, self.end_s, self.until_durable)
+            or impossible_stretches(self)
         )
 
     @classmethod
     def from_json(cls, body: object) -> "Phase":
         """Raises LimitError."""
         return typed.read(cls, body)
-
-
-def impossible_figures(
-    start_s: float | None, end_s: float | None, metrics: Mapping[str, float]
-) -> str | None:
-    """What cannot be in the window and the further figures that a tool tells of a phase."""
-    if start_s is not None and end_s is not None and end_s < start_s:
-        return f"it ends at {end_s} s, before its start at {start_s} s"
-    for name, value in metrics.items():
-        quantity = q.of_name(name)
-        if not quantity.holds(value):
-            return quantity.refusal(value, name)
-    return None
 
 
 # What is durable may be a little earlier than what the tool says of itself: two clocks.

@@ -67,11 +67,10 @@ def window_of(experiment: Experiment, phase: Phase) -> Window:
     durable = phase.until_durable
     if not writes(phase.operation) or durable is None:
         whole = phase.includes_flush and phase.durable_reason is None
-        known = phase.start_s is not None and phase.end_s is not None
         return Window(
             phase.bandwidth_bytes_per_s,
             phase.energy,
-            (phase.end_s or 0.0) - (phase.start_s or 0.0) if known else None,
+            phase.lasted_s,
             phase.bytes_moved,
             durable=whole if writes(phase.operation) else None,
             durable_reason=None if whole else _why_not_durable(experiment, phase),

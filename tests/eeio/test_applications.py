@@ -14,6 +14,8 @@ import pytest
 from tests.conftest import Eeio
 
 import eeio_results
+from eeio.campaign.file_sizes import file_bytes_of
+from eeio.profiles import profile as profiles
 from eeio.profiles import suite as suites
 from eeio.system.filesystem import mounts
 
@@ -26,15 +28,15 @@ def shipped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EEIO_TEST_PROFILES", str(ROOT / "test-profiles"))
 
 
-def _suite(home: Path, *arguments: str) -> str:
-    """eeio-applications with these experiments of SQLite alone."""
+def _suite(home: Path, *arguments: str, tool: str = "sqlite") -> str:
+    """eeio-applications with these experiments of one program alone."""
     folder = home / "suites/apps"
     folder.mkdir(parents=True)
     of_suite = ROOT / "suites/eeio-applications"
     protocol = (of_suite / "protocol.yaml").read_text().partition("\noptional:")[0]
     (folder / "protocol.yaml").write_text(protocol.replace("idle_s: 5\n", "idle_s: 0\n") + "\n")
     entries = "".join(
-        f"<Execute><Test>local/eeio-sqlite-1.0.0</Test><Arguments>{words}</Arguments>"
+        f"<Execute><Test>local/eeio-{tool}-1.0.0</Test><Arguments>{words}</Arguments>"
         f"<Description>{words}</Description></Execute>"
         for words in arguments
     )
@@ -54,7 +56,11 @@ def test_what_is_not_installed_is_left_out_with_its_reason(
         shutil, "which", lambda name, *a, **k: None if name == "rsync" else found(name, *a, **k)
     )
     suite = suites.load(ROOT / "suites/eeio-applications")
-    rsync, zstd, *_ = suite.optional
+    known = {optional.command: optional for optional in suite.optional}
+    rsync, zstd = known["rsync"], known["zstd"]
+    assert known["db_bench"].otherwise == (
+        "db_bench is not installed here (the package rocksdb-tools)"
+    )
     assert not rsync.is_found() and rsync.otherwise == (
         "rsync is not installed here (the package rsync)"
     )
@@ -95,6 +101,53 @@ def test_transactions_stand_beside_bytes(home: Path, eeio: Eeio) -> None:
     assert "journal=wal synchronous=full" in eeio("report", "apps").stdout
 
 
+@pytest.mark.tools
+def test_a_plan_knows_the_intervals_between_checkpoints(home: Path, eeio: Eeio) -> None:
+    if not shutil.which("mpicc"):
+        pytest.skip("mpicc is not installed")
+    words = "level=application operation=write buffer=on processes=2 checkpoints=7"
+    suite = _suite(home, f"{words} interval_s=600", f"{words} interval_s=soon", tool="checkpoint")
+    done = eeio(
+        "plan", suite, "--preset", "quick", "--directory", str(home / "target"), "--meter", "none",
+        "--repetitions", "1", "--format", "json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    # What the profile refuses itself has no time here.
+    assert 4200 <= json.loads(done.stdout)["expected_s"] < 4260
+
+
+@pytest.mark.parametrize("preset", ["quick", "standard", "paper"])
+@pytest.mark.parametrize("tool", ["sqlite", "archive", "rocksdb", "varmail", "checkpoint"])
+def test_room_is_made_for_the_footprint_of_the_preset(tool: str, preset: str) -> None:
+    profile = profiles.find(f"eeio-{tool}-1.0.0")
+    told = int(profile.presets[preset]["footprint"])
+    assert file_bytes_of(profile, {"buffer": "on"}, preset, Path("/")) == told
+
+
+MIXED = "level=application operation=mixed buffer=on"
+# What is there while the program is at work, below eeio-scratch, of a run that takes minutes.
+LONG = {
+    "sqlite": (
+        f"{COMMON} transactions=40000 runtime_s=300 journal=wal synchronous=full flush=each",
+        "eeio-sqlite.db-wal",
+    ),
+    "rocksdb": (
+        f"{MIXED} workload=fillrandom sync=on flush=each keys=1000 operations=500000 runtime_s=300",
+        "eeio-rocksdb.db/CURRENT",
+    ),
+    "varmail": (
+        f"{MIXED} processes=4 fsync=on flush=each files=200 loops=1000000 runtime_s=300",
+        "eeio-varmail.files/folder.0/mail.*.10?",
+    ),
+    "checkpoint": (
+        "level=application operation=write buffer=on processes=2 fsync=on flush=each size=1m "
+        "interval_s=0 checkpoints=100000",
+        "eeio-checkpoint.0.1",
+    ),
+}
+PROGRAMS = {"rocksdb": "db_bench", "varmail": "cc", "checkpoint": "mpicc"}
+
+
 @pytest.mark.root
 @pytest.mark.tools
 def test_commits_of_the_journal_are_counted_where_asked(home: Path, eeio: Eeio) -> None:
@@ -114,10 +167,7 @@ def test_commits_of_the_journal_are_counted_where_asked(home: Path, eeio: Eeio) 
     if any("not traced" in note and "on xfs" not in note for note in notes):
         pytest.skip(next(note for note in notes if "not traced" in note and "xfs" not in note))
     body = json.loads(eeio("report", "apps", "--format", "json").stdout)
-    jsonschema.validate(
-        body,
-        json.loads(SCHEMA.read_text()),
-    )
+    jsonschema.validate(body, json.loads(SCHEMA.read_text()))
     writes = {
         (row["target"], row["flush"]): row["journal"]
         for row in body["characterization"]
@@ -134,14 +184,15 @@ def test_commits_of_the_journal_are_counted_where_asked(home: Path, eeio: Eeio) 
 
 @pytest.mark.root
 @pytest.mark.tools
+@pytest.mark.parametrize("tool", LONG)
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGKILL])
-def test_a_killed_campaign_leaves_no_database(
-    home: Path, eeio: Eeio, signum: signal.Signals
+def test_a_killed_campaign_leaves_nothing(
+    home: Path, eeio: Eeio, signum: signal.Signals, tool: str
 ) -> None:
-    suite = _suite(
-        home,
-        f"{COMMON} transactions=40000 runtime_s=300 journal=wal synchronous=full flush=each",
-    )
+    if tool in PROGRAMS and not shutil.which(PROGRAMS[tool]):
+        pytest.skip(f"{PROGRAMS[tool]} is not installed")
+    words, at_work = LONG[tool]
+    suite = _suite(home, words, tool=tool)
     target = home / "target"
     process = subprocess.Popen(
         [sys.executable, "-m", "eeio", "run", suite, "--preset", "quick", "--directory",
@@ -149,13 +200,12 @@ def test_a_killed_campaign_leaves_no_database(
         env=dict(os.environ), stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    # The log is there while transactions are made.
-    log = target / "eeio-ext4/eeio-scratch/eeio-sqlite.db-wal"
+    scratch = target / "eeio-ext4/eeio-scratch"
     deadline_s = time.monotonic() + 60
-    while not log.exists() and time.monotonic() < deadline_s:
+    while not list(scratch.glob(at_work)) and time.monotonic() < deadline_s:
         assert process.poll() is None
         os.sched_yield()
-    assert log.exists()
+    assert list(scratch.glob(at_work))
     process.send_signal(signum)
     process.wait(60)
     if signum == signal.SIGKILL:

@@ -305,6 +305,17 @@ def test_counters_against_claims(
     assert set(found) == expected
 
 
+@pytest.mark.parametrize(("kept", "agrees"), [(400_000, True), (None, False)])
+def test_what_is_replaced_before_it_is_flushed_is_no_claim(kept: int | None, agrees: bool) -> None:
+    phase = _phase("write", 1000_000)
+    if kept is not None:
+        phase = replace(phase, metrics={"kept_bytes": kept})
+    found = counters.disagreements(
+        _experiment("on"), (phase,), DeviceCounters(0, 0), DeviceCounters(0, 400_000), None
+    )
+    assert (found == {}) is agrees
+
+
 def test_the_journal_runs_backwards(tmp_path: Path) -> None:
     journal = UndoJournal(tmp_path / "journal.json")
     setting = tmp_path / "setting"

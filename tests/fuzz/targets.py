@@ -160,7 +160,15 @@ EEIO_JSON = json.dumps(
                 "durable_monotonic_s": 112.75, "durable_bandwidth_bytes_per_s": 20971520.0,
                 "durable_source": "its own fsync", "includes_flush": False,
                 "spatiality_seen": "strided by 65536 bytes",
-            }
+            },
+            {
+                "name": "checkpoint", "operation": "write", "spatiality": "sequential",
+                "request_size_bytes": 1048576, "bytes_moved": 10485760,
+                "start_monotonic_s": 113.0, "end_monotonic_s": 114.0,
+                "stretches_monotonic_s": [[113.0, 113.25], [113.75, 114.0]],
+                "bandwidth_bytes_per_s": 20971520.0, "metrics": {"operations": 2},
+                "includes_flush": True,
+            },
         ],
         "context": [{"name": "ranks", "value": 4, "unit": "1"}],
         "notes": ["x"],

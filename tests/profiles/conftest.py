@@ -17,10 +17,12 @@ __all__ = ["eeio_on_path", "hosts", "rapl"]
 def is_present(tool: str) -> bool:
     if tool == "lmbench":
         return any(Path("/usr/lib/lmbench/bin").glob("*/lat_fs"))
-    if tool in ("dataserver", "btio"):
+    if tool in ("dataserver", "btio", "checkpoint"):
         tool = "mpicc"  # our own, compiled by its install.sh
-    if tool == "metadata":
+    if tool in ("metadata", "varmail"):
         tool = "cc"  # MPI is used where it is there
+    if tool == "rocksdb":
+        tool = "db_bench"
     if tool == "sqlite":
         tool = "python3"  # its own SQLite
     if tool == "postgresql":

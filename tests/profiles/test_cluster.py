@@ -133,6 +133,27 @@ def test_files_created_on_two_hosts_have_one_hosts_spans(
     assert list(profile.directory.iterdir()) == []
 
 
+def test_checkpoints_on_two_hosts_have_one_hosts_stretches_and_the_power_of_both(
+    installed: Callable[[str], Installed], hosts: Hosts, rapl: str, eeio_on_path: str,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    profile = installed("checkpoint")
+    nodes, output = tmp_path / "nodes", tmp_path / "out"
+    words = ("processes=4", "size=64k", "spread=50", "interval_s=0", "checkpoints=3")
+    run(profile, hosts, "pre.sh", *words)
+    run(profile, hosts, "eeio-checkpoint", *words, EEIO_OUTPUT_DIR=str(output),
+        EEIO_NODE_POWER=f"--meter {rapl} {nodes}", PATH=eeio_on_path)  # fmt: skip
+    told = json.loads((output / "eeio.json").read_text())
+    assert any("ranks on several hosts" in note for note in told["notes"])
+    (phase,) = told["phases"]
+    assert phase["bytes_moved"] == pytest.approx(3 * 4 * 65536, abs=12)
+    assert len(phase["stretches_monotonic_s"]) == 3
+    assert {node.name for node in cluster.load_nodes(nodes)} == set(hosts.names)
+    assert len(list((profile.directory / "eeio-scratch").glob("eeio-checkpoint.?.?"))) == 8
+    assert profile.script("post.sh", *words).returncode == 0
+    assert list(profile.directory.iterdir()) == []
+
+
 @pytest.mark.parametrize("lost", [False, True])
 def test_a_campaigns_records_hold_the_power_of_all_hosts(
     hosts: Hosts, eeio_on_path: str, tmp_path: Path, lost: bool

@@ -194,8 +194,8 @@ def _cell(
         if bandwidth is not None:
             values.setdefault(BANDWIDTH, {})[order] = bandwidth
         many = phase.metrics.get("executions")
-        if many and phase.start_s is not None and phase.end_s is not None:
-            values.setdefault(EXECUTION_S, {})[order] = (phase.end_s - phase.start_s) / many
+        if many and phase.lasted_s is not None:
+            values.setdefault(EXECUTION_S, {})[order] = phase.lasted_s / many
         if P99 in phase.metrics:
             values.setdefault(P99, {})[order] = phase.metrics[P99]
         widest = None

@@ -127,8 +127,9 @@ def _of_phase(
     run: Run, phase: Phase, series: "Sequence[PowerSeries]"
 ) -> tuple[float, tuple[float, ...], tuple[float, ...]] | None:
     """Until what was written is on the device. None where nothing was read, and where two stretches
-    of a campaign have readings of that time: one is from before a restart of the machine."""
-    if phase.start_s is None or phase.end_s is None:
+    of a campaign have readings of that time: one is from before a restart of the machine. Nor of a
+    phase in stretches, whose power is not that of the time between them."""
+    if phase.start_s is None or phase.end_s is None or phase.stretches:
         return None
     begin_s = run.started_monotonic_s + phase.start_s
     end_s = phase.until_durable.end_s if phase.until_durable else phase.end_s

@@ -79,13 +79,14 @@ _TELLING = {
 # Those whose value says nothing without their name.
 _NAMED = (
     "engine", "iodepth", "stride", "journal", "synchronous", "action", "synchronous_commit",
-    "workload", "flush_log_at_trx_commit", "clients",
+    "workload", "flush_log_at_trx_commit", "clients", "sync", "compute",
 )  # fmt: skip
 # Tools that come with eeio or that results are imported of. What else is said of one of a user's
 # own is what its experiments differ in.
 _OURS = frozenset((
-    "archive", "bonnie", "btio", "command", "dataserver", "elbencho", "fio", "ior", "iozone",
-    "lmbench", "mariadb", "mdtest", "metadata", "postgresql", "sqlite",
+    "archive", "bonnie", "btio", "checkpoint", "command", "dataserver", "elbencho", "fio", "ior",
+    "iozone", "lmbench", "mariadb", "mdtest", "metadata", "postgresql", "rocksdb", "sqlite",
+    "varmail",
 ))  # fmt: skip
 _OF_ALL = frozenset((
     "file_size", "runtime_s", "timeout_s", "files", "subtype", "variant", "frequency_hz", "smt",

@@ -11,13 +11,13 @@ from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
 from eeio_results import typed
 from eeio_results.errors import ToolOutputError
+from eeio_results.phase_times import Stretch, impossible_figures, impossible_stretches
 from eeio_results.record import (
     ContextValue,
     Durable,
     EnergyReading,
     Phase,
     impossible_durable,
-    impossible_figures,
 )
 
 CAPTURE_FILE = "capture.json"
@@ -171,7 +171,8 @@ class PhaseResult:
     known.
     `metrics` holds further figures under names that carry their unit
     (`iops`, `latency_mean_s`, `latency_p99_s`, ...). What a parser knows of the time until a write
-    is durable (its tool flushed by itself) stands in `until_durable`, without energy.
+    is durable (its tool flushed by itself) stands in `until_durable`, without energy. A phase that
+    goes on in `stretches`, with something else in between, holds its flush, or has none.
     """
 
     name: str
@@ -189,6 +190,7 @@ class PhaseResult:
     durable_reason: str | None = None
     includes_flush: bool = False
     spatiality_seen: str | None = None
+    stretches: tuple[Stretch, ...] = ()
 
     def __post_init__(self) -> None:
         """Raises LimitError for a figure that cannot be, whichever parser made it."""
@@ -199,8 +201,10 @@ class PhaseResult:
 
     def impossible(self) -> str | None:
         """What in it cannot be, beyond each field's own range."""
-        return impossible_figures(self.start_s, self.end_s, self.metrics) or impossible_durable(
-            self.start_s, self.end_s, self.until_durable
+        return (
+            impossible_figures(self.start_s, self.end_s, self.metrics)
+            or impossible_durable(self.start_s, self.end_s, self.until_durable)
+            or impossible_stretches(self)
         )
 
     def recorded(
@@ -225,6 +229,7 @@ class PhaseResult:
             includes_flush=self.includes_flush,
             spatiality_seen=self.spatiality_seen,
             spatiality_seen_by=None if self.spatiality_seen is None else "requests",
+            stretches=self.stretches,
         )
 
 

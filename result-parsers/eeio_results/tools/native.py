@@ -17,7 +17,10 @@ A phase that wrote may tell more, and each of these may be left out or null:
 `durable_monotonic_s`, when its bytes were on the device, and `durable_source`, what made them so;
 `durable_bandwidth_bytes_per_s`, where that is not all bytes over the time from its start until then
 (a program that computes in between); `includes_flush`, true where `end_monotonic_s` and the
-bandwidth hold the flush already; `durable_reason`, why nobody knows when they were. Of reads as
+bandwidth hold the flush already; `durable_reason`, why nobody knows when they were. A phase that
+goes on in stretches, and computes in between, tells them: `stretches_monotonic_s` is a list of
+[start, end], the first and the last at the phase's own edges; then its power is that of the
+stretches alone, and it is durable within its own time (`includes_flush`) or not at all. Of reads as
 well: `spatiality_seen`, the order in which the requests were made (docs/method.md).
 """
 
@@ -27,6 +30,7 @@ from typing import Any
 from eeio_limits import inputs
 from eeio_limits import quantities as q
 from eeio_results.errors import ToolOutputError
+from eeio_results.phase_times import Stretch
 from eeio_results.record import ContextValue, Durable
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
 
@@ -37,6 +41,7 @@ _OPERATIONS = ("read", "write", "mixed", "metadata")
 _SPATIALITIES = ("sequential", "random", "strided", "mixed", "none")
 # Stamps are taken by other processes than the runner's; they agree this closely.
 _TOLERANCE_S = 0.01
+_MOST_STRETCHES = 100_000
 
 
 def parse(capture: Capture) -> ToolResult:
@@ -91,6 +96,7 @@ def _phase(capture: Capture, row: Mapping[str, Any]) -> PhaseResult:
         durable_reason=_optional_text(row, "durable_reason"),
         includes_flush=_truth(row, "includes_flush"),
         spatiality_seen=_optional_text(row, "spatiality_seen"),
+        stretches=_stretches(capture, row),
     )
 
 
@@ -126,6 +132,20 @@ def _durable(
         if told is None
         else _number(row, "durable_bandwidth_bytes_per_s"),
         source=_text(row, "durable_source"),
+    )
+
+
+def _stretches(capture: Capture, row: Mapping[str, Any]) -> tuple[Stretch, ...]:
+    found = row.get("stretches_monotonic_s") or ()
+    if len(found) > _MOST_STRETCHES:
+        raise ValueError(f"phase {row['name']!r} in {len(found)} stretches")
+    began_s = capture.started_monotonic_s
+    return tuple(
+        Stretch(
+            q.FIGURE.checked(start_s, "stretch") - began_s,
+            q.FIGURE.checked(end_s, "stretch") - began_s,
+        )
+        for start_s, end_s in found
     )
 
 

@@ -42,7 +42,7 @@ def _of_that_class(profile: Profile, factors: Mapping[str, str], sizes: str) -> 
     or the next larger, else the largest: what is told of its bytes is what they are at most."""
     preset = profile.preset(sizes)
     asked = factors.get("class", "")
-    if "footprint" not in preset or asked == preset.get("class"):
+    if "footprint" not in preset or asked == preset.get("class", ""):
         return preset
     every = sorted(
         (one for one in profile.presets.values() if "footprint" in one),

@@ -61,8 +61,7 @@ def earlier_lengths(plan: Plan) -> dict[str, float]:
             continue  # damaged, which `eeio report` tells
         for run in runs:
             for phase in run.phases if run.valid else ():
-                if phase.start_s is not None and phase.end_s is not None:
-                    lasted_s = phase.end_s - phase.start_s
+                if (lasted_s := phase.lasted_s) is not None:
                     found[run.experiment.id] = min(lasted_s, found.get(run.experiment.id, math.inf))
     return found
 

@@ -27,6 +27,7 @@ from eeio.system.filesystem import BlockDevice
 from eeio.system.processor import ProcessorSampler
 from eeio.system.undo import UndoJournal, run_command
 from eeio_power.monitor import PowerMonitor
+from eeio_power.parted import energy_in_parts
 from eeio_results import tools
 from eeio_results.campaign import PlannedExperiment, PlannedRun
 from eeio_results.errors import EeioError, ToolOutputError
@@ -386,7 +387,11 @@ def _phase(
         validity.append(f"no device was measured: {ended.volume.device_reason}")
     readings: tuple[EnergyReading, ...] = ()
     began_s = run.started_monotonic_s
-    if phase.start_s is not None and phase.end_s is not None:
+    if phase.stretches:
+        readings = energy_in_parts(
+            ended.energy, [(began_s + one.start_s, began_s + one.end_s) for one in phase.stretches]
+        )
+    elif phase.start_s is not None and phase.end_s is not None:
         readings = ended.energy(began_s + phase.start_s, began_s + phase.end_s)
     durable, reason = _until_durable(phase, all_phases, ended.synced, began_s)
     if durable is not None and phase.start_s is not None:
@@ -405,8 +410,12 @@ def _until_durable(
 ) -> tuple[Durable | None, str | None]:
     """Until when the phase's bytes were on the device, or why that is not known: by the tool's own
     flush where it told of one, else by the flush right after it, which is the last write's."""
-    if phase.operation not in _WRITES or phase.until_durable or phase.durable_reason:
+    told = phase.until_durable or phase.durable_reason
+    # What goes on in stretches holds its flush: the time from its start has other work in it.
+    if phase.operation not in _WRITES or told or (phase.stretches and phase.includes_flush):
         return phase.until_durable, phase.durable_reason
+    if phase.stretches:
+        return None, "it went on in stretches, and does not tell when its bytes were on the device"
     if phase.bytes_moved is None:
         return None, "how many bytes it wrote is not known"
     if phase.start_s is None or phase.end_s is None or not phase.bytes_moved:

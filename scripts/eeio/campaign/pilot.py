@@ -150,10 +150,10 @@ def as_stored(
 
 
 def _lasted_s(phase: Phase) -> float | None:
-    if phase.start_s is None or phase.end_s is None:
-        return None
     durable = phase.until_durable
-    return (phase.end_s if durable is None else durable.end_s) - phase.start_s
+    if durable is None or phase.start_s is None:
+        return phase.lasted_s
+    return durable.end_s - phase.start_s
 
 
 def _steps(factor: str, profile: Profile) -> Mapping[str, int] | None:

@@ -1,5 +1,6 @@
 """What a campaign will do, decided before anything is touched."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import product
@@ -111,6 +112,7 @@ class Plan(Design):
             by_size = run.experiment.file_bytes / _ASSUMED_BANDWIDTH_BYTES_PER_S
             runtime = float(factors.get("runtime_s", 0)) or by_size or DEFAULT_RUNTIME_S
             by_time = min(runtime, by_size) if by_size else runtime
+            by_time = max(by_time, _computing_s(factors))
             preset = self.profiles[run.experiment.profile].preset(self.sizes_preset)
             if "each_s" in preset:
                 by_time = float(preset["each_s"]) * files_of_a_process(factors)
@@ -127,7 +129,18 @@ class Plan(Design):
         runtime_s = float(planned.factors.get("runtime_s", "0"))
         # A disk that needs 0.1 s to create a file and take it away again is slow.
         creating_s = 0.1 * files_of_a_process(planned.factors)
-        return 120 + 2 * runtime_s + 3 * planned.file_bytes / slowest_bytes_per_s + creating_s
+        waiting_s = _computing_s(planned.factors)
+        moving_s = 3 * planned.file_bytes / slowest_bytes_per_s
+        return 120 + 2 * (runtime_s + waiting_s) + moving_s + creating_s
+
+
+def _computing_s(factors: Mapping[str, str]) -> float:
+    """What a program takes that computes between checkpoints: they come at intervals. 0 of words
+    that are no numbers, which the profile refuses itself."""
+    words = (factors.get("interval_s", "0"), factors.get("checkpoints", "0"))
+    if not all(re.fullmatch("[0-9]{1,8}", word) for word in words):
+        return 0.0
+    return float(words[0]) * float(words[1])
 
 
 def prefilled_bytes(planned: PlannedExperiment) -> int:

@@ -103,6 +103,8 @@ def proof(
     phase = run.phases[0]
     if phase.start_s is None or phase.end_s is None:
         return stays(f"when the pilot moved its bytes is not known: {phase.window_source}")
+    if phase.stretches:
+        return stays("its pilot did its I/O in stretches")
     if moved is None:
         return stays("no drive's counters tell its bandwidth over time")
     start_s, end_s = (run.started_monotonic_s + s for s in (phase.start_s, phase.end_s))

@@ -111,7 +111,8 @@ def disagreements(
     """Per operation (`read`, `write`), why the device's counters contradict the tool's claim.
 
     The counters span the run and the sync after it, so claims are summed per operation; a mixed
-    phase claims what its metrics `bytes_read` and `bytes_written` say, one of metadata nothing.
+    phase claims what its metrics `bytes_read` and `bytes_written` say, one of metadata nothing, and
+    one that tells `kept_bytes` those.
     Through the page cache a byte that is written twice may reach the device once, so no more than
     `file_bytes` is then expected.
     """
@@ -123,7 +124,8 @@ def disagreements(
             claimed["read"] += phase.metrics.get("bytes_read", 0)
             claimed["write"] += phase.metrics.get("bytes_written", 0)
         else:
-            claimed[phase.operation] += phase.bytes_moved or 0
+            # Of files that it wrote anew without a flush the last alone must have reached it.
+            claimed[phase.operation] += phase.metrics.get("kept_bytes", phase.bytes_moved or 0)
     moved = {
         "read": after.read_bytes - before.read_bytes,
         "write": after.written_bytes - before.written_bytes,

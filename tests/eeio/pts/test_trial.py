@@ -220,7 +220,7 @@ def test_a_record_takes_what_was_told_and_tells_it_again() -> None:
     # What an older record does not say is empty, and then it is as it was.
     assert [reading.pop(key) for key in ("includes", "leaves_out", "doubtful")] == [[], [], False]
     (phase,) = told_again["phases"]
-    assert phase.pop("includes_flush") is False
+    assert phase.pop("includes_flush") is False and phase.pop("stretches") == []
     seen = ("spatiality_seen", "spatiality_seen_by", "spatiality_seen_reason")
     assert [phase.pop(key) for key in ("until_durable", "durable_reason", *seen)] == [None] * 5
     assert told_again == TOLD

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eeio_results.errors import ToolOutputError
+from eeio_results.phase_times import Stretch
 from eeio_results.record import ContextValue, Durable
 from eeio_results.tools import parse
 from eeio_results.tools.capture import Capture, ToolResult
@@ -65,6 +66,45 @@ def test_metadata_moves_no_data(tmp_path: Path) -> None:
     (phase,) = of(tmp_path, body).phases
     assert (phase.operation, phase.spatiality, phase.bytes_moved) == ("metadata", "none", 0)
     assert phase.metrics == {"operations_per_s": 909.5}
+
+
+def test_a_phase_in_stretches(tmp_path: Path) -> None:
+    parts = [[100.5, 100.55], [100.7, 100.75]]
+    body = document(stretches_monotonic_s=parts, includes_flush=True)
+    (phase,) = of(tmp_path, body).phases
+    assert [(round(s.start_s, 9), round(s.end_s, 9)) for s in phase.stretches] == [
+        (0.5, 0.55), (0.7, 0.75),
+    ]  # fmt: skip
+    assert isinstance(phase.stretches[0], Stretch)
+    recorded = phase.recorded()
+    assert recorded.lasted_s == pytest.approx(0.1)
+    # Its bandwidth is of that time alone, and of no other.
+    assert recorded.why_no_efficiency is None and recorded.io_share == pytest.approx(2.5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"stretches_monotonic_s": [[100.5, 100.7], [100.6, 100.75]]}, "do not follow each other"),
+        ({"stretches_monotonic_s": [[100.5, 100.5], [100.6, 100.75]]}, "do not follow each other"),
+        ({"stretches_monotonic_s": [[100.5, 100.7]]}, "of a phase from"),
+        ({"stretches_monotonic_s": [[100.5]]}, "not a result"),
+        ({"stretches_monotonic_s": [["a", "b"]]}, "not a result"),
+        ({"stretches_monotonic_s": 7}, "not a result"),
+        (
+            {"stretches_monotonic_s": [[100.5, 100.75]], "start_monotonic_s": None},
+            "own window is not known",
+        ),
+        (
+            {"stretches_monotonic_s": [[100.5, 100.75]], "durable_monotonic_s": 101.5,
+             "durable_source": "an fsync"},
+            "goes on until it is durable",
+        ),
+    ],
+)  # fmt: skip
+def test_stretches_that_cannot_be(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(ToolOutputError, match=said):
+        of(tmp_path, document(**changes))
 
 
 FLUSHED = {"durable_monotonic_s": 101.5, "durable_source": "the program's own fsync"}

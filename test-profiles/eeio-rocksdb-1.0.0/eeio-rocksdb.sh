@@ -1,0 +1,40 @@
+#!/bin/sh
+# Runs one of db_bench's workloads once, as the factors say, and nothing else: whoever calls this
+# measures this window.
+trap 'echo $? >"$HOME/test-exit-status"' EXIT
+# shellcheck source=factors.sh
+. "$HOME/factors.sh"
+
+mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"
+ready=$scratch/eeio-rocksdb.ready
+[ -f "$ready" ] || refuse "$ready: not there; run pre.sh with these factors first"
+case $workload in
+read*)
+	[ "$(cat "$ready")" = "$keys $value_size" ] ||
+		refuse "$ready: of another database; run pre.sh with these factors first"
+	;;
+esac
+# Only what reads alone leaves the database for another run.
+[ "$workload" = readrandom ] || : >"$ready"
+
+run() {
+	rm -f "$output/eeio.json"
+	"$python" -I -S "$HOME/workload.py" run db_bench="$db_bench" database="$scratch/eeio-rocksdb.db" \
+		keys="$keys" value_size="$value_size" operations="$operations" threads="$processes" \
+		workload="$workload" sync="$sync" runtime_s="$runtime_s" seed="${EEIO_RUN_SEED:-1}" \
+		eeio="$output/eeio.json"
+}
+
+if [ -z "${LOG_FILE:-}" ]; then
+	run
+	exit
+fi
+run >"$output/stdout.txt" 2>"$output/stderr.txt"
+status=$?
+{
+	cat "$output/stdout.txt" "$output/stderr.txt"
+	awk '/^[a-z]+ bandwidth: [0-9.]+ MB\/s$/ { printf "EEIO %s bandwidth: %s MB/s\n", $1, $3 }
+		/^[a-z]+ rate: [0-9.]+ / { printf "EEIO %s rate: %s Operations/s\n", $1, $3 }' \
+		"$output/stdout.txt"
+} >>"$LOG_FILE"
+exit $status

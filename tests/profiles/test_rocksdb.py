@@ -1,0 +1,270 @@
+"""eeio-rocksdb: db_bench's workloads, what is told of them, and what of a db_bench that fails."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from eeio_results import tools
+from tests.profiles import programs
+from tests.profiles.harness import Installed
+
+pytestmark = pytest.mark.tools
+
+Installer = Callable[[str], Installed]
+
+WORK = "keys=30000 operations=20000 runtime_s=0"
+FIRST = "DB path: [x]"
+RESULT = (
+    "fillrandom   :       3.878 micros/op 257813 ops/sec 0.001 seconds 200 operations;   28.5 MB/s"
+)
+
+
+def prepared(profile: Installed, words: list[str]) -> None:
+    done = profile.script("pre.sh", *words)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("factors", "operation", "operations"),
+    [
+        ("workload=fillseq flush=none", "mixed", 30000),
+        ("workload=fillrandom sync=off processes=2", "mixed", 20000),
+        ("workload=fillrandom sync=on flush=each operations=300", "mixed", 300),
+        ("workload=readrandom processes=3", "read", 19998),
+        ("workload=readwhilewriting sync=off processes=2", "mixed", 20000),
+    ],
+)
+def test_each_workload(
+    installed: Installer, tmp_path: Path, factors: str, operation: str, operations: int
+) -> None:
+    profile = installed("rocksdb")
+    words = dict(word.split("=") for word in f"{WORK} {factors}".split())
+    script = [f"{key}={value}" for key, value in words.items()]
+    prepared(profile, script)
+    capture = profile.capture(tmp_path / "out", words)
+    assert capture.exit_code == 0, capture.text("stderr.txt")
+    result = tools.parse("rocksdb", capture)
+    (phase,) = result.phases
+    assert (phase.name, phase.operation) == (words["workload"], operation)
+    assert phase.start_s is not None and phase.end_s is not None
+    metrics = phase.metrics
+    lasted_s = phase.end_s - phase.start_s
+    assert metrics["operations"] == operations
+    assert metrics["operations_per_s"] == pytest.approx(operations / lasted_s, rel=1e-6)
+    # db_bench's own line lies in the output that is kept.
+    line = re.search(
+        r" (\d+) ops/sec ([\d.]+) seconds", text := (tmp_path / "out/stdout.txt").read_text()
+    )
+    assert line and metrics["returned_operations_per_s"] == float(line[1])
+    assert float(line[2]) < lasted_s + 0.001
+    printed = re.search(r"P50: ([\d.]+) .* P99: ([\d.]+) ", text)
+    assert printed and metrics["latency_p50_s"] == pytest.approx(float(printed[1]) / 1e6)
+    assert metrics["latency_p99_s"] == pytest.approx(float(printed[2]) / 1e6)
+    # It prints no p95, and of 300 operations nobody knows the thousandth.
+    assert "latency_p95_s" not in metrics
+    assert ("latency_p999_s" in metrics) is (operations > 1000)
+    if operation == "read":
+        assert phase.bytes_moved == metrics["fetched_bytes"] and phase.until_durable is None
+        assert phase.bytes_moved or "came from a cache" in phase.invalid[0]
+    else:
+        assert phase.bytes_moved == metrics["fetched_bytes"] + metrics["dirtied_bytes"]
+        assert phase.until_durable is not None and phase.until_durable.end_s == phase.end_s
+        assert metrics["dirtied_bytes"] > (operations * 116 if "fill" in factors else 0)
+    assert profile.script("post.sh", *script).returncode == 0
+    assert list(profile.directory.iterdir()) == []
+
+
+def test_a_database_that_was_only_read_is_kept(installed: Installer, tmp_path: Path) -> None:
+    profile = installed("rocksdb")
+    scratch = profile.directory / "eeio-scratch"
+
+    def tables() -> dict[str, int]:
+        return {p.name: p.stat().st_ino for p in scratch.rglob("*.sst")}
+
+    read = ["workload=readrandom", "keys=5000", "operations=50", "runtime_s=0"]
+    prepared(profile, read)
+    first = tables()
+    assert profile.run(*read, EEIO_OUTPUT_DIR=str(tmp_path)).returncode == 0
+    prepared(profile, read)
+    assert tables() == first
+    done = profile.run("workload=readrandom", "keys=6000", EEIO_OUTPUT_DIR=str(tmp_path))
+    assert done.returncode == 2 and "of another database; run pre.sh" in done.stderr
+    mixed = ["workload=readwhilewriting", *read[1:]]
+    assert profile.run(*mixed, EEIO_OUTPUT_DIR=str(tmp_path)).returncode == 0
+    # It was written to: what reads does not take it as it is.
+    done = profile.run(*read, EEIO_OUTPUT_DIR=str(tmp_path))
+    assert done.returncode == 2 and "run pre.sh with these factors first" in done.stderr
+    prepared(profile, read)
+    assert profile.run(*read, EEIO_OUTPUT_DIR=str(tmp_path)).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("workload=seekrandom", "give one of: fillseq fillrandom readrandom readwhilewriting"),
+        ("workload=readrandom operation=mixed", "workload=readrandom is operation=read"),
+        ("workload=readrandom sync=on", "workload=readrandom writes nothing"),
+        ("workload=readrandom flush=none", "flush=none: workload=readrandom writes nothing"),
+        ("sync=on flush=none", "flush=none: sync=on is flush=each"),
+        ("workload=fillseq processes=2", "each would write the same keys; give processes=1"),
+        ("keys=0", "keys=0: give a whole number from 1 to 1000000000"),
+        ("buffer=off", "buffer=off: give one of: on"),
+        ("cache=1", "unknown factor 'cache=1'"),
+    ],
+)
+def test_refused_factors(installed: Installer, words: str, told: str) -> None:
+    profile = installed("rocksdb")
+    for done in (profile.run(*words.split()), profile.script("pre.sh", *words.split())):
+        assert done.returncode == 2
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("eeio-rocksdb: ") and told in line
+    assert list(profile.directory.iterdir()) == []
+
+
+def test_too_little_room(installed: Installer) -> None:
+    profile = installed("rocksdb")
+    done = profile.script("pre.sh", "workload=fillseq", "keys=1000000000", "value_size=65536")
+    assert done.returncode == 2
+    assert re.search(r"needs 196704268435456 bytes, \d+ are free\n$", done.stderr)
+
+
+# --- a db_bench that fails ------------------------------------------------------------------------
+
+
+def fake(folder: Path, *script: str) -> Path:
+    """A program in place of db_bench."""
+    path = folder / "db_bench"
+    path.write_text("\n".join(("#!/bin/sh", *script)) + "\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        (("echo put error: IO error: No space left on device >&2", "exit 1"),
+         "db_bench ended with exit code 1: put error: IO error: No space left on device"),
+        ((f"echo '{FIRST}'", r"printf '... finished 100 ops\rcorruption\n' >&2", "kill -9 $$"),
+         "db_bench died of signal 9: corruption"),
+        (("echo 'fillrandom : 2.1 micros/op 398000 ops/sec; 44.0 MB/s'",),
+         "db_bench told no result of fillrandom: fillrandom : 2.1 micros/op"),
+        ((f"echo '{FIRST}'", f"echo '{RESULT.replace('fillrandom', 'overwrite ')}'"),
+         "db_bench told no result of fillrandom: overwrite"),
+        (("true",), "db_bench told no result of fillrandom: it printed nothing"),
+    ],
+)  # fmt: skip
+def test_what_fails_is_told_in_a_line(
+    installed: Installer, tmp_path: Path, script: tuple[str, ...], told: str
+) -> None:
+    profile = installed("rocksdb")
+    prepared(profile, ["workload=fillrandom"])
+    conf = profile.home / "tool.conf"
+    kept = [line for line in conf.read_text().splitlines() if not line.startswith("path=")]
+    conf.write_text("\n".join([f"path={fake(tmp_path, *script)}", *kept]) + "\n")
+    done = profile.run("workload=fillrandom", EEIO_OUTPUT_DIR=str(tmp_path / "out"))
+    (line,) = done.stderr.splitlines()
+    assert done.returncode == 1 and line.startswith(f"eeio-rocksdb: {told}")
+    assert not (tmp_path / "out/eeio.json").exists()
+
+
+def test_programs_that_cannot_be_used_are_not_installed(tmp_path: Path) -> None:
+    profile = Installed("rocksdb", tmp_path / "home", tmp_path / "disk")
+    done = profile.install(EEIO_DB_BENCH="/nowhere/db_bench")
+    assert done.returncode == 1
+    assert "/nowhere/db_bench is missing: install the package rocksdb-tools" in done.stderr
+    old = fake(tmp_path, f"echo '{FIRST}'", "echo 'fillseq : 2.1 micros/op 398000 ops/sec; 4 MB/s'")
+    done = profile.install(EEIO_DB_BENCH=str(old))
+    (line,) = done.stderr.splitlines()
+    assert done.returncode == 1 and "cannot be used, RocksDB 7.8 of Debian 12 can: " in line
+    assert "told no result of fillseq: fillseq : 2.1 micros/op" in line
+    assert not (profile.home / "tool.conf").exists()
+
+
+@pytest.mark.parametrize("victim", ["db_bench", "workload.py"])
+def test_nothing_runs_on_when_a_process_dies(
+    installed: Installer, tmp_path: Path, victim: str
+) -> None:
+    profile = installed("rocksdb")
+    prepared(profile, ["workload=fillrandom", "keys=1000"])
+    words = [
+        "workload=fillrandom",
+        "keys=1000",
+        "operations=1000000000",
+        "runtime_s=600",
+        "sync=on",
+    ]
+    wrapper = subprocess.Popen(
+        [str(profile.home / "eeio-rocksdb"), *words], cwd=profile.home,
+        env={**profile.environment, "EEIO_OUTPUT_DIR": str(tmp_path / "out")},
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    program = Path(dict(
+        line.split("=", 1) for line in (profile.home / "tool.conf").read_text().splitlines()
+    )["path"]).resolve()  # fmt: skip
+
+    def ours() -> list[int]:
+        return [pid for pid in programs.running(program) if "eeio-rocksdb.db" in words_of(pid)]
+
+    def words_of(pid: int) -> str:
+        try:
+            return Path(f"/proc/{pid}/cmdline").read_text()
+        except OSError:
+            return ""
+
+    try:
+        deadline_s = time.monotonic() + 30
+        while not (found := ours()) and time.monotonic() < deadline_s:
+            os.sched_yield()
+        os.kill(found[0] if victim == "db_bench" else programs.parent(found[0]), signal.SIGKILL)
+        _, told = wrapper.communicate(timeout=30)
+        assert wrapper.returncode != 0
+        if victim == "db_bench":
+            assert "eeio-rocksdb: db_bench died of signal 9" in told
+        while ours() and time.monotonic() < deadline_s:
+            os.sched_yield()
+        assert ours() == []
+    finally:
+        if wrapper.poll() is None:
+            os.killpg(wrapper.pid, signal.SIGKILL)
+            wrapper.communicate(timeout=20)
+    assert profile.script("post.sh").returncode == 0
+    assert list(profile.directory.iterdir()) == []
+
+
+def test_lines_for_pts(installed: Installer, tmp_path: Path) -> None:
+    profile = installed("rocksdb")
+    words, log = [*WORK.split(), "workload=fillrandom"], tmp_path / "pts.log"
+    prepared(profile, words)
+    assert profile.run(*words, LOG_FILE=str(log)).returncode == 0
+    labels = [line.partition(":")[0] for line in log.read_text().splitlines() if "EEIO" in line]
+    assert sorted(labels) == ["EEIO fillrandom bandwidth", "EEIO fillrandom rate"]
+
+
+@pytest.mark.parametrize("preset", ["quick", "standard", "paper"])
+@pytest.mark.parametrize("workload", ["fillseq", "fillrandom", "readwhilewriting"])
+def test_the_footprint_is_the_room_that_is_asked_for(
+    installed: Installer, tmp_path: Path, preset: str, workload: str
+) -> None:
+    profile = installed("rocksdb")
+    (tmp_path / "bin").mkdir()
+    df = tmp_path / "bin/df"
+    df.write_text("#!/bin/sh\necho\necho x 0 0 0 0 x\n")
+    df.chmod(0o755)
+    done = profile.script(
+        "pre.sh", f"workload={workload}", EEIO_PRESET=preset,
+        PATH=f"{df.parent}:{os.environ['PATH']}",
+    )  # fmt: skip
+    needed = re.search(r"needs (\d+) bytes, 0 are free", done.stderr)
+    line = next(
+        line for line in (profile.profile / "presets.conf").read_text().splitlines()
+        if line.startswith(preset)
+    )  # fmt: skip
+    footprint = re.search(r"footprint=(\d+)", line)
+    assert needed and footprint and int(needed[1]) <= int(footprint[1])

@@ -1,0 +1,67 @@
+"""RocksDB, the mail server's pattern and the checkpoints run under PTS as they are."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from eeio import paths
+from eeio.cli import main
+from eeio_results import characterization, store
+from tests.pts.harness import ROOT, PtsHome, running
+
+APPLICATION = "level=application buffer=on"
+PROFILES = {
+    "varmail": ("cc", f"{APPLICATION} operation=mixed processes=2 files=200 loops=3000 fsync=on"),
+    "rocksdb": ("db_bench", f"{APPLICATION} operation=mixed workload=fillrandom keys=100000"),
+    "checkpoint": ("mpicc", f"{APPLICATION} operation=write processes=2 size=8m"),
+}
+HERE = {tool: words for tool, (needed, words) in PROFILES.items() if shutil.which(needed)}
+
+pytestmark = [
+    pytest.mark.pts,
+    pytest.mark.tools,
+    pytest.mark.skipif(not HERE, reason="no C compiler, no MPI and no db_bench"),
+]
+
+
+def test_each_runs_under_pts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "xdg"))
+    home = PtsHome(tmp_path / "home")
+    for tool in HERE:
+        home.add_profile(ROOT / f"test-profiles/eeio-{tool}-1.0.0")
+    home.add_suite(
+        "eeio-stores", [(f"eeio-{tool}-1.0.0", words, tool) for tool, words in HERE.items()]
+    )
+    (tmp_path / "files").mkdir()
+    with running(sys.executable, "-m", "tests.pts.meter", str(tmp_path / "rapl")):
+        done = home.run(
+            "benchmark", "eeio-stores", timeout_s=240,
+            environment={
+                "EEIO_PRESET": "quick", "EEIO_IDLE_S": "0.5", "TEST_RESULTS_NAME": "t",
+                "TEST_RESULTS_IDENTIFIER": "here", "EEIO_METER": f"rapl,root={tmp_path}/rapl",
+                "FORCE_TIMES_TO_RUN": "1", "EEIO_DIRECTORY": str(tmp_path / "files"),
+            },
+        )  # fmt: skip
+    assert done.returncode == 0, done.output[-3000:]
+    assert main(["import", str(home.result("t")), "--name", "theirs"]) == 0
+    rows = {
+        row.experiment.tool: row
+        for row in characterization.characterize(store.load(paths.results_root() / "theirs"))
+        if row.experiment is not None and row.n
+    }
+    assert set(rows) == set(HERE)
+    for tool, row in rows.items():
+        assert row.operations_per_s is not None and row.operations_per_s.median > 0, tool
+        assert row.bandwidth_bytes_per_s is not None and row.durable, tool
+    if "checkpoint" in rows:
+        # Of the stretches of writing alone, as `eeio run` reads it.
+        (run,) = [r for r in store.load(paths.results_root() / "theirs").runs
+                  if r.experiment.tool == "checkpoint"]  # fmt: skip
+        (phase,) = run.phases
+        (reading,) = phase.energy
+        assert len(phase.stretches) == 3 and phase.lasted_s is not None
+        assert reading.energy_j is not None and reading.power_w is not None
+        assert reading.energy_j == pytest.approx(reading.power_w * phase.lasted_s, rel=1e-3)
+        assert phase.end_s is not None and phase.lasted_s < 0.5 * phase.end_s
