@@ -14,8 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.cpufreq import bytes_of, pstate_tree
+from tests.profiles.conftest import is_present
 
 DATA = Path(__file__).parents[1] / "data"
+PROFILES = Path(__file__).parents[2] / "test-profiles"
 COMPOSITE = DATA / "pts/10.8.6/native.xml"
 CAMPAIGN = "killed"
 # Kernels let go of a loop device, and end a process that was killed, a little later.
@@ -180,6 +182,64 @@ class Filesystems(Target):
         return (*super().options, "--filesystem", "ext4,xfs")
 
 
+class Applications(Target):
+    """The programs of eeio-applications, with the servers that are installed and whose users can
+    pass every folder above the harness's, on a file system of the campaign's own."""
+
+    name = "applications"
+    repetitions = 1
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
+        self.environment["EEIO_TEST_PROFILES"] = str(PROFILES)
+        home.parent.chmod(0o755)
+        is_open = all(folder.stat().st_mode & 0o001 for folder in home.parents)
+        here = {
+            tool: words
+            for tool, words in _APPLICATIONS.items()
+            if is_present(tool) and (is_open or tool not in _SERVERS)
+        }
+        self.experiments = len(here)
+        self._suite = home / "suites/applications"
+        self._suite.mkdir(parents=True)
+        (self._suite / "protocol.yaml").write_text(
+            "presets:\n  quick: {repetitions: 1, settle_s: 0, idle_s: 0, is_measurement: false}\n"
+        )
+        entries = "".join(
+            f"<Execute><Test>local/eeio-{tool}-1.0.0</Test><Arguments>level=application buffer=on "
+            f"{words}</Arguments><Description>{tool}</Description></Execute>"
+            for tool, words in here.items()
+        )
+        (self._suite / "suite-definition.xml").write_text(
+            "<PhoronixTestSuite><SuiteInformation><Title>made</Title></SuiteInformation>"
+            f"{entries}</PhoronixTestSuite>"
+        )
+
+    @property
+    def suite(self) -> str:
+        return str(self._suite)
+
+    @property
+    def options(self) -> Sequence[str]:
+        return (*super().options, "--preset", "quick", "--filesystem", "ext4")
+
+
+_SERVERS = ("postgresql", "mariadb")
+# A run of each of a second or two.
+_APPLICATIONS = {
+    "sqlite": "operation=mixed journal=wal synchronous=full flush=each rows=2000 "
+    "transactions=100000 runtime_s=1",
+    "archive": "operation=mixed action=untar flush=none files=300",
+    "postgresql": "operation=mixed scale=1 runtime_s=1 flush=each",
+    "mariadb": "operation=mixed workload=write_only rows=1000 runtime_s=1 flush=each",
+    "rocksdb": "operation=mixed workload=fillrandom sync=on flush=each keys=1000 "
+    "operations=100000 runtime_s=1",
+    "varmail": "operation=mixed processes=4 fsync=on flush=each files=200 loops=100000 runtime_s=1",
+    "checkpoint": "operation=write spatiality=sequential processes=2 fsync=on flush=each size=1m "
+    "interval_s=1 checkpoints=3",
+}
+
+
 class Study(Target):
     """File systems on loop images, traced, with frequencies set in a tree of files."""
 
@@ -339,8 +399,10 @@ class Import(Target):
             yield from self.wrong_at_end()
 
 
-ROOT = ("loop", "settings", "device")
-TARGETS = {kind.name: kind for kind in (Target, Filesystems, Study, Import, Adaptive, Device)}
+ROOT = ("loop", "settings", "device", "applications")
+TARGETS = {
+    kind.name: kind for kind in (Target, Filesystems, Study, Import, Adaptive, Device, Applications)
+}
 
 
 def kill_over_and_over(target: Target, kills: int, seed: int) -> Outcome:

@@ -14,8 +14,10 @@ def test_nothing_is_lost_doubled_or_left(tmp_path: Path, name: str) -> None:
         pytest.skip("needs root: loop devices, mounts")
     target = TARGETS[name](tmp_path / "home")
     try:
-        # The frequency of a study is looked at for a while, and after every kill again.
-        outcome = kill_over_and_over(target, kills=1 if name == "settings" else 4, seed=1)
+        # The frequency of a study is looked at for a while, and after every kill again; programs
+        # are installed and run for a second each.
+        few = name in ("settings", "applications")
+        outcome = kill_over_and_over(target, kills=1 if few else 4, seed=1)
     except UnavailableError as error:
         pytest.skip(str(error))
     finally:
