@@ -65,3 +65,11 @@ def test_another_named_by_the_setting(
     _install(installed, own, str(own))  # PATH has another, and the setting outranks it
     monkeypatch.delenv("EEIO_MEASURE")
     assert not profiles.is_installed(installed)
+
+
+def test_what_failed_is_installed_again(installed: Profile) -> None:
+    """Its tool was missing then, and its executable is there all the same."""
+    (installed.install_dir / "install-exit-status").write_text("1\n")
+    assert not profiles.is_installed(installed)
+    (installed.install_dir / "install-exit-status").write_text("0\n")
+    assert profiles.is_installed(installed)

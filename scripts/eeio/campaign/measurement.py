@@ -21,7 +21,15 @@ from eeio.campaign.settling import Settled, settle
 from eeio.campaign.volumes import Volume, Volumes, raw_device
 from eeio.campaign.watch import JournalWatch
 from eeio.profiles import profile as profiles
-from eeio.system import caches, counters, durability, frequency, smt_and_turbo, write_cache
+from eeio.system import (
+    caches,
+    counters,
+    durability,
+    frequency,
+    io_group,
+    smt_and_turbo,
+    write_cache,
+)
 from eeio.system import device as devices
 from eeio.system.filesystem import BlockDevice
 from eeio.system.processor import ProcessorSampler
@@ -31,7 +39,15 @@ from eeio_power.parted import energy_in_parts
 from eeio_results import tools
 from eeio_results.campaign import PlannedExperiment, PlannedRun
 from eeio_results.errors import EeioError, ToolOutputError
-from eeio_results.record import CHECKED, UNCHECKED, Durable, EnergyReading, Phase, Run
+from eeio_results.record import (
+    CHECKED,
+    UNCHECKED,
+    DeviceCounters,
+    Durable,
+    EnergyReading,
+    Phase,
+    Run,
+)
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
 
 _PREFILL_FLOOR_BYTES_PER_S = 1e6
@@ -66,6 +82,8 @@ class _Ended:
     energy: nodes.Energy
     synced: durability.Sync
     seen: Seen
+    own: DeviceCounters | None
+    """What the drive moved for the tool's processes alone, where the kernel counts it."""
 
 
 class Measurement:
@@ -122,6 +140,8 @@ class Measurement:
                 self._plan.options.server_power if power.meters else (), raw / "servers",
                 self._journal,
             )  # fmt: skip
+            group = io_group.new(self._journal) if experiment.experiment.tool == "command" else None
+            of_group = {} if group is None else {"EEIO_IO_GROUP": str(group.folder)}
             servers.begin()
             before = counters.read_counters(device) if device else None
             with JournalWatch(
@@ -130,7 +150,7 @@ class Measurement:
             ) as watch:  # fmt: skip
                 power.mark()
                 with power.closely(raw), ProcessorSampler() as processor:
-                    settings = {**watch.settings, **on_nodes}
+                    settings = {**watch.settings, **on_nodes, **of_group}
                     capture = self._invoke(planned, volume, raw, "run", settings)
             # After the watch, which would take this flush for one of the tool's.
             node = self.raw_device.node if on_raw_device and self.raw_device else None
@@ -141,6 +161,7 @@ class Measurement:
             os.sync()
             sync_s = time.monotonic() - synced.start_s
             servers.end()
+            own = group.moved(device) if group is not None and device is not None else None
             after = counters.read_counters(device) if device else None
             if before is not None and after is not None:
                 after = counters.unwrapped(before, after)
@@ -168,7 +189,7 @@ class Measurement:
             energy = nodes.energy(raw / "nodes" if on_nodes else None, capture, power, servers)
             if on_nodes:
                 synced = replace(synced, error="only this machine's part was flushed, of several")
-            ended = _Ended(capture, prepared, volume, energy, synced, seen)
+            ended = _Ended(capture, prepared, volume, energy, synced, seen, own)
             return self._read(experiment, run, ended, watch, device)
         finally:
             for entry in reversed(self._journal.entries[found:]):
@@ -318,8 +339,10 @@ class Measurement:
             return replace(run, validity=(str(error),))
         if planned.experiment.tool == "command" and run.device_before and run.device_after:
             counted = run.device_before, run.device_after
-            own = tuple(counters.of_this_drive(phase, *counted) for phase in result.phases)
-            result = replace(result, phases=own)
+            of_drive = [
+                counters.of_this_drive(phase, *counted, ended.own) for phase in result.phases
+            ]
+            result = replace(result, phases=tuple(of_drive))
         reasons = _contradictions(planned, run, result)
         phases = watch.add_to(
             result.phases, run.experiment.flush in (None, "end"), run.started_monotonic_s

@@ -160,11 +160,16 @@ def script_environment(home: Path, extra: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_installed(profile: Profile) -> bool:
-    """Whether the executable is there, no older than the profile that made it, and for the tool
-    that would be found today: not for one that was upgraded since, or gave way to another."""
+    """Whether install.sh has ended well, the executable is there, no older than the profile that
+    made it, and for the tool that would be found today: not for one that was upgraded since, or
+    gave way to another."""
     executable = profile.install_dir / profile.name
     if not os.access(executable, os.X_OK):
         return False
+    # What failed may have left its executable: the tool may have come since.
+    with contextlib.suppress(FileNotFoundError):
+        if (profile.install_dir / "install-exit-status").read_text(errors="replace").strip() != "0":
+            return False
     newest = max(path.stat().st_mtime for path in profile.folder.iterdir() if path.is_file())
     if executable.stat().st_mtime < newest:
         return False

@@ -83,22 +83,37 @@ def unwrapped(
     )
 
 
-def of_this_drive(phase: PhaseResult, before: DeviceCounters, after: DeviceCounters) -> PhaseResult:
-    """A command's phase, whose bytes are those of all drives that it used: without those of which
-    the watched drive moved less, for what the rest of them is cannot be told."""
+def of_this_drive(
+    phase: PhaseResult, before: DeviceCounters, after: DeviceCounters, own: DeviceCounters | None
+) -> PhaseResult:
+    """A command's phase with its bytes at the watched drive.
+
+    Those of its processes' account are of all drives; `own` is what the kernel counted for its
+    control group at this one, where it has one. Without it bytes of which the drive moved less are
+    missing: which of them were its own cannot be told.
+    """
     moved = {
         "bytes_read": after.read_bytes - before.read_bytes,
         "bytes_written": after.written_bytes - before.written_bytes,
     }
+    counted = {} if own is None else {"bytes_read": own.read_bytes}
+    # A file system that knows no groups writes on nobody's account.
+    if own is not None and (own.written_bytes or not phase.metrics.get("bytes_written")):
+        counted["bytes_written"] = own.written_bytes
     elsewhere = [
         name
         for name, at_drive in moved.items()
-        if 0 <= at_drive < _BUFFERED_SHARE * phase.metrics.get(name, 0)
+        if name not in counted and 0 <= at_drive < _BUFFERED_SHARE * phase.metrics.get(name, 0)
     ]
-    if not elsewhere:
+    if not counted and not elsewhere:
         return phase
-    metrics = {name: value for name, value in phase.metrics.items() if name not in elsewhere}
-    return replace(phase, metrics=metrics, bytes_moved=None, bandwidth_bytes_per_s=None)
+    kept = {name: value for name, value in phase.metrics.items() if name not in elsewhere}
+    metrics = {**kept, **{name: float(count) for name, count in counted.items()}}
+    both = [metrics[name] for name in moved if name in metrics]
+    total = int(sum(both)) if len(both) == len(moved) else None
+    lasted_s = (phase.end_s or 0.0) - (phase.start_s or 0.0)
+    rate = total / lasted_s if total and lasted_s > 0 else None
+    return replace(phase, metrics=metrics, bytes_moved=total, bandwidth_bytes_per_s=rate)
 
 
 def disagreements(

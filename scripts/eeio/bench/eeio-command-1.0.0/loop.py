@@ -5,6 +5,8 @@ what it costs is outside of what it measures. Words are key=value: command (JSON
 shell, or a list), count, directory, stdin, output, ignore_failure (on, off). Times are
 CLOCK_MONOTONIC; bytes are the kernel's account of the process and those that it waited for
 (/proc/PID/io): what it had fetched from storage or made dirty to be written, whoever wrote it then.
+EEIO_IO_GROUP names a control group that the command is to run in, so that its bytes at each drive
+are counted, too.
 """
 
 import json
@@ -26,6 +28,9 @@ def main(words):
     command = json.loads(factors["command"])
     argv = ["/bin/sh", "-c", command] if isinstance(command, str) else command
     os.chdir(factors["directory"])
+    group = os.environ.pop("EEIO_IO_GROUP", "")
+    if group:
+        enter(group)
     # Made once: of a command that takes a millisecond each of these would be a part in twenty.
     null = os.open(os.devnull, os.O_RDWR)
     quiet = [(os.POSIX_SPAWN_DUP2, null, 0), (os.POSIX_SPAWN_DUP2, null, 1)]
@@ -64,6 +69,8 @@ def main(words):
         if code != 0 and factors.get("ignore_failure") != "on":
             status = code
             break
+    if group:
+        enter(os.path.dirname(group))  # what is written now is not the command's
     body = {
         "start_monotonic_s": began_s,
         "end_monotonic_s": ended_s,
@@ -84,6 +91,12 @@ def main(words):
         print(f"ended by signal {signal.Signals(-status).name}", file=sys.stderr)
         sys.exit(128 - status)
     sys.exit(status)
+
+
+def enter(group):
+    """This process, and what it starts from now on, is of that group."""
+    with open(os.path.join(group, "cgroup.procs"), "w", encoding="ascii") as file:
+        file.write(str(os.getpid()))
 
 
 def told(process):

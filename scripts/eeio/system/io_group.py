@@ -1,0 +1,78 @@
+"""A control group whose processes' bytes the kernel counts for each drive (cgroup v2, io.stat).
+
+What a program's own account (/proc/PID/io) cannot tell: which drive its bytes were of, and what was
+written for it by the kernel's threads later on. Needs root, the unified hierarchy, and its
+controllers io and memory: without the second nobody knows whose a dirty page is.
+"""
+
+import os
+from pathlib import Path
+
+from eeio.system.filesystem import BlockDevice, mounts
+from eeio.system.undo import UndoEntry, UndoJournal
+from eeio_results.record import DeviceCounters
+
+_CONTROLLERS = ("io", "memory")
+
+
+def root_of(tree: Path = Path("/")) -> Path | None:
+    """Where groups can be made; None where they cannot."""
+    for mount in mounts(tree):
+        if mount.filesystem != "cgroup2":
+            continue
+        folder = mount.mount_point
+        try:
+            known = (folder / "cgroup.controllers").read_text(encoding="ascii").split()
+        except OSError:
+            continue
+        if all(name in known for name in _CONTROLLERS) and os.access(folder, os.W_OK):
+            return folder
+    return None
+
+
+def new(journal: UndoJournal, tree: Path = Path("/")) -> "IoGroup | None":
+    """A group, or None where there can be none."""
+    root = root_of(tree)
+    if root is None:
+        return None
+    try:
+        return IoGroup(root, journal)
+    except OSError:
+        return None
+
+
+class IoGroup:
+    """A new group, for one run; what was changed for it is noted in the journal. OSError where the
+    kernel refuses it (in a container the group at the top has processes)."""
+
+    def __init__(self, root: Path, journal: UndoJournal) -> None:
+        self.folder = root / f"eeio-{os.getpid()}"
+        enabled = root / "cgroup.subtree_control"
+        on = enabled.read_text(encoding="ascii").split()
+        for name in _CONTROLLERS:
+            if name not in on:
+                entry = UndoEntry("setting", str(enabled), f"-{name}")
+                journal.add(entry)
+                try:
+                    enabled.write_text(f"+{name}", encoding="ascii")
+                except OSError:
+                    journal.forget(entry)
+                    raise
+        journal.add(UndoEntry("directory", str(self.folder)))
+        self.folder.mkdir()
+
+    def moved(self, device: BlockDevice) -> DeviceCounters:
+        """Bytes that the drive has moved for the group so far; the kernel counts whole disks."""
+        number = (device.disk_sysfs / "dev").read_text(encoding="ascii").strip()
+        return parse((self.folder / "io.stat").read_text(encoding="ascii"), number)
+
+
+def parse(text: str, number: str) -> DeviceCounters:
+    """The line of the device `8:0` of an io.stat; without one nothing was moved. ValueError for
+    another text."""
+    for line in text.splitlines():
+        first, *words = line.split()
+        if first == number:
+            found = dict(word.split("=", 1) for word in words)
+            return DeviceCounters(int(found["rbytes"]), int(found["wbytes"]))
+    return DeviceCounters(0, 0)
