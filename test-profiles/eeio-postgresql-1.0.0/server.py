@@ -31,6 +31,9 @@ END_NOW_S = 3  # less than the 5 s that a runner waits from SIGTERM to SIGKILL
 SPOKEN_BYTES = 65536
 TROUBLE = ("ERROR", "FATAL", "PANIC", "rror:")
 PERCENTILES = (("p50", 500), ("p95", 950), ("p99", 990), ("p999", 999))  # in thousandths
+# eeio's mark, and the library that batches commits (ext4+delayjc).
+KEPT = ("PATH", "EEIO_STARTED_BY", "LD_PRELOAD", "DELAYJC_STATE", "DELAYJC_WINDOW_US",
+        "DELAYJC_MAX_RESETS", "DELAYJC_FLUSH_FIRST")  # fmt: skip
 LIBC = ctypes.CDLL(None, use_errno=True)
 PR_SET_PDEATHSIG = 1
 LEAVING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -65,6 +68,12 @@ class Server:
                 f"the server refuses root, and there is no user {' or '.join(users)} to run it "
                 "under: install the server's package, or run as a plain user"
             )
+
+        if self._user is not None and "DELAYJC_STATE" in os.environ:
+            # Made by root, when this process began; the library takes only its own user's.
+            state = Path(os.environ["DELAYJC_STATE"])
+            state.parent.chmod(0o711)
+            os.chown(state, self._user.pw_uid, self._user.pw_gid)
 
     @property
     def user(self):
@@ -146,7 +155,7 @@ class Server:
                 before()
 
         # Nothing of the user's settings: PGHOST, PGOPTIONS, a .my.cnf.
-        kept = {key: os.environ[key] for key in ("PATH", "EEIO_STARTED_BY") if key in os.environ}
+        kept = {key: os.environ[key] for key in KEPT if key in os.environ}
         return subprocess.Popen(
             command, cwd=self.data, env={**kept, "LC_ALL": "C", "HOME": str(self.data)},
             stdin=subprocess.DEVNULL, stdout=out, stderr=err, preexec_fn=tie,

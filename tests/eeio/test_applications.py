@@ -15,6 +15,7 @@ from tests.conftest import Eeio
 
 import eeio_results
 from eeio.campaign.file_sizes import file_bytes_of
+from eeio.journal import delayjc
 from eeio.profiles import profile as profiles
 from eeio.profiles import suite as suites
 from eeio.system.filesystem import mounts
@@ -99,6 +100,28 @@ def test_transactions_stand_beside_bytes(home: Path, eeio: Eeio) -> None:
         assert row["reasons"]["energy_j_per_operation"]
         assert row["durable"] is (True if row["phase"] == "write" else None)
     assert "journal=wal synchronous=full" in eeio("report", "apps").stdout
+
+
+@pytest.mark.root
+@pytest.mark.tools
+def test_calls_are_held_where_delayjc_is_asked_for(home: Path, eeio: Eeio) -> None:
+    if delayjc.find_library() is None:
+        pytest.skip("libdelayjc.so is not compiled (scripts/setup, with a C compiler)")
+    suite = _suite(home, f"{COMMON} transactions=40 journal=wal synchronous=full flush=each")
+    done = eeio("run", suite, "--preset", "quick", "--directory", str(home / "target"), "--name",
+                "apps", "--meter", "none", "--repetitions", "1", "--filesystem",
+                "ext4,ext4+delayjc")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = (home / "data/eeio/results/apps/runs.jsonl").read_text().splitlines()
+    runs = {run["experiment"]["target"]: run for run in map(json.loads, lines)}
+    plain, held = runs["file on ext4"], runs["file on ext4+delayjc"]
+    write, read = held["phases"]
+    assert write["metrics"]["delayjc_calls"] >= 40
+    assert 0 < write["metrics"]["delayjc_windows"] <= write["metrics"]["delayjc_calls"]
+    assert write["metrics"]["delayjc_held_mean_s"] >= 0.001
+    for phase in (*plain["phases"], read):
+        assert "delayjc_calls" not in phase["metrics"]
+    assert any("windows of 1 ms" in note for note in held["notes"])
 
 
 @pytest.mark.tools

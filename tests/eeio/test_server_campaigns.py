@@ -18,6 +18,7 @@ from tests.conftest import Eeio
 from tests.profiles.conftest import is_present
 
 import eeio_results
+from eeio.journal import delayjc
 from eeio.profiles import suite as suites
 from eeio.system.filesystem import mounts
 from eeio_power.simulators import FakeRapl
@@ -141,6 +142,29 @@ def test_a_transaction_costs_joules(home: Path, target: Path, eeio: Eeio) -> Non
     text = eeio("report", "db").stdout
     assert " postgresql synchronous_commit=on " in text
     assert " mariadb workload=write_only " in text
+
+
+@pytest.mark.root
+@pytest.mark.tools
+def test_calls_of_a_server_are_held_where_delayjc_is_asked_for(
+    home: Path, target: Path, eeio: Eeio
+) -> None:
+    """Servers run under a user of their own, and the library takes no other user's state."""
+    if delayjc.find_library() is None:
+        pytest.skip("libdelayjc.so is not compiled (scripts/setup, with a C compiler)")
+    suite = _suite(home, "runtime_s=1", "postgresql", "mariadb")
+    done = eeio(
+        "run", suite, "--preset", "quick", "--directory", str(target), "--name", "db",
+        "--filesystem", "ext4+delayjc", "--meter", "none", "--repetitions", "1",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = (home / "data/eeio/results/db/runs.jsonl").read_text().splitlines()
+    assert len(lines) == 2
+    for run in map(json.loads, lines):
+        (phase,) = run["phases"]
+        assert phase["validity"] == []
+        assert phase["metrics"]["delayjc_calls"] > 10
+        assert phase["metrics"]["delayjc_held_mean_s"] >= 0.001
 
 
 @pytest.mark.root

@@ -3,9 +3,10 @@ held for a study's `delayjc`."""
 
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
@@ -13,6 +14,7 @@ from eeio.campaign.variants import VARIANTS
 from eeio.campaign.volumes import Volume
 from eeio.journal import delayjc
 from eeio.journal.trace import JournalTracer, find_ext4
+from eeio.system.image import DELAYJC
 from eeio.system.undo import UndoEntry, UndoJournal
 from eeio_results import studies
 from eeio_results.campaign import PlannedExperiment, StudyProtocol
@@ -53,28 +55,24 @@ class JournalWatch:
         self._trace: JournalTracer | None = None
         self._state: Path | None = None
         self._delays: delayjc.HeldCalls | None = None
+        self._loaded = False
         self.settings: Mapping[str, str] = {}
         self.notes: list[str] = []
 
     def __enter__(self) -> "JournalWatch":
         of_study = self._study is not None and self._planned.variant is not None
-        if not of_study and not self._asked:
-            return self
-        if self._study and self._planned.variant and VARIANTS[self._planned.variant].delays:
+        if held := self._held():
             # In memory: its pages would be written to the disk that is measured. In a folder that
             # is ours alone: everybody may write to /dev/shm, and lay links there.
             folder = Path(f"/dev/shm/eeio-delayjc-{os.getpid()}-{secrets.token_hex(8)}")
             self._state = folder / "state"
             # First, for it may fail: nothing is held then.
-            self.settings = delayjc.settings(
-                self._state,
-                window_us=self._study.window_us[self._planned.experiment.tool],
-                max_resets=self._study.max_resets,
-                flush_first=self._study.flush_first,
-            )
+            self.settings = held(self._state)
             self._stack.enter_context(self._journal.held(UndoEntry("directory", str(folder))))
             folder.mkdir(mode=0o700)
             self._stack.enter_context(self._journal.held(UndoEntry("file", str(self._state))))
+        if not of_study and not self._asked:
+            return self
         try:
             self._trace = self._stack.enter_context(
                 JournalTracer(find_ext4(self._directory), self._raw / _TRACE, self._journal)
@@ -86,6 +84,21 @@ class JournalWatch:
             self.notes.append(f"journal not traced: {error}")
         return self
 
+    def _held(self) -> Callable[[Path], Mapping[str, str]] | None:
+        """What makes calls be held, given the file for their state; None where they are not: as the
+        study says, or for the window that the library has by itself."""
+        study, variant = self._study, self._planned.variant
+        if study is None or variant is None:
+            return delayjc.settings if self._planned.volume == DELAYJC else None
+        if not VARIANTS[variant].delays:
+            return None
+        return partial(
+            delayjc.settings,
+            window_us=study.window_us[self._planned.experiment.tool],
+            max_resets=study.max_resets,
+            flush_first=study.flush_first,
+        )
+
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -96,7 +109,9 @@ class JournalWatch:
             if self._trace is not None:
                 self._trace.unfollow()
             if self._state is not None and error is None:
-                self._delays = delayjc.read_counters(self._state).total
+                counters = delayjc.read_counters(self._state)
+                self._delays = counters.total
+                self._loaded = counters.processes > 0
 
     def add_to(
         self, phases: Sequence[PhaseResult], includes_sync: bool, began_s: float
@@ -106,9 +121,16 @@ class JournalWatch:
         if self._trace is None and self._delays is None:
             return list(phases)
         trace = self._whole_trace()
-        if self._study is None:
-            return [_in_window(phase, trace, began_s) for phase in phases]
         delays = self._of_delays()
+        if self._study is None:
+            if self._delays is not None:
+                self.notes.append(
+                    f"ext4+delayjc: {self._delays.calls} fsync calls were held in "
+                    f"{self._delays.windows} windows of {1e-3 * delayjc.WINDOW_US:g} ms"
+                )
+            # A program that flushes nothing has no call to be held.
+            why = () if self._delays is None or self._loaded else (_HELD_NONE,)
+            return [_in_window(phase, trace, began_s, delays, why) for phase in phases]
         added = list(phases)
         seen = False
         for study in studies.every().values():
@@ -156,8 +178,15 @@ class JournalWatch:
         return replace(phase, metrics=metrics, invalid=invalid)
 
 
-def _in_window(phase: PhaseResult, trace: jbd2.JournalTrace | None, began_s: float) -> PhaseResult:
-    if trace is None or phase.start_s is None or phase.end_s is None:
-        return phase
-    found = figures(trace, began_s + phase.start_s, began_s + phase.end_s)
-    return replace(phase, metrics={**phase.metrics, **found})
+def _in_window(
+    phase: PhaseResult,
+    trace: jbd2.JournalTrace | None,
+    began_s: float,
+    delays: Mapping[str, float],
+    invalid: tuple[str, ...],
+) -> PhaseResult:
+    """The phase with what was traced in its window, and what was held in the whole run."""
+    found: dict[str, float] = dict(delays) if phase.operation != "read" else {}
+    if trace is not None and phase.start_s is not None and phase.end_s is not None:
+        found |= figures(trace, began_s + phase.start_s, began_s + phase.end_s)
+    return replace(phase, metrics={**phase.metrics, **found}, invalid=(*phase.invalid, *invalid))

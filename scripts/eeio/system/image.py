@@ -13,11 +13,15 @@ from eeio_results.errors import EeioError
 # No discard, which would punch holes into a loop image; and ext4 initializes its tables now
 # instead of in the background while the campaign measures.
 _EXT4 = ["mkfs.ext4", "-q", "-F", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0"]
+DELAYJC = "ext4+delayjc"
+"""ext4, and its programs' fsync calls held so that one commit of the journal serves many."""
 # What follows a + is a feature; before it stands the type to mount.
 MKFS = {
     "ext4": _EXT4,
     "ext4+nojc": [*_EXT4, "-O", "^has_journal"],
     "ext4+fast_commit": [*_EXT4, "-O", "fast_commit"],
+    # As ext4: what is new is in a library (campaign/watch.py).
+    DELAYJC: _EXT4,
     "xfs": ["mkfs.xfs", "-q", "-f", "-K"],
     "btrfs": ["mkfs.btrfs", "-q", "-f", "-K"],
 }
