@@ -57,6 +57,7 @@ class Server:
         self._program = os.path.realpath(program)
         self._process = None
         self._log = None
+        self._delays = {}
         if os.geteuid() and _known(os.geteuid()) is None:
             raise RefusedError(
                 f"the user {os.geteuid()} has no name here (/etc/passwd), and the server wants "
@@ -68,12 +69,6 @@ class Server:
                 f"the server refuses root, and there is no user {' or '.join(users)} to run it "
                 "under: install the server's package, or run as a plain user"
             )
-
-        if self._user is not None and "DELAYJC_STATE" in os.environ:
-            # Made by root, when this process began; the library takes only its own user's.
-            state = Path(os.environ["DELAYJC_STATE"])
-            state.parent.chmod(0o711)
-            os.chown(state, self._user.pw_uid, self._user.pw_gid)
 
     @property
     def user(self):
@@ -155,7 +150,7 @@ class Server:
                 before()
 
         # Nothing of the user's settings: PGHOST, PGOPTIONS, a .my.cnf.
-        kept = {key: os.environ[key] for key in KEPT if key in os.environ}
+        kept = {key: os.environ[key] for key in KEPT if key in os.environ} | self._delays
         return subprocess.Popen(
             command, cwd=self.data, env={**kept, "LC_ALL": "C", "HOME": str(self.data)},
             stdin=subprocess.DEVNULL, stdout=out, stderr=err, preexec_fn=tie,
@@ -166,6 +161,7 @@ class Server:
         """Starts it, and returns when the command `answers` ends well. `log` is a file for what it
         says."""
         self._log = log
+        self._hand_over_delays()
         self._process = self.spawn(command, log, log, self.abrupt)
         deadline_s = time.monotonic() + ANSWER_S
         while True:
@@ -216,6 +212,21 @@ class Server:
             pids += _tree(self._process.pid)
         counts = [_io(pid) for pid in pids]
         return sum(fetched for fetched, _ in counts), sum(dirtied for _, dirtied in counts)
+
+    def _hand_over_delays(self):
+        """The library that batches commits and its state, to the server's user: root made the
+        state when this process began, and the library takes only its own user's; and it may lie
+        below a folder that nobody else can pass."""
+        if self._user is None or "DELAYJC_STATE" not in os.environ:
+            return
+        state = Path(os.environ["DELAYJC_STATE"])
+        state.parent.chmod(0o711)
+        os.chown(state, self._user.pw_uid, self._user.pw_gid)
+        library, *others = os.environ["LD_PRELOAD"].split(":")
+        own = self.folder / Path(library).name
+        shutil.copyfile(library, own)
+        own.chmod(0o644)
+        self._delays = {"LD_PRELOAD": ":".join([str(own), *others])}
 
     def _check_reach(self):
         """RefusedError where the server's user cannot come to the data."""

@@ -183,7 +183,8 @@ def test_the_command_has_every_option_of_a_campaign(rate: tuple[str, ...]) -> No
         "--indifference", "0.1", "--floor", "0.005", "--pilot", "each", "--repetitions", "5",
         "--seed", "7", "--settle", "2.5", "--idle", "3", "--allow-memory-filesystem", "--sweep",
         "threads=1..4", "--sweep", "fio:request_size=4k", "--windows-of", "paper",
-        "--max-written", "10G", "--precondition", "300", *rate,
+        "--max-written", "10G", "--precondition", "300", "--trace-journal", "--drop-caches-by",
+            "ssh nas 'sync'", "--server-power", "ssh nas eeio power node -", *rate,
     ]  # fmt: skip
     options = campaign_options.options_of(parser().parse_args(words))
     usual = Options(preset="standard", device=None, seed=0)
