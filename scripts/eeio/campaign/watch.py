@@ -128,8 +128,7 @@ class JournalWatch:
                     f"ext4+delayjc: {self._delays.calls} fsync calls were held in "
                     f"{self._delays.windows} windows of {1e-3 * delayjc.WINDOW_US:g} ms"
                 )
-            # A program that flushes nothing has no call to be held.
-            why = () if self._delays is None or self._loaded else (_HELD_NONE,)
+            why = (_HELD_NONE,) if self._held_in_vain() else ()
             return [_in_window(phase, trace, began_s, delays, why) for phase in phases]
         added = list(phases)
         seen = False
@@ -143,6 +142,13 @@ class JournalWatch:
         if trace is not None and not seen:
             self.notes.append("journal not traced: no fsync on this file system was seen")
         return added
+
+    def _held_in_vain(self) -> bool:
+        """Whether calls were to be held and were not: the library was not loaded, or a program that
+        flushes each operation came by it. One that flushes nothing has no call to be held."""
+        if self._delays is None or self._delays.calls > 0:
+            return False
+        return not self._loaded or self._planned.experiment.flush == "each"
 
     def _whole_trace(self) -> jbd2.JournalTrace | None:
         """What was traced; None with a note where events were lost."""
