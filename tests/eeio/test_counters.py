@@ -79,6 +79,35 @@ def test_a_partition_of_such_a_drive_has_the_paths_too(tmp_path: Path) -> None:
     assert counters.read_counters(partition) == DeviceCounters(READ, WRITTEN)
 
 
+@pytest.mark.parametrize(
+    ("level", "read", "written"), [("linear", 2 * READ, 2 * WRITTEN), ("raid1", 0, 0)]
+)
+def test_disks_in_a_row_have_their_members_counters(
+    tmp_path: Path, level: str, read: int, written: int
+) -> None:
+    """Linux 6.1 counts nothing in an array of the level linear; what a mirror moved is not the sum
+    of its members' writes."""
+    block = "sys/devices/virtual/block"
+    write_tree(
+        tmp_path,
+        {
+            f"{block}/md0/dev": "9:0", f"{block}/md0/stat": HEAD_STAT,
+            f"{block}/md0/md/level": f"{level}\n",
+            f"{block}/sdb/stat": PATH_STAT, f"{block}/sdc/stat": PATH_STAT,
+        },
+    )  # fmt: skip
+    for link, target in (
+        ("sys/class/block/md0", f"../../../{block}/md0"),
+        (f"{block}/md0/slaves/sdb", "../../sdb"),
+        (f"{block}/md0/slaves/sdc", "../../sdc"),
+    ):
+        (tmp_path / link).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / link).symlink_to(target)
+    device = block_device(Path("/dev/md0"), tmp_path)
+    assert device is not None
+    assert counters.read_counters(device) == DeviceCounters(read, written)
+
+
 def test_another_disk_that_moved_nothing_has_moved_nothing(tmp_path: Path) -> None:
     write_tree(tmp_path, {"sys/class/block/sdb/dev": "8:16", "sys/class/block/sdb/stat": HEAD_STAT})
     device = block_device(Path("/dev/sdb"), tmp_path)

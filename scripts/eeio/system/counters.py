@@ -23,12 +23,13 @@ def read_counters(device: BlockDevice) -> DeviceCounters:
 
     With NVMe's native multipath the disk is a head over the paths to it, and older kernels count in
     the paths alone: a head that counted nothing has the sum of its paths, which have no partitions.
-    Newer kernels count in both.
+    Newer kernels count in both. Of md's disks in a row (level `linear`) newer kernels count nothing
+    (seen with 6.1): each byte is one member's, so their sum is the array's.
     """
     counted = _read(device.sysfs)
     if any(astuple(counted)):
         return counted
-    paths = [_read(path) for path in nvme_paths(device)]
+    paths = [_read(path) for path in (*nvme_paths(device), *_members_in_a_row(device))]
     return DeviceCounters(
         sum(path.read_bytes for path in paths), sum(path.written_bytes for path in paths)
     )
@@ -45,6 +46,17 @@ def nvme_paths(device: BlockDevice) -> list[Path]:
     # The subsystem's folder, beside the head, links to its controllers, which hold the paths.
     found = {each.resolve() for each in disk.parent.glob("nvme*/nvme*c*n*")}
     return sorted(each for each in found if path.fullmatch(each.name))
+
+
+def _members_in_a_row(device: BlockDevice) -> list[Path]:
+    """The members of an md array of the level `linear`; none of any other."""
+    disk = device.disk_sysfs
+    try:
+        if (disk / "md/level").read_text(encoding="ascii").strip() != "linear":
+            return []
+    except OSError:
+        return []
+    return sorted((disk / "slaves").iterdir())
 
 
 def lies_on(device: BlockDevice) -> str | None:
