@@ -15,9 +15,9 @@ from eeio_results.record import DeviceCounters
 _CONTROLLERS = ("io", "memory")
 
 
-def root_of(tree: Path = Path("/")) -> Path | None:
+def _root() -> Path | None:
     """Where groups can be made; None where they cannot."""
-    for mount in mounts(tree):
+    for mount in mounts():
         if mount.filesystem != "cgroup2":
             continue
         folder = mount.mount_point
@@ -30,9 +30,9 @@ def root_of(tree: Path = Path("/")) -> Path | None:
     return None
 
 
-def new(journal: UndoJournal, tree: Path = Path("/")) -> "IoGroup | None":
+def new(journal: UndoJournal) -> "IoGroup | None":
     """A group, or None where there can be none."""
-    root = root_of(tree)
+    root = _root()
     if root is None:
         return None
     try:
