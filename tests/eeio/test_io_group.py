@@ -66,7 +66,16 @@ os.sync()
 at_drive, elsewhere = group.moved(drive), group.moved(other)
 tell("drive", [at_drive.read_bytes, at_drive.written_bytes])
 tell("other", [elsewhere.read_bytes, elsewhere.written_bytes])
+# A daemon of the command's, which has left its session.
+daemon = subprocess.Popen(
+    ["/busybox", "sh", "-c", "echo $$ >$0/cgroup.procs; exec /busybox sleep 60", str(group.folder)]
+)
+while str(daemon.pid) not in (group.folder / "cgroup.procs").read_text().split():
+    pass
+group.release()
 tell("left", journal.undo_all())
+tell("lives", daemon.poll() is None)
+daemon.kill()
 after = (top / "cgroup.subtree_control").read_text().split()
 tell("there", [group.folder.exists(), before == after])
 """
@@ -139,4 +148,4 @@ def test_a_kernel_counts_a_group_s_bytes_at_each_drive(tmp_path: Path) -> None:
     assert written_bytes == pytest.approx(SIZE, rel=0.01)
     assert read_bytes < 0.1 * SIZE
     assert told["other"] == [SIZE // 2, 0]
-    assert told["left"] == [] and told["there"] == [False, True]
+    assert told["lives"] and told["left"] == [] and told["there"] == [False, True]

@@ -125,6 +125,7 @@ class Measurement:
         # What is noted here stays to the campaign's end, not to that of the run.
         reached = self._set_processors(experiment)
         found = len(self._journal.entries)
+        group: io_group.IoGroup | None = None
         try:
             if experiment.experiment.cache.disk is not None:
                 if device is None:
@@ -140,7 +141,8 @@ class Measurement:
                 self._plan.options.server_power if power.meters else (), raw / "servers",
                 self._journal,
             )  # fmt: skip
-            group = io_group.new(self._journal) if experiment.experiment.tool == "command" else None
+            if experiment.experiment.tool == "command":
+                group = io_group.new(self._journal)
             of_group = {} if group is None else {"EEIO_IO_GROUP": str(group.folder)}
             servers.begin()
             before = counters.read_counters(device) if device else None
@@ -192,6 +194,8 @@ class Measurement:
             ended = _Ended(capture, prepared, volume, energy, synced, seen, own)
             return self._read(experiment, run, ended, watch, device)
         finally:
+            if group is not None:
+                group.release()
             for entry in reversed(self._journal.entries[found:]):
                 self._journal.undo(entry)
 

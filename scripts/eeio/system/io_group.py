@@ -6,6 +6,7 @@ controllers io and memory: without the second nobody knows whose a dirty page is
 """
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from eeio.system.filesystem import BlockDevice, mounts
@@ -60,6 +61,13 @@ class IoGroup:
                     raise
         journal.add(UndoEntry("directory", str(self.folder)))
         self.folder.mkdir()
+
+    def release(self) -> None:
+        """Lets go of what still runs in it, so that it can be taken away: a command may leave a
+        daemon that is in no process group of ours."""
+        for pid in (self.folder / "cgroup.procs").read_text(encoding="ascii").split():
+            with suppress(OSError):  # it has just ended
+                (self.folder.parent / "cgroup.procs").write_text(pid, encoding="ascii")
 
     def moved(self, device: BlockDevice) -> DeviceCounters:
         """Bytes that the drive has moved for the group so far; the kernel counts whole disks."""
