@@ -8,10 +8,12 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from eeio_limits.quantities import COUNTER_SAMPLE
+from eeio_limits.quantities import COUNTER_SAMPLE, POWER_SAMPLE
+from eeio_power.doubts import earlier_readings
 from eeio_power.energy import indices_needed
 from eeio_power.meters import Channel
 from eeio_power.samples import MISSING, MeterInfo, MeterSamples
+from eeio_power.stretches import absurdity
 
 # How long start(), energy() and stop() wait at most for meters that have not answered: this many
 # periods of the slowest meter and a little for the scheduler.
@@ -19,10 +21,6 @@ WAIT_PERIODS = 1.5
 WAIT_FLOOR_S = 0.25
 # How much more than `keep_s` is kept, before the old samples are dropped in one go.
 KEEP_SLACK = 1.25
-# More than this no single machine draws, W: such a reading is noise, or in another unit.
-ABSURD_POWER_W = 100e3
-# An idle sensor may fall this many quanta below zero before its reading is called negative.
-NEGATIVE_QUANTA = 10.0
 Clock = Callable[[], float]
 
 
@@ -41,24 +39,6 @@ class MeterRates:
     failed_reads: int
     """Reads in which at least one channel gave no value."""
     last_error: str | None
-
-
-def absurdity(channel: Channel, value: float) -> str | None:
-    """Why the value cannot be true, None if it can (or is missing).
-
-    Counters are judged by their steps: see `eeio_power.energy`.
-    """
-    if math.isnan(value):
-        return None
-    if channel.quantity == "energy_j":
-        possible = COUNTER_SAMPLE.holds(value)
-        return None if possible else f"{channel.name}: {value:g} J is no energy"
-    if value < -NEGATIVE_QUANTA * channel.resolution:
-        return f"{channel.name}: {value:g} W is negative: is its clamp or shunt turned round?"
-    most_w = channel.max_power_w or ABSURD_POWER_W
-    if value > most_w:
-        return f"{channel.name}: {value:g} W is more than the {most_w:g} W it can draw"
-    return None
 
 
 @dataclass(frozen=True)
@@ -89,8 +69,18 @@ def copied(
     end_s: float,
 ) -> MeterSamples:
     """The samples that the energy of a window depends on."""
-    low, high = indices_needed(times_s, columns, start_s, end_s)
-    return MeterSamples(info, times_s[low:high], tuple(column[low:high] for column in columns))
+    low, high = indices_needed(info.channels, times_s, columns, start_s, end_s)
+    return MeterSamples(
+        info,
+        times_s[low:high],
+        tuple(column[low:high] for column in columns),
+        earlier_readings(info.channels, times_s, columns, start_s),
+    )
+
+
+def is_storable(channel: Channel, value: float) -> bool:
+    """Whether a samples file takes the value."""
+    return (COUNTER_SAMPLE if channel.quantity == "energy_j" else POWER_SAMPLE).holds(value)
 
 
 class Column:
@@ -193,18 +183,27 @@ class Column:
             # Nobody knows when in that time the counter was taken.
             error = f"the read took {done_s - begun_s:.2f} s, longer than the period"
             values = (MISSING,) * len(self._values)
-        for k, problem in enumerate(map(absurdity, self.info.channels, values)):
-            if problem is not None:
-                error = problem
-                values = (*values[:k], MISSING, *values[k + 1 :])
+        # What cannot be true is stored as it was read, and left out of each window's energy.
+        problems = [*map(absurdity, self.info.channels, values)]
+        error = next((problem for problem in problems if problem is not None), error)
+        values = tuple(
+            value if is_storable(channel, value) else MISSING
+            for channel, value in zip(self.info.channels, values, strict=True)
+        )
         time_s = (begun_s + done_s) / 2.0 if self._counters_only else done_s
-        self._store(begun_s, time_s, values, error)
-        return not all(map(math.isnan, values))
+        usable = [p is None and v == v for p, v in zip(problems, values, strict=True)]
+        self._store(begun_s, time_s, values, usable, error)
+        return any(usable)
 
     def _store(
-        self, begun_s: float, time_s: float, values: tuple[float, ...], error: str | None
+        self,
+        begun_s: float,
+        time_s: float,
+        values: tuple[float, ...],
+        usable: Sequence[bool],
+        error: str | None,
     ) -> None:
-        missing = [c.name for c, v in zip(self.info.channels, values, strict=True) if v != v]
+        missing = [c.name for c, ok in zip(self.info.channels, usable, strict=True) if not ok]
         with self._changed:
             newest_s = self._times_s[-1] if self._times_s else -math.inf
             # Microseconds are enough, and make the file short and exact.

@@ -1,17 +1,30 @@
-"""Readings of one meter that contradict each other.
+"""Readings that cannot be true, or not all of them: what makes a valid energy doubtful.
 
-Parts that draw more than what holds them, and counters that are one counter shown several times.
+Pure functions, of one channel (a reading far from all others, a value that never changes), of one
+meter (counters that are one counter shown twice) and of all meters together. Meters that contradict
+each other are all doubtful, and each says which others and by how much: no program can see which of
+them is wrong.
 """
 
 import math
+import statistics
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
-from itertools import combinations, pairwise
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, compress, pairwise
+from operator import ne, sub
 
-from eeio_limits.contradictions import INSIDE
-from eeio_power.integration import ChannelEnergy, combined_uncertainty_j
+from eeio_limits.contradictions import INSIDE, contradictions, named
 from eeio_power.meters import Channel
-from eeio_power.reading import EnergyReading
+from eeio_power.reading import Domain, EnergyReading
+from eeio_power.stretches import (
+    Doubt,
+    Readings,
+    Stretches,
+    held_since,
+    noise_w,
+    possible_w,
+)
 
 # Counters of one name that agree so closely at most steps are one; fewer steps tell nothing.
 STEP_AGREEMENT = 0.01
@@ -20,45 +33,199 @@ LEAST_STEPS = 3
 EQUAL_AGREEMENT = 0.001
 LEAST_EQUAL_STEPS = 20
 
+# Share of all CPUs by which the load must rise before a power that stays the same is doubtful.
+LOAD_RISE = 0.5
+# Two means of one package within this are the same power.
+SAME_POWER = 0.02
 
-def part_doubts(
-    reading: EnergyReading,
+# A few readings that differ from those before and after by this factor are false, or of a burst: a
+# burst that is a hundred milliseconds long may be higher than one that lasts a meter's second.
+OUTLIER_FACTOR = 5.0
+BURST_FACTOR, BURST_PERIOD_S = 20.0, 0.5
+OUTLIER_READINGS, OUTLIER_REPEATED = 3, 6
+# A machine does not change its power by this factor, and does not go on so.
+UNIT_FACTOR = {"system": 100.0, "module": 100.0, "package": 300.0, "dram": 300.0}
+UNIT_SHARE = 0.1
+EARLIER_READINGS = 32
+# Readings that were taken at different times are further apart.
+SAME_TIME_S = 1.5e-6
+# A power of 0 W is taken for so much where it is compared with another, W.
+ZERO_W = 0.01
+
+# No machine's power stays the same within a share of itself for so many of the meter's periods,
+# times the share; if the share is not a small one, not for so long.
+HELD_PERIODS_OF_SHARE = 150_000.0
+LEAST_HELD_PERIODS = 4.0
+FINE_SHARE = 2e-4
+LEAST_HELD_S = 600.0
+# Of a channel that does not state its resolution.
+UNKNOWN_SHARE = 0.05
+LEAST_CHANGES, SEEN_READINGS = 10, 1000
+# Products of the same numbers differ by no more.
+SAME_SHARE = 1e-9
+# A held reading is compared with the load, or another meter, over stretches of so much time.
+COMPARED_PERIODS = 5.0
+COMPARED_S = 5.0
+MOST_COMPARED = 60
+# Other meters are looked at from so long before a window, s.
+MOST_BEFORE_S = 120.0
+# A part's power must move by this share of the held one, and by so many quanta.
+PART_RISE, PART_QUANTA = 0.1, 10.0
+
+
+# --- one channel ----------------------------------------------------------------------------------
+
+
+def earlier_readings(
     channels: Sequence[Channel],
-    energy_of: Callable[[int], ChannelEnergy],
-) -> list[str]:
-    """Which of the meter's parts (rails, outputs of supplies) draw more than what holds them."""
-    if reading.energy_j is None or reading.uncertainty_j is None:
-        return []
+    times_s: Sequence[float],
+    columns: Sequence[Sequence[float]],
+    before_s: float,
+) -> tuple[Sequence[float], ...]:
+    """Some power readings of each channel, spread over all the time before a window."""
+    until = bisect_right(times_s, before_s)
+    step = max(1, until // EARLIER_READINGS)
+    return tuple(
+        column[:until:step] if channel.quantity == "power_w" else ()
+        for channel, column in zip(channels, columns, strict=True)
+    )
+
+
+def false_readings(
+    channel: Channel,
+    readings: Readings,
+    stretches: Stretches,
+    touching: range,
+    native_period_s: float,
+    earlier: Sequence[float],
+) -> list[Doubt]:
+    """Times and power readings of the window that cannot be true, or may be false."""
     doubts = []
-    outputs = []
-    for k, channel in enumerate(channels):
-        if channel.in_domain_total:
+    # Times that are the same as that of an edge lie next to the window.
+    begin, end = max(0, touching.start - 1), touching.stop + 1
+    lengths_s = list(map(sub, stretches.ends_s[begin:end], stretches.starts_s[begin:end]))
+    if min(lengths_s) <= SAME_TIME_S:
+        same = sum(length_s <= SAME_TIME_S for length_s in lengths_s)
+        doubts.append(Doubt(
+            f"{channel.name}: {same + 1} readings have the same time: the clock stood still, or "
+            "they came in another order"
+        ))  # fmt: skip
+    if channel.quantity == "energy_j":
+        return doubts
+    floor_w = noise_w(channel.resolution)
+    if readings.most > OUTLIER_FACTOR * max(readings.least, floor_w):
+        sure = OUTLIER_FACTOR if native_period_s >= BURST_PERIOD_S else BURST_FACTOR
+        doubts += _outliers(channel, stretches, touching, floor_w, sure)
+    factor = UNIT_FACTOR.get(channel.domain)
+    if factor is not None:
+        doubts += _unit_changes(channel, readings, stretches, touching, factor, earlier)
+    return doubts
+
+
+def _outliers(
+    channel: Channel, stretches: Stretches, touching: range, floor_w: float, sure: float
+) -> Iterator[Doubt]:
+    """Readings, few in a row, that differ by a factor from those before and after. Below the factor
+    `sure` they may be a burst; the first and the last ones may be a step."""
+    parts = list(_parted(stretches, floor_w))
+    for n, part in enumerate(parts):
+        if part.is_long or len(parts) == 1:
             continue
-        if channel.domain in INSIDE[reading.domain]:
-            doubts += _excess(reading, [channel], [energy_of(k)])
-        elif channel.domain == reading.domain and (
-            set(channel.contents.leaves_out) & set(reading.includes)
-        ):
-            # It leaves something out that the total holds: an output beside the inputs.
-            outputs.append(k)
-    return doubts + _excess(reading, [channels[k] for k in outputs], [*map(energy_of, outputs)])
+        before = next((p.last_w for p in reversed(parts[:n]) if p.is_long), None)
+        after = next((p.first_w for p in parts[n + 1 :] if p.is_long), None)
+        beside_w = [w for w in (before, after) if w is not None]
+        places = [k for k in part.places if k in touching]
+        if not beside_w or not places:
+            continue
+        ratios = [max(stretches.powers_w[k], floor_w) / max(w, floor_w)
+                  for k in places for w in beside_w]  # fmt: skip
+        if not all(r > OUTLIER_FACTOR or r < 1.0 / OUTLIER_FACTOR for r in ratios):
+            continue
+        base_w = min(beside_w)
+        yield Doubt(
+            f"{channel.name}: {stretches.powers_w[places[0]]:g} W, {len(places)} in a row, among "
+            f"readings of {base_w:g} W",
+            math.fsum(abs(stretches.powers_w[k] - base_w) * stretches.length_s(k) for k in places),
+            widens=len(beside_w) == 1 or 1.0 < max(ratios) <= sure,
+        )
 
 
-def _excess(
-    reading: EnergyReading, channels: Sequence[Channel], parts: Sequence[ChannelEnergy]
-) -> list[str]:
-    energies = [part.energy_j for part in parts if part.energy_j is not None]
-    if not parts or len(energies) < len(parts) or reading.energy_j is None:
-        return []
-    limit_j = combined_uncertainty_j(parts) + (reading.uncertainty_j or 0.0)
-    if math.fsum(energies) - reading.energy_j <= limit_j:
-        return []
-    window_s = reading.energy_j / reading.power_w if reading.power_w else math.inf
-    names = " + ".join(channel.name for channel in channels)
-    return [
-        f"{names} {math.fsum(energies) / window_s:.1f} W is in {reading.domain} ({reading.meter}) "
-        f"{reading.power_w or 0.0:.1f} W and draws more, by more than both limits of error"
-    ]
+@dataclass(frozen=True)
+class _Part:
+    """Stretches one after the other whose power does not change by `OUTLIER_FACTOR`."""
+
+    places: list[int]
+    values: int
+    """Without repeated ones: a meter that is read more often than it has a new value repeats it."""
+    first_w: float
+    last_w: float
+
+    @property
+    def is_long(self) -> bool:
+        return self.values > OUTLIER_READINGS or len(self.places) > OUTLIER_REPEATED
+
+
+def _parted(stretches: Stretches, floor_w: float) -> Iterator[_Part]:
+    powers_w = stretches.powers_w
+    places: list[int] = []
+    for k in range(len(powers_w)):
+        if places:
+            low, high = sorted((max(powers_w[k - 1], floor_w), max(powers_w[k], floor_w)))
+            if high > OUTLIER_FACTOR * low:
+                yield _part(powers_w, places)
+                places = []
+        places.append(k)
+    yield _part(powers_w, places)
+
+
+def _part(powers_w: Sequence[float], places: list[int]) -> _Part:
+    changes = sum(powers_w[a] != powers_w[b] for a, b in pairwise(places))
+    return _Part(places, 1 + changes, powers_w[places[0]], powers_w[places[-1]])
+
+
+def _unit_changes(
+    channel: Channel,
+    readings: Readings,
+    stretches: Stretches,
+    touching: range,
+    factor: float,
+    earlier: Sequence[float],
+) -> Iterator[Doubt]:
+    """Power that is another by a factor than in the rest of the window, or than before it."""
+    # A reading of 0 may be anything below its resolution.
+    floor_w = max(ZERO_W, channel.resolution) / 10.0
+    least_w, most_w = possible_w(channel)
+    before_w = [power_w for power_w in earlier if least_w <= power_w <= most_w]
+    every_w = [readings.least, readings.most, *before_w]
+    if max(every_w) <= factor * max(min(every_w), floor_w):
+        return
+    inside_w = stretches.powers_w[touching.start : touching.stop]
+    typical_w = max(statistics.median_low(inside_w), floor_w)
+
+    def differs(power_w: float) -> bool:
+        return power_w > factor * typical_w or max(power_w, floor_w) < typical_w / factor
+
+    if max(inside_w) > factor * typical_w or min(inside_w) < typical_w / factor:
+        places = [k for k in touching if differs(stretches.powers_w[k])]
+        error_j = math.fsum(
+            abs(stretches.powers_w[k] - typical_w) * stretches.length_s(k) for k in places
+        )
+        # A few of them in the middle are outliers.
+        if len(places) > OUTLIER_READINGS or touching[-1] in places:
+            yield Doubt(
+                f"{channel.name}: {stretches.powers_w[places[0]]:g} W and {typical_w:g} W in one "
+                "window: did its unit change?",
+                error_j,
+            )
+    others = [power_w for power_w in before_w if differs(power_w)]
+    if len(others) >= max(3.0, UNIT_SHARE * len(before_w)):
+        yield Doubt(
+            f"{channel.name}: {typical_w:g} W, and {statistics.median(others):g} W earlier: did "
+            "its unit change?"
+        )
+
+
+# --- one meter ------------------------------------------------------------------------------------
 
 
 def step_doubts(
@@ -155,3 +322,196 @@ def repeated_reasons(
                     f"{names} {why}; dies=once counts one of them, dies=each all"
                 )
     return reasons
+
+
+# --- a value that is held -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Held:
+    """A power reading that did not change, in a window and perhaps from before it on."""
+
+    meter: str
+    domain: Domain
+    channel: Channel
+    power_w: float
+    begin_s: float
+    end_s: float
+    readings: int
+    native_period_s: float
+    resolution: float
+    """Stated by the channel, or seen in its other readings, W; 0 if unknown."""
+
+    @property
+    def compared_s(self) -> float:
+        """Means over so much time are compared with it, s: the meter must have had time to show
+        what changed."""
+        return max(COMPARED_S, COMPARED_PERIODS * self.native_period_s)
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether it lasted long enough to be compared with something else."""
+        return self.end_s - self.begin_s >= 2.0 * self.compared_s
+
+    @property
+    def least_rise_w(self) -> float:
+        """What it holds must change by so much before it has to change, W."""
+        return max(PART_RISE * self.power_w, PART_QUANTA * self.resolution)
+
+    @property
+    def too_steady(self) -> bool:
+        """Whether no machine's power is so steady."""
+        if self.power_w <= 0.0:
+            return False
+        share = self.resolution / self.power_w or UNKNOWN_SHARE
+        lasted_s = self.end_s - self.begin_s
+        least = max(LEAST_HELD_PERIODS, HELD_PERIODS_OF_SHARE * share)
+        if min(self.readings - 1, lasted_s / self.native_period_s) < least:
+            return False
+        # A drive may report the same power whenever it is idle.
+        return share <= FINE_SHARE or (lasted_s >= LEAST_HELD_S and self.domain != "device")
+
+    def words(self, why: str) -> str:
+        """As a reason of the reading that it is in."""
+        return (
+            f"{self.channel.name}: the same {self.power_w:g} W for {self.end_s - self.begin_s:.0f} "
+            f"s, {why}"
+        )
+
+
+def held(
+    meter: str,
+    channels: Sequence[Channel],
+    native_period_s: float,
+    times_s: Sequence[float],
+    values: Sequence[Sequence[float]],
+    start_s: float,
+    end_s: float,
+) -> list[Held]:
+    """The longest run of equal readings in a window, of each channel that reads power."""
+    found = []
+    until = bisect_right(times_s, end_s)
+    for channel, column in zip(channels, values, strict=True):
+        if channel.quantity != "power_w" or not channel.in_domain_total:
+            continue
+        first = bisect_right(times_s, start_s)
+        first = held_since(column, first) if first else 0
+        inside = column[first:until]
+        # Where each run begins; the last one ends with the window.
+        changes = compress(range(1, len(inside)), map(ne, inside[1:], inside))
+        begins = [0, *changes, len(inside)]
+        counts = list(map(sub, begins[1:], begins))
+        count = max(counts)
+        if count > LEAST_HELD_PERIODS:
+            begin = first + begins[counts.index(count)]
+            seen = column[max(0, until - SEEN_READINGS) : until]
+            found.append(Held(
+                meter, channel.domain, channel, column[begin], times_s[begin],
+                times_s[begin + count - 1], count, native_period_s,
+                channel.resolution or _seen_resolution(seen),
+            ))  # fmt: skip
+    return found
+
+
+def _seen_resolution(column: Sequence[float]) -> float:
+    """The smallest change between readings, W; 0 if there are too few."""
+    changes = [change for a, b in pairwise(column) if (change := abs(b - a)) > SAME_SHARE * abs(a)]
+    return min(changes) if len(changes) >= LEAST_CHANGES else 0.0
+
+
+def means_w(
+    channels: Sequence[Channel],
+    domain: Domain,
+    times_s: Sequence[float],
+    values: Sequence[Sequence[float]],
+    run: Held,
+) -> list[float]:
+    """Mean powers of a domain while another reading was held, each over `compared_s`, W."""
+    counted = [
+        (channel.quantity, column)
+        for channel, column in zip(channels, values, strict=True)
+        if channel.domain == domain and channel.in_domain_total
+    ]
+    first = bisect_right(times_s, run.begin_s)
+    begin_s = times_s[first] if first < len(times_s) else run.end_s
+    count = min(MOST_COMPARED, int((run.end_s - begin_s) // run.compared_s))
+    places = [
+        bisect_right(times_s, begin_s + (run.end_s - begin_s) * k / count) - 1
+        for k in range(count + 1)
+    ] if count > 1 else []  # fmt: skip
+    found = []
+    for low, high in pairwise(places):
+        if high - low < 2:
+            continue
+        seconds = times_s[high] - times_s[low]
+        power_w = math.fsum(
+            math.fsum(column[low + 1 : high + 1]) / (high - low)
+            if quantity == "power_w"
+            # A counter that began again tells nothing here.
+            else (column[high] - column[low]) / seconds
+            if column[high] >= column[low]
+            else math.nan
+            for quantity, column in counted
+        )
+        if not math.isnan(power_w):
+            found.append(power_w)
+    return found
+
+
+def contains(run: Held, meter: str, domain: Domain) -> bool:
+    """Whether what a meter reads of a domain is in the held power, or is the same."""
+    same = domain == run.domain != "device" and meter != run.meter
+    return same or domain in INSIDE[run.domain]
+
+
+def rise_doubt(run: Held, source: str, powers_w: Sequence[float]) -> list[str]:
+    """Why the power that another meter reads contradicts a held one that contains it."""
+    if not powers_w or max(powers_w) - min(powers_w) <= run.least_rise_w:
+        return []
+    return [run.words(f"while {source} went from {min(powers_w):.1f} to {max(powers_w):.1f} W")]
+
+
+def load_doubt(run: Held, loads: tuple[float, float] | None) -> list[str]:
+    """Why a held power contradicts the lowest and the highest load of the processors meanwhile."""
+    if run.domain not in UNIT_FACTOR or loads is None or loads[1] - loads[0] < LOAD_RISE:
+        return []
+    return [run.words(f"while {loads[0]:.0%} to {loads[1]:.0%} of the processors were busy")]
+
+
+# --- several meters -------------------------------------------------------------------------------
+
+
+def judged(readings: Sequence[EnergyReading]) -> list[EnergyReading]:
+    """The readings of one window; those that contradict each other are doubtful and say so."""
+    doubts: dict[int, list[str]] = {}
+    for group, words in contradictions(readings):
+        for reading in group:
+            doubts.setdefault(id(reading), []).append(words)
+    return [doubted(reading, doubts.get(id(reading), ())) for reading in readings]
+
+
+def doubted(reading: EnergyReading, doubts: Sequence[str]) -> EnergyReading:
+    """The reading with these doubts, if there are any."""
+    if not doubts:
+        return reading
+    reasons = tuple(dict.fromkeys((*reading.reasons, *doubts)))
+    return replace(reading, doubtful=True, reasons=reasons)
+
+
+def stays_flat(
+    reading: EnergyReading, load: float, before: EnergyReading, load_before: float
+) -> str | None:
+    """Why a package that draws the same at another load of the processors is doubtful.
+
+    The loads are shares of all CPUs' time, 0 to 1.
+    """
+    if reading.power_w is None or before.power_w is None:
+        return None
+    if abs(load - load_before) < LOAD_RISE:
+        return None
+    if abs(reading.power_w - before.power_w) > SAME_POWER * max(reading.power_w, before.power_w):
+        return None
+    return (
+        f"{named(reading)} draws {reading.power_w:.1f} W with {load:.0%} of the processors busy, "
+        f"and {before.power_w:.1f} W with {load_before:.0%}: its counter does not follow the load"
+    )

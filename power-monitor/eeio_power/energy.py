@@ -7,40 +7,310 @@ the reading before (right-hold), over the real time between them and not over th
 Stretches are clipped to the window by their share of time: linear interpolation of the energy.
 Before the first and after the last reading the neighbour's power is held, up to the gap limit.
 
-**Uncertainty.** The root of the sum of squares of four limits of error, in J:
+**Uncertainty.** The root of the sum of squares of five limits of error, in J:
 
 - accuracy: the class of the meter times the energy;
 - quantisation: one quantum of a counter (half at either end); half a quantum of power for the
-  whole window;
-- edges: at either end the highest power near it times the larger of half a native period (how old
-  a reading may be) and the shorter part of the stretch that the edge cuts. A meter sampled at its
-  own period P thus has power x P at most, which is P / window of the energy;
+  whole window, or as much as the lowest reading is below zero;
+- edges: at either end the shorter part of the stretch that the edge cuts, times the highest power
+  near it, or half a native period times the highest power near both (a reading may be one period
+  old), whichever is more. A meter sampled at its own period P thus has power x P at most, which is
+  P / window of the energy;
 - gaps (power only): the part of a stretch that no reading averages. Lost readings count with the
-  whole spread of the readings around the window; a meter sampled more slowly than it averages
-  counts with the difference of neighbouring readings, stretches taken as independent.
+  whole spread of the readings around the window, and so does a reading of a fine meter that is
+  exactly the one before, once: it was read twice, and another one never; a meter sampled more
+  slowly than it averages counts with the difference of neighbouring readings, stretches taken as
+  independent;
+- unsure, added to the accuracy: the energy of a step that may be a wrap or a reset, and of a few
+  readings that may be false.
 
 Channels of one domain add up: accuracy linearly, for one meter's channels share their calibration,
 the others as squares.
 
 **Validity.** A window without a reading, a gap longer than `gap_limit_s`, a counter that may have
 wrapped unseen, went backwards, jumped or stands still, counters that are one counter shown several
-times (`Channel.counts`): no energy, and the reason. A gap inside a
-counter's window is harmless while it cannot hide a wrap; at the window's edges the limit holds for
-counters too, because there the energy is interpolated.
+times (`Channel.counts`): no energy, and the reason. A gap inside a counter's window is harmless
+while it cannot hide a wrap or a reset; at the window's edges the limit holds for counters too,
+because there the energy is interpolated. What may be wrong, but need not be, is doubtful:
+`eeio_power.stretches`, `eeio_power.doubts`.
 """
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import Field, dataclass, replace
+from itertools import compress
+from operator import mul, ne, sub
+from typing import Any, ClassVar, Protocol, TypeVar
 
-from eeio_limits.quantities import LEAST_COVERAGE
-from eeio_power.doubts import LEAST_STEPS, part_doubts, repeated_reasons, step_doubts
-from eeio_power.integration import ChannelEnergy, channel_energy, combined_uncertainty_j
+from eeio_limits.contradictions import INSIDE
+from eeio_limits.quantities import DURATION, LEAST_COVERAGE, MEAN_POWER
+from eeio_power.doubts import (
+    FINE_SHARE,
+    LEAST_STEPS,
+    doubted,
+    earlier_readings,
+    false_readings,
+    repeated_reasons,
+    step_doubts,
+)
 from eeio_power.meters import Channel, contents_of
-from eeio_power.plausibility import doubted
 from eeio_power.reading import Domain, EnergyReading, Kind
-from eeio_power.stretches import indices_around
+from eeio_power.stretches import (
+    LATE_PERIODS,
+    STILL_PERIODS,
+    STILL_POWER_W,
+    Doubt,
+    Readings,
+    Stretches,
+    gap_reasons,
+    held_since,
+    indices_around,
+    known,
+    lost_readings,
+    possible_w,
+    readings_around,
+    stretches_around,
+    unseen_time_s,
+)
+
+# --- one channel ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ChannelEnergy:
+    """One channel over one window; the limits of error in J."""
+
+    channel: str
+    energy_j: float | None
+    accuracy_j: float = 0.0
+    quantisation_j: float = 0.0
+    edges_j: float = 0.0
+    gaps_j: float = 0.0
+    unsure_j: float = 0.0
+    """Of readings that may be false, wraps that may be resets."""
+    coverage: float = 0.0
+    largest_gap_s: float | None = None
+    samples: int = 0
+    lost: int = 0
+    reasons: tuple[str, ...] = ()
+    """Why there is no energy."""
+    doubts: tuple[str, ...] = ()
+
+
+def channel_energy(
+    channel: Channel,
+    times_s: Sequence[float],
+    values: Sequence[float],
+    period_s: float,
+    native_period_s: float,
+    start_s: float,
+    end_s: float,
+    earlier: Sequence[float] = (),
+) -> ChannelEnergy:
+    """Integrate one channel from `start_s` to `end_s`.
+
+    `times_s` rises (monotonic s), `values` are in the unit of the channel's quantity, NaN where
+    a read failed. `period_s` is the sampling period, `native_period_s` the meter's own. `earlier`
+    are some readings from long before the window.
+    """
+    window_s = end_s - start_s
+    if not start_s < end_s or not math.isfinite(window_s):
+        return _invalid(channel, 0, f"the window from {start_s} s to {end_s} s has no length")
+    if window_s > DURATION.most:
+        days = DURATION.most / 86400
+        return _invalid(channel, 0, f"a window of more than {days:.0f} days")
+    readings = readings_around(channel, times_s, values, start_s, end_s)
+    samples = readings.inside(start_s, end_s)
+    if samples == 0:
+        failed = bisect_right(times_s, end_s) - bisect_right(times_s, start_s)
+        return _invalid(
+            channel,
+            0,
+            f"{channel.name}: no reading in the window of {window_s:.3f} s"
+            + (f": {failed} reads failed" if failed else ""),
+            *(doubt.reason for doubt in readings.doubts),
+            # A read that waits for a silent meter fails once for several readings.
+            lost=max(failed, int(window_s / period_s)),
+        )
+    if channel.quantity == "energy_j" and len(readings.values) == 1:
+        reason = f"{channel.name}: one counter reading only; energy needs two"
+        return _invalid(channel, samples, reason)
+    stretches = stretches_around(channel, readings, period_s, native_period_s, start_s, end_s)
+    touching = stretches.touching(start_s, end_s)
+    first, last = touching[0], touching[-1]
+    powers_w = stretches.powers_w[first : last + 1]
+    lengths_s = list(
+        map(sub, stretches.ends_s[first : last + 1], stretches.starts_s[first : last + 1])
+    )
+    inside_s = lengths_s.copy()
+    for k in (first, last):
+        inside_s[k - first] = stretches.inside_s(k, start_s, end_s)
+    energy_j = math.fsum(map(mul, powers_w, inside_s))
+    longest_s = max(lengths_s)
+    late_s = LATE_PERIODS * period_s
+    late = list(compress(range(first, last + 1), map(late_s.__lt__, lengths_s)))
+    reasons = (
+        *stretches.broken,
+        *gap_reasons(channel, stretches, late, period_s, start_s, end_s),
+        *_still_reasons(channel, energy_j, native_period_s, stretches, touching),
+    )
+    if channel.quantity == "energy_j":
+        quantisation_j, gaps_j = channel.resolution, 0.0
+    else:
+        # Below zero there is no power: the sensor is off by any part of its noise.
+        is_below = readings.least < 0.0 and min(powers_w) < 0.0
+        unsure_w = -possible_w(channel)[0] if is_below else channel.resolution / 2.0
+        quantisation_j = unsure_w * window_s
+        repeated = 0
+        if 0.0 < channel.resolution <= FINE_SHARE * readings.least:
+            before_w = stretches.last_powers_w[first : last + 1]
+            changes = list(compress(range(len(powers_w)), map(ne, powers_w, before_w)))
+            repeated = list(map(sub, changes[1:], changes)).count(2)
+        spread_w = 0.0
+        if late or repeated:
+            spread_w = _spread_w(channel, readings, times_s, values, start_s, end_s)
+        gaps_j = math.hypot(
+            _gaps_error_j(stretches, touching, late, spread_w, native_period_s, start_s, end_s),
+            math.sqrt(repeated) * spread_w * native_period_s,
+        )
+    seen_s = math.fsum(inside_s) - unseen_time_s(channel, stretches, late, period_s, start_s, end_s)
+    found = ChannelEnergy(
+        channel=channel.name,
+        energy_j=None if reasons else energy_j,
+        accuracy_j=channel.accuracy_relative * abs(energy_j),
+        quantisation_j=quantisation_j,
+        edges_j=_edges_error_j(stretches, (start_s, end_s), native_period_s),
+        gaps_j=gaps_j,
+        unsure_j=stretches.unsure_j,
+        coverage=min(1.0, max(0.0, seen_s) / window_s),
+        largest_gap_s=longest_s,
+        samples=samples,
+        lost=sum(lost_readings(stretches, k, period_s, start_s, end_s) for k in {*late, last}),
+        reasons=reasons,
+    )
+    doubts = (
+        *stretches.doubts,
+        *false_readings(channel, readings, stretches, touching, native_period_s, earlier),
+    )
+    return _doubted(found, doubts) if doubts else found
+
+
+def combined_uncertainty_j(channels: Sequence[ChannelEnergy]) -> float:
+    """Of channels that add up, J: accuracy and false readings linearly, all else as squares."""
+    linear_j = sum(c.accuracy_j + c.unsure_j for c in channels)
+    independent = [term for c in channels for term in (c.quantisation_j, c.edges_j, c.gaps_j)]
+    return math.hypot(linear_j, *independent)
+
+
+def _invalid(channel: Channel, samples: int, *reasons: str, lost: int = 0) -> ChannelEnergy:
+    return ChannelEnergy(channel.name, None, samples=samples, lost=lost, reasons=reasons)
+
+
+def _still_reasons(
+    channel: Channel,
+    energy_j: float,
+    native_period_s: float,
+    stretches: Stretches,
+    touching: range,
+) -> list[str]:
+    """Why an energy of 0 J is none: a sensor, or a counter, that does not measure."""
+    if energy_j != 0.0:
+        return []
+    if channel.quantity == "power_w":
+        return [f"{channel.name}: every reading is 0 W: the sensor does not measure"]
+    # The readings around a short window show what the window itself is too short for.
+    watched_s = math.fsum(stretches.length_s(k) for k in touching if k in stretches.inner)
+    if watched_s <= STILL_PERIODS * native_period_s:
+        return []
+    if channel.resolution / watched_s < STILL_POWER_W:
+        return [f"{channel.name}: the counter stands still: it does not measure"]
+    return []
+
+
+def _doubted(found: ChannelEnergy, doubts: Sequence[Doubt]) -> ChannelEnergy:
+    """With what may be wrong by more than the limit of error; what may be wrong by less widens it.
+
+    Edges and gaps do not count: a false reading near them widens them itself.
+    """
+    limit_j = math.hypot(found.accuracy_j + found.unsure_j, found.quantisation_j)
+    small = [doubt for doubt in doubts if doubt.widens or doubt.error_j <= limit_j]
+    return replace(
+        found,
+        unsure_j=found.unsure_j + math.fsum(doubt.error_j for doubt in small),
+        doubts=tuple(doubt.reason for doubt in doubts if doubt not in small),
+    )
+
+
+def _edges_error_j(stretches: Stretches, edges_s: Sequence[float], native_period_s: float) -> float:
+    """Limit of the error of cutting stretches at the edges of a window, J."""
+    near_w, unsure_s = [], []
+    for edge_s in edges_s:
+        cut = min(bisect_left(stretches.ends_s, edge_s), len(stretches.ends_s) - 1)
+        if cut in stretches.inner:
+            near_w.append(max(map(abs, stretches.powers_w[max(0, cut - 1) : cut + 2])))
+            unsure_s.append(min(edge_s - stretches.starts_s[cut], stretches.ends_s[cut] - edge_s))
+        else:
+            # What no reading averages may be any power that was seen.
+            near_w.append(max(map(abs, stretches.powers_w)))
+            unsure_s.append(stretches.length_s(cut))
+    # A reading is up to one native period old, at either edge.
+    old_j = max(near_w) * native_period_s / 2.0
+    return math.fsum(max(old_j, w * s) for w, s in zip(near_w, unsure_s, strict=True))
+
+
+def _spread_w(
+    channel: Channel,
+    readings: Readings,
+    times_s: Sequence[float],
+    values: Sequence[float],
+    start_s: float,
+    end_s: float,
+) -> float:
+    """How far apart power readings are from one window length before the window to one after, W."""
+    length_s = end_s - start_s
+    low, high = bisect_left(times_s, start_s - length_s), bisect_right(times_s, end_s + length_s)
+    near_w = known(values[low:high])
+    least_w, most_w = possible_w(channel)
+    least, most = min(near_w), max(near_w)
+    if not least_w <= least <= most <= most_w:
+        near_w = [value for value in near_w if least_w <= value <= most_w]
+        least, most = min(near_w), max(near_w)
+    return max(most, readings.most) - min(least, readings.least)
+
+
+def _gaps_error_j(
+    stretches: Stretches,
+    touching: range,
+    late: Sequence[int],
+    spread_w: float,
+    native_period_s: float,
+    start_s: float,
+    end_s: float,
+) -> float:
+    """Limit of the error of holding power over time that no reading averages, J."""
+    # The reading at the end averages one native period: the rest of the stretch is unseen. Before
+    # the first or after the last reading, the edge's error holds it.
+    starts_s, ends_s = stretches.starts_s, stretches.ends_s
+    powers_w, last_powers_w = stretches.powers_w, stretches.last_powers_w
+    first = max(touching.start, stretches.inner.start)
+    last = min(touching.stop, stretches.inner.stop) - 1
+    lengths_s = map(sub, ends_s[first : last + 1], starts_s[first : last + 1])
+    is_late = set(late)
+    lost_j = slow_j2 = 0.0
+    for k in compress(range(first, last + 1), map(native_period_s.__lt__, lengths_s)):
+        until_s = ends_s[k] - native_period_s
+        unseen_s = until_s - starts_s[k]
+        if k in (first, last):
+            unseen_s = stretches.inside_s(k, start_s, min(end_s, until_s))
+        if k in is_late:
+            lost_j += spread_w * unseen_s
+        else:
+            slow_j2 += ((powers_w[k] - last_powers_w[k]) * unseen_s) ** 2
+    return math.sqrt(lost_j**2 + slow_j2)
+
+
+# --- one meter ------------------------------------------------------------------------------------
 
 
 def domain_energy(
@@ -55,16 +325,22 @@ def domain_energy(
     reasons = tuple(dict.fromkeys(reason for c in channels for reason in c.reasons))
     gaps = [c.largest_gap_s for c in channels if c.largest_gap_s is not None]
     energies = [c.energy_j for c in channels if c.energy_j is not None]
-    valid = not reasons and len(energies) == len(channels) > 0
-    energy_j = math.fsum(energies) if valid else None
+    energy_j = power_w = None
+    if not reasons and len(energies) == len(channels) > 0:
+        energy_j = math.fsum(energies)
+        power_w = energy_j / (end_s - start_s)
+        if not MEAN_POWER.holds(power_w):
+            reasons = (MEAN_POWER.refusal(power_w, f"{meter} {domain}"),)
+            energy_j = power_w = None
+    valid = energy_j is not None
     coverage = min((c.coverage for c in channels), default=0.0)
     if valid and coverage < LEAST_COVERAGE:
         reasons = (f"readings stand for {coverage:.0%} of the window only: not to be compared",)
-    return EnergyReading(
+    reading = EnergyReading(
         domain=domain,
         meter=meter,
         kind=kind,
-        power_w=None if energy_j is None else energy_j / (end_s - start_s),
+        power_w=power_w,
         energy_j=energy_j,
         uncertainty_j=combined_uncertainty_j(channels) if valid else None,
         coverage=coverage,
@@ -74,6 +350,7 @@ def domain_energy(
         valid=valid,
         reasons=reasons,
     )
+    return doubted(reading, [doubt for c in channels for doubt in c.doubts] if valid else ())
 
 
 def meter_energy(
@@ -87,12 +364,18 @@ def meter_energy(
     values: Sequence[Sequence[float]],
     start_s: float,
     end_s: float,
+    earlier: Sequence[Sequence[float]] | None = None,
 ) -> list[EnergyReading]:
-    """One reading a power domain of a meter; `values` holds one column a channel."""
+    """One reading a power domain of a meter; `values` and `earlier` hold one column a channel.
+
+    `earlier` are those of `earlier_readings`, where `times_s` does not reach back to the beginning.
+    """
+    if earlier is None:
+        earlier = earlier_readings(channels, times_s, values, start_s)
 
     def energy_of(k: int) -> ChannelEnergy:
         return channel_energy(
-            channels[k], times_s, values[k], period_s, native_period_s, start_s, end_s
+            channels[k], times_s, values[k], period_s, native_period_s, start_s, end_s, earlier[k]
         )
 
     by_domain: dict[Domain, list[ChannelEnergy]] = {}
@@ -120,7 +403,7 @@ def meter_energy(
             doubted(
                 reading,
                 [
-                    *part_doubts(reading, channels, energy_of),
+                    *_part_doubts(reading, channels, energy_of),
                     *step_doubts(reading, channels, times_s, values, start_s, end_s),
                 ],
             )
@@ -128,17 +411,66 @@ def meter_energy(
     return readings
 
 
+def _part_doubts(
+    reading: EnergyReading,
+    channels: Sequence[Channel],
+    energy_of: Callable[[int], ChannelEnergy],
+) -> list[str]:
+    """Which of the meter's parts (rails, outputs of supplies) draw more than what holds them."""
+    if reading.energy_j is None or reading.uncertainty_j is None:
+        return []
+    doubts = []
+    outputs = []
+    for k, channel in enumerate(channels):
+        if channel.in_domain_total:
+            continue
+        if channel.domain in INSIDE[reading.domain]:
+            doubts += _excess(reading, [channel], [energy_of(k)])
+        elif channel.domain == reading.domain and (
+            set(channel.contents.leaves_out) & set(reading.includes)
+        ):
+            # It leaves something out that the total holds: an output beside the inputs.
+            outputs.append(k)
+    return doubts + _excess(reading, [channels[k] for k in outputs], [*map(energy_of, outputs)])
+
+
+def _excess(
+    reading: EnergyReading, channels: Sequence[Channel], parts: Sequence[ChannelEnergy]
+) -> list[str]:
+    energies = [part.energy_j for part in parts if part.energy_j is not None]
+    if not parts or len(energies) < len(parts) or reading.energy_j is None:
+        return []
+    limit_j = combined_uncertainty_j(parts) + (reading.uncertainty_j or 0.0)
+    if math.fsum(energies) - reading.energy_j <= limit_j:
+        return []
+    window_s = reading.energy_j / reading.power_w if reading.power_w else math.inf
+    names = " + ".join(channel.name for channel in channels)
+    return [
+        f"{names} {math.fsum(energies) / window_s:.1f} W is in {reading.domain} ({reading.meter}) "
+        f"{reading.power_w or 0.0:.1f} W and draws more, by more than both limits of error"
+    ]
+
+
 def indices_needed(
-    times_s: Sequence[float], columns: Sequence[Sequence[float]], start_s: float, end_s: float
+    channels: Sequence[Channel],
+    times_s: Sequence[float],
+    columns: Sequence[Sequence[float]],
+    start_s: float,
+    end_s: float,
 ) -> tuple[int, int]:
     """Where all that the energy of a window depends on begins and ends (exclusive): a session of
     days need not be looked at for a window of seconds."""
     length_s = end_s - start_s
     around = [indices_around(times_s, column, start_s, end_s) for column in columns]
     low = min(
-        bisect_left(times_s, start_s - length_s),  # readings_near_w
+        bisect_left(times_s, start_s - length_s),  # _spread_w
         bisect_right(times_s, start_s) - 2 * LEAST_STEPS,  # repeated_reasons
         *(first for first, _ in around),
+        *(
+            held_since(column, bisect_right(times_s, start_s))
+            for channel, column in zip(channels, columns, strict=True)
+            if channel.quantity == "power_w"
+        ),
     )
     high = max(
         bisect_right(times_s, end_s + length_s),
@@ -146,3 +478,86 @@ def indices_needed(
         *(last for _, last in around),
     )
     return max(0, low), min(len(times_s), high)
+
+
+# --- several stretches of time --------------------------------------------------------------------
+
+
+class PartReading(Protocol):
+    """Energy of one domain over one window, as one meter saw it: ours, or that of a run record."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    @property
+    def domain(self) -> str: ...
+    @property
+    def meter(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def energy_j(self) -> float | None: ...
+    @property
+    def uncertainty_j(self) -> float | None: ...
+    @property
+    def coverage(self) -> float: ...
+    @property
+    def largest_gap_s(self) -> float | None: ...
+    @property
+    def samples(self) -> int: ...
+    @property
+    def lost(self) -> int: ...
+    @property
+    def valid(self) -> bool: ...
+    @property
+    def reasons(self) -> tuple[str, ...]: ...
+    @property
+    def doubtful(self) -> bool: ...
+
+
+R = TypeVar("R", bound=PartReading)
+
+
+def energy_in_parts(
+    energy: Callable[[float, float], Sequence[R]], stretches: Sequence[tuple[float, float]]
+) -> tuple[R, ...]:
+    """One reading a meter and domain over all stretches, each from its start to its end, s.
+
+    `energy` gives the readings of one. Energies add up, and so do their limits of error: what a
+    meter is wrong by may be the same in each. Power is the energy over the stretches' time alone.
+    Where one stretch has no energy there is none, with its reason.
+    """
+    lasted_s = [end_s - start_s for start_s, end_s in stretches]
+    by_source = [
+        {(reading.domain, reading.meter, reading.kind): reading for reading in energy(*stretch)}
+        for stretch in stretches
+    ]
+    # A meter reads in all stretches, or tells of each why it does not.
+    known = [key for key in by_source[0] if all(key in readings for readings in by_source)]
+    return tuple(_sum([readings[key] for readings in by_source], lasted_s) for key in known)
+
+
+def _sum(parts: Sequence[R], lasted_s: Sequence[float]) -> R:
+    whole_s = math.fsum(lasted_s)
+    shares = zip(parts, lasted_s, strict=True)
+    gaps = [part.largest_gap_s for part in parts if part.largest_gap_s is not None]
+    energy_j = _all_of(part.energy_j for part in parts)
+    valid = energy_j is not None and all(part.valid for part in parts)
+    return replace(
+        parts[0],
+        power_w=energy_j / whole_s if valid and energy_j is not None else None,
+        energy_j=energy_j if valid else None,
+        uncertainty_j=_all_of(part.uncertainty_j for part in parts) if valid else None,
+        coverage=min(1.0, math.fsum(part.coverage * s for part, s in shares) / whole_s),
+        largest_gap_s=max(gaps, default=None),
+        samples=sum(part.samples for part in parts),
+        lost=sum(part.lost for part in parts),
+        valid=valid,
+        reasons=tuple(dict.fromkeys(why for part in parts for why in part.reasons)),
+        doubtful=any(part.doubtful for part in parts),
+    )
+
+
+def _all_of(figures: Iterable[float | None]) -> float | None:
+    found = list(figures)
+    known = [figure for figure in found if figure is not None]
+    return math.fsum(known) if len(known) == len(found) else None

@@ -1,16 +1,17 @@
-"""The load of the processors beside the power of their packages.
+"""The load of the processors, compared with the power that meters read.
 
-A package counter that shows the same power idle and busy does not measure. The load is that of
-/proc/stat, noted whenever samples are written and energy is asked for; each window of a package is
-held against the window with the lowest load and the one with the highest so far.
+A package counter that shows the same power idle and busy does not measure, nor does a meter that
+repeats one reading meanwhile. The load is that of /proc/stat, noted whenever samples are written
+and energy is asked for. Each window of a package is compared with the window with the lowest load
+and the one with the highest so far.
 """
 
 import threading
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Sequence
 
+from eeio_power.doubts import Held, doubted, stays_flat
 from eeio_power.meters.modelled import CpuTicks, utilisation
-from eeio_power.plausibility import doubted, stays_flat
 from eeio_power.reading import EnergyReading
 
 LEAST_WINDOW_S = 1.0
@@ -22,12 +23,18 @@ MOST_NOTES = 1 << 17
 class LoadWatch:
     """Notes the processors' ticks, and judges readings of packages by them.
 
-    `meters` are the names of those that read this machine's own packages; without any it does
-    nothing. Safe for several threads.
+    `packages` are the names of the meters that count this machine's own packages, `meters` those of
+    all that measure this machine; without any it does nothing. Safe for several threads.
     """
 
-    def __init__(self, meters: Collection[str], ticks: Callable[[], CpuTicks]) -> None:
-        self._meters = frozenset(meters)
+    def __init__(
+        self,
+        packages: Collection[str],
+        ticks: Callable[[], CpuTicks],
+        meters: Collection[str] = (),
+    ) -> None:
+        self._packages = frozenset(packages)
+        self._meters = self._packages | frozenset(meters)
         self._ticks = ticks
         self._times_s: list[float] = []
         self._noted: list[CpuTicks] = []
@@ -61,6 +68,22 @@ class LoadWatch:
                 return None
             return utilisation(self._noted[low], self._noted[high])
 
+    def extremes(self, run: Held) -> tuple[float, float] | None:
+        """The lowest and the highest load while a meter of this machine repeated one reading, each
+        over as much time as it takes to show in the reading."""
+        if run.meter not in self._meters:
+            return None
+        with self._lock:
+            low = bisect_left(self._times_s, run.begin_s)
+            high = bisect_right(self._times_s, run.end_s)
+            loads = []
+            for k in range(low, high):
+                until = bisect_left(self._times_s, self._times_s[k] + run.compared_s, k, high)
+                if until < high:
+                    loads.append(utilisation(self._noted[k], self._noted[until]))
+        known = [load for load in loads if load is not None]
+        return (min(known), max(known)) if known else None
+
     def judged(
         self, readings: Sequence[EnergyReading], start_s: float, end_s: float
     ) -> list[EnergyReading]:
@@ -70,7 +93,7 @@ class LoadWatch:
             return list(readings)
         return [
             self._held(reading, load)
-            if reading.meter in self._meters and reading.domain == "package" and reading.valid
+            if reading.meter in self._packages and reading.domain == "package" and reading.valid
             else reading
             for reading in readings
         ]

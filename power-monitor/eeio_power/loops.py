@@ -19,12 +19,13 @@ from eeio_power.collecting import (
     Clock,
     Column,
     MeterRates,
-    absurdity,
     copied,
+    is_storable,
 )
 from eeio_power.errors import PowerError
 from eeio_power.meters import Batch, Batches, LoggedMeter, Meter, PacedBatches
 from eeio_power.samples import MISSING, MeterInfo, MeterSamples
+from eeio_power.stretches import absurdity
 
 # How long a thread waits at most for readings that another thread may fetch.
 FETCH_PERIOD_S = 0.02
@@ -375,14 +376,16 @@ class LoggedLoop:
                 low = bisect_right(times_s, self._times_s[-1])
             else:
                 low = max(0, bisect_left(times_s, self._started_s) - 2)
-            self._times_s.extend(times_s[low:])
+            for time_s in times_s[low:]:
+                # Of a log that repeats a time; as readings of other meters are told apart.
+                newest_s = self._times_s[-1] if self._times_s else -math.inf
+                self._times_s.append(max(time_s, newest_s + 1e-6))
             for channel, mine, theirs in zip(
                 self.info.channels, self._values, columns, strict=True
             ):
                 for value in theirs[low:]:
-                    problem = absurdity(channel, value)
-                    self._last_error = problem or self._last_error
-                    mine.append(MISSING if problem else value)
+                    self._last_error = absurdity(channel, value) or self._last_error
+                    mine.append(value if is_storable(channel, value) else MISSING)
 
 
 Loop = MeterLoop | BatchLoop | LoggedLoop

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from eeio_power.samples import MeterSamples
+from eeio_power.stretches import possible_w
 
 _LEAST_BEAT = 0.5
 """Readings of a counter closer than this share of its period are joined: the extra ones at the
@@ -76,7 +77,8 @@ def _watts(meter: MeterSamples, place: int, kept: Sequence[int]) -> Sequence[flo
     """Mean power up to each reading; NaN for the first of a counter."""
     channel, column, times_s = meter.info.channels[place], meter.values[place], meter.times_s
     if channel.quantity == "power_w":
-        return _at(column, kept)
+        least_w, most_w = possible_w(channel)
+        return [w if least_w <= w <= most_w else math.nan for w in _at(column, kept)]
     watts = [math.nan]
     for before, after in pairwise(kept):
         joules = column[after] - column[before]

@@ -3,11 +3,11 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-Kind = Literal["measured", "device-reported", "modelled"]
+Kind = Literal["measured", "device-reported", "modelled", "demo"]
 Domain = Literal["system", "module", "package", "dram", "device"]
 Content = Literal["processor", "memory", "gpu", "board", "drives", "network", "fans", "supply"]
 
-KINDS: tuple[Kind, ...] = ("measured", "device-reported", "modelled")
+KINDS: tuple[Kind, ...] = ("measured", "device-reported", "modelled", "demo")
 DOMAINS: tuple[Domain, ...] = ("system", "module", "package", "dram", "device")
 """The widest first. `module`: processors and memory on a board of their own (Jetson, Grace Hopper,
 the rails of a Raspberry Pi 5), without the drives and the supply of the system around it."""

@@ -13,7 +13,7 @@ import math
 import threading
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from io import FileIO
@@ -68,7 +68,11 @@ class Sampler:
         self.path = path
         self._clock = clock
         self._loops = [_loop(meter, meter_info(meter, rate_hz), clock, keep_s) for meter in meters]
-        self._load = LoadWatch([m.name for m in meters if _is_of_this_machine(m)], cpu_ticks)
+        self._load = LoadWatch(
+            [meter.name for meter in meters if _reads(meter, _OWN_PACKAGES)],
+            cpu_ticks,
+            [meter.name for meter in meters if _reads(meter, _OWN_POWER)],
+        )
         self._stream: _Stream | None = None
         self._stopped = False
 
@@ -123,11 +127,15 @@ class Sampler:
             waiting = [loop for loop in self._loops if loop.request_sample(end_s)]
             self._wait([loop.has_sampled(end_s) for loop in waiting])
         self._load.note(self._clock())
-        samples = Samples(tuple(loop.snapshot(start_s, end_s) for loop in self._loops))
+
+        def since(time_s: float) -> Samples:
+            return Samples(tuple(loop.snapshot(time_s, end_s) for loop in self._loops))
+
+        readings = since(start_s).energy(start_s, end_s, self._load.extremes, since)
         errors = {rate.meter: rate.last_error for rate in self.rates()}
         return [
             _with_last_error(reading, errors[reading.meter])
-            for reading in self._load.judged(samples.energy(start_s, end_s), start_s, end_s)
+            for reading in self._load.judged(readings, start_s, end_s)
         ]
 
     def read_counters(self, rate_hz: float | None) -> None:
@@ -190,11 +198,15 @@ def cpu_ticks() -> CpuTicks:
     return parse_stat(head.partition(b"\n")[0].decode("ascii", errors="replace"))
 
 
-def _is_of_this_machine(meter: Meter) -> bool:
-    """Whether it reads the packages of the processors whose load /proc/stat tells: a log, a BMC on
-    the network or a folder that was named need not."""
+# Meters whose packages are those of the processors that /proc/stat is about, and those that read
+# the power of this machine. One on the network, a log, or a folder that was named need not.
+_OWN_PACKAGES = ("rapl", "perf")
+_OWN_POWER = (*_OWN_PACKAGES, "cray", "hwmon", "iio", "ipmi", "pmic", "power_supply", "wattsup")
+
+
+def _reads(meter: Meter, own: Collection[str]) -> bool:
     name, options = parse_spec(meter.spec)
-    return name in ("rapl", "perf") and "root" not in options
+    return name in own and not {"root", "host"} & set(options)
 
 
 def _loop(meter: Meter, info: MeterInfo, clock: Clock, keep_s: float) -> Loop:

@@ -15,7 +15,7 @@ import math
 import zlib
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import compress
 from operator import lt
@@ -24,10 +24,20 @@ from typing import IO, Any
 
 from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
+from eeio_power.doubts import (
+    MOST_BEFORE_S,
+    Held,
+    contains,
+    doubted,
+    held,
+    judged,
+    load_doubt,
+    means_w,
+    rise_doubt,
+)
 from eeio_power.energy import meter_energy
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, LoggedMeter, Meter
-from eeio_power.plausibility import judged
 from eeio_power.reading import CONTENTS, DOMAINS, KINDS, Contents, EnergyReading, Kind
 
 SCHEMA_VERSION = 2
@@ -67,6 +77,8 @@ class MeterSamples:
     """Monotonic seconds, strictly rising."""
     values: tuple[Sequence[float], ...]
     """One column a channel, in the unit of its quantity; NaN where a read failed."""
+    earlier: tuple[Sequence[float], ...] | None = None
+    """Of a part of the samples: some readings of each channel from before it."""
 
     def energy(self, start_s: float, end_s: float) -> list[EnergyReading]:
         """The energy of the window, one reading a power domain of this meter."""
@@ -81,7 +93,28 @@ class MeterSamples:
             values=self.values,
             start_s=start_s,
             end_s=end_s,
+            earlier=self.earlier,
         )
+
+    def held(self, start_s: float, end_s: float) -> list[Held]:
+        """Power readings that did not change in the window; none of a model."""
+        info = self.info
+        if info.kind == "modelled":
+            return []
+        return held(
+            info.name, info.channels, info.native_period_s, self.times_s, self.values,
+            start_s, end_s,
+        )  # fmt: skip
+
+    def rise_doubts(self, run: Held) -> list[str]:
+        """Why a power that another meter held cannot be: this one reads a part of it, or the same,
+        and that moved."""
+        info, doubts = self.info, []
+        for domain in dict.fromkeys(c.domain for c in info.channels if c.in_domain_total):
+            if info.kind != "modelled" and contains(run, info.name, domain):
+                powers_w = means_w(info.channels, domain, self.times_s, self.values, run)
+                doubts += rise_doubt(run, f"{domain} ({info.name})", powers_w)
+        return doubts
 
     def series(
         self, channel: str, start_s: float = -math.inf, end_s: float = math.inf
@@ -103,6 +136,11 @@ class MeterSamples:
         ]
 
 
+Loads = Callable[[Held], tuple[float, float] | None]
+"""The lowest and the highest load of the processors while a reading did not change, 0 to 1; None
+where that is not known, or is not the load of the machine that the meter reads."""
+
+
 @dataclass(frozen=True)
 class Samples:
     """What a sampler saw, in memory or read back from its file."""
@@ -111,14 +149,37 @@ class Samples:
     truncated: bool = False
     """The file ends before the sampler closed it: it was killed, or the disk was full."""
 
-    def energy(self, start_s: float, end_s: float) -> list[EnergyReading]:
+    def energy(
+        self,
+        start_s: float,
+        end_s: float,
+        loads: Loads = lambda run: None,
+        since: Callable[[float], "Samples"] | None = None,
+    ) -> list[EnergyReading]:
         """The energy of a window on the monotonic clock, one reading a meter and power domain.
 
-        Where meters contradict each other, all of them are doubtful: `eeio_power.plausibility`.
+        Where meters contradict each other, or the load, they are doubtful: `eeio_power.doubts`.
+        `since` gives samples that reach back to a time, if these do not.
         """
-        return judged(
+        readings = judged(
             [reading for meter in self.meters for reading in meter.energy(start_s, end_s)]
         )
+        doubts: dict[tuple[str, str], list[str]] = {}
+        for run in (run for meter in self.meters for run in meter.held(start_s, end_s)):
+            found = doubts.setdefault((run.meter, run.domain), [])
+            if run.too_steady:
+                found.append(run.words("more steadily than any machine draws: it is frozen"))
+            if run.is_comparable:
+                found += load_doubt(run, loads(run))
+                around = self if since is None else since(max(run.begin_s, start_s - MOST_BEFORE_S))
+                for meter in around.meters:
+                    found += meter.rise_doubts(run)
+        return [
+            doubted(reading, doubts.get((reading.meter, reading.domain), ()))
+            if reading.valid
+            else reading
+            for reading in readings
+        ]
 
 
 def meter_info(meter: Meter, rate_hz: float) -> MeterInfo:

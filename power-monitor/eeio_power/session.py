@@ -41,9 +41,9 @@ from typing import Any, TextIO
 
 from eeio_limits import inputs
 from eeio_limits import quantities as q
+from eeio_power.energy import energy_in_parts
 from eeio_power.errors import PowerError
 from eeio_power.monitor import PowerMonitor, open_source
-from eeio_power.parted import energy_in_parts
 from eeio_power.reading import EnergyReading
 from eeio_power.trial_output import OutputFolder, efficiencies, told
 

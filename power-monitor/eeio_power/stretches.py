@@ -1,44 +1,188 @@
-"""The times between neighbouring readings, each with the energy or power that it stands for."""
+"""One channel's readings around a window: which can be true, and the times between them.
+
+Every two neighbouring readings bound a stretch of known mean power. What cannot be read off the
+readings with certainty is said here: `broken` makes the energy of the window invalid, a `Doubt`
+makes it doubtful.
+"""
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from operator import sub, truediv
+from itertools import compress, groupby
+from operator import eq, sub, truediv
 
+from eeio_limits.quantities import COUNTER_SAMPLE
 from eeio_power.meters import Channel
+
+# An idle sensor has noise and an offset: its readings may be below zero by this many quanta, or by
+# this power, W. They are used as they are, for cutting them off at 0 would raise the mean.
+NOISE_QUANTA = 10.0
+LEAST_NOISE_W = 0.1
+# No single machine draws more than this, W: such a reading is noise, or in another unit.
+ABSURD_POWER_W = 100e3
 
 # A counter's step may exceed its highest power by this factor before it counts as a jump: the
 # highest power is an estimate, and a counter updates in lumps.
 JUMP_FACTOR = 2.0
+# A counter without a stated highest power is expected to stay below this multiple of its mean.
+BURST_FACTOR = 20.0
+# Power next to a wrap, or to a gap, is the mean over this many stretches.
+NEAR_STRETCHES = 10
+# A wrap must fit the power next to it within this factor.
+WRAP_FACTOR = 2.0
+
+# A stretch up to this many periods is one late reading, not a lost one.
+LATE_PERIODS = 1.5
+GAP_PERIODS = 5.0
+GAP_FLOOR_S = 2.0
+
+# A counter stands still that could have shown this power and shows none, over this many of its
+# updates; or that share of its power before and after, over fewer.
+STILL_POWER_W = 1e-3
+STILL_PERIODS = 10.0
+STILL_SHARE = 0.05
+STILL_PART_PERIODS = 2.5
+STILL_PART_S = 0.02
+
+# A reading that does not change is looked back for so many.
+MOST_HELD_READINGS = 6_000
+
+# Readings on either side of a window that its energy looks at.
+READINGS_BEFORE, READINGS_AFTER = NEAR_STRETCHES + 1, NEAR_STRETCHES
 
 
-def counter_step_j(before_j: float, after_j: float, range_j: float | None) -> float | None:
-    """Energy between two counter readings, J; None if it ran backwards and does not wrap.
+def noise_w(resolution_w: float) -> float:
+    """How far below zero a sensor of that resolution may read, W."""
+    return max(NOISE_QUANTA * resolution_w, LEAST_NOISE_W)
 
-    A smaller second reading means the counter started again: add its range (once: more cannot be
-    seen, see `wrap_limit_s`).
+
+def possible_w(channel: Channel) -> tuple[float, float]:
+    """The lowest and the highest power reading of the channel that is used, W."""
+    return -noise_w(channel.resolution), channel.max_power_w or ABSURD_POWER_W
+
+
+def absurdity(channel: Channel, value: float) -> str | None:
+    """Why the reading cannot be true, None if it can (or is missing).
+
+    Counters are judged by their steps.
     """
-    step_j = after_j - before_j
-    if step_j >= 0.0:
-        return step_j
-    if range_j is None or step_j + range_j < 0.0:
+    if math.isnan(value):
         return None
-    return step_j + range_j
+    if channel.quantity == "energy_j":
+        possible = COUNTER_SAMPLE.holds(value)
+        return None if possible else f"{channel.name}: {value:g} J is not an energy"
+    least_w, most_w = possible_w(channel)
+    if value < least_w:
+        return f"{channel.name}: {value:g} W is negative: is its clamp or shunt turned round?"
+    if value > most_w:
+        return f"{channel.name}: {value:g} W is more than the {most_w:g} W it can draw"
+    return None
 
 
-def wrap_limit_s(channel: Channel) -> float:
-    """The longest time between readings in which no whole wrap can hide, s; may be infinite."""
-    if channel.quantity != "energy_j" or channel.range_j is None or not channel.max_power_w:
-        return math.inf
-    return channel.range_j / channel.max_power_w
+@dataclass(frozen=True)
+class Doubt:
+    """Why the energy of a window may be wrong, and by how much, J."""
+
+    reason: str
+    error_j: float = math.inf
+    widens: bool = False
+    """It may as well be true: the limit of error covers it, however large it is."""
+
+
+@dataclass(frozen=True)
+class Readings:
+    """A channel's readings around a window, in order, without those that failed."""
+
+    times_s: list[float]
+    values: list[float]
+    least: float = 0.0
+    """The lowest power among them, W."""
+    most: float = 0.0
+    doubts: tuple[Doubt, ...] = ()
+    """Of readings in the window that cannot be true; they are left out."""
+
+    def inside(self, start_s: float, end_s: float) -> int:
+        """How many lie in the window."""
+        return bisect_right(self.times_s, end_s) - bisect_right(self.times_s, start_s)
+
+
+def indices_around(
+    times_s: Sequence[float], values: Sequence[float], start_s: float, end_s: float
+) -> tuple[int, int]:
+    """Where the readings begin and end (exclusive) that `readings_around` takes."""
+    low, high = bisect_right(times_s, start_s), bisect_left(times_s, end_s)
+    count, wanted = len(times_s), READINGS_BEFORE
+    if 0 < low < high and values[low - 1] == values[high - 1]:
+        # A value that has not changed since: what it did before tells whether it should have.
+        low = held_since(values, low)
+    while low > 0 and wanted > 0:
+        low -= 1
+        wanted -= 0 if math.isnan(values[low]) else 1
+    wanted = READINGS_AFTER
+    while high < count and wanted > 0:
+        wanted -= 0 if math.isnan(values[high]) else 1
+        high += 1
+    return low, high
+
+
+def known(values: Sequence[float]) -> list[float]:
+    """Those that are not missing."""
+    return list(compress(values, map(eq, values, values)))
+
+
+def held_since(column: Sequence[float], until: int) -> int:
+    """Where the run of equal readings begins that the one before `until` ends."""
+    first, least = until - 1, max(0, until - MOST_HELD_READINGS)
+    size, found = 16, False
+    while first > least:
+        low = max(least, first - size)
+        if column[low:first] == column[low + 1 : first + 1]:
+            first = low
+        elif size == 1:
+            break
+        else:
+            found = True
+        size = max(1, size // 2) if found else 2 * size
+    return max(0, first)
+
+
+def readings_around(
+    channel: Channel,
+    times_s: Sequence[float],
+    values: Sequence[float],
+    start_s: float,
+    end_s: float,
+) -> Readings:
+    """The readings of the window, and some on either side, as far away as they are."""
+    low, high = indices_around(times_s, values, start_s, end_s)
+    found_s, found = list(times_s[low:high]), list(values[low:high])
+    if any(map(math.isnan, found)):
+        found_s, found = list(compress(found_s, map(eq, found, found))), known(found)
+    if not found or channel.quantity == "energy_j":
+        return Readings(found_s, found)
+    least_w, most_w = possible_w(channel)
+    least, most = min(found), max(found)
+    if least_w <= least and most <= most_w:
+        return Readings(found_s, found, least, most)
+    # The reading at or after the end stands for a part of the window, too.
+    until = bisect_left(found_s, end_s) + 1
+    wrong = [v for v in found[bisect_right(found_s, start_s) : until] if not least_w <= v <= most_w]
+    is_true = [least_w <= v <= most_w for v in found]
+    found_s, found = list(compress(found_s, is_true)), list(compress(found, is_true))
+    doubts: tuple[Doubt, ...] = ()
+    if wrong:
+        why = absurdity(channel, max(wrong, key=abs))
+        doubts = (Doubt(f"{why} ({len(wrong)} such readings are left out)"),)
+    least, most = min(found, default=0.0), max(found, default=0.0)
+    return Readings(found_s, found, least, most, doubts)
 
 
 @dataclass(frozen=True)
 class Stretches:
     """The times between neighbouring readings, and before the first and after the last one.
 
-    They stand in columns, and only the first and the last touching one are clipped, because days
+    They are kept in columns, and only the first and the last touching one are clipped, because days
     of samples have to be integrated quickly.
     """
 
@@ -51,7 +195,12 @@ class Stretches:
     head: bool
     """The first one lies before the first reading."""
     tail: bool
-    """The last one lies after the last reading: no reading stands at its end."""
+    """The last one lies after the last reading: there is no reading at its end."""
+    broken: tuple[str, ...] = ()
+    """Why the energy of the window is not known."""
+    doubts: tuple[Doubt, ...] = ()
+    unsure_j: float = 0.0
+    """Limit of the error of steps that may be a wrap or a reset, J."""
 
     @property
     def inner(self) -> range:
@@ -70,64 +219,28 @@ class Stretches:
         return range(bisect_right(self.ends_s, start_s), bisect_left(self.starts_s, end_s))
 
 
-def indices_around(
-    times_s: Sequence[float], values: Sequence[float], start_s: float, end_s: float
-) -> tuple[int, int]:
-    """Where the readings begin and end (exclusive) that `readings_around` takes."""
-    low, high = bisect_right(times_s, start_s), bisect_left(times_s, end_s)
-    count, wanted = len(times_s), 3
-    while low > 0 and wanted > 0:
-        low -= 1
-        wanted -= 0 if math.isnan(values[low]) else 1
-    wanted = 2
-    while high < count and wanted > 0:
-        wanted -= 0 if math.isnan(values[high]) else 1
-        high += 1
-    return low, high
-
-
-def readings_around(
-    times_s: Sequence[float], values: Sequence[float], start_s: float, end_s: float
-) -> tuple[list[float], list[float]]:
-    """Times and values of the readings that did not fail, and some on either side.
-
-    Three at or before the window (one to hold, the one before it, whose distance says how, and one
-    more for the highest power near the edge), two at or after it, as far away as they are.
-    """
-    low, high = indices_around(times_s, values, start_s, end_s)
-    found_s, found = list(times_s[low:high]), list(values[low:high])
-    if any(map(math.isnan, found)):
-        kept = [(t, v) for t, v in zip(found_s, found, strict=True) if not math.isnan(v)]
-        found_s, found = [t for t, _ in kept], [v for _, v in kept]
-    return found_s, found
-
-
 def stretches_around(
     channel: Channel,
-    times_s: list[float],
-    values: list[float],
+    readings: Readings,
+    period_s: float,
     native_period_s: float,
     start_s: float,
     end_s: float,
-) -> tuple[Stretches | None, tuple[str, ...]]:
-    """Stretches that cover the window, in order, and what is wrong with those that touch it."""
+) -> Stretches:
+    """Stretches that cover the window, in order, and what is wrong with those that touch it.
+
+    `readings` holds one at least, of a counter two.
+    """
+    times_s, values = readings.times_s, readings.values
     starts_s, ends_s = times_s[:-1], times_s[1:]
-    broken: list[str] = []
+    found = _Found()
     if channel.quantity == "power_w":
         powers_w, last_powers_w = values[1:], values[:-1]
         first_w, last_w = values[0], values[-1]
-    elif not starts_s:
-        return None, (f"{channel.name}: one counter reading only; energy needs two",)
     else:
-        lengths_s = list(map(sub, ends_s, starts_s))
-        steps_j = list(map(sub, values[1:], values[:-1]))
-        for k in _doubtful_steps(channel, steps_j, lengths_s, native_period_s):
-            step_j = counter_step_j(values[k], values[k + 1], channel.range_j)
-            problem = _step_problem(channel, step_j, lengths_s[k], native_period_s)
-            steps_j[k] = step_j or 0.0
-            if problem and min(ends_s[k], end_s) > max(starts_s[k], start_s):
-                broken.append(problem)
-        powers_w = list(map(truediv, steps_j, lengths_s))
+        steps = _Steps(channel, times_s, values, period_s, native_period_s)
+        found = steps.judged(start_s, end_s)
+        powers_w = steps.powers_w
         last_powers_w = [powers_w[0], *powers_w[:-1]]
         first_w, last_w = powers_w[0], powers_w[-1]
     head, tail = start_s < times_s[0], times_s[-1] < end_s
@@ -137,42 +250,333 @@ def stretches_around(
     if tail:
         starts_s, ends_s = [*starts_s, times_s[-1]], [*ends_s, end_s]
         powers_w, last_powers_w = [*powers_w, last_w], [*last_powers_w, last_w]
-    stretches = Stretches(starts_s, ends_s, powers_w, last_powers_w, head, tail)
-    return stretches, tuple(broken)
+    return Stretches(
+        starts_s, ends_s, powers_w, last_powers_w, head, tail,
+        tuple(found.broken), (*readings.doubts, *found.doubts), found.unsure_j,
+    )  # fmt: skip
 
 
-def _doubtful_steps(
-    channel: Channel,
-    steps_j: Sequence[float],
-    lengths_s: Sequence[float],
-    native_period_s: float,
-) -> list[int]:
-    """Steps of a counter that wrapped, or that `_step_problem` has to look at."""
-    limit_s = wrap_limit_s(channel)
-    most_w = math.inf if channel.max_power_w is None else JUMP_FACTOR * channel.max_power_w
-    return [
-        k
-        for k, (step_j, length_s) in enumerate(zip(steps_j, lengths_s, strict=True))
-        if step_j < 0.0 or length_s > limit_s or step_j > most_w * (length_s + native_period_s)
-    ]
+# --- counters -------------------------------------------------------------------------------------
 
 
-def _step_problem(
-    channel: Channel, step_j: float | None, length_s: float, native_period_s: float
-) -> str | None:
-    if step_j is None:
-        return f"{channel.name}: the counter ran backwards (reset, or suspended machine)"
-    limit_s = wrap_limit_s(channel)
-    if length_s > limit_s:
-        return (
-            f"{channel.name}: {length_s:.1f} s without a reading; at {channel.max_power_w:g} W the "
-            f"counter may have wrapped unseen after {limit_s:.1f} s"
-        )
-    if channel.max_power_w is not None:
-        most_j = JUMP_FACTOR * channel.max_power_w * (length_s + native_period_s)
-        if step_j > most_j + channel.resolution:
-            return (
-                f"{channel.name}: the counter jumped by {step_j:.1f} J in {length_s:.3f} s, more "
-                f"than {channel.max_power_w:g} W can give: it was reset"
+def counter_step_j(before_j: float, after_j: float, range_j: float | None) -> float | None:
+    """Energy between two counter readings, J; None if it ran backwards and does not wrap.
+
+    A smaller second reading means that the counter started again: add its range (once: more cannot
+    be seen, see `wrap_limit_s`).
+    """
+    step_j = after_j - before_j
+    if step_j >= 0.0:
+        return step_j
+    if range_j is None or step_j + range_j < 0.0:
+        return None
+    return step_j + range_j
+
+
+def wrap_limit_s(channel: Channel, likely_w: float | None = None) -> float:
+    """The longest time between readings in which no complete wrap can hide, s; may be infinite.
+
+    `likely_w` is the highest power of a channel that states none.
+    """
+    most_w = channel.max_power_w or likely_w
+    if channel.quantity != "energy_j" or channel.range_j is None or not most_w:
+        return math.inf
+    return channel.range_j / most_w
+
+
+class _Found:
+    def __init__(self) -> None:
+        self.broken: list[str] = []
+        self.doubts: list[Doubt] = []
+        self.unsure_j = 0.0
+
+
+class _Steps:
+    """What a counter counted from reading to reading, J.
+
+    A reading so small that the counter may have begun at 0 since the one before hides a reset: the
+    step is then as uncertain as the power next to it says.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        times_s: Sequence[float],
+        values: Sequence[float],
+        period_s: float,
+        native_period_s: float,
+    ) -> None:
+        self._channel = channel
+        self._times_s = times_s
+        self._values = values
+        self._late_s = LATE_PERIODS * period_s
+        self._gap_limit_s = gap_limit_s(period_s)
+        self._native_s = native_period_s
+        self.lengths_s: list[float] = list(map(sub, times_s[1:], times_s))
+        self.joules: list[float] = list(map(sub, values[1:], values))
+        self.powers_w: list[float] = list(map(truediv, self.joules, self.lengths_s))
+        self._likely_w: float = channel.max_power_w or self._burst_w()
+        self._wrap_limit_s = wrap_limit_s(channel, self._likely_w)
+
+    def judged(self, start_s: float, end_s: float) -> _Found:
+        """Corrects steps that wrapped. What is found of steps that touch the window."""
+        found = _Found()
+        for k in self._suspects():
+            # Those before and after the window tell the power next to it.
+            touches = min(self._times_s[k + 1], end_s) > max(self._times_s[k], start_s)
+            self._judge(k, found if touches else _Found())
+            self.powers_w[k] = self.joules[k] / self.lengths_s[k]
+        if 0.0 in self.joules:
+            found.doubts += self._still(start_s, end_s)
+        return found
+
+    def _burst_w(self) -> float:
+        """The power that a counter which states none is expected to stay below, W: a multiple of
+        its mean without the tenth of its steps with the highest power."""
+        steps = sorted(zip(self.powers_w, self.joules, self.lengths_s, strict=True))
+        rest = [step for step in steps[: -max(1, len(steps) // 10)] if step[1] >= 0.0]
+        if not rest:
+            return ABSURD_POWER_W
+        mean_w = math.fsum(j for _, j, _ in rest) / math.fsum(s for _, _, s in rest)
+        return min(ABSURD_POWER_W, BURST_FACTOR * mean_w)
+
+    def _most_j(self, k: int, most_w: float) -> float:
+        """The most that a step can count, J: two of its updates may fall into it."""
+        return most_w * (self.lengths_s[k] + self._native_s) + 2.0 * self._channel.resolution
+
+    def _suspects(self) -> list[int]:
+        """Steps that wrapped, or may be a reset, a jump, or long enough to hide one."""
+        bound_w = self._likely_w * (JUMP_FACTOR if self._channel.max_power_w else 1.0)
+        long_s = min(self._wrap_limit_s, self._gap_limit_s)
+        longest_s = max(self.lengths_s)
+        least_j = bound_w * (longest_s + self._native_s) + 2.0 * self._channel.resolution
+        if (
+            longest_s <= long_s
+            and min(self.joules) >= 0.0
+            and max(self.powers_w) <= bound_w
+            and min(self._values[1:]) > least_j
+        ):
+            return []
+        return [
+            k
+            for k, (joules, seconds) in enumerate(zip(self.joules, self.lengths_s, strict=True))
+            if joules < 0.0
+            or seconds > long_s
+            or joules > (most_j := self._most_j(k, bound_w))
+            or abs(self._values[k + 1]) <= most_j
+        ]
+
+    def _judge(self, k: int, found: _Found) -> None:
+        channel, length_s = self._channel, self.lengths_s[k]
+        step_j = counter_step_j(self._values[k], self._values[k + 1], channel.range_j)
+        wrapped = self.joules[k] < 0.0
+        self.joules[k] = step_j or 0.0
+        if step_j is None:
+            found.broken.append(
+                f"{channel.name}: the counter ran backwards (reset, or suspended machine)"
             )
-    return None
+            return
+        if length_s > self._wrap_limit_s:
+            found.broken.append(
+                f"{channel.name}: {length_s:.1f} s without a reading; at {self._likely_w:g} W the "
+                f"counter may have wrapped unseen after {self._wrap_limit_s:.1f} s"
+            )
+            return
+        most_w = channel.max_power_w or ABSURD_POWER_W
+        if step_j > self._most_j(k, JUMP_FACTOR * most_w):
+            found.broken.append(
+                f"{channel.name}: the counter jumped by {step_j:.1f} J in {length_s:.3f} s, more "
+                f"than {most_w:g} W can give: it was reset"
+            )
+            return
+        near_w = self._near_w(k)
+        apart_j = max((abs(step_j - w * length_s) for w in near_w), default=math.inf)
+        if not channel.max_power_w and step_j > self._most_j(k, self._likely_w):
+            found.doubts.append(Doubt(
+                f"{channel.name}: the counter jumped by {step_j:.1f} J in {length_s:.3f} s, more "
+                f"than {BURST_FACTOR:g} times its power before and after", apart_j,
+            ))  # fmt: skip
+        # In so much time it cannot have counted more than that since it began at 0.
+        since_reset_w = self._likely_w * (JUMP_FACTOR if channel.max_power_w else 1.0)
+        if near_w and length_s <= self._late_s:
+            since_reset_w = min(since_reset_w, WRAP_FACTOR * max(near_w))
+        may_be_reset = wrapped or abs(self._values[k + 1]) <= self._most_j(k, since_reset_w)
+        if not may_be_reset:
+            if (
+                length_s > self._late_s
+                and near_w
+                and step_j > self._most_j(k, BURST_FACTOR / 4.0 * max(near_w))
+            ):
+                found.doubts.append(Doubt(self._gap_words(step_j, length_s, near_w), apart_j))
+            return
+        if wrapped and near_w and not self._fits(k, step_j, near_w):
+            found.broken.append(
+                f"{channel.name}: the counter began again: as a wrap that is "
+                f"{step_j / length_s:.1f} W, next to {_watts(near_w)}: it was reset"
+            )
+        elif length_s > self._late_s:
+            # Of a short gap the power next to it tells how much a reset may hide.
+            short = bool(near_w) and length_s <= self._gap_limit_s
+            found.doubts.append(Doubt(
+                f"{channel.name}: {length_s:.1f} s without a reading, in which the counter "
+                f"{'wrapped or' if wrapped else 'may have wrapped or'} was reset",
+                WRAP_FACTOR * max(near_w) * length_s if short else math.inf,
+            ))  # fmt: skip
+        elif not near_w:
+            found.doubts.append(Doubt(
+                f"{channel.name}: the counter may have been reset, and no other reading tells"
+            ))  # fmt: skip
+        else:
+            # If it was a reset, all energy of the stretch is unknown. There is one at most: after
+            # it many readings are small.
+            found.unsure_j = max(found.unsure_j, apart_j, max(near_w) * length_s)
+
+    def _gap_words(self, step_j: float, length_s: float, near_w: Sequence[float]) -> str:
+        return (
+            f"{self._channel.name}: {length_s:.1f} s without a reading, in which it counted "
+            f"{step_j / length_s:.1f} W, next to {_watts(near_w)}"
+        )
+
+    def _near_w(self, k: int) -> list[float]:
+        """Mean power before the step and after it, W, where that is known."""
+        sides = (
+            range(max(0, k - NEAR_STRETCHES), k),
+            range(k + 1, min(len(self.joules), k + 1 + NEAR_STRETCHES)),
+        )
+        found = []
+        for side in sides:
+            usable = [
+                n for n in side
+                if 0.0 <= self.joules[n] <= self._most_j(n, JUMP_FACTOR * self._likely_w)
+            ]  # fmt: skip
+            seconds = math.fsum(self.lengths_s[n] for n in usable)
+            if seconds > 0.0:
+                found.append(math.fsum(self.joules[n] for n in usable) / seconds)
+        return found
+
+    def _over(self, places: range, seconds: float) -> float:
+        """Mean power of steps, one after the other, over so much time; infinite if they do not last
+        so long, W."""
+        joules = lasted_s = 0.0
+        for n in places:
+            joules, lasted_s = joules + self.joules[n], lasted_s + self.lengths_s[n]
+            if lasted_s >= seconds:
+                return joules / lasted_s
+        return math.inf
+
+    def _fits(self, k: int, step_j: float, near_w: Sequence[float]) -> bool:
+        """Whether a wrap's power is that of the stretches next to it, within `WRAP_FACTOR`."""
+        length_s, high_w = self.lengths_s[k], max(near_w)
+        slack_j = high_w * self._native_s + 2.0 * self._channel.resolution
+        least_j, most_j = min(near_w) * length_s / WRAP_FACTOR, high_w * length_s * WRAP_FACTOR
+        return least_j - slack_j <= step_j <= most_j + slack_j
+
+    def _still(self, start_s: float, end_s: float) -> Iterator[Doubt]:
+        """Times in which the counter stood still, and would have moved at a small share of its
+        power before and after."""
+        slow_w = STILL_SHARE * math.fsum(self.joules) / (self._times_s[-1] - self._times_s[0])
+        if not slow_w:
+            return  # it stands still all the time: `energy._still_reasons`
+        first = 0
+        for moves, group in groupby(self.joules, key=bool):
+            last = first + len(list(group))
+            begin_s, until_s = self._times_s[first], self._times_s[last]
+            lasted_s, first_one, first = until_s - begin_s, first, last
+            if (
+                moves
+                or lasted_s <= max(STILL_PART_PERIODS * self._native_s, STILL_PART_S)
+                or self._channel.resolution > slow_w * lasted_s
+                or min(until_s, end_s) <= max(begin_s, start_s)
+            ):
+                continue
+            if start_s <= begin_s and last < len(self.joules) and self._times_s[last + 1] <= end_s:
+                caught_up_s = self._times_s[last + 1] - begin_s
+                before_w = self._over(range(first_one - 1, -1, -1), caught_up_s)
+                after_w = self._over(range(last + 1, len(self.joules)), caught_up_s)
+                least_w = 0.5 * min(before_w, after_w)
+                if self.joules[last] >= least_w * caught_up_s:
+                    continue
+            yield Doubt(f"{self._channel.name}: the counter stood still for {lasted_s:.3g} s")
+
+
+def _watts(powers_w: Sequence[float]) -> str:
+    return " and ".join(f"{power_w:.1f} W" for power_w in powers_w)
+
+
+# --- gaps -----------------------------------------------------------------------------------------
+
+
+def gap_limit_s(period_s: float) -> float:
+    """The longest gap that is held over, s: five periods, and never under two seconds."""
+    return max(GAP_PERIODS * period_s, GAP_FLOOR_S)
+
+
+def gap_reasons(
+    channel: Channel,
+    stretches: Stretches,
+    late: Sequence[int],
+    period_s: float,
+    start_s: float,
+    end_s: float,
+) -> list[str]:
+    """Why stretches that are longer than a gap may be make the energy unusable."""
+    limit_s = gap_limit_s(period_s)
+    reasons = []
+    for k in late:
+        length_s = stretches.length_s(k)
+        inside = start_s <= stretches.starts_s[k] and stretches.ends_s[k] <= end_s
+        whole = k in stretches.inner and inside
+        if length_s > limit_s and not (channel.quantity == "energy_j" and whole):
+            reasons.append(
+                f"{channel.name}: {length_s:.1f} s without a reading, more than the limit of "
+                f"{limit_s:.1f} s"
+            )
+    return reasons
+
+
+def unseen_time_s(
+    channel: Channel,
+    stretches: Stretches,
+    late: Sequence[int],
+    period_s: float,
+    start_s: float,
+    end_s: float,
+) -> float:
+    """Time of the window that no reading accounts for, s."""
+    counter = channel.quantity == "energy_j"
+    unseen_s = 0.0
+    ends = [0] if stretches.head and counter else []
+    ends += [len(stretches.starts_s) - 1] if stretches.tail else []
+    for k in {*late, *ends}:
+        inside_s = stretches.inside_s(k, start_s, end_s)
+        if k in ends:
+            unseen_s += inside_s
+        elif not counter:
+            # The reading at its end speaks for one period.
+            since_s = max(start_s, stretches.ends_s[k] - period_s)
+            unseen_s += inside_s - stretches.inside_s(k, since_s, end_s)
+    return unseen_s
+
+
+def lost_readings(
+    stretches: Stretches, k: int, period_s: float, start_s: float, end_s: float
+) -> int:
+    """Readings that should have come inside the stretch and the window."""
+    begin_s, length_s = stretches.starts_s[k], stretches.length_s(k)
+    if stretches.tail and k == len(stretches.starts_s) - 1:
+        return int(length_s / period_s)
+    steps = round(length_s / period_s)
+    if steps < 2:
+        return 0
+
+    def until(time_s: float) -> int:
+        """How many of them should have come at `time_s` or before."""
+        count = min(max(math.floor((time_s - begin_s) / length_s * steps), 0), steps - 1)
+        # The quotient may be a hair off the time that it stands for.
+        while count + 1 < steps and begin_s + length_s * (count + 1) / steps <= time_s:
+            count += 1
+        while count > 0 and begin_s + length_s * count / steps > time_s:
+            count -= 1
+        return count
+
+    return max(0, until(end_s) - until(start_s))

@@ -136,6 +136,6 @@ def _efficiency(
 ) -> dict[str, Any]:
     if why_not is None and not reading["valid"]:
         why_not = "; ".join(reading["reasons"])
-    if why_not is not None or not reading["power_w"]:
-        return {"mb_per_j": None, "reason": why_not or "its power is 0 W"}
+    if why_not is not None or reading["power_w"] <= 0.0:
+        return {"mb_per_j": None, "reason": why_not or "its mean power is not above 0 W"}
     return {"mb_per_j": phase["bandwidth_bytes_per_s"] / 1e6 / reading["power_w"], "reason": None}

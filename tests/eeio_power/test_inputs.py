@@ -7,12 +7,11 @@ import pytest
 
 from eeio_power import csv_log, http_json, ipmi_answers, samples
 from eeio_power import helper_process as reader
+from eeio_power.energy import channel_energy
 from eeio_power.errors import PowerError
-from eeio_power.gaps import lost_readings
-from eeio_power.integration import channel_energy
 from eeio_power.meters import Channel, csv, hwmon, iio, modelled, parse_spec, perf, wattsup
 from eeio_power.samples import MeterInfo, header_line, load
-from eeio_power.stretches import Stretches
+from eeio_power.stretches import Stretches, lost_readings
 
 CHANNEL = Channel("wall", "system", "power_w")
 INFO = MeterInfo("wall", "wall", "measured", 1.0, 1.0, (CHANNEL,))

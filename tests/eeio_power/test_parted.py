@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from eeio_power.parted import energy_in_parts
+from eeio_power.energy import energy_in_parts
 from eeio_power.reading import EnergyReading
 
 STRETCHES = ((101.0, 102.0), (105.0, 108.0))

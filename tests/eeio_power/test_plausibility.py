@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,10 +10,10 @@ import pytest
 
 from eeio_power import sampler as sampler_module
 from eeio_power.breakdown import breakdown
+from eeio_power.doubts import judged
 from eeio_power.load import LoadWatch
 from eeio_power.meters import Channel
 from eeio_power.meters.modelled import CpuTicks
-from eeio_power.plausibility import judged
 from eeio_power.reading import (
     BEHIND_SUPPLY,
     MACHINE,
@@ -284,3 +285,34 @@ def test_the_sampler_watches_this_machines_packages_alone(
             (found,) = sampler.energy(now_s - 0.01, now_s)
         assert math.isclose(found.power_w or 0.0, 5.0)
         assert bool(asked) is watched, spec
+
+
+@pytest.mark.parametrize(
+    ("spec", "watts", "busy_load", "doubtful"),
+    [
+        ("ipmi", lambda k: 120.0, 0.9, True),
+        ("ipmi", lambda k: 120.0, 0.3, False),
+        ("ipmi", lambda k: 120.0 + k // 20, 0.9, False),
+        ("ipmi:lanplus,host=bmc", lambda k: 120.0, 0.9, False),
+    ],
+)
+def test_a_reading_that_stays_the_same_is_compared_with_the_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec: str,
+    watts: Callable[[int], float], busy_load: float, doubtful: bool,
+) -> None:  # fmt: skip
+    processors, now_s = Processors(), [100.0]
+    monkeypatch.setattr(sampler_module, "cpu_ticks", processors)
+    bmc = Channel("bmc", "system", "power_w", accuracy_relative=0.05, resolution=1.0)
+    meter = ScriptedMeter(
+        [bmc], lambda: [watts(int(now_s[0]) - 100)], spec=spec, native_period_s=1.0
+    )
+    with Sampler([meter], tmp_path / "s.gz", rate_hz=1e-3, clock=lambda: now_s[0]) as sampler:
+        for k in range(40):
+            now_s[0] += 1.0
+            processors.run(1.0, 0.02 if k < 20 else busy_load)
+            sampler.energy(now_s[0] - 1.0, now_s[0])
+        (found,) = sampler.energy(120.0, 140.0)
+        now_s[0] += 1.0
+    assert found.valid and found.doubtful is doubtful
+    if doubtful:
+        assert "the same 120 W for 40 s, while 2% to 90% of the processors" in found.reasons[0]

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.fuzz import harness
+from tests.fuzz import harness, sequences
 from tests.fuzz.targets import all_targets
 
 
@@ -20,6 +20,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
     parser.add_argument("--jobs", type=int, default=1, help="processes at once (default: 1)")
     parser.add_argument("--target", action="append", metavar="NAME", help="this one only")
+    parser.add_argument(
+        "--sequences", type=int, default=0, help="of power readings, and nothing else"
+    )
     parser.add_argument("--list", action="store_true", help="the targets' names")
     parser.add_argument("--replay", type=Path, metavar="FILE", help="try a saved input again")
     parser.add_argument(
@@ -30,6 +33,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.list:
         print("\n".join(all_targets()))
         return 0
+    if arguments.sequences:
+        tallies_of_faults = sequences.tallied(arguments.seed, arguments.sequences, arguments.jobs)
+        sequences.show(tallies_of_faults)
+        wrong = sequences.problems(tallies_of_faults)
+        print("\n".join([f"seed {arguments.seed}", *wrong]))
+        return int(bool(wrong))
     if arguments.replay is not None:
         found = harness.replay(arguments.replay)
         print("no finding" if found is None else f"{found.where}\n{found.words}")

@@ -40,7 +40,6 @@ from eeio_power import (
     sysfs,
 )
 from eeio_power import helper_process as reader
-from eeio_power.collecting import absurdity
 from eeio_power.errors import PowerError
 from eeio_power.meters import (
     Channel,
@@ -62,6 +61,7 @@ from eeio_power.meters import shelly as shellies
 from eeio_power.meters import tasmota as tasmotas
 from eeio_power.meters import wattsup as wattsups
 from eeio_power.monitor import PowerMonitor, PowerSource
+from eeio_power.stretches import absurdity
 from eeio_results import characterization, store, tools
 from eeio_results.comparison import cells as comparison
 from eeio_results.errors import EeioError, ToolOutputError

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from eeio_limits.trust import why_untrusted
 from eeio_power.errors import PowerError
 from eeio_power.reading import DOMAINS, KINDS
 
@@ -52,6 +53,8 @@ def own_meters(
                     f"{VARIABLE}: {path}: '{name}' is no name of a meter: letters, digits and _ "
                     "alone; a file that is no meter begins with _"
                 )
+            if (why := why_untrusted(path)) is not None:
+                raise PowerError(f"{VARIABLE}: {path}: not run as root: {why}")
             found[name] = path
     return found
 

@@ -27,6 +27,7 @@ from pathlib import Path
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected
 from eeio_power.reading import BEHIND_SUPPLY, Kind
+from eeio_power.stretches import noise_w
 from eeio_power.sysfs import by_number, read_int, read_optional_int, read_optional_text
 
 OPTIONS = {"root": "the folder of supplies, instead of /sys/class/power_supply"}
@@ -102,8 +103,8 @@ class _Feed:
             if online == 0:
                 continue  # that it gives nothing is known, not missing
             power_w = None if online is None else supply.read()
-            # Some chargers tell the current into their battery, with its sign.
-            if power_w is None or power_w < 0.0:
+            # Some chargers show the current into their battery, with its sign.
+            if power_w is None or power_w < -noise_w(RESOLUTION_W):
                 return _Power(None, f"{supply.folder.name}, a supply in use, gives no value")
             total_w += power_w
             used += 1

@@ -27,6 +27,7 @@ from eeio_power import http_json
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected, number_option
 from eeio_power.reading import WALL, Kind
+from eeio_power.stretches import possible_w
 
 OPTIONS = {
     "host": "the plug's address",
@@ -84,8 +85,6 @@ COMPONENTS: Mapping[str, _Component] = {
 }
 PHASES = ("total", "a", "b", "c")
 _SUM = "total_act_power"
-LEAST_NEGATIVE_W = 1.0
-"""An unused clamp reads a little below zero."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +132,8 @@ class ShellyMeter:
         """Raises PowerError if a phase lessens the sum, as one does whose clamp is turned round."""
         for phase in PHASES[1:]:
             power_w = http_json.number_at(answer, f"{phase}_act_power")
-            if power_w is not None and power_w < -LEAST_NEGATIVE_W:
+            # An unused clamp reads a little below zero.
+            if power_w is not None and power_w < possible_w(POWER)[0]:
                 raise PowerError(
                     f"{self.client.host}: phase {phase} says {power_w:g} W: turn its clamp round, "
                     "or name a phase with phase="

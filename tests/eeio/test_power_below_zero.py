@@ -1,0 +1,113 @@
+"""Sensors of idle rails that read a little below zero, through run, resume and bench."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import Eeio
+from tests.dummy import suite
+from tests.kill.harness import drop_last_runs
+
+from eeio.campaign.measurement import Measurement
+from eeio.cli import main
+from eeio_limits import LimitError
+from eeio_power.simulators import FakeHwmon
+from eeio_power.simulators.tree import write_tree
+
+
+def ina3221(root: Path) -> str:
+    """-2 mA at 5 V."""
+    FakeHwmon(root).add_chip("ina3221", {"in1_input": 5000, "curr1_input": -2})
+    return f"hwmon,root={root}"
+
+
+def ina226(root: Path) -> str:
+    FakeHwmon(root).add_chip("ina226", {"power1_input": -10_000, "update_interval": 100})
+    return f"hwmon,root={root}"
+
+
+def iio(root: Path) -> str:
+    write_tree(root, {"iio:device0/name": "ina226", "iio:device0/in_power2_input": -10})
+    return f"iio,root={root}"
+
+
+SENSORS = (ina3221, ina226, iio)
+
+
+@pytest.mark.parametrize("sensor", SENSORS)
+def test_a_campaign_stores_a_power_below_zero_and_goes_on(
+    home: Path, eeio: Eeio, sensor: Callable[[Path], str]
+) -> None:
+    made = suite(home, "level=filesystem operation=read spatiality=sequential sleep_s=0.4")
+    done = eeio(
+        "run", made, "--directory", str(home / "target"), "--name", "killed", "--idle", "0.5",
+        "--repetitions", "3", "--meter", sensor(home / "sensors"),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    drop_last_runs(home, 1)
+    done = eeio("resume", "killed")
+    assert done.returncode == 0, done.stderr
+    folder = home / "data/eeio/results/killed"
+    runs = [json.loads(line) for line in (folder / "runs.jsonl").read_text().splitlines()]
+    idle = json.loads((folder / "idle.json").read_text())
+    readings = [r for run in runs for phase in run["phases"] for r in phase["energy"]]
+    assert len(readings) == 3
+    for reading in (*readings, *idle["readings"]):
+        assert reading["valid"], reading["reasons"]
+        assert reading["power_w"] == pytest.approx(-0.01), "as it was measured, not cut off at 0"
+        assert reading["energy_j"] < 0 < reading["uncertainty_j"] + reading["energy_j"]
+    assert [median["power_w"] for median in idle["medians"]] == [pytest.approx(-0.01)]
+    row = _row(eeio)
+    assert row["power_w"]["median"] == pytest.approx(-0.01)
+    for figure in ("efficiency_bytes_per_j", "energy_j_per_gb"):
+        assert row[figure] is None
+    assert "not above 0" in row["reasons"]["energy_j_per_gb"]
+    assert "not above 0" in row["ranked_reason"]
+    for form in ("table", "markdown", "html", "csv", "latex"):
+        assert eeio("report", "killed", "--format", form).returncode == 0, form
+    assert eeio("compare", "killed", "killed").returncode in (0, 2)
+
+
+def _row(eeio: Eeio) -> dict[str, Any]:
+    body = json.loads(eeio("report", "killed", "--format", "json").stdout)
+    (row,) = [row for row in body["characterization"] if row["tool"]]
+    found: dict[str, Any] = row
+    return found
+
+
+def test_bench_measures_with_such_a_sensor(home: Path, eeio: Eeio) -> None:
+    done = eeio(
+        "bench", "--directory", str(home / "target"), "--name", "b", "--format", "json",
+        "--meter", ina3221(home / "sensors"), "-r", "3", "sleep 0.3", "sleep 0.4",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    body = json.loads(done.stdout)
+    for command in body["commands"]:
+        assert command["energy_j"]["median"] < 0
+        assert command["efficiency_bytes_per_j"] is None
+    (compared,) = [one for one in body["comparisons"] if one["metric"] == "energy_j"]
+    assert compared["ratio"] is None and "not above 0" in compared["reason"]
+
+
+def test_a_figure_that_no_record_holds_makes_its_run_invalid(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measure = Measurement.measure
+
+    def measured(self: Measurement, planned: Any, *rest: Any) -> Any:
+        if planned.order_index == 1:
+            raise LimitError("power_w: -500 is not between -100 to 1e+09 W")
+        return measure(self, planned, *rest)
+
+    monkeypatch.setattr(Measurement, "measure", measured)
+    made = suite(home, "level=filesystem operation=read spatiality=sequential")
+    code = main([
+        "run", made, "--directory", str(home / "target"), "--name", "c", "--repetitions", "3",
+        "--meter", "none",
+    ])  # fmt: skip
+    assert code != 2, capsys.readouterr().err
+    lines = (home / "data/eeio/results/c/runs.jsonl").read_text().splitlines()
+    reasons = [json.loads(line)["validity"] for line in lines]
+    assert reasons == [[], ["power_w: -500 is not between -100 to 1e+09 W"], []]
