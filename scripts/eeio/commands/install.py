@@ -4,6 +4,7 @@ import argparse
 import sys
 
 from eeio.errors import EXIT_DONE, EXIT_FAILED
+from eeio.profiles import installation
 from eeio.profiles import profile as profiles
 from eeio_results.errors import EeioError
 
@@ -23,12 +24,10 @@ def install(arguments: argparse.Namespace) -> int:
     failed = 0
     for profile in chosen:
         try:
-            if not profiles.is_installed(profile):
-                profiles.install(profile)
+            tool = installation.install(profile).tool
         except EeioError as error:
             print(f"eeio: {error}", file=sys.stderr)
             failed += 1
             continue
-        tool = profiles.installed_tool(profile)
         print(f"{profile.identifier}: {f'{tool.version} {tool.path}' if tool else 'ready'}")
     return EXIT_FAILED if failed else EXIT_DONE

@@ -11,6 +11,7 @@ from eeio import environment, paths
 from eeio.campaign import pilot_store
 from eeio.campaign.pilot_store import StoredPilot
 from eeio.errors import EXIT_DONE
+from eeio.profiles import installation
 from eeio.profiles import profile as profiles
 from eeio.profiles import suite as suites
 from eeio_limits.text import shown
@@ -87,9 +88,8 @@ def _show_pilots(as_json: bool) -> int:
 def _why_not_here(pilot: StoredPilot) -> list[str]:
     tools = []
     with suppress(EeioError):
-        profile = profiles.find(pilot.asked.profile)
-        tool = profiles.installed_tool(profile)
-        tools = [] if tool is None else [tool]
+        installed = installation.find(profiles.find(pilot.asked.profile))
+        tools = [installed.tool] if installed and installed.tool else []
     return environment.differences(pilot.machine, environment.capture(None, None, tools), False)
 
 
@@ -130,7 +130,7 @@ def _words_of_suite(item: Item) -> str:
 
 def _profile(folder: Path) -> Item:
     profile = profiles.load(folder)
-    return {"title": profile.title, "installed": profiles.is_installed(profile)}
+    return {"title": profile.title, "installed": installation.find(profile) is not None}
 
 
 def _words_of_profile(item: Item) -> str:

@@ -1,25 +1,18 @@
-"""One test profile: its files, its presets, its installation."""
+"""One test profile: its files and its presets."""
 
-import contextlib
-import hashlib
 import os
 import re
-import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from eeio.errors import RefusedError
-from eeio.paths import install_root, search_path
+from eeio.paths import search_path, shipped_paths
 from eeio_limits import LimitError, inputs
 from eeio_limits.names import LONGEST_NAME
 from eeio_limits.quantities import FRACTION, PAUSE, shortened
 from eeio_results import documents
-from eeio_results.errors import EeioError
-from eeio_results.record import Tool
 
-INSTALL_TIMEOUT_S = 900
 # Keys of presets.conf that speak to the plan, not to the profile's executable.
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 _FORECAST_KEYS = (
@@ -48,13 +41,14 @@ class Profile:
         return self.identifier.rpartition("-")[0]
 
     @property
+    def is_shipped(self) -> bool:
+        """Whether it is part of eeio, not of a user's own folder."""
+        return self.folder.resolve().parent in [p.resolve() for p in shipped_paths("test-profiles")]
+
+    @property
     def tool(self) -> str:
         """The parser's name: `fio`."""
         return self.name.removeprefix("eeio-")
-
-    @property
-    def install_dir(self) -> Path:
-        return install_root() / self.identifier
 
     def preset(self, preset: str) -> Mapping[str, str]:
         """What the preset decides for this profile (`file_size`, `runtime_s`, ...)."""
@@ -157,94 +151,3 @@ _NUMBERS = {
 def script_environment(home: Path, extra: Mapping[str, str]) -> dict[str, str]:
     """The environment PTS gives a profile's scripts: the caller's own, HOME the install folder."""
     return {**os.environ, "HOME": str(home), "LC_ALL": "C", **extra}
-
-
-def is_installed(profile: Profile) -> bool:
-    """Whether install.sh has ended well, the executable is there, no older than the profile that
-    made it, and for the tool that would be found today: not for one that was upgraded since, or
-    gave way to another."""
-    executable = profile.install_dir / profile.name
-    if not os.access(executable, os.X_OK):
-        return False
-    # What failed may have left its executable: the tool may have come since.
-    with contextlib.suppress(FileNotFoundError):
-        if (profile.install_dir / "install-exit-status").read_text(errors="replace").strip() != "0":
-            return False
-    newest = max(path.stat().st_mtime for path in profile.folder.iterdir() if path.is_file())
-    if executable.stat().st_mtime < newest:
-        return False
-    recorded = _tool_conf(profile)
-    return recorded is None or _is_todays(recorded)
-
-
-def _is_todays(recorded: Mapping[str, str]) -> bool:
-    """Whether tool.conf, as install.sh wrote it, tells the tool that it would find again."""
-    settings = {key: value for key, value in recorded.items() if key.startswith("EEIO_")}
-    if any(os.environ.get(key, "") != value for key, value in settings.items()):
-        return False
-    path = Path(recorded.get("path", ""))
-    # A setting outranks PATH; without one another module or package may be first there now.
-    if recorded.get("source") == "system" and not any(settings.values()):
-        in_path = shutil.which(path.name)
-        if in_path is not None and Path(in_path) != path:
-            return False
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest() == recorded.get("sha256")
-    except OSError:
-        return False
-
-
-def install(profile: Profile) -> None:
-    """Runs install.sh as PTS does; EeioError with its last words when it fails."""
-    home = profile.install_dir
-    home.mkdir(parents=True, exist_ok=True)
-    # A leftover of an older version must not pass for a fresh installation.
-    with contextlib.suppress(FileNotFoundError):
-        (home / profile.name).unlink()
-    try:
-        done = subprocess.run(
-            ["bash", str(profile.folder / "install.sh"), f"{home}/"],
-            cwd=home,
-            env=script_environment(home, {}),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=INSTALL_TIMEOUT_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise EeioError(
-            f"{profile.identifier}: install.sh took more than {INSTALL_TIMEOUT_S} s"
-        ) from error
-    if done.returncode != 0 or not os.access(home / profile.name, os.X_OK):
-        lines = done.stdout.decode(errors="replace").strip().splitlines()
-        raise EeioError(
-            f"{profile.identifier} cannot be installed: {lines[-1] if lines else 'no output'}"
-        )
-
-
-def installed_tool(profile: Profile) -> Tool | None:
-    """What install.sh recorded of the tool in tool.conf; None when the profile has no tool."""
-    values = _tool_conf(profile)
-    if values is None:
-        return None
-    return Tool(
-        name=profile.tool,
-        path=values.get("path", ""),
-        version=values.get("version", ""),
-        sha256=values.get("sha256", ""),
-        source=values.get("source", ""),
-    )
-
-
-def _tool_conf(profile: Profile) -> dict[str, str] | None:
-    path = profile.install_dir / "tool.conf"
-    if not path.is_file():
-        return None
-    try:
-        text = inputs.read_text(path, inputs.DEFINITION_BYTES, errors="replace")
-    except LimitError as error:
-        raise EeioError(f"{path}: {error}; install the profile again") from error
-    pairs = (line.partition("=") for line in text.splitlines())
-    return {key: value for key, separator, value in pairs if separator}
