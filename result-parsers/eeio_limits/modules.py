@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 
 from eeio_limits import LimitError
+from eeio_limits.trust import why_untrusted
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,8 @@ class Modules:
                     else (folder / f"{module.name}.py")
                 )
                 self._check_free(module.name, path, found)
+                if (why := why_untrusted(path)) is not None:
+                    raise LimitError(f"{path}, named by {self.variable}: not run as root: {why}")
                 found[module.name] = path.absolute()
         return found
 

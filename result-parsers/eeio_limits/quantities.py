@@ -93,8 +93,12 @@ _EXBI = 2.0**63
 BANDWIDTH = Quantity("bandwidth", "bytes/s", 0, 1e15)
 POWER = Quantity("power", "W", 0, 1e9)
 POWER_SAMPLE = Quantity("power sample", "W", -1e9, 1e9)
-"""An idle sensor may read a little below zero; the mean of a window may not be."""
+"""One reading as a meter gave it; `eeio_power.stretches` says which are used."""
+MEAN_POWER = Quantity("mean power", "W", -100, 1e9)
+"""Of a window: the noise of an idle sensor may bring it a little below zero."""
 ENERGY = Quantity("energy", "J", 0, 1e15)
+WINDOW_ENERGY = Quantity("energy of a window", "J", -1e10, ENERGY.most)
+"""Of a window in which the mean power may be below zero."""
 COUNTER_SAMPLE = Quantity("energy counter", "J", -1e18, 1e18)
 DURATION = Quantity("duration", "s", 0, 366 * 86400)
 """Of a run, a phase, a window: a year and a day."""

@@ -5,7 +5,8 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 
-from eeio.system.undo import UndoEntry, UndoJournal, end_group, start_ticks
+from eeio.system.owner import start_ticks
+from eeio.system.undo import UndoEntry, UndoJournal, end_group, mark
 
 GATE = """
 import os, signal, sys, warnings
@@ -43,7 +44,7 @@ def run(
             [sys.executable, "-I", "-S", "-c", GATE, str(gate), *words],
             start_new_session=True,
             pass_fds=(gate,),
-            env=environment,
+            env={**(os.environ if environment is None else environment), **mark()},
             stdout=sys.stderr if to_stderr else None,
         )
         entry = UndoEntry("process", str(process.pid), str(start_ticks(process.pid) or 0))

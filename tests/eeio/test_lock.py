@@ -1,12 +1,16 @@
 """The lock of a disk lies where everybody may write."""
 
+import errno
+import fcntl
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from eeio.errors import RefusedError
-from eeio.system.lock import TargetLock
+from eeio.system.lock import FolderLock, drive_lock, lock_folders, machine_lock
+from eeio.system.owner import this_process
 
 
 @pytest.fixture
@@ -18,9 +22,9 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_one_at_a_time(path: Path) -> None:
     for _ in range(2):
-        with TargetLock("sdx"):
-            assert path.read_text() == f"{os.getpid()}\n"
-            with pytest.raises(RefusedError, match=f"process {os.getpid()}"), TargetLock("sdx"):
+        with drive_lock("sdx"):
+            assert path.read_text() == f"{this_process(os.getpid()).name}\n"
+            with pytest.raises(RefusedError, match=f"process {os.getpid()}"), drive_lock("sdx"):
                 pass
     assert path.stat().st_mode & 0o777 == 0o666
 
@@ -28,15 +32,15 @@ def test_one_at_a_time(path: Path) -> None:
 @pytest.mark.parametrize("content", ["", "123\n", "4194304"])
 def test_a_lock_that_another_left_is_taken(path: Path, content: str) -> None:
     path.write_text(content)
-    with TargetLock("sdx"):
-        assert path.read_text() == f"{os.getpid()}\n"
+    with drive_lock("sdx"):
+        assert path.read_text() == f"{this_process(os.getpid()).name}\n"
 
 
 @pytest.mark.root
 def test_a_lock_that_another_user_made_is_taken(path: Path) -> None:
     path.write_text("123\n")
     os.chown(path, 12345, 12345)
-    with TargetLock("sdx"):
+    with drive_lock("sdx"):
         assert path.stat().st_uid == 12345
 
 
@@ -57,9 +61,82 @@ def test_what_is_no_lock_is_left_as_it_is(path: Path, tmp_path: Path, kind: str)
         path.mkdir()
     else:
         path.write_text("precious")
-    with pytest.raises(RefusedError, match=r"eeio-sdx\.lock"), TargetLock("sdx"):
+    with pytest.raises(RefusedError, match=r"eeio-sdx\.lock"), drive_lock("sdx"):
         pass
     assert victim.read_text() == before
     assert not (tmp_path / "new").exists()
     if kind == "text":
         assert path.read_text() == "precious"
+
+
+def test_campaigns_exclude_each_other_unless_all_share_the_machine(path: Path) -> None:
+    with machine_lock(shared=False):
+        for shared in (False, True):
+            with pytest.raises(RefusedError, match="--share-machine"), machine_lock(shared=shared):
+                pass
+    with (
+        machine_lock(shared=True),
+        machine_lock(shared=True),
+        pytest.raises(RefusedError, match="another campaign"),
+        machine_lock(shared=False),
+    ):
+        pass
+
+
+@pytest.mark.root
+def test_root_and_a_user_who_may_not_write_to_run_lock_see_each_other(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("EEIO_LOCKS")
+    folders = lock_folders()
+    assert Path("/tmp") in folders
+    assert any(home in folder.parents for folder in folders)  # containers with one home
+    may_write = os.access
+
+    def access(where: Path, mode: int) -> bool:
+        return where != Path("/run/lock") and may_write(where, mode)
+
+    name = f"test-{os.getpid()}"
+    with drive_lock(name):
+        monkeypatch.setattr(os, "access", access)
+        assert Path("/run/lock") not in lock_folders()
+        with pytest.raises(RefusedError, match=name), drive_lock(name):
+            pass
+    for folder in folders:
+        (folder / f"eeio-{name}.lock").unlink()
+
+
+def test_a_folder_is_locked_for_one_process(tmp_path: Path) -> None:
+    lock = tmp_path / ".eeio-lock"
+    with FolderLock(tmp_path, "campaign c"):
+        assert this_process(os.getpid()).name in lock.read_text()
+        with (
+            pytest.raises(RefusedError, match=f"campaign c is in use by process {os.getpid()} on"),
+            FolderLock(tmp_path, "campaign c"),
+        ):
+            pass
+    assert not lock.exists()
+
+
+@pytest.mark.parametrize("held", ["dead", "alive", "elsewhere"])
+def test_without_locks_the_process_in_the_file_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: str
+) -> None:
+    """As on some network file systems."""
+
+    def refuses(descriptor: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuses)
+    holder = this_process(os.getppid() if held == "alive" else 4194304)
+    name = replace(holder, boot_id="0" * 36 if held == "elsewhere" else holder.boot_id).name
+    (tmp_path / ".eeio-lock").write_text(f"{name} another-node\n")
+    if held == "dead":
+        with FolderLock(tmp_path, "campaign c"):
+            pass
+        return
+    with (
+        pytest.raises(RefusedError, match="on another-node; if that has ended, delete"),
+        FolderLock(tmp_path, "campaign c"),
+    ):
+        pass

@@ -7,26 +7,29 @@ import signal
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.conftest import Eeio
 
 from eeio.cli import main
+from eeio.system.owner import Owner, start_ticks, this_process
 from eeio.system.undo import (
+    Found,
     UndoEntry,
     UndoJournal,
     denied_to_root,
     group_alive,
     mark,
     orphans,
-    start_ticks,
 )
 from eeio_power.simulators.tree import write_tree
 
 CHANGE_AND_WAIT = textwrap.dedent("""
     import pathlib, subprocess, sys, time
-    from eeio.system.undo import UndoEntry, UndoJournal, start_ticks
+    from eeio.system.owner import start_ticks
+    from eeio.system.undo import UndoEntry, UndoJournal
     journal = UndoJournal()
     setting, image = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     journal.add(UndoEntry("setting", str(setting), setting.read_text()))
@@ -65,7 +68,7 @@ def test_restore_after_sigkill(home: Path, eeio: Eeio) -> None:
     assert (home / "setting").read_text() == "original"
     assert not (home / "image").exists()
     assert not group_alive(child)
-    assert eeio("restore").stderr.strip() == "nothing to put back"
+    assert eeio("restore").stderr.strip() == "nothing to restore"
 
 
 def test_the_next_run_restores_too(home: Path, eeio: Eeio) -> None:
@@ -93,7 +96,7 @@ def test_a_living_process_keeps_its_journal(home: Path) -> None:
     entry = UndoEntry("file", str(home / "mine"))
     journal.add(entry)
     with orphans() as found:
-        assert found == ([], [])
+        assert found == Found()
     journal.forget(entry)
     assert not journal.path.exists()
 
@@ -176,6 +179,20 @@ def _dead_pid() -> int:
     return process.pid
 
 
+def _dead(ticks: int = 1) -> Owner:
+    """A process of this boot and container that has ended."""
+    return replace(this_process(os.getpid()), pid=_dead_pid(), start_ticks=ticks)
+
+
+def left_by(owner: Owner, undo: Path, *entries: UndoEntry) -> Path:
+    """The journal of a process that was killed."""
+    journal = UndoJournal(undo / f"{owner.name}.json")
+    journal.owner = owner
+    journal.add_all(entries)
+    journal.release()
+    return journal.path
+
+
 def test_a_process_of_any_name_stops_nothing(home: Path) -> None:
     """Any user may run one, and /proc/PID/stat shows its name as it is."""
     program = home / os.fsdecode(b"\xff) Z 1")
@@ -232,11 +249,11 @@ BAD = {
 def test_what_is_no_journal_is_set_aside(
     home: Path, undo: Path, name: str, content: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = undo / name.format(dead=_dead_pid())
+    path = undo / (f"{_dead(int(name[7:-5])).name}.json" if name.startswith("{dead}") else name)
     path.write_text(content)
     setting = home / "setting"
     setting.write_text("changed")
-    UndoJournal(undo / f"{_dead_pid()}-99.json").add(UndoEntry("setting", str(setting), "original"))
+    left_by(_dead(), undo, UndoEntry("setting", str(setting), "original"))
     assert main(["restore"]) == 1
     said = capsys.readouterr().err
     assert str(path) in said and f"{path.name}.bad" in said and said.count("\n") == 2
@@ -244,12 +261,12 @@ def test_what_is_no_journal_is_set_aside(
     assert setting.read_text() == "original"
     assert path.with_name(f"{path.name}.bad").read_text() == content
     assert main(["restore"]) == 0
-    assert capsys.readouterr().err.strip() == "nothing to put back"
+    assert capsys.readouterr().err.strip() == "nothing to restore"
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "link", "huge"])
 def test_what_cannot_be_read_as_a_file_is_set_aside(undo: Path, kind: str) -> None:
-    path = undo / f"{_dead_pid()}-1.json"
+    path = undo / f"{_dead().name}.json"
     if kind == "pipe":
         os.mkfifo(path)
     elif kind == "folder":
@@ -259,8 +276,9 @@ def test_what_cannot_be_read_as_a_file_is_set_aside(undo: Path, kind: str) -> No
     else:
         with path.open("wb") as file:
             file.truncate(1 << 40)
-    with orphans() as (journals, (said,)):
-        assert journals == [] and "set aside" in said
+    with orphans() as found:
+        (message,) = found.bad
+        assert found.journals == [] and "renamed to" in message
     assert [entry.name for entry in undo.iterdir()] == [f"{path.name}.bad"]
 
 
@@ -273,33 +291,33 @@ def test_run_and_resume_go_on_beside_a_bad_file(home: Path, undo: Path, eeio: Ee
     (undo / "notes.json").write_text("[")
     done = eeio("resume", "next")
     assert done.returncode == 0, done.stderr
-    assert "set aside" in done.stderr
+    assert "renamed to" in done.stderr
 
 
 def test_half_a_write_of_a_dead_process_is_cleared(undo: Path) -> None:
-    mine = undo / f"{os.getpid()}-{start_ticks(os.getpid())}.new"
+    mine = undo / f"{this_process(os.getpid()).name}.new"
     mine.write_text("half")
-    (undo / f"{_dead_pid()}-1.new").write_text("half")
+    (undo / f"{_dead().name}.new").write_text("half")
     with orphans() as found:
-        assert found == ([], [])
+        assert found == Found()
     assert list(undo.iterdir()) == [mine]
 
 
 def test_two_restores_put_everything_back_once(home: Path, undo: Path) -> None:
     """The second waits for the first, and then finds nothing."""
     (home / "image").write_text("x")
-    UndoJournal(undo / f"{_dead_pid()}-1.json").add(UndoEntry("file", str(home / "image")))
-    with orphans() as (journals, _):
+    left_by(_dead(), undo, UndoEntry("file", str(home / "image")))
+    with orphans() as found:
         other = subprocess.Popen(
             [sys.executable, "-m", "eeio", "restore"], stderr=subprocess.PIPE, text=True
         )
         lock = str(undo.with_suffix(".lock"))
         while other.poll() is None and not _has_open(other.pid, lock):
             pass
-        assert [journal.undo_all() for journal in journals] == [[]]
+        assert [journal.undo_all() for journal in found.journals] == [[]]
         assert other.poll() is None
     _, said = other.communicate(timeout=30)
-    assert (other.returncode, said.strip()) == (0, "nothing to put back")
+    assert (other.returncode, said.strip()) == (0, "nothing to restore")
 
 
 def _has_open(pid: int, path: str) -> bool:
@@ -314,15 +332,15 @@ def test_what_a_killed_process_had_started_is_ended_before_anything_is_put_back(
     home: Path, undo: Path
 ) -> None:
     """Killed between the start and the note of it, or in the middle of a `mount`."""
-    dead = _dead_pid()
+    dead = _dead()
     (name,) = mark()
-    child = subprocess.Popen(["sleep", "1000"], env={**os.environ, name: f"{dead}-1"})
-    other = subprocess.Popen(["sleep", "1000"], env={**os.environ, name: f"{dead}-12"})
+    child = subprocess.Popen(["sleep", "1000"], env={**os.environ, name: dead.name})
+    other = subprocess.Popen(["sleep", "1000"], env={**os.environ, name: f"{dead.name}2"})
     try:
-        UndoJournal(undo / f"{dead}-1.json").add(UndoEntry("file", str(home / "image")))
-        with orphans() as (journals, _):
+        left_by(dead, undo, UndoEntry("file", str(home / "image")))
+        with orphans() as found:
             assert child.poll() is not None or child.wait(10) == -signal.SIGTERM
-            assert [journal.undo_all() for journal in journals] == [[]]
+            assert [journal.undo_all() for journal in found.journals] == [[]]
         assert other.poll() is None
     finally:
         for process in (child, other):

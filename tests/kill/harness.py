@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,10 +37,12 @@ def environment_of(home: Path) -> dict[str, str]:
     }
 
 
-def start(*words: str, environment: Mapping[str, str] | None = None) -> "subprocess.Popen[bytes]":
-    """An eeio that nobody listens to."""
+def start(
+    *words: str, environment: Mapping[str, str] | None = None, before: Sequence[str] = ()
+) -> "subprocess.Popen[bytes]":
+    """An eeio whose output is not read; `before` is a program that runs it."""
     return subprocess.Popen(
-        [sys.executable, "-m", "eeio", *words],
+        [*before, sys.executable, "-m", "eeio", *words],
         env=None if environment is None else dict(environment),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -125,8 +127,19 @@ class Target:
             "--repetitions", str(self.repetitions), *self.options,
         )  # fmt: skip
 
+    before: Sequence[str] = ()
+    """A program that runs eeio: in a container, say."""
+
     def prepare(self) -> None:
         """Before a campaign begins."""
+
+    def disturb(self, moments: random.Random, length_s: float) -> Iterator[str]:
+        """What happens while a campaign runs, once it has begun; yields what went wrong."""
+        yield from ()
+
+    def killed(self) -> Iterator[str]:
+        """What happens after each kill; yields what went wrong."""
+        yield from ()
 
     def wrong_at_end(self) -> Iterator[str]:
         """Of a campaign that ended by itself: every run once, in its order."""
@@ -180,6 +193,136 @@ class Filesystems(Target):
     @property
     def options(self) -> Sequence[str]:
         return (*super().options, "--filesystem", "ext4,xfs")
+
+
+class Container(Filesystems):
+    """Beside a container with the same home, which finds the journals of the others."""
+
+    name = "container"
+    _INSIDE = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
+
+    def prepare(self) -> None:
+        if _run([*self._INSIDE, "true"]).returncode != 0:
+            raise UnavailableError("no PID namespaces here")
+
+    def _restore(self) -> Iterator[str]:
+        words = [*self._INSIDE, sys.executable, "-m", "eeio", "restore"]
+        done = _run(words, self.environment)
+        if done.returncode not in (0, 1) or "after a killed campaign" in done.stderr:
+            yield f"a container restored what is another's: {done.stderr}"
+
+    def disturb(self, moments: random.Random, length_s: float) -> Iterator[str]:
+        time.sleep(moments.uniform(0, length_s / 2))
+        yield from self._restore()
+
+    def killed(self) -> Iterator[str]:
+        yield from self._restore()
+
+
+class Reboot(Filesystems):
+    """A machine that loses its processes, mounts and loop devices at each kill, and comes back with
+    another boot id."""
+
+    name = "reboot"
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
+        self._boots = 0
+        (home / "machine-id").write_text("0123456789abcdef0123456789abcdef\n")
+        self._boot()
+        # Its mounts end with it.
+        binds = " && ".join(
+            f"mount --bind {home}/{name} {place}"
+            for name, place in (
+                ("boot_id", "/proc/sys/kernel/random/boot_id"), ("machine-id", "/etc/machine-id")
+            )
+        )  # fmt: skip
+        self.before = ("unshare", "--mount", "sh", "-c", f'{binds} && exec "$@"', "sh")
+        Path("/etc/machine-id").touch()
+
+    def _boot(self) -> None:
+        self._boots += 1
+        (self.home / "boot_id").write_text(f"{self._boots:08x}-0000-4000-8000-000000000000\n")
+
+    def prepare(self) -> None:
+        if _run([*self.before, "true"]).returncode != 0:
+            raise UnavailableError("no mount namespaces here")
+
+    def killed(self) -> Iterator[str]:
+        for process in Path("/proc").glob("[0-9]*"):
+            if self._is_ours(process):
+                with suppress(OSError):
+                    os.kill(int(process.name), signal.SIGKILL)
+        for backing in Path("/sys/block").glob("loop*/loop/backing_file"):
+            if os.fsencode(self.home) in backing.read_bytes():
+                _run(["losetup", "--detach", f"/dev/{backing.parts[3]}"])
+        self._boot()
+        # The number of a process group of the last boot, given to another one.
+        bystander = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+        try:
+            self._give_number_to(bystander.pid)
+            done = _run([*self.before, sys.executable, "-m", "eeio", "restore"], self.environment)
+            if done.returncode != 0:
+                yield f"restore after a reboot ended with {done.returncode}: {done.stderr}"
+            if bystander.poll() is not None:
+                yield "restore ended a process of this boot"
+        finally:
+            bystander.kill()
+            bystander.wait()
+
+    def _give_number_to(self, pid: int) -> None:
+        for path in (self.home / "state/eeio/undo").glob("*.json"):
+            body = json.loads(path.read_text())
+            for entry in body["entries"]:
+                if entry["kind"] == "process":
+                    entry["subject"] = str(pid)
+            path.write_text(json.dumps(body))
+
+
+class Checkouts(Target):
+    """Beside another checkout, which installs its own version of the same profile."""
+
+    name = "checkouts"
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
+        self._other = {**self.environment, "EEIO_TEST_PROFILES": str(home / "other")}
+        shutil.copytree(home / "profiles", home / "other")
+        self._count = 0
+
+    def _install(self) -> Iterator[str]:
+        self._count += 1
+        script = self.home / "other/eeio-dummy-1.0.0/eeio-dummy.sh"
+        script.write_text(f"#!/bin/sh\n# {self._count}\nexit 9\n")
+        words = [sys.executable, "-m", "eeio", "install", "eeio-dummy-1.0.0"]
+        done = _run(words, self._other)
+        if done.returncode != 0:
+            yield f"the other checkout's installation: {done.stderr}"
+
+    def disturb(self, moments: random.Random, length_s: float) -> Iterator[str]:
+        time.sleep(moments.uniform(0, length_s / 2))
+        yield from self._install()
+
+    def killed(self) -> Iterator[str]:
+        yield from self._install()
+
+
+class Resumes(Target):
+    """Two processes that resume the same campaign at once."""
+
+    name = "resumes"
+
+    def disturb(self, moments: random.Random, length_s: float) -> Iterator[str]:
+        time.sleep(moments.uniform(0, length_s / 4))
+        if (self.results / CAMPAIGN / "campaign.json").exists():
+            # Without the locks of the machine, as on another node with the same results.
+            environment = {**self.environment, "EEIO_LOCKS": str(self.home / "other-locks")}
+            (self.home / "other-locks").mkdir(exist_ok=True)
+            words = [sys.executable, "-m", "eeio", "resume", CAMPAIGN]
+            done = _run(words, environment)
+            # 0 if the first had ended by then, or was killed.
+            if done.returncode not in (0, 2):
+                yield f"a second resume ended with {done.returncode}: {done.stderr}"
 
 
 class Applications(Target):
@@ -338,7 +481,7 @@ class Device(Target):
     def options(self) -> Sequence[str]:
         return (
             *super().options, "--device", self.node, "--erase", self.node,
-            "--filesystem", "ext4,btrfs",
+            "--lose", "data", "--filesystem", "ext4,btrfs",
         )  # fmt: skip
 
     def prepare(self) -> None:
@@ -399,10 +542,14 @@ class Import(Target):
             yield from self.wrong_at_end()
 
 
-ROOT = ("loop", "settings", "device", "applications")
+ROOT = ("loop", "settings", "device", "applications", "container", "reboot")
 TARGETS = {
-    kind.name: kind for kind in (Target, Filesystems, Study, Import, Adaptive, Device, Applications)
-}
+    kind.name: kind
+    for kind in (
+        Target, Filesystems, Study, Import, Adaptive, Device, Applications, Container, Reboot,
+        Checkouts, Resumes,
+    )
+}  # fmt: skip
 
 
 def kill_over_and_over(target: Target, kills: int, seed: int) -> Outcome:
@@ -436,7 +583,7 @@ def _length_s(target: Target) -> float:
     """How long a campaign takes that nobody kills: the moments lie within."""
     with _campaign(target):
         began_s = time.monotonic()
-        process = start(*target.words(), environment=target.environment)
+        process = start(*target.words(), environment=target.environment, before=target.before)
         code = process.wait(_COMMAND_S)
         length_s = time.monotonic() - began_s
         wrong = [*target.wrong_at_end(), *_after_restore(target)]
@@ -451,15 +598,17 @@ def _kill_one(
     """Whether the campaign ended by itself."""
     if isinstance(target, Import) and (target.results / CAMPAIGN).exists():
         return True  # killed after it was in its place
-    process = start(*target.words(), environment=target.environment)
+    process = start(*target.words(), environment=target.environment, before=target.before)
+    outcome.wrong += target.disturb(moments, length_s)
     if outcome.kills >= kills:
         code = process.wait(_COMMAND_S)
     elif _killed(process, moments.uniform(0, length_s)):
         outcome.kills += 1
+        outcome.wrong += target.killed()
         choice = moments.random()
         if choice < 0.2:
             # The one that cleans up is killed too.
-            restore = start("restore", environment=target.environment)
+            restore = start("restore", environment=target.environment, before=target.before)
             outcome.kills += _killed(restore, moments.uniform(0, 0.6))
         if choice < 0.7:
             outcome.wrong += _after_restore(target)
@@ -484,7 +633,8 @@ def _killed(process: "subprocess.Popen[bytes]", after_s: float) -> bool:
 
 def _after_restore(target: Target) -> list[str]:
     """What `eeio restore` left."""
-    done = _run([sys.executable, "-m", "eeio", "restore"], target.environment)
+    words = [*target.before, sys.executable, "-m", "eeio", "restore"]
+    done = _run(words, target.environment)
     if done.returncode != 0:
         return [f"restore ended with {done.returncode}: {done.stderr.strip()[-500:]}"]
     deadline_s = time.monotonic() + _PATIENCE_S

@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from eeio.system.undo import UndoEntry, UndoJournal, end_group, mark, start_ticks
+from eeio.system.orphans import Orphans
+from eeio.system.owner import start_ticks
+from eeio.system.undo import UndoEntry, UndoJournal, end_group, mark
 from eeio_limits import inputs
 from eeio_results.errors import EeioError
 from eeio_results.tools.capture import Capture, Stamp
@@ -27,13 +29,17 @@ def invoke(
     factors: Mapping[str, str],
     timeout_s: float,
     journal: UndoJournal,
+    umask: int = -1,
 ) -> Capture:
     """Runs `command` in its own process group; stdout.txt, stderr.txt and capture.json are left
     in `directory`, each piece of output stamped with the monotonic clock as it came. Of more
     output than `eeio_limits.inputs` allows the beginning and the end are kept.
 
-    Whatever ends this call, no process of the group is left.
+    Whatever ends this call, no process that it started is left, also none in a session of its own;
+    `Capture.left_running` counts those that went on after the end. `umask` is the command's; -1 is
+    the caller's.
     """
+    orphans = Orphans(mark())
     started_utc_s = time.time()
     started_s = time.monotonic()
     deadline_s = started_s + timeout_s
@@ -46,6 +52,7 @@ def invoke(
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
+            umask=umask,
         )
     except OSError as error:
         raise EeioError(f"{command[0]}: {error.strerror}; install the profile again") from error
@@ -63,6 +70,7 @@ def invoke(
         else:
             # Children that outlive the wrapper would disturb the next run.
             _end_leftovers(process.pid)
+        left_running = orphans.end(process.pid)
         journal.forget(entry)
     capture = Capture(
         directory=directory,
@@ -73,6 +81,7 @@ def invoke(
         started_utc_s=started_utc_s,
         stamps=tuple(stamps),
         left_out=left_out,
+        left_running=left_running,
     )
     capture.save()
     return capture

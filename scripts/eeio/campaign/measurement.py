@@ -21,6 +21,7 @@ from eeio.campaign.settling import Settled, settle
 from eeio.campaign.volumes import Volume, Volumes, raw_device
 from eeio.campaign.watch import JournalWatch
 from eeio.profiles import profile as profiles
+from eeio.profiles.installation import Installation
 from eeio.system import (
     caches,
     counters,
@@ -31,11 +32,11 @@ from eeio.system import (
     write_cache,
 )
 from eeio.system import device as devices
-from eeio.system.filesystem import BlockDevice
+from eeio.system.filesystem import BlockDevice, caches_below, why_in_memory
 from eeio.system.processor import ProcessorSampler
 from eeio.system.undo import UndoJournal, run_command
+from eeio_power.energy import energy_in_parts
 from eeio_power.monitor import PowerMonitor
-from eeio_power.parted import energy_in_parts
 from eeio_results import tools
 from eeio_results.campaign import PlannedExperiment, PlannedRun
 from eeio_results.errors import EeioError, ToolOutputError
@@ -70,6 +71,8 @@ class _Prepared:
     prepare_s: float
     notes: tuple[str, ...] = ()
     settled: Settled | None = None
+    below_reason: str | None = None
+    """Why reads may have come from a cache below the drive, which even direct I/O passes."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,8 @@ class _Ended:
     energy: nodes.Energy
     synced: durability.Sync
     seen: Seen
+    memory: str | None
+    """Why no storage device was measured."""
     own: DeviceCounters | None
     """What the drive moved for the tool's processes alone, where the kernel counts it."""
 
@@ -89,11 +94,19 @@ class _Ended:
 class Measurement:
     """Runs what a plan holds, one invocation at a time. What it changes is in the undo journal."""
 
-    def __init__(self, plan: Plan, journal: UndoJournal, volumes: Volumes) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        journal: UndoJournal,
+        volumes: Volumes,
+        installed: Mapping[str, Installation],
+    ) -> None:
         self._plan = plan
+        self._installed = installed
         self._journal = journal
         self._volumes = volumes
         self.raw_device = raw_device(plan.options.device) if plan.options.device else None
+        self._raw_memory = why_in_memory(self.raw_device) if self.raw_device else None
         self._idle_w: dict[tuple[str, str], float] = {}
 
     def knows_idle(self, readings: Sequence[EnergyReading]) -> None:
@@ -191,7 +204,8 @@ class Measurement:
             energy = nodes.energy(raw / "nodes" if on_nodes else None, capture, power, servers)
             if on_nodes:
                 synced = replace(synced, error="only this machine's part was flushed, of several")
-            ended = _Ended(capture, prepared, volume, energy, synced, seen, own)
+            memory = self._raw_memory if on_raw_device else volume.memory
+            ended = _Ended(capture, prepared, volume, energy, synced, seen, memory, own)
             return self._read(experiment, run, ended, watch, device)
         finally:
             if group is not None:
@@ -211,7 +225,7 @@ class Measurement:
         started_s = time.monotonic()
         profile = self._plan.profiles[planned.experiment.profile]
         notes: tuple[str, ...] = ()
-        if (profile.folder / "pre.sh").is_file():
+        if self._installed[profile.identifier].script("pre.sh") is not None:
             before = raw / "prepare"
             before.mkdir()
             capture = self._invoke(planned, volume, before, "pre")
@@ -221,12 +235,16 @@ class Measurement:
             shutil.rmtree(before)
         found: str | None = None
         reason: str | None = None
+        below: str | None = None
         # Of a command the user says whether its caches are cold (`eeio bench`).
         is_warm = planned.experiment.factors.get("cache") == "warm"
         if planned.experiment.experiment.level != "context" and not is_warm:
             on_raw_device = planned.experiment.experiment.target == "device"
             node = self.raw_device.node if on_raw_device and self.raw_device else None
             found, reason = caches.drop(volume.test_files, node)
+            if device is not None and not caches.drops_all():
+                image = caches_below(device)
+                below = image and f"the image {image} may be in the page cache (run as root)"
             if (command := self._plan.options.drop_caches_by) is not None:
                 run_command(["sh", "-c", command], _DROP_S)
                 found += f"; and by `{command}`"
@@ -236,9 +254,9 @@ class Measurement:
         protocol = self._plan.protocol
         if protocol.adaptive is None:
             time.sleep(protocol.settle_s)
-            return _Prepared(found, reason, prepare_s, notes)
+            return _Prepared(found, reason, prepare_s, notes, below_reason=below)
         settled = settle(protocol.adaptive, power, self._idle_w, device, protocol.settle_s)
-        return _Prepared(found, reason, prepare_s, notes, settled)
+        return _Prepared(found, reason, prepare_s, notes, settled, below)
 
     def _view(
         self, planned: PlannedExperiment, device: BlockDevice | None, reason: str | None
@@ -287,15 +305,15 @@ class Measurement:
     ) -> Capture:
         """Runs the profile's executable (`run`) or its pre.sh (`pre`) as PTS would."""
         experiment = planned.experiment
-        profile = self._plan.profiles[experiment.profile]
-        home = profile.install_dir
+        installed = self._installed[experiment.profile]
+        home = installed.home
         words = [f"{key}={value}" for key, value in sorted(experiment.factors.items())]
         timeout_s = self._plan.timeout_s(experiment)
         if script == "pre":
-            command = ["sh", str(profile.folder / "pre.sh"), *words]
+            command = ["sh", str(installed.script("pre.sh")), *words]
             timeout_s += prefilled_bytes(experiment) / _PREFILL_FLOOR_BYTES_PER_S
         else:
-            command = [str(home / profile.name), *words]
+            command = [str(installed.executable), *words]
         return invoke(
             command,
             directory=raw,
@@ -306,6 +324,8 @@ class Measurement:
             factors=experiment.factors,
             timeout_s=timeout_s,
             journal=self._journal,
+            # Servers of profiles run under users of their own, and pass through these folders.
+            umask=-1 if experiment.experiment.tool == "command" else 0o022,
         )
 
     def settings(
@@ -410,8 +430,10 @@ def _phase(
     )
     if cached and phase.operation == "read" and ended.prepared.read_reason:
         validity.append(ended.prepared.read_reason)
-    if ended.volume.in_memory and run.device is None and run.experiment.tool != "command":
-        validity.append(f"no device was measured: {ended.volume.device_reason}")
+    if ended.memory is not None and run.experiment.tool != "command":
+        validity.append(f"no storage device was measured: {ended.memory}")
+    if phase.operation in ("read", "mixed") and ended.prepared.below_reason is not None:
+        validity.append(ended.prepared.below_reason)
     readings: tuple[EnergyReading, ...] = ()
     began_s = run.started_monotonic_s
     if phase.stretches:

@@ -48,7 +48,8 @@ def _cost(window: Window) -> str | None:
     limit = _limit(reading)
     mark = f"{ESTIMATE} " if reading.kind == "modelled" else ""
     words = f"{mark}{reading.domain} {number(reading.power_w or 0.0)} W{limit}"
-    efficiency = window.efficiency_bytes_per_j(reading.power_w)
+    words += " (doubtful)" if reading.doubtful else ""
+    efficiency = window.efficiency_bytes_per_j(reading)
     if efficiency is not None and reading.why_not_ranked is None:
         words += f", {mark}{number(efficiency / MB)} MB/J{limit}"
         if reading.leaves_drives_out:
@@ -57,6 +58,5 @@ def _cost(window: Window) -> str | None:
 
 
 def _limit(reading: EnergyReading) -> str:
-    if not reading.energy_j or reading.uncertainty_j is None:
-        return ""
-    return f" ±{percent(reading.uncertainty_j / reading.energy_j)} %"
+    share = reading.uncertainty_relative
+    return "" if share is None else f" ±{percent(share)} %"

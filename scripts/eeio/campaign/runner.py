@@ -1,6 +1,7 @@
 """Runs a plan: one run at a time, each verified and on disk before the next begins."""
 
 import errno
+import re
 import shutil
 import sys
 import time
@@ -19,17 +20,20 @@ from eeio.campaign.pilots import Pilots
 from eeio.campaign.plan import Plan
 from eeio.campaign.progress import Progress, format_duration
 from eeio.campaign.run_line import cost_of_run, words_of_run
+from eeio.campaign.sharing import Sharing, missing, why_shared, without_energy
 from eeio.campaign.volumes import Volumes, raw_device
 from eeio.campaign.write_budget import WriteBudget
 from eeio.errors import RefusedError
 from eeio.power import idle_medians, recorded
+from eeio.profiles import installation
 from eeio.profiles import profile as profiles
+from eeio.profiles.installation import Installation, Program
 from eeio.putting_back import tell
 from eeio.signals import signals_raise
 from eeio.system import frequency, image
 from eeio.system.endurance import wear
 from eeio.system.filesystem import BlockDevice, backing_device
-from eeio.system.lock import TargetLock
+from eeio.system.lock import FolderLock, drive_lock, machine_lock
 from eeio.system.undo import UndoJournal
 from eeio_limits import LimitError
 from eeio_limits.quantities import DURATION
@@ -55,13 +59,13 @@ class Outcome:
 
 
 def execute(plan: Plan, store: Store) -> Outcome:
-    """Runs what is left of `plan` into `store`; the caller holds the target's lock.
+    """Runs what is left of `plan` into `store`; the caller holds `campaign_locks` and `store_lock`.
 
     Settings, mounts and processes are put back however this ends. A signal becomes an
     InterruptedCampaignError between two consistent states; an error of one run is recorded with
     it and the campaign goes on.
     """
-    done = store.done_indices()  # first: it refuses what is no file of records
+    done = store.done_indices()  # first: it rejects a file without records
     store.drop_partial_line()
     left = [run for run in plan.runs if run.order_index not in done]
     journal = UndoJournal()
@@ -69,7 +73,11 @@ def execute(plan: Plan, store: Store) -> Outcome:
         volumes = Volumes(plan, store.folder, journal)
         try:
             volumes.hold()
-            _Campaign(plan, store, journal, volumes).run(left)
+            with ExitStack() as stack:
+                sharing = Sharing() if plan.options.share_machine else None
+                if sharing is not None:
+                    stack.enter_context(sharing)
+                _Campaign(plan, store, journal, volumes, sharing, stack).run(left)
         except OSError as error:
             if error.errno == errno.ENOSPC:
                 raise EeioError(
@@ -89,29 +97,53 @@ def _outcome(store: Store) -> Outcome:
 
 
 @contextmanager
-def target_locks(plan: Plan) -> Iterator[None]:
-    """Holds every disk of the plan, so that no second campaign uses one meanwhile, and the
-    processors where the plan sets their frequency, SMT or turbo."""
+def campaign_locks(plan: Plan) -> Iterator[None]:
+    """Holds the machine, every disk of the plan, and the processors where the plan sets their
+    frequency, SMT or turbo, so that no second campaign uses one meanwhile. RefusedError if one
+    does."""
     options = plan.options
     names: set[str] = set()
+    folder: Path | None = None
     if options.device is not None:
         device = raw_device(options.device)
         names.add(device.disk_sysfs.name if device else options.device.strip("/"))
     if options.directory is not None:
         device, _ = backing_device(Path(options.directory))
         names.add(device.disk_sysfs.name if device else options.directory.strip("/"))
+        # Other machines may write into it, too.
+        folder = Path(options.directory) if device is None else None
     if any((p.frequency_hz, p.smt, p.turbo) != (None, None, None) for p in plan.experiments):
         names.add(frequency.lock_name(options.frequency_root))
     with ExitStack() as held:
+        held.enter_context(machine_lock(shared=options.share_machine))
         for name in sorted(names):
-            held.enter_context(TargetLock(name))
+            held.enter_context(drive_lock(name))
+        if folder is not None and plan.files:
+            held.enter_context(FolderLock(folder, str(folder)))
         yield
+
+
+def store_lock(folder: Path) -> FolderLock:
+    """Of a campaign's folder, for the one process that writes it."""
+    return FolderLock(folder, f"campaign {folder.name}")
 
 
 class _Campaign:
     """The state of one start of a campaign."""
 
-    def __init__(self, plan: Plan, store: Store, journal: UndoJournal, volumes: Volumes) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        store: Store,
+        journal: UndoJournal,
+        volumes: Volumes,
+        sharing: Sharing | None,
+        stack: ExitStack,
+    ) -> None:
+        self._sharing = sharing
+        self._stack = stack
+        self._programs: dict[str, Program] = {}
+        self._installed: dict[str, Installation] = {}
         self._begun = plan
         self._plan = plan
         self._store = store
@@ -120,7 +152,11 @@ class _Campaign:
         self._broken: dict[str, str] = {}
         # Read once when the first round of repetitions is planned, kept from then on.
         self._done: list[Run] | None = None
-        self._measurement = Measurement(plan, journal, volumes)
+        self._measurement = self._measuring(plan)
+
+    def _measuring(self, plan: Plan) -> Measurement:
+        # The mapping is filled by _install.
+        return Measurement(plan, self._journal, self._volumes, self._installed)
 
     def run(self, left: list[PlannedRun]) -> None:
         plan, store = self._plan, self._store
@@ -131,7 +167,7 @@ class _Campaign:
             self._install(progress)
             self._check_machine()
             source = self._power_source(progress)
-            segment = len(list((store.folder / "samples").glob("*.csv.gz"))) + 1
+            segment = _next_segment(store.folder / "samples")
             samples = store.folder / "samples" / f"power-{segment:04}.csv.gz"
             options = plan.options
             with PowerMonitor(source, samples, options.rate_hz, options.counter_rate_hz) as power:
@@ -151,7 +187,9 @@ class _Campaign:
                         if (why := budget.why_not(planned.experiment)) is not None:
                             self._end(why, progress)
                             break
+                        self._check_programs(planned)
                         run = _storable(self._one(planned, power))
+                        self._check_programs(planned)
                         store.append(run)
                         budget.add(run)
                         power.forget(time.monotonic())
@@ -195,7 +233,7 @@ class _Campaign:
         if not settles:
             at_once = replace(self._plan.protocol, settle_s=0.0, adaptive=None)
             plan = replace(self._plan, protocol=at_once)
-            measurement = Measurement(plan, self._journal, self._volumes)
+            measurement = self._measuring(plan)
         return self._one(PlannedRun(0, planned, 0, 1), power, measurement, _PILOT)
 
     def _pilots(
@@ -223,7 +261,7 @@ class _Campaign:
             return left
         found = replace(found, pilots_s=(plan.pilots_s or 0.0) + time.monotonic() - began_s)
         self._plan = found
-        self._measurement = Measurement(found, self._journal, self._volumes)
+        self._measurement = self._measuring(found)
         self._store.write_design(found)
         progress.add(len(found.runs) - len(plan.runs))
         return list(found.runs)
@@ -285,12 +323,29 @@ class _Campaign:
     def _install(self, progress: Progress) -> None:
         for profile in self._plan.profiles.values():
             try:
-                if not profiles.is_installed(profile):
+                found = installation.find(profile)
+                if found is None:
                     progress.say(f"installing {profile.identifier}")
-                    profiles.install(profile)
+                    found = installation.install(profile)
             except EeioError as error:
                 progress.say(f"eeio: {error}")
                 self._broken[profile.identifier] = str(error)
+                continue
+            program = Program(found)
+            self._stack.callback(program.close)
+            self._programs[profile.identifier] = program
+            self._installed[profile.identifier] = found
+
+    def _check_programs(self, planned: PlannedRun) -> None:
+        """Before and after each run. Runs of another program would be no repetitions."""
+        program = self._programs.get(planned.experiment.profile)
+        why = program.why_changed() if program is not None else None
+        if why is not None:
+            name = self._store.folder.name
+            raise EeioError(
+                f"{planned.experiment.profile}: {why} while the campaign ran, which stops. "
+                f"This run is not stored. Restore the program, then `eeio resume {name}`"
+            )
 
     def _power_source(self, progress: Progress) -> PowerSource:
         options = self._plan.options
@@ -315,8 +370,10 @@ class _Campaign:
             volume.directory if self._plan.options.directory else None,
             self._drive(),
             self._tools(),
+            programs=self._hashes(),
         )
         differences = environment.differences(before, now, of_target)
+        differences += [self._broken[name] for name in before.programs if name in self._broken]
         if differences:
             raise RefusedError(
                 f"{self._store.folder.name} cannot go on, its runs would be of two machines: "
@@ -324,8 +381,11 @@ class _Campaign:
             )
 
     def _tools(self) -> list[Tool]:
-        found = [profiles.installed_tool(profile) for profile in self._plan.profiles.values()]
+        found = [installed.tool for installed in self._installed.values()]
         return [tool for tool in found if tool is not None]
+
+    def _hashes(self) -> dict[str, str]:
+        return {name: installed.sha256 for name, installed in self._installed.items()}
 
     def _describe_machine(self) -> None:
         if self._store.machine() is not None:
@@ -339,6 +399,7 @@ class _Campaign:
             volume.mkfs,
             self._plan.options.drive_label,
             self._plan.options.hash_serial,
+            self._hashes(),
         )
         made = self._plan.made_volumes
         if made:
@@ -361,9 +422,14 @@ class _Campaign:
             return
         idle_s = self._plan.protocol.idle_s
         progress.say(f"measuring idle power for {format_duration(idle_s)}")
+        if self._sharing is not None:
+            self._sharing.begin()
         start_s = time.monotonic()
         time.sleep(idle_s)
         readings = recorded(power.energy(start_s, start_s + idle_s))
+        if (why := self._shared(start_s, start_s + idle_s)) is not None:
+            self._store.write_idle(missing(readings, why), None)
+            return
         medians_w = power.medians_w(start_s, start_s + idle_s)
         self._store.write_idle(readings, None, idle_medians(readings, medians_w))
 
@@ -399,14 +465,24 @@ class _Campaign:
         )
         if experiment.profile in self._broken:
             return replace(begun, validity=(self._broken[experiment.profile],))
+        if self._sharing is not None:
+            self._sharing.begin()
         try:
-            return (measurement or self._measurement).measure(planned, begun, raw, power)
-        except (EeioError, PowerError) as error:
+            run = (measurement or self._measurement).measure(planned, begun, raw, power)
+            why = self._shared(begun.started_monotonic_s, time.monotonic())
+            return run if why is None else without_energy(run, why)
+        # A LimitError is of a figure that no record holds: this run's, not the campaign's.
+        except (EeioError, PowerError, LimitError) as error:
             return replace(
                 begun,
                 duration_s=time.monotonic() - begun.started_monotonic_s,
                 validity=(str(error),),
             )
+
+    def _shared(self, start_s: float, end_s: float) -> str | None:
+        """Why energies of that time are not this campaign's own, if they are not."""
+        others = self._sharing.overlapping(start_s, end_s) if self._sharing is not None else ()
+        return why_shared(others) if others else None
 
     def _clean_up(self) -> None:
         """post.sh of each profile, on the user's own directory; the others go with their mount. For
@@ -417,20 +493,19 @@ class _Campaign:
         except RefusedError as error:
             print(f"eeio: the test files stay: {error}", file=sys.stderr)
             return
-        for profile in self._begun.profiles.values():
-            script = profile.folder / "post.sh"
-            if not script.is_file() or not profile.install_dir.is_dir():
+        for identifier, installed in self._installed.items():
+            if (script := installed.script("post.sh")) is None:
                 continue
             # Of the plan at the start: a pilot that left a profile out left its files as well.
-            last = next(r for r in self._begun.runs if r.experiment.profile == profile.identifier)
+            last = next(r for r in self._begun.runs if r.experiment.profile == identifier)
             target = self._store.folder / "raw" / "clean-up"
             target.mkdir(exist_ok=True)
             invoke(
                 ["sh", str(script)],
                 directory=target,
-                home=profile.install_dir,
+                home=installed.home,
                 environment=profiles.script_environment(
-                    profile.install_dir,
+                    installed.home,
                     self._measurement.settings(last, volume, str(target), last.experiment),
                 ),
                 factors={},
@@ -440,6 +515,12 @@ class _Campaign:
             shutil.rmtree(target)
         with suppress(OSError):
             (volume.directory / safety.SCRATCH).rmdir()
+
+
+def _next_segment(folder: Path) -> int:
+    """One more than the highest number: files between may have been lost."""
+    numbers = (re.fullmatch(r"power-([0-9]{4,9})\.csv\.gz", path.name) for path in folder.iterdir())
+    return max((int(found[1]) for found in numbers if found), default=0) + 1
 
 
 def _storable(run: Run) -> Run:

@@ -15,6 +15,7 @@ from eeio.system.filesystem import (
     backing_device,
     block_device,
     check_directory,
+    check_not_in_memory,
     check_storage,
     mount_of,
 )
@@ -164,3 +165,6 @@ def check_targets(
         )
     else:
         devices.check_readable(Path(options.device), root)
+    check_not_in_memory(
+        block_device(Path(options.device), root), options.device, options.allow_memory_filesystem
+    )

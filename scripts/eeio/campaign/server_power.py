@@ -18,7 +18,8 @@ from typing import IO
 
 from eeio import cluster
 from eeio.errors import RefusedError
-from eeio.system.undo import UndoEntry, UndoJournal, end_group, mark, start_ticks
+from eeio.system.owner import start_ticks
+from eeio.system.undo import UndoEntry, UndoJournal, end_group, mark
 from eeio_results.errors import EeioError
 
 BEGUN = b"recording\n"
@@ -102,9 +103,11 @@ class _Server:
     def __init__(self, command: str, journal: UndoJournal) -> None:
         self.command = command
         self._journal = journal
+        # A file, not a pipe: the command must not wait for somebody to read its messages.
+        self._messages = os.fdopen(os.memfd_create("messages"), "w+b")
         self._process = subprocess.Popen(
             ["sh", "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, start_new_session=True, env={**os.environ, **mark()},
+            stderr=self._messages, start_new_session=True, env={**os.environ, **mark()},
         )  # fmt: skip
         ticks = start_ticks(self._process.pid) or 0
         self._entry = UndoEntry("process", str(self._process.pid), str(ticks))
@@ -144,22 +147,22 @@ class _Server:
         """Its last words, once it has ended."""
         if self._process.poll() is None:
             end_group(self._process.pid)
-        words = _last_line(self._process.stderr)
+        words = _last_line(self._messages)
         return words or "it did not record, and said nothing"
 
     def stop(self) -> None:
         if self._process.poll() is None:
             end_group(self._process.pid)
         self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+        for stream in (self._process.stdin, self._process.stdout, self._messages):
             if stream is not None:
                 stream.close()
         if self._entry in self._journal.entries:
             self._journal.forget(self._entry)
 
 
-def _last_line(stream: IO[bytes] | None) -> str:
-    assert stream is not None
-    os.set_blocking(stream.fileno(), False)
-    said = (stream.read() or b"").decode(errors="backslashreplace").strip()
-    return said.splitlines()[-1][:300] if said else ""
+def _last_line(messages: IO[bytes]) -> str:
+    size = os.fstat(messages.fileno()).st_size
+    end = os.pread(messages.fileno(), 4096, max(0, size - 4096))
+    text = end.decode(errors="backslashreplace").strip()
+    return text.splitlines()[-1][:300] if text else ""

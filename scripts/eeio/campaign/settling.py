@@ -66,7 +66,7 @@ def _share_of_idle(
         return None
     for reading in power.energy(now_s - _MEAN_S, now_s):
         idle = idle_w.get((reading.meter, reading.domain))
-        if reading.power_w is not None and idle:
+        if reading.power_w is not None and idle is not None and idle > 0.0:
             return reading.power_w / idle
     return None
 

@@ -13,6 +13,7 @@ from eeio.system.filesystem import (
     backing_device,
     block_device,
     mount_of,
+    why_in_memory,
 )
 from eeio.system.undo import UndoJournal
 from eeio_results.errors import EeioError
@@ -20,14 +21,15 @@ from eeio_results.errors import EeioError
 
 @dataclass(frozen=True)
 class Volume:
-    """A directory, the block device behind it (None, with the reason), how it was made, and where a
-    server on this machine sees the same files (NFS)."""
+    """A directory, the block device behind it (None, with the reason), how it was made, why its
+    data are in memory (None if they are not), and where a server on this machine sees the same
+    files (NFS)."""
 
     directory: Path
     device: BlockDevice | None
     device_reason: str | None
     mkfs: str | None
-    in_memory: bool
+    memory: str | None
     served: Path | None = None
 
     @property
@@ -112,8 +114,10 @@ class Volumes:
 def describe(directory: Path, mkfs: str | None, served: Path | None = None) -> Volume:
     """The volume at `directory`; behind NFS of this machine's own lies the server's device."""
     device, reason = backing_device(served or directory)
-    in_memory = mount_of(served or directory).filesystem in WITHOUT_STORAGE
-    return Volume(directory, device, reason, mkfs, in_memory, served)
+    memory = None if device is None else why_in_memory(device)
+    if mount_of(served or directory).filesystem in WITHOUT_STORAGE and device is None:
+        memory = reason
+    return Volume(directory, device, reason, mkfs, memory, served)
 
 
 def raw_device(node: str) -> BlockDevice | None:

@@ -1,7 +1,8 @@
-"""`eeio restore`: puts back what a killed campaign had changed."""
+"""`eeio restore`: restores what a killed campaign had changed."""
 
 import argparse
 import sys
+from pathlib import Path
 
 from eeio import paths
 from eeio.errors import EXIT_DONE, EXIT_FAILED
@@ -13,38 +14,44 @@ from eeio_results.store import half_made, remove_half_made
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "restore",
-        help="put back what a killed campaign had changed",
-        description="Puts back settings, mounts, images and processes of a killed campaign.",
+        help="restore settings after a crash",
+        description="Restores what a killed campaign changed: settings, mounts, images, processes.",
     )
+    parser.add_argument(
+        "journal", metavar="FILE", nargs="?", type=Path,
+        help="a journal of another container or machine whose process has ended",
+    )  # fmt: skip
     parser.set_defaults(action=restore)
 
 
 def restore(arguments: argparse.Namespace) -> int:
     try:
-        journals, aside = restore_orphans()
+        restored, others = restore_orphans(arguments.journal)
     except EeioError as error:
         print(f"eeio: {error}", file=sys.stderr)
         return EXIT_FAILED
-    if not journals and not aside:
-        print("nothing to put back", file=sys.stderr)
-    return EXIT_FAILED if aside else EXIT_DONE
+    if not restored and not others:
+        print("nothing to restore", file=sys.stderr)
+    return EXIT_FAILED if others else EXIT_DONE
 
 
-def restore_orphans() -> tuple[int, int]:
-    """How many journals were put back, and how many files set aside that are none; EeioError names
-    what could not be put back."""
+def restore_orphans(journal: Path | None = None) -> tuple[int, int]:
+    """Restores what killed processes left, or only what `journal` lists. Returns how many journals
+    were restored and how many were not; EeioError names what could not be restored."""
     failures: list[str] = []
-    with orphans() as (found, aside):
-        for journal in found:
-            for entry in reversed(journal.entries):
+    with orphans(journal) as found:
+        for orphan in found.journals:
+            for entry in reversed(orphan.entries):
                 print(f"eeio: after a killed campaign: {entry.text}", file=sys.stderr)
-            failures += journal.undo_all()
-    for folder in half_made(paths.results_root()):
-        if remove_half_made(folder):
-            print(f"eeio: deleted what was left of making a campaign: {folder}", file=sys.stderr)
-    # Said, and no reason to stop: it is out of the way, and nobody knows what it would put back.
-    for words in aside:
+            failures += orphan.undo_all()
+    if journal is None:
+        for folder in half_made(paths.results_root()):
+            if remove_half_made(folder):
+                print(f"eeio: deleted an incomplete campaign: {folder}", file=sys.stderr)
+    # No reason to stop: what they list is not of this campaign.
+    others = [*found.bad, *found.elsewhere]
+    for words in others:
         print(f"eeio: {words}", file=sys.stderr)
     if failures:
-        raise EeioError("could not put back: " + "; ".join(failures))
-    return len(found), len(aside)
+        raise EeioError("could not restore: " + "; ".join(failures))
+    return len(found.journals), len(others)

@@ -19,6 +19,11 @@ def drop_file() -> Path:
     return Path(os.environ.get("EEIO_DROP_CACHES") or "/proc/sys/vm/drop_caches")
 
 
+def drops_all() -> bool:
+    """Whether this user may empty the machine's page cache."""
+    return os.geteuid() == 0 and os.access(drop_file(), os.W_OK)
+
+
 def drop(files: Iterable[Path], device: Path | None) -> tuple[str, str | None]:
     """Writes dirty pages back and empties the page cache of `files` (and of `device`).
 
@@ -33,7 +38,7 @@ def drop(files: Iterable[Path], device: Path | None) -> tuple[str, str | None]:
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
         finally:
             os.close(descriptor)
-    everything = os.geteuid() == 0 and os.access(drop_file(), os.W_OK)
+    everything = drops_all()
     if everything:
         try:
             drop_file().write_text("3\n", encoding="ascii")

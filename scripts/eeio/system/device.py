@@ -18,6 +18,7 @@ from eeio_results.errors import EeioError
 
 _SAMPLES = 256
 _SAMPLE_BYTES = 4096
+_END_BYTES = 1 << 20
 # After an unmount the kernel may need a moment to let go of a device.
 _TRIES = 20
 _PAUSE_S = 0.1
@@ -49,8 +50,8 @@ def check_unused(node: Path) -> BlockDevice:
 @dataclass(frozen=True)
 class Permission:
     """What the user gave up: the device `erase` names, and of what it carries what `lose` names
-    (`ext4:LABEL`, `ext4:UUID`, `gpt`), and the file systems of these UUIDs, which the campaign made
-    itself."""
+    (`ext4:LABEL`, `ext4:UUID`, `gpt`, `data`), and the file systems of these UUIDs, which the
+    campaign made itself."""
 
     erase: Path
     lose: tuple[str, ...] = ()
@@ -91,14 +92,35 @@ def check_erasable(node: Path, permission: Permission) -> BlockDevice:
     return device
 
 
+DATA = "data"
+"""Given up by --lose: what a device contains that has no signature, as a raw database has none."""
+
+
 def check_named(node: Path, lose: Sequence[str]) -> None:
-    """Refuses what --lose names and the device does not carry: it may be another disk's."""
+    """RefusedError for what --lose names and the device does not carry, since it may be another
+    disk's; and for data without a signature that --lose does not name."""
     found = carried(node)
-    known = {name for signature in found for name in signature.names}
+    known = {name for signature in found for name in signature.names} | {DATA}
     for name in lose:
         if name not in known:
             has = signatures.listed(found, node) or "nothing that has a name"
             raise RefusedError(f"--lose {name}: {node} carries no such thing; it carries {has}")
+    if not found and DATA not in lose and has_data(node):
+        raise RefusedError(
+            f"{node} contains data of an unknown kind, which would be lost. To allow that add "
+            f"--lose {DATA}"
+        )
+
+
+def has_data(node: Path) -> bool:
+    """Whether a block of the device is not zero: of its first and last MiB, and of samples."""
+    device = check_readable(node)
+    with node.open("rb", buffering=0) as file:
+        for offset in (0, max(0, device.size_bytes - _END_BYTES)):
+            file.seek(offset)
+            if any(file.read(_END_BYTES)):
+                return True
+    return zero_share(node, device.size_bytes) < 1.0
 
 
 def carried(node: Path) -> list[Signature]:
@@ -252,3 +274,5 @@ def _refuse_in_use(device: BlockDevice) -> None:
     for opener in kernel.openers(device.name):
         if opener.writes:
             raise RefusedError(f"{device.node} is held open by {opener.text}; end it first")
+    for opener in kernel.image_writers(device.name):
+        raise RefusedError(f"the image of {device.node} is open by {opener.text}; end it first")

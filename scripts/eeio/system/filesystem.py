@@ -169,7 +169,7 @@ def block_device(node: Path, root: Path = Path("/")) -> BlockDevice | None:
     """The block device behind a node such as /dev/sda, or None when it is not one."""
     if root != Path("/"):
         # A description has plain files and links for nodes: their names are the kernel's.
-        return _from_name((root / str(node).lstrip("/")).resolve().name, root)
+        return named_device((root / str(node).lstrip("/")).resolve().name, root)
     number = device_number(node)
     return None if number is None else _from_number(*number, root)
 
@@ -206,13 +206,52 @@ def _from_number(major: int, minor: int, root: Path) -> BlockDevice | None:
     if major == 0:
         return None
     for folder in (root / "sys/class/block").glob("*"):
-        device = _from_name(folder.name, root)
+        device = named_device(folder.name, root)
         if device is not None and (device.major, device.minor) == (major, minor):
             return device
     return None
 
 
-def _from_name(name: str, root: Path) -> BlockDevice | None:
+_MEMORY = ("tmpfs", "ramfs", "devtmpfs")
+_DEEPEST = 8
+
+
+def why_in_memory(device: BlockDevice, depth: int = 0) -> str | None:
+    """Why a device keeps its data in memory: it is a RAM disk, its image is on tmpfs, or a device
+    below it is one of these. None if it does not, as far as sysfs shows."""
+    disk = device.disk_sysfs
+    if re.fullmatch(r"z?ram[0-9]+", disk.name):
+        return f"/dev/{disk.name} is a RAM disk"
+    if depth == _DEEPEST:
+        return None
+    below: list[BlockDevice] = []
+    with suppress(OSError):
+        text = (disk / "loop/backing_file").read_bytes().removesuffix(b"\n")
+        image = Path(os.fsdecode(text.removesuffix(b" (deleted)")))
+        filesystem = mount_of(image.parent, device.root).filesystem
+        if filesystem in _MEMORY:
+            return f"the image of /dev/{disk.name}, {image}, is on {filesystem}"
+        found, _ = backing_device(image.parent, device.root)
+        below += [found] if found is not None else []
+    with suppress(OSError):
+        names = sorted(entry.name for entry in (disk / "slaves").iterdir())
+        below += [one for name in names if (one := named_device(name, device.root)) is not None]
+    reasons = (why_in_memory(one, depth + 1) for one in below)
+    return next((why for why in reasons if why is not None), None)
+
+
+def caches_below(device: BlockDevice) -> str | None:
+    """The image of a loop device that goes through this machine's page cache, which only root can
+    empty; None for any other device."""
+    loop = device.disk_sysfs / "loop"
+    with suppress(OSError):
+        if (loop / "dio").read_text(encoding="ascii").strip() == "0":
+            return os.fsdecode((loop / "backing_file").read_bytes().removesuffix(b"\n"))
+    return None
+
+
+def named_device(name: str, root: Path = Path("/")) -> BlockDevice | None:
+    """The block device of that kernel name (`sda1`), or None."""
     with suppress(OSError, ValueError):
         text = (root / "sys/class/block" / name / "dev").read_text(encoding="ascii")
         major, _, minor = text.partition(":")
@@ -235,12 +274,23 @@ def check_directory(directory: Path, needed_bytes: int, allow_memory: bool) -> N
     if not os.access(directory, os.W_OK | os.X_OK):
         raise RefusedError(f"{directory}: not writable by this user; name another directory")
     check_storage(directory, mount_of(directory), allow_memory)
+    check_not_in_memory(backing_device(directory)[0], str(directory), allow_memory)
     free = os.statvfs(directory)
     free_bytes = free.f_bavail * free.f_frsize
     if free_bytes < needed_bytes:
         raise RefusedError(
             f"{directory}: {needed_bytes / 1e6:.0f} MB needed for the test files, "
             f"{free_bytes / 1e6:.0f} MB free; free some room or choose a smaller preset"
+        )
+
+
+def check_not_in_memory(device: BlockDevice | None, name: str, allow_memory: bool) -> None:
+    """RefusedError if the device keeps its data in memory."""
+    why = None if device is None or allow_memory else why_in_memory(device)
+    if why is not None:
+        raise RefusedError(
+            f"{name}: {why}, so there is no storage device to measure. Name one that is on a disk "
+            "(or give --allow-memory-filesystem to try things out)"
         )
 
 

@@ -10,7 +10,7 @@ import fcntl
 import os
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -72,6 +72,20 @@ class Kernel:
         """Processes other than this one that hold the device or a partition of it open, as far as
         this user may see, those that write first."""
         numbers = {self.numbers[member] for member in self._members(name) if member in self.numbers}
+        return self._having_open(lambda descriptor: _number_of(descriptor) in numbers)
+
+    def image_writers(self, name: str) -> list[Opener]:
+        """Processes that have the image of a loop device open for writing."""
+        images = set()
+        for member in self._members(name):
+            if member in self._loops:
+                with suppress(OSError):
+                    images.add(_file_of(Path(self._loops[member].name)))
+        found = self._having_open(lambda descriptor: _file_of(descriptor) in images)
+        return [opener for opener in found if opener.writes]
+
+    def _having_open(self, is_it: Callable[[Path], bool]) -> list[Opener]:
+        """Processes with an open file of which that holds, those that write first."""
         remote = tuple(
             f"{mount.mount_point}/" for mount in self.mounts if _REMOTE.match(mount.filesystem)
         )
@@ -82,7 +96,7 @@ class Kernel:
                     target = (process / "fd" / descriptor).readlink()
                     if not target.is_absolute() or str(target).startswith(remote):
                         continue
-                    if _number_of(process / "fd" / descriptor) in numbers:
+                    if is_it(process / "fd" / descriptor):
                         found.add(self._opener(process, descriptor))
         return sorted(found, key=lambda opener: (not opener.writes, opener.pid))
 
@@ -285,6 +299,12 @@ def _entries(folder: Path) -> list[str]:
         return sorted(entry.name for entry in folder.iterdir())
     except OSError:
         return []
+
+
+def _file_of(path: Path) -> tuple[int, int]:
+    """Device and inode."""
+    status = path.stat()
+    return status.st_dev, status.st_ino
 
 
 def _number_of(node: Path) -> str | None:

@@ -50,15 +50,15 @@ class IoGroup:
         self.folder = root / f"eeio-{os.getpid()}"
         enabled = root / "cgroup.subtree_control"
         on = enabled.read_text(encoding="ascii").split()
-        for name in _CONTROLLERS:
-            if name not in on:
-                entry = UndoEntry("setting", str(enabled), f"-{name}")
-                journal.add(entry)
-                try:
-                    enabled.write_text(f"+{name}", encoding="ascii")
-                except OSError:
-                    journal.forget(entry)
-                    raise
+        missing = " ".join(name for name in _CONTROLLERS if name not in on)
+        if missing:
+            entry = UndoEntry("controllers", str(enabled), missing)
+            journal.add(entry)
+            try:
+                enabled.write_text(" ".join(f"+{n}" for n in missing.split()), encoding="ascii")
+            except OSError:
+                journal.forget(entry)
+                raise
         journal.add(UndoEntry("directory", str(self.folder)))
         self.folder.mkdir()
 

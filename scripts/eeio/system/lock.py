@@ -1,75 +1,225 @@
-"""One campaign at a time on one disk."""
+"""What only one process may use at a time: a machine, a drive, a folder, an undo journal."""
 
 import fcntl
 import os
+import platform
 import re
 import stat
-import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 
+from eeio import paths
 from eeio.errors import RefusedError
+from eeio.system.owner import start_ticks, this_process
+from eeio_limits.trust import make_folder
 
-# What a lock of ours holds: the number of the process that had it last, or nothing.
-_CONTENT = re.compile(rb"[0-9]{0,10}\n?")
+# What a lock file of ours contains: who had it last, or nothing.
+_CONTENT = re.compile(rb"[0-9a-f-]{0,100}\n?")
+MACHINE = "machine"
 
 
-class TargetLock:
-    """Held while a campaign uses a disk; the kernel lets go of it whatever ends the process.
+class Lock:
+    """Held while a campaign uses something; the kernel releases it whatever ends the process.
 
-    The file lies in a folder that everybody may write to, and may have been made by another user,
-    for any user can lock a disk. So it is opened without following a link, taken only if it is a
-    plain file that is nowhere else and holds no more than a lock does, and written only then.
+    `name` is for the files, `what` for the message. With `shared` several processes may hold it
+    that all share it.
 
-    EEIO_LOCKS names another folder than /run/lock: campaigns with different ones do not see each
-    other, and measure each other.
+    The files are in every folder that other users or containers may look into, because not every
+    user may write to /run/lock everywhere, and containers with one home have a /tmp each.
+    EEIO_LOCKS names another folder instead: campaigns with different ones do not see each other.
     """
 
-    def __init__(self, disk: str) -> None:
-        folder = Path(os.environ.get("EEIO_LOCKS") or "/run/lock")
-        if not os.access(folder, os.W_OK):
-            folder = Path(tempfile.gettempdir())
-        self._disk = disk
-        self._path = folder / f"eeio-{disk.replace('/', '-')}.lock"
-        self._descriptor: int | None = None
+    def __init__(self, name: str, what: str, *, shared: bool = False) -> None:
+        self._name = name.replace("/", "-")
+        self._what = what
+        self._shared = shared
+        self._held = ExitStack()
 
-    def __enter__(self) -> "TargetLock":
+    def __enter__(self) -> "Lock":
+        with ExitStack() as stack:
+            for folder in lock_folders():
+                stack.enter_context(_File(folder / f"eeio-{self._name}.lock", self))
+            self._held = stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._held.close()
+
+    def take(self, descriptor: int, path: Path) -> None:
+        """Locks an open lock file, and writes who has it. RefusedError if another one has it."""
+        status = os.fstat(descriptor)
+        plain = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
+        content = os.pread(descriptor, 200, 0) if plain else b""
+        if not plain or not _CONTENT.fullmatch(content):
+            raise RefusedError(
+                f"{path} is not a lock file of eeio, so eeio leaves it as it is. Find out who made "
+                "it, and delete it"
+            )
         try:
-            descriptor = self._open()
+            fcntl.flock(
+                descriptor, (fcntl.LOCK_SH if self._shared else fcntl.LOCK_EX) | fcntl.LOCK_NB
+            )
+        except BlockingIOError:
+            holder = content.decode("ascii").partition("-")[0].strip() or "unknown"
+            raise RefusedError(f"{self._what} (process {holder})") from None
+        if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_RDWR:
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{this_process(os.getpid()).name}\n".encode(), 0)
+
+
+def machine_lock(*, shared: bool) -> Lock:
+    """Of everything whose power is measured."""
+    return Lock(
+        MACHINE,
+        "another campaign is running on this machine, and each would measure the other's power. "
+        "Wait for it, or give --share-machine to both",
+        shared=shared,
+    )
+
+
+def drive_lock(name: str) -> Lock:
+    """Of a drive, by its kernel name or, where there is none, by its directory."""
+    return Lock(name, f"another campaign is running on {name}; wait for it")
+
+
+def lock_folders() -> Sequence[Path]:
+    """Those that exist here, or can be made."""
+    if chosen := os.environ.get("EEIO_LOCKS"):
+        return [Path(chosen)]
+    folders = [Path("/run/lock"), Path("/tmp")]
+    found = [folder for folder in folders if os.access(folder, os.W_OK | os.X_OK)]
+    # Of this kernel only: other machines may have the same home.
+    boot = this_process(os.getpid()).boot_id[:8]
+    state = paths.state_root() / f"locks-{boot}"
+    try:
+        make_folder(state)
+    except OSError:
+        if not found:
+            raise RefusedError(
+                "no folder for lock files: /run/lock, /tmp and the state folder cannot be written. "
+                "EEIO_LOCKS=DIR names one"
+            ) from None
+        return found
+    return [*found, state]
+
+
+def lock_file(path: Path) -> int | None:
+    """Locks a file that only this user's processes use, and makes it if need be; None if another
+    process has it. Whoever has it may delete it. A file system without locks never says no."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor = os.open(path, flags, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _is_at(descriptor, path):
+            return descriptor
+    except BlockingIOError:
+        pass
+    except OSError:
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Whether the open file is still the one of that name."""
+    try:
+        here, there = os.fstat(descriptor), path.lstat()
+    except FileNotFoundError:
+        return False
+    return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
+
+
+def _has_ended(name: str, now: str) -> bool:
+    """Whether a process (`Owner.name`) has ended; False if it is not of this boot and container."""
+    pid, _, rest = name.partition("-")
+    ticks, _, place = rest.partition("-")
+    if not (pid.isdecimal() and ticks.isdecimal()) or place != now.split("-", 2)[2]:
+        return False
+    return start_ticks(int(pid[:10])) != int(ticks[:20])
+
+
+class FolderLock:
+    """The file `.eeio-lock` in a folder that several machines may share. RefusedError if another
+    process has it: also on a file system without locks, by the process that the file names."""
+
+    def __init__(self, folder: Path, what: str) -> None:
+        self._path = folder / ".eeio-lock"
+        self._what = what
+
+    def __enter__(self) -> None:
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        try:
+            descriptor = os.open(self._path, flags, 0o600)
         except OSError as error:
-            raise RefusedError(f"{self._path}: {error.strerror}; it guards the disk") from error
+            raise RefusedError(f"{self._path}: {error.strerror}; campaigns lock it") from error
         try:
             self._take(descriptor)
         except BaseException:
             os.close(descriptor)
             raise
         self._descriptor = descriptor
-        return self
 
     def _take(self, descriptor: int) -> None:
-        status = os.fstat(descriptor)
-        plain = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
-        held = os.pread(descriptor, 100, 0) if plain else b""
-        if not plain or not _CONTENT.fullmatch(held):
-            raise RefusedError(
-                f"{self._path} should be a lock of eeio and is something else, so it is left as it "
-                "is; look who made it, and delete it"
-            )
+        name, _, host = os.pread(descriptor, 300, 0).decode(errors="replace").strip().partition(" ")
+        holder = f"process {name.partition('-')[0]} on {host}" if host else "another process"
+        now = this_process(os.getpid())
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = held.decode("ascii").strip() or "unknown"
-            raise RefusedError(
-                f"another campaign is running on {self._disk} (process {holder}); "
-                "two at once would measure each other"
-            ) from None
-        if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_RDWR:
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+            raise RefusedError(f"{self._what} is in use by {holder}; wait for it") from None
+        except OSError:
+            # No locks here: only of this boot and container is known which processes have ended.
+            if host and not _has_ended(name, now.name):
+                raise RefusedError(
+                    f"{self._what} is in use by {holder}; if that has ended, delete {self._path}"
+                ) from None
+        if not _is_at(descriptor, self._path):
+            raise RefusedError(f"{self._what}: another process has just released it; try again")
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{now.name} {platform.node()}\n".encode(), 0)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with suppress(OSError):
+            self._path.unlink()
+        os.close(self._descriptor)
+
+
+class _File:
+    """One lock file. Any user may lock it, and may have made it, or put another file in its place.
+    So it is opened without following a link, and written only if it contains no more than a lock
+    does."""
+
+    def __init__(self, path: Path, lock: Lock) -> None:
+        self._path = path
+        self._lock = lock
+
+    def __enter__(self) -> None:
+        try:
+            descriptor = self._open()
+        except OSError as error:
+            raise RefusedError(f"{self._path}: {error.strerror}; campaigns lock it") from error
+        try:
+            self._lock.take(descriptor, self._path)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self._descriptor = descriptor
 
     def _open(self) -> int:
-        """The file stays for good, whoever made it: any user can lock it, and no two at once."""
-        # Not waiting: what lies there may be a pipe.
+        """The file stays for good, whoever made it."""
+        # Not waiting: it may be a pipe.
         flags = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
         try:
             return os.open(self._path, os.O_RDWR | flags)
@@ -89,5 +239,4 @@ class TargetLock:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._descriptor is not None:
-            os.close(self._descriptor)
+        os.close(self._descriptor)

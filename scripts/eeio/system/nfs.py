@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eeio.errors import RefusedError
-from eeio.system.undo import UndoEntry, UndoJournal, run_command, start_ticks
+from eeio.system.owner import start_ticks
+from eeio.system.undo import UndoEntry, UndoJournal, mark, run_command
 from eeio_results.errors import EeioError
 
 # What lies behind the export.
@@ -243,7 +244,7 @@ def _start(kind: str, namespace: str, served: Path, journal: UndoJournal) -> Non
     # Without our mark: `restore` ends first what is marked, and a client without its server hangs.
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        start_new_session=True,
+        start_new_session=True, env={**os.environ, **mark()},
     )  # fmt: skip
     journal.add(UndoEntry("process", str(process.pid), str(start_ticks(process.pid) or 0)))
     assert process.stdin is not None and process.stdout is not None

@@ -40,7 +40,8 @@ class AtaDrive:
         """It stands by from here on; whatever wakes it ends that. It is awake after the block, and
         `eeio restore` wakes it, too."""
         wake = ["dd", f"if={self.node}", "of=/dev/null", "bs=4096", "count=1", "iflag=direct"]
-        with journal.held(UndoEntry("command", str(self.node), json.dumps(wake))):
+        entry = UndoEntry("command", str(self.node), json.dumps(wake)).of_drive(self.node)
+        with journal.held(entry):
             power_state.put_into_standby(self.node)
             yield
 
@@ -51,7 +52,8 @@ class AtaDrive:
         if level is None or level >= _APM_NO_SAVING:
             yield
             return
-        with journal.held(UndoEntry("command", str(self.node), json.dumps(self._apm(level)))):
+        entry = UndoEntry("command", str(self.node), json.dumps(self._apm(level)))
+        with journal.held(entry.of_drive(self.node)):
             run_command(self._apm(_APM_NO_SAVING))
             if (found := self._apm_level()) != _APM_NO_SAVING:
                 raise EeioError(
@@ -92,7 +94,7 @@ class NvmeDrive:
         """It is in its deep state from here on; whatever wakes it ends that. After the block, and
         after `eeio restore`, it is in the state that it was in before."""
         node, before = self.controller.node, self.controller.state()
-        with journal.held(UndoEntry("nvme", str(node), f"state {before}")):
+        with journal.held(UndoEntry("nvme", str(node), f"state {before}").of_drive(node)):
             self.controller.set_state(self.deep)
             yield
 
@@ -102,7 +104,8 @@ class NvmeDrive:
         if not self.controller.is_autonomous():
             yield
             return
-        with journal.held(UndoEntry("nvme", str(self.controller.node), "autonomous 1")):
+        node = self.controller.node
+        with journal.held(UndoEntry("nvme", str(node), "autonomous 1").of_drive(node)):
             self.controller.set_autonomous(False)
             yield
 

@@ -1,9 +1,9 @@
-"""A journal of what must be put back: settings, mounts, loop devices, files and processes.
+"""A journal of what must be restored: settings, mounts, loop devices, files and processes.
 
-An entry is on disk before the change is made, so that whatever ends the program - SIGKILL
-included - `eeio restore` can put things back. One journal file belongs to one process; a journal
-whose process is gone is an orphan. One process at a time deals with orphans. What stands in the
-folder and is no journal is set aside, with its name ending in `.bad`.
+An entry is on disk before the change is made, so that `eeio restore` can undo the change whatever
+ends the program, SIGKILL included. One journal belongs to one process, which holds a lock on it
+while it lives (docs/decisions/0036-who-may-restore.md). A file in the folder that is not a journal
+is renamed, with `.bad` at the end of its name.
 """
 
 import contextlib
@@ -16,13 +16,18 @@ import stat
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
+from typing import IO
 
 from eeio.machine.root import HERE, user_id
 from eeio.paths import state_root
-from eeio.system.filesystem import mounts
+from eeio.system import owner
+from eeio.system.filesystem import mounts, named_device
+from eeio.system.lock import lock_file
+from eeio.system.owner import Owner, Place, start_ticks, stat_fields, this_process
+from eeio_limits.trust import make_folder, why_untrusted
 from eeio_results.errors import EeioError
 
 _COMMAND_TIMEOUT_S = 60
@@ -31,19 +36,26 @@ _KILL_GRACE_S = 5.0
 _FORCE_S = 20
 # A journal is some kilobytes; settings of 4096 processors are a megabyte.
 _LARGEST_BYTES = 16 << 20
-_NAME = re.compile(r"([1-9][0-9]{0,9})-([0-9]{1,20})\.(json|new)")
+_VERSION = 2
+_NAME = re.compile(rf"({owner.NAME.pattern})\.(json|new|lock)")
+# Journals of eeio 0.1: their names and contents do not say on which machine they were written.
+_OLD_NAME = re.compile(r"[1-9][0-9]{0,9}-[0-9]{1,20}\.json")
 _MARK = "EEIO_STARTED_BY"
 # As long as another restore may take: tools are ended, file systems unmounted.
 _OTHER_RESTORE_S = 300
+# What ended with the kernel that ran then, or belongs to another number or name since.
+_OF_ONE_BOOT = frozenset({"process", "mount", "loop", "namespace", "setting", "controllers"})
 
 
 @dataclass(frozen=True)
 class UndoEntry:
-    """One thing to put back.
+    """One thing to restore.
 
     `setting`: write `value` to the file `subject`. `command`: run `value` (JSON list) for device
     `subject`. `mount`: unmount it, with the option `value` if there is one. `loop`: detach the loop
-    device. `file`, `directory`: delete it. `namespace`: take away the network namespace.
+    device. `file`, `directory`: delete it. `namespace`: remove the network namespace.
+    `controllers`: take `value` (`io memory`) out of the cgroup file `subject`, unless groups of
+    other processes of eeio need them.
     `nvme`: set a power feature of the NVMe controller `subject` back to `value` (`state 0`).
     `process`: end the process group `subject` that began at `value` (clock ticks after boot).
     """
@@ -51,10 +63,14 @@ class UndoEntry:
     kind: str
     subject: str
     value: str = ""
+    drive: str = ""
+    """Node of the drive that the entry is about, if any, such as /dev/sda, ..."""
+    identity: str = ""
+    """... and which drive that was: another one may have the name when it is restored."""
 
     @property
     def text(self) -> str:
-        """For the user: what putting it back means."""
+        """For the user: what restoring it means."""
         return {
             "setting": f"set {self.subject} back to {self.value.strip()!r}",
             "command": f"run {self.value} for {self.subject}",
@@ -63,17 +79,26 @@ class UndoEntry:
             "file": f"delete {self.subject}",
             "directory": f"remove the folder {self.subject}",
             "process": f"end process group {self.subject}",
-            "namespace": f"take away the network namespace {self.subject}",
+            "namespace": f"remove the network namespace {self.subject}",
+            "controllers": f"disable {self.value} in {self.subject}",
             "nvme": f"set the NVMe drive {self.subject} back to {self.value}",
         }[self.kind]
 
+    def of_drive(self, drive: Path) -> "UndoEntry":
+        """The same, restored only on this drive (a node such as /dev/sda or /dev/nvme0)."""
+        return replace(self, drive=str(drive), identity=_identity(drive))
+
 
 class UndoJournal:
-    """What this process must put back, newest last."""
+    """What this process must restore, newest last. With `path`, the journal of another process."""
 
     def __init__(self, path: Path | None = None) -> None:
-        self.path = path or state_root() / "undo" / f"{os.getpid()}-{start_ticks(os.getpid())}.json"
-        self._entries: list[UndoEntry] = _read(self.path) if os.path.lexists(self.path) else []
+        self.owner = this_process(os.getpid())
+        self.path = path or state_root() / "undo" / f"{self.owner.name}.json"
+        self._entries: list[UndoEntry] = []
+        self._lock: int | None = None
+        if os.path.lexists(self.path):
+            self.owner, self._entries = _read(self.path)
 
     @property
     def entries(self) -> tuple[UndoEntry, ...]:
@@ -86,7 +111,7 @@ class UndoJournal:
     def add_all(self, entries: Iterable[UndoEntry]) -> None:
         """Notes several with one write to disk; the caller then makes the changes.
 
-        An undo may come before any of them: it puts back what was not changed too.
+        An undo may come before any of them: it restores what was not changed too.
         """
         new = list(entries)
         if new:
@@ -105,30 +130,40 @@ class UndoJournal:
         try:
             self._write()
         except OSError:
-            # A full disk keeps nothing from being put back. What then stands in the file longer
-            # than it need be may be put back twice.
+            # A full disk must not stop the restoring. An entry that stays in the file for too long
+            # may be restored twice.
             self._new.unlink(missing_ok=True)
 
     def undo(self, entry: UndoEntry) -> None:
-        """Puts one thing back."""
-        _PUT_BACK[entry.kind](entry)
+        """Restores one thing."""
+        self._restore(entry)
         self.forget(entry)
 
     def undo_all(self) -> list[str]:
-        """Puts everything back, newest first; returns what could not be, and keeps that."""
+        """Restores everything, newest first; returns what could not be, and keeps that."""
         failures: list[str] = []
         stuck: set[str] = set()
         for are_settings, group in groupby(
             reversed(self.entries), key=lambda entry: entry.kind == "setting"
         ):
             entries = list(group)
-            # Settings may be put back twice, so one write to disk after all of them will do:
-            # whatever comes in between, they stand in the journal until then.
+            # Settings may be restored twice, so one write to disk after all of them will do:
+            # whatever comes in between, they are in the journal until then.
             for some in [entries] if are_settings else [[entry] for entry in entries]:
                 failures += self._undo_some(some, stuck)
         if not self._entries:
             self._write()  # once more: a signal may have come just before the file was deleted
         return failures
+
+    def drop(self, place: Place) -> None:
+        """Forgets what ended when its machine was booted again, and numbers of another container's
+        processes."""
+        gone = {"here": frozenset[str](), "earlier boot": _OF_ONE_BOOT}.get(place)
+        if gone is None:
+            same_boot = self.owner.boot_id == this_process(os.getpid()).boot_id
+            gone = frozenset({"process"}) if same_boot else _OF_ONE_BOOT
+        if gone:
+            self._forget_all([entry for entry in self._entries if entry.kind in gone])
 
     def _undo_some(self, entries: list[UndoEntry], stuck: set[str]) -> list[str]:
         failures, done = [], []
@@ -137,10 +172,10 @@ class UndoJournal:
                 if entry.subject in stuck:
                     continue  # else the next try would end with the newer entry's value
                 try:
-                    _PUT_BACK[entry.kind](entry)
+                    self._restore(entry)
                     done.append(entry)
                 except Exception as error:
-                    # Whatever it is, it keeps nothing else from being put back.
+                    # Whatever it is, everything else is restored all the same.
                     failures.append(f"{entry.text}: {error or type(error).__name__}")
                     stuck.add(entry.subject)
         finally:
@@ -148,9 +183,20 @@ class UndoJournal:
                 self._forget_all(done)
         return failures
 
+    def _restore(self, entry: UndoEntry) -> None:
+        if entry.identity and (now := _identity(Path(entry.drive))) != entry.identity:
+            raise EeioError(
+                f"{entry.drive} was the drive {entry.identity!r} and is {now or 'absent'!r} now: "
+                "nothing was written to it"
+            )
+        if entry.kind == "process":
+            _end_process_group(entry, self.owner.name)
+        else:
+            _RESTORE[entry.kind](entry)
+
     @contextlib.contextmanager
     def held(self, entry: UndoEntry) -> Iterator[None]:
-        """The entry stands while the block runs, and is undone after it."""
+        """The entry is in the journal while the block runs, and is undone after it."""
         self.add(entry)
         try:
             yield
@@ -160,39 +206,103 @@ class UndoJournal:
     def _write(self) -> None:
         if not self._entries:
             self.path.unlink(missing_ok=True)
+            self.release()
             return
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        first = self._lock is None
+        if first:
+            make_folder(self.path.parent)
+            self._lock = lock_file(_lock_path(self.path))
+        body = {
+            "schema_version": _VERSION,
+            "owner": asdict(self.owner),
+            "entries": [asdict(entry) for entry in self._entries],
+        }
         with self._new.open("w", encoding="utf-8") as file:
-            json.dump([asdict(entry) for entry in self._entries], file)
+            json.dump(body, file)
             file.flush()
             os.fsync(file.fileno())
         self._new.replace(self.path)
+        if first:
+            _sync_folder(self.path.parent)
+
+    def hold(self) -> bool:
+        """Locks the journal of another process; False if that process is alive and holds it."""
+        self._lock = self._lock or lock_file(_lock_path(self.path))
+        return self._lock is not None
+
+    def release(self) -> None:
+        """Lets go of the lock; its file goes, too, if nothing is left to restore."""
+        if self._lock is None:
+            return
+        if not self._entries:
+            _lock_path(self.path).unlink(missing_ok=True)
+        os.close(self._lock)
+        self._lock = None
 
     @property
     def _new(self) -> Path:
         return self.path.with_suffix(".new")
 
 
+def _lock_path(journal: Path) -> Path:
+    return journal.with_suffix(".lock")
+
+
+def _identity(drive: Path) -> str:
+    """What tells a drive from another that has its name later; empty if it is absent or unknown."""
+    name = drive.resolve().name
+    device = named_device(name)
+    if device is not None:
+        return device.identity
+    # An NVMe controller (/dev/nvme0) is no block device.
+    folder = Path("/sys/class/nvme") / name
+    words = []
+    for attribute in ("subsysnqn", "serial", "model"):
+        with contextlib.suppress(OSError):
+            words.append((folder / attribute).read_text(errors="backslashreplace").strip())
+    return ", ".join(words)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The folder of journals: those to restore, and one sentence for each other file."""
+
+    journals: list[UndoJournal] = field(default_factory=list)
+    bad: list[str] = field(default_factory=list)
+    """Files that are not journals."""
+    elsewhere: list[str] = field(default_factory=list)
+    """Journals of processes that may be alive in another container or on another machine."""
+
+
 @contextlib.contextmanager
-def orphans() -> Iterator[tuple[list[UndoJournal], list[str]]]:
-    """Journals whose process is gone, and what was set aside since it is no journal, a sentence
-    each. They are this process's alone until the block ends; EeioError when another process has
-    not put them back within some minutes."""
+def orphans(chosen: Path | None = None) -> Iterator[Found]:
+    """Journals whose process was killed; `chosen` is one to take although nobody can tell whether
+    its process is alive. They belong to this process until the block ends. Raises EeioError if
+    another process does not finish restoring within some minutes, or `chosen` cannot be taken."""
     folder = state_root() / "undo"
-    if not folder.is_dir():
-        yield [], []
+    if chosen is None and not folder.is_dir():
+        yield Found()
         return
-    # Beside the folder, and it stays: network file systems lock no folders.
+    if (why := why_untrusted(folder)) is not None:
+        raise EeioError(
+            f"{folder}: not used as root: {why}. Use sudo, or name another folder (XDG_STATE_HOME)"
+        )
+    # Not in the folder, and it stays.
+    make_folder(folder.parent)
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(folder.with_suffix(".lock"), flags, 0o600)
+    found = Found()
     try:
-        _lock(descriptor, folder)
-        yield _orphans_in(folder)
+        _wait_for(descriptor, folder)
+        found = _orphans_in(folder) if chosen is None else Found([_taken(chosen)])
+        yield found
     finally:
+        for journal in found.journals:
+            journal.release()
         os.close(descriptor)
 
 
-def _lock(descriptor: int, folder: Path) -> None:
+def _wait_for(descriptor: int, folder: Path) -> None:
     deadline_s = time.monotonic() + _OTHER_RESTORE_S
     while True:
         try:
@@ -207,48 +317,103 @@ def _lock(descriptor: int, folder: Path) -> None:
             return
 
 
-def _orphans_in(folder: Path) -> tuple[list[UndoJournal], list[str]]:
-    found, aside = [], []
+def _orphans_in(folder: Path) -> Found:
+    found, now = Found(), this_process(os.getpid())
     for path in sorted(folder.iterdir()):
         if path.suffix == ".bad":
             continue
         name = _NAME.fullmatch(path.name)
-        if name is not None:
-            pid, ticks = int(name[1]), int(name[2])
-            if start_ticks(pid) == ticks:
-                continue
-            if name[3] == "new":
-                # Half of a write; what it was to replace still stands beside it.
-                with contextlib.suppress(OSError):
-                    path.unlink()
-                continue
+        if name is not None and name[2] != "json":
+            if not path.with_suffix(".json").exists():
+                _clear(path, name[1] == now.name)
+            continue
+        if not path.is_symlink() and (why := why_untrusted(path)) is not None:
+            found.bad.append(f"{path}: not read as root: {why}. Delete it or change its owner")
+            continue
         try:
+            if _OLD_NAME.fullmatch(path.name):
+                found.elsewhere.append(
+                    f"{path}: written by an earlier version of eeio. If its process has ended, "
+                    f"`eeio restore {path}` restores what it lists"
+                )
+                continue
             if name is None:
-                raise EeioError(f"{path}: is no journal of eeio")
-            _end_children_of(path.stem)
-            found.append(UndoJournal(path))
+                raise EeioError(f"{path}: not a journal of eeio")
+            if name[1] == now.name:
+                continue
+            _take(path, now, found)
         except FileNotFoundError:
             continue  # its process was just about to end by itself
         except EeioError as error:
-            aside.append(_set_aside(path, error))
-    return found, aside
+            found.bad.append(_set_aside(path, error))
+    return found
+
+
+def _take(path: Path, now: Owner, found: Found) -> None:
+    journal = UndoJournal(path)
+    if not journal.hold():
+        return
+    place = journal.owner.place(now)
+    if place == "elsewhere":
+        journal.release()
+        found.elsewhere.append(
+            f"{path}: left alone, {journal.owner.text} in another container or on another machine "
+            f"may be alive. If it has ended, `eeio restore {path}` restores what it changed"
+        )
+    elif place == "here" and journal.owner.is_alive:
+        journal.release()  # on a file system without locks
+    else:
+        if place == "here":
+            _end_children_of(journal.owner.name)
+        journal.drop(place)
+        found.journals.append(journal)
+
+
+def _taken(path: Path) -> UndoJournal:
+    if not path.is_file():
+        raise EeioError(f"{path}: no such journal")
+    if (why := why_untrusted(path)) is not None:
+        raise EeioError(f"{path}: not read as root: {why}")
+    journal = UndoJournal(path)
+    place = journal.owner.place(this_process(os.getpid()))
+    if not journal.hold() or (place == "here" and journal.owner.is_alive):
+        journal.release()
+        raise EeioError(f"{path}: {journal.owner.text} is alive and restores this itself")
+    journal.drop(place)
+    return journal
+
+
+def _clear(path: Path, is_mine: bool) -> None:
+    """Removes a lock or half a write whose journal is gone, unless its process is alive."""
+    if is_mine:
+        return
+    with contextlib.suppress(OSError):
+        descriptor = lock_file(_lock_path(path))
+        if descriptor is not None:
+            path.unlink(missing_ok=True)
+            _lock_path(path).unlink(missing_ok=True)
+            os.close(descriptor)
 
 
 def mark() -> dict[str, str]:
     """For the environment of what this process starts, so that it can be found when this process
     was killed before it could note it, or in the middle of a `mount`."""
-    return {_MARK: f"{os.getpid()}-{start_ticks(os.getpid())}"}
+    return {_MARK: this_process(os.getpid()).name}
 
 
 def _end_children_of(name: str) -> None:
     """Ends what the dead process of that journal had started, so that no mount is made after the
     unmounting."""
-    wanted = f"{_MARK}={name}".encode()
-    deadline_s = time.monotonic() + 2 * _KILL_GRACE_S
+    _end(lambda: _marked(name), 2 * _KILL_GRACE_S)
+
+
+def _end(living: Callable[[], set[int]], limit_s: float) -> None:
+    """SIGTERM, then SIGKILL, to the processes that `living` finds, until it finds none."""
+    deadline_s = time.monotonic() + limit_s
     for signum in (signal.SIGTERM, signal.SIGKILL):
         sent: set[int] = set()
         grace_s = time.monotonic() + _KILL_GRACE_S
-        while found := _marked(wanted):
+        while found := living():
             for pid in found - sent:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signum)
@@ -258,9 +423,9 @@ def _end_children_of(name: str) -> None:
             time.sleep(0.02)
 
 
-def _marked(wanted: bytes) -> set[int]:
-    """Living processes with that in their environment."""
-    found = set()
+def _marked(name: str) -> set[int]:
+    """Living processes that the process of that name started."""
+    wanted, found = f"{_MARK}={name}".encode(), set()
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if wanted in (folder / "environ").read_bytes().split(b"\0"):
@@ -273,30 +438,12 @@ def _set_aside(path: Path, error: EeioError) -> str:
     try:
         path.rename(bad)
     except OSError as refused:
-        return f"{error}; it could not be set aside ({refused.strerror}): delete it"
-    return f"{error}; set aside as {bad.name}: look what it names, put it back, delete it"
+        return f"{error}; it could not be renamed ({refused.strerror}): delete it"
+    return f"{error}; renamed to {bad.name}: restore what it names by hand, then delete it"
 
 
-def start_ticks(pid: int) -> int | None:
-    """When a process began, in clock ticks after boot: with the PID it names a process for good.
-
-    None when there is no such process, or it is a zombie."""
-    fields = _stat_fields(Path(f"/proc/{pid}"))
-    return None if fields is None or fields[0] == b"Z" else int(fields[19])
-
-
-def _stat_fields(process: Path) -> list[bytes] | None:
-    """State, parent, group and what follows of /proc/PID/stat; None when the process is gone. Its
-    name, which may be any bytes, stands before them in brackets."""
-    try:
-        text = (process / "stat").read_bytes()
-    except OSError:
-        return None
-    return text.rpartition(b")")[2].split() or None
-
-
-def _read(path: Path) -> list[UndoEntry]:
-    """The entries of a journal; EeioError where it is none."""
+def _read(path: Path) -> tuple[Owner, list[UndoEntry]]:
+    """Owner and entries of a journal; EeioError if the file is not a journal."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
@@ -304,51 +451,82 @@ def _read(path: Path) -> list[UndoEntry]:
             if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_BYTES:
                 raise ValueError("no plain file, or too large")
             body = json.loads(file.read(_LARGEST_BYTES))
-        entries = [UndoEntry(**item) for item in body]
+        if isinstance(body, list):  # eeio 0.1
+            owner_of, items = Owner(0, 0, "", "", ""), body
+        else:
+            if body["schema_version"] != _VERSION:
+                raise ValueError(f"schema version {body['schema_version']}")
+            owner_of, items = Owner(**body["owner"]), body["entries"]
+        if not all(isinstance(value, str | int) for value in asdict(owner_of).values()):
+            raise ValueError("an owner that is no process")
+        entries = [UndoEntry(**item) for item in items]
         for entry in entries:
             _check(entry)
     except FileNotFoundError:
         raise
-    except (OSError, ValueError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         words = str(error) or type(error).__name__
         raise EeioError(f"{path}: cannot be read as a journal ({words[:200]})") from error
-    return entries
+    return owner_of, entries
 
 
 def _check(entry: UndoEntry) -> None:
-    """ValueError for what no journal of ours holds: acting on it might harm."""
-    if not isinstance(entry.subject, str) or not isinstance(entry.value, str):
+    """ValueError for an entry that eeio never writes: acting on it might harm."""
+    if not all(isinstance(value, str) for value in asdict(entry).values()):
         raise ValueError("an entry that is no text")
-    if entry.kind not in _PUT_BACK:
+    if entry.kind not in (*_RESTORE, "process"):
         raise ValueError(f"an entry of the unknown kind {entry.kind!r:.40}")
-    if not entry.subject or "\0" in entry.subject:
+    if not entry.subject or "\0" in entry.subject or "\0" in entry.drive:
         raise ValueError(f"{entry.kind} of no name")
     # To the kernel 0 and 1 are not a group but many.
     if entry.kind == "process" and (int(entry.subject) < 2 or int(entry.value) < 0):
         raise ValueError(f"no process: {entry.subject:.40}")
 
 
-def run_command(command: list[str], timeout_s: float = _COMMAND_TIMEOUT_S) -> str:
-    """Output of a small system command; EeioError with its own words when it fails."""
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            env={**os.environ, **mark()},
-            text=True,
-            errors="backslashreplace",
-            timeout=timeout_s,
-            check=False,
-        )
-    except FileNotFoundError as error:
-        raise EeioError(f"{command[0]}: not installed; `scripts/setup` installs it") from error
-    except subprocess.TimeoutExpired as error:
-        raise EeioError(f"{' '.join(command)}: no end after {timeout_s:g} s") from error
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def run_command(command: list[str], timeout_s: float = _COMMAND_TIMEOUT_S) -> str:
+    """Output of a small system command; EeioError with its own words when it fails.
+
+    Returns when the command ends, even if a child of it goes on and keeps its output open.
+    """
+    # Files, not pipes, whose end would be that of the last child; and none that needs a disk.
+    with (
+        os.fdopen(os.memfd_create("stdout"), "w+b") as stdout,
+        os.fdopen(os.memfd_create("stderr"), "w+b") as stderr,
+    ):
+        try:
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                env={**os.environ, **mark()},
+                timeout=timeout_s,
+                check=False,
+            )
+        except FileNotFoundError as error:
+            raise EeioError(f"{command[0]}: not installed; `scripts/setup` installs it") from error
+        except subprocess.TimeoutExpired as error:
+            raise EeioError(f"{' '.join(command)}: no end after {timeout_s:g} s") from error
+        printed, complaints = _printed(stdout), _printed(stderr)
     if done.returncode != 0:
-        words = (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
+        words = (complaints or printed).strip() or f"exit code {done.returncode}"
         raise EeioError(f"{' '.join(command)}: {words}{denied_to_root(words)}")
-    return done.stdout
+    return printed
+
+
+def _printed(file: IO[bytes]) -> str:
+    # Not by its position, which a child that goes on has in common with us.
+    content = os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0)
+    text = content.decode(errors="backslashreplace")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def denied_to_root(words: str, root: Path = HERE) -> str:
@@ -365,15 +543,15 @@ def denied_to_root(words: str, root: Path = HERE) -> str:
     return "; SELinux is enforcing here, `ausearch -m avc -ts recent` shows what it denied"
 
 
-def _put_back_setting(entry: UndoEntry) -> None:
+def _restore_setting(entry: UndoEntry) -> None:
     Path(entry.subject).write_text(entry.value, encoding="ascii")
 
 
-def _put_back_command(entry: UndoEntry) -> None:
+def _restore_command(entry: UndoEntry) -> None:
     run_command(json.loads(entry.value))
 
 
-def _put_back_nvme(entry: UndoEntry) -> None:
+def _restore_nvme(entry: UndoEntry) -> None:
     # Few machines have one, and what it takes is of the meters.
     from eeio.system import nvme_power
 
@@ -384,6 +562,12 @@ def _remove_namespace(entry: UndoEntry) -> None:
     from eeio.system import nfs
 
     nfs.remove_namespace(entry.subject)
+
+
+def _disable_controllers(entry: UndoEntry) -> None:
+    file = Path(entry.subject)
+    if not any(file.parent.glob("eeio-*")):
+        file.write_text(" ".join(f"-{name}" for name in entry.value.split()), encoding="ascii")
 
 
 def _unmount(entry: UndoEntry) -> None:
@@ -437,11 +621,16 @@ def _remove_directory(entry: UndoEntry) -> None:
         folder.rmdir()
 
 
-def _end_process_group(entry: UndoEntry) -> None:
+def _end_process_group(entry: UndoEntry, owner_name: str) -> None:
     leader = int(entry.subject)
-    if start_ticks(leader) not in (None, int(entry.value)):
-        return  # the number was given to another process since
-    end_group(leader)
+    ticks = start_ticks(leader)
+    if ticks == int(entry.value):
+        end_group(leader)
+    elif ticks is None:
+        # Its leader has ended. The number may be another group's since, but not of processes that
+        # the journal's owner started.
+        marked = _marked(owner_name)
+        _end(lambda: {pid for pid in _members(leader) if pid in marked}, 2 * _KILL_GRACE_S)
 
 
 def end_group(group: int) -> None:
@@ -458,23 +647,29 @@ def end_group(group: int) -> None:
             return
 
 
-def group_alive(group: int) -> bool:
-    """Whether a process of the group still runs; zombies that wait for their parent do not."""
+def _members(group: int) -> set[int]:
+    """Processes of the group that run; zombies that wait for their parent do not."""
+    found = set()
     for folder in Path("/proc").glob("[0-9]*"):
-        fields = _stat_fields(folder)
+        fields = stat_fields(folder)
         if fields is not None and int(fields[2]) == group and fields[0] != b"Z":
-            return True
-    return False
+            found.add(int(folder.name))
+    return found
 
 
-_PUT_BACK: dict[str, Callable[[UndoEntry], None]] = {
-    "setting": _put_back_setting,
-    "command": _put_back_command,
+def group_alive(group: int) -> bool:
+    """Whether a process of the group still runs."""
+    return bool(_members(group))
+
+
+_RESTORE: dict[str, Callable[[UndoEntry], None]] = {
+    "setting": _restore_setting,
+    "command": _restore_command,
     "mount": _unmount,
     "loop": _detach,
     "file": _delete,
     "directory": _remove_directory,
-    "process": _end_process_group,
     "namespace": _remove_namespace,
-    "nvme": _put_back_nvme,
+    "controllers": _disable_controllers,
+    "nvme": _restore_nvme,
 }

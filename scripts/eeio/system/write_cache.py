@@ -59,11 +59,12 @@ def switch(device: BlockDevice, wanted: Switch, journal: UndoJournal) -> None:
     cache_type = _cache_type(disk)
     if cache_type is not None:
         old = cache_type.read_text(encoding="ascii").strip()
-        journal.add(UndoEntry("setting", str(cache_type), old))
+        journal.add(UndoEntry("setting", str(cache_type), old).of_drive(Path(node)))
         cache_type.write_text(_WORDS[wanted], encoding="ascii")
     else:
         opposite: Switch = "off" if wanted == "on" else "on"
-        journal.add(UndoEntry("command", node, json.dumps(_command(node, before or opposite))))
+        restore = json.dumps(_command(node, before or opposite))
+        journal.add(UndoEntry("command", node, restore).of_drive(Path(node)))
         run_command(_command(node, wanted))
     now = found(device)
     if now != wanted:

@@ -1,0 +1,96 @@
+"""Which process an undo journal or a lock belongs to, and whether it can still be alive."""
+
+import platform
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_MACHINE_ID = Path("/etc/machine-id")
+
+Place = Literal["here", "earlier boot", "elsewhere"]
+"""Where a process ran, as seen from this one: in this PID namespace of this boot, on this machine
+before it was booted again, or in another container or on another machine."""
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A process. `machine` is empty where /etc/machine-id has none, as in many containers."""
+
+    pid: int
+    start_ticks: int
+    boot_id: str
+    machine: str
+    pid_namespace: str
+
+    @property
+    def name(self) -> str:
+        """Unique among all processes of all machines that share a folder."""
+        return f"{self.pid}-{self.start_ticks}-{self.boot_id[:8]}-{self.pid_namespace}"
+
+    @property
+    def text(self) -> str:
+        host = self.machine.partition(" ")[2] or "an unknown machine"
+        return f"process {self.pid} on {host} (boot {self.boot_id[:8]})"
+
+    def place(self, now: "Owner") -> Place:
+        if self.boot_id == now.boot_id:
+            return "here" if self.pid_namespace == now.pid_namespace else "elsewhere"
+        same_machine = self.machine != "" and self.machine == now.machine
+        return "earlier boot" if same_machine else "elsewhere"
+
+    @property
+    def is_alive(self) -> bool:
+        """Only for a process in this PID namespace of this boot."""
+        return start_ticks(self.pid) == self.start_ticks
+
+
+NAME = re.compile(r"[1-9][0-9]{0,9}-[0-9]{1,20}-[0-9a-f]{8}-[0-9]{1,20}")
+
+
+def this_process(pid: int) -> Owner:
+    """A process of this PID namespace; `start_ticks` is 0 if there is none."""
+    return Owner(pid, start_ticks(pid) or 0, _boot_id(), _machine(), _pid_namespace())
+
+
+def _boot_id() -> str:
+    with suppress(OSError):
+        text = _BOOT_ID.read_text(encoding="ascii", errors="replace").strip().lower()
+        if re.fullmatch(r"[0-9a-f]{8}-[0-9a-f-]{27}", text):
+            return text
+    return "00000000-0000-0000-0000-000000000000"
+
+
+def _machine() -> str:
+    with suppress(OSError):
+        text = _MACHINE_ID.read_text(encoding="ascii", errors="replace").strip()
+        if re.fullmatch(r"[0-9a-f]{32}", text):
+            return f"{text} {platform.node()}"
+    return ""
+
+
+def _pid_namespace() -> str:
+    with suppress(OSError):
+        found = re.fullmatch(r"pid:\[([0-9]+)\]", str(Path("/proc/self/ns/pid").readlink()))
+        if found:
+            return found[1]
+    return "0"
+
+
+def start_ticks(pid: int) -> int | None:
+    """When a process began, in clock ticks after boot: with the PID it identifies a process for the
+    time of one boot. None if there is no such process, or it is a zombie."""
+    fields = stat_fields(Path(f"/proc/{pid}"))
+    return None if fields is None or fields[0] == b"Z" else int(fields[19])
+
+
+def stat_fields(process: Path) -> list[bytes] | None:
+    """State, parent, group and the following fields of /proc/PID/stat; None if the process has
+    ended. Its name, which may be any bytes, is before them in brackets."""
+    try:
+        text = (process / "stat").read_bytes()
+    except OSError:
+        return None
+    return text.rpartition(b")")[2].split() or None
