@@ -86,6 +86,8 @@ class Options:
     smt: tuple[str, ...] = field(default=(), metadata=LATER)
     """`on`, `off` or both; none: left as it is. So `turbo`."""
     turbo: tuple[str, ...] = field(default=(), metadata=LATER)
+    share_machine: bool = field(default=False, metadata=LATER)
+    """Other campaigns may run at the same time; runs that overlap one have no energy."""
 
     @property
     def frequency_root(self) -> Path:

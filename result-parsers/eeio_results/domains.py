@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from eeio_results.record import DOMAINS, EnergyReading
-from eeio_results.windows import Window
+from eeio_results.windows import GB, Window
 
 Key = tuple[str, str, str]
 """(domain, meter, kind)"""
@@ -139,19 +139,16 @@ def _figures(
     powers = [r.power_w for _, _, r in valid if r.power_w is not None]
     # Of those of which enough was seen; the others have power and energy only.
     seen = [(w, rate, r) for w, rate, r in valid if r.why_not_ranked is None]
-    efficiencies = [
-        value for w, _, r in seen if (value := w.efficiency_bytes_per_j(r.power_w)) is not None
-    ]
     reasons = [r for _, _, reading in readings if reading.power_w is None for r in reading.reasons]
     poor = next((why for _, _, r in valid if (why := r.why_not_ranked)), None)
     without = "no valid reading" if len(readings) == len(windows) else "the meter was not read"
     reason = poor if len(powers) == len(windows) else next(iter(reasons), without)
     told: dict[str, str] = {}
-    per_gb = [value for w, _, r in seen if (value := j_per_gb(w, r)) is not None]
+    per_gb = [value for w, _, r in seen if (value := w.j_per_gb(r)) is not None]
+    efficiencies = [GB / joules for joules in per_gb if joules > 0]
     if not per_gb:
         told["energy_j_per_gb"] = _why_no_work(windows, reason)
-    relative = [r.uncertainty_j / r.energy_j for _, _, r in valid if r.uncertainty_j is not None
-                and r.energy_j]  # fmt: skip
+    relative = [share for _, _, r in valid if (share := r.uncertainty_relative) is not None]
     if not relative:
         told["uncertainty_relative"] = reason or "the meter states no limit of error"
     per_operation = _per_operation(key, windows, operations)
@@ -172,7 +169,7 @@ def _figures(
         energy_uncertainty_j=quartiles(
             [r.uncertainty_j for _, _, r in valid if r.uncertainty_j is not None]
         ),
-        efficiency_bytes_per_j=quartiles(efficiencies),
+        efficiency_bytes_per_j=bytes_per_j(quartiles(per_gb)),
         efficiency_values=tuple(efficiencies),
         reason=reason,
         includes=_agreed([reading.includes for _, _, reading in readings]),
@@ -222,14 +219,11 @@ def _marginal(
     # of the others would flatter.
     no_higher = sum(extra_w <= _limit_w(r) for _, r, extra_w in above)
     clear = [] if no_higher else above
-    energies = [value for w, r, extra_w in clear if (value := _per_gb(w, r, extra_w)) is not None]
-    efficiencies = [
-        value for w, _, extra_w in clear if (value := w.efficiency_bytes_per_j(extra_w)) is not None
-    ]
+    energies = [value for w, r, extra_w in clear if (value := w.j_per_gb(r, extra_w)) is not None]
     found = Marginal(
         quartiles([extra_w for _, _, extra_w in above]),
         quartiles(energies),
-        quartiles(efficiencies),
+        bytes_per_j(quartiles(energies)),
     )
     why_not = _why_no_work([w for w, _ in seen], reason)
     missing = {f"marginal.{name}": why_not for name in names if getattr(found, name) is None}
@@ -260,22 +254,17 @@ def _shared(
         value
         for w, r in seen
         if r.power_w is not None
-        and (value := _per_gb(w, r, r.power_w + idle_w * (1 - busy) / busy)) is not None
+        and (value := w.j_per_gb(r, r.power_w + idle_w * (1 - busy) / busy)) is not None
     ]
     return quartiles(values)
 
 
-def j_per_gb(window: Window, reading: EnergyReading) -> float | None:
-    """The energy of 10^9 bytes of the window; None where that is not known (docs/method.md)."""
-    return _per_gb(window, reading, reading.power_w)
-
-
-def _per_gb(window: Window, reading: EnergyReading, power_w: float | None) -> float | None:
-    """J/GB of that power over the time of the reading, which is its energy over its power."""
-    if power_w is None or not reading.power_w or reading.energy_j is None:
+def bytes_per_j(j_per_gb: Quartiles | None) -> Quartiles | None:
+    """Bytes per J of quartiles of J/GB: MB/J is 1000 over J/GB also in every summary, which the
+    median of reciprocals is not where it is a mean of two."""
+    if j_per_gb is None or min(j_per_gb.q1, j_per_gb.median) <= 0:
         return None
-    seconds = window.seconds_per_gb(reading.energy_j / reading.power_w)
-    return None if seconds is None else power_w * seconds
+    return Quartiles(GB / j_per_gb.median, GB / j_per_gb.q3, GB / j_per_gb.q1)
 
 
 def _why_no_work(windows: Sequence[Window], reason: str | None) -> str:

@@ -33,7 +33,7 @@ LEVELS: tuple[Level, ...] = ("device", "filesystem", "library", "application")
 
 OPERATIONS = ("read", "write", "mixed", "metadata")
 SPATIALITIES = ("sequential", "random", "strided", "mixed", "none")
-KINDS = ("measured", "device-reported", "modelled")
+KINDS = ("measured", "device-reported", "modelled", "demo")
 """How a reading of power came about. Modelled ones stand for no measurement."""
 
 Switch = Literal["on", "off"]
@@ -106,16 +106,16 @@ class Experiment:
 class EnergyReading:
     """Energy of one power domain over one window, as one meter saw it.
 
-    `kind` is `measured`, `device-reported` or `modelled`. When `valid` is false, `power_w`,
-    `energy_j` and `uncertainty_j` are None and `reasons` says why.
+    `kind` is `measured`, `device-reported`, `modelled` or `demo` (fictitious). When `valid` is
+    false, `power_w`, `energy_j` and `uncertainty_j` are None and `reasons` says why.
     `coverage` is the share of the window that samples stand for, 0 to 1.
     """
 
     domain: Annotated[str, DOMAINS]
     meter: str
     kind: Annotated[str, KINDS]
-    power_w: Annotated[float, q.POWER] | None
-    energy_j: Annotated[float, q.ENERGY] | None
+    power_w: Annotated[float, q.MEAN_POWER] | None
+    energy_j: Annotated[float, q.WINDOW_ENERGY] | None
     uncertainty_j: Annotated[float, q.ENERGY] | None
     coverage: Annotated[float, q.SHARE]
     largest_gap_s: Annotated[float, q.DURATION] | None
@@ -135,9 +135,25 @@ class EnergyReading:
         return "drives" in self.leaves_out or self.domain in DOMAINS_WITHOUT_DRIVES
 
     @property
+    def uncertainty_relative(self) -> float | None:
+        """The limit of error as a share of the energy; None without one, and of 0 J."""
+        if self.uncertainty_j is None or not self.energy_j:
+            return None
+        share = self.uncertainty_j / abs(self.energy_j)
+        return share if FIGURE.holds(share) else None
+
+    @property
     def why_not_ranked(self) -> str | None:
-        """The reason where too little of the window was seen to compare it with others."""
-        if not self.valid or self.coverage >= LEAST_COVERAGE:
+        """The reason where too little of the window was seen, or too little power, to compare it
+        with others."""
+        if not self.valid:
+            return None
+        if self.power_w is not None and self.power_w <= 0.0:
+            return (
+                f"{self.meter}: the mean power of {self.power_w:.3g} W is not above 0: not ranked "
+                "and not compared"
+            )
+        if self.coverage >= LEAST_COVERAGE:
             return None
         return (
             f"{self.meter}: readings stand for {self.coverage:.0%} of the window, less than "
@@ -157,7 +173,7 @@ class IdleMedian:
 
     domain: Annotated[str, DOMAINS]
     meter: str
-    power_w: Annotated[float, q.POWER]
+    power_w: Annotated[float, q.MEAN_POWER]
 
     @classmethod
     def from_json(cls, body: object) -> "IdleMedian":
@@ -259,13 +275,6 @@ class Phase:
             f"the tool did I/O in {share:.0%} of the time that the power is the mean of; bytes and "
             "energy of all of it are in the record"
         )
-
-    def efficiency_bytes_per_j(self, power_w: float | None) -> float | None:
-        """Bandwidth over mean power (docs/method.md); None where they do not belong together."""
-        if self.bandwidth_bytes_per_s is None or not power_w or self.why_no_efficiency:
-            return None
-        efficiency = self.bandwidth_bytes_per_s / power_w
-        return efficiency if FIGURE.holds(efficiency) else None
 
     def impossible(self) -> str | None:
         """What in it cannot be, beyond each field's own range."""
@@ -472,6 +481,8 @@ class Machine:
     nfs_server: str | None = field(default=None, metadata=LATER)
     nfs_version: str | None = field(default=None, metadata=LATER)
     network_link: str | None = field(default=None, metadata=LATER)
+    programs: Mapping[str, str] = field(default_factory=dict, metadata=LATER)
+    """Profile -> SHA-256 of the files that its runs execute, tool included."""
 
     @property
     def drive(self) -> str | None:

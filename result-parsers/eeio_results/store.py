@@ -31,7 +31,7 @@ _CAMPAIGN = "campaign.json"
 _MACHINE = "machine.json"
 _IDLE = "idle.json"
 _RUNS = "runs.jsonl"
-_LOCK = "lock"
+_LOCK = ".lock"
 _CHUNK = 1 << 16
 
 

@@ -2,14 +2,17 @@
 known; of all else the time until the tool returned (docs/method.md, "The window")."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eeio_limits.quantities import FIGURE
 from eeio_results.record import LEAST_IO_SHARE, EnergyReading, Experiment, Phase
+from eeio_results.units import percent
 
 GB = 1_000_000_000
 """Of J/GB: 10^9 bytes."""
 
+MOST_UNKNOWN = 0.5
+"""A figure with a larger limit of error, as a share of the energy, is not shown at all."""
 _SAME_S = 1e-6
 FLUSH_UNKNOWN = "flush: unknown: the record does not tell whether its bytes were on the device"
 
@@ -33,12 +36,22 @@ class Window:
     rate_scale: float | None
     why_no_efficiency: str | None
 
-    def efficiency_bytes_per_j(self, power_w: float | None) -> float | None:
-        """Bandwidth over mean power (docs/method.md); None where they do not belong together."""
-        if self.bandwidth_bytes_per_s is None or not power_w or self.why_no_efficiency:
+    def j_per_gb(self, reading: EnergyReading, power_w: float | None = None) -> float | None:
+        """Energy of the window over its bytes, in J per 10^9 bytes; of `power_w` instead of the
+        reading's mean power where that is given (power above idle). None where energy and bytes
+        are not both known, or not of the same time."""
+        power_w = reading.power_w if power_w is None else power_w
+        if power_w is None or not reading.power_w or reading.energy_j is None:
             return None
-        efficiency = self.bandwidth_bytes_per_s / power_w
-        return efficiency if FIGURE.holds(efficiency) else None
+        seconds = self.seconds_per_gb(reading.energy_j / reading.power_w)
+        joules = None if seconds is None else power_w * seconds
+        return joules if joules is not None and FIGURE.holds(joules) else None
+
+    def efficiency_bytes_per_j(self, reading: EnergyReading) -> float | None:
+        """The reciprocal of J/GB, in bytes per J."""
+        joules = self.j_per_gb(reading)
+        efficiency = GB / joules if joules and joules > 0 else None
+        return efficiency if efficiency is not None and FIGURE.holds(efficiency) else None
 
     def seconds_per_gb(self, lasted_s: float | None) -> float | None:
         """The time for 10^9 bytes, of a window of that length: by the bytes that were counted, by
@@ -69,7 +82,7 @@ def window_of(experiment: Experiment, phase: Phase) -> Window:
         whole = phase.includes_flush and phase.durable_reason is None
         return Window(
             phase.bandwidth_bytes_per_s,
-            phase.energy,
+            energy_of(phase),
             phase.lasted_s,
             phase.bytes_moved,
             durable=whole if writes(phase.operation) else None,
@@ -91,13 +104,27 @@ def window_of(experiment: Experiment, phase: Phase) -> Window:
 
 
 def energy_of(phase: Phase) -> tuple[EnergyReading, ...]:
-    """The readings over the window that the phase is judged by."""
+    """The readings over the window that the phase is judged by; without values where nearly
+    nothing is known of them."""
     durable = phase.until_durable
     if durable is None or not writes(phase.operation):
-        return phase.energy
+        return tuple(map(_known, phase.energy))
     # A tool that flushes within its own time: one window, and its readings are kept once.
     same = phase.end_s is not None and abs(durable.end_s - phase.end_s) < _SAME_S
-    return durable.energy or (phase.energy if same else ())
+    return tuple(map(_known, durable.energy or (phase.energy if same else ())))
+
+
+def _known(reading: EnergyReading) -> EnergyReading:
+    if not reading.valid or not reading.energy_j or reading.uncertainty_j is None:
+        return reading
+    share = reading.uncertainty_j / abs(reading.energy_j)
+    if share <= MOST_UNKNOWN:
+        return reading
+    why = f"the energy is known to ±{percent(share)} % only: too short a window for this meter"
+    return replace(
+        reading, power_w=None, energy_j=None, uncertainty_j=None, valid=False,
+        reasons=(*reading.reasons, why),
+    )  # fmt: skip
 
 
 def judged(

@@ -52,7 +52,7 @@ def test_medians_and_quartiles_of_the_valid_repetitions() -> None:
     assert best.power_w.median == 50 and best.energy_j.median == 100
     # Bandwidth over power, per repetition: 300 MB/s over 50 W is 6 MB/J.
     assert best.efficiency_bytes_per_j is not None
-    assert best.efficiency_bytes_per_j.median == 6e6
+    assert best.efficiency_bytes_per_j.median == pytest.approx(6e6)
 
 
 def test_efficiency_is_the_median_of_ratios_not_the_ratio_of_medians() -> None:
@@ -228,7 +228,7 @@ def test_every_format_tells_the_same() -> None:
         assert "QUICK: not a measurement" in written
         assert "ESTIMATE" in written
         assert "110 [105 - 115]" in written  # MB/s
-        assert "2.2 [2.1 - 2.3]" in written  # MB/J at 50 W
+        assert "2.2 [2.095 - 2.296]" in written  # MB/J at 50 W: 1000 over J/GB and its quartiles
         assert "not measured" in written
         assert "SSD" in written and "fio-3.33" in written
     assert "<b>&" not in page.render(report)
@@ -248,7 +248,11 @@ def test_json_follows_its_schema_and_keeps_every_digit() -> None:
     schema = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
     jsonschema.validate(made, json.loads(schema.read_text()))
     row = next(r for r in made["characterization"] if r["n"] == 3)
-    assert row["efficiency_bytes_per_j"] == {"median": 2.2e6, "q1": 2.1e6, "q3": 2.3e6}
+    joules, efficiency = row["energy_j_per_gb"], row["efficiency_bytes_per_j"]
+    assert joules["median"] == pytest.approx(1e9 / 2.2e6)
+    assert efficiency == {
+        "median": 1e9 / joules["median"], "q1": 1e9 / joules["q3"], "q3": 1e9 / joules["q1"]
+    }  # fmt: skip
     assert row["cache"] == {"buffer": "off", "disk": "on"}
 
 

@@ -20,6 +20,7 @@ from eeio_results.tools import btio, fio, ior
 from eeio_results.tools.capture import Capture
 from eeio_results.traces import jbd2, strace
 from eeio_results.units import parse_size
+from eeio_results.windows import window_of
 from tests.eeio_results import made
 
 DATA = Path(__file__).parents[1] / "data"
@@ -249,8 +250,10 @@ def test_a_run_that_cannot_be_is_not_stored(campaign: Path) -> None:
 
 
 def test_next_to_no_power_gives_no_endless_efficiency() -> None:
-    assert made.phase(1e6).efficiency_bytes_per_j(1e-320) is None
-    assert made.phase(1e6).efficiency_bytes_per_j(2.0) == 5e5
+    for power_w, efficiency in ((1e-320, None), (2.0, 5e5)):
+        reading = made.energy(power_w)
+        window = window_of(made.EXPERIMENT, made.phase(1e6, (reading,)))
+        assert window.efficiency_bytes_per_j(reading) == efficiency
 
 
 # --- coverage -------------------------------------------------------------------------------------
@@ -349,7 +352,9 @@ def test_millions_of_results_are_refused_soon() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"energy_j": -1.0},
+        {"energy_j": -1e11},
+        {"power_w": -101.0},
+        {"uncertainty_j": -1.0},
         {"energy_j": float("inf")},
         {"coverage": 1.5},
         {"domain": "x"},

@@ -284,3 +284,13 @@ def test_the_report_of_writes_follows_its_schema() -> None:
         missing = [name for name in ("iops", "latency_s", "energy_j_per_gb", "duration_s")
                    if row[name] is None]  # fmt: skip
         assert set(missing) <= row["reasons"].keys()
+
+
+@pytest.mark.parametrize(("limit_j", "shown"), [(49.0, True), (51.0, False), (139.0, False)])
+def test_an_energy_that_is_not_known_at_all_is_not_shown(limit_j: float, shown: bool) -> None:
+    """Phases of some milliseconds showed energies with a limit of error of 139 %."""
+    reading = replace(energy(50.0), uncertainty_j=limit_j)
+    (found,) = window_of(EXPERIMENT, phase(1e6, (reading,))).energy
+    assert (found.energy_j is not None) == (found.power_w is not None) == found.valid == shown
+    if not shown:
+        assert f"known to ±{limit_j:.0f} % only" in found.reasons[-1]

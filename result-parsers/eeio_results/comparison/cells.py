@@ -7,12 +7,12 @@ from functools import cached_property
 
 from eeio_results.agreement import agreement
 from eeio_results.campaign import PlannedExperiment
-from eeio_results.domains import j_per_gb
 from eeio_results.errors import EeioError
-from eeio_results.record import DOMAINS, EnergyReading, Experiment, Run
+from eeio_results.record import DOMAINS, EnergyReading, Experiment, Phase, Run
 from eeio_results.store import Campaign
 from eeio_results.units import format_size
 from eeio_results.windows import Window, flush_of, judged
+from eeio_results.work import iops_of, operations_rate
 
 BANDWIDTH, EFFICIENCY = "bandwidth_bytes_per_s", "efficiency_bytes_per_j"
 POWER = {domain: f"power_{domain}_w" for domain in DOMAINS}
@@ -21,8 +21,11 @@ P99 = "latency_p99_s"
 """The 99th percentile of the latency of single requests: kept, but not compared by itself."""
 J_PER_GB, S_PER_GB = "energy_j_per_gb", "seconds_per_gb"
 """Energy and time of 10^9 bytes, of the power domain that the efficiency is of: for layers."""
+J_PER_GB_OF = {domain: f"energy_{domain}_j_per_gb" for domain in DOMAINS}
 EXECUTION_S = "execution_s"
 """The time of one execution of a command (`eeio bench`)."""
+IOPS, TIME = "iops", "time_s"
+"""Requests a second; and the time of one execution, of 10^9 bytes or of one operation."""
 UNCERTAINTY = "uncertainty_relative"
 """The limit of error of that energy, as a share of it."""
 
@@ -196,6 +199,10 @@ def _cell(
         many = phase.metrics.get("executions")
         if many and phase.lasted_s is not None:
             values.setdefault(EXECUTION_S, {})[order] = phase.lasted_s / many
+        if (iops := iops_of(phase, window)) is not None:
+            values.setdefault(IOPS, {})[order] = iops
+        if (time_s := _time_s(phase, window)) is not None:
+            values.setdefault(TIME, {})[order] = time_s
         if P99 in phase.metrics:
             values.setdefault(P99, {})[order] = phase.metrics[P99]
         widest = None
@@ -203,17 +210,18 @@ def _cell(
             reading = _reading(window.energy, domain, reasons, metric)
             if reading is not None and reading.power_w is not None:
                 values.setdefault(metric, {})[order] = reading.power_w
+                if (of_domain := window.j_per_gb(reading)) is not None:
+                    values.setdefault(J_PER_GB_OF[domain], {})[order] = of_domain
                 widest = widest or reading
                 doubts |= dict.fromkeys(reading.reasons if reading.doubtful else ())
         seconds = window.seconds_per_gb(window.duration_s)
         if seconds is not None:
             values.setdefault(S_PER_GB, {})[order] = seconds
-        if widest is not None and (joules := j_per_gb(window, widest)) is not None:
+        if widest is not None and (joules := window.j_per_gb(widest)) is not None:
             values.setdefault(J_PER_GB, {})[order] = joules
-            if widest.uncertainty_j is not None and widest.energy_j:
-                known = widest.uncertainty_j / widest.energy_j
+            if (known := widest.uncertainty_relative) is not None:
                 values.setdefault(UNCERTAINTY, {})[order] = known
-        efficiency = window.efficiency_bytes_per_j(widest.power_w if widest else None)
+        efficiency = window.efficiency_bytes_per_j(widest) if widest else None
         if efficiency is not None:
             values.setdefault(EFFICIENCY, {})[order] = efficiency
             if widest is not None:
@@ -259,6 +267,16 @@ def _cell(
         experiment.id,
         moved.pop() if len(moved) == 1 else None,
     )
+
+
+def _time_s(phase: Phase, window: Window) -> float | None:
+    """Of one execution of a command, else of 10^9 bytes, else of one operation."""
+    if (many := phase.metrics.get("executions")) and phase.lasted_s is not None:
+        return phase.lasted_s / many
+    if (seconds := window.seconds_per_gb(window.duration_s)) is not None:
+        return seconds
+    rate = operations_rate(phase, window)
+    return 1.0 / rate if rate else None
 
 
 def _processors(arguments: Mapping[str, str]) -> dict[str, str]:

@@ -92,20 +92,6 @@ class Changes:
         logs = [math.log(ratio) for ratio in ratios if ratio is not None]
         return math.exp(math.fsum(logs) / len(logs)) if logs else None
 
-    def is_compared(self, metric: str) -> bool:
-        """Whether any experiment has an answer in it, or an open question."""
-        return any(e.metrics[metric].verdict != "not compared" for e in self.experiments)
-
-    def worse_than(self, share: float, metric: str) -> list[ExperimentChange]:
-        """Those whose answer is worse, by more than the share."""
-        return [
-            experiment
-            for experiment in self.experiments
-            if (found := experiment.metrics[metric]).verdict == "worse"
-            and found.change.ratio is not None
-            and abs(math.log(found.change.ratio)) > math.log1p(share)
-        ]
-
 
 def changes(
     before: tuple[str, Sequence[Cell]],
@@ -116,7 +102,7 @@ def changes(
 ) -> Changes:
     """Names and cells of two campaigns. Directions are adjusted over all experiments of a metric;
     an energy whose limit of error is above the share `most_uncertain` has no answer."""
-    first, second = ({_what(cell): cell for cell in cells} for _, cells in (before, after))
+    first, second = ({what(cell): cell for cell in cells} for _, cells in (before, after))
     pairs = [(first[key], second[key]) for key in first if key in second]
     columns = {
         metric: _column(pairs, metric, rule, adjustment, most_uncertain)
@@ -144,7 +130,8 @@ def _headline(columns: Mapping[str, Sequence[MetricChange]]) -> str:
     return BANDWIDTH
 
 
-def _what(cell: Cell) -> tuple[tuple[str, str], ...]:
+def what(cell: Cell) -> tuple[tuple[str, str], ...]:
+    """What was run, without where."""
     return tuple((name, level) for name, level in cell.factors.items() if name not in PLACE)
 
 

@@ -13,21 +13,23 @@ from dataclasses import dataclass, replace
 from eeio_results.comparison.cells import (
     BANDWIDTH,
     EFFICIENCY,
+    IOPS,
     J_PER_GB,
     P99,
     POWER,
+    TIME,
     UNCERTAINTY,
     Cell,
     cells_of,
 )
-from eeio_results.comparison.changes import Changes, changes
+from eeio_results.comparison.changes import Changes, changes, what
 from eeio_results.comparison.precision import log_variance
 from eeio_results.errors import EeioError
 from eeio_results.statistics.adjustment import Adjustment
 from eeio_results.statistics.decision import Rule
 from eeio_results.store import Campaign
 
-METRICS = (BANDWIDTH, *POWER.values(), EFFICIENCY, J_PER_GB, P99)
+METRICS = (BANDWIDTH, *POWER.values(), EFFICIENCY, J_PER_GB, P99, IOPS, TIME)
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Sessions:
     each other one."""
 
     groups: tuple[tuple[str, ...], ...]
+    cells: tuple[tuple[Cell, ...], ...]
     effects: tuple[tuple[SessionEffect, ...], ...]
     changes: tuple[Changes, ...]
 
@@ -72,6 +75,7 @@ def compare_groups(
         cells.append((" + ".join(names), joined(of_each)))
     return Sessions(
         tuple(tuple(campaign.name for campaign in group) for group in groups),
+        tuple(tuple(of_group) for _, of_group in cells),
         tuple(effects),
         tuple(
             replace(changes(cells[0], other, rule, adjustment), of_sessions=True)
@@ -103,7 +107,7 @@ def check_one_machine(campaigns: Sequence[Campaign]) -> None:
 def joined(sessions: Sequence[Sequence[Cell]]) -> list[Cell]:
     """The experiments that all sessions have, each with one value a session: the geometric mean of
     its repetitions."""
-    by_what = [{_what(cell): cell for cell in cells} for cells in sessions]
+    by_what = [{what(cell): cell for cell in cells} for cells in sessions]
     return [
         _joined([of[key] for of in by_what])
         for key in by_what[0]
@@ -115,7 +119,7 @@ def session_effects(
     names: Sequence[str], sessions: Sequence[Sequence[Cell]]
 ) -> list[SessionEffect]:
     """Of each metric that two repetitions of an experiment have in all sessions."""
-    by_what = [{_what(cell): cell for cell in cells} for cells in sessions]
+    by_what = [{what(cell): cell for cell in cells} for cells in sessions]
     found = []
     for metric in METRICS:
         shared = [
@@ -177,9 +181,3 @@ def _mean_log(cell: Cell, metric: str) -> float:
 
 def _has_spread(cell: Cell, metric: str) -> bool:
     return cell.n(metric) >= 2 and min(cell.values[metric]) > 0
-
-
-def _what(cell: Cell) -> tuple[tuple[str, str], ...]:
-    """All but where it ran, which is one place here."""
-    place = ("machine", "device", "type")
-    return tuple((name, level) for name, level in cell.factors.items() if name not in place)

@@ -233,7 +233,7 @@ def _share(label: str, share: float, cell: CellReplicates, bootstrap: Bootstrap)
         share,
         figure(cell.bandwidth),
         figure(cell.power),
-        figure(1e9 * cell.power / cell.bandwidth),
+        figure(1e9 * cell.j_per_byte),
     )
 
 

@@ -221,7 +221,7 @@ def _compare(
 def _comparison(pair: Pair, bootstrap: Bootstrap) -> ExperimentComparison:
     ts, lp = pair.traditional, pair.low_power
     ratio, power = ts.bandwidth / lp.bandwidth, lp.power / ts.power
-    change = bootstrap.estimate(Replicates(ratio * power - 1.0, pair.n))
+    change = bootstrap.estimate(Replicates(lp.j_per_byte / ts.j_per_byte - 1.0, pair.n))
     return ExperimentComparison(
         pair.key,
         pair.share,

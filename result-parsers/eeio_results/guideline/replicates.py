@@ -36,6 +36,7 @@ class Replicates:
 class CellReplicates:
     bandwidth: Floats
     power: Floats
+    j_per_byte: Floats
     n: tuple[int, ...]
     variant: str
 
@@ -132,12 +133,11 @@ def why_not_equal(traditional: CellValues, low_power: CellValues) -> str | None:
 
 def replicate(cell: CellValues, bootstrap: Bootstrap, stream: int) -> CellReplicates:
     # Bandwidth and power of one run belong together and are drawn together.
-    return CellReplicates(
-        bootstrap.medians(cell.bandwidth_bytes_per_s, stream),
-        bootstrap.medians(cell.power_w, stream),
-        (len(cell.power_w),),
-        cell.variant,
-    )
+    bandwidth = bootstrap.medians(cell.bandwidth_bytes_per_s, stream)
+    power = bootstrap.medians(cell.power_w, stream)
+    energies = cell.energy_j_per_gb
+    joules = bootstrap.medians(energies, stream) / 1e9 if energies else power / bandwidth
+    return CellReplicates(bandwidth, power, joules, (len(cell.power_w),), cell.variant)
 
 
 @dataclass(frozen=True)
@@ -184,11 +184,10 @@ def mix_of(pairs: Sequence[Pair], share_of: ShareOf) -> Mix:
 def together(
     bytes_shares: Sequence[Floats | float], cells: Sequence[CellReplicates]
 ) -> tuple[Floats, Floats]:
-    """Bandwidth and power of one system under a mix of these shares of bytes, of any sum."""
+    """Bandwidth and power of one system under a mix of these shares of bytes, of any sum. The power
+    is the energy of the mix over its time."""
     total = sum(bytes_shares[1:], start=bytes_shares[0])
-    times = [
-        share / total / cell.bandwidth for share, cell in zip(bytes_shares, cells, strict=True)
-    ]
-    time = np.sum(times, axis=0)
-    energy = np.sum([t * cell.power for t, cell in zip(times, cells, strict=True)], axis=0)
+    shares = [share / total for share in bytes_shares]
+    time = np.sum([s / cell.bandwidth for s, cell in zip(shares, cells, strict=True)], axis=0)
+    energy = np.sum([s * cell.j_per_byte for s, cell in zip(shares, cells, strict=True)], axis=0)
     return 1.0 / time, energy / time

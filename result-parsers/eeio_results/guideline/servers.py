@@ -23,6 +23,8 @@ class CellValues:
     variant: str = ""
     left_out: int = 0
     durable: bool | None = None
+    energy_j_per_gb: tuple[float, ...] = ()
+    """Energy over bytes; empty where only bandwidth and power are known."""
 
     @property
     def flushed(self) -> str:

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from eeio_results.domains import Quartiles, quartiles
+from eeio_results.domains import Quartiles, bytes_per_j, quartiles
 from eeio_results.record import DOMAINS, EnergyReading, Phase, Run
 from eeio_results.report import markdown, text
 from eeio_results.report.columns import NONE, number
 from eeio_results.report.parts import Table
 from eeio_results.store import Campaign
 from eeio_results.units import MB, prefixed
-from eeio_results.windows import window_of
+from eeio_results.windows import GB, window_of
 
 SCHEMA_VERSION = 1
 
@@ -45,10 +45,15 @@ class Bench:
     domain: str | None
     meter: str | None
     phases: tuple[Phase, ...] = ()
+    doubts: tuple[str, ...] = ()
+    """Why its energy may be wrong."""
 
     def quartiles(self, figure: str) -> Quartiles | None:
         """Over the runs."""
-        return quartiles(self.values.get(figure, ()))
+        values = self.values.get(figure, ())
+        if figure == "efficiency_bytes_per_j":
+            return bytes_per_j(quartiles([GB / value for value in values]))
+        return quartiles(values)
 
 
 @dataclass(frozen=True)
@@ -188,6 +193,7 @@ def _bench(words: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Ben
     reasons: dict[str, str] = {}
     codes: dict[int, int] = {}
     source: EnergyReading | None = None
+    doubts: dict[str, None] = {}
     used = []
     for run in runs:
         phase = run.phases[0] if run.phases else None
@@ -199,6 +205,8 @@ def _bench(words: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Ben
         used.append(phase)
         told, missing, reading = _of_run(run, phase)
         source = source or reading
+        if reading is not None and reading.doubtful:
+            doubts |= dict.fromkeys(reading.reasons)
         for name, value in told.items():
             values.setdefault(name, []).append(value)
         for name, reason in missing.items():
@@ -213,6 +221,7 @@ def _bench(words: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Ben
         words, parameters, {name: tuple(found) for name, found in values.items()},
         {name: why for name, why in reasons.items() if name not in values}, len(used), codes,
         source.domain if source else None, source.meter if source else None, tuple(used),
+        tuple(doubts),
     )  # fmt: skip
 
 
@@ -255,13 +264,16 @@ def _of_run(
         return told, {**missing, **dict.fromkeys(("energy_j", "power_w", "efficiency_bytes_per_j"),
                                                  why)}, None  # fmt: skip
     told |= {"energy_j": reading.energy_j / many, "power_w": reading.power_w}
-    if phase.bytes_moved and reading.energy_j:
-        told["efficiency_bytes_per_j"] = phase.bytes_moved / reading.energy_j
+    efficiency = window.efficiency_bytes_per_j(reading)
+    if efficiency is not None and reading.why_not_ranked is None:
+        told["efficiency_bytes_per_j"] = efficiency
+    elif phase.bytes_moved == 0:
+        missing["efficiency_bytes_per_j"] = "it moved no bytes of the drive"
+    elif phase.bytes_moved is None:
+        missing["efficiency_bytes_per_j"] = "how many bytes the drive moved for it is not known"
     else:
         missing["efficiency_bytes_per_j"] = (
-            "it moved no bytes of the drive"
-            if phase.bytes_moved == 0
-            else "how many bytes the drive moved for it is not known"
+            window.why_no_efficiency or reading.why_not_ranked or "its energy is 0 J"
         )
     return told, missing, reading
 
@@ -298,6 +310,7 @@ def _command_json(one: Bench) -> dict[str, Any]:
         "exit_codes": {str(code): count for code, count in sorted(one.exit_codes.items())},
         "reason": next(iter(one.reasons.values()), None),
         "reasons": dict(one.reasons),
+        "doubts": list(one.doubts),
     }
 
 
@@ -335,6 +348,7 @@ def _sentences(found: Sequence[Bench], compared: Sequence[Comparison]) -> list[s
         of = dict.fromkeys(words for commands in names.values() for words in commands)
         whose = "" if len(of) == len(found) else f" of {'; '.join(of)}"
         lines.append(f"not there: {', '.join(names)}{whose}: {why}")
+    lines += [f"doubtful: W and J of {one.words}: {why}" for one in found for why in one.doubts]
     for pair in compared:
         ratio, interval = pair.ratio, pair.interval
         if not ratio or pair.metric not in _TOLD:

@@ -181,7 +181,7 @@ def _meter(meter: str, domain: str, kind: str, readings: Sequence[EnergyReading]
     valid = [r for r in readings if r.valid]
     words = f"Power of the domain {domain} by {meter}{_kind(kind)}"
     words += f": {len(valid)} of {len(readings)} windows valid"
-    limits = [r.uncertainty_j / r.energy_j for r in valid if r.uncertainty_j and r.energy_j]
+    limits = [share for r in valid if (share := r.uncertainty_relative)]
     if limits:
         words += (
             f"; limit of error of the energy {percent(statistics.median(limits))} % in the median, "
@@ -192,9 +192,7 @@ def _meter(meter: str, domain: str, kind: str, readings: Sequence[EnergyReading]
     if any(r.leaves_drives_out for r in valid):
         words += "; what the drives draw is not in it"
     if doubtful := sum(r.doubtful for r in valid):
-        words += (
-            f"; {doubtful} of these windows doubtful: contradicted by another meter or the load"
-        )
+        words += f"; {doubtful} of these windows doubtful"
     return f"{words}."
 
 

@@ -360,9 +360,10 @@ _IN_ESTIMATES = {"Power (W)": "W", "Energy (J)": "J"}
 
 
 def _band(figures: DomainFigures) -> str:
-    if figures.energy_j is None or figures.energy_uncertainty_j is None:
+    if figures.energy_uncertainty_j is None or figures.energy_j is None:
         return _NONE
-    return f"±{100 * figures.energy_uncertainty_j.median / figures.energy_j.median:.0f} %"
+    energy_j = abs(figures.energy_j.median)
+    return f"±{100 * figures.energy_uncertainty_j.median / energy_j:.0f} %" if energy_j else _NONE
 
 
 def _idle_table(report: Report) -> Table:
@@ -455,7 +456,10 @@ def _machine_table(name: str, machine: Machine) -> Table:
     rows = [
         _fact(key, value)
         for key, value in machine.to_json().items()
-        if key not in ("schema_version", "tools", "missing")
+        if key not in ("schema_version", "tools", "programs", "missing")
+    ]
+    rows += [
+        (f"program of {name}", f"sha256 {sha256}") for name, sha256 in machine.programs.items()
     ]
     rows += [
         (f"{tool.name} ({tool.source})", f"{tool.version} {tool.path} sha256 {tool.sha256}")

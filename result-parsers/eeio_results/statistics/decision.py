@@ -70,7 +70,9 @@ def change(before: Sequence[float], after: Sequence[float], rule: Rule) -> Chang
     if not first or not second:
         return Change("open", None, None, None, None, n, reason="not measured")
     if min(*first, *second) <= 0:
-        return Change("open", None, None, None, None, n, reason="values of 0 have no ratio")
+        return Change(
+            "open", None, None, None, None, n, reason="values that are not above 0 have no ratio"
+        )
     logs = [[math.log(value) for value in sample] for sample in (first, second)]
     difference = statistics.fmean(logs[1]) - statistics.fmean(logs[0])
     ratio = math.exp(difference)
@@ -79,7 +81,7 @@ def change(before: Sequence[float], after: Sequence[float], rule: Rule) -> Chang
             "open", ratio, None, None, None, n, reason=f"n = {min(n)}: no spread is known"
         )
     spread = statistics.variance(logs[0]), statistics.variance(logs[1])
-    error, degrees = _welch(spread, n)
+    error, degrees = welch(spread, n)
     half = float(stdtrit(degrees, 0.975)) * error
     found = Change(
         "open",
@@ -111,7 +113,7 @@ def answered(found: Change, p_direction: float | None, rule: Rule) -> Change:
     return replace(found, answer="open", p_direction=p_direction, needed=needed)
 
 
-def _welch(spread: tuple[float, float], n: tuple[int, int]) -> tuple[float, float]:
+def welch(spread: tuple[float, float], n: tuple[int, int]) -> tuple[float, float]:
     """Standard error of the difference, and its degrees of freedom (Welch 1947)."""
     a, b = spread[0] / n[0], spread[1] / n[1]
     if a + b == 0.0:

@@ -81,6 +81,9 @@ def proportionality(steps: Sequence[Step]) -> Proportionality:
         told = lacking[0].reason or "not measured"
         why = f"the step of {100 * lacking[0].offered_share:g} %: {told}"
         return _because(nothing, why)
+    unheld = next((s for s in steps if s.held is not None and abs(s.held - 1.0) > HELD), None)
+    if unheld is not None:
+        return _because(nothing, f"the step of {100 * unheld.offered_share:g} %: {unheld.reason}")
     if len(points) < 3 or points[0][0] != 0.0 or points[-1][0] != 1.0:
         return _because(nothing, "the steps do not reach from idle to 100 %")
     idle_w, peak_w = points[0][1], points[-1][1]
@@ -153,12 +156,13 @@ def _step(
     domain: str | None,
     told: Sequence[Mapping[str, float]],
 ) -> Step:
-    from eeio_results.comparison.cells import BANDWIDTH, POWER
+    from eeio_results.comparison.cells import BANDWIDTH, J_PER_GB_OF, POWER
 
     power = None if domain is None else POWER[domain]
     bandwidth = cell.median(BANDWIDTH) if cell.n(BANDWIDTH) else None
     power_w = cell.median(power) if power is not None and cell.n(power) else None
-    joules = 1e9 * power_w / bandwidth if power_w is not None and bandwidth else None
+    energy = None if domain is None else J_PER_GB_OF[domain]
+    joules = cell.median(energy) if energy is not None and cell.n(energy) else None
     latency = {
         name: statistics.median(values)
         for name in _LATENCIES

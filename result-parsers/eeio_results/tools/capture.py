@@ -56,6 +56,8 @@ class Capture:
     started_utc_s: float
     stamps: tuple[Stamp, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
+    left_running: int = 0
+    """Processes that still ran after the end of the tool; they were killed."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -110,6 +112,7 @@ class Capture:
             "started_utc_s": self.started_utc_s,
             "stamps": [[s.stream, s.end_offset, s.monotonic_s] for s in self.stamps],
             "left_out": dict(self.left_out),
+            "left_running": self.left_running,
         }
         (self.directory / CAPTURE_FILE).write_text(json.dumps(body) + "\n", encoding="utf-8")
 
@@ -147,6 +150,7 @@ def _capture(directory: Path, body: dict[str, Any]) -> Capture:
             str(stream): q.SIZE.whole_number(count, "left_out")
             for stream, count in body.get("left_out", {}).items()
         },
+        left_running=q.COUNT.whole_number(body.get("left_running", 0), "left_running"),
     )
 
 

@@ -60,7 +60,7 @@ def _phase(capture: Capture, body: dict[str, Any]) -> PhaseResult:
         metrics |= {"bytes_read": float(read_bytes), "bytes_written": float(written_bytes)}
     moved = read_bytes + written_bytes
     invalid = []
-    if left := q.COUNT.whole_number(body["left"], "left"):
+    if left := q.COUNT.whole_number(body["left"], "left") + capture.left_running:
         invalid.append(
             f"{left} of its processes went on in the background: what they did is not in its time"
         )

@@ -13,26 +13,25 @@ from eeio.commands.campaign_folders import analysis, load_campaigns
 from eeio.commands.output_file import add_output, write_output
 from eeio.commands.report import with_tests
 from eeio.commands.where import FACTORS, add_where, wanted
-from eeio.errors import EXIT_DONE, EXIT_WORSE, RefusedError
+from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_WORSE, RefusedError
 from eeio_limits.text import shown
 from eeio_results.errors import EeioError
 from eeio_results.report.model import build
 
 if TYPE_CHECKING:
     from eeio_results.comparison.campaigns import Comparison
-    from eeio_results.comparison.changes import Changes
+    from eeio_results.comparison.cells import Cell
+    from eeio_results.comparison.gate import Gate
     from eeio_results.statistics.decision import Rule
     from eeio_results.store import Campaign
 
 _ADJUSTMENTS = ("benjamini-hochberg", "holm", "bonferroni", "none")
-_GATED = {
-    "J/GB": "energy_j_per_gb", "MB/J": "efficiency_bytes_per_j", "MB/s": "bandwidth_bytes_per_s",
-    "p99": "latency_p99_s",
-}  # fmt: skip
+_GATED = ("J/GB", "MB/J", "MB/s", "IOPS", "W", "time", "p99")
+_SHOWN = 20
 
 
 @dataclass(frozen=True)
-class Gate:
+class FailIf:
     """`--fail-if`: how much worse, as a share, and in which metric (None: the headline's)."""
 
     share: float
@@ -69,10 +68,10 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="no direction is told of a smaller one (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
-        "--fail-if", metavar="worse:SHARE[:METRIC]", type=_gate,
-        help="for CI: exit code 4 where an experiment is worse than in the first campaign by more "
-        "than this (worse:5%%); of J/GB, or MB/s where there is no energy, or the METRIC "
-        f"({', '.join(_GATED)})",
+        "--fail-if", metavar="worse:SHARE[:METRIC]", type=_fail_if,
+        help="for CI: exit with 4 if an experiment became worse by more than SHARE (such as "
+        f"worse:5%%:J/GB), with 1 if one cannot be tested; METRIC: {', '.join(_GATED)} (default: "
+        "J/GB if measured)",
     )  # fmt: skip
     parser.add_argument(
         "--max-p99", metavar="TIME", type=seconds,
@@ -132,7 +131,13 @@ def compare(arguments: argparse.Namespace) -> int:
         "html": partial(_page, campaigns),
     }  # fmt: skip
     write_output(arguments, render[arguments.format](found))
-    return EXIT_DONE if arguments.fail_if is None else _judged(found.changes, arguments.fail_if)
+    if arguments.fail_if is None:
+        return EXIT_DONE
+    sides = [
+        (campaign.name, of_one, [campaign])
+        for campaign, of_one in zip(campaigns, cells, strict=True)
+    ]
+    return _gated(sides, arguments)
 
 
 def compare_sessions(arguments: argparse.Namespace, rule: "Rule") -> int:
@@ -157,7 +162,11 @@ def compare_sessions(arguments: argparse.Namespace, rule: "Rule") -> int:
     write_output(arguments, report.FORMATS[arguments.format](found))
     if arguments.fail_if is None:
         return EXIT_DONE
-    return _judged(found.changes, arguments.fail_if)
+    sides = [
+        (" + ".join(names), of_group, group)
+        for names, of_group, group in zip(found.groups, found.cells, groups, strict=True)
+    ]
+    return _gated(sides, arguments)
 
 
 def _page(campaigns: "Sequence[Campaign]", found: "Comparison") -> str:
@@ -167,27 +176,65 @@ def _page(campaigns: "Sequence[Campaign]", found: "Comparison") -> str:
     return compare_page.render(with_tests(build(campaigns)), found, power_series)
 
 
-def _judged(found: "Sequence[Changes]", gate: Gate) -> int:
-    """What CI is told: 4 for worse, and 1 where nothing could be compared, which is no pass."""
+def _gated(
+    sides: "Sequence[tuple[str, Sequence[Cell], Sequence[Campaign]]]", arguments: argparse.Namespace
+) -> int:
+    """Tests each later campaign against the first; reports on stderr, and in the exit status."""
+    with analysis():
+        from eeio_results.comparison.cells import fits, why_too_slow
+        from eeio_results.comparison.gate import Side, gate
+    where = dict(word.split("=", 1) for word in arguments.where)
+    (name, cells, campaigns), *others = sides
+    before = Side(
+        name,
+        [c for c in cells if fits(c, where) and why_too_slow(c, arguments.max_p99) is None],
+        campaigns,
+    )
+    asked: FailIf = arguments.fail_if
     code = EXIT_DONE
-    for changes in found:
-        metric = gate.metric or changes.headline
-        if not changes.is_compared(metric):
-            raise EeioError(
-                f"--fail-if: no experiment of {changes.after} could be compared with "
-                f"{changes.before} in this metric"
-            )
-        for experiment in changes.worse_than(gate.share, metric):
-            percent = experiment.metrics[metric].change.percent
-            print(
-                shown(f"worse in {changes.after}: {experiment.label}: {percent:+.1f} %"),
-                file=sys.stderr,
-            )
+    for side in others:
+        found = gate(before, Side(*side), asked.share, asked.metric)
+        for line in _lines(found, arguments.sessions):
+            print(shown(line), file=sys.stderr)
+        if found.of("worse"):
             code = EXIT_WORSE
+        elif found.of("not tested") and code == EXIT_DONE:
+            code = EXIT_FAILED
     return code
 
 
-def _gate(text: str) -> Gate:
+def _lines(found: "Gate", of_sessions: bool) -> list[str]:
+    percent = f"{100 * found.share:g} %"
+    worse, untested = found.of("worse"), found.of("not tested")
+    lines = [
+        f"worse in {found.after}: {row.label}: {100 * (row.change or 0.0):+.1f} % {found.metric} "
+        f"(adjusted p = {row.p_adjusted:.2g}, n = {row.n[0]} and {row.n[1]})"
+        for row in worse[:_SHOWN]
+    ]
+    lines += [
+        f"not tested in {found.after}: {row.label}: {row.reason}" for row in untested[:_SHOWN]
+    ]
+    hidden = len(worse) + len(untested) - len(lines)
+    lines += [f"and {hidden} more"] if hidden else []
+    lines.append(
+        f"gate worse:{percent.replace(' ', '')}:{found.metric}: {len(worse)} of {len(found.rows)} "
+        f"experiments worse, {len(untested)} not tested"
+    )
+    if found.detectable is not None:
+        median, most = found.detectable
+        lines.append(
+            f"one experiment that is {100 * median:.1f} % worse (the noisiest: {100 * most:.1f} %) "
+            "would be found in 9 of 10 comparisons like this one"
+        )
+    if not of_sessions:
+        lines.append(
+            "one session each: what changed between them (temperature, updates) counts as well; "
+            "--sessions compares several"
+        )
+    return lines
+
+
+def _fail_if(text: str) -> FailIf:
     words = text.split(":")
     share, metric = words[1] if len(words) > 1 else "", words[2] if len(words) > 2 else None
     if words[0] != "worse" or len(words) > 3 or (metric is not None and metric not in _GATED):
@@ -200,4 +247,4 @@ def _gate(text: str) -> Gate:
         found = -1.0
     if not 0 <= found < 10:
         raise argparse.ArgumentTypeError(f"{text}: {share!r} is no share; give such as 5% or 0.05")
-    return Gate(found, None if metric is None else _GATED[metric])
+    return FailIf(found, metric)

@@ -114,15 +114,3 @@ def test_many_questions_are_adjusted() -> None:
     assert alone.experiments[0].metrics[BANDWIDTH].verdict == "better"
     together = found(before, after)
     assert together.experiments[19].metrics[BANDWIDTH].verdict == "open"
-
-
-def test_worse_by_more_than_a_share_is_found() -> None:
-    made = found(
-        [cell("a", size, around(100)) for size in ("4 KiB", "1 MiB")],
-        [cell("b", "4 KiB", around(93)), cell("b", "1 MiB", around(80))],
-    )
-    assert len(made.worse_than(0.05, J_PER_GB)) == 2
-    assert [e.label for e in made.worse_than(0.10, J_PER_GB)] == [
-        "sequential read, 1 MiB, buffer off, filesystem, fio, file"
-    ]
-    assert not made.worse_than(0.30, J_PER_GB)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from eeio_results.domains import Key, j_per_gb
+from eeio_results.domains import Key
 from eeio_results.record import EnergyReading, Phase, Run
 from eeio_results.report.page.model import Page, shortened
 from eeio_results.report.page.series import (
@@ -117,10 +117,8 @@ def _reading(window: Window, key: Key) -> dict[str, Any] | None:
         "w": shortened(reading.power_w),
         "j": shortened(reading.energy_j),
         "limit": shortened(reading.uncertainty_j),
-        "jgb": shortened(j_per_gb(window, reading)) if _counts(reading) else None,
-        "mbj": _in(window.efficiency_bytes_per_j(reading.power_w), MB)
-        if _counts(reading)
-        else None,
+        "jgb": shortened(window.j_per_gb(reading)) if _counts(reading) else None,
+        "mbj": _in(window.efficiency_bytes_per_j(reading), MB) if _counts(reading) else None,
         "seen": round(reading.coverage, 3),
         "samples": reading.samples,
         "why": list(reading.reasons) or None,

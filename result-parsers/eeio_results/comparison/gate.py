@@ -1,0 +1,252 @@
+"""A gate for CI: has any experiment become worse by more than a share?
+
+Each experiment is a test of that hypothesis, one-sided, on the logarithms of its values (Welch
+1947): its difference must exceed the share by more than chance. The p-values are adjusted over the
+experiments (Benjamini and Hochberg 1995), so that a campaign in which nothing is worse by more than
+the share fails with a probability of `alpha` at most (Simes 1986).
+
+Few repetitions may all be of one mode of a drive and look quieter than it is. So the error of a row
+is never taken to be smaller than that of the median row (benchmarks/gate_truth.py shows the rates).
+An experiment that had the metric before and has it no more, or has one value, cannot be tested. It
+fails by name, since a gate that passes it would hide what broke.
+"""
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from scipy.special import stdtr, stdtrit
+
+from eeio_results.comparison.cells import (
+    BANDWIDTH,
+    EFFICIENCY,
+    EXECUTION_S,
+    IOPS,
+    J_PER_GB,
+    P99,
+    POWER,
+    TIME,
+    UNCERTAINTY,
+    Cell,
+)
+from eeio_results.comparison.changes import PLACE, what
+from eeio_results.errors import EeioError
+from eeio_results.ranking import MOST_UNCERTAIN
+from eeio_results.statistics.adjustment import adjust
+from eeio_results.statistics.decision import welch
+from eeio_results.store import Campaign
+from eeio_results.units import percent
+
+ALPHA = 0.05
+POWER_OF_TEST = 0.9
+"""Of the changes that the gate reports as detectable."""
+
+GATED = ("J/GB", "MB/J", "MB/s", "IOPS", "W", "time", "p99")
+_METRICS = {"J/GB": J_PER_GB, "MB/J": EFFICIENCY, "MB/s": BANDWIDTH, "IOPS": IOPS, "time": TIME,
+            "p99": P99}  # fmt: skip
+_MORE_IS_BETTER = ("MB/J", "MB/s", "IOPS")
+
+Verdict = Literal["worse", "passed", "not tested"]
+
+
+@dataclass(frozen=True)
+class GateRow:
+    """One experiment. `change` is relative (0.1: 10 % more), whatever is better; `detectable` the
+    relative change for the worse that would have been found with the probability POWER_OF_TEST."""
+
+    label: str
+    verdict: Verdict
+    change: float | None = None
+    p_adjusted: float | None = None
+    n: tuple[int, int] = (0, 0)
+    detectable: float | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Gate:
+    """The rows of the campaign `after` against those of `before`."""
+
+    before: str
+    after: str
+    metric: str
+    share: float
+    rows: tuple[GateRow, ...]
+
+    def of(self, verdict: Verdict) -> list[GateRow]:
+        return [row for row in self.rows if row.verdict == verdict]
+
+    @property
+    def detectable(self) -> tuple[float, float] | None:
+        """Of the median and of the worst tested row; None if none was."""
+        found = [row.detectable for row in self.rows if row.detectable is not None]
+        return (statistics.median(found), max(found)) if found else None
+
+
+@dataclass(frozen=True)
+class Side:
+    """The campaign, or the sessions of one machine, before or after a change."""
+
+    name: str
+    cells: Sequence[Cell]
+    campaigns: Sequence[Campaign]
+
+
+def gate(before: Side, after: Side, share: float, metric: str | None, alpha: float = ALPHA) -> Gate:
+    """`metric` is one of GATED; None: J/GB if the campaign before has it, else MB/s, or the time of
+    commands that move nothing. Raises EeioError if no experiment has it."""
+    cells = {what(cell): cell for cell in after.cells}
+    metric = metric or _headline(before.cells)
+    pairs: list[tuple[Cell, Cell | None, str]] = []
+    for cell in before.cells:
+        key = _key(metric, cell)
+        if key is not None and cell.n(key):
+            pairs.append((cell, cells.get(what(cell)), key))
+    if not pairs:
+        raise EeioError(f"--fail-if: no experiment of {before.name} has {metric}")
+    untested = {
+        id(cell): why
+        for cell, other, key in pairs
+        if (why := _why_not_tested(cell, other, key, after)) is not None
+    }
+    tested = [
+        _Tested(cell.label(PLACE, tool=True), cell.values[key], other.values[key], metric, share)
+        for cell, other, key in pairs
+        if id(cell) not in untested and other is not None
+    ]
+    found = iter(_judged(tested, alpha))
+    return Gate(
+        before.name,
+        after.name,
+        metric,
+        share,
+        tuple(
+            GateRow(cell.label(PLACE, tool=True), "not tested", reason=untested[id(cell)])
+            if id(cell) in untested
+            else next(found)
+            for cell, _, _ in pairs
+        ),
+    )
+
+
+def _headline(cells: Sequence[Cell]) -> str:
+    for metric, key in (("J/GB", J_PER_GB), ("MB/s", BANDWIDTH), ("time", EXECUTION_S)):
+        if any(cell.n(key) for cell in cells):
+            return metric
+    return "MB/s"
+
+
+def _key(metric: str, cell: Cell) -> str | None:
+    """Of power that of the widest domain that was measured."""
+    if metric == "W":
+        return next((key for key in POWER.values() if cell.n(key)), None)
+    return _METRICS[metric]
+
+
+def _why_not_tested(cell: Cell, other: Cell | None, key: str, after: Side) -> str | None:
+    if other is None:
+        return f"{after.name} has no result of it: {_failure(after.campaigns, cell.experiment_id)}"
+    if not other.n(key):
+        return f"{after.name} does not have this metric: {other.reasons.get(key, 'not measured')}"
+    if key in (J_PER_GB, EFFICIENCY):
+        if cell.efficiency_of != other.efficiency_of:
+            return (
+                f"the energies are of different power domains: {', '.join(cell.efficiency_of)} and "
+                f"{', '.join(other.efficiency_of)}"
+            )
+        worst = max((c.median(UNCERTAINTY) for c in (cell, other) if c.n(UNCERTAINTY)), default=0.0)
+        if worst > MOST_UNCERTAIN:
+            return f"the energy is known to ±{percent(worst)} % only"
+    few = min(cell.n(key), other.n(key))
+    if few < 2:
+        return "a single repetition has no spread to test with"
+    if min(*cell.values[key], *other.values[key]) <= 0:
+        return "a value of 0 has no ratio"
+    return None
+
+
+def _failure(campaigns: Sequence[Campaign], experiment_id: str) -> str:
+    runs = [run for one in campaigns for run in one.runs if run.experiment.id == experiment_id]
+    reasons: Mapping[str, None] = dict.fromkeys(why for run in runs for why in run.validity)
+    if reasons:
+        return f"{len(runs)} runs failed: {next(iter(reasons))}"
+    return "it did not run" if not runs else "its runs are invalid"
+
+
+@dataclass(frozen=True)
+class _Tested:
+    label: str
+    before: Sequence[float]
+    after: Sequence[float]
+    metric: str
+    share: float
+
+    @property
+    def logs(self) -> tuple[list[float], list[float]]:
+        first, second = ([math.log(value) for value in s] for s in (self.before, self.after))
+        return first, second
+
+    @property
+    def variances(self) -> tuple[float, float]:
+        first, second = self.logs
+        return statistics.variance(first), statistics.variance(second)
+
+
+def _judged(tested: Sequence[_Tested], alpha: float) -> list[GateRow]:
+    if not tested:
+        return []
+    usual = statistics.median(statistics.fmean(one.variances) for one in tested)
+    errors = [_error(one, usual) for one in tested]
+    adjusted = adjust(
+        [_p_worse(one, *error) for one, error in zip(tested, errors, strict=True)],
+        "benjamini-hochberg",
+    )
+    strictest = alpha / len(tested)
+    return [
+        GateRow(
+            one.label,
+            "worse" if p < alpha else "passed",
+            math.expm1(_difference(one)),
+            p,
+            (len(one.before), len(one.after)),
+            _detectable(one, *error, strictest),
+        )
+        for one, error, p in zip(tested, errors, adjusted, strict=True)
+    ]
+
+
+def _difference(one: _Tested) -> float:
+    first, second = one.logs
+    return statistics.fmean(second) - statistics.fmean(first)
+
+
+def _error(one: _Tested, usual: float) -> tuple[float, float]:
+    """Standard error of the difference of the logarithms, and its degrees of freedom."""
+    n = len(one.before), len(one.after)
+    error, degrees = welch(one.variances, n)
+    least = math.sqrt(usual / n[0] + usual / n[1])
+    return (error, degrees) if error >= least else (least, float(n[0] + n[1] - 2))
+
+
+def _p_worse(one: _Tested, error: float, degrees: float) -> float:
+    """Of a change for the worse that is no larger than the share."""
+    worse = _difference(one) * (-1.0 if one.metric in _MORE_IS_BETTER else 1.0)
+    excess = worse - _limit(one)
+    if error == 0.0:
+        return 0.0 if excess > 0 else 1.0
+    return float(stdtr(degrees, -excess / error))
+
+
+def _limit(one: _Tested) -> float:
+    """The share on the logarithmic scale: 5 % more J/GB, or 5 % less MB/s."""
+    if one.metric not in _MORE_IS_BETTER:
+        return math.log1p(one.share)
+    return -math.log1p(-one.share) if one.share < 1 else math.inf
+
+
+def _detectable(one: _Tested, error: float, degrees: float, alpha: float) -> float:
+    reach = float(stdtrit(degrees, 1 - alpha)) + float(stdtrit(degrees, POWER_OF_TEST))
+    size = _limit(one) + reach * error
+    return math.expm1(min(size, 700.0)) if one.metric not in _MORE_IS_BETTER else -math.expm1(-size)

@@ -1,0 +1,135 @@
+"""The gate for CI tests the hypothesis that it names, and passes nothing that it did not test."""
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from tests.eeio_results import made
+from tests.eeio_results.comparison.test_changes import around, cell
+
+from eeio_results.comparison.cells import BANDWIDTH, J_PER_GB, UNCERTAINTY, Cell
+from eeio_results.comparison.gate import GATED, Gate, Side, gate
+from eeio_results.errors import EeioError
+from eeio_results.store import Campaign
+
+
+def judged(
+    before: Sequence[Cell], after: Sequence[Cell], share: float = 0.05, metric: str | None = None
+) -> Gate:
+    return gate(Side("old", before, []), Side("new", after, []), share, metric)
+
+
+def verdicts(found: Gate) -> list[str]:
+    return [row.verdict for row in found.rows]
+
+
+def test_worse_by_more_than_the_share_is_found_by_name() -> None:
+    before = [cell("a", size, around(100)) for size in ("4 KiB", "1 MiB", "4 MiB")]
+    after = [cell("b", "4 KiB", around(97)), cell("b", "1 MiB", around(80)),
+             cell("b", "4 MiB", around(130))]  # fmt: skip
+    found = judged(before, after)
+    assert (found.metric, verdicts(found)) == ("J/GB", ["passed", "worse", "passed"])
+    row = found.rows[1]
+    assert row.label == "sequential read, 1 MiB, buffer off, filesystem, fio, file"
+    assert row.change == pytest.approx(0.25, abs=1e-3) and row.n == (6, 6)
+    assert row.p_adjusted is not None and row.p_adjusted < 1e-6
+    assert verdicts(judged(before, after, 0.30)) == ["passed"] * 3
+
+
+@pytest.mark.parametrize(
+    ("metric", "share", "verdict"),
+    [
+        ("MB/s", 0.05, "worse"), ("MB/s", 0.25, "passed"), ("MB/s", 8.0, "passed"),
+        ("MB/J", 0.05, "worse"), ("J/GB", 0.2, "worse"), ("W", 0.05, "passed"),
+    ],
+)  # fmt: skip
+def test_each_metric_has_its_direction(metric: str, share: float, verdict: str) -> None:
+    """20 % fewer MB/s at the same power."""
+    found = judged(
+        [cell("a", "4 KiB", around(100))], [cell("b", "4 KiB", around(80))], share, metric
+    )
+    assert verdicts(found) == [verdict]
+
+
+def test_more_repetitions_fail_no_change_below_the_share() -> None:
+    """It failed in 71 of 100 campaigns with +3 % and 10 repetitions."""
+    for n in (3, 6, 10, 100):
+        after = [cell("b", "4 KiB", around(100 / 1.03, 0.01, n))]
+        assert verdicts(judged([cell("a", "4 KiB", around(100, 0.01, n))], after)) == ["passed"]
+
+
+def test_what_cannot_be_tested_is_named() -> None:
+    sizes = ["missing", "without", "single", "rough", "fine"]
+    before = [cell("a", size, around(100)) for size in sizes]
+    after = [
+        cell("b", "without", around(100), None),
+        cell("b", "single", [1.0]),
+        cell("b", "rough", around(100), known=0.3),
+        cell("b", "fine", around(100)),
+    ]
+    found = judged(before, after)
+    reasons = {row.label.split(", ")[1]: row.reason for row in found.of("not tested")}
+    assert reasons == {
+        "missing": "new has no result of it: it did not run",
+        "without": "new does not have this metric: not measured",
+        "single": "a single repetition has no spread to test with",
+        "rough": "the energy is known to ±30 % only",
+    }
+    assert [row.verdict for row in found.rows].count("passed") == 1
+
+
+def test_the_metric_is_that_of_the_campaign_before() -> None:
+    """A meter that is gone must not move the gate to MB/s."""
+    found = judged([cell("a", "4 KiB", around(100))], [cell("b", "4 KiB", around(100), None)])
+    assert (found.metric, verdicts(found)) == ("J/GB", ["not tested"])
+
+
+def test_runs_that_failed_tell_why() -> None:
+    design = made.design("new", 2)
+    runs = tuple(made.run(n, validity=("exit code 1: no such device",)) for n in range(2))
+    after = Campaign(None, design, made.MACHINE, (), None, runs)  # type: ignore[arg-type]
+    one = replace(cell("a", "4 KiB", around(100)), experiment_id=made.EXPERIMENT.id)
+    found = gate(Side("old", [one], []), Side("new", [], [after]), 0.05, None)
+    assert found.rows[0].reason == (
+        "new has no result of it: 2 runs failed: exit code 1: no such device"
+    )
+
+
+def test_no_experiment_with_the_metric_is_an_error() -> None:
+    with pytest.raises(EeioError, match="no experiment of old has p99"):
+        judged([cell("a", "4 KiB", around(100))], [cell("b", "4 KiB", around(100))], 0.05, "p99")
+    assert {"time", "IOPS", "W"} < set(GATED)
+
+
+def test_a_quiet_row_among_noisy_ones_is_no_finding() -> None:
+    """Three runs that are all of one mode of a drive, against three of the other."""
+    before = [cell("a", f"{k} KiB", [100, 116, 100]) for k in range(1, 20)]
+    after = [cell("b", f"{k} KiB", [116, 100, 100]) for k in range(1, 20)]
+    before.append(cell("a", "last", [116, 116.1, 115.9]))
+    after.append(cell("b", "last", [100, 100.1, 99.9]))
+    assert set(verdicts(judged(before, after))) == {"passed"}
+    slow = [*after[:-1], cell("b", "last", [10, 10.1, 9.9])]
+    assert verdicts(judged(before, slow))[-1] == "worse"
+
+
+def test_what_could_have_been_found_is_told() -> None:
+    found = judged([cell("a", "4 KiB", around(100, 0.01))], [cell("b", "4 KiB", around(100, 0.01))])
+    assert found.detectable is not None
+    median, most = found.detectable
+    assert 0.05 < median == most < 0.15
+    # As far as that, the gate does find it.
+    random.seed(1)
+    worse = [cell("b", "4 KiB", [x / (1 + 1.3 * most) for x in around(100, 0.01)])]
+    assert verdicts(judged([cell("a", "4 KiB", around(100, 0.01))], worse)) == ["worse"]
+
+
+def test_no_noise_at_all() -> None:
+    same = cell("a", "4 KiB", [100.0] * 3)
+    flat = replace(same, values={**same.values, J_PER_GB: (1.0,) * 3, UNCERTAINTY: (0.01,) * 3})
+    worse = replace(flat, values={**flat.values, J_PER_GB: (1.06,) * 3})
+    assert verdicts(judged([flat], [flat])) == ["passed"]
+    assert verdicts(judged([flat], [worse])) == ["worse"]
+    assert judged([flat], [worse]).rows[0].change == pytest.approx(0.06)
+    assert math.isclose(same.median(BANDWIDTH), 1e8)
