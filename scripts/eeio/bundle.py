@@ -49,19 +49,18 @@ def check_names(campaigns: Sequence[Campaign]) -> None:
 
 
 def data_files(campaign: Campaign, with_raw: bool) -> dict[str, Path]:
-    """Relative path -> file of what is kept of a campaign: its records and the samples of its
-    meters, on wish what the tools said. Links are not followed."""
+    """Relative path -> file of a campaign: its records, the samples of its meters, and with
+    `with_raw` the output of the tools. RefusedError if one of them is, or is behind, a symbolic
+    link: what it leads to was not made by the campaign, and would be published."""
     folder = campaign.folder
-    found = {name: folder / name for name in _RECORDS}
+    places = [folder / name for name in _RECORDS]
     for sub in ("samples", *(("raw",) if with_raw else ())):
-        for path in sorted((folder / sub).rglob("*")):
-            found[str(path.relative_to(folder))] = path
+        places += [folder / sub, *sorted((folder / sub).rglob("*"))]
+    link = next((path for path in places if path.is_symlink()), None)
+    if link is not None:
+        raise RefusedError(f"{link}: a symbolic link, not a file of the campaign. Remove it")
     name = folder.resolve().name
-    return {
-        f"data/{name}/{relative}": path
-        for relative, path in found.items()
-        if path.is_file() and not path.is_symlink()
-    }
+    return {f"data/{name}/{path.relative_to(folder)}": path for path in places if path.is_file()}
 
 
 def papers(campaigns: Sequence[Campaign]) -> str:
@@ -145,6 +144,7 @@ def measured_by(options: Options) -> str:
         ("--see-order", options.see_order),
         ("--trace-journal", options.trace_journal),
         ("--adaptive", options.adaptive),
+        ("--share-machine", options.share_machine),
     ):
         if wanted:
             words.append(name)

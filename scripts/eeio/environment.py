@@ -2,7 +2,7 @@
 
 import os
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from eeio.machine.root import memory_bytes
@@ -21,6 +21,7 @@ def capture(
     mkfs_options: str | None = None,
     drive_label: str | None = None,
     hash_serial: bool = False,
+    programs: Mapping[str, str] | None = None,
 ) -> Machine:
     """Reads /proc and /sys; a value that cannot be read is None, with the reason in `missing`."""
     missing: dict[str, str] = {}
@@ -89,6 +90,7 @@ def capture(
         nfs_server=network.server if network else None,
         nfs_version=network.version if network else None,
         network_link=network.link if network else None,
+        programs=dict(programs or {}),
     )
 
 
@@ -103,6 +105,9 @@ def differences(before: Machine, now: Machine, of_target: bool) -> list[str]:
     for tool in before.tools:
         words = f"{tool.version} (sha256 {tool.sha256[:12]})"
         pairs.append((tool.name, words, found.get(tool.name, words)))
+    for name, sha256 in before.programs.items():
+        now_sha256 = now.programs.get(name, sha256)
+        pairs.append((f"program of {name}", f"sha256 {sha256[:12]}", f"sha256 {now_sha256[:12]}"))
     return [
         f"{name} was {shown(str(old))}, is {shown(str(new))}"
         for name, old, new in pairs

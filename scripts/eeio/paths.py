@@ -43,7 +43,12 @@ def search_path(kind: str) -> list[Path]:
     """Folders searched for profiles or suites: the user's own (EEIO_TEST_PROFILES,
     EEIO_SUITES, colon-separated), then ours."""
     variable = "EEIO_" + kind.upper().replace("-", "_")
-    own = [Path(entry) for entry in os.environ.get(variable, "").split(":") if entry]
-    # The profile that `eeio bench` runs commands with lies beside it: PTS has no use for it.
+    own = [Path(entry).absolute() for entry in os.environ.get(variable, "").split(":") if entry]
+    return [*own, *shipped_paths(kind)]
+
+
+def shipped_paths(kind: str) -> list[Path]:
+    """Folders of profiles or suites that are part of eeio."""
+    # PTS has no use for the profile that `eeio bench` runs commands with.
     bench = [Path(__file__).resolve().parent / "bench"] if kind == "test-profiles" else []
-    return [*own, shipped(kind), *bench]
+    return [shipped(kind), *bench]

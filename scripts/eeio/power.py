@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from eeio.errors import RefusedError
-from eeio_limits.quantities import POWER
+from eeio_limits import LimitError
+from eeio_limits.quantities import MEAN_POWER
 from eeio_power import reading as measured
 from eeio_power.errors import PowerError
 from eeio_power.meters import close_meters, open_meters
@@ -19,19 +20,29 @@ def check_meters(specs: tuple[str, ...]) -> None:
 
 
 def recorded(readings: Sequence[measured.EnergyReading]) -> tuple[EnergyReading, ...]:
-    """What a meter saw of a window, as a run record holds it."""
-    return tuple(EnergyReading.from_json(reading.to_json()) for reading in readings)
+    """What a meter saw of a window, as a run record holds it; invalid where a record cannot."""
+    return tuple(map(_recorded, readings))
+
+
+def _recorded(reading: measured.EnergyReading) -> EnergyReading:
+    try:
+        return EnergyReading.from_json(reading.to_json())
+    except LimitError as error:
+        return EnergyReading(
+            reading.domain, reading.meter, reading.kind, power_w=None, energy_j=None,
+            uncertainty_j=None, coverage=0.0, largest_gap_s=None, samples=0, lost=0, valid=False,
+            reasons=(str(error),),
+        )  # fmt: skip
 
 
 def idle_medians(
     readings: Sequence[EnergyReading], medians_w: Mapping[tuple[str, str], float]
 ) -> tuple[IdleMedian, ...]:
-    """Those of the readings that are valid, of all by (meter, domain); a sensor that reads below
-    zero half of the time has none."""
+    """Those of the readings that are valid, of all by (meter, domain)."""
     return tuple(
         IdleMedian(reading.domain, reading.meter, median_w)
         for reading in readings
         if reading.valid
         and (median_w := medians_w.get((reading.meter, reading.domain))) is not None
-        and POWER.holds(median_w)
+        and MEAN_POWER.holds(median_w)
     )

@@ -123,7 +123,9 @@ def saved(readings: Sequence[GapReading]) -> list[Saved]:
     for reading in readings:
         for energy in reading.energy:
             of_meter = sides.setdefault((energy.domain, energy.meter, energy.kind), {})
-            if reading.invalid is None and energy.valid and energy.energy_j is not None:
+            if reading.invalid is not None or not energy.valid or energy.doubtful:
+                continue
+            if energy.energy_j is not None:
                 pair = of_meter.setdefault((reading.gap_s, reading.repetition), {})
                 pair[reading.saving] = energy.energy_j
     return [

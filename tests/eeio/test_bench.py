@@ -185,6 +185,8 @@ def test_parameters_stand_in_commands(home: Path, eeio: Eeio) -> None:
         (("--", "no-such-command"), 2, "no-such-command: No such file or directory"),
         (("sleep 60", "--timeout", "0.3"), 1, "not done after 0.3 s, and was ended"),
         (("sleep 5 &",), 1, "1 of its processes went on in the background"),
+        (("setsid sleep 5 & sleep 0.05",), 1, "1 of its processes went on in the background"),
+        (("kill -9 $PPID; sleep 1",), 1, "the process that times it was killed (SIGKILL)"),
         (("true", "--stdin", "/nowhere"), 2, "--stdin /nowhere: no such file"),
         (("true", "--directory", "/nowhere"), 2, "/nowhere: no such directory"),
         (("true", "true"), 2, "a command is given twice"),

@@ -4,16 +4,20 @@ import gzip
 import json
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+from tests import dummy
 from tests.conftest import Eeio
 from tests.dummy import suite as _suite
 
 import eeio_results
+from eeio.campaign.runner import store_lock
+from eeio.system.owner import start_ticks
 from eeio_power.simulators.powercap import FakeRapl
 
 SCHEMAS = Path(eeio_results.__file__).parent / "schemas"
@@ -206,7 +210,7 @@ def test_memory_filesystems_give_only_invalid_runs(home: Path, eeio: Eeio) -> No
     assert eeio(*words).returncode == 2
     done = eeio(*words, "--allow-memory-filesystem")
     assert done.returncode == 3
-    assert "no device was measured" in done.stdout
+    assert "no storage device was measured" in done.stdout
 
 
 @pytest.mark.root
@@ -312,3 +316,86 @@ optional:
         environment={"EEIO_MADE_UP_TOOL": "sh"},
     )  # fmt: skip
     assert "2 experiments" in found.stdout
+
+
+def test_a_command_that_leaves_a_child_with_its_output_holds_nothing_up(
+    home: Path, eeio: Eeio
+) -> None:
+    """--drop-caches-by 'sleep 33 & true' waited for the child in every run."""
+    suite = _suite(home, "level=filesystem operation=read spatiality=sequential")
+    done = eeio(
+        "run", suite, "--directory", str(home / "target"), "--meter", "none", "--name", "c",
+        "--drop-caches-by", f"sleep 1000 & echo $! >>{home}/left",
+    )  # fmt: skip
+    left = [int(word) for word in (home / "left").read_text().split()]
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)  # they are still there
+    assert done.returncode == 0 and left, done.stderr
+
+
+@pytest.mark.parametrize("mode", ["orphan", "daemon"])
+def test_what_a_tool_leaves_running_is_ended(
+    home: Path, eeio: Eeio, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    script = f'setsid sleep 1000 & echo $! >"{home}/daemon"' if mode == "daemon" else ":"
+    monkeypatch.setenv("EEIO_TEST_PROFILES", str(dummy.profile(home, script)))
+    tool = "good" if mode == "daemon" else "orphan"
+    suite = _suite(home, f"level=filesystem operation=read spatiality=sequential mode={tool}")
+    done = eeio(
+        "run", suite, "--directory", str(home / "target"), "--meter", "none", "--name", "c",
+        "--repetitions", "1",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (raw,) = (home / "data/eeio/results/c/raw").iterdir()
+    pid = int(((raw / "orphan") if mode == "orphan" else (home / "daemon")).read_text())
+    assert start_ticks(pid) is None
+    left = json.loads((raw / "capture.json").read_text())["left_running"]
+    assert left == (1 if mode == "daemon" else 0)  # the group of a tool is killed before
+
+
+def test_test_files_are_open_to_a_server_s_user_whatever_the_umask(home: Path, eeio: Eeio) -> None:
+    script = 'mkdir -p "$EEIO_DIRECTORY/eeio-scratch"; touch "$EEIO_DIRECTORY/eeio-scratch/file"\n'
+    folder = dummy.profile(home, "", before=script)
+    done = eeio(
+        "run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none", "--name",
+        "c", "--repetitions", "1", before=["sh", "-c", 'umask 077; exec "$@"', "sh"],
+        environment={"EEIO_TEST_PROFILES": str(folder)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    scratch = home / "target/eeio-scratch"
+    assert scratch.stat().st_mode & 0o777 == 0o755
+    assert (scratch / "file").stat().st_mode & 0o777 == 0o644
+    # Results are the user's own business.
+    assert (home / "data/eeio/results/c/runs.jsonl").stat().st_mode & 0o077 == 0
+
+
+def test_a_campaign_may_have_any_name(home: Path, eeio: Eeio) -> None:
+    done = eeio("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
+                "--name", "lock")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_two_processes_cannot_write_one_campaign(home: Path, eeio: Eeio) -> None:
+    words = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none")
+    assert eeio(*words, "--name", "c").returncode == 0
+    folder = home / "data/eeio/results/c"
+    with store_lock(folder):
+        done = eeio("resume", "c", environment={"EEIO_LOCKS": str(home)})
+    assert done.returncode == 2
+    assert f"campaign c is in use by process {os.getpid()}" in done.stderr
+
+
+def test_resume_overwrites_no_samples_where_a_file_is_missing(home: Path, eeio: Eeio) -> None:
+    words = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "modelled")
+    assert eeio(*words, "--name", "c", "--allow-estimates").returncode == 0
+    folder = home / "data/eeio/results/c"
+    samples = folder / "samples"
+    (samples / "power-0001.csv.gz").rename(samples / "power-0003.csv.gz")
+    before = (samples / "power-0003.csv.gz").read_bytes()
+    runs = folder / "runs.jsonl"
+    runs.write_text("".join(runs.read_text().splitlines(keepends=True)[:-1]))
+    assert eeio("resume", "c").returncode == 0
+    assert sorted(path.name for path in samples.glob("*.gz")) == [
+        "power-0003.csv.gz", "power-0004.csv.gz",
+    ]  # fmt: skip
+    assert (samples / "power-0003.csv.gz").read_bytes() == before

@@ -590,7 +590,9 @@ def test_file_systems_are_made_only_over_what_was_named(rig: Rig) -> None:
 # at and before the pause of the first run, and must not end in a write.
 
 
-OPEN = "exec <>{node}; echo $$ >{home}/new; mv {home}/new {home}/pid; exec sleep 1000"
+OPEN = "exec <>{node}; echo $$ >{home}/new; mv {home}/new {home}/pid; "
+# eeio ends what it started itself.
+OPEN += "exec env -u EEIO_STARTED_BY sleep 1000"
 
 
 def _during(
@@ -737,3 +739,29 @@ def test_a_device_not_named_with_erase_is_only_read(rig: Rig) -> None:
     _refused(rig.eeio("run", suite, "--device", str(node)), "is only read", "--erase")
     _refused(rig.eeio("run", suite, "--device", str(node), "--filesystem", "ext4"), "name it again")
     assert _digest(rig.home / "image") == before
+
+
+@pytest.mark.parametrize("place", ["start", "middle", "end"])
+def test_data_without_a_signature_must_be_given_up_by_name(rig: Rig, place: str) -> None:
+    """As a raw database, or an encrypted device without a header, has none."""
+    node = rig.device()
+    offset = {"start": 4096, "middle": 8 << 20, "end": (64 << 20) - 8192}[place]
+    with node.open("r+b") as file:
+        file.seek(offset)
+        file.write(os.urandom(4096 if place != "middle" else 16 << 20))
+    before = _digest(rig.home / "image")
+    _refused(rig.run(node), "contains data of an unknown kind", "--lose data")
+    assert _digest(rig.home / "image") == before
+    assert rig.run(node, "--lose", "data").returncode == 0
+
+
+def test_a_loop_device_whose_image_another_process_writes_is_refused(rig: Rig) -> None:
+    node = rig.device()
+    holder = rig.opener(rig.home / "image", "os.O_RDWR")
+    before = _digest(rig.home / "image")
+    _refused(rig.run(node), f"the image of {node} is open by process {holder.pid}")
+    assert _digest(rig.home / "image") == before
+    holder.kill()
+    holder.wait()
+    rig.opener(rig.home / "image", "os.O_RDONLY")
+    assert rig.run(node).returncode == 0

@@ -333,9 +333,9 @@ def test_many_policies_are_noted_and_put_back_with_few_writes_to_disk(
     frequency.prepare(journal, root)
     frequency.set_frequency(1_600_000_000, journal, root)
     frequency.set_frequency(1_700_000_000, journal, root)
-    assert len(syncs) == 3  # SMT, policies, turbo
+    assert len(syncs) == 4  # SMT and the new file's folder, policies, turbo
     assert journal.undo_all() == []
-    assert len(syncs) == 3  # an empty journal is deleted
+    assert len(syncs) == 4  # an empty journal is deleted
     assert bytes_of(root) == before
 
 
@@ -360,14 +360,14 @@ def test_what_was_put_back_before_an_interrupt_is_not_kept(
 ) -> None:
     entries = [UndoEntry("setting", str(tmp_path / name), "x") for name in ("one", "two", "three")]
     journal.add_all(entries)
-    put_back = undo._PUT_BACK["setting"]
+    put_back = undo._RESTORE["setting"]
 
     def interrupted(entry: UndoEntry) -> None:
         if entry is entries[1]:
             raise KeyboardInterrupt
         put_back(entry)
 
-    monkeypatch.setitem(undo._PUT_BACK, "setting", interrupted)
+    monkeypatch.setitem(undo._RESTORE, "setting", interrupted)
     with pytest.raises(KeyboardInterrupt):
         journal.undo_all()
     assert UndoJournal(journal.path).entries == tuple(entries[:2])
@@ -609,7 +609,7 @@ def test_restore_after_sigkill(home: Path, tree: Path, eeio: Eeio) -> None:
     assert process.communicate(timeout=TIMEOUT_S)[0] == ""
     assert bytes_of(tree) == before
     _replay(log, limits)
-    assert eeio("restore").stderr.strip() == "nothing to put back"
+    assert eeio("restore").stderr.strip() == "nothing to restore"
 
 
 def test_the_next_run_restores_first(home: Path, tree: Path, eeio: Eeio) -> None:

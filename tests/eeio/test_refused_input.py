@@ -188,13 +188,13 @@ def test_a_campaign_of_nothing_is_refused(home: Path, eeio: Eeio) -> None:
 
 def test_two_campaigns_on_one_disk(home: Path, eeio: Eeio) -> None:
     from eeio.system.filesystem import backing_device
-    from eeio.system.lock import TargetLock
+    from eeio.system.lock import drive_lock
 
     target = home / "target"
     device, _ = backing_device(target)
     if device is None:
         pytest.skip("no block device lies behind the temporary directory")
-    with TargetLock(device.disk_sysfs.name):
+    with drive_lock(device.disk_sysfs.name):
         done = eeio("run", "dummy-suite", "--directory", str(target), "--meter", "none")
     assert done.returncode == 2
     assert device.disk_sysfs.name in done.stderr and str(os.getpid()) in done.stderr

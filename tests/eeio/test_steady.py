@@ -208,7 +208,7 @@ def test_wear_is_asked_before_the_first_run_and_at_each_end(
 def test_a_drive_that_is_too_small_is_refused(home: Path, eeio: Eeio, loop: str) -> None:
     done = eeio(
         "run", "eeio-drive", "--preset", "quick", "--device", loop, "--erase", loop,
-        "--directory", str(home / "target"), "--meter", "none",
+        "--lose", "data", "--directory", str(home / "target"), "--meter", "none",
     )  # fmt: skip
     assert done.returncode == 2 and done.stderr.count("\n") == 1
     assert "0.00419 GB, less than the 0.268 GB that are written over and measured" in done.stderr

@@ -15,6 +15,8 @@ from eeio.bench.asked import Command
 from eeio.bench.plan import How
 from eeio.campaign.pilot import READINGS
 from eeio.errors import RefusedError
+from eeio.system.orphans import Orphans
+from eeio.system.undo import mark
 from eeio_results.errors import EeioError
 
 _LOOP = Path(__file__).with_name("eeio-command-1.0.0") / "loop.py"
@@ -51,13 +53,18 @@ def _once(command: Command, how: How, directory: str) -> float:
             f"output={output}", f"ignore_failure={'on' if how.ignore_failure else 'off'}",
             *([f"stdin={how.stdin}"] if how.stdin else []),
         ]  # fmt: skip
-        code, said = _ended([sys.executable, "-I", "-S", str(_LOOP), *words], how.timeout_s)
+        orphans = Orphans(mark())
+        code, said, group = _ended([sys.executable, "-I", "-S", str(_LOOP), *words], how.timeout_s)
+        left = orphans.end(group)
         told = Path(output) / "command.json"
         if code is None:
             raise EeioError(
                 f"{command.words}: not done after {how.timeout_s:g} s, and was ended; give it more "
                 "by --timeout"
             )
+        if code < 0:
+            name = signal.Signals(-code).name
+            raise EeioError(f"{command.words}: the process that times it was killed ({name})")
         if not told.is_file():
             raise RefusedError(f"{said or 'it cannot be run'}")
         body = json.loads(told.read_text(encoding="utf-8"))
@@ -70,20 +77,21 @@ def _once(command: Command, how: How, directory: str) -> float:
             f"{command.words}: exit code {code}{f': {said}' if said else ''}{hint}; "
             "--ignore-failure measures it all the same"
         )
-    if body["left"]:
+    if left := left + body["left"]:
         raise EeioError(
-            f"{command.words}: {body['left']} of its processes went on in the background, so its "
+            f"{command.words}: {left} of its processes went on in the background, so its "
             "time would not be that of its work; make it wait for them"
         )
     return float(body["executions_s"][0])
 
 
-def _ended(words: Sequence[str], timeout_s: float) -> tuple[int | None, str]:
-    """Its exit code, None where the time was out, and its last words; nothing of it is left."""
+def _ended(words: Sequence[str], timeout_s: float) -> tuple[int | None, str, int]:
+    """Its exit code, None where the time was out, its last words, and the number of its process
+    group, of which nothing is left."""
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
-            start_new_session=True,
+            start_new_session=True, env={**os.environ, **mark()},
         )  # fmt: skip
         try:
             code: int | None = process.wait(timeout_s)
@@ -93,7 +101,7 @@ def _ended(words: Sequence[str], timeout_s: float) -> tuple[int | None, str]:
             _end(process)
         errors.seek(max(0, errors.tell() - 4096))
         lines = errors.read().decode(errors="replace").strip().splitlines()
-    return code, lines[-1][:300] if lines else ""
+    return code, lines[-1][:300] if lines else "", process.pid
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

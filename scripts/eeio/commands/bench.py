@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +14,7 @@ from eeio.bench import asked, trial
 from eeio.bench import plan as plans
 from eeio.bench.plan import How
 from eeio.campaign import safety
-from eeio.campaign.runner import execute, target_locks
+from eeio.campaign.runner import campaign_locks, execute, store_lock
 from eeio.commands import campaign_options
 from eeio.commands.campaign_folders import analysis
 from eeio.commands.output_file import add_output, write_output
@@ -85,6 +86,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument("--device", metavar="DEV", help="watch this drive instead")
     parser.add_argument("--meter", metavar="SPEC", action="append", default=[],
                         help="power meter, repeatable (default: auto)")  # fmt: skip
+    campaign_options.add_share_machine(parser)
     parser.add_argument("--settle", metavar="S", type=campaign_options.seconds, default=0.0,
                         help="pause before each run")  # fmt: skip
     parser.add_argument("--seed", metavar="N", type=campaign_options.seed,
@@ -114,6 +116,7 @@ def bench(arguments: argparse.Namespace) -> int:
         suite=plans.SUITE, directory=directory, meters=tuple(arguments.meter),
         repetitions=arguments.repetitions, settle_s=arguments.settle,
         rate_hz=SAMPLE_RATE_HZ, counter_rate_hz=COUNTER_RATE_HZ,
+        share_machine=arguments.share_machine,
         # A command need not use a drive at all: what is not there is missing in its row.
         allow_memory_filesystem=True,
     )  # fmt: skip
@@ -131,9 +134,10 @@ def bench(arguments: argparse.Namespace) -> int:
         disks=safety.disks(options),
         eeio_version=__version__,
     )
-    with target_locks(plan):
+    with campaign_locks(plan), ExitStack() as held:
         with store.made_whole() as new:
             new.create(plan)
+            held.enter_context(store_lock(new.folder))
         outcome = execute(plan, store)
     show(store, arguments)
     if outcome.invalid:

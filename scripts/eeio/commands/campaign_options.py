@@ -189,10 +189,20 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", metavar="N", type=seed, help="repeats the random order")
     parser.add_argument("--settle", metavar="S", type=seconds, help="pause before each run")
     parser.add_argument("--idle", metavar="S", type=seconds, help="length of the idle baseline")
+    add_share_machine(parser)
     parser.add_argument(
         "--allow-memory-filesystem",
         action="store_true",
         help="run on tmpfs or overlay all the same; every run is marked invalid",
+    )
+
+
+def add_share_machine(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--share-machine",
+        action="store_true",
+        help="run while other campaigns with this option run (energies of overlapping runs are "
+        "missing)",
     )
 
 
@@ -237,6 +247,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
         max_written_bytes=None if arguments.max_written is None else int(arguments.max_written),
         precondition_percent=arguments.precondition,
         sweeps=tuple(arguments.sweep),
+        share_machine=arguments.share_machine,
         windows_of=arguments.windows_of,
     )
 

@@ -16,6 +16,7 @@ from eeio.errors import EXIT_DONE, EXIT_FAILED, RefusedError
 from eeio.machine import capture
 from eeio.machine.replay import Replay, replayed
 from eeio.machine.root import HERE, user_id, which
+from eeio.profiles import installation
 from eeio.profiles import profile as profiles
 from eeio.profiles import suite as suites
 from eeio.system import caches, image, nfs, write_cache
@@ -223,7 +224,8 @@ def _tools() -> list[Finding]:
         cost = f"every row of {name}: {what}"
         try:
             profile = profiles.load(folder)
-            tool = profiles.installed_tool(profile) if profiles.is_installed(profile) else None
+            installed = installation.find(profile)
+            tool = installed.tool if installed else None
         except EeioError as error:
             found.append(Finding("tool", name, False, str(error), cost, f"mend or delete {folder}"))
             continue

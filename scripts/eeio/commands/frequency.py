@@ -14,7 +14,7 @@ from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RefusedError
 from eeio.putting_back import putting_back
 from eeio.system import frequency as frequencies
 from eeio.system.frequency import Processors
-from eeio.system.lock import TargetLock
+from eeio.system.lock import drive_lock
 from eeio.system.undo import UndoJournal
 
 SCHEMA_VERSION = 1
@@ -54,7 +54,7 @@ def frequency(arguments: argparse.Namespace) -> int:
     wanted_hz = None if arguments.wanted in _ENDS else frequencies.parse_hz(arguments.wanted)
     if shutil.which(words[0]) is None:
         raise RefusedError(f"{words[0]}: no such program")
-    with TargetLock(frequencies.lock_name(root)):
+    with drive_lock(frequencies.lock_name(root)):
         restore_orphans()  # what a killed run left would be taken for the beginning
         if wanted_hz is not None:
             frequencies.check_reachable(wanted_hz, root)

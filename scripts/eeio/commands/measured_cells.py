@@ -68,12 +68,18 @@ def cells(
     campaign: "Campaign", arguments: argparse.Namespace, left_out: dict[str, list[str]]
 ) -> "list[CellValues]":
     """Its experiments that count; those without a figure go into `left_out`, by the reason."""
-    from eeio_results.comparison.cells import BANDWIDTH, POWER, cells_of, why_too_slow
+    from eeio_results.comparison.cells import (
+        BANDWIDTH,
+        J_PER_GB_OF,
+        POWER,
+        cells_of,
+        why_too_slow,
+    )
     from eeio_results.guideline.servers import CellValues
     from eeio_results.guideline.workload import CellKey
     from eeio_results.record import FLUSHES
 
-    power = POWER[arguments.domain]
+    power, energy = POWER[arguments.domain], J_PER_GB_OF[arguments.domain]
     found = []
     for cell in cells_of(campaign):
         factors = cell.factors
@@ -83,7 +89,7 @@ def cells(
         if (slow := why_too_slow(cell, arguments.max_p99)) is not None:
             left_out.setdefault(slow, []).append(f"{campaign.name}: {cell.label()}")
             continue
-        both, without = cell.together(BANDWIDTH, power)
+        both, without = cell.together(BANDWIDTH, power, energy)
         if not both:
             why = cell.reasons.get(power) or cell.reasons.get(BANDWIDTH)
             why = why or "no repetition has both bandwidth and power"
@@ -98,9 +104,9 @@ def cells(
             flush=factors["flush"] if factors["flush"] in FLUSHES else None,
         )
         variant = factors["device"] + _target(factors["target"])
-        bandwidths, powers = zip(*both, strict=True)
+        bandwidths, powers, energies = zip(*both, strict=True)
         durable = {"yes": True, "no": False}.get(factors["durable"])
-        found.append(CellValues(key, bandwidths, powers, variant, without, durable))
+        found.append(CellValues(key, bandwidths, powers, variant, without, durable, energies))
     return found
 
 

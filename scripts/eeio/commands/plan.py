@@ -21,8 +21,9 @@ from eeio.commands.amounts import decimal_bytes
 from eeio.commands.doctor import add_replay, recorded
 from eeio.errors import EXIT_DONE, RefusedError
 from eeio.machine.replay import replayed
+from eeio.paths import install_root
 from eeio.power import check_meters
-from eeio.profiles import profile as profiles
+from eeio.profiles import installation
 from eeio.profiles import suite as suites
 from eeio.system import device as devices
 from eeio.system import signatures
@@ -347,9 +348,9 @@ def _touched(plan: plans.Plan) -> list[str]:
         lines += _device_lines(Path(options.device), options.erase is not None)
     lines += _settings_touched(plan)
     lines += [
-        f"{profile.install_dir}: install.sh of {profile.identifier}"
+        f"{install_root()}: installation of {profile.identifier}"
         for profile in plan.profiles.values()
-        if not profiles.is_installed(profile)
+        if installation.find(profile) is None
     ]
     return lines
 
@@ -379,6 +380,8 @@ def _device_lines(node: Path, erased: bool) -> list[str]:
     if not erased:
         return [f"{node}: read only"]
     found = signatures.listed(devices.carried(node), node)
-    lost = f", {found} with it" if found else "; no file system or table was found on it"
+    lost = f", {found} with it" if found else "; it contains no file system and no table"
+    if not found and devices.has_data(node):
+        lost = ", data of an unknown kind with it"
     lines = [f"{node}: WRITTEN OVER: all that is on it is lost{lost}"]
     return lines + [f"{node}: also held open by {words}" for words in devices.readers(node)]

@@ -4,6 +4,7 @@ import argparse
 import os
 import shutil
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 from eeio import __version__, paths
 from eeio.campaign import plan as plans
 from eeio.campaign import safety
-from eeio.campaign.runner import Outcome, execute, target_locks
+from eeio.campaign.runner import Outcome, campaign_locks, execute, store_lock
 from eeio.commands import campaign_options, report
 from eeio.commands.restore import restore_orphans
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RefusedError
@@ -73,9 +74,10 @@ def run_suite(arguments: argparse.Namespace) -> int:
         disks=safety.disks(options),
         eeio_version=__version__,
     )
-    with target_locks(plan):
+    with campaign_locks(plan), ExitStack() as held:
         with store.made_whole() as new:
             new.create(plan)
+            held.enter_context(store_lock(new.folder))
         print(f"campaign {name}: {len(plan.runs)} runs, results in {store.folder}", file=sys.stderr)
         try:
             outcome = execute(plan, store)
@@ -102,13 +104,14 @@ def stored(name: str) -> Store:
 
 def go_on(store: Store) -> int:
     """Runs what is left of a stored campaign."""
-    plan = plans.of_design(read_design(store.folder))
-    restore_orphans()
-    safety.check_targets(plan.options, bool(plan.made_volumes), store.folder)
-    safety.check_room(plan)
-    safety.check_disks(plan.options, plan.disks)
-    with target_locks(plan):
-        outcome = execute(plan, store)
+    with store_lock(store.folder):
+        plan = plans.of_design(read_design(store.folder))
+        restore_orphans()
+        safety.check_targets(plan.options, bool(plan.made_volumes), store.folder)
+        safety.check_room(plan)
+        safety.check_disks(plan.options, plan.disks)
+        with campaign_locks(plan):
+            outcome = execute(plan, store)
     return _finish(store, outcome)
 
 

@@ -19,7 +19,7 @@ from eeio.putting_back import putting_back
 from eeio.system import nvme_power, power_state
 from eeio.system.device import check_readable, check_unused
 from eeio.system.filesystem import BlockDevice
-from eeio.system.lock import TargetLock
+from eeio.system.lock import drive_lock, machine_lock
 from eeio.system.nvme_power import NvmeController
 from eeio.system.power_management import KEYS, Setting, settings
 from eeio.system.undo import UndoJournal
@@ -93,7 +93,8 @@ def states(arguments: argparse.Namespace) -> int:
     if source.reason is not None:
         raise RefusedError(f"not measured: {source.reason}")
     with (
-        TargetLock(device.disk_sysfs.name),
+        machine_lock(shared=False),
+        drive_lock(device.disk_sysfs.name),
         tempfile.TemporaryDirectory(prefix="eeio-") as folder,
         PowerMonitor(source, Path(folder) / "power.csv.gz") as power,
     ):

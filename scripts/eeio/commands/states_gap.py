@@ -21,7 +21,7 @@ from eeio.system.device import check_readable, check_unused
 from eeio.system.direct import read
 from eeio.system.durability import sync
 from eeio.system.filesystem import BlockDevice, backing_device, mounts
-from eeio.system.lock import TargetLock
+from eeio.system.lock import drive_lock, machine_lock
 from eeio.system.power_saving import drive_at
 from eeio.system.undo import UndoJournal
 from eeio_power.monitor import PowerMonitor, open_source
@@ -91,7 +91,7 @@ def gaps(arguments: argparse.Namespace) -> int:
     if source.reason is not None:
         raise RefusedError(f"not measured: {source.reason}")
     seed = campaign_options.drawn(arguments.seed)
-    with TargetLock(device.disk_sysfs.name):
+    with machine_lock(shared=False), drive_lock(device.disk_sysfs.name):
         restore_orphans()  # what a killed run left would be taken for the beginning
         journal = UndoJournal()
         work = _command(words, node, device, journal) if words else _reads(node, device)
@@ -179,7 +179,11 @@ def _table(node: Path, found: Sequence[GapReading], of_meters: Sequence[Saved]) 
             if r.invalid is not None
         ),
         *dict.fromkeys(
-            reason for r in found for e in r.energy if not e.valid for reason in e.reasons
+            f"not counted: pause {r.gap_s:g} s, repetition {r.repetition}: {reason}"
+            for r in found
+            for e in r.energy
+            if not e.valid or e.doubtful
+            for reason in e.reasons
         ),
     ]
     table = Table(
@@ -199,6 +203,7 @@ def _row(
         for energy in reading.energy
         if (energy.domain, energy.meter) == (of_meter.domain, of_meter.meter)
         and energy.valid
+        and not energy.doubtful
         and energy.energy_j is not None
     ]
     mark = f"{ESTIMATE} " if of_meter.kind == "modelled" else ""

@@ -12,12 +12,14 @@ from eeio_results.errors import EeioError
 def sweep(controller: NvmeController, asked: Asked, journal: UndoJournal) -> list[StateReading]:
     """All states, the one with the most power first; a state that the drive refuses is told so.
     Autonomous transitions are off meanwhile. Its state and they are put back."""
-    name, found = str(controller.node), []
+    node, found = controller.node, []
     with ExitStack() as stack:
         before = controller.state()
-        stack.enter_context(journal.held(UndoEntry("nvme", name, f"state {before}")))
+        entry = UndoEntry("nvme", str(node), f"state {before}").of_drive(node)
+        stack.enter_context(journal.held(entry))
         if controller.is_autonomous():
-            stack.enter_context(journal.held(UndoEntry("nvme", name, "autonomous 1")))
+            entry = UndoEntry("nvme", str(node), "autonomous 1").of_drive(node)
+            stack.enter_context(journal.held(entry))
             controller.set_autonomous(False)
         for state in controller.states():
             try:

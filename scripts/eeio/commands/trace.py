@@ -5,7 +5,7 @@ import json
 import shutil
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
 from itertools import pairwise
@@ -180,7 +180,7 @@ def _to_json(traced: _Traced, phases: Sequence[TracePhase]) -> dict[str, Any]:
         "phases": [
             {
                 **phase.to_json(),
-                "energy": [reading.__dict__ for reading in traced.energy.get(place, ())],
+                "energy": [asdict(reading) for reading in traced.energy.get(place, ())],
             }
             for place, phase in enumerate(phases)
         ],
@@ -241,8 +241,8 @@ def _of_domains(
         if value is None:
             continue
         words = f"{_estimate(reading.kind)}{reading.domain} {number(value)}"
-        if reading.energy_j and reading.uncertainty_j is not None:
-            words += f" ±{percent(reading.uncertainty_j / reading.energy_j)} %"
+        if (share := reading.uncertainty_relative) is not None:
+            words += f" ±{percent(share)} %"
         found.append(words)
     return ", ".join(found) or "-"
 
@@ -255,13 +255,13 @@ def _mb_per_j(phase: TracePhase, reading: EnergyReading) -> float | None:
 
 
 def _left_out(traced: _Traced) -> list[str]:
-    """Why phases have no power, each reason once."""
+    """Why phases have no power, or a doubtful one, each reason once."""
     return list(
         dict.fromkeys(
-            f"{reading.domain} ({reading.meter}): {reason}"
+            f"{reading.domain} ({reading.meter}): {'doubtful: ' * reading.doubtful}{reason}"
             for readings in traced.energy.values()
             for reading in readings
-            if reading.power_w is None
+            if reading.power_w is None or reading.doubtful
             for reason in reading.reasons
         )
     )

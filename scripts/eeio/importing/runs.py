@@ -423,7 +423,7 @@ def _judge_repetitions(runs: tuple[Run, ...], remarks: list[str]) -> None:
 
 def _machine(body: Mapping[str, Any], mapping: Map) -> Machine:
     """A machine from what the map tells of it; the rest is missing, with that reason."""
-    known = {item.name for item in fields(Machine)} - {"tools", "missing"}
+    known = {item.name for item in fields(Machine)} - {"tools", "programs", "missing"}
     if unknown := set(body) - known:
         raise RefusedError(
             f"{mapping.path}: machine: {', '.join(sorted(unknown))}: not known; there are "

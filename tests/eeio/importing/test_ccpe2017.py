@@ -78,7 +78,10 @@ def test_the_96_experiments(campaigns: dict[str, Imported], machine: str, device
         for letter, metric in metrics.items():
             assert cell.n(metric) == 10
             expected = statistics.median(wanted[letter][key])
-            assert cell.median(metric) == pytest.approx(expected, rel=1e-9)
+            # The authors divide bandwidth by power; eeio energy by bytes, of the same time, whose
+            # end the published tables round.
+            exact = 1e-9 if metric != EFFICIENCY else 1e-3
+            assert cell.median(metric) == pytest.approx(expected, rel=exact)
 
 
 @pytest.mark.parametrize("device", ["HDD1", "SSD2"])

@@ -155,8 +155,9 @@ def test_guideline(imported: Path, eeio: Eeio) -> None:
     assert done.returncode == 0, done.stderr
     body = json.loads(done.stdout)["guideline"]
     assert body["ratio"]["value"] == pytest.approx(8.0)
-    # 8 x 4.45 W for 40.45 W
-    assert body["deployments"][0]["power_change"]["value"] == pytest.approx(8 * 4.45 / 40.45 - 1)
+    # 8 x 4.45 W for 40.45 W; the tables round the times that bytes and joules are of
+    change = body["deployments"][0]["power_change"]["value"]
+    assert change == pytest.approx(8 * 4.45 / 40.45 - 1, rel=1e-4)
     assert body["traditional"]["idle_power_w"] == 20
     assert body["deployments"][0]["money"] is not None
     assert (imported / "map.svg").read_text().startswith("<")

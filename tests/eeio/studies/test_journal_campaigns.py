@@ -24,7 +24,7 @@ from eeio.cli import main
 from eeio.errors import RefusedError
 from eeio.journal import delayjc
 from eeio.system import frequency
-from eeio.system.lock import TargetLock
+from eeio.system.lock import drive_lock
 from eeio_results.campaign import Design, Protocol, StudyProtocol
 
 PROFILES = Path(__file__).parents[3] / "test-profiles"
@@ -172,7 +172,7 @@ def test_two_campaigns_on_two_disks_do_not_set_the_frequency_at_once(
         "eeio-dummy-1.0.0 level=filesystem operation=write spatiality=sequential",
         "frequencies: [lowest]",
     )
-    with TargetLock(frequency.lock_name(tree)):
+    with drive_lock(frequency.lock_name(tree)):
         done = eeio(*_words(home, suite, "--sysfs-root", str(tree)))
         assert done.returncode == 2
         assert "processor-frequency" in done.stderr
