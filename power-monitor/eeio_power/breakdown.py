@@ -22,7 +22,7 @@ PARTS: tuple[Domain, ...] = ("package", "dram", "device")
 MODULE_PARTS: tuple[Domain, ...] = ("module", "device")
 ALL: tuple[Part, ...] = ("system", "module", "package", "dram", "device", "rest")
 
-_WORST_LAST: tuple[Kind, ...] = ("measured", "device-reported", "modelled")
+_WORST_LAST: tuple[Kind, ...] = ("measured", "device-reported", "modelled", "demo")
 
 
 @dataclass(frozen=True)

@@ -113,8 +113,8 @@ def _scope_reasons(reading: EnergyReading, profile: GradeRules) -> list[str]:
     reasons = list(reading.reasons) if not reading.valid else []
     if reading.domain not in profile.domains:
         reasons.append(f"{reading.domain} is a part: {profile.name} is about the whole system")
-    if reading.kind == "modelled":
-        reasons.append("an estimate: no profile takes one")
+    if reading.kind in ("modelled", "demo"):
+        reasons.append(f"{reading.kind} power: no profile takes it")
     elif reading.kind != "measured" and profile.measured_only:
         reasons.append(f"{reading.kind}: {profile.name} wants a meter")
     return reasons

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from eeio_results.domains import DomainFigures
+from eeio_results.record import MARKS
 from eeio_results.units import percent
 from eeio_results.windows import FLUSH_UNKNOWN
 
@@ -39,8 +40,8 @@ def why_not_ranked(
 ) -> str | None:
     """The first reason why its MB/J is not ranked; None where it is. `too_short` is what
     `why_too_short` says of its windows: it goes before the limit of error, which it makes wide."""
-    if figures.energy_kind == "modelled":
-        return "modelled power is not ranked"
+    if figures.energy_kind in MARKS:
+        return f"{figures.energy_kind} power is not ranked"
     if figures.efficiency_bytes_per_j is None:
         return figures.reason or figures.reasons.get("energy_j_per_gb") or "it has no MB/J"
     if durable is False:

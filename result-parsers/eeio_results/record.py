@@ -34,7 +34,16 @@ LEVELS: tuple[Level, ...] = ("device", "filesystem", "library", "application")
 OPERATIONS = ("read", "write", "mixed", "metadata")
 SPATIALITIES = ("sequential", "random", "strided", "mixed", "none")
 KINDS = ("measured", "device-reported", "modelled", "demo")
-"""How a reading of power came about. Modelled ones stand for no measurement."""
+"""How a reading of power came about. The last two are not measured."""
+DEMO = "demo"
+MARKS = {"modelled": "ESTIMATE", DEMO: "DEMO"}
+"""What marks a figure whose power was not measured."""
+
+
+def mark(kind: str) -> str:
+    """`ESTIMATE ` or `DEMO `, written in front of a figure; empty where power was measured."""
+    return f"{MARKS[kind]} " if kind in MARKS else ""
+
 
 Switch = Literal["on", "off"]
 

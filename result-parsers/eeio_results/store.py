@@ -16,6 +16,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from eeio_limits.quantities import COUNT, shortened
 from eeio_results import typed
 from eeio_results.campaign import Design, PlannedRun
 from eeio_results.errors import EeioError, SchemaError
-from eeio_results.record import SCHEMA_VERSION, EnergyReading, IdleMedian, Machine, Run
+from eeio_results.record import DEMO, SCHEMA_VERSION, EnergyReading, IdleMedian, Machine, Run
 from eeio_results.steady import parted, why_not_steady
 
 _CAMPAIGN = "campaign.json"
@@ -69,6 +70,17 @@ class Campaign:
     def is_measurement(self) -> bool:
         """False for a preset too short to publish from (QUICK)."""
         return self.design.protocol.is_measurement
+
+    @cached_property
+    def is_demo(self) -> bool:
+        """Whether any of its power is the demo meter's: fictitious."""
+        phases = [phase for run in (*self.runs, *self.set_aside) for phase in run.phases]
+        readings = (
+            *self.idle,
+            *(reading for phase in phases for reading in phase.energy),
+            *(r for phase in phases if phase.until_durable for r in phase.until_durable.energy),
+        )
+        return any(reading.kind == DEMO for reading in readings)
 
     @property
     def planned_runs(self) -> int:

@@ -59,7 +59,7 @@ def test_a_good_reading_passes_every_profile(name: str) -> None:
         ("spec", {"largest_gap_s": 6.0}, "a gap of 6.00 s"),
         ("spec", {"kind": "device-reported"}, "wants a meter"),
         ("spec", {"domain": "package"}, "package is a part"),
-        ("lab", {"kind": "modelled"}, "an estimate: no profile takes one"),
+        ("lab", {"kind": "modelled"}, "modelled power: no profile takes it"),
         ("green500-l1", {"valid": False, "reasons": ("it wrapped",)}, "it wrapped"),
     ],
 )

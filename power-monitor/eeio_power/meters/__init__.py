@@ -252,6 +252,12 @@ def open_meters(specs: Sequence[str], root: Path = Path("/")) -> list[Meter]:
     wanted = [spec.strip() for spec in specs]
     if "none" in wanted and len(wanted) > 1:
         raise PowerError(f"meters {', '.join(wanted)}: 'none' cannot stand beside other meters")
+    kinds = {spec.partition(":")[0] for spec in wanted}
+    if "demo" in kinds and len(wanted) > 1:
+        raise PowerError(
+            f"meters {', '.join(wanted)}: 'demo' is fictitious and cannot be used together with "
+            "other meters; leave it out, or use it alone"
+        )
     meters: list[Meter] = []
     try:
         for spec in _expand_auto([spec for spec in wanted if spec != "none"], root):

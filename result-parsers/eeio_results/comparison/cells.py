@@ -8,7 +8,7 @@ from functools import cached_property
 from eeio_results.agreement import agreement
 from eeio_results.campaign import PlannedExperiment
 from eeio_results.errors import EeioError
-from eeio_results.record import DOMAINS, EnergyReading, Experiment, Phase, Run
+from eeio_results.record import DEMO, DOMAINS, EnergyReading, Experiment, Phase, Run
 from eeio_results.store import Campaign
 from eeio_results.units import format_size
 from eeio_results.windows import Window, flush_of, judged
@@ -226,7 +226,8 @@ def _cell(
             values.setdefault(EFFICIENCY, {})[order] = efficiency
             if widest is not None:
                 without = " without drives" if widest.leaves_drives_out else ""
-                efficiency_of.setdefault(f"{widest.domain}{without}")
+                demo = " (demo)" if widest.kind == DEMO else ""
+                efficiency_of.setdefault(f"{widest.domain}{without}{demo}")
         elif window.why_no_efficiency is not None:
             reasons.setdefault(EFFICIENCY, window.why_no_efficiency)
     moved = {phase.bytes_moved for phase, _ in used}

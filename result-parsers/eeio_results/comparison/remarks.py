@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from eeio_results.comparison.cells import UNKNOWN, Cell
+from eeio_results.stamps import stamp_of
 from eeio_results.store import Campaign
 
 _FEW = 5
@@ -12,8 +13,7 @@ def of_runs(campaigns: Sequence[Campaign], cells: Sequence[Cell]) -> list[str]:
     """Of what the differences rest on: repetitions, what is invalid, what is missing."""
     found = []
     for campaign in campaigns:
-        if not campaign.is_measurement:
-            found.append(f"{campaign.name}: QUICK: not a measurement")
+        found += [f"{campaign.name}: {stamp}"] if (stamp := stamp_of([campaign])) else []
         found += [f"{campaign.name}: {remark}" for remark in campaign.design.remarks]
     counts = [max((len(v) for v in cell.values.values()), default=0) for cell in cells]
     few = sum(count < _FEW for count in counts)

@@ -9,40 +9,39 @@ from typing import TYPE_CHECKING, Any
 
 from eeio_results.report.columns import NONE, number
 from eeio_results.report.parts import Plot, Table
+from eeio_results.stamps import stamp_of
 from eeio_results.studies import Chapter, PaperFigure
 
 if TYPE_CHECKING:
     from eeio_results.report.drawing import Drawing, Look
     from eeio_results.store import Campaign
 
-_QUICK = " - QUICK: not a measurement"
 
-
-def is_quick(chapter: Chapter, campaigns: "Sequence[Campaign]") -> bool:
-    """Whether a campaign that stands beside the paper is no measurement."""
+def stamped(chapter: Chapter, campaigns: "Sequence[Campaign]") -> str:
+    """What marks the campaigns that are shown with the paper; empty where they are measurements."""
     shown = {figure.campaign for figure in chapter.beside}
-    return any(not campaign.is_measurement for campaign in campaigns if campaign.name in shown)
+    return stamp_of(campaign for campaign in campaigns if campaign.name in shown)
 
 
-def tables(chapter: Chapter, quick: bool) -> list[Table]:
+def tables(chapter: Chapter, mark: str) -> list[Table]:
     """One a topic, with a row for each figure that the campaigns have a counterpart for; the note
     counts the others by their reason, that of the first says how all differ from the paper.
-    `quick`: a campaign is no measurement."""
+    `mark` is what `stamped` returns."""
     return [
-        _table(_title(chapter, topic, quick), chapter, found, "" if place else chapter.apart)
+        _table(_title(chapter, topic, mark), chapter, found, "" if place else chapter.apart)
         for place, (topic, found) in enumerate(_topics(chapter.beside))
     ]
 
 
-def plots(chapter: Chapter, quick: bool) -> list[Plot]:
+def plots(chapter: Chapter, mark: str) -> list[Plot]:
     """One a topic that has a figure of both."""
     found = []
     for topic, figures in _topics(chapter.beside):
         both = [figure for figure in figures if figure.ours is not None]
         if both:
-            title = _title(chapter, topic, quick)
+            title = _title(chapter, topic, mark)
             name = "-".join(f"paper {chapter.paper} {topic}".replace(".", "").split()).lower()
-            drawing = partial(_drawing, both, title, quick)
+            drawing = partial(_drawing, both, title, mark)
             found.append(Plot(f"{name}.svg", title, partial(_svg, drawing), drawing))
     return found
 
@@ -76,9 +75,9 @@ def value(figure: PaperFigure, found: float | None) -> str:
     return f"{number(found)} {figure.unit}"
 
 
-def _title(chapter: Chapter, topic: str, quick: bool) -> str:
+def _title(chapter: Chapter, topic: str, mark: str) -> str:
     words = f"{chapter.paper} beside this report: {topic}"
-    return words + _QUICK if quick else words
+    return f"{words} - {mark}" if mark else words
 
 
 def _topics(found: Sequence[PaperFigure]) -> Iterator[tuple[str, list[PaperFigure]]]:
@@ -122,10 +121,10 @@ def _table(title: str, chapter: Chapter, found: Sequence[PaperFigure], apart: st
     )  # fmt: skip
 
 
-def _drawing(found: Sequence[PaperFigure], title: str, quick: bool, look: "Look") -> "Drawing":
+def _drawing(found: Sequence[PaperFigure], title: str, mark: str, look: "Look") -> "Drawing":
     from eeio_results.report import beside_figures
 
-    return beside_figures.draw(found, title, quick, look)
+    return beside_figures.draw(found, title, mark, look)
 
 
 def _svg(drawing: "partial[Drawing]") -> str:

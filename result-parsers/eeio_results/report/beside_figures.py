@@ -11,7 +11,6 @@ from eeio_results.report.drawing import (
     COLOURS,
     GREY,
     LOG_SCALE_RATIO,
-    QUICK_STAMP,
     Drawing,
     Look,
     foreign,
@@ -29,7 +28,7 @@ _AXES = {"W": "W", "x": "ratio", "change": "ratio of the two that are compared (
 _MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
-def draw(found: Sequence[PaperFigure], title: str, quick: bool, look: Look) -> Drawing:
+def draw(found: Sequence[PaperFigure], title: str, stamped: str, look: Look) -> Drawing:
     """Figures of one topic, whose unit is that of the first; each has a value of ours."""
     unit = found[0].unit
     width = look.width_inches or _SCREEN_INCHES
@@ -63,8 +62,8 @@ def draw(found: Sequence[PaperFigure], title: str, quick: bool, look: Look) -> D
     axis.grid(axis="x", alpha=0.3)
     label = _AXES[unit] + (", logarithmic scale" if logarithmic else "")
     axis.set_xlabel(textwrap.fill(label, int(0.5 * width / 0.066)), fontsize=8)
-    if quick:
-        stamp(axis, QUICK_STAMP, 0.5 * width)
+    if stamped:
+        stamp(axis, stamped, 0.5 * width)
     set_title(figure, foreign(title))
     handles = [Line2D([], [], marker="o", linestyle="", mfc="white", mec=GREY)]
     handles += [

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from eeio_results.characterization import Row
 from eeio_results.domains import DomainFigures, Quartiles
+from eeio_results.record import DEMO
 from eeio_results.units import KIB, MB, MIB, percent
 
 NONE = "-"
@@ -69,7 +70,12 @@ def flush_cell(row: Row) -> str:
 
 
 def _of_domain(make: Callable[[DomainFigures], str]) -> Callable[[Row, DomainFigures | None], str]:
-    return lambda row, figures: NONE if figures is None else make(figures)
+    def cell(row: Row, figures: DomainFigures | None) -> str:
+        text = NONE if figures is None else make(figures)
+        demo = figures is not None and figures.energy_kind == DEMO and text != NONE
+        return f"{text} ({DEMO})" if demo else text
+
+    return cell
 
 
 def _of_storage(figures: DomainFigures, text: str) -> str:

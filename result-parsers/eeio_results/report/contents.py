@@ -23,9 +23,9 @@ def drawings(report: Report) -> list[Plot]:
 
 def chapter_tables(report: Report, chapter: Chapter) -> list[Table]:
     """A study's own, then what its paper prints beside the campaigns' figures."""
-    return [*chapter.tables, *beside.tables(chapter, beside.is_quick(chapter, report.campaigns))]
+    return [*chapter.tables, *beside.tables(chapter, beside.stamped(chapter, report.campaigns))]
 
 
 def chapter_plots(report: Report, chapter: Chapter) -> list[Plot]:
     """A study's own, then its paper's figures beside the campaigns'."""
-    return [*chapter.plots, *beside.plots(chapter, beside.is_quick(chapter, report.campaigns))]
+    return [*chapter.plots, *beside.plots(chapter, beside.stamped(chapter, report.campaigns))]

@@ -28,8 +28,6 @@ at least 4.5:1 on white (WCAG 2.2 wants 3:1 of graphics, 4.5:1 of text)."""
 COLOURS = (BLUE, VERMILION, GREEN, PURPLE, GREY, WINE, INDIGO, BLACK)
 _STAMP = "#B00020"
 
-QUICK_MARK = " - QUICK: not a measurement"
-QUICK_STAMP = "QUICK: not a measurement"
 LOG_SCALE_RATIO = 20.0
 """Values that span more than this are drawn on a logarithmic axis."""
 
@@ -39,6 +37,11 @@ _LEGEND_EDGE_INCHES = 0.12
 _CHARACTER_INCHES = 0.058
 _HANDLE_INCHES = 0.45
 _PNG_DPI = 300
+
+
+def ending(stamped: str) -> str:
+    """Of the title of a figure with that stamp."""
+    return f" - {stamped}" if stamped else ""
 
 
 @dataclass(frozen=True)

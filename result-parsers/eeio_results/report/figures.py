@@ -31,12 +31,11 @@ from eeio_results.report.drawing import (
     GREEN,
     GREY,
     LOG_SCALE_RATIO,
-    QUICK_MARK,
-    QUICK_STAMP,
     SCREEN,
     VERMILION,
     Drawing,
     Look,
+    ending,
     foreign,
     set_legend,
     set_title,
@@ -46,6 +45,7 @@ from eeio_results.report.drawing import (
 )
 from eeio_results.report.power_figures import Readings
 from eeio_results.report.processor_figures import processors
+from eeio_results.stamps import stamp_of
 from eeio_results.statistics.bootstrap import median_interval
 from eeio_results.store import Campaign
 from eeio_results.units import MB, format_size
@@ -77,7 +77,7 @@ def drawn(
     """Name -> every figure that these campaigns have the data for, at that width, of the cells that
     are wanted. `readings` gives what the meters of a campaign read over time."""
     names = machine_names(campaigns)
-    quick = not all(campaign.is_measurement for campaign in campaigns)
+    stamped = stamp_of(campaigns)
     of_each = [
         (campaign, [cell for cell in cells_of(campaign, name) if wanted(cell)])
         for campaign, name in zip(campaigns, names, strict=True)
@@ -101,9 +101,10 @@ def drawn(
                     file = f"{name}-{operation}{suffix}{of_flush}".replace(", ", "-")
                     axis = label + _domains(own) if metric == EFFICIENCY else label
                     found[file.replace(" ", "-")] = _repetitions(
-                        own, metric, unit, axis, title, quick, look
+                        own, metric, unit, axis, title, stamped, look
                     )
-        found |= {f"{name}{suffix}": one for name, one in _times(mine, source, quick, look).items()}
+        times = _times(mine, source, stamped, look)
+        found |= {f"{name}{suffix}": one for name, one in times.items()}
     idle = [
         (item, _busy_values(cells, item))
         for campaign, of_one in of_each
@@ -111,9 +112,9 @@ def drawn(
         if item.domain != "rest" and item.idle_w is not None
     ]
     if idle:
-        found["idle-busy"] = _idle_busy(idle, quick, look)
-    found |= power_figures.drawn(of_each, readings, quick, look)
-    return found | processors([_only(*one) for one in of_each], names, quick, look)
+        found["idle-busy"] = _idle_busy(idle, stamped, look)
+    found |= power_figures.drawn(of_each, readings, stamped, look)
+    return found | processors([_only(*one) for one in of_each], names, stamped, look)
 
 
 def _only(campaign: Campaign, cells: Sequence[Cell]) -> Campaign:
@@ -123,7 +124,7 @@ def _only(campaign: Campaign, cells: Sequence[Cell]) -> Campaign:
 
 
 def _times(
-    cells: Sequence[Cell], source: tuple[str, str], quick: bool, look: Look
+    cells: Sequence[Cell], source: tuple[str, str], stamped: str, look: Look
 ) -> dict[str, Drawing]:
     """Figure 5 of Pavan et al. 2017: the time of a fixed work, of the experiments in which every
     repetition moved the same bytes; none where a time ended the runs."""
@@ -143,7 +144,7 @@ def _times(
         title = f"Time of {format_size(work)}, {operation}{of_flush} ({', '.join(source)})"
         name = f"time-{format_size(work)}-{operation}{of_flush}".replace(", ", "-")
         found[name.replace(" ", "-")] = _repetitions(
-            own, S_PER_GB, 1e9 / work, label, title, quick, look
+            own, S_PER_GB, 1e9 / work, label, title, stamped, look
         )
     return found
 
@@ -219,7 +220,7 @@ def _repetitions(
     unit: float,
     label: str,
     title: str,
-    quick: bool,
+    stamped: str,
     look: Look,
 ) -> Drawing:
     """Figures 1, 2, 4, 5, 10 and 11: bars of medians, dots of repetitions."""
@@ -252,16 +253,16 @@ def _repetitions(
             panel.set_yscale("log")
         else:
             panel.set_ylim(bottom=0)
-        if quick:
-            stamp(panel, QUICK_STAMP)
+        if stamped:
+            stamp(panel, stamped)
     axis = label + (", logarithmic scale" if logarithmic else "")
     figure.supylabel(textwrap.fill(axis, int(14 * figure.get_size_inches()[1])), fontsize=8)
-    full = foreign(title) + (QUICK_MARK if quick else "")
+    full = foreign(title) + ending(stamped)
     set_title(figure, full)
     set_legend(figure, handles, words)
     return Drawing(
         figure,
-        title + (QUICK_MARK if quick else ""),
+        title + ending(stamped),
         f"{axis}: {len(cells)} experiments on "
         f"{', '.join(f'{machine}, {drive}' for machine, drive in places)}. "
         f"From {min(values):.4g} to {max(values):.4g}. {_A_REPETITION}.",
@@ -314,7 +315,7 @@ def _busy_values(cells: Sequence[Cell], item: IdleBusy) -> Sequence[float]:
 
 
 def _idle_busy(
-    items: Sequence[tuple[IdleBusy, Sequence[float]]], quick: bool, look: Look
+    items: Sequence[tuple[IdleBusy, Sequence[float]]], stamped: str, look: Look
 ) -> Drawing:
     """Figure 6: a panel a domain, a pair of bars a machine and drive."""
     domains = list(dict.fromkeys(item.domain for item, _ in items))
@@ -340,9 +341,9 @@ def _idle_busy(
         panel.set_ylim(bottom=0)
         panel.set_ylabel(f"Power of {domain} (W)", fontsize=8)
         panel.grid(axis="y", linewidth=0.3)
-        if quick:
-            stamp(panel, QUICK_STAMP)
-    title = "Power when idle and in the busiest experiment" + (QUICK_MARK if quick else "")
+        if stamped:
+            stamp(panel, stamped)
+    title = "Power when idle and in the busiest experiment" + ending(stamped)
     set_title(figure, title)
     handles = [Line2D([], [], marker="s", linestyle="", color=c) for c in (GREEN, VERMILION)]
     set_legend(figure, handles, words)

@@ -19,13 +19,13 @@ from eeio_results.report.drawing import (
     BLACK,
     BLUE,
     GREEN,
-    QUICK_STAMP,
     VERMILION,
     foreign,
     stamp,
     svg_of,
 )
 from eeio_results.report.guideline_points import Point, points, words
+from eeio_results.stamps import QUICK
 from eeio_results.statistics.bootstrap import Estimate
 
 _COLOURS = {"read": BLUE, "write": VERMILION, "mix": BLACK}
@@ -75,7 +75,7 @@ def draw(guideline: Guideline, is_measurement: bool = True) -> str | None:
         f"Replacing {ts} by {lp}, workload {foreign(guideline.workload.name)}", fontsize=10
     )
     if not is_measurement:
-        stamp(axis, QUICK_STAMP)
+        stamp(axis, QUICK)
     interval = f"{100 * guideline.confidence:g} % intervals"
     # Beside the axes; figure.legend(loc="outside ...") would need matplotlib 3.7.
     axis.legend(

@@ -3,7 +3,6 @@
 from eeio_results.report.drawing import (
     COLOURS,
     LOG_SCALE_RATIO,
-    QUICK_STAMP,
     Drawing,
     Look,
     foreign,
@@ -50,8 +49,8 @@ def draw(asked: Lines, look: Look) -> Drawing:
         axes.set_ylabel(axis, fontsize=8)
         axes.tick_params(labelsize=7)
         axes.grid(alpha=0.3)
-        if asked.quick:
-            stamp(axes, QUICK_STAMP, 0.8 * width)
+        if asked.stamped:
+            stamp(axes, asked.stamped, 0.8 * width)
     axes.set_xlabel(asked.x_axis, fontsize=8)
     set_title(figure, foreign(asked.title))
     set_legend(figure, [handles[label] for label in labels], legend)

@@ -35,12 +35,12 @@ class Panel:
 
 @dataclass(frozen=True)
 class Lines:
-    """One figure; `quick`: what it shows is no measurement."""
+    """One figure; `stamped` is written across it (`eeio_results.stamps`)."""
 
     title: str
     x_axis: str
     panels: Sequence[Panel]
-    quick: bool
+    stamped: str
 
 
 def plot(name: str, lines: Lines) -> Plot:

@@ -11,8 +11,9 @@ from eeio_results.campaign import AdaptiveProtocol
 from eeio_results.characterization import Row
 from eeio_results.record import EnergyReading, Machine, Run
 from eeio_results.report.columns import number
-from eeio_results.report.model import QUICK_WARNING, Report
+from eeio_results.report.model import Report
 from eeio_results.report.rounds import drift_taken_out
+from eeio_results.stamps import warnings_of
 from eeio_results.store import Campaign
 from eeio_results.units import format_size, percent, prefixed
 from eeio_results.windows import energy_of, writes
@@ -27,7 +28,7 @@ def paragraphs(report: Report) -> list[str]:
 def _of_campaign(campaign: Campaign) -> list[str]:
     design = campaign.design
     protocol, options = design.protocol, design.options
-    found = [] if campaign.is_measurement else [QUICK_WARNING]
+    found = warnings_of(campaign)
     version = f" {design.eeio_version}" if design.eeio_version else ""
     suite = design.suite_title or design.suite
     found.append(
@@ -197,7 +198,10 @@ def _meter(meter: str, domain: str, kind: str, readings: Sequence[EnergyReading]
 
 
 def _kind(kind: str) -> str:
-    return ", ESTIMATE by a model, not measured" if kind == "modelled" else ""
+    return {
+        "modelled": ", ESTIMATE by a model, not measured",
+        "demo": ", DEMO: fictitious, not measured",
+    }.get(kind, "")
 
 
 def _validity(campaign: Campaign) -> list[str]:

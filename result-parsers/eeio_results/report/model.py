@@ -12,6 +12,7 @@ from eeio_results.ranking import RULES, Rules
 from eeio_results.record import LEVELS, SCHEMA_VERSION
 from eeio_results.report import beside, pareto
 from eeio_results.report.rounds import times
+from eeio_results.stamps import warnings_of
 from eeio_results.store import Campaign
 from eeio_results.studies import Chapter
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from eeio_results.comparison.layer_costs import LayerCost
     from eeio_results.comparison.pareto import Choice
     from eeio_results.report.answers import Answers
-
-QUICK_WARNING = "QUICK: not a measurement. Runs this short check the set-up; publish `standard`."
 
 
 @dataclass(frozen=True)
@@ -47,9 +46,8 @@ class Report:
         """What must be said before any number."""
         found = []
         for campaign in self.campaigns:
-            if not campaign.is_measurement:
-                found.append(f"{campaign.name}: {QUICK_WARNING}")
-            found += [f"{campaign.name}: {words}" for words in campaign.shortcomings]
+            told = (*warnings_of(campaign), *campaign.shortcomings)
+            found += [f"{campaign.name}: {words}" for words in told]
         return found
 
 

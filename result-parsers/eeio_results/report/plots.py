@@ -14,12 +14,11 @@ from eeio_results.report.drawing import (
     BLUE,
     GREY,
     LOG_SCALE_RATIO,
-    QUICK_MARK,
-    QUICK_STAMP,
     SCREEN,
     VERMILION,
     Drawing,
     Look,
+    ending,
     foreign,
     set_legend,
     set_title,
@@ -30,6 +29,7 @@ from eeio_results.report.drawing import (
 from eeio_results.report.model import Report
 from eeio_results.report.parts import Plot
 from eeio_results.report.tables import ESTIMATE, operation_label, tool_label
+from eeio_results.stamps import stamp_of
 from eeio_results.units import MB, format_size
 
 # Colour and mark of each state of the buffer cache: never by colour alone.
@@ -163,8 +163,8 @@ def _draw(report: Report, asked: _Asked, look: Look) -> Drawing:
     every = [value for _, rows in panels for _, values in rows for value in values]
     # One scale for all panels, so that they can be held against each other.
     logarithmic = min(every) > 0 and max(every) > LOG_SCALE_RATIO * min(every)
-    is_measurement = all(c.is_measurement for c in report.campaigns)
-    stamped = "; ".join(filter(None, (asked.stamped, "" if is_measurement else QUICK_STAMP)))
+    not_published = stamp_of(report.campaigns)
+    stamped = "; ".join(filter(None, (asked.stamped, not_published)))
     for axis, (level, rows) in zip(axes, panels, strict=True):
         places = {label: index for index, label in enumerate(reversed(labels[level]))}
         for row, values in rows:
@@ -187,7 +187,7 @@ def _draw(report: Report, asked: _Asked, look: Look) -> Drawing:
             stamp(axis, stamped, 0.5 * width)
     scale = ", logarithmic scale" if logarithmic else ""
     axes[-1].set_xlabel(textwrap.fill(asked.axis + scale, int(0.5 * width / 0.066)), fontsize=8)
-    set_title(figure, asked.title + ("" if is_measurement else QUICK_MARK))
+    set_title(figure, asked.title + ending(not_published))
     set_legend(figure, handles, words)
     count = sum(len(labels[level]) for level, _ in panels)
     description = (
@@ -196,7 +196,7 @@ def _draw(report: Report, asked: _Asked, look: Look) -> Drawing:
         + "; ".join(filter(None, (_REPETITIONS, stamped)))
         + ". The tables of the report hold every value."
     )
-    return Drawing(figure, asked.title + ("" if is_measurement else QUICK_MARK), description)
+    return Drawing(figure, asked.title + ending(not_published), description)
 
 
 def _marks(axis: Axes, y: float, values: Sequence[float], row: Row, hollow: bool) -> None:

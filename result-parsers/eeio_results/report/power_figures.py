@@ -21,10 +21,9 @@ from eeio_results.record import DOMAINS, Phase, Run
 from eeio_results.report.drawing import (
     COLOURS,
     GREY,
-    QUICK_MARK,
-    QUICK_STAMP,
     Drawing,
     Look,
+    ending,
     foreign,
     set_legend,
     set_title,
@@ -66,7 +65,7 @@ class Trace:
 
 
 def drawn(
-    chosen: Sequence[tuple[Campaign, Sequence[Cell]]], readings: Readings, quick: bool, look: Look
+    chosen: Sequence[tuple[Campaign, Sequence[Cell]]], readings: Readings, stamped: str, look: Look
 ) -> dict[str, Drawing]:
     """Name -> each figure, of the cells that are chosen of each campaign, in the widest power
     domain that it measured; none of campaigns that kept no readings."""
@@ -77,9 +76,9 @@ def drawn(
         mine = [trace for trace in traces if trace.domain == domain]
         suffix = f"-{domain}" if len(domains) > 1 else ""
         label = f"Power of the {domain} (W)"
-        found[f"power-over-time{suffix}"] = _over_time(mine, label, quick, look)
-        found[f"power-over-normalized-time{suffix}"] = _over_share(mine, label, quick, look)
-        found[f"power-readings{suffix}"] = _boxes(mine, label, quick, look)
+        found[f"power-over-time{suffix}"] = _over_time(mine, label, stamped, look)
+        found[f"power-over-normalized-time{suffix}"] = _over_share(mine, label, stamped, look)
+        found[f"power-readings{suffix}"] = _boxes(mine, label, stamped, look)
     return found
 
 
@@ -188,7 +187,7 @@ def _grouped(traces: Sequence[Trace]) -> Mapping[tuple[tuple[str, str], str], li
     return found
 
 
-def _over_time(traces: Sequence[Trace], label: str, quick: bool, look: Look) -> Drawing:
+def _over_time(traces: Sequence[Trace], label: str, stamped: str, look: Look) -> Drawing:
     """Figure 9 of Pavan et al. 2018: a panel a machine, drive and experiment, a line a repetition;
     all on one scale of power."""
     shown = _grouped(traces)
@@ -198,10 +197,10 @@ def _over_time(traces: Sequence[Trace], label: str, quick: bool, look: Look) -> 
         for number, trace in enumerate(mine):
             panel.plot(*_line(trace), linewidth=0.6, color=COLOURS[number % len(COLOURS)])
         panel.set_xlabel("Time since start (s)", fontsize=7)
-    return _finished(figure, panels[: len(shown)], traces, "Power over time", label, quick)
+    return _finished(figure, panels[: len(shown)], traces, "Power over time", label, stamped)
 
 
-def _over_share(traces: Sequence[Trace], label: str, quick: bool, look: Look) -> Drawing:
+def _over_share(traces: Sequence[Trace], label: str, stamped: str, look: Look) -> Drawing:
     """Figure 2 of Pavan et al. 2017: a panel a machine and drive, the experiments side by side, all
     of one width, its repetitions over each other."""
     shown: dict[tuple[str, str], list[tuple[str, list[Trace]]]] = {}
@@ -219,10 +218,10 @@ def _over_share(traces: Sequence[Trace], label: str, quick: bool, look: Look) ->
                 )  # fmt: skip
         _set_kinds(panel, [words for words, _ in kinds], 0.5, figure.get_size_inches()[0])
     words = "Power over normalized time"
-    return _finished(figure, panels[: len(shown)], traces, words, label, quick)
+    return _finished(figure, panels[: len(shown)], traces, words, label, stamped)
 
 
-def _boxes(traces: Sequence[Trace], label: str, quick: bool, look: Look) -> Drawing:
+def _boxes(traces: Sequence[Trace], label: str, stamped: str, look: Look) -> Drawing:
     """Figure 1 of Pavan et al. 2017: a panel a machine and drive, a box an experiment, of all
     single readings of all its repetitions; the states of the page cache side by side."""
     places = sorted({trace.place for trace in traces})
@@ -252,7 +251,7 @@ def _boxes(traces: Sequence[Trace], label: str, quick: bool, look: Look) -> Draw
                 box.set(facecolor=COLOURS[number], alpha=0.6)
         _set_kinds(panel, kinds, 0.0, figure.get_size_inches()[0])
     return _finished(
-        figure, panels[: len(places)], traces, "Single readings of power", label, quick,
+        figure, panels[: len(places)], traces, "Single readings of power", label, stamped,
         legend=[(Patch(color=COLOURS[n], alpha=0.6), f"buffer cache {b}")
                 for n, b in enumerate(buffers)],
         told="box: quartiles and median; whiskers: 5 % and 95 % of the readings",
@@ -308,7 +307,7 @@ def _finished(
     traces: Sequence[Trace],
     words: str,
     label: str,
-    quick: bool,
+    stamped: str,
     legend: "Sequence[tuple[Line2D | Patch, str]]" = (),
     told: str = "a line a repetition",
 ) -> Drawing:
@@ -316,11 +315,11 @@ def _finished(
         panel.grid(linewidth=0.3)
         panel.tick_params(axis="y", labelsize=7)
         panel.tick_params(axis="x", labelsize=5 if panel.get_xlabel() == "" else 7)
-        if quick:
-            stamp(panel, QUICK_STAMP)
+        if stamped:
+            stamp(panel, stamped)
     figure.axes[0].set_ylim(bottom=0)
     figure.supylabel(label, fontsize=8)
-    title = words + (QUICK_MARK if quick else "")
+    title = words + ending(stamped)
     set_title(figure, title)
     legend = legend or [(Line2D([], [], color=GREY, linewidth=0.6), "a repetition")]
     set_legend(figure, [handle for handle, _ in legend], [said for _, said in legend])

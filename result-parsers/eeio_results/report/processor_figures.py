@@ -11,11 +11,10 @@ from eeio_results.record import ProcessorSeries, Run
 from eeio_results.report.drawing import (
     COLOURS,
     GREY,
-    QUICK_MARK,
-    QUICK_STAMP,
     SCREEN,
     Drawing,
     Look,
+    ending,
     foreign,
     set_legend,
     set_title,
@@ -23,20 +22,21 @@ from eeio_results.report.drawing import (
     stamp,
     svg_of,
 )
+from eeio_results.stamps import stamp_of
 from eeio_results.store import Campaign
 
 
 def draw(campaigns: Sequence[Campaign]) -> dict[str, str]:
     """File name -> SVG of the figures of the processors alone."""
-    quick = not all(campaign.is_measurement for campaign in campaigns)
+    stamped = stamp_of(campaigns)
     return {
         f"{name}.svg": svg_of(one.figure, one.title, one.description)
-        for name, one in processors(campaigns, machine_names(campaigns), quick, SCREEN).items()
+        for name, one in processors(campaigns, machine_names(campaigns), stamped, SCREEN).items()
     }
 
 
 def processors(
-    campaigns: Sequence[Campaign], names: Sequence[str], quick: bool, look: Look
+    campaigns: Sequence[Campaign], names: Sequence[str], stamped: str, look: Look
 ) -> dict[str, Drawing]:
     """Figures 7 and 8: use and frequency of the processors while each repetition ran. `names` are
     what the campaigns' machines are called."""
@@ -56,7 +56,7 @@ def processors(
                 series.setdefault(place, []).append((_run_label(run), taken))
         if series:
             file = "cpu-use" if name == "use" else "cpu-frequency"
-            found[file] = _lines(series, name, label, scale, quick, look)
+            found[file] = _lines(series, name, label, scale, stamped, look)
     return found
 
 
@@ -72,7 +72,7 @@ def _lines(
     name: str,
     label: str,
     scale: float,
-    quick: bool,
+    stamped: str,
     look: Look,
 ) -> Drawing:
     """A panel a machine, drive and experiment, a line a repetition; all on one scale."""
@@ -107,15 +107,15 @@ def _lines(
                 [t for t, _ in points], [v for _, v in points], marker=".", markersize=2,
                 linewidth=0.6, alpha=0.8, color=COLOURS[number % len(COLOURS)],
             )  # fmt: skip
-        if quick:
-            stamp(panel, QUICK_STAMP)
+        if stamped:
+            stamp(panel, stamped)
     for panel in axes[len(shown) :]:
         panel.set_axis_off()
     figure.axes[0].set_ylim(bottom=0)
     figure.supylabel(label, fontsize=8)
     for panel in figure.axes[columns * (rows - 1) :]:
         panel.set_xlabel("Time since start (s)", fontsize=7)
-    title = label.partition(" (")[0] + (QUICK_MARK if quick else "")
+    title = label.partition(" (")[0] + ending(stamped)
     set_title(figure, title)
     set_legend(figure, [Line2D([], [], color=GREY, linewidth=0.6)], words)
     told = "; ".join(f"{' '.join(place)}, {kind}: {len(mine)} runs"

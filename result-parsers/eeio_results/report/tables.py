@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from eeio_results.characterization import Row, power_during
 from eeio_results.domains import DomainFigures, Quartiles
-from eeio_results.record import DOMAINS, EnergyReading, Experiment, Machine
+from eeio_results.record import DOMAINS, MARKS, EnergyReading, Experiment, Machine
 from eeio_results.report.columns import (
     DOMAIN,
     DOUBTFUL,
@@ -406,7 +406,7 @@ def _idle_cells(
         campaign.name,
         domain,
         meter,
-        f"modelled, {ESTIMATE}" if kind == "modelled" else kind,
+        f"{kind}, {MARKS[kind]}" if kind in MARKS else kind,
         _NONE if idle_w is None else number(idle_w),
         _NONE if median_w is None else number(median_w),
         _NONE if idle is None else f"{idle.coverage:.0%}",

@@ -14,6 +14,7 @@ from eeio_results.domains import DomainFigures, Quartiles
 from eeio_results.report.columns import number
 from eeio_results.report.lines import Line, Lines, Panel, plot
 from eeio_results.report.parts import Plot, Table
+from eeio_results.stamps import stamp_of
 from eeio_results.steady import State, state_of
 from eeio_results.studies import Chapter, Study
 from eeio_results.units import MB, format_size, percent
@@ -288,7 +289,7 @@ def _plot(campaign: "Campaign", rest: State) -> Plot:
             f"Rounds to the steady state: {campaign.name}",
             "round (shaded: the measurement)",
             [Panel("MB/s", each, (rest.first - 0.5, rest.rounds + 0.5))],
-            not campaign.is_measurement,
+            stamp_of([campaign]),
         ),
     )
 

@@ -27,7 +27,8 @@ from eeio_results.studies import Chapter, Study
 
 if TYPE_CHECKING:
     from eeio_results.comparison.cells import Cell
-    from eeio_results.store import Campaign
+    from eeio_results.stamps import stamp_of
+from eeio_results.store import Campaign
 
 HELD = 0.02
 """A step whose bandwidth is farther from what was offered than this share says so."""
@@ -206,10 +207,10 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
     if not curves:
         return None
     found = [proportionality(curve) for curve in curves]
-    quick = any(not campaign.is_measurement for campaign in campaigns)
+    stamped = stamp_of(campaigns)
     return Chapter(
         tables=tuple(_table(curve, whole) for curve, whole in zip(curves, found, strict=True)),
-        plots=(_plot(curves, quick),),
+        plots=(_plot(curves, stamped),),
         body={
             "load_curve": [asdict(step) for curve in curves for step in curve],
             "proportionality": _body(found),
@@ -250,7 +251,7 @@ def _table(curve: Sequence[Step], whole: Proportionality) -> Table:
     )
 
 
-def _plot(curves: Sequence[Sequence[Step]], quick: bool) -> Plot:
+def _plot(curves: Sequence[Sequence[Step]], stamped: str) -> Plot:
     """Power and p99 latency over the load, a line a curve; a step without one leaves no point."""
     names = [
         curve[0].campaign if len(curves) == 1 else f"{curve[0].campaign}: {curve[0].experiment}"
@@ -279,7 +280,8 @@ def _plot(curves: Sequence[Sequence[Step]], quick: bool) -> Plot:
         Panel("p99 (ms)", lines(p99_ms)),
     ]
     drawn = [panel for panel in panels if any(line.points for line in panel.lines)]
-    return plot("load-curve.svg", Lines("Power and latency against load", "load (%)", drawn, quick))
+    title = "Power and latency against load"
+    return plot("load-curve.svg", Lines(title, "load (%)", drawn, stamped))
 
 
 def _said(whole: Proportionality) -> str:

@@ -41,8 +41,8 @@ def settings(
     if not several() or not (profile.folder / "mpi.sh").is_file() or not power.meters:
         return {}
     if not specs:
-        modelled = all(meter.kind == "modelled" for meter in power.meters)
-        specs = ("modelled" if modelled else "auto",)
+        kinds = {meter.kind for meter in power.meters}
+        specs = ("modelled" if kinds == {"modelled"} else "auto",)
     for word in (*specs, str(folder)):
         if len(word.split()) != 1:
             raise RefusedError(f"{word!r}: with several nodes meters and paths without blanks only")

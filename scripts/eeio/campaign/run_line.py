@@ -1,7 +1,8 @@
 """A run that ended in one line of the log: what it moved, and what that cost."""
 
 from eeio_results.campaign import PlannedRun
-from eeio_results.record import DOMAINS, EnergyReading, Experiment, Phase, Run
+from eeio_results.record import DOMAINS, MARKS, EnergyReading, Experiment, Phase, Run
+from eeio_results.record import mark as mark_of
 from eeio_results.report.columns import WITHOUT_DRIVES, number
 from eeio_results.units import MB, percent
 from eeio_results.windows import Window, window_of
@@ -44,9 +45,9 @@ def _cost(window: Window) -> str | None:
     seen = [reading for reading in window.energy if reading.valid and reading.power_w is not None]
     if not seen:
         return None
-    reading = min(seen, key=lambda r: (r.kind == "modelled", DOMAINS.index(r.domain)))
+    reading = min(seen, key=lambda r: (r.kind in MARKS, DOMAINS.index(r.domain)))
     limit = _limit(reading)
-    mark = f"{ESTIMATE} " if reading.kind == "modelled" else ""
+    mark = mark_of(reading.kind)
     words = f"{mark}{reading.domain} {number(reading.power_w or 0.0)} W{limit}"
     words += " (doubtful)" if reading.doubtful else ""
     efficiency = window.efficiency_bytes_per_j(reading)

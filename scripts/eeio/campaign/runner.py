@@ -42,7 +42,7 @@ from eeio_power.monitor import PowerMonitor, PowerSource, open_source
 from eeio_results import typed
 from eeio_results.campaign import AdaptiveProtocol, PlannedExperiment, PlannedRun, Wear
 from eeio_results.errors import EeioError
-from eeio_results.record import Run, Tool
+from eeio_results.record import MARKS, Run, Tool
 from eeio_results.steady import SteadyProtocol, goes_on, state
 from eeio_results.store import Store, load
 
@@ -352,7 +352,7 @@ class _Campaign:
         estimates = options.allow_estimates or not self._plan.protocol.is_measurement
         source = open_source(options.meters, estimates)
         for meter in source.meters:
-            kind = "ESTIMATE, not a measurement" if meter.kind == "modelled" else meter.kind
+            kind = f"{MARKS[meter.kind]}, not measured" if meter.kind in MARKS else meter.kind
             progress.say(f"power: {meter.name} ({kind})")
         if source.reason:
             progress.say(f"power: none; {source.reason}")

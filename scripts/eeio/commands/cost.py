@@ -16,7 +16,7 @@ from eeio.errors import EXIT_DONE, RefusedError
 from eeio_limits import LimitError
 from eeio_results.errors import EeioError
 from eeio_results.guideline.cost_inputs import CostInputs, grid_of, load_inputs, positive
-from eeio_results.report.model import QUICK_WARNING
+from eeio_results.stamps import warnings_of
 
 if TYPE_CHECKING:
     from eeio_results.guideline.cost import Cost
@@ -93,7 +93,7 @@ def cost_of(arguments: argparse.Namespace) -> int:
         raise RefusedError(str(error)) from error
     (campaign,) = load_campaigns([arguments.campaign])
     made = cost(_system(campaign, arguments), workload, given)
-    remarks = [] if campaign.is_measurement else [f"{campaign.name}: {QUICK_WARNING}"]
+    remarks = [f"{campaign.name}: {words}" for words in warnings_of(campaign)]
     if given.pue is None:
         remarks.append("no --pue: the energy of the machine alone, without that of its site")
     if given.duty is None:

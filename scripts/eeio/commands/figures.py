@@ -67,7 +67,7 @@ def _beside_papers(campaigns: "Sequence[Campaign]", look: "Look") -> "dict[str, 
     """What papers print, beside the campaigns that are after them."""
     found = {}
     for chapter in studies.chapters(campaigns):
-        for plot in beside.plots(chapter, beside.is_quick(chapter, campaigns)):
+        for plot in beside.plots(chapter, beside.stamped(chapter, campaigns)):
             if plot.drawing is not None:
                 found[plot.name.removesuffix(".svg")] = plot.drawing(look)
     return found

@@ -17,7 +17,7 @@ from eeio.errors import EXIT_DONE, RefusedError
 from eeio_limits import LimitError
 from eeio_limits import quantities as q
 from eeio_results.errors import EeioError
-from eeio_results.report.model import QUICK_WARNING
+from eeio_results.stamps import QUICK_WARNING
 
 if TYPE_CHECKING:
     from eeio_results.guideline.answer import Guideline

@@ -25,9 +25,9 @@ from eeio.system.power_management import KEYS, Setting, settings
 from eeio.system.undo import UndoJournal
 from eeio_power.monitor import PowerMonitor, open_source
 from eeio_results.errors import EeioError
+from eeio_results.record import mark as mark_of
 from eeio_results.report.columns import number
 from eeio_results.report.parts import Table
-from eeio_results.report.tables import ESTIMATE
 from eeio_results.report.text import render_table
 from eeio_results.units import MB
 
@@ -194,7 +194,7 @@ def _table(node: Path, found: list[StateReading]) -> str:
     for reading in found:
         rate = reading.bandwidth_bytes_per_s
         for energy in reading.energy or (None,):
-            mark = f"{ESTIMATE} " if energy is not None and energy.kind == "modelled" else ""
+            mark = mark_of(energy.kind) if energy else ""
             rows.append(
                 (
                     reading.state,

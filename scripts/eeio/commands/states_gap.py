@@ -26,9 +26,9 @@ from eeio.system.power_saving import drive_at
 from eeio.system.undo import UndoJournal
 from eeio_power.monitor import PowerMonitor, open_source
 from eeio_results.errors import EeioError
+from eeio_results.record import mark as mark_of
 from eeio_results.report.columns import number
 from eeio_results.report.parts import Table
-from eeio_results.report.tables import ESTIMATE
 from eeio_results.report.text import render_table
 
 SCHEMA_VERSION = 1
@@ -206,7 +206,7 @@ def _row(
         and not energy.doubtful
         and energy.energy_j is not None
     ]
-    mark = f"{ESTIMATE} " if of_meter.kind == "modelled" else ""
+    mark = mark_of(of_meter.kind)
     return (
         f"{mark}{of_meter.domain} ({of_meter.meter})",
         f"{gap_s:g}",

@@ -20,10 +20,9 @@ from eeio_limits import LimitError, inputs
 from eeio_power.monitor import PowerMonitor, open_source
 from eeio_power.samples import load as load_samples
 from eeio_results.errors import EeioError, ToolOutputError
-from eeio_results.record import EnergyReading
+from eeio_results.record import EnergyReading, mark
 from eeio_results.report.columns import number
 from eeio_results.report.parts import Table
-from eeio_results.report.tables import ESTIMATE
 from eeio_results.report.text import render_table
 from eeio_results.traces import bpftrace, darshan, logs, strace
 from eeio_results.traces.events import GAP_S, Event, TracePhase, find_phases
@@ -187,10 +186,6 @@ def _to_json(traced: _Traced, phases: Sequence[TracePhase]) -> dict[str, Any]:
     }
 
 
-def _estimate(kind: str) -> str:
-    return f"{ESTIMATE} " if kind == "modelled" else ""
-
-
 def _table(traced: _Traced, phases: Sequence[TracePhase]) -> str:
     if not phases:
         return "no read and no write of a file was seen (pipes, devices and system files apart)"
@@ -240,7 +235,7 @@ def _of_domains(
         value = figure(reading)
         if value is None:
             continue
-        words = f"{_estimate(reading.kind)}{reading.domain} {number(value)}"
+        words = f"{mark(reading.kind)}{reading.domain} {number(value)}"
         if (share := reading.uncertainty_relative) is not None:
             words += f" ±{percent(share)} %"
         found.append(words)
@@ -300,7 +295,7 @@ def _draw(traced: _Traced, phases: Sequence[TracePhase], folder: Path) -> None:
                 found = list(zip(meter.times_s, values, strict=True))
                 if channel.quantity == "energy_j":
                     found = _watts_of_counter(found)
-                name = f"{_estimate(meter.info.kind)}{channel.domain} ({channel.name})"
+                name = f"{mark(meter.info.kind)}{channel.domain} ({channel.name})"
                 power[name] = [(t, v) for t, v in found if v == v]
     (folder / "timeline.svg").write_text(
         timeline.draw(traced.events, phases, power), encoding="utf-8"

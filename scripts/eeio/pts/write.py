@@ -13,7 +13,7 @@ from eeio.pts.composite import Result, ResultEntry, ResultFile, System
 from eeio.pts.entry import ENERGY, Idle, QuantityEntry, TrialEntry, Values
 from eeio.pts.trial import telling
 from eeio_results.campaign import PlannedExperiment
-from eeio_results.record import EnergyReading, Machine, Phase, Run
+from eeio_results.record import MARKS, EnergyReading, Machine, Phase, Run
 from eeio_results.store import Campaign
 from eeio_results.windows import Window, judged
 
@@ -131,17 +131,16 @@ def _energies(
               if (value := good[k].efficiency_bytes_per_j(r)) is not None],
              bandwidth.description, QuantityEntry("efficiency_mb_per_j", meter, domain, kind)),
         ]  # fmt: skip
-        estimate = kind == "modelled"
         for words, scale, proportion, values, text, own in figures:
             if scale == "MB/J" and (bandwidth.scale == "Files/s" or not values):
                 continue  # what moves no data, or computed meanwhile, has no efficiency in bytes
-            source = f"{'ESTIMATE: ' if estimate else ''}{words} ({meter} {domain})"
+            source = f"{_prefix(kind)}{words} ({meter} {domain})"
             if scale == "MB/J" and any(r.leaves_drives_out for r in valid.values()):
                 source += ", without drives"
             results.append(
                 Result(
                     identifier="",
-                    title=bandwidth.title + (" (ESTIMATE)" if estimate else ""),
+                    title=bandwidth.title + (f" ({MARKS[kind]})" if kind in MARKS else ""),
                     app_version=bandwidth.app_version,
                     arguments=bandwidth.arguments,
                     description=f"{text} - {source}",
@@ -152,6 +151,10 @@ def _energies(
                 )
             )
     return results
+
+
+def _prefix(kind: str) -> str:
+    return f"{MARKS[kind]}: " if kind in MARKS else ""
 
 
 def _trial(run: Run, reading: EnergyReading | None) -> TrialEntry:
@@ -201,17 +204,17 @@ def _idle(campaign: Campaign, identifier: str) -> list[Result]:
     for reading in campaign.idle:
         if not reading.valid or not reading.power_w:
             continue
-        estimate = reading.kind == "modelled"
+        kind = reading.kind
         source = f"Idle Power ({reading.meter} {reading.domain})"
         body = {"eeio": own.to_json()}
         entry: ResultEntry = composite.entry_of(identifier, [reading.power_w], body)
         results.append(
             Result(
                 identifier="",
-                title="eeio: idle baseline" + (" (ESTIMATE)" if estimate else ""),
+                title="eeio: idle baseline" + (f" ({MARKS[kind]})" if kind in MARKS else ""),
                 app_version="",
                 arguments="idle",
-                description=f"{'ESTIMATE: ' if estimate else ''}{source}",
+                description=f"{_prefix(kind)}{source}",
                 scale="W",
                 proportion="LIB",
                 entries=(entry,),

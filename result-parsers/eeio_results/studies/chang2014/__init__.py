@@ -7,6 +7,7 @@ a scientific library but `figures`, which is imported when a figure is drawn.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from eeio_results.stamps import stamp_of
 from eeio_results.studies import Chapter, JournalFigures, Printed, Study
 from eeio_results.studies.chang2014.cells import THE_FIGURE, cells_of, figure_of_merit
 from eeio_results.studies.chang2014.claims import statements
@@ -23,10 +24,10 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
         return None
     from eeio_results.studies.chang2014 import beside, tables
 
-    quick = not all(campaign.is_measurement for campaign in campaigns)
+    stamped = stamp_of(campaigns)
     return Chapter(
         tables=tuple(tables.tables(found)),
-        plots=tuple(tables.plots(found, quick)),
+        plots=tuple(tables.plots(found, stamped)),
         body={"cells": [cell.to_json() for cell in found]},
         paper=beside.PAPER,
         beside=beside.beside(found),

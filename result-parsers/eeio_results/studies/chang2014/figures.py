@@ -12,9 +12,8 @@ from eeio_results.report.drawing import (
     BLUE,
     GREEN,
     GREY,
-    QUICK_MARK,
-    QUICK_STAMP,
     VERMILION,
+    ending,
     foreign,
     set_legend,
     set_title,
@@ -39,9 +38,9 @@ _PANEL_INCHES = (2.9, 1.55)
 Value = Callable[[VariantCell], float | None]
 
 
-def draw(cells: Sequence[VariantCell], title: str, phase: str, quick: bool) -> str:
+def draw(cells: Sequence[VariantCell], title: str, phase: str, stamped: str) -> str:
     """The SVG of one phase's panels, for cells of that phase that were measured."""
-    return _draw(cells, title + (QUICK_MARK if quick else ""), _rows(phase))
+    return _draw(cells, title + ending(stamped), _rows(phase), stamped)
 
 
 def _rows(phase: str) -> list[tuple[str, Value, str | None]]:
@@ -80,7 +79,10 @@ def _of(name: str, unit: float = 1.0) -> Value:
 
 
 def _draw(
-    cells: Sequence[VariantCell], title: str, rows: Sequence[tuple[str, Value, str | None]]
+    cells: Sequence[VariantCell],
+    title: str,
+    rows: Sequence[tuple[str, Value, str | None]],
+    stamped: str = "",
 ) -> str:
     several = len({cell.campaign for cell in cells}) > 1
     workloads = list(dict.fromkeys(cell.workload for cell in cells))
@@ -115,9 +117,9 @@ def _draw(
     if over_frequency:
         handles, labels = axes[0, 0].get_legend_handles_labels()
         set_legend(figure, handles, labels)
-    if title.endswith(QUICK_MARK):
+    if stamped:
         for panel in axes.flat:
-            stamp(panel, QUICK_STAMP)
+            stamp(panel, stamped)
     set_title(figure, title)
     words = "; ".join(label for label, _, _ in shown)
     return svg_of(figure, title, f"{words}, for {len(workloads)} workloads")

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from functools import partial
 
+from eeio_results.record import MARKS, mark
 from eeio_results.report.columns import number
 from eeio_results.report.parts import Plot, Table
-from eeio_results.report.tables import ESTIMATE
 from eeio_results.studies.chang2014.cells import CHILDREN, CREATES, EQUATION_9, PARENT, VariantCell
 from eeio_results.units import MB
 
@@ -36,8 +36,8 @@ def tables(cells: Sequence[VariantCell]) -> list[Table]:
     return found
 
 
-def plots(cells: Sequence[VariantCell], quick: bool) -> list[Plot]:
-    """Those that there are measured cells for; `quick` marks them as no measurement."""
+def plots(cells: Sequence[VariantCell], stamped: str) -> list[Plot]:
+    """Those that there are measured cells for; `stamped` marks them as no measurement."""
     found = []
     for phase, name, caption, title in (
         ("write", "journal-throughput.svg", "Throughput", "IOzone throughput and the journal"),
@@ -46,14 +46,14 @@ def plots(cells: Sequence[VariantCell], quick: bool) -> list[Plot]:
         chosen = [cell for cell in cells if cell.phase == phase and cell.n]
         if chosen:
             caption = f"{caption}, by variant of ext4 and frequency"
-            found.append(Plot(name, caption, partial(_draw, chosen, title, phase, quick)))
+            found.append(Plot(name, caption, partial(_draw, chosen, title, phase, stamped)))
     return found
 
 
-def _draw(cells: Sequence[VariantCell], title: str, phase: str, quick: bool) -> str:
+def _draw(cells: Sequence[VariantCell], title: str, phase: str, stamped: str) -> str:
     from eeio_results.studies.chang2014 import figures
 
-    return figures.draw(cells, title, phase, quick)
+    return figures.draw(cells, title, phase, stamped)
 
 
 def _table(title: str, phase: str, cells: Sequence[VariantCell]) -> Table:
@@ -135,7 +135,7 @@ def _classes(cell: VariantCell) -> str:
 
 
 def _energy(cell: VariantCell) -> str:
-    for energy in sorted(cell.energy, key=lambda energy: energy.kind == "modelled"):
+    for energy in sorted(cell.energy, key=lambda energy: energy.kind in MARKS):
         value = (
             energy.joules_per_file
             if cell.phase == "create"
@@ -144,8 +144,7 @@ def _energy(cell: VariantCell) -> str:
             else energy.bytes_per_j / MB
         )
         if value is not None:
-            prefix = f"{ESTIMATE} " if energy.kind == "modelled" else ""
-            return f"{prefix}{number(value)}"
+            return f"{mark(energy.kind)}{number(value)}"
     return _NONE
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from eeio_results.stamps import stamp_of
 from eeio_results.studies import Chapter, PaperFigure, Printed, References, Study
 from eeio_results.studies.panadero2012.claims import statements
 
@@ -96,7 +97,7 @@ def _plots(campaigns: "Sequence[Campaign]") -> "tuple[Plot, ...]":
     return tuple(
         plot
         for one in mine
-        for plot in plots(cells_of(one), one.name if len(mine) > 1 else "", not one.is_measurement)
+        for plot in plots(cells_of(one), one.name if len(mine) > 1 else "", stamp_of([one]))
     )
 
 

@@ -27,11 +27,10 @@ from eeio_results.report.drawing import (
     COLOURS,
     GREY,
     LOG_SCALE_RATIO,
-    QUICK_MARK,
-    QUICK_STAMP,
     VERMILION,
     Drawing,
     Look,
+    ending,
     foreign,
     set_legend,
     set_title,
@@ -56,7 +55,7 @@ class Line:
     cells: tuple[Cell, ...]
 
 
-def by_request_size(lines: Sequence[Line], title: str, quick: bool, look: Look) -> Drawing:
+def by_request_size(lines: Sequence[Line], title: str, stamped: str, look: Look) -> Drawing:
     """Bandwidth, power, J/GB and MB/J over the request size, a panel each that has values."""
     every = [cell for line in lines for cell in line.cells]
     panels = _panels(every)
@@ -78,8 +77,8 @@ def by_request_size(lines: Sequence[Line], title: str, quick: bool, look: Look) 
             axis.set_yscale("log")
         else:
             axis.set_ylim(bottom=0)
-        if quick:
-            stamp(axis, QUICK_STAMP, 0.8 * width / columns)
+        if stamped:
+            stamp(axis, stamped, 0.8 * width / columns)
     for axis in list(axes)[len(panels) :]:
         axis.set_axis_off()
     handles = [
@@ -90,7 +89,7 @@ def by_request_size(lines: Sequence[Line], title: str, quick: bool, look: Look) 
     if doubtful:
         handles.append(Line2D([], [], marker="o", linestyle="", color=GREY, mfc="white"))
     set_legend(figure, handles, words)
-    full = title + (QUICK_MARK if quick else "")
+    full = title + ending(stamped)
     set_title(figure, foreign(full))
     told = "; ".join(label for _, _, label in panels)
     return Drawing(
@@ -101,7 +100,7 @@ def by_request_size(lines: Sequence[Line], title: str, quick: bool, look: Look) 
     )
 
 
-def beside_references(shown: Sequence[Reference], title: str, quick: bool, look: Look) -> Drawing:
+def beside_references(shown: Sequence[Reference], title: str, stamped: str, look: Look) -> Drawing:
     """Each phase's bandwidth and power beside those of its reference, with the share; all have
     one."""
     width = look.width_inches or _SCREEN_INCHES
@@ -114,11 +113,11 @@ def beside_references(shown: Sequence[Reference], title: str, quick: bool, look:
         _shares(axis, shown, metric, unit)
         axis.set_xlabel(label, fontsize=7)
         axis.set_xlim(left=0, right=1.25 * axis.get_xlim()[1])
-        if quick:
-            stamp(axis, QUICK_STAMP, 0.6 * width)
+        if stamped:
+            stamp(axis, stamped, 0.6 * width)
     handles = [Line2D([], [], marker="s", linestyle="", color=c) for c in (VERMILION, GREY)]
     set_legend(figure, handles, words)
-    full = title + (QUICK_MARK if quick else "")
+    full = title + ending(stamped)
     set_title(figure, foreign(full))
     told = "; ".join(f"{_phase(item)}: {_share(item, BANDWIDTH)}" for item in shown)
     return Drawing(figure, full, f"Share of the reference's bandwidth that is used: {told}.")

@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from eeio_results.report.drawing import Drawing, Look
 
 
-def plots(cells: Sequence[Cell], campaign: str, quick: bool) -> list[Plot]:
+def plots(cells: Sequence[Cell], campaign: str, stamped: str) -> list[Plot]:
     """Those that a campaign has cells for; `campaign` tells several apart, and is empty of one."""
     found = []
     for name, title, chosen, line in _figures(cells):
         # One request size is no curve.
         if len({cell.request_size_bytes for cell in chosen if cell.n(BANDWIDTH)}) > 1:
-            found.append(_plot(name, title, campaign, partial(_curves, chosen, line, quick)))
+            found.append(_plot(name, title, campaign, partial(_curves, chosen, line, stamped)))
     held = [item for item in references(cells) if item.reference and item.application.n(BANDWIDTH)]
     if held:
         title = "An application beside its reference values (figure 14)"
-        found.append(_plot("reference", title, campaign, partial(_references, held, quick)))
+        found.append(_plot("reference", title, campaign, partial(_references, held, stamped)))
     return found
 
 
@@ -97,14 +97,14 @@ def _plot(name: str, title: str, campaign: str, made: "Callable[[str, Look], Dra
 
 
 def _curves(
-    cells: Sequence[Cell], line: Callable[[Cell], str], quick: bool, title: str, look: "Look"
+    cells: Sequence[Cell], line: Callable[[Cell], str], stamped: str, title: str, look: "Look"
 ) -> "Drawing":
     from eeio_results.studies.panadero2012 import figures
 
-    return figures.by_request_size(figures.lines_of(cells, line), title, quick, look)
+    return figures.by_request_size(figures.lines_of(cells, line), title, stamped, look)
 
 
-def _references(found: Sequence[Reference], quick: bool, title: str, look: "Look") -> "Drawing":
+def _references(found: Sequence[Reference], stamped: str, title: str, look: "Look") -> "Drawing":
     from eeio_results.studies.panadero2012 import figures
 
-    return figures.beside_references(found, title, quick, look)
+    return figures.beside_references(found, title, stamped, look)

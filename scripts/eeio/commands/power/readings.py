@@ -16,4 +16,4 @@ def line(reading: EnergyReading) -> str:
 
 
 def kind_word(reading: EnergyReading) -> str:
-    return "ESTIMATE" if reading.kind == "modelled" else reading.kind
+    return {"modelled": "ESTIMATE", "demo": "DEMO"}.get(reading.kind, reading.kind)

@@ -1,0 +1,31 @@
+"""What is written across every figure of a campaign that is not to be published."""
+
+from collections.abc import Iterable
+
+from eeio_results.store import Campaign
+
+QUICK = "QUICK: not a measurement"
+DEMO = "DEMO: fictitious power"
+QUICK_WARNING = f"{QUICK}. Runs this short check the set-up; publish `standard`."
+DEMO_WARNING = f"{DEMO}. The demo meter invents it; nothing was measured."
+
+
+def stamp_of(campaigns: Iterable[Campaign]) -> str:
+    """Empty where every campaign is a measurement."""
+    chosen = tuple(campaigns)
+    return "; ".join(
+        words
+        for words, applies in (
+            (QUICK, any(not campaign.is_measurement for campaign in chosen)),
+            (DEMO, any(campaign.is_demo for campaign in chosen)),
+        )
+        if applies
+    )
+
+
+def warnings_of(campaign: Campaign) -> list[str]:
+    """What a reader must know before any figure of the campaign."""
+    return [
+        *([] if campaign.is_measurement else [QUICK_WARNING]),
+        *([DEMO_WARNING] if campaign.is_demo else []),
+    ]
