@@ -9,7 +9,7 @@ from eeio_results.guideline.workload import CellKey, Workload
 from eeio_results.statistics.bootstrap import Estimate
 
 if TYPE_CHECKING:
-    from eeio_results.guideline.cost import Cost
+    from eeio_results.guideline.cost import Cost, LessPerTb
 
 Choice = Literal["medians", "best-worst"]
 DeploymentKind = Literal["fractional", "whole", "asked"]
@@ -126,4 +126,5 @@ class Guideline:
     messages: tuple[str, ...]
     reason: str | None
     per_tb: "tuple[Cost, ...]" = ()
+    less_per_tb: "tuple[LessPerTb, ...]" = ()
     """What a TB costs on either system, the traditional one first; none where nobody asked."""

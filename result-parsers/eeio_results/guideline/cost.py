@@ -118,6 +118,19 @@ Answer = Floats | str
 """Values, or why there are none."""
 
 
+@dataclass(frozen=True)
+class LessPerTb:
+    """Which of two systems costs less per TB. `ratio` is the second's kWh (`kwh_per_tb`) or money
+    (`money_per_tb`) over the first's; `less` is the name of the one that costs less, None where the
+    interval of the ratio contains 1, or there is none."""
+
+    answer: str
+    first: str
+    second: str
+    ratio: Estimate
+    less: str | None
+
+
 def cost(
     system: Server,
     workload: Workload | None,
@@ -131,9 +144,86 @@ def cost(
 
     Raises EeioError for a system without experiments.
     """
+    return _cost(system, workload, given, Bootstrap(confidence, resamples, seed), 0)[0]
+
+
+def costs(
+    systems: Sequence[Server],
+    workload: Workload | None,
+    given: Sequence[CostInputs],
+    *,
+    confidence: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> tuple[tuple[Cost, ...], tuple[LessPerTb, ...]]:
+    """The cost on each system, and each later system compared with the first. Without a workload
+    only experiments that all systems have count: other bytes would be another workload.
+
+    Raises EeioError where there is none.
+    """
+    if workload is None:
+        systems = _common(systems)
+    bootstrap = Bootstrap(confidence, resamples, seed)
+    # Streams of their own: the systems' runs are independent of each other.
+    made = [
+        _cost(system, workload, inputs, bootstrap, _STREAMS * place)
+        for place, (system, inputs) in enumerate(zip(systems, given, strict=True))
+    ]
+    verdicts = [
+        _less_per_tb(answer, made[0], other, bootstrap)
+        for other in made[1:]
+        for answer in ("kwh_per_tb", "money_per_tb")
+        if all(not isinstance(answers.get(answer), str) for _, answers, _ in (made[0], other))
+    ]
+    return tuple(one for one, _, _ in made), tuple(one for one in verdicts if one is not None)
+
+
+_STREAMS = 100_000
+"""Of one system's bootstrap: two an experiment."""
+
+_Made = tuple[Cost, Mapping[str, Answer], tuple[int, ...]]
+
+
+def _less_per_tb(answer: str, a: _Made, b: _Made, bootstrap: Bootstrap) -> LessPerTb | None:
+    (first, of_first, n_first), (second, of_second, n_second) = a, b
+    ours, theirs = of_first.get(answer), of_second.get(answer)
+    if ours is None or theirs is None or isinstance(ours, str) or isinstance(theirs, str):
+        return None
+    ratio = bootstrap.estimate(Replicates(theirs / ours, n_first + n_second))
+    less = None
+    if ratio.interval is not None:
+        less = second.system if ratio.interval.high < 1.0 else None
+        less = first.system if ratio.interval.low > 1.0 else less
+    return LessPerTb(answer, first.system, second.system, ratio, less)
+
+
+def _common(systems: Sequence[Server]) -> list[Server]:
+    """The systems with the experiments that all of them have."""
+    keys = [{(cell.key, cell.durable) for cell in system.cells} for system in systems]
+    shared = set.intersection(*keys)
+    if not shared:
+        raise EeioError(
+            f"{' and '.join(system.name for system in systems)} have no experiment in common; "
+            "run the same suite on each"
+        )
+    return [
+        replace(
+            system,
+            cells=tuple(cell for cell in system.cells if (cell.key, cell.durable) in shared),
+        )
+        for system in systems
+    ]
+
+
+def _cost(
+    system: Server,
+    workload: Workload | None,
+    given: CostInputs,
+    bootstrap: Bootstrap,
+    stream: int,
+) -> _Made:
     if not system.cells:
         raise EeioError(f"{system.name}: no experiment has both bandwidth and power")
-    bootstrap = Bootstrap(confidence, resamples, seed)
     messages: list[str] = []
     if workload is None:
         share_of: ShareOf = "bytes"
@@ -156,38 +246,41 @@ def cost(
         for label, _, cell in found
         if cell.left_out
     ]
-    made = [replicate(cell, bootstrap, 2 * place) for place, (_, _, cell) in enumerate(found)]
+    made = [
+        replicate(cell, bootstrap, stream + 2 * place) for place, (_, _, cell) in enumerate(found)
+    ]
     mix = tuple(
         _share(label, share, cell, bootstrap)
         for (label, share, _), cell in zip(found, made, strict=True)
     )
     answers: dict[str, Estimate]
+    values: Mapping[str, Answer] = {}
     sensitivities: tuple[Sensitivity, ...] = ()
+    n = tuple(n for cell in made for n in cell.n)
     if lacking:
         reason = f"no answer for the workload: {'; '.join(lacking)}"
         answers = dict.fromkeys(ANSWERS, none_because(reason))
     else:
         bandwidth, power = _together([share for _, share, _ in found], made, share_of)
-        n = tuple(n for cell in made for n in cell.n)
         terms = _terms(bandwidth, power, system.idle_power_w, given)
-        answers = {
-            name: _estimated(name, answer, n, bootstrap) for name, answer in _answers(terms).items()
-        }
+        values = _answers(terms)
+        answers = {name: _estimated(name, answer, n, bootstrap) for name, answer in values.items()}
         sensitivities = _sensitivities(terms)
-    return Cost(
+    found_cost = Cost(
         system=system.name,
         workload=_name_of(workload, found),
         combination=COMBINATIONS[share_of],
         inputs=given,
-        confidence=confidence,
-        resamples=resamples,
-        seed=seed,
+        confidence=bootstrap.confidence,
+        resamples=bootstrap.resamples,
+        seed=bootstrap.seed,
         idle_power_w=system.idle_power_w,
         mix=mix,
         sensitivities=sensitivities,
         messages=tuple(messages),
         **answers,
     )
+    return found_cost, values, n
 
 
 def _name_of(workload: Workload | None, found: Sequence[tuple[str, float, CellValues]]) -> str:

@@ -10,10 +10,11 @@ from itertools import combinations
 from typing import Any
 
 from eeio_results.domains import Quartiles, bytes_per_j, quartiles
-from eeio_results.record import DOMAINS, EnergyReading, Phase, Run
+from eeio_results.record import DEMO, DOMAINS, EnergyReading, Phase, Run, mark
 from eeio_results.report import markdown, text
 from eeio_results.report.columns import NONE, number
 from eeio_results.report.parts import Table
+from eeio_results.stamps import warnings_of
 from eeio_results.store import Campaign
 from eeio_results.units import MB, prefixed
 from eeio_results.windows import GB, window_of
@@ -47,6 +48,8 @@ class Bench:
     phases: tuple[Phase, ...] = ()
     doubts: tuple[str, ...] = ()
     """Why its energy may be wrong."""
+    kind: str | None = None
+    """How the power came about (`eeio_results.record.KINDS`)."""
 
     def quartiles(self, figure: str) -> Quartiles | None:
         """Over the runs."""
@@ -113,6 +116,7 @@ def to_json(campaign: Campaign, found: Sequence[Bench], compared: Sequence[Compa
     body = {
         "schema_version": SCHEMA_VERSION,
         "campaign": campaign.name,
+        "warnings": warnings_of(campaign),
         "commands": [_command_json(one) for one in found],
         "comparisons": [
             {
@@ -131,26 +135,29 @@ def to_csv(campaign: Campaign, found: Sequence[Bench], compared: Sequence[Compar
     file = io.StringIO()
     writer = csv.writer(file)
     edges = ("median", "q1", "q3")
-    writer.writerow(["command", "n", *(f"{name}_{edge}" for name in FIGURES for edge in edges)])
+    writer.writerow(
+        ["command", "n", "energy_kind", *(f"{name}_{edge}" for name in FIGURES for edge in edges)]
+    )
     for one in found:
         cells: list[object] = []
         for name in FIGURES:
             of = one.quartiles(name)
             cells += ["", "", ""] if of is None else [of.median, of.q1, of.q3]
-        writer.writerow([one.words, one.n, *cells])
+        writer.writerow([one.words, one.n, one.kind or "", *cells])
     return file.getvalue()
 
 
 def to_text(campaign: Campaign, found: Sequence[Bench], compared: Sequence[Comparison]) -> str:
     """For a terminal: a table, what is missing and why, then what the comparisons say."""
-    lines = [text.render_table(_table(found)), *_sentences(found, compared)]
+    lines = [f"*** {words}\n" for words in warnings_of(campaign)]
+    lines += [text.render_table(_table(found)), *_sentences(found, compared)]
     return "\n".join(lines) + "\n"
 
 
 def to_markdown(campaign: Campaign, found: Sequence[Bench], compared: Sequence[Comparison]) -> str:
-    return (
-        "\n".join([markdown.render_table(_table(found)), "", *_sentences(found, compared)]) + "\n"
-    )
+    lines = [f"> **{words}**\n" for words in warnings_of(campaign)]
+    lines += [markdown.render_table(_table(found)), "", *_sentences(found, compared)]
+    return "\n".join(lines) + "\n"
 
 
 FORMATS: Mapping[str, Callable[[Campaign, Sequence[Bench], Sequence[Comparison]], str]] = {
@@ -181,7 +188,8 @@ def hyperfine_json(found: Sequence[Bench]) -> str:
             "times": list(times),
             "exit_codes": [code for code, n in one.exit_codes.items() for _ in range(n)],
             **({"parameters": dict(one.parameters)} if one.parameters else {}),
-            "energy_j": None if energy is None else energy.median,
+            f"{mark(one.kind or '').lower().replace(' ', '_')}energy_j":
+                None if energy is None else energy.median,
         })  # fmt: skip
     return json.dumps({"results": results}, indent=2) + "\n"
 
@@ -221,7 +229,7 @@ def _bench(words: str, arguments: Mapping[str, str], runs: Sequence[Run]) -> Ben
         words, parameters, {name: tuple(found) for name, found in values.items()},
         {name: why for name, why in reasons.items() if name not in values}, len(used), codes,
         source.domain if source else None, source.meter if source else None, tuple(used),
-        tuple(doubts),
+        tuple(doubts), source.kind if source else None,
     )  # fmt: skip
 
 
@@ -306,6 +314,7 @@ def _command_json(one: Bench) -> dict[str, Any]:
         "executions": int(sum(phase.metrics["executions"] for phase in one.phases)),
         "power_domain": one.domain,
         "meter": one.meter,
+        "energy_kind": one.kind,
         **figures,
         "exit_codes": {str(code): count for code, count in sorted(one.exit_codes.items())},
         "reason": next(iter(one.reasons.values()), None),
@@ -317,7 +326,9 @@ def _command_json(one: Bench) -> dict[str, Any]:
 def _table(found: Sequence[Bench]) -> Table:
     rows = []
     for one in found:
-        domain = "" if one.domain in (None, "system") else f" ({one.domain})"
+        about = [one.domain] if one.domain not in (None, "system") else []
+        about += [DEMO] if one.kind == DEMO else []
+        domain = f" ({', '.join(map(str, about))})" if about else ""
         rows.append((
             one.words, str(one.n), _prefixed(one, "duration_s", "s"), _prefixed(one, "cpu_s", "s"),
             _plain(one, "power_w") + domain, _plain(one, "energy_j"),

@@ -2,14 +2,15 @@
 
 import json
 import textwrap
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from eeio_limits import text as harmless
-from eeio_results.guideline.cost import HEADLINES, STEP, Cost
+from eeio_results.guideline.cost import HEADLINES, STEP, Cost, LessPerTb
 from eeio_results.record import SCHEMA_VERSION
 from eeio_results.report.columns import number
-from eeio_results.report.guideline import PER_TB, estimate
+from eeio_results.report.guideline import PER_TB, estimate, less_words
 from eeio_results.report.markdown import render_table as markdown_table
 from eeio_results.report.parts import Table
 from eeio_results.report.text import render_table as text_table
@@ -28,50 +29,78 @@ _NAMES = {
 }  # fmt: skip
 
 
-def render_text(cost: Cost, width: int | None = None) -> str:
+def render_text(
+    costs: Sequence[Cost], less: Sequence[LessPerTb] = (), width: int | None = None
+) -> str:
     """For a terminal, in lines of at most `width` characters where one is given."""
-    parts = [f"*** {message}" for message in cost.messages]
+    parts = [f"*** {message}" for message in messages(costs)]
+    parts += [less_words(one) for one in less]
     if width is not None:
         parts = [textwrap.fill(part, width) for part in parts]
-    return "\n\n".join(parts + [text_table(table, width) for table in tables(cost)]) + "\n"
+    return "\n\n".join(parts + [text_table(table, width) for table in tables(costs)]) + "\n"
 
 
-def render_markdown(cost: Cost) -> str:
+def render_markdown(costs: Sequence[Cost], less: Sequence[LessPerTb] = ()) -> str:
     """For a repository or an issue."""
-    parts = [f"# eeio cost: {harmless.markdown(cost.system)}"]
-    parts += [f"> **{harmless.markdown(message)}**" for message in cost.messages]
-    parts += [markdown_table(table) for table in tables(cost)]
+    systems = " and ".join(cost.system for cost in costs)
+    parts = [f"# eeio cost: {harmless.markdown(systems)}"]
+    parts += [f"> **{harmless.markdown(message)}**" for message in messages(costs)]
+    parts += [harmless.markdown(less_words(one)) for one in less]
+    parts += [markdown_table(table) for table in tables(costs)]
     return "\n\n".join(parts) + "\n"
 
 
-def render_json(cost: Cost) -> str:
-    """Each answer at the top, null with its reason; changes are ratios (0.04)."""
-    body: dict[str, Any] = {"schema_version": SCHEMA_VERSION, **asdict(cost)}
+def render_json(costs: Sequence[Cost], less: Sequence[LessPerTb] = (), domain: str = "") -> str:
+    """Each answer at the top, null with its reason; changes are ratios (0.04). Of several campaigns
+    `costs` has one such body each, and `less_per_tb` which of them costs less."""
+    body: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "power_domain": domain}
+    if len(costs) == 1:
+        body |= asdict(costs[0])
+    else:
+        body |= {
+            "costs": [asdict(cost) for cost in costs],
+            "less_per_tb": [{**asdict(one), "verdict": less_words(one)} for one in less],
+        }
     return json.dumps(body, indent=2, allow_nan=False) + "\n"
 
 
-def tables(cost: Cost) -> list[Table]:
-    """Answers, what moves them, the workload and what was given, in this order."""
-    found = [_answers(cost)]
-    if cost.sensitivities:
-        found.append(_sensitivities(cost))
-    return [*found, _mix(cost), _inputs(cost)]
+def messages(costs: Sequence[Cost]) -> list[str]:
+    """What must be said before any number, each once."""
+    return list(dict.fromkeys(message for cost in costs for message in cost.messages))
 
 
-def _answers(cost: Cost) -> Table:
-    currency = cost.inputs.currency or "money"
+def tables(costs: Sequence[Cost]) -> list[Table]:
+    """Answers side by side, what moves them, the workloads and what was given, in this order."""
+    found = [_answers(costs)]
+    for cost in costs:
+        several = f", {cost.system}" if len(costs) > 1 else ""
+        if cost.sensitivities and len(costs) == 1:
+            found.append(_sensitivities(cost))
+        found += [_mix(cost, several)]
+    return [*found, *(_inputs(c, f", {c.system}" if len(costs) > 1 else "") for c in costs)]
+
+
+def _answers(costs: Sequence[Cost]) -> Table:
+    first = costs[0]
+    currency = first.inputs.currency or "money"
     rows = []
     for name, title in _ANSWERS.items():
-        figure = getattr(cost, name)
-        rows.append((title.format(currency=currency), estimate(figure), figure.reason or ""))
+        figures = [getattr(cost, name) for cost in costs]
+        reasons = dict.fromkeys(figure.reason for figure in figures if figure.reason)
+        values = (estimate(figure) for figure in figures)
+        rows.append((title.format(currency=currency), *values, "; ".join(reasons)))
+    of = f" on {first.system}" if len(costs) == 1 else ""
     return Table(
-        title=f"What a TB costs on {cost.system}, workload: {cost.workload}",
-        header=("Answer", "Value", "Remark"),
+        title=f"What a TB costs{of}, workload: {first.workload}",
+        header=(
+            "Answer", *(("Value",) if len(costs) == 1 else (c.system for c in costs)), "Remark",
+        ),
         rows=tuple(rows),
-        numeric=frozenset({1}),
-        note=f"TB = 10^12 bytes; [ ]: {100 * cost.confidence:g} % intervals, bootstrap, "
-        f"{cost.resamples} resamples, seed {cost.seed}; of the power alone, not of what was given",
-    )
+        numeric=frozenset(range(1, len(costs) + 1)),
+        note=f"TB = 10^12 bytes; [ ]: {100 * first.confidence:g} % intervals, bootstrap, "
+        f"{first.resamples} resamples, seed {first.seed}; of the power alone, not of what was "
+        "given",
+    )  # fmt: skip
 
 
 def _sensitivities(cost: Cost) -> Table:
@@ -95,9 +124,9 @@ def _sensitivities(cost: Cost) -> Table:
     )
 
 
-def _mix(cost: Cost) -> Table:
+def _mix(cost: Cost, several: str) -> Table:
     return Table(
-        title="The workload",
+        title=f"The workload{several}",
         header=("Experiment", "Share", "MB/s", "Power (W)", "J/GB, busy"),
         rows=tuple(
             (
@@ -114,7 +143,7 @@ def _mix(cost: Cost) -> Table:
     )
 
 
-def _inputs(cost: Cost) -> Table:
+def _inputs(cost: Cost, several: str) -> Table:
     given = cost.inputs
     numbers = {
         "price of a kWh": given.price_per_kwh, "PUE": given.pue, "duty": given.duty,
@@ -133,6 +162,6 @@ def _inputs(cost: Cost) -> Table:
     idle = "-" if cost.idle_power_w is None else number(cost.idle_power_w)
     rows.append(("idle power, measured (W)", idle))
     return Table(
-        title="What it was computed with", header=("Input", "Value"), rows=tuple(rows),
+        title=f"What it was computed with{several}", header=("Input", "Value"), rows=tuple(rows),
         numeric=frozenset({1}),
     )  # fmt: skip

@@ -15,7 +15,7 @@ from eeio_results.guideline.answer import (
     Money,
     ServerFigures,
 )
-from eeio_results.guideline.cost import Cost
+from eeio_results.guideline.cost import Cost, LessPerTb
 from eeio_results.guideline.workload import Workload
 from eeio_results.record import SCHEMA_VERSION
 from eeio_results.report import latex
@@ -116,12 +116,12 @@ def tables(guideline: Guideline) -> list[Table]:
             found.append(_money_table(guideline))
         found.append(_changes_table(guideline))
     if guideline.per_tb:
-        found.append(_per_tb_table(guideline.per_tb))
+        found.append(_per_tb_table(guideline.per_tb, guideline.less_per_tb))
     found.append(_experiments_table(guideline))
     return found
 
 
-def _per_tb_table(costs: Sequence[Cost]) -> Table:
+def _per_tb_table(costs: Sequence[Cost], less: Sequence[LessPerTb]) -> Table:
     """What moving a TB costs on each system, one server of it."""
     currency = costs[0].inputs.currency or "money"
     reasons = dict.fromkeys(
@@ -139,10 +139,22 @@ def _per_tb_table(costs: Sequence[Cost]) -> Table:
         ),
         numeric=frozenset(range(1, len(costs) + 1)),
         note="\n".join((
-            "on one server of each kind; `eeio cost` tells what moves each answer most",
+            "on one server of each kind; `eeio cost` shows which input changes each answer most",
+            *map(less_words, less),
             *(reason.format(currency=currency) for reason in reasons),
         )),
     )  # fmt: skip
+
+
+def less_words(one: LessPerTb) -> str:
+    """`B takes 0.81 [0.78 - 0.84] times the energy per TB of A: B costs less.`"""
+    what = "energy" if one.answer == "kwh_per_tb" else "money"
+    words = f"{one.second} takes {estimate(one.ratio)} times the {what} per TB of {one.first}: "
+    if one.less is not None:
+        return words + f"{one.less} costs less."
+    if one.ratio.interval is None:
+        return words + f"not decided; {one.ratio.reason}."
+    return words + "not decided: the interval contains 1."
 
 
 def estimate(figure: Estimate, unit: float = 1.0, show: Callable[[float], str] = number) -> str:

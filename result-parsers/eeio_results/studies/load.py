@@ -23,11 +23,11 @@ from eeio_results.record import DOMAINS, EnergyReading
 from eeio_results.report.columns import number
 from eeio_results.report.lines import Line, Lines, Panel, plot
 from eeio_results.report.parts import Plot, Table
+from eeio_results.stamps import stamp_of
 from eeio_results.studies import Chapter, Study
 
 if TYPE_CHECKING:
     from eeio_results.comparison.cells import Cell
-    from eeio_results.stamps import stamp_of
 from eeio_results.store import Campaign
 
 HELD = 0.02

@@ -67,3 +67,14 @@ def load_campaigns(names: Sequence[str]) -> list[Campaign]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def refuse_mixed_demo(campaigns: Sequence[Campaign]) -> None:
+    """Raises RefusedError where fictitious power would be compared with any other."""
+    demo = [campaign.name for campaign in campaigns if campaign.is_demo]
+    others = [campaign.name for campaign in campaigns if not campaign.is_demo]
+    if demo and others:
+        raise RefusedError(
+            f"{', '.join(demo)}: the power is fictitious (meter demo); it is compared with other "
+            f"demo campaigns only, not with {', '.join(others)}"
+        )

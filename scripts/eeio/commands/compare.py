@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from eeio import terminal
 from eeio.commands.amounts import seconds
-from eeio.commands.campaign_folders import analysis, load_campaigns
+from eeio.commands.campaign_folders import analysis, load_campaigns, refuse_mixed_demo
 from eeio.commands.output_file import add_output, write_output
 from eeio.commands.report import with_tests
 from eeio.commands.where import FACTORS, add_where, wanted
@@ -110,6 +110,7 @@ def compare(arguments: argparse.Namespace) -> int:
     if arguments.sessions:
         return compare_sessions(arguments, rule)
     campaigns = load_campaigns(arguments.campaigns)
+    refuse_mixed_demo(campaigns)
     cells = comparison.named_cells(campaigns)
     found = comparison.compare(
         campaigns,

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from eeio import terminal
 from eeio.commands.campaign_folders import analysis, load_campaigns
-from eeio.commands.measured_cells import add_choice, idle_power_w, number_of, other_domains, told
-from eeio.commands.measured_cells import cells as cells_of_choice
+from eeio.commands.measured_cells import add_choice, choice_of, chosen_domain, number_of, told
 from eeio.commands.output_file import add_output, write_output
 from eeio.errors import EXIT_DONE, RefusedError
 from eeio_limits import LimitError
@@ -21,7 +20,7 @@ from eeio_results.stamps import QUICK_WARNING
 
 if TYPE_CHECKING:
     from eeio_results.guideline.answer import Guideline
-    from eeio_results.guideline.cost import Cost
+    from eeio_results.guideline.cost import Cost, LessPerTb
     from eeio_results.guideline.servers import Costs, Server
     from eeio_results.store import Campaign
 
@@ -93,11 +92,19 @@ def _devices(text: str) -> int:
 
 def guide(arguments: argparse.Namespace) -> int:
     with analysis():
+        from eeio_results.guideline.measured import domain_words
         from eeio_results.guideline.model import guideline
         from eeio_results.guideline.workload_file import load_workload
         from eeio_results.report import guideline as report
     campaigns = {side: load_campaigns(getattr(arguments, side)) for side in _SIDES}
-    traditional, low_power = (_system(arguments, side, campaigns[side]) for side in _SIDES)
+    every = [campaign for side in _SIDES for campaign in campaigns[side]]
+    if demo := [campaign.name for campaign in every if campaign.is_demo]:
+        raise RefusedError(
+            f"{', '.join(demo)}: the power is fictitious (meter demo): no server is replaced for "
+            "it; measure with a meter (`eeio doctor`)"
+        )
+    domain = chosen_domain(every, choice_of(arguments))
+    traditional, low_power = (_system(arguments, side, campaigns[side], domain) for side in _SIDES)
     if traditional.name == low_power.name:
         # One machine before and after a change: told apart by what its campaigns are called.
         traditional = replace(traditional, name=", ".join(arguments.traditional))
@@ -110,10 +117,13 @@ def guide(arguments: argparse.Namespace) -> int:
         choice=arguments.choice,
         counts=arguments.servers,
     )
-    made = replace(made, per_tb=_per_tb(arguments, made, (traditional, low_power)))
+    per_tb, less = _per_tb(arguments, made, (traditional, low_power))
+    made = replace(made, per_tb=per_tb, less_per_tb=less)
     quick = [c.name for side in _SIDES for c in campaigns[side] if not c.is_measurement]
     checks = tuple(f"{name}: {QUICK_WARNING}" for name in quick)
-    made = replace(made, messages=(*checks, *made.messages))
+    words = domain_words(domain, len(every))
+    notes = (*checks, *([words] if words else []))
+    made = replace(made, messages=(*notes, *made.messages))
     if arguments.map is not None:
         with analysis():
             from eeio_results.report import guideline_map
@@ -163,14 +173,12 @@ def _costs(arguments: argparse.Namespace) -> "Costs | None":
 
 def _per_tb(
     arguments: argparse.Namespace, made: "Guideline", systems: "Sequence[Server]"
-) -> "tuple[Cost, ...]":
-    """What a TB costs on each system, where a price, a grid or embodied carbon was given."""
-    from eeio_results.guideline.cost import cost
+) -> "tuple[tuple[Cost, ...], tuple[LessPerTb, ...]]":
+    """What a TB costs on each system, and which costs less."""
+    from eeio_results.guideline.cost import costs
     from eeio_results.guideline.cost_inputs import CostInputs, grid_of
 
     embodied = [getattr(arguments, f"{side}_embodied_kg") for side in _SIDES]
-    if arguments.price_per_kwh is None and arguments.grid_g_per_kwh is None and not any(embodied):
-        return ()
     try:
         grid = None if arguments.grid_g_per_kwh is None else grid_of(arguments.grid_g_per_kwh)
     except (EeioError, LimitError) as error:
@@ -183,13 +191,13 @@ def _per_tb(
         years=arguments.years,
         currency=arguments.currency,
     )
-    return tuple(
-        cost(
-            system,
-            made.workload,
-            replace(given, purchase=_price_of(system), embodied_kg=kg or None),
-        )
-        for system, kg in zip(systems, embodied, strict=True)
+    return costs(
+        systems,
+        made.workload,
+        [
+            replace(given, purchase=_price_of(system), embodied_kg=kg or None)
+            for system, kg in zip(systems, embodied, strict=True)
+        ],
     )
 
 
@@ -200,8 +208,11 @@ def _price_of(system: "Server") -> float | None:
     return system.server_price + system.devices * system.device_price or None
 
 
-def _system(arguments: argparse.Namespace, side: str, campaigns: "Sequence[Campaign]") -> "Server":
+def _system(
+    arguments: argparse.Namespace, side: str, campaigns: "Sequence[Campaign]", domain: str
+) -> "Server":
     """One side's campaigns as one system, each campaign's drive a variant."""
+    from eeio_results.guideline.measured import LeftOut, cells, idle_power_w
     from eeio_results.guideline.servers import Server
 
     machines = {campaign.machine.hostname for campaign in campaigns}
@@ -210,21 +221,14 @@ def _system(arguments: argparse.Namespace, side: str, campaigns: "Sequence[Campa
             f"--{side.replace('_', '-')}: campaigns of several machines: "
             f"{', '.join(sorted(machines))}; each side is one kind of server"
         )
-    left_out: dict[str, list[str]] = {}
-    cells = [
-        cell for campaign in campaigns for cell in cells_of_choice(campaign, arguments, left_out)
-    ]
+    left_out: LeftOut = {}
+    choice = choice_of(arguments)
+    found = [cell for campaign in campaigns for cell in cells(campaign, choice, domain, left_out)]
     told(left_out)
-    if not cells:
-        raise RefusedError(
-            f"--{side.replace('_', '-')}: no experiment of {arguments.tool} at the level "
-            f"{arguments.level} has both bandwidth and power of the {arguments.domain}"
-            + other_domains(campaigns, arguments.domain)
-        )
     return Server(
         name=machines.pop(),
-        cells=tuple(cells),
-        idle_power_w=idle_power_w(campaigns[0], arguments.domain) if len(campaigns) == 1 else None,
+        cells=tuple(found),
+        idle_power_w=idle_power_w(campaigns[0], domain) if len(campaigns) == 1 else None,
         server_price=getattr(arguments, f"{side}_price"),
         device_price=getattr(arguments, f"{side}_device_price"),
         devices=getattr(arguments, f"{side}_devices"),

@@ -1,4 +1,4 @@
-"""The experiments of a campaign that a rule takes: of one tool, level and power domain."""
+"""Options that choose the experiments of which a rule is computed."""
 
 import argparse
 import sys
@@ -6,15 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from eeio.commands.amounts import seconds
+from eeio.errors import RefusedError
 from eeio_limits import LimitError
 from eeio_limits import quantities as q
+from eeio_results.record import DOMAINS
 
 if TYPE_CHECKING:
-    from eeio_results.guideline.servers import CellValues
-    from eeio_results.record import Switch
+    from eeio_results.guideline.measured import Choice
     from eeio_results.store import Campaign
-
-DOMAINS = ("system", "module", "package", "dram", "device")
 
 
 def add_choice(parser: argparse.ArgumentParser) -> None:
@@ -27,8 +26,8 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
         help="whose experiments count (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
-        "--domain", choices=DOMAINS, default="system",
-        help="whose power counts (default: %(default)s)",
+        "--domain", choices=DOMAINS, default=None,
+        help="whose power counts (default: the widest that every campaign has)",
     )  # fmt: skip
     parser.add_argument(
         "--max-p99", metavar="TIME", type=seconds,
@@ -48,66 +47,57 @@ def number_of(quantity: q.Quantity) -> Callable[[str], float]:
     return convert
 
 
-def other_domains(campaigns: "Sequence[Campaign]", asked: str) -> str:
-    """What to type where another domain was measured than the one that was asked for."""
-    measured = {
-        reading.domain
+def choice_of(arguments: argparse.Namespace) -> "Choice":
+    from eeio_results.guideline.measured import Choice
+
+    return Choice(arguments.tool, arguments.level, arguments.domain, arguments.max_p99)
+
+
+def chosen_domain(campaigns: "Sequence[Campaign]", choice: "Choice") -> str:
+    """Raises RefusedError where no domain has experiments in every campaign, with what to type."""
+    from eeio_results.guideline.measured import LeftOut, cells, domain_of
+
+    domain = domain_of(campaigns, choice)
+    without = [c for c in campaigns if domain is None or not cells(c, choice, domain, {})]
+    if domain is not None and not without:
+        return domain
+    words = f"power of the {choice.domain}" if choice.domain else "power"
+    if domain is None:
+        without = [c for c in campaigns if not any(_has(c, choice, d) for d in DOMAINS)] or without
+    left_out: LeftOut = {}
+    for campaign in without:
+        cells(campaign, choice, domain or "system", left_out)
+    told(left_out)
+    raise RefusedError(
+        f"{', '.join(c.name for c in without)}: no experiment of {choice.tool} at the level "
+        f"{choice.level} has both bandwidth and {words}" + _what_there_is(without, choice)
+    )
+
+
+def _has(campaign: "Campaign", choice: "Choice", domain: str) -> bool:
+    from eeio_results.guideline.measured import cells
+
+    return bool(cells(campaign, choice, domain, {}))
+
+
+def _what_there_is(campaigns: "Sequence[Campaign]", choice: "Choice") -> str:
+    """Which other domain, or which other tool, to type."""
+    from eeio_results.guideline.measured import measured_domains
+
+    known = [domain for domain in measured_domains(campaigns) if domain != choice.domain]
+    if not known:
+        return "; no power was measured: `eeio doctor` tells what meters need"
+    told = f"; measured was {', '.join(known)}"
+    if choice.domain is not None:
+        told += f": --domain {known[0]}"
+    places = dict.fromkeys(
+        f"--tool {run.experiment.tool} --level {run.experiment.level}"
         for campaign in campaigns
         for run in campaign.runs
-        for phase in run.phases
-        for reading in phase.energy
-        if reading.valid and reading.kind != "modelled"
-    }
-    known = [domain for domain in DOMAINS if domain in measured and domain != asked]
-    if not known:
-        return "; nothing else was measured either: `eeio doctor` tells what meters need"
-    return f"; measured was {', '.join(known)}: --domain {known[0]}"
-
-
-def cells(
-    campaign: "Campaign", arguments: argparse.Namespace, left_out: dict[str, list[str]]
-) -> "list[CellValues]":
-    """Its experiments that count; those without a figure go into `left_out`, by the reason."""
-    from eeio_results.comparison.cells import (
-        BANDWIDTH,
-        J_PER_GB_OF,
-        POWER,
-        cells_of,
-        why_too_slow,
+        if run.experiment.level != "context"
+        and (run.experiment.tool, run.experiment.level) != (choice.tool, choice.level)
     )
-    from eeio_results.guideline.servers import CellValues
-    from eeio_results.guideline.workload import CellKey
-    from eeio_results.record import FLUSHES
-
-    power, energy = POWER[arguments.domain], J_PER_GB_OF[arguments.domain]
-    found = []
-    for cell in cells_of(campaign):
-        factors = cell.factors
-        wanted = factors["tool"] == arguments.tool and factors["level"] == arguments.level
-        if not wanted or cell.request_size_bytes is None or factors["operation"] == "mixed":
-            continue
-        if (slow := why_too_slow(cell, arguments.max_p99)) is not None:
-            left_out.setdefault(slow, []).append(f"{campaign.name}: {cell.label()}")
-            continue
-        both, without = cell.together(BANDWIDTH, power, energy)
-        if not both:
-            why = cell.reasons.get(power) or cell.reasons.get(BANDWIDTH)
-            why = why or "no repetition has both bandwidth and power"
-            left_out.setdefault(why, []).append(f"{campaign.name}: {cell.label()}")
-            continue
-        key = CellKey(
-            operation=factors["operation"],
-            spatiality=factors["spatiality"],
-            request_size_bytes=cell.request_size_bytes,
-            buffer=_switch(factors["buffer"]),
-            disk=_switch(factors["disk"]),
-            flush=factors["flush"] if factors["flush"] in FLUSHES else None,
-        )
-        variant = factors["device"] + _target(factors["target"])
-        bandwidths, powers, energies = zip(*both, strict=True)
-        durable = {"yes": True, "no": False}.get(factors["durable"])
-        found.append(CellValues(key, bandwidths, powers, variant, without, durable, energies))
-    return found
+    return told + (f"; there is {', '.join(places)}" if places else "")
 
 
 def told(left_out: dict[str, list[str]]) -> None:
@@ -115,17 +105,3 @@ def told(left_out: dict[str, list[str]]) -> None:
     for why, labels in left_out.items():
         more = f" and {len(labels) - 1} more experiments" if len(labels) > 1 else ""
         print(f"{labels[0]}{more}: left out: {why}", file=sys.stderr)
-
-
-def _switch(level: str) -> "Switch | None":
-    return "on" if level == "on" else "off" if level == "off" else None
-
-
-def _target(target: str) -> str:
-    return "" if target == "file" else f" {target.removeprefix('file on ')}"
-
-
-def idle_power_w(campaign: "Campaign", domain: str) -> float | None:
-    """Of the campaign's idle baseline; None where that domain has no valid measured reading."""
-    readings = [r for r in campaign.idle if r.domain == domain and r.valid and r.kind != "modelled"]
-    return readings[0].power_w if readings else None

@@ -71,12 +71,12 @@ def test_the_ratio_of_changes_is_that_of_the_factors() -> None:
 def test_what_has_no_counterpart_is_no_row_but_counted_with_its_reason() -> None:
     none = replace(FIGURE, ours=None, remark="no meter was read")
     chapter = Chapter(paper="X 2000", beside=(FIGURE, none, none), apart="Another machine.")
-    (table,) = beside.tables(chapter, quick=False)
+    (table,) = beside.tables(chapter, "")
     assert table.rows == (("idle", "50 W", "25 W", "0.5", "PC", "table 3", "idle baseline"),)
     assert table.note == (
         "Another machine.\n2 of the paper's figures without a counterpart here: no meter was read"
     )
-    assert beside.plots(Chapter(paper="X 2000", beside=(none,)), quick=False) == []
+    assert beside.plots(Chapter(paper="X 2000", beside=(none,)), "") == []
 
 
 def test_pavans_claims_of_one_drive_stand_beside_a_campaign_of_its_suite() -> None:

@@ -121,6 +121,6 @@ def test_an_application_stands_beside_its_reference_with_the_share_that_it_uses(
 
 
 def test_a_quick_campaign_says_so_and_several_are_told_apart() -> None:
-    (found,) = plots(curve(), "raid5", True)
+    (found,) = plots(curve(), "raid5", "QUICK: not a measurement")
     assert found.name == "request-size-sequential-raid5.svg"
     assert "QUICK" in found.draw() and "raid5" in found.title

@@ -48,6 +48,9 @@ def marks(page: Page) -> list[Mark]:
     if quick:
         text = f"not a measurement: {', '.join(quick)} only checked the set-up. Publish `standard`."
         found.append(Mark("quick", "QUICK:", text))
+    if page.demo:
+        text = "the demo meter invents power, so that eeio can be tried. Nothing was measured."
+        found.append(Mark("quick", "DEMO:", text))
     if page.estimated:
         reason = page.common_reason or "no power was measured"
         text = (

@@ -11,7 +11,7 @@ from typing import Any
 
 from eeio_results.characterization import Row
 from eeio_results.domains import DomainFigures, Key, Quartiles
-from eeio_results.record import DOMAINS
+from eeio_results.record import DOMAINS, MARKS
 from eeio_results.report.columns import NONE, flush_cell
 from eeio_results.report.model import Report
 from eeio_results.report.tables import operation_label, tool_label
@@ -58,10 +58,20 @@ class Page:
         return any(not campaign.is_measurement for campaign in self.report.campaigns)
 
     @property
+    def demo(self) -> bool:
+        return any(campaign.is_demo for campaign in self.report.campaigns)
+
+    @property
     def stamp(self) -> str:
         """What is written across charts, so that a cropped picture still carries it."""
         return " ".join(
-            word for word, on in (("QUICK", self.quick), ("ESTIMATE", self.estimated)) if on
+            word
+            for word, on in (
+                ("QUICK", self.quick),
+                ("DEMO", self.demo),
+                ("ESTIMATE", self.estimated),
+            )
+            if on
         )
 
     @cached_property
@@ -109,7 +119,7 @@ def why_no_power(row: Row, key: Key | None) -> str | None:
 def domain_label(key: Key) -> str:
     """`system (wattsup)`; an estimate says so first."""
     domain, meter, kind = key
-    return f"{'ESTIMATE: ' if kind == MODELLED else ''}{domain} ({meter})"
+    return f"{f'{MARKS[kind]}: ' if kind in MARKS else ''}{domain} ({meter})"
 
 
 _Factor = tuple[str, Callable[[Row], str]]

@@ -1,0 +1,113 @@
+"""The experiments of a campaign as a system that costs something: of one tool, level and power
+domain."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eeio_results.comparison.cells import (
+    BANDWIDTH,
+    J_PER_GB_OF,
+    POWER,
+    cells_of,
+    why_too_slow,
+)
+from eeio_results.guideline.servers import CellValues
+from eeio_results.guideline.workload import CellKey
+from eeio_results.record import DOMAINS, FLUSHES, Switch
+from eeio_results.store import Campaign
+
+LeftOut = dict[str, list[str]]
+"""Experiments that have no figure, by the reason."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which experiments count. `domain` None: the widest that every campaign measured;
+    `max_p99_s`: those with a p99 latency of at most this."""
+
+    tool: str = "fio"
+    level: str = "filesystem"
+    domain: str | None = None
+    max_p99_s: float | None = None
+
+
+def cells(campaign: Campaign, choice: Choice, domain: str, left_out: LeftOut) -> list[CellValues]:
+    """Its experiments that count."""
+    power, energy = POWER[domain], J_PER_GB_OF[domain]
+    found = []
+    for cell in cells_of(campaign):
+        factors = cell.factors
+        wanted = factors["tool"] == choice.tool and factors["level"] == choice.level
+        if not wanted or cell.request_size_bytes is None or factors["operation"] == "mixed":
+            continue
+        if (slow := why_too_slow(cell, choice.max_p99_s)) is not None:
+            left_out.setdefault(slow, []).append(f"{campaign.name}: {cell.label()}")
+            continue
+        both, without = cell.together(BANDWIDTH, power, energy)
+        if not both:
+            why = cell.reasons.get(power) or cell.reasons.get(BANDWIDTH)
+            why = why or "no repetition has both bandwidth and power"
+            left_out.setdefault(why, []).append(f"{campaign.name}: {cell.label()}")
+            continue
+        key = CellKey(
+            operation=factors["operation"],
+            spatiality=factors["spatiality"],
+            request_size_bytes=cell.request_size_bytes,
+            buffer=_switch(factors["buffer"]),
+            disk=_switch(factors["disk"]),
+            flush=factors["flush"] if factors["flush"] in FLUSHES else None,
+        )
+        variant = factors["device"] + _target(factors["target"])
+        bandwidths, powers, energies = zip(*both, strict=True)
+        durable = {"yes": True, "no": False}.get(factors["durable"])
+        found.append(CellValues(key, bandwidths, powers, variant, without, durable, energies))
+    return found
+
+
+def domain_of(campaigns: Sequence[Campaign], choice: Choice) -> str | None:
+    """The power domain to compare in: the one that was asked for, else the widest in which every
+    campaign has an experiment that counts; None where there is none."""
+    if choice.domain is not None:
+        return choice.domain
+    for domain in DOMAINS:
+        if all(cells(campaign, choice, domain, {}) for campaign in campaigns):
+            return domain
+    return None
+
+
+def domain_words(domain: str, campaigns: int) -> str | None:
+    """What must be said of power that is not the whole machine's."""
+    if domain == "system":
+        return None
+    both = "every campaign has" if campaigns > 1 else "the campaign has"
+    return (
+        f"power of the {domain}, the widest domain that {both}: what the rest of the machine draws "
+        "is not in it"
+    )
+
+
+def idle_power_w(campaign: Campaign, domain: str) -> float | None:
+    """Of the campaign's idle baseline; None where that domain has no valid measured reading."""
+    readings = [r for r in campaign.idle if r.domain == domain and r.valid and r.kind != "modelled"]
+    return readings[0].power_w if readings else None
+
+
+def measured_domains(campaigns: Sequence[Campaign]) -> list[str]:
+    """The domains that any run of them has a valid reading of, the widest first."""
+    measured = {
+        reading.domain
+        for campaign in campaigns
+        for run in campaign.runs
+        for phase in run.phases
+        for reading in phase.energy
+        if reading.valid and reading.kind != "modelled"
+    }
+    return [domain for domain in DOMAINS if domain in measured]
+
+
+def _switch(level: str) -> Switch | None:
+    return "on" if level == "on" else "off" if level == "off" else None
+
+
+def _target(target: str) -> str:
+    return "" if target == "file" else f" {target.removeprefix('file on ')}"
