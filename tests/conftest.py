@@ -50,8 +50,16 @@ def _tell_skips(terminal: pytest.TerminalReporter, reports: Sequence[pytest.Test
         terminal.write_line(f"  {count:4} {reason}")
 
 
+# First: pytest selects by marker in the same hook.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    variants: Counter[str] = Counter()
     for item in items:
+        if fast := item.get_closest_marker("fast_variants"):
+            test = item.nodeid.partition("[")[0]
+            variants[test] += 1
+            if variants[test] > fast.args[0]:
+                item.add_marker(pytest.mark.slow)
         marker = item.get_closest_marker("timeout")
         limit_s = limits.scaled(marker.args[0] if marker else limits.TEST_S)
         item.add_marker(pytest.mark.timeout(limit_s), append=False)

@@ -241,6 +241,7 @@ def test_a_campaign_says_why_each_experiment_was_repeated_no_further(
         assert {id for id, _ in one} == {noisy, *made.design.anchors}
 
 
+@pytest.mark.slow
 def test_a_campaign_that_ended_with_a_round_settles_by_its_power_again(
     home: Path, eeio: Eeio
 ) -> None:
@@ -262,6 +263,7 @@ def test_a_campaign_that_ended_with_a_round_settles_by_its_power_again(
     assert again and not any("no power tells" in (one.settled_reason or "") for one in again)
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("after", [1, 8, 12, 13])
 def test_a_killed_campaign_goes_on_in_the_same_order(home: Path, eeio: Eeio, after: int) -> None:
     assert eeio(*_adaptive(home), "whole").returncode == 0

@@ -175,6 +175,7 @@ def suite_of(home: Path, tool: str, words: str) -> Path:
     return folder
 
 
+@pytest.mark.fast_variants(3)
 @pytest.mark.parametrize(
     ("tool", "flush", "page_cache_seen"),
     [

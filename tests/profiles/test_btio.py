@@ -120,6 +120,7 @@ def traced(
     return {call: [found[1:] for found in sorted(all_)] for call, all_ in calls.items()}
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize(("size", "ranks"), [("S", 1), ("S", 4), ("S", 16), ("W", 4)])
 def test_simple_makes_one_call_a_row(
     program: Program, tmp_path: Path, size: str, ranks: int
@@ -246,6 +247,7 @@ def test_ranks_that_do_not_fit(program: Program, tmp_path: Path, ranks: int, tol
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_sanitizers_see_nothing(sanitized: Program, tmp_path: Path) -> None:
     for options in ("subtype=full collective_buffer=4096 cold=on", "subtype=simple flush=end"):
         sanitized.good(
@@ -254,6 +256,7 @@ def test_sanitizers_see_nothing(sanitized: Program, tmp_path: Path) -> None:
         )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_valgrind_sees_nothing(program: Program, tmp_path: Path) -> None:
     for options in ("subtype=full", "subtype=simple"):
         programs.check_memory(

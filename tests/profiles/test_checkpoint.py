@@ -147,6 +147,7 @@ def test_bad_options_are_refused_and_touch_nothing(sanitized: Program, tmp_path:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_sanitizers_see_nothing(sanitized: Program, tmp_path: Path) -> None:
     folder = tmp_path / "files"
     folder.mkdir()

@@ -279,6 +279,7 @@ BAD_OPTIONS = [
 ]
 
 
+@pytest.mark.fast_variants(1)
 def test_bad_options_are_refused_and_touch_nothing(sanitized: Program, tmp_path: Path) -> None:
     sanitized.all_refused(BAD_OPTIONS, f"directory={tmp_path}")
     if sanitized.mpi:
@@ -372,6 +373,7 @@ def test_results_that_cannot_be_kept(program: Program, tmp_path: Path) -> None:
 # --- memory ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.fast_variants(1)
 def test_sanitizers_see_nothing(sanitized: Program, tmp_path: Path) -> None:
     for more in ("layout=own size=4097", "fsync=off"):
         sanitized.good(
@@ -380,6 +382,7 @@ def test_sanitizers_see_nothing(sanitized: Program, tmp_path: Path) -> None:
         )  # fmt: skip
 
 
+@pytest.mark.fast_variants(1)
 def test_valgrind_sees_nothing(program: Program, tmp_path: Path) -> None:
     programs.check_memory(
         program, 2, "files=3", "rounds=2", "layout=own", "size=100", f"directory={tmp_path}",
