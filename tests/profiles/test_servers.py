@@ -76,15 +76,15 @@ def until(condition: Callable[[], object], within_s: float = 30) -> bool:
     return bool(condition())
 
 
-@pytest.mark.fast_variants(1)
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize(
     ("tool", "factors", "operation", "said"),
     [
         ("postgresql", "synchronous_commit=on flush=each", "mixed", "no transaction is lost"),
+        ("mariadb", "flush=each buffer=on clients=1", "mixed", "no transaction is lost"),
         ("postgresql", "synchronous_commit=off flush=none", "mixed", "may lose the last"),
         ("postgresql", "fsync=off flush=none clients=2", "mixed", "may lose the database"),
         ("mariadb", "workload=read_only operation=read", "read", "O_DIRECT for the data's pages"),
-        ("mariadb", "flush=each buffer=on clients=1", "mixed", "no transaction is lost"),
         ("mariadb", "workload=write_only flush_log_at_trx_commit=2", "mixed", "a power loss may"),
         ("mariadb", "workload=write_only flush_log_at_trx_commit=0", "mixed", "a crash of the"),
     ],
