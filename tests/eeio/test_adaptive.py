@@ -346,8 +346,13 @@ def _noisy_pair(home: Path) -> tuple[str, ...]:
     return words
 
 
-def test_plan_tells_what_it_takes_to_see_a_difference(home: Path, eeio: Eeio) -> None:
+def test_plan_and_extend_repeat_what_it_takes_to_see_a_difference(home: Path, eeio: Eeio) -> None:
     assert eeio(*_noisy_pair(home), "c").returncode == 0
+    _plan_tells(home, eeio)
+    _extend_repeats(home, eeio)
+
+
+def _plan_tells(home: Path, eeio: Eeio) -> None:
     words = ("plan", str(home / "own"), "--preset", "adaptive", "--directory", str(home / "target"))
     done = eeio(*words, "--detect", "5%", "--format", "json")
     assert done.returncode == 0, done.stderr
@@ -368,8 +373,7 @@ def test_plan_tells_what_it_takes_to_see_a_difference(home: Path, eeio: Eeio) ->
         assert refused.returncode == 2 and said in refused.stderr, refused.stderr
 
 
-def test_extend_repeats_what_open_questions_ask_for(home: Path, eeio: Eeio) -> None:
-    assert eeio(*_noisy_pair(home), "c").returncode == 0
+def _extend_repeats(home: Path, eeio: Eeio) -> None:
     folder = home / "data/eeio/results/c"
     before = load(folder)
     report = json.loads(eeio("report", "c", "--format", "json").stdout)["adaptive"][0]

@@ -259,6 +259,7 @@ def test_cold_needs_root(home: Path, eeio: Eeio, monkeypatch: pytest.MonkeyPatch
     assert done.returncode == 2 and "could not be proved to be cold" in done.stderr
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("format", ["table", "csv", "markdown"])
 def test_formats(home: Path, eeio: Eeio, format: str) -> None:
     done = bench(home, eeio, "true", "false || true", "-r", "2", "--meter", "none",

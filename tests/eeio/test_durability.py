@@ -160,6 +160,9 @@ SLOW_WORDS = {
 }
 
 
+BYTES = {"btio": 22_118_400}  # of class W
+
+
 def suite_of(home: Path, tool: str, words: str) -> Path:
     """A suite of one experiment of this tool."""
     folder = home / "suites/slow"
@@ -212,13 +215,19 @@ def test_on_a_slow_disk_it_is_the_disk_s_rate(
     assert len(read_back) == (tool == "btio")
     assert record["experiment"]["flush"] == flush
     durable = phase["until_durable"]
-    assert durable["bandwidth_bytes_per_s"] == pytest.approx(RATE_BYTES_PER_S, rel=0.25)
+    # A busy machine writes more slowly; nothing writes faster than the disk.
+    took_s = durable["end_s"] - phase["start_s"]
+    moved = durable["bandwidth_bytes_per_s"] * took_s
+    assert moved == pytest.approx(BYTES.get(tool, 32 << 20), rel=0.01)
+    assert durable["bandwidth_bytes_per_s"] < 1.25 * RATE_BYTES_PER_S
     assert phase["includes_flush"] != page_cache_seen
     if page_cache_seen:
-        assert phase["bandwidth_bytes_per_s"] > 3 * RATE_BYTES_PER_S
+        assert phase["end_s"] < durable["end_s"]
+        assert phase["bandwidth_bytes_per_s"] > durable["bandwidth_bytes_per_s"]
     (package,) = (r for r in durable["energy"] if r["domain"] == "package")
-    took_s = durable["end_s"] - phase["start_s"]
-    assert package["energy_j"] == pytest.approx(PACKAGE * WATTS * took_s, rel=0.03)
+    # The simulated counters and their reader each wait for a processor.
+    late_s = 2 * package["largest_gap_s"] + 0.03 * took_s
+    assert package["energy_j"] == pytest.approx(PACKAGE * WATTS * took_s, abs=WATTS * late_s)
 
 
 KILLED = """#!/bin/sh

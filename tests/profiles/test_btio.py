@@ -230,7 +230,7 @@ BAD_OPTIONS = [
 
 
 @pytest.mark.fast_variants(1)
-@pytest.mark.parametrize("options", [BAD_OPTIONS[:4], BAD_OPTIONS[4:]], ids=["some", "others"])
+@pytest.mark.parametrize("options", [BAD_OPTIONS[:2], BAD_OPTIONS[2:]], ids=["some", "others"])
 def test_bad_options_are_refused_and_touch_nothing(
     sanitized: Program, tmp_path: Path, options: list[tuple[str, str]]
 ) -> None:

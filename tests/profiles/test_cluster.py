@@ -206,6 +206,7 @@ def test_a_campaigns_records_hold_the_power_of_all_hosts(
     assert "of which idle is not measured" in json.dumps(idle)
 
 
+@pytest.mark.slow
 def test_a_rank_that_dies_on_the_other_host_ends_all(
     installed: Callable[[str], Installed], hosts: Hosts, rapl: str, eeio_on_path: str,
     tmp_path: Path,

@@ -355,6 +355,7 @@ def test_a_failing_tool_fails_the_wrapper(installed: Installer) -> None:
     assert (profile.home / "test-exit-status").read_text() == f"{done.returncode}\n"
 
 
+@pytest.mark.fast_variants(3)
 @pytest.mark.parametrize(
     ("tool", "words", "labels"),
     [
