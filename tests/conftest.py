@@ -17,8 +17,10 @@ import pytest
 from tests import limits
 from tests.started import Starter
 
-# Tests draw their examples on machines of any speed, and beside anything.
-hypothesis.settings.register_profile("eeio", deadline=None)
+# A slow or busy machine is no failure.
+hypothesis.settings.register_profile(
+    "eeio", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("eeio")
 
 DATA = Path(__file__).parent / "data"

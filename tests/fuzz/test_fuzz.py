@@ -10,8 +10,7 @@ from tests.fuzz.mutate import mutated
 from tests.fuzz.sane import insane
 from tests.fuzz.targets import Target, all_targets
 
-# The seed is the same each time, so that CI does not fail by chance; `tests/fuzz/run --seed N` tries
-# others.
+# The same each time, so that CI does not fail by chance; `tests/fuzz/run --seed N` tries others.
 SEED = 20260101
 
 

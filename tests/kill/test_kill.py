@@ -7,7 +7,6 @@ import pytest
 
 from tests.kill.harness import ROOT, TARGETS, UnavailableError, kill_over_and_over
 
-
 SLOW = ("applications", "container", "adaptive")
 
 
