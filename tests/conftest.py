@@ -2,14 +2,26 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import FrameType
 
+import hypothesis
 import pytest
+
+from tests import limits
+from tests.started import Starter
+
+# A slow or busy machine is no failure.
+hypothesis.settings.register_profile(
+    "eeio", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("eeio")
 
 DATA = Path(__file__).parent / "data"
 
@@ -18,6 +30,7 @@ def pytest_configure() -> None:
     """Tests that run beside each other have no business with each other's campaigns. Each worker
     has locks of its own."""
     os.environ["EEIO_LOCKS"] = tempfile.mkdtemp(prefix="eeio-locks-")
+    limits.measure_machine()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -39,11 +52,37 @@ def _tell_skips(terminal: pytest.TerminalReporter, reports: Sequence[pytest.Test
         terminal.write_line(f"  {count:4} {reason}")
 
 
+# First: pytest selects by marker in the same hook.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    variants: Counter[str] = Counter()
+    for item in items:
+        if fast := item.get_closest_marker("fast_variants"):
+            test = item.nodeid.partition("[")[0]
+            variants[test] += 1
+            if variants[test] > fast.args[0]:
+                item.add_marker(pytest.mark.slow)
+        marker = item.get_closest_marker("timeout")
+        limit_s = limits.scaled(marker.args[0] if marker else limits.TEST_S)
+        item.add_marker(pytest.mark.timeout(limit_s), append=False)
     skip = pytest.mark.skip(reason="needs root: loop devices, mounts, dropping caches")
     for item in items:
         if item.get_closest_marker("root") and os.geteuid() != 0:
             item.add_marker(skip)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """The limit again: pytest-timeout cancels its own when a test fails."""
+    marker = item.get_closest_marker("timeout")
+    if marker is None or signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL:
+        return
+
+    def stop(signum: int, frame: FrameType | None) -> None:
+        pytest.fail(f"Timeout (>{marker.args[0]} s) while cleaning up")
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, marker.args[0])
 
 
 @pytest.fixture
@@ -79,20 +118,31 @@ def ior_program() -> str | None:
 Eeio = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
+@pytest.fixture(scope="session")
+def starter() -> Iterator[Starter]:
+    starter = Starter()
+    yield starter
+    starter.close()
+
+
 @pytest.fixture
-def eeio(home: Path) -> Eeio:
+def eeio(home: Path, starter: Starter) -> Eeio:
     """Runs the command as a user would, and gives what it printed."""
 
     def run(
         *words: str, environment: Mapping[str, str] | None = None, before: Sequence[str] = ()
     ) -> "subprocess.CompletedProcess[str]":
+        """With words `before` it, and where the environment changes how an interpreter starts, in
+        an interpreter of its own."""
+        merged = {**os.environ, **(environment or {})}
+        if not before and starter.fits(merged):
+            return starter.run(words, merged)
         return subprocess.run(
             [*before, sys.executable, "-m", "eeio", *words],
-            env={**os.environ, **(environment or {})},
+            env=merged,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=120,
             check=False,
         )
 

@@ -241,6 +241,7 @@ def test_a_campaign_says_why_each_experiment_was_repeated_no_further(
         assert {id for id, _ in one} == {noisy, *made.design.anchors}
 
 
+@pytest.mark.slow
 def test_a_campaign_that_ended_with_a_round_settles_by_its_power_again(
     home: Path, eeio: Eeio
 ) -> None:
@@ -262,6 +263,7 @@ def test_a_campaign_that_ended_with_a_round_settles_by_its_power_again(
     assert again and not any("no power tells" in (one.settled_reason or "") for one in again)
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("after", [1, 8, 12, 13])
 def test_a_killed_campaign_goes_on_in_the_same_order(home: Path, eeio: Eeio, after: int) -> None:
     assert eeio(*_adaptive(home), "whole").returncode == 0
@@ -344,8 +346,13 @@ def _noisy_pair(home: Path) -> tuple[str, ...]:
     return words
 
 
-def test_plan_tells_what_it_takes_to_see_a_difference(home: Path, eeio: Eeio) -> None:
+def test_plan_and_extend_repeat_what_it_takes_to_see_a_difference(home: Path, eeio: Eeio) -> None:
     assert eeio(*_noisy_pair(home), "c").returncode == 0
+    _plan_tells(home, eeio)
+    _extend_repeats(home, eeio)
+
+
+def _plan_tells(home: Path, eeio: Eeio) -> None:
     words = ("plan", str(home / "own"), "--preset", "adaptive", "--directory", str(home / "target"))
     done = eeio(*words, "--detect", "5%", "--format", "json")
     assert done.returncode == 0, done.stderr
@@ -366,8 +373,7 @@ def test_plan_tells_what_it_takes_to_see_a_difference(home: Path, eeio: Eeio) ->
         assert refused.returncode == 2 and said in refused.stderr, refused.stderr
 
 
-def test_extend_repeats_what_open_questions_ask_for(home: Path, eeio: Eeio) -> None:
-    assert eeio(*_noisy_pair(home), "c").returncode == 0
+def _extend_repeats(home: Path, eeio: Eeio) -> None:
     folder = home / "data/eeio/results/c"
     before = load(folder)
     report = json.loads(eeio("report", "c", "--format", "json").stdout)["adaptive"][0]

@@ -205,6 +205,7 @@ def test_commits_of_the_journal_are_counted_where_asked(home: Path, eeio: Eeio) 
     assert "of them waited for a commit" in eeio("report", "apps").stdout
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.root
 @pytest.mark.tools
 @pytest.mark.parametrize("tool", LONG)

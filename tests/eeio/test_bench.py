@@ -148,11 +148,11 @@ def test_memory_below_that_of_who_starts_it_is_not_known(home: Path, eeio: Eeio)
 def test_what_precedes_and_follows_is_not_measured(home: Path, eeio: Eeio) -> None:
     body = found(
         home, eeio, "echo run >> log", "-r", "3", "--meter", "none",
-        "--prepare", "sleep 0.3; echo before >> log", "--conclude", "echo after >> log",
+        "--prepare", "sleep 1; echo before >> log", "--conclude", "echo after >> log",
     )  # fmt: skip
     lines = (home / "target/log").read_text().split()
     assert lines == ["before", "run", "after"] * 4, "once to see that it works, then three runs"
-    assert body["commands"][0]["duration_s"]["median"] < 0.3
+    assert body["commands"][0]["duration_s"]["median"] < 1
 
 
 def test_a_program_runs_without_a_shell(home: Path, eeio: Eeio) -> None:
@@ -259,6 +259,7 @@ def test_cold_needs_root(home: Path, eeio: Eeio, monkeypatch: pytest.MonkeyPatch
     assert done.returncode == 2 and "could not be proved to be cold" in done.stderr
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("format", ["table", "csv", "markdown"])
 def test_formats(home: Path, eeio: Eeio, format: str) -> None:
     done = bench(home, eeio, "true", "false || true", "-r", "2", "--meter", "none",

@@ -243,6 +243,7 @@ def _files(folder: Path, count: int) -> list[Path]:
     return [folder / f"file{k}" for k in range(count)]
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize("call", ["fsync", "fdatasync"])
 @pytest.mark.parametrize("flush_first", [0, 1])
 def test_threads_that_arrive_within_a_window_go_on_together(
@@ -290,6 +291,7 @@ def test_a_window_that_ended_is_followed_by_another(
     assert total.windows == total.calls == total.finished
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize(("maximum", "resets", "joins"), [(0, 0, 5), (2, 2, 3), (255, 5, 0)])
 def test_resets_have_a_maximum(
     shim: Shim, memory: Path, maximum: int, resets: int, joins: int
@@ -314,6 +316,7 @@ def test_devices_do_not_disturb_each_other(shim: Shim, tmp_path: Path) -> None:
     assert [(d.calls, d.windows, d.resets, d.finished) for d in devices] == [(1, 1, 0, 1)] * 2
 
 
+@pytest.mark.fast_variants(1)
 def test_a_killed_holder_leaves_nothing_to_wait_for(
     shim: Shim, built: Path, tmp_path: Path
 ) -> None:

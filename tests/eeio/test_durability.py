@@ -34,6 +34,12 @@ def phases(home: Path) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     return [(record, phase) for record in records for phase in record["phases"]]
 
 
+def drawn_j(package: dict[str, Any], duration_s: float) -> Any:
+    """Of the simulated package. Its counters and their reader each wait for a processor."""
+    late_s = 2 * package["largest_gap_s"] + 0.03 * duration_s
+    return pytest.approx(PACKAGE * WATTS * duration_s, abs=PACKAGE * WATTS * late_s)
+
+
 def write(name: str, start_s: float | None, end_s: float | None, **more: Any) -> PhaseResult:
     operation = "read" if name == "read" else "write"
     return PhaseResult(
@@ -121,7 +127,7 @@ def test_the_runner_flushes_and_keeps_the_energy_until_then(home: Path, eeio: Ee
         took_s = durable["end_s"] - phase["start_s"]
         assert durable["bandwidth_bytes_per_s"] == pytest.approx(500_000 / took_s)
         (package,) = (r for r in durable["energy"] if r["domain"] == "package")
-        assert package["energy_j"] == pytest.approx(PACKAGE * WATTS * took_s, rel=0.1)
+        assert package["energy_j"] == drawn_j(package, took_s)
 
 
 @pytest.fixture
@@ -160,6 +166,9 @@ SLOW_WORDS = {
 }
 
 
+BYTES = {"btio": 22_118_400}  # of class W
+
+
 def suite_of(home: Path, tool: str, words: str) -> Path:
     """A suite of one experiment of this tool."""
     folder = home / "suites/slow"
@@ -175,6 +184,7 @@ def suite_of(home: Path, tool: str, words: str) -> Path:
     return folder
 
 
+@pytest.mark.fast_variants(3)
 @pytest.mark.parametrize(
     ("tool", "flush", "page_cache_seen"),
     [
@@ -211,13 +221,17 @@ def test_on_a_slow_disk_it_is_the_disk_s_rate(
     assert len(read_back) == (tool == "btio")
     assert record["experiment"]["flush"] == flush
     durable = phase["until_durable"]
-    assert durable["bandwidth_bytes_per_s"] == pytest.approx(RATE_BYTES_PER_S, rel=0.25)
+    # A busy machine writes more slowly; nothing writes faster than the disk.
+    took_s = durable["end_s"] - phase["start_s"]
+    moved = durable["bandwidth_bytes_per_s"] * took_s
+    assert moved == pytest.approx(BYTES.get(tool, 32 << 20), rel=0.01)
+    assert durable["bandwidth_bytes_per_s"] < 1.25 * RATE_BYTES_PER_S
     assert phase["includes_flush"] != page_cache_seen
     if page_cache_seen:
-        assert phase["bandwidth_bytes_per_s"] > 3 * RATE_BYTES_PER_S
+        assert phase["end_s"] < durable["end_s"]
+        assert phase["bandwidth_bytes_per_s"] > durable["bandwidth_bytes_per_s"]
     (package,) = (r for r in durable["energy"] if r["domain"] == "package")
-    took_s = durable["end_s"] - phase["start_s"]
-    assert package["energy_j"] == pytest.approx(PACKAGE * WATTS * took_s, rel=0.03)
+    assert package["energy_j"] == drawn_j(package, took_s)
 
 
 KILLED = """#!/bin/sh

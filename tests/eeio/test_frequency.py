@@ -413,6 +413,7 @@ class Killer:
             self._save(journal)
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize("before_write", [True, False])
 @pytest.mark.parametrize("kind", ["pstate", "acpi"])
 def test_killed_at_any_write_and_again_while_putting_back(

@@ -33,6 +33,7 @@ def _until(process: "subprocess.Popen[str]", progress: str) -> None:
     pytest.fail(f"the campaign ended before it said {progress}")
 
 
+@pytest.mark.slow
 def test_twenty_kills_lose_and_double_nothing(home: Path, eeio: Eeio) -> None:
     moments = random.Random(20)
     process = start(

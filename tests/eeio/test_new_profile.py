@@ -16,7 +16,7 @@ from eeio_results.store import load
 
 MIB = 1 << 20
 DD = ("--operation", "read", "--prepare", "head -c {size} /dev/zero | tr '\\0' 'x' >in",
-      "--figure", ", ([0-9.]+) s,", "--unit", "s", "--bytes", "^([0-9]+) bytes",
+      "--figure", ", ([0-9.e-]+) s,", "--unit", "s", "--bytes", "^([0-9]+) bytes",
       "--factor", "size=1m,2m")  # fmt: skip
 DD_COMMAND = ("--", "dd", "if=in", "of=/dev/null", "bs=64k")
 LOOP = "i=0; while [ $i -lt {count} ]; do echo $i >>out; i=$((i+1)); done; echo it\\'s {count} done"

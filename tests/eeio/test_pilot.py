@@ -261,6 +261,7 @@ def test_min_phase_overrides_the_suite(
     assert "phases of 5 s and more, by a pilot" in planned_.stdout
 
 
+@pytest.mark.slow
 def test_an_adaptive_campaign_uses_the_work_that_an_earlier_pilot_found(
     home: Path, eeio: Eeio, monkeypatch: pytest.MonkeyPatch
 ) -> None:

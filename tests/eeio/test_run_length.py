@@ -233,6 +233,7 @@ def _suite(home: Path) -> Path:
     return suite
 
 
+@pytest.mark.slow
 @pytest.mark.root
 def test_a_campaign_proves_its_run_times_once(home: Path, eeio: Eeio, steady: Path) -> None:
     suite = _suite(home)

@@ -167,6 +167,7 @@ def test_calls_of_a_server_are_held_where_delayjc_is_asked_for(
         assert phase["metrics"]["delayjc_held_mean_s"] >= 0.001
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.root
 @pytest.mark.tools
 @pytest.mark.parametrize("name", sorted(EXPERIMENTS))

@@ -82,6 +82,7 @@ def test_a_pause_is_measured_with_power_saving_and_without(
     assert any(one["saved_w"] == pytest.approx(20, rel=0.4) for one in saved.values())
 
 
+@pytest.mark.slow
 @pytest.mark.root
 def test_power_management_is_off_without_saving_and_put_back(
     home: Path, eeio: Eeio, loop: str, drive: dict[str, str]
@@ -91,6 +92,7 @@ def test_power_management_is_off_without_saving_and_put_back(
     assert (home / "fake.levels").read_text().split() == ["254", "128"] * 6
 
 
+@pytest.mark.slow
 @pytest.mark.root
 def test_a_drive_without_power_management_is_left_as_it_is(
     home: Path, eeio: Eeio, loop: str, drive: dict[str, str]
@@ -114,6 +116,7 @@ def test_a_command_is_the_work(home: Path, eeio: Eeio, loop: str, drive: dict[st
     assert len((home / "fake.works").read_text().split()) == 2 * len(body["gaps"])
 
 
+@pytest.mark.slow
 @pytest.mark.root
 def test_a_command_may_write_to_a_file_system_of_the_drive(
     home: Path, eeio: Eeio, loop: str, drive: dict[str, str]
@@ -135,6 +138,7 @@ def test_a_command_may_write_to_a_file_system_of_the_drive(
     assert {reading["invalid"] for reading in body["gaps"]} == {None}
 
 
+@pytest.mark.slow
 @pytest.mark.root
 def test_work_that_wakes_nothing_is_not_counted(
     home: Path, eeio: Eeio, loop: str, drive: dict[str, str]

@@ -40,6 +40,7 @@ needs_bpftrace = pytest.mark.skipif(NO_BPFTRACE is not None, reason=str(NO_BPFTR
 BTIO = Path(__file__).parents[2] / "test-profiles" / "eeio-btio-1.0.0" / "btio.c"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "tracer",
     [pytest.param("strace", marks=needs_strace), pytest.param("bpftrace", marks=needs_bpftrace)],
@@ -133,6 +134,7 @@ def test_without_strace_it_says_what_to_install(home: Path, eeio: Eeio) -> None:
 # --- bpftrace
 
 
+@pytest.mark.slow
 @needs_bpftrace
 def test_both_tracers_find_the_phases_of_mpi_ranks(home: Path, eeio: Eeio) -> None:
     if shutil.which("strace") is None or shutil.which("mpicc") is None:
@@ -211,6 +213,7 @@ os.wait()
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @needs_bpftrace
 def test_bpftrace_tells_where_appended_bytes_lie(home: Path, eeio: Eeio) -> None:
     """Linux appends what pwrite is given too (pwrite(2), bugs)."""
@@ -232,6 +235,7 @@ os.pread(f, 30, 5)
     assert rows == [["write", "1000", "10"], ["write", "1010", "20"], ["read", "5", "30"]]
 
 
+@pytest.mark.slow
 @needs_bpftrace
 def test_bpftrace_hands_on_the_programs_end(home: Path, eeio: Eeio) -> None:
     words = ("trace", "--tracer", "bpftrace", "--meter", "none", "-o")

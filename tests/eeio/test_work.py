@@ -32,6 +32,7 @@ def _suite(folder: Path, work: str) -> Path:
     return folder
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.tools
 @pytest.mark.parametrize(("own", "wanted"), [((), 8 << 20), (("--work", "4m"), 4 << 20)])
 def test_each_run_moves_the_work_and_campaign_json_says_it(

@@ -144,14 +144,16 @@ def _limited() -> Iterator[None]:
         raise OutOfTimeError(f"more than {LONGEST_S} s")
 
     signal.signal(signal.SIGPROF, out)
-    signal.signal(signal.SIGALRM, out)
+    # The limit of a test uses the same timer.
+    outer = signal.signal(signal.SIGALRM, out)
+    left_s, _ = signal.setitimer(signal.ITIMER_REAL, STUCK_S)
     signal.setitimer(signal.ITIMER_PROF, LONGEST_S)
-    signal.setitimer(signal.ITIMER_REAL, STUCK_S)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, outer)
+        signal.setitimer(signal.ITIMER_REAL, left_s)
 
 
 def _place(error: BaseException) -> str:

@@ -288,6 +288,7 @@ def test_on_paper_the_colours_are_light_and_the_table_is_whole(
     assert len(pdf["data"]) > 20_000
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("which", ["one", "two", "estimate", "compared"])
 def test_axe_finds_no_violation(

@@ -1,5 +1,6 @@
 """Installed profiles, skipped with the reason where their tool is not on the machine."""
 
+import functools
 import os
 import shutil
 from collections.abc import Callable
@@ -40,17 +41,34 @@ def is_present(tool: str) -> bool:
     return shutil.which("bonnie++" if tool == "bonnie" else tool, path=path) is not None
 
 
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Where install.sh of a tool's profile has installed it, once for all tests."""
+    root = tmp_path_factory.mktemp("installed")
+
+    @functools.cache
+    def install(tool: str) -> Path:
+        profile = Installed(tool, root / tool, root / "disk")
+        named = {key: os.environ[key] for key in ("EEIO_IOR",) if key in os.environ}
+        done = profile.install(**named)
+        assert done.returncode == 0, done.stderr
+        return profile.home
+
+    return install
+
+
 @pytest.fixture
-def installed(tmp_path: Path) -> Callable[[str], Installed]:
-    """The profile of a tool, installed by its own install.sh."""
+def installed(tmp_path: Path, compiled: Callable[[str], Path]) -> Callable[[str], Installed]:
+    """The profile of a tool, in a folder of the test's own."""
 
     def install(tool: str) -> Installed:
         if not is_present(tool):
             pytest.skip(f"{tool} is not installed")
         profile = Installed(tool, tmp_path / "home", tmp_path / "disk")
-        named = {key: os.environ[key] for key in ("EEIO_IOR",) if key in os.environ}
-        done = profile.install(**named)
-        assert done.returncode == 0, done.stderr
+        origin = compiled(tool)
+        shutil.copytree(origin, profile.home, symlinks=True, dirs_exist_ok=True)
+        conf = profile.home / "tool.conf"
+        conf.write_text(conf.read_text().replace(f"{origin}/", f"{profile.home}/"))
         return profile
 
     return install

@@ -55,18 +55,19 @@ def check_file(path: Path, size: str) -> None:
             assert found == array("d", [first + n for n in range(dump_bytes // 8)]), dump
 
 
+@pytest.mark.fast_variants(6)
 @pytest.mark.parametrize(
     ("size", "ranks", "options"),
     [
         ("S", 1, "subtype=full"),
         ("S", 4, "subtype=full"),
         ("S", 9, "subtype=simple"),
-        ("S", 16, "subtype=full collective_buffer=4096"),
         ("S", 16, "subtype=simple"),
         ("W", 4, "subtype=full collective_buffer=131072 flush=end cold=on"),
         ("W", 9, "subtype=full"),
-        ("W", 16, "subtype=simple"),
         ("A", 4, "subtype=full"),
+        ("W", 16, "subtype=simple"),
+        ("S", 16, "subtype=full collective_buffer=4096"),
     ],
 )
 def test_every_value_lies_in_its_place(
@@ -120,6 +121,7 @@ def traced(
     return {call: [found[1:] for found in sorted(all_)] for call, all_ in calls.items()}
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize(("size", "ranks"), [("S", 1), ("S", 4), ("S", 16), ("W", 4)])
 def test_simple_makes_one_call_a_row(
     program: Program, tmp_path: Path, size: str, ranks: int
@@ -227,8 +229,12 @@ BAD_OPTIONS = [
 ]
 
 
-def test_bad_options_are_refused_and_touch_nothing(sanitized: Program, tmp_path: Path) -> None:
-    sanitized.all_refused(BAD_OPTIONS, f"directory={tmp_path}")
+@pytest.mark.fast_variants(1)
+@pytest.mark.parametrize("options", [BAD_OPTIONS[:2], BAD_OPTIONS[2:]], ids=["some", "others"])
+def test_bad_options_are_refused_and_touch_nothing(
+    sanitized: Program, tmp_path: Path, options: list[tuple[str, str]]
+) -> None:
+    sanitized.all_refused(options, f"directory={tmp_path}")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -246,6 +252,7 @@ def test_ranks_that_do_not_fit(program: Program, tmp_path: Path, ranks: int, tol
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_sanitizers_see_nothing(sanitized: Program, tmp_path: Path) -> None:
     for options in ("subtype=full collective_buffer=4096 cold=on", "subtype=simple flush=end"):
         sanitized.good(
@@ -254,6 +261,7 @@ def test_sanitizers_see_nothing(sanitized: Program, tmp_path: Path) -> None:
         )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_valgrind_sees_nothing(program: Program, tmp_path: Path) -> None:
     for options in ("subtype=full", "subtype=simple"):
         programs.check_memory(

@@ -130,23 +130,28 @@ def test_what_is_flushed_is_what_was_asked_for(
     assert phase["metrics"].get("kept_bytes") == (None if fsync == "on" else 100_000)
 
 
-def test_bad_options_are_refused_and_touch_nothing(sanitized: Program, tmp_path: Path) -> None:
-    sanitized.all_refused(
-        [
-            ("ranks=257", "ranks=257: give a whole number from 1 to 256"),
-            ("ranks=3", "3 ranks were started and MPI has joined 1"),
-            ("size=4095", "size=4095: give a whole number from 4096"),
-            ("spread=91", "spread=91: give a whole number from 0 to 90"),
-            ("checkpoints=0", "checkpoints=0: give a whole number from 1"),
-            ("compute=hard", "compute=hard: give sleep or busy"),
-            ("speed=fast", "unknown option speed"),
-            ("fast", "fast: give KEY=VALUE"),
-        ],
-        f"directory={tmp_path}",
-    )
+BAD_OPTIONS = [
+    ("ranks=257", "ranks=257: give a whole number from 1 to 256"),
+    ("spread=91", "spread=91: give a whole number from 0 to 90"),
+    ("ranks=3", "3 ranks were started and MPI has joined 1"),
+    ("size=4095", "size=4095: give a whole number from 4096"),
+    ("checkpoints=0", "checkpoints=0: give a whole number from 1"),
+    ("compute=hard", "compute=hard: give sleep or busy"),
+    ("speed=fast", "unknown option speed"),
+    ("fast", "fast: give KEY=VALUE"),
+]
+
+
+@pytest.mark.fast_variants(1)
+@pytest.mark.parametrize("options", [BAD_OPTIONS[:2], BAD_OPTIONS[2:]], ids=["some", "others"])
+def test_bad_options_are_refused_and_touch_nothing(
+    sanitized: Program, tmp_path: Path, options: list[tuple[str, str]]
+) -> None:
+    sanitized.all_refused(options, f"directory={tmp_path}")
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_sanitizers_see_nothing(sanitized: Program, tmp_path: Path) -> None:
     folder = tmp_path / "files"
     folder.mkdir()

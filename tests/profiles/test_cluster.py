@@ -61,6 +61,7 @@ def test_servers_on_two_hosts_and_the_power_of_both(
     assert profile.script("post.sh", *words).returncode == 0
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize(
     ("pace", "more"),
     [("lockstep", ("operation=write",)), ("free", ("operation=read", "spatiality=strided")),
@@ -92,6 +93,7 @@ def test_clients_on_the_other_host_are_served_and_their_power_is_not_counted(
     assert list(profile.directory.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_btio_on_two_hosts_writes_the_same_file(
     installed: Callable[[str], Installed], hosts: Hosts, tmp_path: Path
 ) -> None:
@@ -154,6 +156,7 @@ def test_checkpoints_on_two_hosts_have_one_hosts_stretches_and_the_power_of_both
     assert list(profile.directory.iterdir()) == []
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("lost", [False, True])
 def test_a_campaigns_records_hold_the_power_of_all_hosts(
     hosts: Hosts, eeio_on_path: str, tmp_path: Path, lost: bool
@@ -203,6 +206,7 @@ def test_a_campaigns_records_hold_the_power_of_all_hosts(
     assert "of which idle is not measured" in json.dumps(idle)
 
 
+@pytest.mark.slow
 def test_a_rank_that_dies_on_the_other_host_ends_all(
     installed: Callable[[str], Installed], hosts: Hosts, rapl: str, eeio_on_path: str,
     tmp_path: Path,
@@ -285,6 +289,7 @@ signal.pause()
 """
 
 
+@pytest.mark.slow
 def test_an_mpirun_that_locks_itself_up_is_ended(tmp_path: Path) -> None:
     mpirun = tmp_path / "mpirun"
     mpirun.write_text(STUCK.format(python=sys.executable))

@@ -10,13 +10,16 @@ from pathlib import Path
 import pytest
 
 from eeio_results import tools
-from tests.profiles.harness import Installed
+from tests.profiles import test_archive, test_servers, test_sqlite
+from tests.profiles.harness import PROFILES, Installed
 
 pytestmark = pytest.mark.tools
 
 Installer = Callable[[str], Installed]
 
-CYCLES: list[tuple[str, str, list[tuple[str, int | None]]]] = [
+Cycle = tuple[str, str, list[tuple[str, int | None]]]
+
+CYCLES: list[Cycle] = [
     ("fio", "operation=read request_size=64k file_size=16m", [("read", 16 << 20)]),
     (
         "fio",
@@ -50,16 +53,6 @@ CYCLES: list[tuple[str, str, list[tuple[str, int | None]]]] = [
         "operation=read request_size=64k file_size=16m processes=2",
         [("read", 16 << 20)],
     ),
-    (
-        "iozone",
-        "operation=write request_size=16m file_size=64m processes=4 buffer=on flush=off",
-        [("write", 64 << 20)],
-    ),
-    (
-        "iozone",
-        "operation=write request_size=32k file_size=32m processes=256 buffer=on",
-        [("write", 32 << 20)],
-    ),
     ("dataserver", "request_size=64k file_size=16m", [("read", 16 << 20)]),
     (
         "dataserver",
@@ -75,11 +68,6 @@ CYCLES: list[tuple[str, str, list[tuple[str, int | None]]]] = [
     ("btio", "class=S processes=4", [("write", 829_440), ("read", 829_440)]),
     ("btio", "class=S processes=9 subtype=simple", [("write", 829_440), ("read", 829_440)]),
     (
-        "btio",
-        "class=W processes=4 collective_buffer=128k flush=end",
-        [("write", 22_118_400), ("read", 22_118_400)],
-    ),
-    (
         "metadata",
         "mode=fork processes=4 files=5 rounds=3",
         [("create", 0), ("stat", 0), ("utime", 0), ("delete", 0)],
@@ -91,7 +79,6 @@ CYCLES: list[tuple[str, str, list[tuple[str, int | None]]]] = [
         [("create", 65_536), ("stat", 0), ("utime", 0), ("delete", 0)],
     ),
     ("rocksdb", "workload=fillseq keys=20000", [("fillseq", None)]),
-    ("rocksdb", "operation=read workload=readrandom keys=20000", [("readrandom", None)]),
     (
         "checkpoint",
         "processes=3 size=1m interval_s=0 checkpoints=3",
@@ -119,17 +106,6 @@ CYCLES: list[tuple[str, str, list[tuple[str, int | None]]]] = [
         "spatiality=random request_size=64k processes=2 file_size=16m",
         [("read", 16 << 20)],
     ),
-    ("bonnie", "request_size=64k file_size=64m", [("write", 64 << 20)]),
-    (
-        "bonnie",
-        "request_size=64k file_size=16m flush=each",
-        [("write", 16 << 20)],
-    ),
-    (
-        "bonnie",
-        "request_size=64k file_size=64m buffer=on flush=end",
-        [("write", 64 << 20), ("rewrite", 64 << 20), ("read", 64 << 20), ("seeks", 512 << 20)],
-    ),
     (
         "bonnie",
         "request_size=64k file_size=16m buffer=on characters=2m",
@@ -143,9 +119,41 @@ CYCLES: list[tuple[str, str, list[tuple[str, int | None]]]] = [
         ],
     ),
 ]
+SLOW_CYCLES: list[Cycle] = [
+    (
+        "iozone",
+        "operation=write request_size=16m file_size=64m processes=4 buffer=on flush=off",
+        [("write", 64 << 20)],
+    ),
+    (
+        "iozone",
+        "operation=write request_size=32k file_size=32m processes=256 buffer=on",
+        [("write", 32 << 20)],
+    ),
+    (
+        "btio",
+        "class=W processes=4 collective_buffer=128k flush=end",
+        [("write", 22_118_400), ("read", 22_118_400)],
+    ),
+    ("rocksdb", "operation=read workload=readrandom keys=20000", [("readrandom", None)]),
+    ("bonnie", "request_size=64k file_size=64m", [("write", 64 << 20)]),
+    (
+        "bonnie",
+        "request_size=64k file_size=16m flush=each",
+        [("write", 16 << 20)],
+    ),
+    (
+        "bonnie",
+        "request_size=64k file_size=64m buffer=on flush=end",
+        [("write", 64 << 20), ("rewrite", 64 << 20), ("read", 64 << 20), ("seeks", 512 << 20)],
+    ),
+]
 
 
-@pytest.mark.parametrize(("tool", "words", "phases"), CYCLES)
+@pytest.mark.parametrize(
+    ("tool", "words", "phases"),
+    [*CYCLES, *(pytest.param(*cycle, marks=pytest.mark.slow) for cycle in SLOW_CYCLES)],
+)
 def test_cycle(
     installed: Installer,
     tmp_path: Path,
@@ -186,6 +194,21 @@ def test_lmbench_cycle(installed: Installer, tmp_path: Path) -> None:
     values = {c.name: c.value for c in tools.parse("lmbench", capture).context}
     assert set(values) == {f"syscall_{w}_latency" for w in ("null", "read", "write")}
     assert all(1e-9 < value < 1e-3 for value in values.values())
+
+
+def test_every_profile_has_a_run_that_is_not_slow() -> None:
+    elsewhere: dict[str, Callable[..., None]] = {
+        "archive": test_archive.test_a_tree_is_archived_and_copied,
+        "lmbench": test_lmbench_cycle,
+        "mariadb": test_servers.test_lines_for_pts,
+        "postgresql": test_servers.test_lines_for_pts,
+        "sqlite": test_sqlite.test_transactions_and_lookups,
+    }
+    names = {path.name.removeprefix("eeio-").rpartition("-")[0] for path in PROFILES.glob("eeio-*")}
+    assert {tool for tool, _, _ in CYCLES} | set(elsewhere) == names
+    for test in [test_cycle, *elsewhere.values()]:
+        marks = {mark.name for mark in getattr(test, "pytestmark", [])}
+        assert not marks & {"slow", "fast_variants"}, test
 
 
 @pytest.mark.parametrize("tool", ["fio", "iozone"])
@@ -332,6 +355,7 @@ def test_a_failing_tool_fails_the_wrapper(installed: Installer) -> None:
     assert (profile.home / "test-exit-status").read_text() == f"{done.returncode}\n"
 
 
+@pytest.mark.fast_variants(3)
 @pytest.mark.parametrize(
     ("tool", "words", "labels"),
     [

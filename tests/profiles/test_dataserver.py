@@ -91,6 +91,7 @@ MODELS = [
 ]
 
 
+@pytest.mark.fast_variants(4)
 @pytest.mark.parametrize("model", MODELS, ids=str)
 @pytest.mark.parametrize("api", ["posix", "mpiio"])
 def test_each_page_lies_where_the_model_says(
@@ -352,8 +353,12 @@ BAD_OPTIONS = [
 ]
 
 
-def test_bad_options_are_refused_and_touch_nothing(sanitized: Program, tmp_path: Path) -> None:
-    sanitized.all_refused(BAD_OPTIONS, f"directory={tmp_path}")
+@pytest.mark.fast_variants(1)
+@pytest.mark.parametrize("options", [BAD_OPTIONS[:2], BAD_OPTIONS[2:]], ids=["some", "others"])
+def test_bad_options_are_refused_and_touch_nothing(
+    sanitized: Program, tmp_path: Path, options: list[tuple[str, str]]
+) -> None:
+    sanitized.all_refused(options, f"directory={tmp_path}")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -371,6 +376,7 @@ def test_files_that_cannot_be_used(program: Program, tmp_path: Path) -> None:
 # --- memory ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_sanitizers_see_nothing(sanitized: Program, tmp_path: Path) -> None:
     for operation, api in (("write", "posix"), ("read", "mpiio")):
         sanitized.good(
@@ -387,6 +393,7 @@ def test_sanitizers_see_nothing(sanitized: Program, tmp_path: Path) -> None:
                    "stripe=8192", f"json={tmp_path}/out.json")  # fmt: skip
 
 
+@pytest.mark.slow
 def test_valgrind_sees_nothing(program: Program, tmp_path: Path) -> None:
     options = [*MODELS[3].options(), f"directory={tmp_path}", f"json={tmp_path}/out.json"]
     programs.check_memory(program, 2, "operation=write", *options)

@@ -109,6 +109,7 @@ def test_a_limit_of_time_ends_collective_calls_on_all_ranks(slow: Program, tmp_p
     assert first == second < 4
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("flush", ["none", "end", "each"])
 def test_the_profile_tells_the_rate_until_durable(
     installed: Callable[[str], Installed], tmp_path: Path, flush: str

@@ -90,6 +90,7 @@ def test_nobody_knows_what_collective_calls_become(program: Program, tmp_path: P
     assert "MPI-IO makes the requests" in note
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize("how", ["api=posix", "api=mpiio", "api=mpiio collective=on"])
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_each_page_of_a_shared_file(program: Program, tmp_path: Path, how: str, ranks: int) -> None:
@@ -123,6 +124,7 @@ def test_a_stride_leaves_what_lies_between_untouched(program: Program, tmp_path:
     ]
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize(
     ("words", "asked", "found", "moved"),
     [

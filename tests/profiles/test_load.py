@@ -90,6 +90,7 @@ def servers(installed: Callable[[str], Installed]) -> Installed:
     return installed("dataserver")
 
 
+@pytest.mark.slow
 @pytest.mark.root
 def test_data_servers_hold_a_load_for_the_whole_time(servers: Installed, tmp_path: Path) -> None:
     """Both together, of a device that moves 100 MB/s; their files are read over and over."""

@@ -201,15 +201,25 @@ def test_every_figure_follows_from_the_calls(
     assert ("equation (10) has no value" in notes) == (not flushed)
 
 
-def test_all_start_at_one_instant(program: Program, tmp_path: Path) -> None:
-    """Of some rounds, that is: another process may have had the processor."""
-    program.good(2, "files=1", "rounds=30", f"directory={tmp_path}", f"calls={tmp_path}/calls.csv")
-    opened = [c for c in calls_of(tmp_path / "calls.csv") if c.name == "open"]
-    apart_s = []
-    for number in range(1, 31):
-        starts = [c.start_s for c in opened if c.round == number]
-        apart_s.append(max(starts) - min(starts))
-    assert min(apart_s) < 2e-4
+def test_all_start_at_one_instant(forking: Program, tmp_path: Path) -> None:
+    """In each round all ask the kernel to wake them at the same time, and none starts earlier."""
+    programs.need("strace")
+    trace, ranks, rounds = tmp_path / "strace", 3, 5
+    forking.good(
+        ranks, "files=1", f"rounds={rounds}", f"directory={tmp_path}",
+        f"calls={tmp_path}/calls.csv",
+        before=["strace", "-f", "-qq", "-o", str(trace), "-e", "trace=clock_nanosleep"],
+    )  # fmt: skip
+    moment = re.compile(
+        r"clock_nanosleep\(CLOCK_MONOTONIC, TIMER_ABSTIME, \{tv_sec=(\d+), tv_nsec=(\d+)\}"
+    )
+    woken = Counter(int(s) * 10**9 + int(ns) for s, ns in moment.findall(trace.read_text()))
+    assert set(woken.values()) == {ranks}
+    calls = calls_of(tmp_path / "calls.csv")
+    stretches = itertools.product(("open", "stat", "utime", "unlink"), range(1, rounds + 1))
+    for (name, number), instant_ns in zip(stretches, sorted(woken), strict=True):
+        starts_s = [c.start_s for c in calls if (c.name, c.round) == (name, number)]
+        assert len(starts_s) == ranks and min(starts_s) >= instant_ns * 1e-9 - 1e-6
 
 
 def test_as_many_processes_as_are_allowed(forking: Program, tmp_path: Path) -> None:
@@ -279,6 +289,7 @@ BAD_OPTIONS = [
 ]
 
 
+@pytest.mark.fast_variants(1)
 def test_bad_options_are_refused_and_touch_nothing(sanitized: Program, tmp_path: Path) -> None:
     sanitized.all_refused(BAD_OPTIONS, f"directory={tmp_path}")
     if sanitized.mpi:
@@ -372,6 +383,7 @@ def test_results_that_cannot_be_kept(program: Program, tmp_path: Path) -> None:
 # --- memory ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.fast_variants(1)
 def test_sanitizers_see_nothing(sanitized: Program, tmp_path: Path) -> None:
     for more in ("layout=own size=4097", "fsync=off"):
         sanitized.good(
@@ -380,6 +392,7 @@ def test_sanitizers_see_nothing(sanitized: Program, tmp_path: Path) -> None:
         )  # fmt: skip
 
 
+@pytest.mark.fast_variants(1)
 def test_valgrind_sees_nothing(program: Program, tmp_path: Path) -> None:
     programs.check_memory(
         program, 2, "files=3", "rounds=2", "layout=own", "size=100", f"directory={tmp_path}",

@@ -76,14 +76,15 @@ def until(condition: Callable[[], object], within_s: float = 30) -> bool:
     return bool(condition())
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize(
     ("tool", "factors", "operation", "said"),
     [
         ("postgresql", "synchronous_commit=on flush=each", "mixed", "no transaction is lost"),
+        ("mariadb", "flush=each buffer=on clients=1", "mixed", "no transaction is lost"),
         ("postgresql", "synchronous_commit=off flush=none", "mixed", "may lose the last"),
         ("postgresql", "fsync=off flush=none clients=2", "mixed", "may lose the database"),
         ("mariadb", "workload=read_only operation=read", "read", "O_DIRECT for the data's pages"),
-        ("mariadb", "flush=each buffer=on clients=1", "mixed", "no transaction is lost"),
         ("mariadb", "workload=write_only flush_log_at_trx_commit=2", "mixed", "a power loss may"),
         ("mariadb", "workload=write_only flush_log_at_trx_commit=0", "mixed", "a crash of the"),
     ],
@@ -129,6 +130,7 @@ def test_transactions(
     assert list(profile.directory.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_pgbench_s_latencies_are_of_every_transaction(served: Served, tmp_path: Path) -> None:
     profile = served("postgresql")
     assert profile.script("pre.sh", *FEW["postgresql"]).returncode == 0
@@ -144,6 +146,7 @@ def test_pgbench_s_latencies_are_of_every_transaction(served: Served, tmp_path: 
     assert not list((data(profile) / "data").glob("log.*"))
 
 
+@pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("tool", SERVERS)
 def test_each_run_begins_with_the_same_rows(served: Served, tmp_path: Path, tool: str) -> None:
     profile = served(tool)
@@ -157,6 +160,7 @@ def test_each_run_begins_with_the_same_rows(served: Served, tmp_path: Path, tool
     assert not (data(profile) / "data/left").exists()
 
 
+@pytest.mark.slow
 def test_a_server_on_the_default_port_is_not_in_the_way(served: Served, tmp_path: Path) -> None:
     """And nobody comes to it."""
     for tool, port in (("postgresql", 5432), ("mariadb", 3306)):
@@ -379,6 +383,7 @@ def test_a_server_that_does_not_answer(served: Served, place: Path, tool: str) -
     assert "the server does not answer after 1 s: the server says: waiting" in line
 
 
+@pytest.mark.fast_variants(2)
 @pytest.mark.parametrize("tool", SERVERS)
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGKILL])
 def test_a_server_ends_with_whoever_started_it(

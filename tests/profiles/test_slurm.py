@@ -151,6 +151,7 @@ def _idle_nodes(hosts: Hosts, environment: dict[str, str]) -> int:
     return done.stdout.split().count("idle")
 
 
+@pytest.mark.slow
 def test_the_job_script_on_two_nodes(
     hosts: Hosts, rapl: str, eeio_on_path: str, tmp_path: Path
 ) -> None:
@@ -215,6 +216,7 @@ def test_a_campaign_in_a_job_holds_the_power_of_all_nodes(
             assert any("gap" in reason or "late" in reason for reason in reading["reasons"])
 
 
+@pytest.mark.slow
 def test_a_rank_that_dies_ends_the_step_on_both_nodes(
     installed: Callable[[str], Installed], hosts: Hosts, tmp_path: Path
 ) -> None:

@@ -210,6 +210,7 @@ def test_meters_that_contradict_each_other_are_told_in_the_annotation(tmp_path: 
 TWELVE = [experiment(f"a={k}", *(str(10 * k + n) for n in range(1, 5))) for k in range(1, 4)]
 
 
+@pytest.mark.slow
 def test_the_random_order_is_the_seeds_and_ends_in_one_entry_each(tmp_path: Path) -> None:
     settings = {
         "EEIO_METER": "none", "EEIO_PROTOCOL": "random", "EEIO_SEED": "5",

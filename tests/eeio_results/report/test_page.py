@@ -188,6 +188,7 @@ def test_a_page_of_54_experiments_is_below_2_mb_and_one_of_10_000_runs_below_8()
     assert len(page.render(build([campaign(1667, 6)]))) < 8e6
 
 
+@pytest.mark.slow
 def test_a_page_of_10_000_experiments_is_whole() -> None:
     text = page.render(build([campaign(10_000, 1)]))
     assert text.count('<tr id="e') == 10_000 and text.endswith("</html>")
