@@ -117,6 +117,8 @@ def energy_of(phase: Phase) -> tuple[EnergyReading, ...]:
 def _known(reading: EnergyReading) -> EnergyReading:
     if not reading.valid or not reading.energy_j or reading.uncertainty_j is None:
         return reading
+    if reading.kind == "modelled":  # an estimate, which is always marked as one and never ranked
+        return reading
     share = reading.uncertainty_j / abs(reading.energy_j)
     if share <= MOST_UNKNOWN:
         return reading
