@@ -58,7 +58,7 @@ class Window:
         the bandwidth where none were. None where the window holds other work, too."""
         if self.why_no_efficiency:
             return None
-        if self.bytes_moved is None:
+        if not self.bytes_moved:
             found = GB / self.bandwidth_bytes_per_s if self.bandwidth_bytes_per_s else None
         else:
             found = lasted_s / self.bytes_moved * GB if lasted_s and self.bytes_moved else None

@@ -44,7 +44,8 @@ def _rows(report: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_measured_energy_reaches_the_table(home: Path, eeio: Eeio) -> None:
-    suite = _suite(home, "level=filesystem operation=read spatiality=sequential sleep_s=0.5")
+    words = "level=filesystem operation=read spatiality=sequential sleep_s=0.5 bytes_moved=500000"
+    suite = _suite(home, words)
     with FakeRapl(home / "powercap", power_w=lambda time_s: 20.0):
         report = _run(
             home, eeio, suite, "--meter", f"rapl,root={home / 'powercap'}", "--idle", "0.5"
@@ -58,7 +59,7 @@ def test_measured_energy_reaches_the_table(home: Path, eeio: Eeio) -> None:
         package["power_w"]["median"] * row["duration_s"]["median"], rel=0.1
     )
     assert row["efficiency_bytes_per_j"]["median"] == pytest.approx(
-        1e6 / package["power_w"]["median"], rel=0.02
+        1e6 / package["power_w"]["median"], rel=0.05
     )
     idle = {r["domain"]: r for r in report["campaigns"][0]["idle"]["readings"]}
     assert idle["package"]["kind"] == "measured"

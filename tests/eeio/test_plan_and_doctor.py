@@ -21,7 +21,7 @@ def _plan(eeio: Eeio, home: Path, *words: str) -> "tuple[int, str, str]":
 def test_a_meter_that_run_refuses_is_refused_after_the_plan(home: Path, eeio: Eeio) -> None:
     code, out, err = _plan(eeio, home, "--meter", "foo")
     assert code == 2
-    assert "h:mm:ss" in out and "would be touched" in out
+    assert "about " in out and "would be touched" in out
     assert "`eeio run` would refuse this" in err and "no meter 'foo'" in err
     assert _plan(eeio, home, "--meter", "none")[0] == 0
 
@@ -31,7 +31,7 @@ def test_without_the_room_it_still_tells_the_time(home: Path, eeio: Eeio) -> Non
     done = eeio("plan", "eeio-suite", "--directory", str(home / "target"), "--work", "1048576t",
                 "--meter", "none", "--allow-memory-filesystem")  # fmt: skip
     assert done.returncode == 2
-    assert "h:mm:ss" in done.stdout and "GB written" in done.stdout
+    assert "about " in done.stdout and "GB written" in done.stdout
     assert "would refuse this" in done.stderr and "free" in done.stderr
 
 

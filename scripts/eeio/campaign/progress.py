@@ -18,6 +18,14 @@ def format_duration(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{second:02}" if hours else f"{minutes}:{second:02}"
 
 
+def duration_text(seconds: float) -> str:
+    """`40 s`, `7 min` or `3 h 40 min`."""
+    if seconds < 90:
+        return f"{round(seconds)} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+
+
 class Progress:
     """Counts runs. rich draws the bar where it is installed and stderr is a terminal."""
 

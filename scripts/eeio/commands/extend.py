@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from eeio.campaign import plan as plans
 from eeio.campaign import safety
-from eeio.campaign.progress import format_duration
+from eeio.campaign.progress import duration_text
 from eeio.commands.campaign_folders import analysis
 from eeio.commands.run import go_on, stored
 from eeio.errors import EXIT_DONE, RefusedError
@@ -105,6 +105,6 @@ def _say(campaign: Campaign, now: "Answers", targets: Mapping[str, int], most: i
     if targets:
         more_s = sum(run_s[id] * (many - done[id]) for id, many in targets.items())
         print(
-            f"about {format_duration(more_s)} (h:mm:ss), and the anchors in each round",
+            f"about {duration_text(more_s)}, and the anchors in each round",
             file=sys.stderr,
         )

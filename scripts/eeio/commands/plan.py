@@ -4,7 +4,8 @@ import argparse
 import dataclasses
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from eeio.campaign import safety
 from eeio.campaign.forecast import forecast
 from eeio.campaign.lengths import Length, earlier_lengths, length, too_slow
 from eeio.campaign.pilot import least_phase_s
-from eeio.campaign.progress import format_duration
+from eeio.campaign.progress import duration_text
 from eeio.commands import campaign_options, plan_detection
 from eeio.commands.amounts import decimal_bytes
 from eeio.commands.doctor import add_replay, recorded
@@ -34,7 +35,7 @@ from eeio_limits.text import shown
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, close_meters
 from eeio_power.monitor import open_source
-from eeio_results.campaign import Options
+from eeio_results.campaign import Options, PlannedExperiment
 from eeio_results.errors import EeioError
 from eeio_results.report.columns import number
 from eeio_results.units import format_size
@@ -57,7 +58,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--format",
         choices=("table", "json"),
         default="table",
-        help="json: runs, times and bytes written alone (default: %(default)s)",
+        help="json: runs, times, bytes written, each experiment (default: %(default)s)",
     )
     plan_detection.add(parser)
     parser.set_defaults(action=show)
@@ -76,6 +77,15 @@ def show(arguments: argparse.Namespace) -> int:
     seen = plan_detection.detected(plan, suite, arguments)
     if arguments.format == "json":
         body: dict[str, Any] = dict(forecast(plan, suite).to_json())
+        body["experiments"] = [
+            {
+                "id": planned.experiment.id,
+                "profile": planned.profile,
+                "level": planned.experiment.level,
+                **dict(_conditions(planned)),
+            }
+            for planned in plan.experiments
+        ]
         print(json.dumps(body | ({} if seen is None else {"detect": seen.to_json()}), indent=1))
     else:
         lengths_of, meters = _lengths(plan)
@@ -217,9 +227,9 @@ def _print_plan(
             "machine has settled"
         )
         print(
-            f"{format_duration(times.least_s)} to {format_duration(times.most_s)}, about "
-            f"{format_duration(times.expected_s)} (h:mm:ss) on a disk of medium speed; with a "
-            f"fixed number of repetitions {format_duration(times.fixed_s)}"
+            f"{duration_text(times.least_s)} to {duration_text(times.most_s)}, about "
+            f"{duration_text(times.expected_s)} on a disk of medium speed; with a "
+            f"fixed number of repetitions {duration_text(times.fixed_s)}"
         )
     elif (steady := protocol.steady) is not None:
         print(
@@ -229,11 +239,11 @@ def _print_plan(
             "part of the measurement"
         )
         print(
-            f"{format_duration(times.least_s)} to {format_duration(times.most_s)} (h:mm:ss) on a "
+            f"{duration_text(times.least_s)} to {duration_text(times.most_s)} on a "
             "disk of medium speed"
         )
     else:
-        print(f"about {format_duration(times.expected_s)} (h:mm:ss) on a disk of medium speed")
+        print(f"about {duration_text(times.expected_s)} on a disk of medium speed")
     if options.max_written_bytes is not None:
         print(f"ended before it has written {options.max_written_bytes / 1e9:g} GB")
     print(_written(times.bytes_written, device, rated_bytes))
@@ -257,21 +267,58 @@ def _print_plan(
             f"each phase is to last {protocol.min_phase_s:g} s and more: where the preset decides "
             "the work, a pilot before the first run sizes it; what is shorter is not ranked"
         )
-    print("\nexperiments:")
-    for planned in plan.experiments:
-        words = " ".join(f"{key}={value}" for key, value in sorted(planned.factors.items()))
-        where = f" on {planned.volume}" if planned.volume else ""
-        where += f", {planned.variant}" if planned.variant else ""
-        where += f", {planned.frequency_hz / 1e9:g} GHz" if planned.frequency_hz else ""
-        where += f", SMT {planned.smt}" if planned.smt else ""
-        where += f", turbo {planned.turbo}" if planned.turbo else ""
-        lasts = lengths_of[planned.experiment.id].words if lengths_of else ""
-        print(f"  {planned.experiment.id}  {planned.profile}{where}  {words}  {lasts}".rstrip())
+    print("\nexperiments (--format json lists each):")
+    for line in _groups(plan, lengths_of or {}):
+        print(f"  {line}")
     if plan.not_measured:
         print("\nleft out:")
-        for left_out in plan.not_measured:
-            experiment = left_out.experiment
-            print(f"  {experiment.id}  {experiment.tool} {experiment.level}: {left_out.reason}")
+        told = Counter(
+            (one.experiment.tool, one.experiment.level, one.reason) for one in plan.not_measured
+        )
+        for (tool, level, reason), number_of in told.items():
+            print(f"  {number_of} of {tool}, {level}: {reason}")
+
+
+def _groups(plan: plans.Plan, lengths_of: Mapping[str, Length]) -> Iterable[str]:
+    """A line for the experiments of a profile and level: how many, and the values of each
+    factor."""
+    groups: dict[tuple[str, str], list[PlannedExperiment]] = {}
+    for planned in plan.experiments:
+        groups.setdefault((planned.profile, planned.experiment.level), []).append(planned)
+    for (profile, level), found in groups.items():
+        values: dict[str, dict[str, None]] = {}
+        for planned in found:
+            for name, value in _conditions(planned):
+                values.setdefault(name, {}).setdefault(value)
+        text = " ".join(f"{name}={','.join(of)}" for name, of in sorted(values.items()))
+        lasts = [lengths_of[one.experiment.id] for one in found] if lengths_of else []
+        yield "; ".join([f"{len(found)} of {profile}, {level}: {text}", *_lengths_text(lasts)])
+
+
+def _conditions(planned: PlannedExperiment) -> Iterable[tuple[str, str]]:
+    """Factors and settings of the machine, level apart."""
+    yield from ((name, value) for name, value in planned.factors.items() if name != "level")
+    yield from (
+        (name, value)
+        for name, value in (
+            ("volume", planned.volume),
+            ("variant", planned.variant),
+            ("GHz", f"{planned.frequency_hz / 1e9:g}" if planned.frequency_hz else None),
+            ("SMT", planned.smt),
+            ("turbo", planned.turbo),
+        )
+        if value
+    )
+
+
+def _lengths_text(lasts: Sequence[Length]) -> list[str]:
+    """How long the phases of these experiments are: the earlier ones as a range."""
+    earlier = [one for one in lasts if one.at_least_s == one.at_most_s is not None]
+    if len(earlier) < 2:
+        return list(dict.fromkeys(one.words for one in lasts))
+    ends_s = sorted(one.at_least_s or 0.0 for one in earlier)
+    others = dict.fromkeys(one.words for one in lasts if one not in earlier)
+    return [f"phases of {ends_s[0]:.2g} to {ends_s[-1]:.2g} s in an earlier campaign", *others]
 
 
 def _written(bytes_written: int, device: BlockDevice | None, rated_bytes: float | None) -> str:

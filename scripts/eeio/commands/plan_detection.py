@@ -9,7 +9,7 @@ from eeio import paths
 from eeio.campaign import plan as plans
 from eeio.campaign import safety
 from eeio.campaign.detection import Repeated, repeated
-from eeio.campaign.progress import format_duration
+from eeio.campaign.progress import duration_text
 from eeio.commands import campaign_options
 from eeio.commands.campaign_folders import analysis, load_campaigns
 from eeio.errors import RefusedError
@@ -113,7 +113,7 @@ def show(found: Detection) -> None:
     print(
         f"\nto see {found.share:.1%} in 8 of 10 campaigns, by the spread of {found.earlier}: "
         f"{counts[0]} to {counts[-1]} repetitions, about "
-        f"{format_duration(found.times.expected_s)} (h:mm:ss); each pair that differs in one "
+        f"{duration_text(found.times.expected_s)}; each pair that differs in one "
         "factor:"
     )
     for one in found.needed[:_LINES]:

@@ -26,6 +26,7 @@ from eeio_results.report.choice import SORTS, of_levels, sorted_by
 from eeio_results.report.columns import FURTHER, known_words
 from eeio_results.report.contents import drawings
 from eeio_results.report.model import Report, build, to_json
+from eeio_results.report.summary import summary
 from eeio_results.store import Campaign
 
 _PAGE = "report.html"
@@ -133,17 +134,16 @@ def _columns(text: str) -> tuple[str, ...]:
     return words
 
 
-def print_campaign(folder: Path) -> None:
-    """Tables on stdout, the page into the campaign's folder, its path as the last line."""
+def print_summary(folder: Path) -> None:
+    """Writes the page into the campaign's folder and prints the summary."""
     built = with_tests(build([store.load(folder)]))
-    sys.stdout.write(text.render(built, terminal.width()))
+    page: Path | None = folder / _PAGE
     try:
-        content = _render_html(built)
+        (folder / _PAGE).write_text(_render_html(built), encoding="utf-8")
     except EeioError as error:
-        print(f"HTML report not written: {error}", file=sys.stderr)
-        return
-    (folder / _PAGE).write_text(content, encoding="utf-8")
-    print(f"\nHTML report: {folder / _PAGE}")
+        print(f"eeio: no page: {error}", file=sys.stderr)
+        page = None
+    print("\n".join(["", *summary(built, page)]))
 
 
 def _render_html(built: Report) -> str:

@@ -12,6 +12,8 @@ from pathlib import Path
 from eeio import __version__, paths
 from eeio.campaign import plan as plans
 from eeio.campaign import safety
+from eeio.campaign.forecast import forecast
+from eeio.campaign.progress import duration_text
 from eeio.campaign.runner import Outcome, campaign_locks, execute, store_lock
 from eeio.commands import campaign_options, report
 from eeio.commands.restore import restore_orphans
@@ -23,6 +25,10 @@ from eeio_limits.names import campaign_name, similar
 from eeio_results.campaign import Options
 from eeio_results.store import Store, read_design
 
+# What `run` asks about on a terminal.
+_LONG_S = 1800.0
+_MUCH_BYTES = 50e9
+
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     run = subparsers.add_parser(
@@ -32,6 +38,10 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
     campaign_options.add(run)
     run.add_argument("--name", metavar="NAME", help="of the campaign (default: suite and time)")
+    run.add_argument(
+        "--yes", action="store_true",
+        help="do not ask before a long campaign or one that writes much",
+    )  # fmt: skip
     run.set_defaults(action=run_suite)
     resume = subparsers.add_parser(
         "resume",
@@ -61,6 +71,7 @@ def run_suite(arguments: argparse.Namespace) -> int:
             f"making file systems ({', '.join(plan.made_volumes)}) needs root: run it with sudo"
         )
     check_meters(options.meters)
+    _announce(plan, suite, arguments.yes)
     store = Store(paths.results_root() / name)
     if store.folder.exists():
         raise RefusedError(
@@ -86,6 +97,23 @@ def run_suite(arguments: argparse.Namespace) -> int:
                 shutil.rmtree(store.folder)
             raise
     return _finish(store, outcome)
+
+
+def _announce(plan: plans.Plan, suite: suites.Suite, agreed: bool) -> None:
+    """Prints time and bytes; asks on a terminal if they are large. RefusedError after a no."""
+    expected = forecast(plan, suite)
+    print(
+        f"{len(plan.runs)} runs, about {duration_text(expected.expected_s)}, at most "
+        f"{expected.bytes_written / 1e9:.1f} GB written",
+        file=sys.stderr,
+    )
+    is_large = expected.expected_s > _LONG_S or expected.bytes_written > _MUCH_BYTES
+    if is_large and not agreed and sys.stdin.isatty() and sys.stderr.isatty():
+        print("Start? [y/N] ", end="", file=sys.stderr, flush=True)
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise RefusedError(
+                "nothing was run. --preset quick is shorter; --yes starts without the question"
+            )
 
 
 def resume_campaign(arguments: argparse.Namespace) -> int:
@@ -138,13 +166,13 @@ def _check_name(name: str) -> None:
 
 
 def _finish(store: Store, outcome: Outcome) -> int:
-    """Tables on stdout, the HTML page beside the results."""
-    report.print_campaign(store.folder)
+    """The summary on stdout, the page in the campaign's folder."""
+    report.print_summary(store.folder)
     if outcome.invalid == 0:
         return EXIT_DONE
     print(
         f"eeio: {outcome.invalid} of {outcome.runs} runs failed or are invalid; "
-        "the table of problems above says why",
+        f"`eeio report {store.folder.name}` lists why",
         file=sys.stderr,
     )
     return EXIT_DONE_WITH_INVALID_RUNS

@@ -1,0 +1,168 @@
+"""The end of `eeio run` on a terminal: the result of each level, what is missing, what to do next.
+
+At most MOST_LINES lines, however large the campaign is.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from eeio_limits.text import shown
+from eeio_results.campaign import PRECISE
+from eeio_results.characterization import Row
+from eeio_results.record import DEMO
+from eeio_results.report.columns import number
+from eeio_results.report.model import Report
+from eeio_results.report.tables import operation_label, tool_label
+from eeio_results.stamps import stamp_of
+from eeio_results.store import Campaign
+from eeio_results.units import format_size, percent
+
+MOST_LINES = 15
+MOST_COLUMNS = 100
+_MB = 1e6
+
+
+def summary(report: Report, page: Path | None) -> list[str]:
+    """Of a report of one campaign, whose page is in that file (None: it was not written)."""
+    (campaign,) = report.campaigns
+    rows = [row for row in report.rows if _has_figures(row)]
+    head = (f"{campaign.name}: {_runs(campaign)}", *_precision(campaign), stamp_of([campaign]))
+    told = [
+        "; ".join(filter(None, head)),
+        *campaign.shortcomings[:1],
+        *_power(rows),
+    ]
+    missing = list(_missing(report))
+    end = [
+        *([f"page: {page}"] if page is not None else []),
+        f"next: eeio report {campaign.name}   (all tables; --help shows the other formats)",
+    ]
+    levels = [list(_level(level, rows)) for level in report.levels]
+    room = MOST_LINES - len(told) - len(missing) - len(end)
+    if sum(map(len, levels)) > room:
+        levels = [lines[:1] for lines in levels]
+    figures = [_cut(shown(line), MOST_COLUMNS) for lines in levels for line in lines]
+    # A reason may take two lines of a terminal; a path is never cut.
+    reasons = [_cut(shown(line), 2 * MOST_COLUMNS) for line in missing]
+    return [*(shown(line) for line in told), *figures, *reasons, *end]
+
+
+def _has_figures(row: Row) -> bool:
+    return row.experiment is not None and (row.n > 0 or row.work.duration_s is not None)
+
+
+def _runs(campaign: Campaign) -> str:
+    invalid = sum(not run.valid for run in campaign.runs)
+    text = f"{campaign.stored_runs} of {campaign.planned_runs} runs done"
+    return f"{text}, {invalid} of them failed or invalid" if invalid else f"{text}, all valid"
+
+
+def _level(level: str, every: Sequence[Row]) -> Iterable[str]:
+    """The least and the most J/GB of the level; the highest and lowest bandwidth where no row may
+    be ranked. Rows that bypass the page cache come first: the others may not have reached a
+    drive."""
+    rows = [row for row in every if row.level == level]
+    if not rows:
+        return
+    direct = [row for row in rows if row.cache.buffer == "off"] or rows
+    costs = [row for row in direct if row.ranked and _j_per_gb(row) is not None]
+    if costs:
+        ends, words = sorted(costs, key=_cost), ("least J/GB", "most J/GB")
+    else:
+        ends, words = sorted(direct, key=_slowness), ("fastest", "slowest")
+    chosen = [(words[0], ends[0]), (words[1], ends[-1])] if len(ends) > 1 else [("", ends[0])]
+    for word, row in chosen:
+        yield f"{level:<12}{word:<11}{_figures(row)}  {_name(row)}"
+
+
+def _power(rows: Sequence[Row]) -> Iterable[str]:
+    """Whose energy J/GB is."""
+    found = dict.fromkeys(
+        f"{best.power_domain} (meter {best.meter}, {best.energy_kind})"
+        for row in rows
+        if (best := row.measured) is not None
+    )
+    if found:
+        yield f"J/GB: energy of the {', '.join(found)} per 10^9 bytes"
+
+
+def _cost(row: Row) -> float:
+    return _j_per_gb(row) or 0.0
+
+
+def _slowness(row: Row) -> tuple[float, float]:
+    """By bandwidth; by time where there is none."""
+    lasted = row.work.duration_s
+    speed = row.bandwidth_bytes_per_s.median if row.bandwidth_bytes_per_s else 0.0
+    return -speed, lasted.median if lasted else 0.0
+
+
+def _j_per_gb(row: Row) -> float | None:
+    best = row.measured
+    return None if best is None or best.energy_j_per_gb is None else best.energy_j_per_gb.median
+
+
+def _figures(row: Row) -> str:
+    best, joules, lasted = row.measured, _j_per_gb(row), row.work.duration_s
+    if row.bandwidth_bytes_per_s is not None:
+        text = f"{number(row.bandwidth_bytes_per_s.median / _MB):>6} MB/s"
+        energy = None if joules is None else f"{number(joules):>7} J/GB"
+    else:
+        text = f"{number(lasted.median) if lasted else '-':>6} s   "
+        energy = f"{number(best.energy_j.median):>7} J" if best and best.energy_j else None
+    if best is None or energy is None:
+        return text
+    limit = best.uncertainty_relative
+    known = f" ±{percent(limit.median)} %" if limit is not None else ""
+    return f"{text}{energy}{known}{' DEMO' if best.energy_kind == DEMO else ''}"
+
+
+def _name(row: Row) -> str:
+    size = "" if row.request_size_bytes is None else f" {format_size(row.request_size_bytes)}"
+    cache = {"on": ", page cache", "off": ", direct"}.get(row.cache.buffer or "", "")
+    order = f"{row.spatiality} " if row.spatiality not in (None, "none") else ""
+    tool = tool_label(row.experiment) if row.experiment else ""
+    return f"{tool} {order}{operation_label(row)}{size}{cache}"
+
+
+def _missing(report: Report) -> Iterable[str]:
+    """What has no figure or no energy, each with its most frequent reason."""
+    asked = [row for row in report.rows if row.experiment is not None]
+    absent = [row for row in asked if not _has_figures(row)]
+    if absent:
+        told = Counter(
+            next(iter(row.invalid_reasons), row.reasons.get("bandwidth_bytes_per_s", "not run"))
+            for row in absent
+        )
+        yield _because(f"not measured: {len(absent)} of {len(asked)} rows", told)
+    rows = [row for row in asked if _has_figures(row)]
+    without = [row for row in rows if row.measured is None]
+    if without:
+        told = Counter(row.reasons.get("power_w", "no valid reading") for row in without)
+        yield _because(f"without energy: {len(without)} of {len(rows)} rows", told)
+    poor = [row for row in rows if row.measured is not None and not row.ranked]
+    if poor:
+        told = Counter(row.ranked_reason or "unknown" for row in poor)
+        yield _because(f"not ranked: {len(poor)} of {len(rows)} rows", told)
+
+
+def _because(text: str, reasons: Counter[str]) -> str:
+    reason, _ = reasons.most_common(1)[0]
+    others = f" (and {len(reasons) - 1} more reasons)" if len(reasons) > 1 else ""
+    return f"{text}: {reason.removeprefix('not measured: ')}{others}"
+
+
+def _precision(campaign: Campaign) -> Iterable[str]:
+    """How many experiments of an adaptive campaign are as precise as requested."""
+    rule = campaign.design.protocol.adaptive
+    if rule is not None:
+        precise = sum(why.startswith(PRECISE) for why in campaign.design.stopped.values())
+        yield (
+            f"precision: {precise} of {len(campaign.design.experiments)} experiments known to "
+            f"±{percent(rule.precision)} %"
+        )
+
+
+def _cut(line: str, most: int) -> str:
+    return line if len(line) <= most else line[: most - 1] + "…"
