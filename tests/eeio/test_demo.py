@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from tests import dummy
+from tests.conftest import Eeio
 
 from eeio.cli import main
 from eeio_results.report.summary import MOST_LINES
-from tests import dummy
-from tests.conftest import Eeio
 
 _READ = "level=filesystem operation=read spatiality=sequential sleep_s=0.3 bytes_moved=300000"
 
@@ -82,7 +82,16 @@ def test_what_decides_rejects_it(campaigns: Path, capsys: pytest.CaptureFixture[
 
 
 def test_it_is_used_with_no_other_meter(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["run", "dummy-suite", "--directory", str(home / "target"), "--meter", "demo", "--meter", "modelled"]
+    words = [
+        "run",
+        "dummy-suite",
+        "--directory",
+        str(home / "target"),
+        "--meter",
+        "demo",
+        "--meter",
+        "modelled",
+    ]
     assert main(words) == 2
     assert "'demo' is fictitious" in capsys.readouterr().err
 

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Sleeps sleep_s, then claims bytes_moved bytes in that time (by default 0, of a read those
-# of its bandwidth); mode=fail|garbage|empty|orphan misbehaves, mode=noisy claims another bandwidth in each run, by its seed.
+# Sleeps sleep_s, then claims bytes_moved bytes in that time; mode=fail|garbage|empty|orphan
+# misbehaves, mode=noisy claims another bandwidth in each run, by its seed.
 set -eu
 bandwidth=1000000
-sleep_s=0.1 mode=good bytes_moved= operation=read spatiality=sequential
+sleep_s=0.1 mode=good bytes_moved=0 operation=read spatiality=sequential
 for word in "$@"; do
 	case $word in
 	sleep_s=* | mode=* | bytes_moved=* | operation=* | spatiality=*) eval "${word%%=*}=\${word#*=}" ;;
@@ -22,9 +22,6 @@ esac
 start_s=$(cut -d ' ' -f 1 /proc/uptime)
 sleep "$sleep_s"
 end_s=$(cut -d ' ' -f 1 /proc/uptime)
-[ -n "$bytes_moved" ] || bytes_moved=0
-[ "$operation" = write ] || [ "$bytes_moved" != 0 ] ||
-	bytes_moved=$(awk -v b="$bandwidth" -v t0="$start_s" -v t1="$end_s" 'BEGIN { printf "%d", b * (t1 - t0) }')
 cat > "$EEIO_OUTPUT_DIR/eeio.json" <<END
 {"schema_version": 1, "context": [], "phases": [{"name": "$operation", "operation": "$operation",
 "spatiality": "$spatiality", "request_size_bytes": 4096, "bytes_moved": $bytes_moved,
