@@ -8,8 +8,8 @@ and for a suite of others that has no such file it is eeio-suite's:
      "left_out": ["eeio-bonnie-1.0.0 buffer=on level=filesystem ..."]}
 
 `left_out` are the tests of these suites that the preset does not run: the profile and its arguments
-in alphabetical order. `work_bytes` is what each run moves, null where the presets of the profiles say it. Of suites
-that differ in a value it is null, and `reasons` say how they differ.
+in alphabetical order. `work_bytes` is what each run moves, null where the presets of the profiles
+say it. Of suites that differ in a value it is null, and `reasons` say how they differ.
 """
 
 import json
