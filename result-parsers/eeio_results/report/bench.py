@@ -265,7 +265,7 @@ def _of_run(
     if phase.until_durable is not None:
         told["durable_s"] = (phase.until_durable.end_s - phase.start_s) / many
     else:
-        missing["durable_s"] = phase.durable_reason or "it wrote nothing"
+        missing["durable_s"] = phase.durable_reason or "it was not measured"
     window = window_of(run.experiment, phase)
     reading, why = _reading(window.energy)
     if reading is None or reading.energy_j is None or reading.power_w is None:
