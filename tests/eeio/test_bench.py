@@ -13,13 +13,15 @@ from typing import Any
 import pytest
 from tests.conftest import Eeio
 
-from eeio.bench import asked, trial
+from eeio.bench import asked, plan, trial
 from eeio.bench.plan import How
 from eeio.errors import RefusedError
 from eeio.system import durability, image
 from eeio.system.filesystem import WITHOUT_STORAGE, mount_of
 from eeio.system.undo import UndoJournal
 from eeio_power.simulators import FakeRapl
+from eeio_results.campaign import Options
+from eeio_results.report.bench import Bench
 from eeio_results.store import load
 
 MIB = 1 << 20
@@ -361,3 +363,77 @@ def test_steps_of_a_scan_have_no_rounding() -> None:
         asked.scanned("x", "0", "1000", None)
     with pytest.raises(RefusedError, match="no name of a parameter"):
         asked.scanned("a b", "0", "1", None)
+
+
+def test_names_are_in_every_output_and_campaigns_are_compared_by_them(
+    home: Path, eeio: Eeio
+) -> None:
+    (home / "target/a").write_bytes(b"x" * MIB)
+    for name, text in (("before", "cat a a >b"), ("after", "cp a b")):
+        words = ("bench", "-n", "copy", text, "sleep 0.2", "-r", "3", "--meter", "demo",
+                 "--directory", str(home / "target"))  # fmt: skip
+        exported = home / "hyperfine.json", home / "table.md"
+        done = eeio(*words, "--name", name, "--format", "json", "--export-json", str(exported[0]),
+                    "--export-markdown", str(exported[1]))  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        commands = json.loads(done.stdout)["commands"]
+        assert [(c["command"], c["text"]) for c in commands] == [
+            ("copy", text), ("sleep 0.2", "sleep 0.2"),
+        ]  # fmt: skip
+        results = json.loads(exported[0].read_text())["results"]
+        assert [one["command"] for one in results] == ["copy", "sleep 0.2"]
+        assert "| copy | 3 |" in exported[1].read_text()
+    compared = eeio("compare", "before", "after", "--format", "json")
+    assert compared.returncode == 0, compared.stderr
+    rows = json.loads(compared.stdout)["changes"][0]["experiments"]
+    assert sorted(row["experiment"] for row in rows) == ["copy", "sleep 0.2"]
+    gate = eeio("compare", "before", "after", "--fail-if", "worse:100%:time")
+    assert "of 2 experiments worse, 0 not tested" in gate.stderr, gate.stderr
+
+
+def test_names_of_commands() -> None:
+    def names(texts: list[str], given: list[str], **parameters: list[str]) -> list[str | None]:
+        return [one.name for one in asked.commands(texts, (), parameters, given)]
+
+    assert names(["a", "b"], ["first"]) == ["first", None]
+    assert names(["a {x} {y}"], ["of {x}"], x=["1", "2"], y=["3"]) == [
+        "of 1 (y = 3)", "of 2 (y = 3)",
+    ]  # fmt: skip
+    for texts, given, said in (
+        (["a"], ["x", "y"], "2 names"),
+        (["a", "b"], ["x", "x"], "two commands have this name"),
+        (["a"], [" "], "a name is empty"),
+    ):
+        with pytest.raises(RefusedError, match=said):
+            names(texts, given)
+
+
+def test_the_shell_of_commands() -> None:
+    def call(text: str, shell: str | None) -> object:
+        return asked.commands([text], (), {}, (), shell)[0].call
+
+    assert call("a 'b c'", None) == "a 'b c'"
+    assert call("a 'b c'", "bash -e") == ("bash", "-e", "-c", "a 'b c'")
+    assert call("a 'b c'", "none") == ("a", "b c")
+    for text, shell in (("a 'b", "none"), ("a", "'"), ("a", "")):
+        with pytest.raises(RefusedError):
+            call(text, shell)
+
+
+@pytest.mark.parametrize(("precision", "expected"), [(None, 7), (0.05, 7)])
+def test_runs_at_least(home: Path, precision: float | None, expected: int) -> None:
+    commands = asked.commands(["true"], (), {})
+    how = How(repetitions=2, precision=precision, least=7)
+    options = Options(preset=plan.PRESET, device=None, seed=1, suite=plan.SUITE,
+                      directory=str(home), meters=())  # fmt: skip
+    assert plan.make(options, commands, [1], how, str(home)).protocol.repetitions == expected
+
+
+def test_an_outlier_is_reported() -> None:
+    def outliers(*times: float) -> tuple[float, ...]:
+        return Bench("x", {}, {"duration_s": times}, {}, len(times), {}, None, None).outliers
+
+    assert outliers(1.0, 1.1, 0.9, 1.05, 5.0) == (5.0,)
+    assert outliers(1.0, 1.1, 0.9, 1.05, 1.2) == ()
+    assert outliers(1.0, 1.0, 1.0) == () == outliers(1.0, 1.0, 1.0, 1.0)
+    assert outliers(1.0, 9.0, 1.0) == (), "too few runs to know which one is unusual"

@@ -57,6 +57,14 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--repetitions", "--runs", "-r", metavar="N", type=campaign_options.repetitions,
         default=10, help="runs of each command (default: %(default)s)",
     )  # fmt: skip
+    parser.add_argument("--min-runs", "-m", metavar="N", type=campaign_options.repetitions,
+                        help="runs of each command at least, also with --precision")  # fmt: skip
+    parser.add_argument(
+        "--command-name", "-n", metavar="NAME", action="append", default=[],
+        help="of the first command, then of the next: in tables, and to compare campaigns by",
+    )  # fmt: skip
+    parser.add_argument("--shell", "-S", metavar="SHELL",
+                        help="that runs the commands, or none (default: /bin/sh)")  # fmt: skip
     parser.add_argument(
         "--precision", metavar="SHARE", type=campaign_options.share,
         help="instead: until time, power and MB/J are known to this (3%%), 30 times at most",
@@ -100,6 +108,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument("--format", choices=tuple(report.FORMATS), default="table",
                         help="(default: %(default)s)")  # fmt: skip
     parser.add_argument("--export-json", metavar="FILE", help="as hyperfine writes it")
+    parser.add_argument("--export-markdown", metavar="FILE", help="the tables as Markdown")
     add_output(parser)
     parser.set_defaults(action=bench, program=())
 
@@ -109,7 +118,7 @@ def bench(arguments: argparse.Namespace) -> int:
         arguments.repetitions, arguments.prepare, arguments.conclude, arguments.cold,
         None if arguments.stdin is None else str(Path(arguments.stdin).absolute()),
         arguments.ignore_failure, arguments.timeout, arguments.settle, _IDLE_S,
-        arguments.precision,
+        arguments.precision, least=arguments.min_runs,
     )  # fmt: skip
     how.check()
     wanted = _asked(arguments)
@@ -204,6 +213,10 @@ def show(store: Store, arguments: argparse.Namespace) -> None:
     write_output(arguments, report.FORMATS[arguments.format](campaign, found, compared))
     if arguments.export_json is not None:
         Path(arguments.export_json).write_text(report.hyperfine_json(found), encoding="utf-8")
+    if arguments.export_markdown is not None:
+        Path(arguments.export_markdown).write_text(
+            report.to_markdown(campaign, found, compared), encoding="utf-8"
+        )
     print(f"campaign {campaign.name}: `eeio report {campaign.name}`", file=sys.stderr)
 
 
@@ -215,7 +228,9 @@ def _asked(arguments: argparse.Namespace) -> list[asked.Command]:
     for name, words in arguments.parameter_list:
         name, values = asked.listed(name, words)
         parameters[name] = values
-    return asked.commands(arguments.commands, arguments.program, parameters)
+    return asked.commands(
+        arguments.commands, arguments.program, parameters, arguments.command_name, arguments.shell
+    )
 
 
 def _store(name: str | None) -> Store:
