@@ -12,7 +12,7 @@ from typing import Any
 from eeio_results.domains import Quartiles, bytes_per_j, quartiles
 from eeio_results.record import DEMO, DOMAINS, EnergyReading, Phase, Run, mark
 from eeio_results.report import markdown, text
-from eeio_results.report.columns import NONE, number
+from eeio_results.report.columns import NONE, number, spread
 from eeio_results.report.parts import Table
 from eeio_results.stamps import warnings_of
 from eeio_results.store import Campaign
@@ -419,7 +419,7 @@ def _sentences(found: Sequence[Bench], compared: Sequence[Comparison]) -> list[s
 
 def _plain(one: Bench, name: str, unit: float = 1.0) -> str:
     of = one.quartiles(name)
-    return NONE if of is None else _spread(of, lambda value: number(value / unit))
+    return spread(of, unit)
 
 
 def _prefixed(one: Bench, name: str, unit: str) -> str:
@@ -427,14 +427,9 @@ def _prefixed(one: Bench, name: str, unit: str) -> str:
     if of is None:
         return NONE
     factor, unit = prefixed(of.median, unit) if of.median else (1.0, unit)
-    return f"{_spread(of, lambda value: number(value / factor))} {unit}"
+    return f"{spread(of, factor)} {unit}"
 
 
 def _time(time_s: float) -> str:
     factor, unit = prefixed(time_s, "s")
     return f"{number(time_s / factor)} {unit}"
-
-
-def _spread(of: Quartiles, write: Callable[[float], str]) -> str:
-    median, low, high = write(of.median), write(of.q1), write(of.q3)
-    return median if low == high else f"{median} [{low} - {high}]"
