@@ -16,7 +16,7 @@ from eeio.errors import RefusedError
 from eeio.foreground import GATE
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.traces import bpftrace, strace
-from eeio_results.traces.events import Event
+from eeio_results.traces.events import Event, Unobserved
 
 NAMES = ("strace", "bpftrace")
 OVERHEAD = {
@@ -27,7 +27,7 @@ OVERHEAD = {
     "docs/performance.md), which takes power itself: MB/s, J and MB/J are the traced program's",
 }
 """What tracing adds to what is measured, in words."""
-# bpftrace compiles and attaches 24 probes: some seconds, on a slow board more.
+# bpftrace compiles and attaches 36 probes: some seconds, on a slow board more.
 _START_S = 120.0
 _STOP_S = 60.0
 # A clock that moved by more than this is no longer the meters'.
@@ -47,15 +47,22 @@ def refuse(tracer: str, folder: Path | None = None) -> None:
 
 
 def run(
-    tracer: str, words: Sequence[str], folder: Path, mark: Callable[[], None], *, to_stderr: bool
+    tracer: str,
+    words: Sequence[str],
+    folder: Path,
+    mark: Callable[[], None],
+    *,
+    to_stderr: bool,
+    unobserved: set[Unobserved] | None = None,
 ) -> tuple[int, list[Event]]:
-    """Runs a program to its end; its exit code, or -N after signal N, and what it did to files.
+    """Runs a program to its end; its exit code, or -N after signal N, and its reads and writes.
 
     Times of events are on CLOCK_MONOTONIC. `mark` is called right before and after the program.
-    Raises EeioError when the trace is not whole.
+    Adds to `unobserved` the I/O whose bytes were not observed. Raises EeioError when the trace is
+    incomplete.
     """
     traced = _under_strace if tracer == "strace" else _under_bpftrace
-    return traced(words, folder, mark, sys.stderr if to_stderr else None)
+    return traced(words, folder, mark, sys.stderr if to_stderr else None, unobserved)
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:
@@ -75,7 +82,11 @@ def _no_strace() -> str | None:
 
 
 def _under_strace(
-    words: Sequence[str], folder: Path, mark: Callable[[], None], out: object
+    words: Sequence[str],
+    folder: Path,
+    mark: Callable[[], None],
+    out: object,
+    unobserved: set[Unobserved] | None,
 ) -> tuple[int, list[Event]]:
     # strace stamps the wall clock; the meters the monotonic one.
     ahead_s = time.time() - time.monotonic()
@@ -91,7 +102,7 @@ def _under_strace(
     drift_s = time.time() - time.monotonic() - ahead_s
     events = [
         event._replace(start_s=event.start_s - ahead_s)
-        for event in strace.read(sorted(folder.glob("strace.*")))
+        for event in strace.read(sorted(folder.glob("strace.*")), unobserved)
     ]
     if abs(drift_s) > _DRIFT_S:
         raise EeioError(f"the clock was set by {drift_s:+.3f} s while tracing: no power fits it")
@@ -131,7 +142,11 @@ def _ahead_of_monotonic_s() -> float:
 
 
 def _under_bpftrace(
-    words: Sequence[str], folder: Path, mark: Callable[[], None], out: object
+    words: Sequence[str],
+    folder: Path,
+    mark: Callable[[], None],
+    out: object,
+    unobserved: set[Unobserved] | None,
 ) -> tuple[int, list[Event]]:
     """The program waits at a gate until all probes are there, so that none of its calls is missed;
     when bpftrace does not get that far it is never started."""
@@ -162,7 +177,7 @@ def _under_bpftrace(
     mounts |= dict.fromkeys(bpftrace.mount_lines(_mountinfo()))
     with path.open("a", encoding="utf-8") as file:
         file.writelines([f"clock {round(tracer.ahead_s * 1e9)}\n", *mounts])
-    return exit_code, bpftrace.read(path)
+    return exit_code, bpftrace.read(path, unobserved)
 
 
 def _mountinfo() -> str:

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,19 @@ from typing import Any
 import pytest
 from tests.conftest import Eeio
 
-from eeio.bench import asked
+from eeio.bench import asked, plan, trial
+from eeio.bench.plan import How
 from eeio.errors import RefusedError
-from eeio.system import image
+from eeio.system import durability, image
 from eeio.system.filesystem import WITHOUT_STORAGE, mount_of
 from eeio.system.undo import UndoJournal
 from eeio_power.simulators import FakeRapl
+from eeio_results.campaign import Options
+from eeio_results.report.bench import Bench
 from eeio_results.store import load
 
 MIB = 1 << 20
+LOOP = Path(trial.__file__).with_name("eeio-command-1.0.0") / "loop.py"
 CONTRACT = {
     "command", "n", "duration_s", "cpu_s", "bytes_device_read", "bytes_device_written",
     "bytes_asked", "energy_j", "power_w", "efficiency_bytes_per_j", "durable_s", "exit_codes",
@@ -132,6 +137,87 @@ def test_a_full_disk_is_told(home: Path, eeio: Eeio, tmp_path: Path) -> None:
         assert "exit code" in done.stderr and f"{volume.mount_point} is full" in done.stderr
     finally:
         assert journal.undo_all() == []
+
+
+def _sync(directory: Path, node: Path | None) -> durability.Sync:
+    """As on a drive that takes 1000 s."""
+    return durability.Sync(10.0, 1010.0, "test")
+
+
+def test_a_run_repeats_a_command_by_its_time_until_durable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Into the page cache it takes milliseconds; onto a slow drive it takes long."""
+    if mount_of(tmp_path).filesystem in WITHOUT_STORAGE:
+        pytest.skip("needs a directory on a disk")
+    monkeypatch.setattr(trial, "sync", _sync)
+    (command,) = asked.commands(["head -c 1048576 /dev/zero >f"], (), {})
+    tried = trial.run(command, How(), str(tmp_path), 0)
+    assert tried.bytes_written == pytest.approx(MIB, rel=0.1)
+    assert tried.durable_s > 1000
+    assert tried.executions(How(), 0.0) == 1
+
+
+def test_what_writes_nothing_waits_for_no_drive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trial, "sync", _sync)
+    (command,) = asked.commands(["true"], (), {})
+    tried = trial.run(command, How(), str(tmp_path), 2)
+    assert tried.bytes_written == 0
+    assert tried.durable_s < 1000
+
+
+@pytest.mark.parametrize(
+    ("durable_s", "period_s", "how", "count"),
+    [
+        (0.1, 0.0, How(), 10),
+        (0.05, 0.1, How(), 40),  # 20 readings
+        (0.2, 0.0, How(), 1),
+        (0.1, 0.0, How(prepare="true"), 1),
+        (0.1, 0.0, How(conclude="true"), 1),
+        (0.0, 0.0, How(), 100_000),
+    ],
+)
+def test_executions_of_a_run(durable_s: float, period_s: float, how: How, count: int) -> None:
+    assert trial.Trial(durable_s, None, None).executions(how, period_s) == count
+
+
+def test_time_and_bytes_are_printed_before_the_first_run(home: Path, eeio: Eeio) -> None:
+    if mount_of(home).filesystem in WITHOUT_STORAGE:
+        pytest.skip("needs a directory on a disk")
+    done = bench(home, eeio, "head -c 1048576 /dev/zero >f; sync f; sleep 0.25", "-r", "3",
+                 "--meter", "none")  # fmt: skip
+    lines = done.stderr.splitlines()
+    announced = next(line for line in lines if line.startswith("3 runs of 1 execution, about"))
+    assert ", up to 3.1" in announced and " MB written and " in announced
+    assert lines.index(announced) < next(n for n, line in enumerate(lines) if "[1/3]" in line)
+
+
+def test_a_user_has_an_account_of_bytes(tmp_path: Path) -> None:
+    """Nobody but root reads /proc/PID/io of a process that has ended."""
+    if mount_of(tmp_path).filesystem in WITHOUT_STORAGE:
+        pytest.skip("needs a directory on a disk")
+    nobody: dict[str, int] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        if os.geteuid() == 0:
+            nobody = {"user": 65534, "group": 65534}
+            os.chown(folder, 65534, 65534)
+        python = next((
+            program for program in (sys.executable, "/usr/bin/python3")
+            if subprocess.run(["test", "-x", program, "-a", "-r", str(LOOP)], check=False,
+                              **nobody).returncode == 0  # type: ignore[call-overload]
+        ), None)  # fmt: skip
+        if python is None:
+            pytest.skip("no Python that another user may start")
+        subprocess.run(
+            [python, "-I", "-S", str(LOOP), 'command="head -c 1048576 /dev/zero >f; echo | cat"',
+             "count=3", f"directory={folder}", f"output={folder}"],
+            check=True, timeout=60, **nobody,  # type: ignore[call-overload]
+        )  # fmt: skip
+        account = json.loads((Path(folder) / "command.json").read_text())["account"]
+    assert account["wchar"] >= 3 * MIB
+    assert account["write_bytes"] == pytest.approx(3 * MIB, rel=0.1)
 
 
 def test_memory_below_that_of_who_starts_it_is_not_known(home: Path, eeio: Eeio) -> None:
@@ -277,3 +363,77 @@ def test_steps_of_a_scan_have_no_rounding() -> None:
         asked.scanned("x", "0", "1000", None)
     with pytest.raises(RefusedError, match="no name of a parameter"):
         asked.scanned("a b", "0", "1", None)
+
+
+def test_names_are_in_every_output_and_campaigns_are_compared_by_them(
+    home: Path, eeio: Eeio
+) -> None:
+    (home / "target/a").write_bytes(b"x" * MIB)
+    for name, text in (("before", "cat a a >b"), ("after", "cp a b")):
+        words = ("bench", "-n", "copy", text, "sleep 0.2", "-r", "3", "--meter", "demo",
+                 "--directory", str(home / "target"))  # fmt: skip
+        exported = home / "hyperfine.json", home / "table.md"
+        done = eeio(*words, "--name", name, "--format", "json", "--export-json", str(exported[0]),
+                    "--export-markdown", str(exported[1]))  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        commands = json.loads(done.stdout)["commands"]
+        assert [(c["command"], c["text"]) for c in commands] == [
+            ("copy", text), ("sleep 0.2", "sleep 0.2"),
+        ]  # fmt: skip
+        results = json.loads(exported[0].read_text())["results"]
+        assert [one["command"] for one in results] == ["copy", "sleep 0.2"]
+        assert "| copy | 3 |" in exported[1].read_text()
+    compared = eeio("compare", "before", "after", "--format", "json")
+    assert compared.returncode == 0, compared.stderr
+    rows = json.loads(compared.stdout)["changes"][0]["experiments"]
+    assert sorted(row["experiment"] for row in rows) == ["copy", "sleep 0.2"]
+    gate = eeio("compare", "before", "after", "--fail-if", "worse:100%:time")
+    assert "of 2 experiments worse, 0 not tested" in gate.stderr, gate.stderr
+
+
+def test_names_of_commands() -> None:
+    def names(texts: list[str], given: list[str], **parameters: list[str]) -> list[str | None]:
+        return [one.name for one in asked.commands(texts, (), parameters, given)]
+
+    assert names(["a", "b"], ["first"]) == ["first", None]
+    assert names(["a {x} {y}"], ["of {x}"], x=["1", "2"], y=["3"]) == [
+        "of 1 (y = 3)", "of 2 (y = 3)",
+    ]  # fmt: skip
+    for texts, given, said in (
+        (["a"], ["x", "y"], "2 names"),
+        (["a", "b"], ["x", "x"], "two commands have this name"),
+        (["a"], [" "], "a name is empty"),
+    ):
+        with pytest.raises(RefusedError, match=said):
+            names(texts, given)
+
+
+def test_the_shell_of_commands() -> None:
+    def call(text: str, shell: str | None) -> object:
+        return asked.commands([text], (), {}, (), shell)[0].call
+
+    assert call("a 'b c'", None) == "a 'b c'"
+    assert call("a 'b c'", "bash -e") == ("bash", "-e", "-c", "a 'b c'")
+    assert call("a 'b c'", "none") == ("a", "b c")
+    for text, shell in (("a 'b", "none"), ("a", "'"), ("a", "")):
+        with pytest.raises(RefusedError):
+            call(text, shell)
+
+
+@pytest.mark.parametrize(("precision", "expected"), [(None, 7), (0.05, 7)])
+def test_runs_at_least(home: Path, precision: float | None, expected: int) -> None:
+    commands = asked.commands(["true"], (), {})
+    how = How(repetitions=2, precision=precision, least=7)
+    options = Options(preset=plan.PRESET, device=None, seed=1, suite=plan.SUITE,
+                      directory=str(home), meters=())  # fmt: skip
+    assert plan.make(options, commands, [1], how, str(home)).protocol.repetitions == expected
+
+
+def test_an_outlier_is_reported() -> None:
+    def outliers(*times: float) -> tuple[float, ...]:
+        return Bench("x", {}, {"duration_s": times}, {}, len(times), {}, None, None).outliers
+
+    assert outliers(1.0, 1.1, 0.9, 1.05, 5.0) == (5.0,)
+    assert outliers(1.0, 1.1, 0.9, 1.05, 1.2) == ()
+    assert outliers(1.0, 1.0, 1.0) == () == outliers(1.0, 1.0, 1.0, 1.0)
+    assert outliers(1.0, 9.0, 1.0) == (), "too few runs to know which one is unusual"

@@ -79,10 +79,96 @@ def test_two_phases_of_dd(home: Path, eeio: Eeio, tracer: str) -> None:
 
 
 @needs_strace
+def test_power_is_in_every_output(home: Path, eeio: Eeio) -> None:
+    """The window is long enough for readings: dd, a pause, dd."""
+    dd = f"dd if=/dev/zero of={home}/f bs=64k count=20 conv=notrunc"
+    words = ("trace", "--meter", "demo", "--gap", "9", "--file", str(home / "f"))
+    program = ("--", "sh", "-c", f"{dd}; sleep 1; {dd}")
+    shown = eeio(*words, "-o", str(home / "a"), "--replay", str(home / "t.csv"), *program)
+    assert shown.returncode == 0, shown.stderr
+    for domain in ("system", "package", "device"):
+        assert f"DEMO {domain} " in shown.stdout
+    assert (home / "t.csv").read_text().count("write") == 40
+    assert "DEMO system (" in (home / "a" / "timeline.svg").read_text()
+    stored = json.loads((home / "a" / "phases.json").read_text())
+    printed = eeio(*words, "-o", str(home / "b"), "--json", *program)
+    assert printed.returncode == 0, printed.stderr
+    for body in (stored, json.loads(printed.stdout)):
+        (phase,) = body["phases"]
+        assert [reading["domain"] for reading in phase["energy"]] == ["system", "package", "device"]
+        for reading in phase["energy"]:
+            assert (reading["meter"], reading["kind"], reading["valid"]) == ("demo", "demo", True)
+            span_s = phase["end_s"] - phase["start_s"]
+            assert reading["energy_j"] == pytest.approx(reading["power_w"] * span_s)
+
+
+@needs_strace
+def test_the_table_is_printed_where_a_replay_is_impossible(home: Path, eeio: Eeio) -> None:
+    done = eeio(
+        "trace", "--meter", "none", "-o", str(home / "o"), "--replay", str(home / "t.csv"),
+        "--", "sh", "-c", f"echo x >>{home}/f",
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "I/O phases" in done.stdout
+    assert "no replay" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "tracer",
+    [pytest.param("strace", marks=needs_strace), pytest.param("bpftrace", marks=needs_bpftrace)],
+)
+def test_copies_are_observed_and_mappings_and_queues_are_named(
+    home: Path, eeio: Eeio, tracer: str
+) -> None:
+    (home / "f").write_bytes(b"x" * 100_000)
+    program = f"""
+import ctypes, mmap, os
+f = os.open({str(home / "f")!r}, os.O_RDWR)
+g = os.open({str(home / "g")!r}, os.O_RDWR | os.O_CREAT)
+os.copy_file_range(f, g, 1000)
+os.copy_file_range(f, g, 900, 5000, 7000)
+os.sendfile(g, f, None, 300)
+os.sendfile(g, f, 4096, 200)
+r, w = os.pipe()
+os.splice(f, w, 500, offset_src=10)
+os.splice(r, g, 500)
+mmap.mmap(f, 4096)
+mmap.mmap(-1, 4096)
+ctypes.CDLL(None).syscall(425, 4, ctypes.create_string_buffer(256))
+"""
+    done = eeio(
+        "trace", "--tracer", tracer, "--meter", "none", "-o", str(home / "o"), "--replay",
+        str(home / "t.csv"), "--file", str(home), "--json", "--", sys.executable, "-c", program,
+        before=BEFORE[tracer],
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = [line.split(",")[2:] for line in (home / "t.csv").read_text().splitlines()[1:]]
+    # The second file is behind the first one: from 8192 on.
+    assert rows == [
+        ["read", "0", "1000"], ["write", "8192", "1000"],
+        ["read", "5000", "900"], ["write", "15192", "900"],
+        ["read", "1000", "300"], ["write", "9192", "300"],
+        ["read", "4096", "200"], ["write", "9492", "200"],
+        ["read", "10", "500"], ["write", "9692", "500"],
+    ]  # fmt: skip
+    body = json.loads(done.stdout)
+    assert {"kind": "mmap", "file": str(home / "f")} in body["not_observed"]
+    queues = [each for each in body["not_observed"] if each["file"] is None]
+    # A kernel may refuse io_uring (kernel.io_uring_disabled, seccomp).
+    assert queues in ([], [{"kind": "io_uring", "file": None}])
+    again = eeio(
+        "trace", "--read", *(str(path) for path in (home / "o").glob(f"{tracer}.*")),
+    )  # fmt: skip
+    assert f"not observed, so its bytes are missing: {'io_uring; ' * bool(queues)}mmap of " in (
+        again.stdout
+    )
+
+
+@needs_strace
 def test_the_programs_failure_is_handed_on(home: Path, eeio: Eeio) -> None:
     done = eeio("trace", "--meter", "none", "-o", str(home / "o"), "--", "false")
     assert done.returncode == 1
-    assert "no read and no write of a file was seen" in done.stdout
+    assert "no read and no write of a file was observed" in done.stdout
 
 
 @needs_strace

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from eeio_results.errors import ToolOutputError
 from eeio_results.traces import bpftrace
-from eeio_results.traces.events import find_phases
+from eeio_results.traces.events import Unobserved, find_phases
 
 REAL = Path(__file__).parents[1] / "data" / "bpftrace" / "0.17" / "shell.txt"
 F, G = "/srv/eeio-example/sub/f", "/srv/eeio-example/sub/g"
@@ -99,6 +99,17 @@ def test_a_damaged_trace(old: str, new: str, words: str) -> None:
     assert old in TRACE
     with pytest.raises(ToolOutputError, match=words):
         parsed(TRACE.replace(old, new))
+
+
+def test_io_without_a_call_per_request_is_named() -> None:
+    text = TRACE.replace(
+        "end 4000",
+        "m 10 2500000000 2500000050 ffff1 7 9 1 139718000000000\nq io_uring\nq libaio\nend 4000",
+    ).replace("@events: 2", "@events: 5")
+    unobserved: set[Unobserved] = set()
+    events = bpftrace.parse(text.splitlines(keepends=True), "x", unobserved)
+    assert events == parsed()
+    assert unobserved == {("mmap", "/data/f"), ("io_uring", None), ("libaio", None)}
 
 
 @given(st.data())

@@ -146,7 +146,7 @@ def test_a_transaction_has_its_energy_beside_its_bytes() -> None:
     assert row.operations_per_s is not None and row.operations_per_s.median == 50
     assert row.to_json()["energy_j_per_operation"]["median"] == pytest.approx(40 / 50)
     written = text.render(build([campaign]))
-    assert "write: 50 [50 - 50] operations/s, p99 4 [4 - 4] ms" in written
+    assert "write: 50 operations/s, p99 4 ms" in written
     assert "J/operation" in written and "Operations/s" in written
     assert "Operations/s" not in text.render(build([_campaign(run(0, (phase(8e6),)))]))
 

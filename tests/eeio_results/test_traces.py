@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.traces import darshan, logs, strace
-from eeio_results.traces.events import Event, find_phases
+from eeio_results.traces.events import Event, Unobserved, find_phases
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -230,6 +230,65 @@ OPENED = '1.0 openat(AT_FDCWD</>, "f", O_RDWR|O_CREAT|O_TRUNC, 0666) = 3</f> <0.
 )
 def test_where_a_descriptor_is(text: str, offsets: list[int | None]) -> None:
     assert [e.offset for e in parsed(OPENED + text)] == offsets
+
+
+def test_a_call_that_copies_between_files_is_a_read_and_a_write() -> None:
+    events = parsed(
+        OPENED + '1.1 openat(AT_FDCWD</>, "g", O_RDWR) = 4</g> <0.1>\n'
+        "2.0 copy_file_range(3</f>, NULL, 4</g>, NULL, 9000, 0) = 1000 <0.1>\n"
+        "2.1 copy_file_range(3</f>, [5000], 4</g>, [7000], 900, 0) = 900 <0.1>\n"
+        "2.2 sendfile(4</g>, 3</f>, NULL, 300) = 300 <0.1>\n"
+        "2.3 sendfile(4</g>, 3</f>, [4096] => [4296], 300) = 200 <0.1>\n"
+        "2.4 splice(3</f>, [10], 6<pipe:[9]>, NULL, 500, 0) = 500 <0.1>\n"
+        "2.5 splice(5<pipe:[9]>, NULL, 4</g>, NULL, 500, 0) = 500 <0.1>\n"
+        "2.6 copy_file_range(3</f>, NULL, 4</g>, NULL, 9000, 0) = 0 <0.1>\n"
+        "2.7 sendfile(1</dev/null>, 3</f>, NULL, 300) = 40 <0.1>\n"
+        "2.8 sendfile(4</g>, 3</f>, NULL, 300) = -1 EINVAL (Invalid argument) <0.1>\n"
+    )
+    assert [(e.start_s, e.operation, e.file, e.offset, e.length) for e in events] == [
+        (2.0, "read", "/f", 0, 1000), (2.0, "write", "/g", 0, 1000),
+        (2.1, "read", "/f", 5000, 900), (2.1, "write", "/g", 7000, 900),
+        (2.2, "read", "/f", 1000, 300), (2.2, "write", "/g", 1000, 300),
+        (2.3, "read", "/f", 4096, 200), (2.3, "write", "/g", 1300, 200),
+        (2.4, "read", "/f", 10, 500), (2.5, "write", "/g", 1500, 500),
+        (2.7, "read", "/f", 1300, 40),
+    ]  # fmt: skip
+
+
+def test_a_copy_in_one_call_is_one_phase_with_the_time_of_one_call() -> None:
+    (phase,) = find_phases(
+        parsed("2.0 copy_file_range(3</f>, [0], 4</g>, [0], 9000, 0) = 1000 <0.25>\n")
+    )
+    assert (phase.operation, phase.spatiality, phase.bytes_read, phase.bytes_written) == (
+        "mixed", "sequential", 1000, 1000,
+    )  # fmt: skip
+    assert phase.io_s == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("call", ["copy_file_range(3</f>, 4</g>, 1)", "sendfile(x)", "splice(3)"])
+def test_a_copy_without_two_files_is_damaged(tmp_path: Path, call: str) -> None:
+    (tmp_path / "s.7").write_text(f"1.0 {call} = 5 <0.1>\n{ENDED}")
+    with pytest.raises(ToolOutputError, match="no two files in it"):
+        strace.read([tmp_path / "s.7"])
+
+
+def test_io_without_a_call_per_request_is_named(tmp_path: Path) -> None:
+    (tmp_path / "s.7").write_text(
+        "1.0 mmap(NULL, 40, PROT_READ|PROT_WRITE, MAP_SHARED, 3</data/f>, 0) = 0x7f2b93169000\n"
+        "1.1 mmap2(NULL, 40, PROT_READ, MAP_PRIVATE, 3</data/\\303\\274>, 0) = 0xb6f2b000\n"
+        "1.2 mmap(NULL, 40, PROT_READ, MAP_SHARED, 3</data/no>, 0) = -1 ENODEV (No such device)\n"
+        "1.3 mmap(NULL, 40, PROT_READ, MAP_SHARED|MAP_ANONYMOUS, -1, 0) = 0x7f2b93169000\n"
+        "1.4 mmap(NULL, 40, PROT_READ, MAP_PRIVATE|MAP_DENYWRITE, 3</data/l.so>, 0) = 0x7f0000\n"
+        "1.5 mmap(NULL, 40, PROT_READ|PROT_EXEC, MAP_PRIVATE, 3</data/l.so>, 0) = 0x7f0000\n"
+        "1.6 mmap(NULL, 40, PROT_READ, MAP_PRIVATE, 3</usr/lib/locale/x>, 0) = 0x7f0000\n"
+        "1.7 io_uring_setup(8, {flags=0}) = 4<anon_inode:[io_uring]>\n"
+        "1.8 io_setup(8, [0x7f2b9310f000]) = 0\n" + ENDED
+    )
+    unobserved: set[Unobserved] = set()
+    assert strace.read([tmp_path / "s.7"], unobserved) == []
+    assert unobserved == {
+        ("mmap", "/data/f"), ("mmap", "/data/ü"), ("io_uring", None), ("libaio", None),
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

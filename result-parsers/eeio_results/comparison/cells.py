@@ -24,6 +24,8 @@ J_PER_GB, S_PER_GB = "energy_j_per_gb", "seconds_per_gb"
 J_PER_GB_OF = {domain: f"energy_{domain}_j_per_gb" for domain in DOMAINS}
 EXECUTION_S = "execution_s"
 """The time of one execution of a command (`eeio bench`)."""
+COMMAND = "command"
+"""The tool of `eeio bench`."""
 IOPS, TIME = "iops", "time_s"
 """Requests a second; and the time of one execution, of 10^9 bytes or of one operation."""
 UNCERTAINTY = "uncertainty_relative"
@@ -66,6 +68,8 @@ class Cell:
     levelled: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Of an adaptive campaign the values less the effect of their round (`without_drift`): what is
     tested inside the campaign. Medians are of `values`."""
+    command: str = ""
+    """Of `eeio bench`: the command's text, or the name that it was given."""
 
     def tested(self, metric: str) -> tuple[float, ...]:
         """What a test against another cell of the same campaign takes."""
@@ -96,13 +100,16 @@ class Cell:
 
     def label(self, without: Iterable[str] = (), tool: bool = False) -> str:
         """The cell in one line: `PC HDD1: sequential write, 32 KiB, buffer off`; with its level,
-        tool and target when `tool` is true. What was left as found is not told."""
+        tool and target when `tool` is true. What was left as found is left out. Of a command
+        of `eeio bench` its name or its text."""
         left = {
             name: level
             for name, level in self.factors.items()
             if name not in set(without) and level != "as found"
         }
         place = " ".join(left[k] for k in ("machine", "device") if k in left)
+        if self.command:
+            return f"{place}: " * bool(place) + self.command
         kind = " ".join(left[k] for k in ("spatiality", "operation") if k in left)
         rest = [left["size"]] if "size" in left else []
         rest += [f"{k} {left[k]}" for k in ("buffer", "disk") if k in left]
@@ -267,6 +274,7 @@ def _cell(
         first.request_size_bytes,
         experiment.id,
         moved.pop() if len(moved) == 1 else None,
+        command=dict(experiment.arguments).get("words", "") if experiment.tool == COMMAND else "",
     )
 
 

@@ -5,14 +5,14 @@ import io
 import json
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
 from eeio_results.domains import Quartiles, bytes_per_j, quartiles
 from eeio_results.record import DEMO, DOMAINS, EnergyReading, Phase, Run, mark
 from eeio_results.report import markdown, text
-from eeio_results.report.columns import NONE, number
+from eeio_results.report.columns import NONE, number, spread
 from eeio_results.report.parts import Table
 from eeio_results.stamps import warnings_of
 from eeio_results.store import Campaign
@@ -28,14 +28,19 @@ FIGURES = (
 """Of one execution of a command; power of the time that the energy is of."""
 _COMPARED = ("energy_j", "duration_s", "durable_s", "power_w", "efficiency_bytes_per_j")
 _TOLD = {"energy_j": "energy", "duration_s": "time", "durable_s": "time until durable"}
+# As hyperfine has it: a distance from the median of ten standard deviations, told by the median
+# absolute deviation, which is a standard deviation over 1.4826.
+_OUTLIER_DEVIATIONS = 14.826
+# Of fewer runs nobody can say which one is unusual.
+_FEWEST_RUNS = 4
 # So many pairs of commands that all are compared; of more, each with the first.
 _ALL_PAIRS = 10
 
 
 @dataclass(frozen=True)
 class Bench:
-    """One command: values by figure, one a run; `reasons` for those that are not there. `phases`
-    are those that count, with their executions."""
+    """One command: values by figure, one a run; `reasons` for those that are missing. `phases` are
+    those that count, with their executions. `words` is its name, or its text without one."""
 
     words: str
     parameters: Mapping[str, str]
@@ -50,6 +55,23 @@ class Bench:
     """Why its energy may be wrong."""
     kind: str | None = None
     """How the power came about (`eeio_results.record.KINDS`)."""
+    text: str = ""
+    """The command itself."""
+
+    @property
+    def outliers(self) -> tuple[float, ...]:
+        """Times of runs that are far from the median of all, s."""
+        times = self.values.get("duration_s", ())
+        if len(times) < _FEWEST_RUNS:
+            return ()
+        median = statistics.median(times)
+        distances = [abs(time - median) for time in times]
+        # More than half of the runs took the same time.
+        usual = statistics.median(distances) or statistics.fmean(distances)
+        return tuple(
+            time for time, distance in zip(times, distances, strict=True)
+            if distance > _OUTLIER_DEVIATIONS * usual
+        )  # fmt: skip
 
     def quartiles(self, figure: str) -> Quartiles | None:
         """Over the runs."""
@@ -79,11 +101,20 @@ def benches(campaign: Campaign) -> list[Bench]:
     for run in campaign.runs:
         runs.setdefault(run.experiment.id, []).append(run)
     return [
-        _bench(planned.description, dict(planned.experiment.arguments),
-               runs.get(planned.experiment.id, []))
+        replace(
+            _bench(planned.description, dict(planned.experiment.arguments),
+                   runs.get(planned.experiment.id, [])),
+            text=_text(planned.factors.get("command", '""')),
+        )
         for planned in campaign.design.experiments
         if planned.experiment.tool == "command"
     ]  # fmt: skip
+
+
+def _text(factor: str) -> str:
+    """A command as one may type it, of what the profile takes."""
+    call = json.loads(factor)
+    return call if isinstance(call, str) else " ".join(call)
 
 
 def comparisons(found: Sequence[Bench]) -> list[Comparison]:
@@ -265,7 +296,7 @@ def _of_run(
     if phase.until_durable is not None:
         told["durable_s"] = (phase.until_durable.end_s - phase.start_s) / many
     else:
-        missing["durable_s"] = phase.durable_reason or "it wrote nothing"
+        missing["durable_s"] = phase.durable_reason or "it was not measured"
     window = window_of(run.experiment, phase)
     reading, why = _reading(window.energy)
     if reading is None or reading.energy_j is None or reading.power_w is None:
@@ -309,8 +340,10 @@ def _command_json(one: Bench) -> dict[str, Any]:
         figures[name] = None if of is None else {"median": of.median, "q1": of.q1, "q3": of.q3}
     return {
         "command": one.words,
+        "text": one.text,
         "parameters": dict(one.parameters),
         "n": one.n,
+        "outliers_s": list(one.outliers),
         "executions": int(sum(phase.metrics["executions"] for phase in one.phases)),
         "power_domain": one.domain,
         "meter": one.meter,
@@ -360,6 +393,13 @@ def _sentences(found: Sequence[Bench], compared: Sequence[Comparison]) -> list[s
         whose = "" if len(of) == len(found) else f" of {'; '.join(of)}"
         lines.append(f"not there: {', '.join(names)}{whose}: {why}")
     lines += [f"doubtful: W and J of {one.words}: {why}" for one in found for why in one.doubts]
+    lines += [
+        f"outliers: {len(one.outliers)} of {one.n} runs of {one.words} took "
+        f"{', '.join(_time(time) for time in one.outliers)}, far from the median. Other work on "
+        "the machine or a cold cache may cause this: repeat on a quiet machine, or use --warmup "
+        "or --prepare"
+        for one in found if one.outliers
+    ]  # fmt: skip
     for pair in compared:
         ratio, interval = pair.ratio, pair.interval
         if not ratio or pair.metric not in _TOLD:
@@ -379,7 +419,7 @@ def _sentences(found: Sequence[Bench], compared: Sequence[Comparison]) -> list[s
 
 def _plain(one: Bench, name: str, unit: float = 1.0) -> str:
     of = one.quartiles(name)
-    return NONE if of is None else _spread(of, lambda value: number(value / unit))
+    return spread(of, unit)
 
 
 def _prefixed(one: Bench, name: str, unit: str) -> str:
@@ -387,9 +427,9 @@ def _prefixed(one: Bench, name: str, unit: str) -> str:
     if of is None:
         return NONE
     factor, unit = prefixed(of.median, unit) if of.median else (1.0, unit)
-    return f"{_spread(of, lambda value: number(value / factor))} {unit}"
+    return f"{spread(of, factor)} {unit}"
 
 
-def _spread(of: Quartiles, write: Callable[[float], str]) -> str:
-    median, low, high = write(of.median), write(of.q1), write(of.q3)
-    return median if low == high else f"{median} [{low} - {high}]"
+def _time(time_s: float) -> str:
+    factor, unit = prefixed(time_s, "s")
+    return f"{number(time_s / factor)} {unit}"

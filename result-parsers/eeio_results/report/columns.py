@@ -41,11 +41,12 @@ def number(value: float) -> str:
 
 
 def spread(figures: Quartiles | None, unit: float = 1.0) -> str:
-    """`median [q1 - q3]` in a unit."""
+    """`median [q1 - q3]` in a unit; only the median where both quartiles are the same, as of one
+    repetition."""
     if figures is None:
         return NONE
-    low, high = number(figures.q1 / unit), number(figures.q3 / unit)
-    return f"{number(figures.median / unit)} [{low} - {high}]"
+    median, low, high = (number(v / unit) for v in (figures.median, figures.q1, figures.q3))
+    return median if low == high else f"{median} [{low} - {high}]"
 
 
 def middle(figures: Quartiles | None, unit: float = 1.0) -> str:
@@ -69,6 +70,12 @@ def flush_cell(row: Row) -> str:
     return f"{row.flush}, not durable" if apart else row.flush
 
 
+def _load(row: Row, _: DomainFigures | None) -> str:
+    """The offered load of a step of a load curve, as a share of the measured maximum."""
+    load = None if row.experiment is None else dict(row.experiment.arguments).get("load")
+    return NONE if load is None else f"{load} %"
+
+
 def _of_domain(make: Callable[[DomainFigures], str]) -> Callable[[Row, DomainFigures | None], str]:
     def cell(row: Row, figures: DomainFigures | None) -> str:
         text = NONE if figures is None else make(figures)
@@ -88,6 +95,7 @@ def _latency(name: str) -> Callable[[Row, DomainFigures | None], str]:
     return lambda row, figures: middle(row.work.latency_s.get(name), 1e-3)
 
 
+_LOAD = TableColumn("Load", _load, needed=False)
 _MB_PER_S = TableColumn("MB/s", lambda row, _: spread(row.bandwidth_bytes_per_s, MB))
 _LIMIT = TableColumn("Limit", _of_domain(lambda d: limit(d.uncertainty_relative)))
 _MB_PER_J = TableColumn(
@@ -197,11 +205,12 @@ def chosen(
     names: Sequence[str],
     otherwise: Sequence[TableColumn] | None = None,
 ) -> tuple[TableColumn, ...]:
-    """The columns of a table: the usual ones that its rows need, or those of them that are named,
-    and then those of FURTHER that are asked for. `otherwise` stands where none of those named is
-    among the usual ones (default: the usual ones)."""
+    """The columns of a table: the load if rows have one, the usual columns that its rows need, or
+    those of them that are named, and then those of FURTHER that are asked for. `otherwise` stands
+    where none of those named is among the usual ones (default: the usual ones)."""
     columns = shown(usual, cells)
     if any(name not in FURTHER for name in names):
         named = tuple(column for column in columns if word(column) in names)
         columns = named or tuple(columns if otherwise is None else otherwise)
-    return (*columns, *(column for name in names for column in FURTHER.get(name, ())))
+    further = (column for name in names for column in FURTHER.get(name, ()))
+    return (*shown((_LOAD,), cells), *columns, *further)

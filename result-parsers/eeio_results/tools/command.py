@@ -8,6 +8,7 @@ from eeio_results.errors import ToolOutputError
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
 
 OUTPUT_FILE = "command.json"
+_NO_ACCOUNT = "the kernel keeps no account of its bytes, so whether it wrote is not known"
 _SOURCE = "around the command, by who started it"
 
 
@@ -36,7 +37,9 @@ def _phase(capture: Capture, body: dict[str, Any]) -> PhaseResult:
         for edge in ("start", "end")
     )
     account = body["account"]
-    read_bytes = written_bytes = 0
+    moved: int | None = None
+    # What only reads has nothing to wait for.
+    durable_reason: str | None = _NO_ACCOUNT
     metrics = {
         "executions": float(q.COUNT.whole_number(body["count"], "count")),
         "user_s": q.DURATION.checked(body["user_s"], "user_s"),
@@ -58,7 +61,8 @@ def _phase(capture: Capture, body: dict[str, Any]) -> PhaseResult:
         written_bytes = max(0, sizes["write_bytes"] - sizes["cancelled_write_bytes"])
         metrics["asked_bytes"] = float(sizes["rchar"] + sizes["wchar"])
         metrics |= {"bytes_read": float(read_bytes), "bytes_written": float(written_bytes)}
-    moved = read_bytes + written_bytes
+        moved = read_bytes + written_bytes
+        durable_reason = None if written_bytes else "it wrote nothing"
     invalid = []
     if left := q.COUNT.whole_number(body["left"], "left") + capture.left_running:
         invalid.append(
@@ -76,6 +80,5 @@ def _phase(capture: Capture, body: dict[str, Any]) -> PhaseResult:
         window_source=_SOURCE,
         metrics=metrics,
         invalid=tuple(invalid),
-        # What only reads has nothing to wait for.
-        durable_reason=None if written_bytes else "it wrote nothing",
+        durable_reason=durable_reason,
     )

@@ -11,12 +11,12 @@ kernel and checked.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from eeio_limits import LimitError, inputs
 from eeio_results.errors import ToolOutputError
-from eeio_results.traces.events import Event, possible
+from eeio_results.traces.events import Event, Unobserved, possible
 from eeio_results.traces.strace import is_data
 
 FIRST = "eeio-bpftrace 1"
@@ -35,8 +35,9 @@ BUFFER = {"BPFTRACE_PERF_RB_PAGES": "4096"}
 _DEEPEST = 64
 _LONGEST = int(ENVIRONMENT["BPFTRACE_STRLEN"]) - 1
 _ID = "(uint64)$entry, $inode->i_ino, (uint64)$inode->i_generation"
-# A descriptor -> $file; only regular files are of interest. $1 is the first process; those that it
-# starts follow, and a number that another process gets later is struck off.
+# FD -> $file; only regular files are of interest. $1 is the first process; those that it starts
+# follow, and a number that another process gets later is struck off. FD, PLACE, OP, @call and
+# TO_THE_END are filled in for each call; of one that copies, @call is another map for the target.
 _PROGRAM = f"""
 BEGIN {{ @traced[$1] = 1; printf("{FIRST} %lu\\n", nsecs); }}
 tracepoint:sched:sched_process_fork {{
@@ -50,7 +51,7 @@ tracepoint:sched:sched_process_free /@traced[(uint64)args->pid]/ {{
 """
 _ENTER = f"""{{
   $table = ((struct task_struct *)curtask)->files->fdt;
-  $file = (struct file *)*(uint64 *)((uint64)$table->fd + 8 * (uint64)args->fd);
+  $file = (struct file *)*(uint64 *)((uint64)$table->fd + 8 * (uint64)args->FD);
   $inode = $file->f_inode;
   if (($inode->i_mode & 0xf000) == 0x8000) {{
     $entry = $file->f_path.dentry;
@@ -71,7 +72,7 @@ _ENTER = f"""{{
 }}
 """
 # Of a file opened with O_APPEND what pwrite writes goes to the end too.
-_TO_THE_END = {"r": "0", "w": "($file->f_flags & 0x400) != 0"}
+_TO_THE_END = {"r": "0", "m": "0", "w": "($file->f_flags & 0x400) != 0"}
 _EXIT = f"""{{
   if (args->ret > 0) {{
     $end = nsecs;
@@ -88,33 +89,57 @@ _EXIT = f"""{{
   delete(@call[tid]);
 }}
 """
-# Operation and place -> calls. -1 stands for where the file is.
+# Operation, descriptor and place -> calls. -1 stands for where the file is.
 _CALLS = {
-    ("r", "(int64)-1"): ("read", "readv"),
-    ("r", "(int64)args->pos"): ("pread64",),
-    ("r", "(int64)args->pos_l"): ("preadv", "preadv2"),
-    ("w", "(int64)-1"): ("write", "writev"),
-    ("w", "(int64)args->pos"): ("pwrite64",),
-    ("w", "(int64)args->pos_l"): ("pwritev", "pwritev2"),
+    ("r", "fd", "(int64)-1"): ("read", "readv"),
+    ("r", "fd", "(int64)args->pos"): ("pread64",),
+    ("r", "fd", "(int64)args->pos_l"): ("preadv", "preadv2"),
+    ("w", "fd", "(int64)-1"): ("write", "writev"),
+    ("w", "fd", "(int64)args->pos"): ("pwrite64",),
+    ("w", "fd", "(int64)args->pos_l"): ("pwritev", "pwritev2"),
+    ("r", "fd_in", "PLACE_OF(off_in)"): ("copy_file_range", "splice"),
+    ("w", "fd_out", "PLACE_OF(off_out)"): ("copy_file_range", "splice"),
+    ("r", "in_fd", "PLACE_OF(offset)"): ("sendfile64",),
+    ("w", "out_fd", "(int64)-1"): ("sendfile64",),
 }
-_END = 'END { clear(@traced); clear(@named); clear(@call); printf("end %lu\\n", nsecs); }\n'
+# The place that a pointer names; where it is NULL, the call takes the file's own.
+_PLACE_OF = re.compile(r"PLACE_OF\((\w+)\)")
+_POINTED = r"(args->\1 == 0 ? (int64)-1 : *(int64 *)uptr(args->\1))"
+# Mapped to read (0) or write (1), but neither anonymous, a library (MAP_DENYWRITE), nor code.
+_MMAP = "@traced[pid] && (args->flags & 0x820) == 0 && (args->prot & 4) == 0"
+_MMAP_WRITES = "(int64)((args->prot & 2) != 0 && (args->flags & 1) != 0)"
+_QUEUES = {"io_uring_setup": "io_uring", "io_setup": "libaio"}
+_QUEUE = """tracepoint:syscalls:sys_exit_CALL /@traced[pid] && args->ret >= 0/ {
+  printf("q KIND\\n");
+  @events = count();
+}
+"""
+_END = (
+    "END { clear(@traced); clear(@named); clear(@call); clear(@target); "
+    'printf("end %lu\\n", nsecs); }\n'
+)
 
 
 def program() -> str:
     """For bpftrace 0.17 and later; its first parameter is the process to begin with."""
     parts = [_PROGRAM]
-    for (operation, place), calls in _CALLS.items():
-        for side, filter_, body in (
-            ("enter", "@traced[pid]", _ENTER.replace("PLACE", place)),
-            (
-                "exit",
-                "@call[tid].1",
-                _EXIT.replace("OP", operation).replace("TO_THE_END", _TO_THE_END[operation]),
-            ),
-        ):
-            probes = ",\n".join(f"tracepoint:syscalls:sys_{side}_{call}" for call in calls)
-            parts.append(f"{probes} /{filter_}/ {body}")
+    for (operation, descriptor, place), calls in _CALLS.items():
+        parts += _pair(operation, descriptor, _PLACE_OF.sub(_POINTED, place), calls)
+    parts += _pair("m", "fd", _MMAP_WRITES, ("mmap",), _MMAP)
+    parts += [_QUEUE.replace("CALL", call).replace("KIND", _QUEUES[call]) for call in _QUEUES]
     return "".join(parts) + _END
+
+
+def _pair(
+    operation: str, descriptor: str, place: str, calls: Iterable[str], filter_: str = "@traced[pid]"
+) -> Iterator[str]:
+    """Probes at the start and at the end of calls."""
+    call = "@target" if descriptor in ("fd_out", "out_fd") else "@call"
+    enter = _ENTER.replace("PLACE", place).replace("FD", descriptor)
+    leave = _EXIT.replace("OP", operation).replace("TO_THE_END", _TO_THE_END[operation])
+    for side, when, body in (("enter", filter_, enter), ("exit", f"{call}[tid].1", leave)):
+        probes = ",\n".join(f"tracepoint:syscalls:sys_{side}_{name}" for name in calls)
+        yield f"{probes} /{when}/ {body.replace('@call', call)}"
 
 
 _File = tuple[str, str, str]
@@ -127,11 +152,14 @@ def is_trace(first: str) -> bool:
     return first.startswith((FIRST, "Attaching "))
 
 
-def read(path: Path) -> list[Event]:
-    """Events of all processes, by time. Raises ToolOutputError when one is missing."""
+def read(path: Path, unobserved: set[Unobserved] | None = None) -> list[Event]:
+    """Events of all processes, by time; adds to `unobserved` the I/O whose bytes no call shows.
+
+    Raises ToolOutputError when an event is missing.
+    """
     try:
         with inputs.open_file(path) as file:
-            return parse(inputs.trace_lines(file), str(path))
+            return parse(inputs.trace_lines(file), str(path), unobserved)
     except OSError as error:
         raise ToolOutputError(f"{path}: {error.strerror}") from error
     except LimitError as error:
@@ -146,7 +174,9 @@ def began_ns(lines: Iterable[str], source: str = "bpftrace") -> int:
     raise ToolOutputError(f"{source}: not a trace by eeio's bpftrace program")
 
 
-def parse(lines: Iterable[str], source: str = "bpftrace") -> list[Event]:
+def parse(
+    lines: Iterable[str], source: str = "bpftrace", unobserved: set[Unobserved] | None = None
+) -> list[Event]:
     """Events of all processes, by time, less the `clock` line's nanoseconds.
 
     Raises ToolOutputError when events were lost, the trace is cut off, or it is not ours.
@@ -154,6 +184,7 @@ def parse(lines: Iterable[str], source: str = "bpftrace") -> list[Event]:
     rows: list[tuple[str, list[str]]] = []
     names: dict[_File, dict[int, str]] = {}
     roots: dict[_File, tuple[int, int]] = {}
+    queues: list[Unobserved] = []
     mounts: list[tuple[str, str, str]] = []
     counted = ahead_ns = 0
     begun = ended = False
@@ -161,11 +192,13 @@ def parse(lines: Iterable[str], source: str = "bpftrace") -> list[Event]:
         line = line.rstrip("\n")
         kind, _, rest = line.partition(" ")
         try:
-            if kind in ("r", "w"):
+            if kind in ("r", "w", "m"):
                 words = rest.split(" ")
                 if len(words) != 8:
                     raise ValueError
                 rows.append((kind, words))
+            elif kind == "q":
+                queues.append(Unobserved(rest))
             elif kind == "n":
                 dentry, inode, generation, depth, name = rest.split(" ", 4)
                 if len(name.encode()) >= _LONGEST:
@@ -203,17 +236,21 @@ def parse(lines: Iterable[str], source: str = "bpftrace") -> list[Event]:
         raise ToolOutputError(f"{source}: not a trace by eeio's bpftrace program")
     if not ended:
         raise ToolOutputError(f"{source}: cut off: bpftrace ended before the program")
-    if counted != len(rows):
+    if counted != (there := len(rows) + len(queues)):
         raise ToolOutputError(
-            f"{source}: {len(rows)} of {counted} events are there, the others were lost"
+            f"{source}: {there} of {counted} events are there, the others were lost"
         )
     paths = {key: _path(names.get(key, {}), roots[key], mounts, source) for key in roots}
     try:
-        events = [_event(row, paths, ahead_ns) for row in rows]
+        events = [_event(row, paths, ahead_ns) for row in rows if row[0] != "m"]
+        mapped = [_mapped(words, paths) for kind, words in rows if kind == "m"]
     except (KeyError, ValueError, OverflowError) as error:
         raise ToolOutputError(
             f"{source}: an event's file or number is missing: {str(error)[:200]}"
         ) from error
+    if unobserved is not None:
+        unobserved.update(Unobserved("mmap", path) for path in mapped if path)
+        unobserved.update(queues)
     return sorted(event for event in events if is_data(event.file, event.operation))
 
 
@@ -225,6 +262,13 @@ def _event(row: tuple[str, list[str]], paths: dict[_File, str], ahead_ns: int) -
         "read" if kind == "r" else "write", paths[dentry, inode, generation],
         int(offset), int(length),
     ))  # fmt: skip
+
+
+def _mapped(words: list[str], paths: dict[_File, str]) -> str | None:
+    """The file that was mapped; None for one of the system."""
+    dentry, inode, generation, writes = words[3:7]
+    path = paths[dentry, inode, generation]
+    return path if is_data(path, "write" if int(writes) else "read") else None
 
 
 def _path(

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from eeio_limits import quantities as q
@@ -26,6 +27,16 @@ class Event(NamedTuple):
     file: str
     offset: int | None
     length: int
+
+
+class Unobserved(NamedTuple):
+    """I/O that a program can do without a call per request, so that its bytes are not observed.
+
+    `kind` is mmap, with the mapped `file`, or io_uring or libaio, whose files are not known.
+    """
+
+    kind: str
+    file: str | None = None
 
 
 def possible(event: Event) -> Event:
@@ -95,11 +106,20 @@ def find_phases(events: Iterable[Event], gap_s: float = GAP_S) -> list[TracePhas
 
 def _split(events: Sequence[Event]) -> list[TracePhase]:
     """One stretch without a pause: cut where the operation changes for longer."""
+    operations = [event.operation for event in events]
+    for place, (one, other) in enumerate(pairwise(events)):
+        # One thread reads and writes at the same time in a call that copies between files.
+        if (
+            one.operation != other.operation
+            and one.process == other.process
+            and other.start_s < one.start_s + one.duration_s
+        ):
+            operations[place : place + 2] = "mixed", "mixed"
     runs: list[tuple[str, int, int]] = []
     begin = 0
     for place in range(1, len(events) + 1):
-        if place == len(events) or events[place].operation != events[begin].operation:
-            runs.append((events[begin].operation, begin, place))
+        if place == len(events) or operations[place] != operations[begin]:
+            runs.append((operations[begin], begin, place))
             begin = place
     merged: list[tuple[str, int, int]] = []
     for operation, first, last in runs:
@@ -135,8 +155,20 @@ def _phase(operation: str, events: Sequence[Event]) -> TracePhase:
         largest_bytes=max(sizes),
         processes=len({event.process for event in events}),
         files=tuple(dict.fromkeys(event.file for event in events)),
-        io_s=sum(event.duration_s for event in events),
+        io_s=_in_calls_s(events),
     )
+
+
+def _in_calls_s(events: Iterable[Event]) -> float:
+    """Time of all calls; one that copies between files counts once though it is two events."""
+    ended_s: dict[str, float] = {}
+    total_s = 0.0
+    for event in events:
+        end_s = event.start_s + event.duration_s
+        begin_s = max(event.start_s, ended_s.get(event.process, event.start_s))
+        total_s += max(0.0, end_s - begin_s)
+        ended_s[event.process] = max(end_s, ended_s.get(event.process, end_s))
+    return total_s
 
 
 def spatiality(events: Sequence[Event]) -> str:
@@ -153,7 +185,8 @@ def spatiality(events: Sequence[Event]) -> str:
         ends[key] = event.offset + event.length
     total = sum(steps.values())
     if total == 0:
-        return "sequential" if len(events) == 1 else "unknown"
+        single = len({event.operation for event in events}) == len(events)
+        return "sequential" if single else "unknown"
     if steps[0] >= _MOST * total:
         return "sequential"
     (step, count) = steps.most_common(1)[0]

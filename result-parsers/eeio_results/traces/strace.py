@@ -3,7 +3,7 @@
 read and write tell no offset: it is followed from open, lseek and what was moved before, over all
 processes together, because doubled and inherited descriptors and those of threads share one place.
 Where it cannot be known (appending goes to wherever the end is) there is none. Calls that failed or
-moved nothing are no events.
+moved nothing are no events. A call that copies between two files is a read and a write.
 """
 
 import re
@@ -14,12 +14,13 @@ from pathlib import Path
 
 from eeio_limits import LimitError, inputs
 from eeio_results.errors import ToolOutputError
-from eeio_results.traces.events import Event, possible
+from eeio_results.traces.events import Event, Unobserved, possible
 
 # A question mark is for those that not every machine has.
 CALLS = (
     "openat,?openat2,?open,?creat,close,dup,?dup2,dup3,fcntl,?fcntl64,clone,?clone3,?fork,?vfork,"
-    "read,write,pread64,pwrite64,readv,writev,preadv,pwritev,preadv2,pwritev2,lseek,?_llseek"
+    "read,write,pread64,pwrite64,readv,writev,preadv,pwritev,preadv2,pwritev2,lseek,?_llseek,"
+    "?copy_file_range,?sendfile,?sendfile64,?splice,?mmap,?mmap2,?io_uring_setup,?io_setup"
 )
 
 _LINE = re.compile(
@@ -30,6 +31,12 @@ _RESUMED = re.compile(r"(?P<time>\d{1,12}\.\d{1,12}) <\.\.\. (?P<call>\w+) resum
 _FD = re.compile(r"(?:AT_FDCWD<[^>]*>|(\d+)(?:<([^>]*)>)?)")
 _ESCAPE = re.compile(rb"\\([0-7]{1,3}|.)")
 _ESCAPED = {b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
+_PLACE = r"(?:NULL|\[(\d{1,19})\][^,]*)"
+_FILE = r"(\d{1,10})(?:<([^>]*)>)?"
+# From where, to where: file and place of each. sendfile names the target first, without a place.
+_FROM_TO = re.compile(f"{_FILE}, {_PLACE}, {_FILE}, {_PLACE}, ")
+_SENDFILE = re.compile(f"{_FILE}, {_FILE}, {_PLACE}, ")
+_MMAP = re.compile(f"[^,]*, \\d+, ([^,]*), ([^,]*), {_FILE}, ")
 _LLSEEK = re.compile(r"\[(\d{1,19})\]")
 _NO_DATA = re.compile(r"^(?:/dev/(?!shm/)|/proc/|/sys/|pipe:|socket:|anon_inode:|TCP|UNIX|NETLINK)")
 # Where programs and their libraries lie; what they read there is not their work.
@@ -45,9 +52,11 @@ def is_data(path: str, operation: str) -> bool:
     return operation == "write" or not _SYSTEM.match(path)
 
 
-def read(paths: Sequence[Path]) -> list[Event]:
-    """Events of all processes. Raises ToolOutputError for a file that is not strace's, or not
-    whole."""
+def read(paths: Sequence[Path], unobserved: set[Unobserved] | None = None) -> list[Event]:
+    """Events of all processes; adds to `unobserved` the I/O whose bytes no call shows.
+
+    Raises ToolOutputError for a file that is not strace's, or not whole.
+    """
     calls: list[_Call] = []
     for path in paths:
         process = path.suffix.removeprefix(".") or path.name
@@ -60,7 +69,7 @@ def read(paths: Sequence[Path]) -> list[Event]:
             raise ToolOutputError(f"{path}: {error}") from error
     calls.sort(key=itemgetter(0))
     try:
-        return list(_events(calls))
+        return list(_events(calls, set() if unobserved is None else unobserved))
     except LimitError as error:
         raise ToolOutputError(
             f"{', '.join(map(str, paths))}: a call is damaged: {error}"
@@ -69,7 +78,7 @@ def read(paths: Sequence[Path]) -> list[Event]:
 
 def parse(lines: Iterable[str], process: str, source: str = "strace") -> Iterator[Event]:
     """Events of one process, in its order."""
-    return _events(_calls(lines, process, source))
+    return _events(_calls(lines, process, source), set())
 
 
 # When, by whom, the call, its arguments, its result, what the result names, and how long; s.
@@ -130,7 +139,7 @@ class _Open:
     strange: bool = False
 
 
-def _events(calls: Iterable[_Call]) -> Iterator[Event]:
+def _events(calls: Iterable[_Call], unobserved: set[Unobserved]) -> Iterator[Event]:
     """Of all processes together, by time."""
     tables: dict[str, dict[str, _Open]] = {}
     opened: set[str] = set()
@@ -142,12 +151,25 @@ def _events(calls: Iterable[_Call]) -> Iterator[Event]:
             if result == 0 or not is_data(path, _MOVES[call][0]):
                 continue
             if descriptor not in table:
-                table[descriptor] = _Open(path, None, strange=path in opened)
-                if path in opened:
-                    _share(path, tables.values())
+                _adopt(descriptor, path, table, tables.values(), opened)
             offset = _moved(call, arguments, result, table[descriptor])
             name = _unescape(path) if "\\" in path else path
             yield possible(Event(time_s, took_s, process, _MOVES[call][0], name, offset, result))
+        elif call in _COPIES:
+            for operation, descriptor, path, named in _sides(call, arguments):
+                if result == 0 or not is_data(path, operation):
+                    continue
+                if descriptor not in table:
+                    _adopt(descriptor, path, table, tables.values(), opened)
+                offset = int(named) if named else _advance(table[descriptor], result)
+                yield possible(
+                    Event(time_s, took_s, process, operation, _unescape(path), offset, result)
+                )
+        elif call in ("mmap", "mmap2"):
+            if mapped := _mapped(arguments):
+                unobserved.add(Unobserved("mmap", mapped))
+        elif call in _QUEUES:
+            unobserved.add(Unobserved(_QUEUES[call]))
         elif call in _OPENS:
             path = rest.partition("<")[2].partition(">")[0]
             opened.add(path)
@@ -187,17 +209,60 @@ def _moved(call: str, arguments: str, result: int, file: _Open) -> int | None:
     end = operation == "write" and (file.appends or "RWF_APPEND" in flags)
     if offset >= 0:
         return None if end else offset
-    begin = None if end or file.strange else file.place
-    file.place = None if begin is None else begin + result
+    if end:
+        file.place = None
+        return None
+    return _advance(file, result)
+
+
+def _advance(file: _Open, moved: int) -> int | None:
+    """The file's place before a call that moved so many bytes."""
+    begin = None if file.strange else file.place
+    file.place = None if begin is None else begin + moved
     return begin
 
 
-def _share(path: str, tables: Iterable[dict[str, _Open]]) -> None:
-    """Any of a path's open files may be the one that came from nowhere."""
-    for table in tables:
-        for file in table.values():
-            if file.path == path:
-                file.strange = True
+def _sides(call: str, arguments: str) -> tuple[tuple[str, str, str, str | None], ...]:
+    """Operation, descriptor, path and place of both files of a call that copies; no place where
+    the call takes the file's own."""
+    match = (_FROM_TO if call in ("copy_file_range", "splice") else _SENDFILE).match(arguments)
+    if match is None:
+        raise LimitError(f"{call}({arguments[:100]}: no two files in it")
+    if len(match.groups()) == 5:
+        target, target_path, source, source_path, source_place = match.groups()
+        target_place = None
+    else:
+        source, source_path, source_place, target, target_path, target_place = match.groups()
+    return (
+        ("read", source, source_path or "", source_place),
+        ("write", target, target_path or "", target_place),
+    )
+
+
+def _mapped(arguments: str) -> str | None:
+    """The file that a program maps to read or write it; None for its libraries and for memory."""
+    match = _MMAP.match(arguments)
+    if match is None:
+        return None
+    protection, flags, _, path = match.groups()
+    if "PROT_EXEC" in protection or "MAP_DENYWRITE" in flags or "MAP_ANON" in flags:
+        return None
+    operation = "write" if "PROT_WRITE" in protection and "MAP_SHARED" in flags else "read"
+    return _unescape(path) if is_data(path or "", operation) else None
+
+
+def _adopt(
+    descriptor: str,
+    path: str,
+    table: dict[str, _Open],
+    tables: Iterable[dict[str, _Open]],
+    opened: set[str],
+) -> None:
+    """A descriptor that was not seen to come may be any of its path's open files."""
+    table[descriptor] = _Open(path, None, strange=path in opened)
+    if path in opened:
+        for file in (file for each in tables for file in each.values() if file.path == path):
+            file.strange = True
 
 
 def _unescape(path: str) -> str:
@@ -219,6 +284,9 @@ _MOVES = {
 }  # fmt: skip
 # Their flags stand after the offset.
 _FLAGGED = ("preadv2", "pwritev2")
+_COPIES = ("copy_file_range", "sendfile", "sendfile64", "splice")
+# What sets up a queue of requests, which the program then hands to the kernel without a call each.
+_QUEUES = {"io_uring_setup": "io_uring", "io_setup": "libaio"}
 _OPENS = ("openat", "openat2", "open", "creat")
 _DOUBLES = ("dup", "dup2", "dup3")
 _FORKS = ("clone", "clone3", "fork", "vfork")

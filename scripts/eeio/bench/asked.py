@@ -3,9 +3,12 @@
 import itertools
 import json
 import re
+import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
+from itertools import zip_longest
 
 from eeio.errors import RefusedError
 
@@ -15,11 +18,13 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 @dataclass(frozen=True)
 class Command:
-    """`words` are shown; `call` is a text for the shell, or a program and its arguments."""
+    """`words` is its text; `call` is a text for /bin/sh, or a program and its arguments. `name` is
+    shown instead of the text, and is what campaigns are compared by."""
 
     words: str
     call: str | tuple[str, ...]
     parameters: Mapping[str, str] = field(default_factory=dict)
+    name: str | None = None
 
     @property
     def as_factor(self) -> str:
@@ -28,20 +33,33 @@ class Command:
 
 
 def commands(
-    texts: Sequence[str], program: Sequence[str], parameters: Mapping[str, Sequence[str]]
+    texts: Sequence[str],
+    program: Sequence[str],
+    parameters: Mapping[str, Sequence[str]],
+    names: Sequence[str] = (),
+    shell: str | None = None,
 ) -> list[Command]:
     """Every command with every combination of the parameters, whose names stand as `{name}` in it.
 
-    `program` is what followed `--`: one command, run without a shell. RefusedError where nothing is
-    asked, a command comes twice, or a parameter is in none.
+    `program` is what followed `--`: one command, run without a shell. `names` are those of the
+    first commands; `shell` runs the texts (None: /bin/sh, `none`: no shell). RefusedError for no
+    command, one given twice, a parameter that is in none, or names that fit no command.
     """
     if texts and program:
         raise RefusedError("give commands in quotes, or one after `--`, not both")
-    plain = [Command(text, text) for text in texts]
+    plain = [Command(text, _call(text, shell)) for text in texts]
     if program:
         plain = [Command(" ".join(program), tuple(program))]
     if not plain or not all(command.words.strip() for command in plain):
         raise RefusedError("no command; give one in quotes, such as eeio bench 'cp a b'")
+    if len(names) > len(plain):
+        raise RefusedError(f"{len(names)} names (-n) for {len(plain)} commands: one each at most")
+    if not all(map(str.strip, names)):
+        raise RefusedError("-n: a name is empty")
+    plain = [
+        replace(command, name=name) for command, name in zip_longest(plain, names, fillvalue=None)
+        if command is not None
+    ]  # fmt: skip
     found = [
         _filled(command, dict(zip(parameters, values, strict=True)))
         for command in plain
@@ -51,6 +69,9 @@ def commands(
     if unused:
         raise RefusedError(f"no command has the parameter {{{unused[0]}}}")
     once = {command.words: command for command in found}
+    twice = [name for name, n in Counter(c.name for c in once.values()).items() if name and n > 1]
+    if twice:
+        raise RefusedError(f"-n {twice[0]}: two commands have this name; give each its own")
     if len(once) < len(found) and not parameters:
         raise RefusedError("a command is given twice: its repetitions are --repetitions")
     if len(once) > MOST_COMMANDS:
@@ -90,6 +111,21 @@ def _filled(command: Command, values: Mapping[str, str]) -> Command:
             text = text.replace(f"{{{name}}}", value)
         return text
 
-    call = command.call
+    call, name = command.call, command.name
     filled = fill(call) if isinstance(call, str) else tuple(fill(word) for word in call)
-    return Command(fill(command.words), filled, values)
+    if name is not None and values:
+        told = ", ".join(f"{k} = {v}" for k, v in values.items() if f"{{{k}}}" not in name)
+        name = fill(name) + (f" ({told})" if told else "")
+    return Command(fill(command.words), filled, values, name)
+
+
+def _call(text: str, shell: str | None) -> str | tuple[str, ...]:
+    try:
+        words = () if shell is None else tuple(shlex.split(text if shell == "none" else shell))
+    except ValueError as error:
+        raise RefusedError(f"{text if shell == 'none' else shell}: {error}") from error
+    if shell is None:
+        return text
+    if not words:
+        raise RefusedError("--shell: an empty command")
+    return words if shell == "none" else (*words, "-c", text)

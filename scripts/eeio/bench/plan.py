@@ -25,6 +25,7 @@ class How:
     emptied before each run, and repeated until `precision` is reached (None: a fixed number)."""
 
     repetitions: int = 10
+    """With `precision` those before the first look at the values, 4 at most unless `least`."""
     prepare: str | None = None
     conclude: str | None = None
     cold: bool = False
@@ -35,7 +36,9 @@ class How:
     idle_s: float = 0.0
     precision: float | None = None
     shortest_s: float = 0.2
-    """Of a run; commands that are over sooner are repeated inside one."""
+    """Of a run; commands that are done sooner are repeated inside one."""
+    least: int | None = None
+    """Runs of each command at least, also with `precision`."""
 
     def check(self) -> None:
         """RefusedError for what cannot be."""
@@ -57,7 +60,8 @@ def make(
     rule = None
     if how.precision is not None:
         rule = AdaptiveProtocol(
-            precision=how.precision, most_repetitions=max(30, how.repetitions), most_whole=30,
+            precision=how.precision, most_repetitions=max(30, how.repetitions, how.least or 0),
+            most_whole=max(30, how.least or 0),
             settle_least_s=0.0, settle_most_s=how.settle_s, lengths_s=(), pilot="none",
         )  # fmt: skip
         if (why := rule.impossible()) is not None:
@@ -67,6 +71,7 @@ def make(
         for command, count in zip(commands, counts, strict=True)
     ]
     repetitions = how.repetitions if rule is None else max(3, min(how.repetitions, 4))
+    repetitions = max(repetitions, how.least or 0)
     plan = Plan(
         name="",
         created_utc="",
@@ -102,12 +107,14 @@ def _planned(command: Command, count: int, how: How, directory: str) -> PlannedE
         **({"stdin": how.stdin} if how.stdin else {}),
         **({"ignore_failure": "on"} if how.ignore_failure else {}),
     }
-    # Where it ran, how often in a run, and when it is given up, is not what was asked.
-    told = {k: v for k, v in factors.items() if k not in ("directory", "count", "timeout_s")}
-    told |= {"words": command.words, **command.parameters}
+    # Where it ran, how often in a run, and when it is given up, is not what was asked. A named
+    # command is the same one, however its text changes.
+    left_out = factors.keys() - {"cache"} if command.name else {"directory", "count", "timeout_s"}
+    told = {k: v for k, v in factors.items() if k not in left_out}
+    told |= {"words": command.name or command.words, **command.parameters}
     experiment = Experiment(
         level="application", tool="command", operation="mixed", spatiality="mixed",
         request_size_bytes=None, cache=CacheLayers("on"), target="file",
         arguments=tuple(sorted(told.items())), flush="none",
     )  # fmt: skip
-    return PlannedExperiment(experiment, PROFILE, factors, command.words)
+    return PlannedExperiment(experiment, PROFILE, factors, command.name or command.words)

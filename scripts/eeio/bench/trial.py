@@ -9,12 +9,14 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from eeio.bench.asked import Command
 from eeio.bench.plan import How
 from eeio.campaign.pilot import READINGS
 from eeio.errors import RefusedError
+from eeio.system.durability import sync
 from eeio.system.orphans import Orphans
 from eeio.system.undo import mark
 from eeio_results.errors import EeioError
@@ -28,25 +30,39 @@ _MOST_EXECUTIONS = 100_000
 _FULL_BYTES = 1 << 20
 
 
-def executions(command: Command, how: How, directory: str, warmup: int, period_s: float) -> int:
-    """How many executions make a run: one, or as many as the slowest meter (a reading in
-    `period_s`) resolves. Runs it `warmup` times and once more. EeioError where it fails,
-    RefusedError where it cannot be run at all."""
-    lasted_s = 0.0
-    for _ in range(warmup + 1):
+@dataclass(frozen=True)
+class Trial:
+    """One execution of a command, until what it wrote was on the drive; None for bytes of which
+    the kernel keeps no account."""
+
+    durable_s: float
+    bytes_read: int | None
+    bytes_written: int | None
+
+    def executions(self, how: How, period_s: float) -> int:
+        """How many executions make a run: one, or as many as the slowest meter (a reading in
+        `period_s`) resolves."""
+        # What is prepared, or cold, is so for one execution only.
+        alone = how.prepare or how.conclude or how.cold
+        if alone or self.durable_s >= how.shortest_s:
+            return 1
+        wanted_s = max(_REPEATED_S, READINGS * period_s)
+        return min(_MOST_EXECUTIONS, math.ceil(wanted_s / max(self.durable_s, 1e-5)))
+
+
+def run(command: Command, how: How, directory: str, warmup: int) -> Trial:
+    """Runs a command `warmup` times and once more. EeioError where it fails, RefusedError where it
+    cannot be run at all."""
+    for left in reversed(range(warmup + 1)):
         _shell(how.prepare, directory, "--prepare")
-        lasted_s = _once(command, how, directory)
+        if left == 0:  # what others wrote is not to be waited for
+            sync(Path(directory), None)
+        trial = _once(command, how, directory)
         _shell(how.conclude, directory, "--conclude")
-    # What is prepared, or cold, is so for one execution alone.
-    alone = how.prepare or how.conclude or how.cold
-    if alone or lasted_s >= how.shortest_s:
-        return 1
-    wanted_s = max(_REPEATED_S, READINGS * period_s)
-    return min(_MOST_EXECUTIONS, math.ceil(wanted_s / max(lasted_s, 1e-5)))
+    return trial
 
 
-def _once(command: Command, how: How, directory: str) -> float:
-    """How long it took, s."""
+def _once(command: Command, how: How, directory: str) -> Trial:
     with tempfile.TemporaryDirectory(prefix="eeio-bench-") as output:
         words = [
             f"command={command.as_factor}", "count=1", f"directory={directory}",
@@ -55,6 +71,7 @@ def _once(command: Command, how: How, directory: str) -> float:
         ]  # fmt: skip
         orphans = Orphans(mark())
         code, said, group = _ended([sys.executable, "-I", "-S", str(_LOOP), *words], how.timeout_s)
+        synced = sync(Path(directory), None)
         left = orphans.end(group)
         told = Path(output) / "command.json"
         if code is None:
@@ -82,7 +99,12 @@ def _once(command: Command, how: How, directory: str) -> float:
             f"{command.words}: {left} of its processes went on in the background, so its "
             "time would not be that of its work; make it wait for them"
         )
-    return float(body["executions_s"][0])
+    lasted_s, account = float(body["executions_s"][0]), body["account"]
+    if account is None:  # it may have written
+        return Trial(lasted_s + synced.end_s - synced.start_s, None, None)
+    written = max(0, account["write_bytes"] - account["cancelled_write_bytes"])
+    durable_s = lasted_s + (synced.end_s - synced.start_s if written else 0.0)
+    return Trial(durable_s, account["read_bytes"], written)
 
 
 def _ended(words: Sequence[str], timeout_s: float) -> tuple[int | None, str, int]:

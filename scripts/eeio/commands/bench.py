@@ -13,7 +13,10 @@ from eeio.arguments import WithProgram
 from eeio.bench import asked, trial
 from eeio.bench import plan as plans
 from eeio.bench.plan import How
+from eeio.bench.trial import Trial
 from eeio.campaign import safety
+from eeio.campaign.plan import Plan
+from eeio.campaign.progress import duration_text
 from eeio.campaign.runner import campaign_locks, execute, store_lock
 from eeio.commands import campaign_options
 from eeio.commands.campaign_folders import analysis
@@ -28,7 +31,9 @@ from eeio_power.monitor import COUNTER_RATE_HZ, SAMPLE_RATE_HZ, open_source, rea
 from eeio_results.campaign import Options
 from eeio_results.errors import EeioError
 from eeio_results.report import bench as report
+from eeio_results.report.columns import number
 from eeio_results.store import Store, load
+from eeio_results.units import prefixed
 
 _IDLE_S = 5.0
 
@@ -52,6 +57,14 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--repetitions", "--runs", "-r", metavar="N", type=campaign_options.repetitions,
         default=10, help="runs of each command (default: %(default)s)",
     )  # fmt: skip
+    parser.add_argument("--min-runs", "-m", metavar="N", type=campaign_options.repetitions,
+                        help="runs of each command at least, also with --precision")  # fmt: skip
+    parser.add_argument(
+        "--command-name", "-n", metavar="NAME", action="append", default=[],
+        help="of the first command, then of the next: in tables, and to compare campaigns by",
+    )  # fmt: skip
+    parser.add_argument("--shell", "-S", metavar="SHELL",
+                        help="that runs the commands, or none (default: /bin/sh)")  # fmt: skip
     parser.add_argument(
         "--precision", metavar="SHARE", type=campaign_options.share,
         help="instead: until time, power and MB/J are known to this (3%%), 30 times at most",
@@ -95,6 +108,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument("--format", choices=tuple(report.FORMATS), default="table",
                         help="(default: %(default)s)")  # fmt: skip
     parser.add_argument("--export-json", metavar="FILE", help="as hyperfine writes it")
+    parser.add_argument("--export-markdown", metavar="FILE", help="the tables as Markdown")
     add_output(parser)
     parser.set_defaults(action=bench, program=())
 
@@ -104,7 +118,7 @@ def bench(arguments: argparse.Namespace) -> int:
         arguments.repetitions, arguments.prepare, arguments.conclude, arguments.cold,
         None if arguments.stdin is None else str(Path(arguments.stdin).absolute()),
         arguments.ignore_failure, arguments.timeout, arguments.settle, _IDLE_S,
-        arguments.precision,
+        arguments.precision, least=arguments.min_runs,
     )  # fmt: skip
     how.check()
     wanted = _asked(arguments)
@@ -123,9 +137,8 @@ def bench(arguments: argparse.Namespace) -> int:
     store = _store(arguments.name)
     restore_orphans()
     period_s = _period_s(options)
-    counts = [
-        trial.executions(command, how, directory, arguments.warmup, period_s) for command in wanted
-    ]
+    trials = [trial.run(command, how, directory, arguments.warmup) for command in wanted]
+    counts = [one.executions(how, period_s) for one in trials]
     plan = plans.make(options, wanted, counts, how, directory)
     plan = replace(
         plan,
@@ -138,6 +151,7 @@ def bench(arguments: argparse.Namespace) -> int:
         with store.made_whole() as new:
             new.create(plan)
             held.enter_context(store_lock(new.folder))
+        _announce(plan, trials, counts)
         outcome = execute(plan, store)
     show(store, arguments)
     if outcome.invalid:
@@ -148,6 +162,41 @@ def bench(arguments: argparse.Namespace) -> int:
         )
         return EXIT_DONE_WITH_INVALID_RUNS
     return EXIT_DONE
+
+
+def _announce(plan: Plan, trials: Sequence[Trial], counts: Sequence[int]) -> None:
+    """Prints time and bytes of the runs, by what one execution of each command took."""
+    protocol = plan.protocol
+    least_s = protocol.idle_s
+    read: int | None = 0
+    written: int | None = 0
+    for one, count in zip(trials, counts, strict=True):
+        executions = protocol.repetitions * count
+        least_s += executions * one.durable_s + protocol.repetitions * protocol.settle_s
+        read = _sum(read, one.bytes_read, executions)
+        written = _sum(written, one.bytes_written, executions)
+    more = "" if protocol.adaptive is None else "at least "
+    print(
+        f"{more}{len(plan.runs)} runs of {_range(counts)}, {more}about {duration_text(least_s)}, "
+        f"{'' if more else 'up to '}{_gb(written)} written and {_gb(read)} read",
+        file=sys.stderr,
+    )
+
+
+def _sum(total: int | None, each: int | None, count: int) -> int | None:
+    return None if total is None or each is None else total + each * count
+
+
+def _gb(size: int | None) -> str:
+    if size is None:
+        return "unknown bytes"
+    factor, unit = prefixed(size, "B")
+    return f"{number(size / factor)} {unit}"
+
+
+def _range(counts: Sequence[int]) -> str:
+    least, most = min(counts), max(counts)
+    return f"{least if least == most else f'{least} to {most}'} execution{'s' * (most > 1)}"
 
 
 def show(store: Store, arguments: argparse.Namespace) -> None:
@@ -164,6 +213,10 @@ def show(store: Store, arguments: argparse.Namespace) -> None:
     write_output(arguments, report.FORMATS[arguments.format](campaign, found, compared))
     if arguments.export_json is not None:
         Path(arguments.export_json).write_text(report.hyperfine_json(found), encoding="utf-8")
+    if arguments.export_markdown is not None:
+        Path(arguments.export_markdown).write_text(
+            report.to_markdown(campaign, found, compared), encoding="utf-8"
+        )
     print(f"campaign {campaign.name}: `eeio report {campaign.name}`", file=sys.stderr)
 
 
@@ -175,7 +228,9 @@ def _asked(arguments: argparse.Namespace) -> list[asked.Command]:
     for name, words in arguments.parameter_list:
         name, values = asked.listed(name, words)
         parameters[name] = values
-    return asked.commands(arguments.commands, arguments.program, parameters)
+    return asked.commands(
+        arguments.commands, arguments.program, parameters, arguments.command_name, arguments.shell
+    )
 
 
 def _store(name: str | None) -> Store:

@@ -25,10 +25,11 @@ from eeio_results.report.columns import number
 from eeio_results.report.parts import Table
 from eeio_results.report.text import render_table
 from eeio_results.traces import bpftrace, darshan, logs, strace
-from eeio_results.traces.events import GAP_S, Event, TracePhase, find_phases
+from eeio_results.traces.events import GAP_S, Event, TracePhase, Unobserved, find_phases
 from eeio_results.units import MB, format_size, percent
 
 SCHEMA_VERSION = 1
+_MOST_FILES = 5
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -36,9 +37,10 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "trace",
         help="the I/O phases of any program, with the power of each",
         description="Runs a program under strace or bpftrace while the meters are read, and "
-        "tells its I/O phases: operation, spatiality, request sizes, bytes, start and end, and "
-        "energy. Or reads traces that are there: strace's files, bpftrace.txt, fio's iolog, "
-        "Darshan's logs and DXT text, or time,client,op,offset,length.",
+        "prints its I/O phases: operation, access pattern, request sizes, bytes, start and end, "
+        "and energy. Or reads stored traces: strace's files, bpftrace.txt, fio's iolog, "
+        "Darshan's logs and DXT text, or time,client,op,offset,length. Bytes that a program "
+        "moves by mmap, io_uring or libaio are not observed; the output names them.",
     )
     parser.add_argument(
         "--tracer", choices=tracers.NAMES, default="strace",
@@ -76,6 +78,8 @@ class _Traced:
     reason: str | None
     tracer: str | None = None
     """What slowed the program down; None for a stored trace."""
+    unobserved: Sequence[Unobserved] = ()
+    """I/O whose bytes the trace does not show."""
 
 
 def trace(arguments: argparse.Namespace) -> int:
@@ -86,7 +90,12 @@ def trace(arguments: argparse.Namespace) -> int:
         raise RefusedError(f"--gap {arguments.gap}: --gap is 0 or above, in seconds")
     folder = arguments.output
     if arguments.read:
-        traced = _Traced(_read(arguments.read), {}, 0, None, "a stored trace has no power")
+        unobserved: set[Unobserved] = set()
+        events = _read(arguments.read, unobserved)
+        traced = _Traced(
+            events, {}, 0, None, "a stored trace has no power",
+            unobserved=_of_files(unobserved, arguments.file),
+        )  # fmt: skip
         phases = find_phases(_wanted(traced.events, arguments.file), arguments.gap)
     else:
         if folder is None:
@@ -97,10 +106,6 @@ def trace(arguments: argparse.Namespace) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "phases.json").write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
         _draw(traced, phases, folder)
-    if arguments.replay is not None:
-        arguments.replay.write_text(
-            logs.to_csv(_wanted(traced.events, arguments.file)), encoding="utf-8"
-        )
     if not phases and traced.events:
         text = (
             f"none of {len(traced.events)} reads and writes was of a file with "
@@ -109,6 +114,10 @@ def trace(arguments: argparse.Namespace) -> int:
     else:
         text = _table(traced, phases)
     print(json.dumps(body, indent=1) if arguments.json else text)
+    if arguments.replay is not None:
+        arguments.replay.write_text(
+            logs.to_csv(_wanted(traced.events, arguments.file)), encoding="utf-8"
+        )
     if traced.exit_code < 0:
         return EXIT_SIGNAL_BASE - traced.exit_code
     return EXIT_DONE if traced.exit_code == 0 else EXIT_FAILED
@@ -118,18 +127,26 @@ def _wanted(events: Sequence[Event], names: Sequence[str]) -> list[Event]:
     return [e for e in events if not names or any(name in e.file for name in names)]
 
 
-def _read(paths: Sequence[Path]) -> list[Event]:
+def _of_files(unobserved: set[Unobserved], names: Sequence[str]) -> list[Unobserved]:
+    """Those of the wanted files, and those whose file is not known, by kind and file."""
+    return sorted(
+        (u for u in unobserved if not names or not u.file or any(n in u.file for n in names)),
+        key=lambda u: (u.kind, u.file or ""),
+    )
+
+
+def _read(paths: Sequence[Path], unobserved: set[Unobserved]) -> list[Event]:
     """Several files are one strace of several processes; one file may be any trace."""
     if len(paths) == 1 and paths[0].suffix == ".darshan":
         return darshan.read(paths[0])
     first = _first_line(paths[0])
     if len(paths) == 1 and bpftrace.is_trace(first):
-        events = bpftrace.read(paths[0])
+        events = bpftrace.read(paths[0], unobserved)
     elif len(paths) == 1 and not _is_strace(first):
         return logs.read(paths[0])
     else:
-        events = strace.read(paths)
-    if not events:
+        events = strace.read(paths, unobserved)
+    if not events and not unobserved:
         raise ToolOutputError(f"{paths[0]}: no read and no write of a file in it")
     return events
 
@@ -158,15 +175,20 @@ def _run(
     tracers.refuse(arguments.tracer, folder)
     folder.mkdir(parents=True, exist_ok=True)
     source = open_source(tuple(arguments.meter), False)
+    unobserved: set[Unobserved] = set()
     samples = folder / "power.csv.gz"
     with PowerMonitor(source, samples) as power:
         exit_code, events = tracers.run(
-            arguments.tracer, words, folder, power.mark, to_stderr=arguments.json
-        )
+            arguments.tracer, words, folder, power.mark,
+            to_stderr=arguments.json, unobserved=unobserved,
+        )  # fmt: skip
         phases = find_phases(_wanted(events, arguments.file), arguments.gap)
         energy = {n: recorded(power.energy(p.start_s, p.end_s)) for n, p in enumerate(phases)}
     kept = samples if source.meters else None
-    traced = _Traced(events, energy, exit_code, kept, source.reason, arguments.tracer)
+    traced = _Traced(
+        events, energy, exit_code, kept, source.reason, arguments.tracer,
+        _of_files(unobserved, arguments.file),
+    )  # fmt: skip
     return traced, phases
 
 
@@ -176,6 +198,7 @@ def _to_json(traced: _Traced, phases: Sequence[TracePhase]) -> dict[str, Any]:
         "exit_code": traced.exit_code,
         "events": len(traced.events),
         "power_reason": traced.reason,
+        "not_observed": [each._asdict() for each in traced.unobserved],
         "phases": [
             {
                 **phase.to_json(),
@@ -187,8 +210,10 @@ def _to_json(traced: _Traced, phases: Sequence[TracePhase]) -> dict[str, Any]:
 
 
 def _table(traced: _Traced, phases: Sequence[TracePhase]) -> str:
+    not_observed = _not_observed(traced.unobserved)
     if not phases:
-        return "no read and no write of a file was seen (pipes, devices and system files apart)"
+        reason = "no read and no write of a file was observed (pipes, devices and system files "
+        return "\n".join((reason + "are left out)", *not_observed))
     begin_s = phases[0].start_s
     rows = []
     for place, phase in enumerate(phases):
@@ -211,7 +236,7 @@ def _table(traced: _Traced, phases: Sequence[TracePhase]) -> str:
                 _of_domains(readings, partial(_mb_per_j, phase)),
             )
         )
-    notes = [f"power: {traced.reason}"] if traced.reason else []
+    notes = not_observed + ([f"power: {traced.reason}"] if traced.reason else [])
     notes += [f"power of {why}" for why in _left_out(traced)]
     notes += [f"MB/J of {where}: what the drives draw is not in it" for where in _no_drives(traced)]
     if traced.tracer is not None:
@@ -224,6 +249,16 @@ def _table(traced: _Traced, phases: Sequence[TracePhase]) -> str:
         "I/O phases", header, tuple(rows), frozenset((0, 3, 4, 5, 6, 7, 8, 9)), "\n".join(notes)
     )
     return render_table(table, terminal.width())
+
+
+def _not_observed(unobserved: Sequence[Unobserved]) -> list[str]:
+    """`not observed: bytes of mmap of FILE; io_uring`: what is missing in the figures, if any."""
+    files = [each.file for each in unobserved if each.file is not None]
+    kinds = [each.kind for each in unobserved if each.file is None]
+    if files:
+        more = f" and {len(files) - _MOST_FILES} more files" if len(files) > _MOST_FILES else ""
+        kinds.append(f"mmap of {', '.join(files[:_MOST_FILES])}{more}")
+    return [f"not observed, so its bytes are missing: {'; '.join(kinds)}"] if kinds else []
 
 
 def _of_domains(

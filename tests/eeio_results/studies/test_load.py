@@ -110,6 +110,27 @@ def test_a_step_that_was_not_held_says_so(tmp_path: Path) -> None:
     )
     (curve,) = load_curves(replace(whole, runs=runs))
     assert curve[5].reason == "the load was not held: 95.2 % of what was offered"
+    found = proportionality(curve)
+    assert found.reason == f"the step of 50 %: {curve[5].reason}"
+    assert found.proportionality is None and found.overall_bytes_per_j is None
+
+
+@pytest.mark.parametrize("columns", [(), ("w",)])
+def test_each_step_has_its_load_and_one_repetition_no_range(
+    tmp_path: Path, columns: tuple[str, ...]
+) -> None:
+    report = build([campaign(tmp_path / "c")], columns=columns)
+    level, efficiency = (
+        next(table for table in contents(report) if table.title.startswith(title))
+        for title in ("Level: filesystem", "Energy efficiency")
+    )
+    loads = [f"{n} %" for n in range(10, 101, 10)]
+    assert [row[level.header.index("Load")] for row in level.rows] == loads
+    at = efficiency.header.index("Load")
+    assert [row[at] for row in efficiency.rows] == loads[::-1]
+    power = level.header.index("Power (W)")
+    assert level.rows[0][power] == "23"
+    assert not any("[" in cell for t in (level, efficiency) for row in t.rows for cell in row)
 
 
 def test_the_report_has_the_curve_and_keeps_to_its_schema(tmp_path: Path) -> None:

@@ -3,8 +3,9 @@
 Stands alone: it runs with nothing but Python's standard library, in a process of its own, so that
 what it costs is outside of what it measures. Words are key=value: command (JSON: a text for the
 shell, or a list), count, directory, stdin, output, ignore_failure (on, off). Times are
-CLOCK_MONOTONIC; bytes are the kernel's account of the process and those that it waited for
-(/proc/PID/io): what it had fetched from storage or made dirty to be written, whoever wrote it then.
+CLOCK_MONOTONIC; bytes are the kernel's account of the processes that this one waited for, with
+those that they waited for: what they had fetched from storage or made dirty to be written, whoever
+wrote it then. A user may read it of this process (/proc/self/io), but not of one that has ended.
 EEIO_IO_GROUP names a control group that the command is to run in, so that its bytes at each drive
 are counted, too.
 """
@@ -17,7 +18,6 @@ import sys
 import time
 
 KEPT = 10_000  # executions whose times are kept one by one
-# In the order in which the kernel tells them.
 ACCOUNTS = (
     "rchar", "wchar", "syscr", "syscw", "read_bytes", "write_bytes", "cancelled_write_bytes",
 )  # fmt: skip
@@ -37,13 +37,12 @@ def main(words):
     if factors.get("stdin"):
         quiet[0] = (os.POSIX_SPAWN_OPEN, 0, factors["stdin"], os.O_RDONLY, 0)
     environment = {os.fsencode(key): os.fsencode(value) for key, value in os.environ.items()}
-    total = [0] * len(ACCOUNTS)
-    accounted = True
     program = shutil.which(argv[0]) or argv[0]
     executions, codes = [], {}
     user_s = system_s = 0.0
     peak_bytes = 0
     status = 0
+    before = account_of_children()
     began_s = ended_s = time.monotonic()
     for _ in range(int(factors["count"])):
         start_s = time.monotonic()
@@ -51,15 +50,9 @@ def main(words):
             child = os.posix_spawn(program, argv, environment, file_actions=quiet)
         except OSError as error:
             sys.exit(f"{argv[0]}: {error.strerror}")
-        os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
-        ended_s = time.monotonic()
-        account = told(child)
         _, ended, usage = os.wait4(child, 0)
+        ended_s = time.monotonic()
         code = os.waitstatus_to_exitcode(ended)
-        if account is None:
-            accounted = False
-        else:
-            total = list(map(int.__add__, total, account))
         user_s += usage.ru_utime
         system_s += usage.ru_stime
         peak_bytes = max(peak_bytes, usage.ru_maxrss * 1024)
@@ -69,6 +62,7 @@ def main(words):
         if code != 0 and factors.get("ignore_failure") != "on":
             status = code
             break
+    after = account_of_children()
     if group:
         enter(os.path.dirname(group))  # what is written now is not the command's
     body = {
@@ -82,7 +76,9 @@ def main(words):
         "memory_peak_bytes": peak_bytes,
         # A process begins with the peak of who started it: less than this cannot be seen.
         "memory_own_bytes": own_peak_bytes(),
-        "account": dict(zip(ACCOUNTS, total, strict=True)) if accounted else None,
+        "account": None
+        if before is None or after is None
+        else {name: after[name] - before[name] for name in ACCOUNTS},
         "left": left(),
     }
     with open(os.path.join(factors["output"], "command.json"), "w", encoding="utf-8") as file:
@@ -99,21 +95,21 @@ def enter(group):
         file.write(str(os.getpid()))
 
 
-def told(process):
-    """The kernel's account of a process that has ended and was not waited for yet."""
+def account_of_children():
+    """The kernel's account of all that this process has waited for: that of the process less that
+    of its only thread. None where the kernel keeps none."""
     try:
-        file = os.open(f"/proc/{process}/io", os.O_RDONLY)
-    except OSError:
+        thread, process = map(account, (f"/proc/self/task/{os.getpid()}/io", "/proc/self/io"))
+    except (OSError, ValueError):
         return None
-    try:
-        words = os.read(file, 1024).split()
-    except OSError:
-        return None
-    finally:
-        os.close(file)
-    # `rchar: 323934` and so on, a line each.
-    found = [int(word) for word in words[1::2]]
-    return found if len(found) == len(ACCOUNTS) else None
+    return {name: process[name] - thread[name] for name in ACCOUNTS}
+
+
+def account(path):
+    with open(path, encoding="ascii") as file:
+        # `rchar: 323934` and so on, a line each.
+        found = dict(line.split(": ") for line in file)
+    return {name: int(found.get(name, "")) for name in ACCOUNTS}
 
 
 def own_peak_bytes():
