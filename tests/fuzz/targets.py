@@ -36,7 +36,7 @@ from eeio.pts.experiments import experiments_of
 from eeio.pts.machine import machine_of
 from eeio.pts.runs import run_of
 from eeio.system import endurance, io_group, signatures
-from eeio_limits import LimitError, quantities
+from eeio_limits import LimitError, inputs, quantities
 from eeio_limits.names import campaign_name
 from eeio_power import (
     alignment,
@@ -995,7 +995,7 @@ IO_STAT = b"""8:16 rbytes=4096 wbytes=0 rios=1 wios=0 dbytes=0 dios=0
 
 def darshan_log(folder: Path) -> Any:
     """Events of a log; PyDarshan's library reads a file in C, so it gets its parts from here."""
-    body = json.loads(text(folder, "records.json"))
+    body = inputs.parse_json(text(folder, "records.json"), inputs.TOOL_FILE_BYTES)
     report = SimpleNamespace(
         modules=body["modules"], name_records=body["names"],
         records={"DXT_POSIX": SimpleNamespace(to_df=lambda: [
