@@ -94,7 +94,7 @@ def test_a_baseline_above_the_power_of_experiments_is_a_warning() -> None:
     assert not any("idle" in words for words in build(campaigns).warnings)
     campaigns = [_campaign(written(), idle=(energy(80.0),))]
     (warning,) = [words for words in build(campaigns).warnings if "idle" in words]
-    assert "80 W idle is above the power of 1 of 1 experiments (50 W and more)" in warning
+    assert "80 W idle is above the power of 1 of 1 experiments (50 W or more)" in warning
 
 
 def test_idle_energy_is_shared_out_over_a_duty_cycle() -> None:

@@ -73,7 +73,7 @@ def idle_above_busy(campaign: Campaign, rows: Sequence[Row]) -> list[str]:
         if below:
             found.append(
                 f"{idle.domain} ({idle.meter}): {number(idle.power_w)} W idle is above the power "
-                f"of {len(below)} of {len(powers_w)} experiments ({number(min(below))} W and more): "
+                f"of {len(below)} of {len(powers_w)} experiments ({number(min(below))} W or more): "
                 "the machine was not idle before the runs. Do not use figures above idle"
             )
     return found
