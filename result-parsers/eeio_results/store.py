@@ -244,6 +244,16 @@ def half_made(results: Path) -> list[Path]:
     return [path for path in sorted(results.glob(".*.new")) if path.is_dir()]
 
 
+def delete(folder: Path) -> None:
+    """Deletes a campaign of which the caller holds the lock. Whoever is killed meanwhile leaves
+    nothing under its name; `remove_half_made` clears the rest."""
+    aside = folder.with_name(f".{folder.name}.new")
+    remove_half_made(aside)
+    folder.rename(aside)
+    _sync_directory(folder.parent)
+    shutil.rmtree(aside)
+
+
 def remove_half_made(aside: Path) -> bool:
     """Deletes a campaign that was never finished, unless a living process makes it."""
     if not aside.is_dir() or aside.is_symlink():

@@ -71,6 +71,7 @@ resume before
 extend before
 replicate
 restore
+rm third --yes
 install
 completion bash
 new-profile mycopy --suite try -- cp mix.yaml target/b
@@ -144,6 +145,8 @@ def _user(home: Path, meter: str, starter: Starter) -> User:
     for name in ("before", "after"):
         done = user.type(f"run {suite} --directory target --name {name} --repetitions 3 --idle 0.3")
         assert done.returncode == 0, done.stderr
+    stored = home / "data/eeio/results"
+    shutil.copytree(stored / "before", stored / "third")
     return user
 
 

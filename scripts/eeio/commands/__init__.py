@@ -23,6 +23,7 @@ MODULES = {
     "export": "exporting",
     "import": "importing",
     "list": "listing",
+    "rm": "rm",
     "trace": "trace",
     "journal": "journal",
     "states": "states",

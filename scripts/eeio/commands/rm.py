@@ -1,0 +1,67 @@
+"""`eeio rm`: deletes stored campaigns."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from eeio import paths
+from eeio.campaign.runner import store_lock
+from eeio.commands.campaign_folders import campaign_folder
+from eeio.errors import EXIT_DONE, RefusedError
+from eeio_results.errors import EeioError
+from eeio_results.store import delete, progress
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "rm",
+        help="delete stored campaigns",
+        description="Deletes campaigns with all their runs and samples; asks first on a terminal.",
+    )
+    parser.add_argument("names", metavar="NAME", nargs="+", help="as `eeio list` prints it")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.set_defaults(action=remove)
+
+
+def remove(arguments: argparse.Namespace) -> int:
+    folders = list(dict.fromkeys(map(_stored, arguments.names)))
+    for folder in folders:
+        print(f"{folder}: {_words(folder)}", file=sys.stderr)
+    if not arguments.yes:
+        _ask(len(folders))
+    for folder in folders:
+        with store_lock(folder):
+            delete(folder)
+        print(f"deleted {folder}")
+    return EXIT_DONE
+
+
+def _stored(name: str) -> Path:
+    """Only folders among the stored campaigns: nobody loses a folder of another program."""
+    folder = campaign_folder(name)
+    root = paths.results_root()
+    if folder.is_symlink() or folder.parent.resolve() != root.resolve():
+        raise RefusedError(
+            f"{folder} is not in {root}, so eeio does not delete it. Delete it with rm -r"
+        )
+    return root / folder.resolve().name
+
+
+def _words(folder: Path) -> str:
+    moved = sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_symlink())
+    size = f"{moved / 1e6:.1f} MB"
+    try:
+        found = progress(folder)
+    except (EeioError, OSError, ValueError) as error:
+        return f"{size}, unreadable: {error}"
+    return f"{found.suite}, {found.stored_runs} of {found.planned_runs} runs, {size}"
+
+
+def _ask(count: int) -> None:
+    if not sys.stdin.isatty():
+        raise RefusedError("nothing was deleted: there is no terminal to ask on; give --yes")
+    print(
+        f"Delete {count} campaign{'s' * (count > 1)}? [y/N] ", end="", file=sys.stderr, flush=True
+    )
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise RefusedError("nothing was deleted")

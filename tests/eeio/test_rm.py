@@ -1,0 +1,84 @@
+"""`eeio rm` deletes campaigns and nothing else."""
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.conftest import Eeio
+from tests.eeio_results.made import MACHINE, design, energy, phase, run
+
+from eeio.campaign.runner import store_lock
+from eeio_results.store import Store
+
+
+@pytest.fixture
+def results(home: Path) -> Path:
+    made = home / "data/eeio/results"
+    for name in ("one", "two"):
+        place = Store(made / name)
+        place.create(design(name, 1))
+        place.write_machine(MACHINE)
+        place.write_idle((), None)
+        place.append(run(0, (phase(1e6, (energy(5.0),)),)))
+    return made
+
+
+def test_a_campaign_is_deleted(results: Path, eeio: Eeio) -> None:
+    done = eeio("rm", "one", "one", "--yes")
+    assert (done.returncode, done.stdout) == (0, f"deleted {results / 'one'}\n")
+    assert "one: " in done.stderr and ", 1 of 1 runs, " in done.stderr
+    assert [path.name for path in results.iterdir()] == ["two"]
+
+
+def test_without_a_terminal_and_yes_nothing_is_deleted(results: Path, eeio: Eeio) -> None:
+    done = eeio("rm", "one")
+    assert done.returncode == 2
+    assert "give --yes" in done.stderr
+    assert (results / "one/runs.jsonl").exists()
+
+
+@pytest.mark.parametrize(("answer", "left"), [("y", ["two"]), ("", ["one", "two"])])
+def test_a_terminal_is_asked(results: Path, home: Path, answer: str, left: list[str]) -> None:
+    terminal, other = pty.openpty()
+    try:
+        os.write(terminal, f"{answer}\n".encode())
+        done = subprocess.run(
+            [sys.executable, "-m", "eeio", "rm", "one"],
+            stdin=other, capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+    finally:
+        os.close(terminal)
+        os.close(other)
+    assert "Delete 1 campaign? [y/N]" in done.stderr
+    assert sorted(path.name for path in results.iterdir()) == left
+
+
+def test_a_running_campaign_stays(results: Path, eeio: Eeio) -> None:
+    with store_lock(results / "one"):
+        done = eeio("rm", "one", "--yes")
+    assert done.returncode == 2
+    assert "in use" in done.stderr
+    assert (results / "one/runs.jsonl").exists()
+
+
+def test_other_folders_stay(results: Path, home: Path, eeio: Eeio) -> None:
+    """Also where a link among the campaigns points to them."""
+    other = home / "other"
+    (results / "one").rename(other)
+    (results / "link").symlink_to(other)
+    for name in (str(other), "link", "no-such", "..", "."):
+        done = eeio("rm", name, "two", "--yes")
+        assert done.returncode == 2, name
+    assert (other / "runs.jsonl").exists()
+    assert (results / "two/runs.jsonl").exists()
+
+
+def test_a_damaged_campaign_is_deleted(results: Path, eeio: Eeio) -> None:
+    (results / "one/campaign.json").write_text("{")
+    done = eeio("rm", "one", "--yes")
+    assert done.returncode == 0
+    assert "unreadable" in done.stderr
+    assert not (results / "one").exists()
