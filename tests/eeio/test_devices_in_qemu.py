@@ -24,6 +24,9 @@ MODULES = (
 PROGRAMS = ("wipefs", "mdadm", "dmsetup", "mkfs.ext4", "mkswap")
 GUEST = guest(MODULES, (*PROGRAMS, "sfdisk"))
 pytestmark = [
+    # A guest without KVM takes a minute of a processor.
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
     pytest.mark.root,
     pytest.mark.skipif(isinstance(GUEST, str), reason=str(GUEST)),
 ]

@@ -126,6 +126,8 @@ def test_bytes_of_a_command_are_the_watched_drives(
     assert phase.bandwidth_bytes_per_s == (None if whole is None else whole / 2)
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.root
 @pytest.mark.skipif(isinstance(GUEST, str), reason=str(GUEST))
 def test_a_kernel_counts_a_group_s_bytes_at_each_drive(tmp_path: Path) -> None:

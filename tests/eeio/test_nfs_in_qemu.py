@@ -24,7 +24,13 @@ PROGRAMS = (
     "exportfs", "losetup", "fallocate", "mkfs.ext4",
 )  # fmt: skip
 GUEST = guest(MODULES, PROGRAMS)
-pytestmark = [pytest.mark.root, pytest.mark.skipif(isinstance(GUEST, str), reason=str(GUEST))]
+pytestmark = [
+    # A guest without KVM takes a minute of a processor.
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+    pytest.mark.root,
+    pytest.mark.skipif(isinstance(GUEST, str), reason=str(GUEST)),
+]
 SIZE = 16 << 20
 
 SCRIPT = """

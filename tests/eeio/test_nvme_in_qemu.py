@@ -19,6 +19,9 @@ MODULES = (
 )  # fmt: skip
 GUEST = guest(MODULES, ())
 pytestmark = [
+    # A guest without KVM takes a minute of a processor.
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
     pytest.mark.root,
     pytest.mark.skipif(isinstance(GUEST, str), reason=str(GUEST)),
 ]

@@ -43,7 +43,12 @@ for spec in ("ipmi,period_s=0.1", "ipmi,period_s=0.1,reader=no"):
 """
 
 GUEST = ipmi_sim.missing() or guest(MODULES, PROGRAMS)
-pytestmark = pytest.mark.skipif(isinstance(GUEST, str), reason=str(GUEST))
+pytestmark = [
+    # A guest without KVM takes a minute of a processor.
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(isinstance(GUEST, str), reason=str(GUEST)),
+]
 
 
 def test_the_meter_reads_the_machine_s_own_bmc(tmp_path: Path) -> None:

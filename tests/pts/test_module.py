@@ -308,7 +308,9 @@ def test_an_experiment_of_which_every_trial_fails_keeps_one_empty_entry(tmp_path
 
 
 def test_modelled_values_are_called_estimates(tmp_path: Path) -> None:
-    code, got, said = run(tmp_path / "out", [experiment("a=1", "10")], EEIO_METER="modelled")
+    # Long enough for a reading on a busy machine, too.
+    tool = {**experiment("a=1", "10"), "tool": "exec sleep 2"}
+    code, got, said = run(tmp_path / "out", [tool], EEIO_METER="modelled")
     assert code == 0, said
     derived = [result for result in got["results"] if result["scale"] != "MB/s"]
     assert {result["scale"] for result in derived} == {"W", "J", "MB/J"}

@@ -38,6 +38,7 @@ def _told(eeio: Eeio, home: Path) -> dict[str, str]:
     return told
 
 
+@pytest.mark.slow
 @needs_published
 def test_four_drives_called_sda_give_pavans_tables_and_guideline(home: Path, eeio: Eeio) -> None:
     assert eeio("import", "ccpe2017", str(PUBLISHED)).returncode == 0
