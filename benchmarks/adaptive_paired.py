@@ -37,13 +37,16 @@ from scipy.special import stdtr, stdtrit
 
 from eeio.paths import shipped
 from eeio.profiles.suite import PROTOCOL
-from eeio_power.simulators.powercap import FakeRapl
 from eeio_results.comparison.cells import BANDWIDTH, Cell, cells_of
 from eeio_results.comparison.drift import compared_cells
 from eeio_results.comparison.questions import questions
 from eeio_results.report.rounds import times
 from eeio_results.statistics.decision import Rule
 from eeio_results.store import Campaign, load
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.simulators.powercap import FakeRapl
 
 PAPER_S, PAUSE_S = 60.0, 20.0
 

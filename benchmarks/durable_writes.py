@@ -31,8 +31,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.held import LAZY, held_to
-
-from eeio_power.simulators.powercap import FakeRapl
+from tests.simulators.powercap import FakeRapl
 
 WATTS = 20.0
 PACKAGE = 0.8  # of what the simulated machine draws

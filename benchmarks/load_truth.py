@@ -22,8 +22,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.held import held_to
-
-from eeio_power.simulators.powercap import FakeRapl
+from tests.simulators.powercap import FakeRapl
 
 IDLE_W, J_PER_BYTE = 20.0, 0.2e-6
 PACKAGE = 0.8  # of what the simulated machine draws

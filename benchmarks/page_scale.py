@@ -18,11 +18,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.page.made import campaign
-
 from eeio_power.meters import Channel
 from eeio_power.samples import MeterInfo, header_line
 from eeio_results.store import Store
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.page.made import campaign
 
 _CASES = (
     ("54 experiments x 6 runs", 54, 6, 1),

@@ -20,11 +20,14 @@ import tempfile
 from pathlib import Path
 
 from eeio_power.monitor import COUNTER_RATE_HZ
-from eeio_power.simulators import FakeRapl, ipmi_sim
-from eeio_power.simulators.ipmi_sim import IpmiSim
-from eeio_power.simulators.ipmitool import install_fake_ipmitool
-from eeio_power.simulators.powercap import default_zones
-from eeio_power.simulators.tree import write_tree
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.simulators import FakeRapl, ipmi_sim
+from tests.simulators.ipmi_sim import IpmiSim
+from tests.simulators.ipmitool import install_fake_ipmitool
+from tests.simulators.powercap import default_zones
+from tests.simulators.tree import write_tree
 
 CHILD = """
 import os, resource, sys, time

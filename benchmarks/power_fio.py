@@ -18,8 +18,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from eeio_power.simulators import FakeRapl
-from eeio_power.simulators.powercap import default_zones
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.simulators import FakeRapl
+from tests.simulators.powercap import default_zones
 
 # The sampler starts and stops within this; what fio does meanwhile counts for neither.
 EDGE_S = 0.3

@@ -27,13 +27,16 @@ from pathlib import Path
 from eeio_power.meters import Meter, nvme, open_meters, perf
 from eeio_power.meters.csv import CsvMeter
 from eeio_power.samples import MeterSamples, meter_info
-from eeio_power.simulators import FakeHwmon, FakeRapl, FakeZone
-from eeio_power.simulators import http as doubles
-from eeio_power.simulators.http import FakeHttp
-from eeio_power.simulators.ipmitool import install_fake_ipmitool
-from eeio_power.simulators.nvme import FakeNvme
-from eeio_power.simulators.tree import cubietruck, perf_unit, write_tree
-from eeio_power.simulators.wattsup import FakeWattsUp
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.simulators import FakeHwmon, FakeRapl, FakeZone
+from tests.simulators import http as doubles
+from tests.simulators.http import FakeHttp
+from tests.simulators.ipmitool import install_fake_ipmitool
+from tests.simulators.nvme import FakeNvme
+from tests.simulators.tree import cubietruck, perf_unit, write_tree
+from tests.simulators.wattsup import FakeWattsUp
 
 SESSIONS, WINDOWS, SESSION_S, LOST = 20, 50, 250.0, 0.01
 GOAL_WITHIN, GOAL_RAPL = 0.95, 0.0025

@@ -23,11 +23,13 @@ import threading
 import time
 from pathlib import Path
 
-from tests.pts.harness import ROOT, TRIVIAL, PtsHome, make_trivial_profile
-
 from eeio.pts import composite
 from eeio.pts.composite import ResultFile
-from eeio_power.simulators.hwmon import FakeHwmon
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.pts.harness import ROOT, TRIVIAL, PtsHome, make_trivial_profile
+from tests.simulators.hwmon import FakeHwmon
 
 STEP_S = 0.002
 # The meter shows the mean of its last second, as ACPI meters do, ten times a second.

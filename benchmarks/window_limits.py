@@ -20,7 +20,10 @@ from pathlib import Path
 
 from eeio_power.meters import open_meters
 from eeio_power.samples import MeterSamples, meter_info
-from eeio_power.simulators import FakeRapl, FakeZone
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.simulators import FakeRapl, FakeZone
 
 LOW_W, HIGH_W = 120.0, 300.0
 WINDOWS = 500

@@ -14,7 +14,7 @@ from eeio.cli import main
 from eeio.system import nvme_power
 from eeio.system.nvme_power import NvmeController
 from eeio_power.meters.nvme import ADMIN_COMMAND
-from eeio_power.simulators.nvme_states import FakeNvmeStates
+from tests.simulators.nvme_states import FakeNvmeStates
 
 
 def run(file: Path, words: list[str]) -> int:

@@ -13,12 +13,12 @@ import pytest
 import yaml
 from tests.conftest import DATA, Eeio
 from tests.eeio_results.made import MACHINE, WRITE, design, energy, run, written
+from tests.simulators import FakeRapl
 
 from eeio.campaign import adaptive, settling
 from eeio.system.filesystem import BlockDevice
 from eeio_power.monitor import PowerMonitor
 from eeio_power.reading import EnergyReading
-from eeio_power.simulators import FakeRapl
 from eeio_results.campaign import AdaptiveProtocol, PlannedExperiment
 from eeio_results.comparison.precision import half_width
 from eeio_results.record import CacheLayers, Experiment, Phase, Run

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from tests.conftest import Eeio
+from tests.simulators import FakeRapl
 
 from eeio.bench import asked, plan, trial
 from eeio.bench.plan import How
@@ -20,7 +21,6 @@ from eeio.errors import RefusedError
 from eeio.system import durability, image
 from eeio.system.filesystem import WITHOUT_STORAGE, mount_of
 from eeio.system.undo import UndoJournal
-from eeio_power.simulators import FakeRapl
 from eeio_results.campaign import Options
 from eeio_results.report.bench import Bench
 from eeio_results.store import load

@@ -14,11 +14,11 @@ import pytest
 from tests import dummy
 from tests.conftest import Eeio
 from tests.dummy import suite as _suite
+from tests.simulators.powercap import FakeRapl
 
 import eeio_results
 from eeio.campaign.runner import store_lock
 from eeio.system.owner import start_ticks
-from eeio_power.simulators.powercap import FakeRapl
 
 SCHEMAS = Path(eeio_results.__file__).parent / "schemas"
 

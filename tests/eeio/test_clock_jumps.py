@@ -10,8 +10,7 @@ import threading
 from pathlib import Path
 
 import pytest
-
-from eeio_power.simulators import FakeRapl
+from tests.simulators import FakeRapl
 
 POWER_W = 100.0
 RUNS = 6

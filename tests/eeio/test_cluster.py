@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.simulators import FakeRapl
 
 from eeio.campaign import node_power as campaign_nodes
 from eeio.cluster import (
@@ -27,7 +28,6 @@ from eeio.errors import RefusedError
 from eeio_power.meters import Channel
 from eeio_power.reading import EnergyReading
 from eeio_power.samples import MeterInfo, MeterSamples, Samples, header_line, sample_lines
-from eeio_power.simulators import FakeRapl
 
 GOOD = EnergyReading(
     domain="package", meter="rapl", kind="measured", power_w=100.0, energy_j=1000.0,

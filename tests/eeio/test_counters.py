@@ -5,11 +5,11 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.simulators.tree import write_tree
 
 from eeio.cli import main
 from eeio.system import counters
 from eeio.system.filesystem import BlockDevice, backing_device, block_device
-from eeio_power.simulators.tree import write_tree
 from eeio_results.record import CacheLayers, DeviceCounters, Experiment
 from eeio_results.tools.capture import PhaseResult
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from tests.eeio_results import made
+from tests.simulators.tree import write_tree
 
 from eeio.system.drive import drive_of, network_file_system
 from eeio.system.filesystem import Mount
-from eeio_power.simulators.tree import write_tree
 from eeio_results.comparison.cells import cells_of, machine_names
 from eeio_results.errors import EeioError
 from eeio_results.record import Machine

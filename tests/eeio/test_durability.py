@@ -12,12 +12,12 @@ from typing import Any, cast
 import pytest
 from tests.conftest import Eeio, ior_program
 from tests.dummy import suite as dummy_suite
+from tests.simulators.powercap import FakeRapl
 
 from eeio.campaign.measurement import _flushed, _until_durable
 from eeio.system import durability
 from eeio.system.durability import Sync, sync
 from eeio_power.monitor import PowerMonitor
-from eeio_power.simulators.powercap import FakeRapl
 from eeio_results.record import Durable
 from eeio_results.tools.capture import PhaseResult
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.simulators.tree import write_tree
 
 from eeio.cli import main
 from eeio.system import caches
 from eeio.system.filesystem import BlockDevice, backing_device, caches_below, why_in_memory
-from eeio_power.simulators.tree import write_tree
 
 pytestmark = pytest.mark.root
 READ = "level=filesystem operation=read spatiality=sequential buffer=off"

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from tests.conftest import Eeio
 from tests.profiles.test_definitions import SCHEMAS, schema_folder
+from tests.simulators import FakeRapl
 
 from eeio.system.filesystem import WITHOUT_STORAGE, mount_of
-from eeio_power.simulators import FakeRapl
 from eeio_results.store import load
 
 MIB = 1 << 20

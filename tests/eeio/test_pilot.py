@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from tests.conftest import Eeio
+from tests.simulators import FakeRapl, FakeZone, ScriptedMeter
 
 from eeio.campaign import lengths, pilot
 from eeio.profiles.profile import Profile
 from eeio_power.meters import Channel
-from eeio_power.simulators import FakeRapl, FakeZone, ScriptedMeter
 from eeio_results.campaign import NotMeasured, Options, PlannedExperiment, Protocol
 from eeio_results.record import CacheLayers, Durable, Experiment, Phase, Run
 

@@ -9,12 +9,12 @@ import pytest
 from tests.conftest import Eeio
 from tests.dummy import suite
 from tests.kill.harness import drop_last_runs
+from tests.simulators import FakeHwmon
+from tests.simulators.tree import write_tree
 
 from eeio.campaign.measurement import Measurement
 from eeio.cli import main
 from eeio_limits import LimitError
-from eeio_power.simulators import FakeHwmon
-from eeio_power.simulators.tree import write_tree
 
 
 def ina3221(root: Path) -> str:

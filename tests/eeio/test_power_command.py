@@ -22,6 +22,8 @@ from typing import Any
 
 import pytest
 from tests.conftest import Eeio
+from tests.simulators import FakeRapl, ScriptedMeter
+from tests.simulators.hwmon import FakeHwmon
 
 from eeio.commands.power.record import _print_breakdown
 from eeio_power.alignment import Pulse, find_offset, make_pulses, pulse_lengths_s
@@ -32,8 +34,6 @@ from eeio_power.reading import EnergyReading
 from eeio_power.recording import READING_FIELDS, Recording, record
 from eeio_power.sampler import Sampler
 from eeio_power.samples import load
-from eeio_power.simulators import FakeRapl, ScriptedMeter
-from eeio_power.simulators.hwmon import FakeHwmon
 
 PATIENCE_S = 20.0
 COUNTER = Channel("test:counter", "package", "energy_j")

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from tests.conftest import Eeio
 from tests.eeio_results.made import EXPERIMENT, MACHINE
+from tests.simulators import FakeRapl
 from tests.throttled import throttled_directory
 
 from eeio.campaign import pilot_store, run_length
@@ -19,7 +20,6 @@ from eeio.campaign.run_length import MovedBytes
 from eeio.paths import shipped
 from eeio_power.monitor import PowerMonitor
 from eeio_power.reading import EnergyReading
-from eeio_power.simulators import FakeRapl
 from eeio_results.campaign import AdaptiveProtocol, PlannedExperiment
 from eeio_results.comparison.cells import cells_of
 from eeio_results.errors import EeioError

@@ -16,12 +16,12 @@ import pytest
 import yaml
 from tests.conftest import Eeio
 from tests.profiles.conftest import is_present
+from tests.simulators import FakeRapl
 
 import eeio_results
 from eeio.journal import delayjc
 from eeio.profiles import suite as suites
 from eeio.system.filesystem import mounts
-from eeio_power.simulators import FakeRapl
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = Path(eeio_results.__file__).parent / "schemas/report.schema.json"

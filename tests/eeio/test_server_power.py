@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from tests.conftest import Eeio
 from tests.dummy import suite as _suite
-
-from eeio_power.simulators.powercap import FakeRapl
+from tests.simulators.powercap import FakeRapl
 
 EXPERIMENT = "level=filesystem operation=read spatiality=sequential sleep_s=0.6"
 SAME_HOST = "more than one recording; give one a node"

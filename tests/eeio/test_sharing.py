@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 from tests import dummy
+from tests.simulators import FakeRapl
 
 from eeio.campaign.sharing import Sharing, missing
 from eeio.cli import main
 from eeio.system.owner import this_process
-from eeio_power.simulators import FakeRapl
 from eeio_results.record import EnergyReading
 from eeio_results.store import load
 

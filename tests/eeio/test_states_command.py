@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Eeio
-
-from eeio_power.simulators.powercap import FakeRapl
+from tests.simulators.powercap import FakeRapl
 
 HDPARM = """\
 #!/bin/sh

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.simulators.nvme_states import STATES, FakeNvmeStates
+from tests.simulators.powercap import FakeRapl
 
 from eeio.system import nvme_power
 from eeio.system.nvme_power import NvmeController, controller_of
-from eeio_power.simulators.nvme_states import STATES, FakeNvmeStates
-from eeio_power.simulators.powercap import FakeRapl
 from eeio_results.errors import EeioError
 
 # Little of its own: a counter that a busy machine writes late is wrong by this power.

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Eeio
+from tests.simulators.tree import write_tree
 
 from eeio.cli import main
 from eeio.system.owner import Owner, start_ticks, this_process
@@ -24,7 +25,6 @@ from eeio.system.undo import (
     mark,
     orphans,
 )
-from eeio_power.simulators.tree import write_tree
 
 CHANGE_AND_WAIT = textwrap.dedent("""
     import pathlib, subprocess, sys, time

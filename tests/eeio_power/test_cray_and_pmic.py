@@ -4,10 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.simulators.tree import write_tree
 
 from eeio_power.errors import PowerError
 from eeio_power.meters import cray, discover, open_meters, pmic
-from eeio_power.simulators.tree import write_tree
 
 # --- cray --------------------------------------------------------------------------------------
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.simulators import ScriptedMeter
 
 from eeio_power.meters import Channel
 from eeio_power.reading import Domain, EnergyReading
 from eeio_power.sampler import Sampler
 from eeio_power.samples import MeterInfo, MeterSamples, Samples, load
-from eeio_power.simulators import ScriptedMeter
 
 PLUG = Channel("plug", "system", "power_w", accuracy_relative=0.02, resolution=0.2)
 BMC = Channel("bmc", "system", "power_w", accuracy_relative=0.05, resolution=1.0)

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.simulators import http as doubles
+from tests.simulators.http import FakeHttp
 
 from eeio_power import http_digest, http_json
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, discover, open_meters
 from eeio_power.sampler import Sampler
-from eeio_power.simulators import http as doubles
-from eeio_power.simulators.http import FakeHttp
 
 
 def watts(value: Any = 87.5) -> Any:

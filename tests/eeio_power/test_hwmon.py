@@ -4,11 +4,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.simulators import FakeHwmon
+from tests.simulators.tree import write_tree
 
 from eeio_power.errors import PowerError
 from eeio_power.meters import discover, open_meters
-from eeio_power.simulators import FakeHwmon
-from eeio_power.simulators.tree import write_tree
 
 UW = 1_000_000
 

@@ -98,7 +98,7 @@ def test_a_window_of_which_little_was_seen_says_so(tmp_path: Path) -> None:
     "body", ["[" * 50_000, '{"a":' * 50_000, '{"x": NaN}', '{"x": ' + "9" * 5000 + "}", "\xff", ""]
 )
 def test_an_answer_that_no_meter_gives(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from eeio_power.simulators.http import FakeHttp
+    from tests.simulators.http import FakeHttp
 
     with FakeHttp({}) as fake:
         client = http_json.JsonClient(fake.address)

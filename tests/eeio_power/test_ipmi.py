@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.simulators.ipmitool import dcmi_line, install_fake_ipmitool, node_manager_line
 
 from eeio_power import ipmitool
 from eeio_power.errors import PowerError
 from eeio_power.ipmi_answers import parse_dcmi, parse_node_manager, watt_sensors, whole_system
 from eeio_power.meters import Meter, discover, ipmi, open_meters
 from eeio_power.sampler import Sampler
-from eeio_power.simulators.ipmitool import dcmi_line, install_fake_ipmitool, node_manager_line
 
 PATIENCE_S = 20.0
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from tests.qemu import guest
+from tests.simulators import ipmi_sim
+from tests.simulators.ipmi_sim import IpmiSim
 
 import eeio_limits
 import eeio_power
-from eeio_power.simulators import ipmi_sim
-from eeio_power.simulators.ipmi_sim import IpmiSim
 
 MODULES = ("ipmi_msghandler", "ipmi_devintf", "ipmi_si")
 PROGRAMS = ("ipmitool", "stdbuf")

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.simulators.ipmitool import install_fake_ipmitool
 
 import eeio_power
 from eeio_power import helper_process as reader_module
@@ -21,7 +22,6 @@ from eeio_power.helper_process import QuestionReader
 from eeio_power.loops import BatchLoop, MeterLoop
 from eeio_power.meters import Meter, ipmi, open_meters
 from eeio_power.sampler import Sampler
-from eeio_power.simulators.ipmitool import install_fake_ipmitool
 
 SOURCE = Path(eeio_power.__file__).parent / "helper" / "eeio-ipmi-reader.c"
 PATIENCE_S = 20.0

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from tests.own_meter import BENCH
+from tests.simulators import FakeHwmon, FakeRapl
 
 import eeio_power
 from eeio_power import meters as meters_package
 from eeio_power.errors import PowerError
 from eeio_power.meters import close_meters, discover, meter_names, open_meters, parse_spec
-from eeio_power.simulators import FakeHwmon, FakeRapl
 
 
 @pytest.fixture

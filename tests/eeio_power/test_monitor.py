@@ -5,12 +5,12 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.simulators import ScriptedMeter
 
 from eeio_power import monitor, samples
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel
 from eeio_power.monitor import PowerMonitor, PowerSource, open_source
-from eeio_power.simulators import ScriptedMeter
 
 
 def constant(power_w: float) -> ScriptedMeter:

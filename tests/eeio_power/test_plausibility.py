@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.simulators.scripted import ScriptedMeter
 
 from eeio_power import sampler as sampler_module
 from eeio_power.breakdown import breakdown
@@ -26,7 +27,6 @@ from eeio_power.reading import (
 )  # fmt: skip
 from eeio_power.sampler import Sampler
 from eeio_power.samples import MeterInfo, MeterSamples, Samples
-from eeio_power.simulators.scripted import ScriptedMeter
 
 WINDOW_S = 60.0
 PERIOD_S = 0.1

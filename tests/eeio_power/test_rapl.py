@@ -4,14 +4,14 @@ import math
 from pathlib import Path
 
 import pytest
+from tests.simulators import FakeRapl, FakeZone
+from tests.simulators.tree import write_tree
 
 from eeio_power.errors import PowerError
 from eeio_power.meters import discover, open_meters
 from eeio_power.meters import rapl as rapl_module
 from eeio_power.reading import EnergyReading
 from eeio_power.samples import MeterSamples, meter_info
-from eeio_power.simulators import FakeRapl, FakeZone
-from eeio_power.simulators.tree import write_tree
 
 
 def pulses_w(time_s: float) -> float:

@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from eeio_power.simulators import FakeHwmon, FakeRapl
-from eeio_power.simulators.tree import cubietruck, write_tree
+from tests.simulators import FakeHwmon, FakeRapl
+from tests.simulators.tree import cubietruck, write_tree
 
 # Runs the meters under an audit hook, which sees every file that is opened and every change of a
 # file system, whoever asks for it.

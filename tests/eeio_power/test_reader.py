@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.simulators import FakeRapl, FakeZone
 
 import eeio_power
 from eeio_power import helper_process as reader_module
@@ -21,7 +22,6 @@ from eeio_power.loops import BatchLoop, MeterLoop
 from eeio_power.meters import open_meters
 from eeio_power.sampler import Sampler
 from eeio_power.samples import load
-from eeio_power.simulators import FakeRapl, FakeZone
 
 SOURCE = Path(eeio_power.__file__).parent / "helper" / "eeio-energy-reader.c"
 PATIENCE_S = 20.0

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.simulators import FakeRapl, ScriptedMeter
 
 import eeio_power.sampler as sampler_module
 from eeio_power.collecting import copied
@@ -23,7 +24,6 @@ from eeio_power.loops import next_deadline
 from eeio_power.meters import Channel, open_meters
 from eeio_power.sampler import Sampler
 from eeio_power.samples import MeterInfo, MeterSamples, load
-from eeio_power.simulators import FakeRapl, ScriptedMeter
 
 COUNTER = Channel("test:counter", "package", "energy_j")
 POWER = Channel("test:power", "system", "power_w")
@@ -294,7 +294,7 @@ import sys, time
 from pathlib import Path
 from eeio_power.meters import Channel
 from eeio_power.sampler import Sampler
-from eeio_power.simulators import ScriptedMeter
+from tests.simulators import ScriptedMeter
 meter = ScriptedMeter(
     [Channel("test:counter", "package", "energy_j")], lambda: [100.0 * time.monotonic()]
 )

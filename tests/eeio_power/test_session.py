@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 from tests.own_meter import BENCH
+from tests.simulators.powercap import FakeRapl
 
 from eeio_power import samples
 from eeio_power.session import process_state, wait_for_end
-from eeio_power.simulators.powercap import FakeRapl
 
 POWER_W = 50.0
 

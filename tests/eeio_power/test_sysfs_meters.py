@@ -8,14 +8,14 @@ import struct
 from pathlib import Path
 
 import pytest
+from tests.simulators import FakeRapl
+from tests.simulators.nvme import FakeNvme
+from tests.simulators.tree import cubietruck, perf_unit, topology, write_tree
 
 from eeio_power.errors import PowerError
 from eeio_power.meters import discover, nvme, open_meters, perf
 from eeio_power.meters.nvme import interval_power_w
 from eeio_power.sampler import Sampler
-from eeio_power.simulators import FakeRapl
-from eeio_power.simulators.nvme import FakeNvme
-from eeio_power.simulators.tree import cubietruck, perf_unit, topology, write_tree
 
 # --- iio ---------------------------------------------------------------------------------------
 

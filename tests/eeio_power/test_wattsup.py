@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.simulators.wattsup import FakeWattsUp, record
 
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, discover, open_meters, wattsup
 from eeio_power.meters.wattsup import PacketReader, WattsUpMeter, parse_packet, record_power_w
 from eeio_power.sampler import Sampler
-from eeio_power.simulators.wattsup import FakeWattsUp, record
 
 
 def opened(fake: FakeWattsUp) -> Meter:

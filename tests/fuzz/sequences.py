@@ -30,7 +30,7 @@ from eeio_power.meters.modelled import CpuTicks
 from eeio_power.reading import Domain, EnergyReading
 from eeio_power.sampler import Sampler
 from eeio_power.samples import MeterInfo
-from eeio_power.simulators.scripted import ScriptedMeter
+from tests.simulators.scripted import ScriptedMeter
 
 MOST_CLEAN = 0.01
 """Share of the sequences without a fault that may be marked, and that may be off by more than the

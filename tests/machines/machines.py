@@ -23,7 +23,7 @@ import yaml
 
 from eeio.machine import description as descriptions
 from eeio.machine.description import Description
-from eeio_power.simulators.files import write_in_place
+from tests.simulators.files import write_in_place
 
 FOLDER = Path(__file__).parents[1] / "data/machines"
 PERF = "perf:"

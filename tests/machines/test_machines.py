@@ -20,10 +20,10 @@ from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, close_meters, contents_of, discover, open_meters, perf
 from eeio_power.reading import EnergyReading
 from eeio_power.samples import MeterSamples, Samples, meter_info
-from eeio_power.simulators.http import FakeHttp
 from eeio_results.errors import EeioError
 from tests.machines import machines, page
 from tests.machines.machines import KnownMachine, Life
+from tests.simulators.http import FakeHttp
 
 RECORD_S = 10.0
 RATE_HZ = 10.0

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from eeio_power.simulators import FakeRapl
 from tests.profiles import programs
+from tests.simulators import FakeRapl
 
 ADDRESSES = ("10.231.7.1", "10.231.7.2")
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from eeio import cluster
-from eeio_power.simulators import FakeRapl
 from eeio_results.tools.capture import Capture
 from tests.profiles import programs
 from tests.profiles.harness import PROFILES, Installed
 from tests.profiles.hosts import Hosts, ip, write_suite
 from tests.profiles.test_btio import check_file
+from tests.simulators import FakeRapl
 
 pytestmark = [pytest.mark.tools, pytest.mark.root]
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from eeio_power.simulators import FakeRapl
 from tests.profiles import programs
 from tests.profiles.harness import Installed
 from tests.profiles.hosts import ADDRESSES, Hosts, write_suite
+from tests.simulators import FakeRapl
 
 pytestmark = [pytest.mark.tools, pytest.mark.root]
 

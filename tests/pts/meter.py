@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from eeio_power.simulators.powercap import FakeRapl, FakeZone
+from tests.simulators.powercap import FakeRapl, FakeZone
 
 ZONES = (FakeZone("intel-rapl:0", "package-0", 0.8),)
 

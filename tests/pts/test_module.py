@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from eeio.pts import entry
-from eeio_power.simulators import FakeHwmon
-from eeio_power.simulators.powercap import FakeRapl, FakeZone
 from tests.own_meter import BENCH
 from tests.pts.harness import ROOT, TRIVIAL, make_trivial_profile
+from tests.simulators import FakeHwmon
+from tests.simulators.powercap import FakeRapl, FakeZone
 
 MODULE = ROOT / "power-monitor" / "eeio_power.php"
 STUB = Path(__file__).parent / "stub.php"

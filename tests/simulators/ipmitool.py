@@ -34,7 +34,7 @@ def install_fake_ipmitool(folder: Path, answers: Path) -> None:
         "import sys\n"
         f"sys.path[:0] = {paths}\n"
         "from pathlib import Path\n"
-        "from eeio_power.simulators.ipmitool import shell\n"
+        "from tests.simulators.ipmitool import shell\n"
         f"shell(Path({str(answers)!r}))\n",
         encoding="utf-8",
     )

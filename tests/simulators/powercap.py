@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Self
 
 from eeio_power.errors import PowerError
-from eeio_power.simulators.files import write_atomically, write_in_place
+from tests.simulators.files import write_atomically, write_in_place
 
 Power = Callable[[float], float]
 """W at a time, s, since the simulator's start."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from eeio_power.simulators.files import write_atomically
+from tests.simulators.files import write_atomically
 
 Value = int | str
 
