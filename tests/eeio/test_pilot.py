@@ -1,6 +1,7 @@
 """The work of a campaign, as a pilot sizes it."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -230,7 +231,7 @@ def test_all_repetitions_have_the_work_of_the_pilot_and_the_fixed_stays(
     assert "phases of 0.3 s and more, by a pilot" in planned_.stdout
     assert "phases of unknown length" in planned_.stdout
     assert done.returncode == 0, done.stderr
-    assert "took 0.1" in done.stderr
+    assert re.search(r"took 0\.\d", done.stderr)
     folder = home / "data/eeio/results/c"
     design = json.loads((folder / "campaign.json").read_text())
     by_cell = {e["factors"]["cell"]: e for e in design["experiments"]}
@@ -246,9 +247,11 @@ def test_all_repetitions_have_the_work_of_the_pilot_and_the_fixed_stays(
     assert again.returncode == 0 and "pilot:" not in again.stderr
     report = json.loads(eeio("report", "c", "--format", "json").stdout)
     rows = [row for row in report["characterization"] if row["tool"]]
-    lasted = {row["duration_s"]["median"] >= 0.3: row["ranked_reason"] for row in rows}
-    assert lasted[True] is None
-    assert "shorter than the 0.3 s that were asked for" in lasted[False]
+    # On a busy machine the fixed work lasts long enough, too.
+    assert len(rows) == 2 and max(row["duration_s"]["median"] for row in rows) >= 0.3
+    for row in rows:
+        is_short = "shorter than the 0.3 s that were asked for" in (row["ranked_reason"] or "")
+        assert is_short == (row["duration_s"]["median"] < 0.3), row["ranked_reason"]
 
 
 def test_min_phase_overrides_the_suite(

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -76,7 +77,15 @@ def test_a_pause_is_measured_with_power_saving_and_without(
     assert sides == {(g, n, s) for g in (0.2, 0.4, 0.8) for n in (1, 2) for s in (True, False)}
     assert all(r["duration_s"] >= r["gap_s"] + r["work_s"] for r in body["gaps"])
     saved = {one["domain"]: one for one in body["break_even"]}
-    assert saved and all(one["n"] == 6 for one in saved.values())
+    # A pause has no energy where a busy machine let the meter miss it.
+    energies = Counter(
+        (found["domain"], r["gap_s"], r["repetition"])
+        for r in body["gaps"]
+        for found in r["energy"]
+        if found["energy_j"] is not None
+    )
+    both = Counter(domain for (domain, *_), sides in energies.items() if sides == 2)
+    assert saved and {domain: one["n"] for domain, one in saved.items()} == both
     # psys holds a quarter more than the 20 W by which the drive's two states differ.
     assert any(one["saved_w"] == pytest.approx(20, rel=0.4) for one in saved.values())
 
