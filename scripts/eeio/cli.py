@@ -20,15 +20,44 @@ from eeio_power.errors import PowerError
 from eeio_results.errors import EeioError, SchemaError
 
 _EXIT_CODES = """\
-exit codes: 0 done; 1 failed; 2 wrong usage or refused input, nothing was touched;
-3 done, but some runs failed or are invalid; 4 compare --fail-if: something is worse;
+exit codes: 0 done; 1 failed; 2 wrong usage or rejected input, nothing changed;
+3 done, but some runs failed or are invalid; 4 compare --fail-if: worse;
 128 + N stopped by signal N"""
+
+
+_EXAMPLES = """\
+examples:
+  eeio run eeio-suite --directory DIR --preset quick    a file system in minutes
+  eeio bench 'cp a b' 'rsync a b'                       which command takes less
+  eeio compare BEFORE AFTER --fail-if worse:5%:J/GB     a gate for CI
+Without a power meter, --meter demo shows every command with invented power.
+"""
+
+
+class _TopParser(Parser):
+    """Prints the commands by groups."""
+
+    def format_help(self) -> str:
+        helps = {
+            choice.dest: choice.help or ""
+            for action in self._actions
+            if isinstance(action, argparse._SubParsersAction)
+            for choice in action._choices_actions
+        }
+        lines = ["usage: eeio COMMAND ...", "", self.description or "", ""]
+        for title, group in commands.GROUPS.items():
+            lines.append(f"{title}:")
+            lines += [f"  {command:12}{helps.get(command, '')}" for command in group]
+            lines.append("")
+        lines += [_EXAMPLES, "options:", "  -h, --help  also of a command: eeio run --help",
+                  "  --version", "", self.epilog or "", ""]  # fmt: skip
+        return "\n".join(lines)
 
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:
     """The whole command line, which the man page and the completion are made from; with `only` that
     of one command, for which the files of the others are not imported."""
-    top = Parser(
+    top = _TopParser(
         prog="eeio",
         description="Energy efficiency of the I/O stack: MB/s, W, J and MB/J, level by level.",
         epilog=_EXIT_CODES,
@@ -37,7 +66,9 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"eeio {__version__}")
     if only == "--version":
         return top
-    subparsers = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    subparsers = top.add_subparsers(
+        dest="command", metavar="COMMAND", required=True, parser_class=Parser
+    )
     for module in commands.modules() if only is None else [commands.module(only)]:
         module.add_parser(subparsers)
     return top
@@ -53,6 +84,8 @@ def _main(argv: Sequence[str] | None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     first = words[0] if words else None
     # A shell that completes a line asks for all there is.
+    if not words and "_ARGCOMPLETE" not in os.environ:
+        words = ["--help"]
     alone = "_ARGCOMPLETE" not in os.environ and first in (*commands.MODULES, "--version")
     top = parser(first if alone else None)
     if "_ARGCOMPLETE" in os.environ:

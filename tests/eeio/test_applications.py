@@ -218,12 +218,14 @@ def test_a_killed_campaign_leaves_nothing(
     words, at_work = LONG[tool]
     suite = _suite(home, words, tool=tool)
     target = home / "target"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "eeio", "run", suite, "--preset", "quick", "--directory",
-         str(target), "--filesystem", "ext4", "--meter", "none", "--name", "killed"],
-        env=dict(os.environ), stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    log = home / "stderr.txt"
+    with log.open("wb") as stderr:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "eeio", "run", suite, "--preset", "quick", "--directory",
+             str(target), "--filesystem", "ext4", "--meter", "none", "--name", "killed"],
+            env=dict(os.environ), stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=stderr,
+        )  # fmt: skip
     scratch = target / "eeio-ext4/eeio-scratch"
     deadline_s = time.monotonic() + 60
     while not list(scratch.glob(at_work)) and time.monotonic() < deadline_s:
@@ -235,8 +237,8 @@ def test_a_killed_campaign_leaves_nothing(
     if signum == signal.SIGKILL:
         done = eeio("restore")
         assert done.returncode == 0, done.stderr
-    assert not any(mount.mount_point.parent == target for mount in mounts())
-    assert list(target.iterdir()) == []
+    assert not any(mount.mount_point.parent == target for mount in mounts()), log.read_text()
+    assert list(target.rglob("*")) == [], log.read_text()
     attached = subprocess.run(["losetup", "--list"], capture_output=True, text=True, check=True)
     assert str(target) not in attached.stdout
     for arguments in Path("/proc").glob("[0-9]*/cmdline"):

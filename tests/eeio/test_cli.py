@@ -1,6 +1,7 @@
 """The command line as a whole: what it offers, and what it imports for that."""
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from tests.conftest import Eeio
 
 from eeio import commands
-from eeio.cli import parser
+from eeio.cli import main, parser
 
 _SCIENCE = ("numpy", "scipy", "matplotlib", "jinja2", "pandas")
 
@@ -36,11 +37,26 @@ def _imported(*words: str) -> set[str]:
 def test_every_command_is_offered(capsys: pytest.CaptureFixture[str]) -> None:
     text = parser().format_help()
     for command in commands.MODULES:
-        assert re.search(rf"\n    {command}\b", text)
+        assert re.search(rf"\n  {command} +\S", text)
         alone = parser(command)
         with pytest.raises(SystemExit):
             alone.parse_args([command, "--help"])
         assert capsys.readouterr().out.startswith(f"usage: eeio {command} ")
+
+
+def test_without_a_command_the_groups_and_examples_are_shown(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    assert ended.value.code == 0
+    text = capsys.readouterr().out
+    assert re.findall(r"^(\w+):$", text, re.MULTILINE)[:4] == list(commands.GROUPS)
+    examples = re.findall(r"^  eeio (.*?)(?:   |$)", text, re.MULTILINE)
+    assert len(examples) == 3
+    for example in examples:
+        parser().parse_args(shlex.split(example))
+    assert max(map(len, text.splitlines())) <= 80
 
 
 def test_the_version_imports_nothing_that_it_does_not_need() -> None:

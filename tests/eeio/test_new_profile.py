@@ -53,7 +53,9 @@ def test_a_made_suite_runs_at_once(home: Path, own: Path, eeio: Eeio) -> None:
         assert row["efficiency_bytes_per_j"] is None and row["reasons"]["efficiency_bytes_per_j"]
     runs = load(home / "data/eeio/results/c").runs
     (phase,) = runs[0].phases
-    assert phase.metrics["told_s"] > 0 and "arrived" in phase.window_source
+    # On a busy machine both lines around so short a command may arrive at once.
+    sources = ("arrived", "the whole run of the profile's script")
+    assert phase.metrics["told_s"] > 0 and any(one in phase.window_source for one in sources)
     shown = eeio("report", "c").stdout
     assert "mydd size=1m" in shown and "mydd size=2m" in shown
     assert not list((home / "target").rglob("in")), "its folder is gone"

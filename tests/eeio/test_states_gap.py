@@ -72,15 +72,19 @@ def test_a_pause_is_measured_with_power_saving_and_without(
     home: Path, eeio: Eeio, loop: str, drive: dict[str, str]
 ) -> None:
     _, body = _gaps(home, eeio, loop, drive)
-    assert {reading["invalid"] for reading in body["gaps"]} == {None}
+    late = [r["invalid"] for r in body["gaps"] if r["invalid"] is not None]
+    # On a busy machine the command that sends the drive to standby may outlast the pause.
+    assert all("standing by alone took" in reason for reason in late)
     sides = {(r["gap_s"], r["repetition"], r["saving"]) for r in body["gaps"]}
     assert sides == {(g, n, s) for g in (0.2, 0.4, 0.8) for n in (1, 2) for s in (True, False)}
-    assert all(r["duration_s"] >= r["gap_s"] + r["work_s"] for r in body["gaps"])
+    on_time = [r for r in body["gaps"] if r["invalid"] is None]
+    assert all(r["duration_s"] >= r["gap_s"] + r["work_s"] for r in on_time)
     saved = {one["domain"]: one for one in body["break_even"]}
     # A pause has no energy where a busy machine let the meter miss it.
     energies = Counter(
         (found["domain"], r["gap_s"], r["repetition"])
         for r in body["gaps"]
+        if r["invalid"] is None
         for found in r["energy"]
         if found["energy_j"] is not None
     )

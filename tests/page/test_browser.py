@@ -295,7 +295,7 @@ def test_axe_finds_no_violation(
     reader: Reader, write: Write, request: pytest.FixtureRequest, which: str, dark: bool
 ) -> None:
     if not AXE.exists():
-        pytest.skip("needs axe-core: ci/page/build --fetch")
+        pytest.skip("needs axe-core: ci/page/fetch")
     text = (
         page.render(build([campaign(kinds=ESTIMATED)]))
         if which == "estimate"
@@ -349,7 +349,7 @@ def test_axe_finds_no_violation_in_a_guideline(
     reader: Reader, write: Write, guided: str, dark: bool
 ) -> None:
     if not AXE.exists():
-        pytest.skip("needs axe-core: ci/page/build --fetch")
+        pytest.skip("needs axe-core: ci/page/fetch")
     reader.open(write("guideline", guided), dark=dark)
     reader.keep(f"guideline-{'dark' if dark else 'light'}")
     _assert_accessible(reader)

@@ -1,10 +1,13 @@
-"""The page's script by itself: its tests, its lint, and that what is committed is what it gives."""
+"""The page's script by itself: its tests, its lint, and the one text that a page contains."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+
+from eeio_results.report.page import script
 
 ROOT = Path(__file__).parents[2]
 TOOLS = ROOT / "ci/page/node_modules"
@@ -30,7 +33,7 @@ def node() -> str:
 @pytest.fixture
 def tools(node: str) -> Path:
     if not (TOOLS / ".fetched").exists():
-        pytest.skip("needs esbuild and eslint: ci/page/build --fetch")
+        pytest.skip("needs eslint: ci/page/fetch")
     return TOOLS
 
 
@@ -45,14 +48,23 @@ def test_the_modules_pass_the_lint(tools: Path) -> None:
     )  # fmt: skip
 
 
-def test_what_is_committed_is_what_the_modules_give(tools: Path) -> None:
-    _run("ci/page/build", "--check")
+def test_the_modules_use_what_is_rewritten_and_nothing_else() -> None:
+    text = script.script()
+    assert not re.findall(r"^\s*(?:import|export)\b.*", text, re.MULTILINE)
+    for path in SCRIPT.glob("*.mjs"):
+        assert text.count(f"const {path.stem}_module = ") == 1, path
+
+
+def test_one_text_passes_the_parser(node: str, tmp_path: Path) -> None:
+    path = tmp_path / "page.js"
+    path.write_text(script.script(), encoding="utf-8")
+    _run(node, "--check", str(path))
 
 
 def test_the_script_says_what_it_is_and_cannot_leave_its_element() -> None:
-    script = (SCRIPT.parent / "page.js").read_text()
-    assert "SPDX-License-Identifier: GPL-3.0-or-later" in script[:600]
-    assert "</script" not in script and "<!--" not in script
+    text = script.script()
+    assert "SPDX-License-Identifier: GPL-3.0-or-later" in text[:600]
+    assert "</script" not in text and "<!--" not in text
 
 
 def test_the_lock_file_names_no_registry() -> None:

@@ -6,36 +6,45 @@ Each file offers `add_parser(subparsers)`. A new command is a file and a line he
 import importlib
 from types import ModuleType
 
-MODULES = {
-    "run": "run",
-    "resume": "run",
-    "extend": "extend",
-    "bench": "bench",
-    "plan": "plan",
-    "report": "report",
-    "compare": "compare",
-    "figures": "figures",
-    "bundle": "bundle",
-    "guideline": "guideline",
-    "cost": "cost",
-    "reference": "reference",
-    "replicate": "replicate",
-    "export": "exporting",
-    "import": "importing",
-    "list": "listing",
-    "rm": "rm",
-    "trace": "trace",
-    "journal": "journal",
-    "states": "states",
-    "frequency": "frequency",
-    "install": "install",
-    "new-profile": "new_profile",
-    "restore": "restore",
-    "doctor": "doctor",
-    "power": "power",
-    "completion": "completion",
+GROUPS = {
+    "Measure": {
+        "run": "run",
+        "plan": "plan",
+        "resume": "run",
+        "extend": "extend",
+        "bench": "bench",
+        "trace": "trace",
+        "journal": "journal",
+        "frequency": "frequency",
+    },
+    "Analyse": {
+        "report": "report",
+        "compare": "compare",
+        "cost": "cost",
+        "guideline": "guideline",
+        "figures": "figures",
+        "replicate": "replicate",
+        "reference": "reference",
+    },
+    "Data": {
+        "list": "listing",
+        "rm": "rm",
+        "import": "importing",
+        "export": "exporting",
+        "bundle": "bundle",
+    },
+    "System": {
+        "doctor": "doctor",
+        "power": "power",
+        "states": "states",
+        "restore": "restore",
+        "install": "install",
+        "new-profile": "new_profile",
+        "completion": "completion",
+    },
 }
 """The file of each command, in the order of `eeio --help`."""
+MODULES = {command: name for group in GROUPS.values() for command, name in group.items()}
 
 
 def module(command: str) -> ModuleType:

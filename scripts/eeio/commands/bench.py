@@ -41,7 +41,7 @@ _IDLE_S = 5.0
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "bench",
-        help="time, W, J and bytes of any command, and which of several takes more",
+        help="measure time, W, J and bytes of commands and compare them",
         description="Runs commands again and again, in one random order, and tells of each time, "
         "W, J, bytes at the drive, MB/J, processor time and memory, with quartiles; and how many "
         "times the energy of another it takes. What it measured is a campaign like any other. "

@@ -22,7 +22,7 @@ _TABLES = {"csv": "csv", "json": "json", "markdown": "md", "latex": "tex"}
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "bundle",
-        help="campaigns as the artifact of a paper: data, tables, figures, methods, checksums",
+        help="pack campaigns as the artifact of a paper",
         description="Writes a folder and a .tar.gz of it: records and samples, tables (CSV, JSON, "
         "Markdown, LaTeX), figures, how it was measured, BibTeX, SHA-256 checksums, and the script "
         "that makes tables and figures again. The same campaigns give the same archive.",

@@ -41,7 +41,7 @@ class FailIf:
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "compare",
-        help="which factor changes bandwidth, power and efficiency, by how much, how surely",
+        help="compare campaigns or factors; gate a change with --fail-if",
         description="Finds, for each factor (cache, request size, spatiality, operation, type of "
         "drive, machine), the largest difference in bandwidth, power and efficiency that the "
         "Mann-Whitney test confirms, with its interval; and where the power above idle goes.",

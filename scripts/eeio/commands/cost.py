@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "cost",
-        help="J, kWh, money and carbon of a TB that is moved, or stored for a year",
+        help="J, kWh, money and carbon per TB moved or stored for a year",
         description="Computes what a TB costs from a campaign's bandwidth and power and from your "
         "own prices, with intervals, and shows which input changes each answer most "
         "(docs/cost.md). Of two or more campaigns it shows which costs less per TB. eeio contains "

@@ -59,7 +59,7 @@ SCHEMA_VERSION = 1
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "doctor",
-        help="what was found, what each missing thing costs, how to get it",
+        help="what this machine has, what is missing, and how to get it",
         description="Looks for tools, meters, devices, privileges and file systems.",
     )
     parser.add_argument("--json", action="store_true", help="for programs")

@@ -25,7 +25,7 @@ MOST = 30
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "extend",
-        help="repeat what the open questions of an adaptive campaign ask for",
+        help="add repetitions to an adaptive campaign",
         description="Adds the repetitions with which open questions between the experiments of an "
         "adaptive campaign would be answered, if means and spreads stay; in rounds, under the "
         "campaign's own rule. Each extension has looked at the answers: they share their level.",

@@ -23,7 +23,7 @@ _WIDTHS = ("one", "two")
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "figures",
-        help="bandwidth, power and efficiency of machines and drives side by side, as pictures",
+        help="plots of bandwidth, power and efficiency of machines and drives",
         description="Draws campaigns of several machines and drives: every repetition a dot, the "
         "median a bar with its interval and quartiles, a panel a machine and drive; idle against "
         "busy power; power over time; use and frequency of the processors; and what papers print "

@@ -30,7 +30,7 @@ _SIDES = ("traditional", "low_power")
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "guideline",
-        help="how many low-power servers replace one traditional server, and what that costs",
+        help="how many low-power servers replace one traditional server",
         description="For a workload mix and the campaigns of two kinds of server: B_ts / B_lp, "
         "the change of power and bandwidth, and the break-even against price and electricity, "
         "each with its interval (docs/method.md). Several campaigns of a side are variants of it, "

@@ -16,7 +16,7 @@ _SHOWN = 8
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "import",
-        help="make campaigns of a PTS result file, or of a folder of results",
+        help="make campaigns from PTS results or a folder of results",
         description="Stores results that others have as campaigns. `eeio import composite.xml` is "
         "short for `eeio import pts composite.xml`.",
     )

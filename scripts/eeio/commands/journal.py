@@ -34,7 +34,7 @@ _TRACE = "journal.gz"
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "journal",
-        help="commits of the ext4 journal while a program runs, and whom they held up",
+        help="ext4 journal commits while a program runs, and what they delay",
         description="Runs a program while the journal of one ext4 file system is traced: every "
         "commit with its five stamps, every write and fsync with the commit that served it, and "
         "the equations for their time. Needs root. --delayjc holds fsync calls back so "

@@ -28,7 +28,7 @@ cannot be read."""
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "list",
-        help="suites, test profiles and stored campaigns",
+        help="list suites, test profiles and stored campaigns",
         description="Lists suites, test profiles and stored campaigns.",
     )
     parser.add_argument("--json", action="store_true", help="for programs")

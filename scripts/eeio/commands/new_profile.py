@@ -20,7 +20,7 @@ _VARIABLE = "EEIO_TEST_PROFILES"
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "new-profile",
-        help="make a test profile, and a suite, of a command of your own",
+        help="make a test profile and a suite from a command",
         description="Writes a test profile that runs a command once, in a folder of the target "
         "directory, for eeio run and the Phoronix Test Suite alike. What the command prints is "
         "read by regular expressions. The command is not run.",

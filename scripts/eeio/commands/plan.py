@@ -44,7 +44,7 @@ from eeio_results.units import format_size
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "plan",
-        help="show what `run` with the same options would do; nothing is touched",
+        help="show what `run` would do with the same options",
         description="Prints experiments, time, bytes written and all that would be touched.",
     )
     campaign_options.add(parser)

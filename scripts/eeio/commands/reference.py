@@ -11,7 +11,7 @@ from eeio_results import studies
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "reference",
-        help="an application's phases against the characterization's values (Table I)",
+        help="compare an application's phases with measured values",
         description="Holds each phase of an application (BT-IO) against the experiment of the "
         "library or file-system level that is most like it, and tells the deviation of bandwidth "
         "and power in percent (docs/studies/).",

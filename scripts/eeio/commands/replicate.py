@@ -18,7 +18,7 @@ from eeio_results.report.printed import Listed, of_all, of_paper
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "replicate",
-        help="recompute the figures that papers print",
+        help="recompute the figures of published papers",
         description="Recomputes each figure that a paper prints: from its published data, of "
         "which DIR is a copy, or, where it published none, from what else it prints. Printed and "
         "recomputed value, place, verdict and reason. Without a study: how many figures of each "

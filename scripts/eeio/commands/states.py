@@ -37,7 +37,7 @@ SCHEMA_VERSION = 1
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "states",
-        help="power of a drive that reads, idles, stands by, and what a spin-up costs",
+        help="power of a drive: active, idle, standby, spin-up",
         description="Measures an ATA drive's power states: active (reading sequentially), idle, "
         "standby, and the energy of the spin-up that the next read causes; of an NVMe drive each "
         "of its power states, reading, idling and waking "

@@ -35,7 +35,7 @@ _MOST_FILES = 5
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "trace",
-        help="the I/O phases of any program, with the power of each",
+        help="the I/O phases of a program, with the power of each",
         description="Runs a program under strace or bpftrace while the meters are read, and "
         "prints its I/O phases: operation, access pattern, request sizes, bytes, start and end, "
         "and energy. Or reads stored traces: strace's files, bpftrace.txt, fio's iolog, "

@@ -9,6 +9,7 @@ import jinja2
 from markupsafe import Markup
 
 from eeio_limits.text import shown_lines
+from eeio_results.report.page import script
 
 _HERE = Path(__file__).parent
 
@@ -22,11 +23,11 @@ def document(template: str, **parts: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    script = (_HERE / "page.js").read_text(encoding="utf-8")
+    source = script.script()
     text = environment.get_template(template).render(
-        policy=_policy(script),
+        policy=_policy(source),
         style=Markup((_HERE / "page.css").read_text(encoding="utf-8")),
-        script=Markup(script),
+        script=Markup(source),
         **parts,
     )
     # Nothing that turns the direction of writing or that UTF-8 cannot hold.
@@ -34,10 +35,10 @@ def document(template: str, **parts: Any) -> str:
     return "\n".join(shown_lines(line) for line in text.split("\n"))
 
 
-def _policy(script: str) -> str:
+def _policy(source: str) -> str:
     """Nothing is fetched, and no other script runs, whatever stands in a name. Figures of studies
     hold styles of their own."""
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    digest = base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
     return (
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
