@@ -11,6 +11,7 @@ import pytest
 
 import eeio_results
 from eeio_results.characterization import Row, characterize
+from eeio_results.guideline.measured import measured_domains
 from eeio_results.ranking import Rules
 from eeio_results.record import EnergyReading, Experiment, Phase
 from eeio_results.report import csv, figures, plots, text
@@ -294,3 +295,12 @@ def test_an_energy_that_is_not_known_at_all_is_not_shown(limit_j: float, shown: 
     assert (found.energy_j is not None) == (found.power_w is not None) == found.valid == shown
     if not shown:
         assert f"known to ±{limit_j:.0f} % only" in found.reasons[-1]
+
+
+@pytest.mark.parametrize(("limit_j", "domains"), [(49.0, ["system"]), (51.0, [])])
+def test_a_domain_whose_energy_is_not_known_is_not_measured(
+    limit_j: float, domains: list[str]
+) -> None:
+    reading = replace(energy(50.0), uncertainty_j=limit_j)
+    campaign = _campaign(phase(1e6, (reading,)), experiment=EXPERIMENT)
+    assert measured_domains([campaign]) == domains
