@@ -69,6 +69,12 @@ class eeio_power extends pts_module_interface
 		self::ending()->catch_signals(function($number) { self::stop($number); });
 		try
 		{
+			$left_out = self::$protocol->leave_out($manager);
+			if($left_out > 0)
+			{
+				eeio_power_ending::tell('the preset ' . eeio_power_settings::preset() . ' leaves out ' . $left_out . ' tests of the suite');
+			}
+			$manager->sleep_time_between_tests = self::$protocol->pause_s($manager->sleep_time_between_tests);
 			self::start_session(PTS_SAVE_RESULTS_PATH . $manager->get_file_name());
 			self::measure_idle($manager);
 			self::$order = new eeio_power_order();

@@ -63,7 +63,7 @@ def test_the_words_are_those_of_the_code() -> None:
     assert ", ".join(f"`{domain}`" for domain in DOMAINS) in HOUSE
     assert "`{}`, `{}`, `{}` or `{}`".format(*LEVELS) in HOUSE
     kinds = eeio_power.reading.KINDS
-    assert "`{}`, `{}` or `{}`".format(*kinds) in HOUSE
+    assert "`{}`, `{}`, `{}` or `{}`".format(*kinds) in HOUSE
 
 
 def test_the_commands_of_contributing_are_there() -> None:

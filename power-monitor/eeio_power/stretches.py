@@ -341,8 +341,15 @@ class _Steps:
         return min(ABSURD_POWER_W, BURST_FACTOR * mean_w)
 
     def _most_j(self, k: int, most_w: float) -> float:
-        """The most that a step can count, J: two of its updates may fall into it."""
-        return most_w * (self.lengths_s[k] + self._native_s) + 2.0 * self._channel.resolution
+        """The most that a step can count, J: two of its updates may fall into it, and after a late
+        update all since the counter last changed."""
+        length_s = self.lengths_s[k] + self._native_s
+        if self.joules[k] > 0.0:
+            stood = k - 1
+            while stood >= 0 and self.joules[stood] == 0.0:
+                length_s += self.lengths_s[stood]
+                stood -= 1
+        return most_w * length_s + 2.0 * self._channel.resolution
 
     def _suspects(self) -> list[int]:
         """Steps that wrapped, or may be a reset, a jump, or long enough to hide one."""

@@ -43,6 +43,35 @@ class eeio_power_protocol
 		return (int)(pts_env::read('FORCE_TIMES_TO_RUN') ?: $this->value('repetitions', 'FORCE_TIMES_TO_RUN'));
 	}
 
+	/** Removes the tests that the preset leaves out; gives how many. */
+	public function leave_out($manager)
+	{
+		$left_out = isset($this->told['left_out']) ? $this->told['left_out'] : array();
+		$queue = array();
+		foreach($manager->get_tests_to_run() as $test)
+		{
+			$words = preg_split('/\s+/', trim($test->get_arguments()), -1, PREG_SPLIT_NO_EMPTY);
+			sort($words, SORT_STRING);
+			array_unshift($words, basename($test->test_profile->get_identifier()));
+			if(!in_array(implode(' ', $words), $left_out, true))
+			{
+				$queue[] = $test;
+			}
+		}
+		$removed = $manager->get_test_count() - count($queue);
+		if($removed > 0)
+		{
+			eeio_power_order::property('tests_to_run')->setValue($manager, $queue);
+		}
+		return $removed;
+	}
+
+	/** PTS's pause between tests, in whole seconds: no longer than the suite's own, where it is known. */
+	public function pause_s($configured_s)
+	{
+		return isset($this->told['settle_s']) ? min($configured_s, (int)ceil($this->settle_s())) : $configured_s;
+	}
+
 	/** Seconds before each trial in random order. */
 	public function settle_s()
 	{

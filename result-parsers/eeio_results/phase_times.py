@@ -27,6 +27,15 @@ class _Phase(Protocol):
     def stretches(self) -> Sequence[Stretch]: ...
 
 
+def lasted_s(phase: _Phase) -> float | None:
+    """How long a phase took, without what lay between its stretches, s."""
+    if phase.start_s is None or phase.end_s is None:
+        return None
+    if phase.stretches:
+        return sum(stretch.end_s - stretch.start_s for stretch in phase.stretches)
+    return phase.end_s - phase.start_s
+
+
 def impossible_figures(
     start_s: float | None, end_s: float | None, metrics: Mapping[str, float]
 ) -> str | None:

@@ -16,7 +16,7 @@ from eeio_limits import LimitError
 from eeio_limits import quantities as q
 from eeio_limits.quantities import FIGURE, LEAST_COVERAGE
 from eeio_results import typed
-from eeio_results.phase_times import Stretch, impossible_figures, impossible_stretches
+from eeio_results.phase_times import Stretch, impossible_figures, impossible_stretches, lasted_s
 from eeio_results.typed import LATER, PAIRS
 
 SCHEMA_VERSION = 2
@@ -257,11 +257,7 @@ class Phase:
     @property
     def lasted_s(self) -> float | None:
         """How long it took, without what lay between its stretches, s."""
-        if self.start_s is None or self.end_s is None:
-            return None
-        if self.stretches:
-            return sum(stretch.end_s - stretch.start_s for stretch in self.stretches)
-        return self.end_s - self.start_s
+        return lasted_s(self)
 
     @property
     def io_share(self) -> float | None:

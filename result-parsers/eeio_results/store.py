@@ -213,11 +213,14 @@ class Store:
             _sync_directory(self.folder)
 
     def drop_partial_line(self) -> None:
-        """Takes away a last line that a crash cut off; the run it began is run again."""
+        """Removes a last line that a crash or a power cut damaged; its run is run again."""
         if not self.runs_path.exists():
             return
         content = self.runs_path.read_bytes()
         whole = content.rfind(b"\n") + 1
+        last = content.rfind(b"\n", 0, max(0, whole - 1)) + 1
+        if whole == len(content) and b"\0" in content[last:]:
+            whole = last
         if whole != len(content):
             with self.runs_path.open("r+b") as file:
                 file.truncate(whole)
@@ -419,8 +422,14 @@ def _lines(path: Path) -> Iterator[tuple[int, Any]]:
     try:
         with inputs.open_file(path) as file:
             lines = inputs.lines(file, inputs.RECORD_BYTES, inputs.RECORDS_BYTES, errors="strict")
+            damaged = False
             for number, line in enumerate(lines, 1):
-                if line.endswith("\n"):
+                if damaged:
+                    number -= 1
+                    raise LimitError("zeros in the middle of the file")
+                # After a power cut some blocks of the last record may be zeros.
+                damaged = "\0" in line
+                if line.endswith("\n") and not damaged:
                     yield number, inputs.parse_json(line, inputs.RECORD_BYTES, typed=True)
     except OSError as error:
         raise EeioError(f"{path}: {error.strerror}") from error

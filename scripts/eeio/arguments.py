@@ -2,14 +2,19 @@
 
 import argparse
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
+from eeio.errors import EXIT_REFUSED
 from eeio_limits.names import similar
 from eeio_limits.quantities import shortened
 
 
 class Parser(argparse.ArgumentParser):
     """Parsers of subcommands are of this class too (argparse makes them of their parent's)."""
+
+    def error(self, message: str) -> NoReturn:
+        """One line instead of the usage, and where the options are listed. Ends the program."""
+        self.exit(EXIT_REFUSED, f"eeio: {message}. `{self.prog} --help` lists the options\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is None or value in action.choices:

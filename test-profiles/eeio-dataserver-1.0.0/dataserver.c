@@ -1044,7 +1044,8 @@ static void write_eeio(const struct options *o, const struct result *all, const 
 		o->replay    ? "mixed"
 		: o->strided ? "strided"
 			     : "sequential");
-	if (o->replay)
+	/* Servers count their part of a request that several of them share as one of their own. */
+	if (o->replay || bytes != requests * o->request)
 		fprintf(f, "\"request_size_bytes\": null, ");
 	else
 		fprintf(f, "\"request_size_bytes\": %" PRId64 ", ", o->request);

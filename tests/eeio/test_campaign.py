@@ -150,7 +150,7 @@ def test_what_the_device_did_not_see_is_invalid(home: Path, eeio: Eeio) -> None:
     assert row["n"] == 0 and row["invalid_runs"] == 2
     assert "the device moved" in row["reason"]
     # Stored all the same, with the claim.
-    assert _records(home)[0]["phases"][0]["bandwidth_bytes_per_s"] == 1e6
+    assert _records(home)[0]["phases"][0]["bandwidth_bytes_per_s"] > 1e9
 
 
 def test_no_process_outlives_its_run(home: Path, eeio: Eeio) -> None:

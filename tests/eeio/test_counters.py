@@ -116,7 +116,7 @@ def test_another_disk_that_moved_nothing_has_moved_nothing(tmp_path: Path) -> No
 
 
 def _claim(operation: str, bytes_moved: int) -> PhaseResult:
-    return PhaseResult("p", operation, "sequential", 4096, bytes_moved, 1e6, 0.0, 1.0, "test", {})  # type: ignore[arg-type]
+    return PhaseResult("p", operation, "sequential", 4096, bytes_moved, None, 0.0, 1.0, "test", {})  # type: ignore[arg-type]
 
 
 # A word of sectors on 32 bits: 2 TiB. The drive had moved all but 1 GB of that.

@@ -270,7 +270,7 @@ def _phase(operation: str, bytes_moved: int) -> PhaseResult:
     half = {"bytes_read": bytes_moved / 2, "bytes_written": bytes_moved / 2}
     metrics = half if operation == "mixed" else {}
     return PhaseResult(
-        "p", operation, "sequential", 4096, bytes_moved, 1e6, 0.0, 1.0, "test", metrics
+        "p", operation, "sequential", 4096, bytes_moved, bytes_moved, 0.0, 1.0, "test", metrics
     )
 
 

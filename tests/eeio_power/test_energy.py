@@ -400,3 +400,16 @@ def test_channels_of_a_domain_add_up_and_one_invalid_one_spoils_the_sum() -> Non
     assert not spoilt.valid
     assert (spoilt.energy_j, spoilt.power_w, spoilt.uncertainty_j) == (None, None, None)
     assert spoilt.to_json()["reasons"] == list(spoilt.reasons) != []
+
+
+def test_a_counter_that_is_updated_late_has_not_jumped() -> None:
+    """It stood for 50 ms under load and then counted all of it within a millisecond."""
+    counter = replace(COUNTER, max_power_w=500.0)
+    readings, counted_j = [], 1000.0
+    for k in range(1000):
+        late = 300 <= k < 350
+        readings.append((k * 1e-3, counted_j if late else 1000.0 + 80.0 * k * 1e-3))
+        counted_j = readings[-1][1]
+    found = integrate(counter, readings, 0.1, 0.9, period_s=1e-3)
+    assert not found.reasons and not found.doubts
+    assert found.energy_j == pytest.approx(64.0, abs=uncertainty_j(found))

@@ -89,6 +89,15 @@ def test_marginal_is_missing_where_idle_is_or_where_power_is_no_higher() -> None
     assert other.to_json()["marginal"]["power_w"] is None
 
 
+def test_a_baseline_above_the_power_of_experiments_is_a_warning() -> None:
+    """50 W during the writes."""
+    campaigns = [_campaign(written(), idle=(energy(30.0),))]
+    assert not any("idle" in words for words in build(campaigns).warnings)
+    campaigns = [_campaign(written(), idle=(energy(80.0),))]
+    (warning,) = [words for words in build(campaigns).warnings if "idle" in words]
+    assert "80 W idle is above the power of 1 of 1 experiments (50 W or more)" in warning
+
+
 def test_idle_energy_is_shared_out_over_a_duty_cycle() -> None:
     """In use for a tenth of the time: 200 J and nine times 4 s at 30 W for each GB."""
     row = _row(_campaign(written()), Rules(busy=0.1))
@@ -210,7 +219,7 @@ def test_tables_tell_the_work_and_keep_the_page_cache_apart() -> None:
     found = _tables(_campaign(*[written(metrics=told)] * 3), "iops", "latency")
     level = found["Level: filesystem"]
     cells = {name: _column(level, name)[0] for name in level.header}
-    assert cells["Flush"] == "none" and cells["MB/s"].startswith("250 ")
+    assert cells["Flush"] == "none" and cells["MB/s"].startswith("250")
     assert cells["MB/s into page cache"] == "500"
     assert (cells["Time (s)"], cells["MB"], cells["J/GB"]) == ("4", "1000", "200")
     assert (cells["Limit"], cells["W above idle"]) == ("±0.05 %", "20")

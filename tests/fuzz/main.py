@@ -17,6 +17,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--seconds", type=float, default=0.0, help="go on so long")
     parser.add_argument("--inputs", type=int, default=0, help="of each target, at least")
+    parser.add_argument("--total", type=int, default=0, help="inputs over all targets, at least")
     parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
     parser.add_argument("--jobs", type=int, default=1, help="processes at once (default: 1)")
     parser.add_argument("--target", action="append", metavar="NAME", help="this one only")
@@ -46,6 +47,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     unknown = set(arguments.target or ()) - set(all_targets())
     if unknown:
         parser.error(f"no target {', '.join(sorted(unknown))}; --list names them")
+    if arguments.total:
+        among = len(arguments.target or all_targets())
+        arguments.inputs = max(arguments.inputs, -(-arguments.total // among))
     if not arguments.seconds and not arguments.inputs:
         arguments.seconds = 60.0
     begun_s = time.monotonic()

@@ -178,7 +178,14 @@ def _number(data: bytes, draw: random.Random) -> bytes:
     if not found:
         return _insert(data, draw)
     match = draw.choice(found)
-    return data[: match.start()] + draw.choice(_EVIL_NUMBERS) + data[match.end() :]
+    number = draw.choice(_EVIL_NUMBERS) if draw.random() < 0.6 else _scaled(match[0], draw)
+    return data[: match.start()] + number + data[match.end() :]
+
+
+def _scaled(number: bytes, draw: random.Random) -> bytes:
+    """A number of the same form and another size, which only other numbers can contradict."""
+    value = float(number) * draw.choice((0.001, 0.1, 0.3, 0.9, 1.1, 3.3, 10.0, 1000.0))
+    return f"{value:.6f}".encode() if b"." in number else f"{value:.0f}".encode()
 
 
 def _lines(data: bytes, draw: random.Random) -> bytes:

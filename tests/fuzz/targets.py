@@ -1,9 +1,12 @@
 """Everything that reads what others wrote, with real inputs to begin with."""
 
+import base64
 import gzip
 import http.client
 import json
+import random
 import struct
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -11,15 +14,20 @@ from dataclasses import dataclass, replace
 from functools import cache
 from io import BytesIO, StringIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import yaml
 
 from eeio import cluster
+from eeio.campaign import pilot_store, server_power
 from eeio.commands.power import calibrate
 from eeio.importing import elbencho, io500, mapping, mdtest, runs
 from eeio.importing import processor as processors
 from eeio.importing import testlog as testlogs
+from eeio.machine import capture as machine_capture
+from eeio.machine import description as machine_description
 from eeio.profiles import profile as profiles
 from eeio.profiles import suite as suites
 from eeio.pts import composite
@@ -27,7 +35,8 @@ from eeio.pts import read as pts
 from eeio.pts.experiments import experiments_of
 from eeio.pts.machine import machine_of
 from eeio.pts.runs import run_of
-from eeio_limits import LimitError, quantities
+from eeio.system import endurance, io_group, signatures
+from eeio_limits import LimitError, inputs, quantities
 from eeio_limits.names import campaign_name
 from eeio_power import (
     alignment,
@@ -68,10 +77,11 @@ from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.guideline import cost_inputs, workload_file
 from eeio_results.tools import btio, fio, ior, lmbench
 from eeio_results.tools.capture import Capture
-from eeio_results.traces import block, bpftrace, events, jbd2, logs, order, strace
+from eeio_results.traces import block, bpftrace, darshan, events, jbd2, logs, order, strace
 from eeio_results.units import parse_size
 from tests.eeio.importing import made as imports_made
 from tests.eeio_results import made
+from tests.fuzz import grammar
 from tests.fuzz.mutate import Files
 
 DATA = Path(__file__).parents[1] / "data"
@@ -92,6 +102,8 @@ class Target:
     allowed: tuple[type[Exception], ...] = ALLOWED
     missing: bool = False
     """Whether NaN stands for a missing value in the result."""
+    made: Callable[[random.Random], Files] | None = None
+    """Makes inputs by the grammar of the format."""
 
 
 def of_files(pattern: str, name: str) -> list[Files]:
@@ -192,16 +204,19 @@ def tool_targets() -> list[Target]:
                         "fio-end.txt"),
             *of_folders("fio/3.33/two-processes", "capture.json", "fio.json", "fio-start.txt",
                         "fio-end.txt"),
-        ], parsed("fio")),
+        ], parsed("fio"), made=grammar.fio),
         Target("fio-text", of_files("fio/3.33/other/*.txt", "fio.txt"),
                lambda folder: fio.parse_text(text(folder, "fio.txt"))),
-        Target("ior", with_capture(of_files("ior/*/other/*.txt", "stdout.txt")), parsed("ior")),
+        Target("ior", with_capture(of_files("ior/*/other/*.txt", "stdout.txt")), parsed("ior"),
+               made=grammar.ior),
         Target("ior-text", of_files("ior/*/other/*.txt", "ior.txt"),
-               lambda folder: ior.parse_text(text(folder, "ior.txt"))),
+               lambda folder: ior.parse_text(text(folder, "ior.txt")), made=grammar.ior_report),
         Target("ior-json", of_files("ior/*/other/*.json", "ior.json"),
                lambda folder: ior.parse_json(text(folder, "ior.json"))),
-        Target("iozone", of_folders("iozone/3.489/[!o]*", *whole), parsed("iozone")),
-        Target("bonnie", of_folders("bonnie/2.00a/*", *whole), parsed("bonnie")),
+        Target("iozone", of_folders("iozone/3.489/[!o]*", *whole), parsed("iozone"),
+               made=grammar.iozone),
+        Target("bonnie", of_folders("bonnie/2.00a/*", *whole), parsed("bonnie"),
+               made=grammar.bonnie),
         Target("lmbench", of_folders("lmbench/*/*", *whole), parsed("lmbench")),
         Target("figures", with_capture([{"figures.json": FIGURES, "stdout.txt": b"moved 16 MiB\n",
                                          "stderr.txt": b"rate 12.5 MB/s\n"}]), parsed("figures")),
@@ -212,15 +227,16 @@ def tool_targets() -> list[Target]:
         Target("io500", of_files("io500/02091cf/*.txt", "io500.txt"),
                lambda folder: io500.parse_text(text(folder, "io500.txt"))),
         Target("elbencho", of_files("elbencho/3.1-10/*.json", "elbencho.json"),
-               lambda folder: elbencho.parse_text(text(folder, "elbencho.json"))),
+               lambda folder: elbencho.parse_text(text(folder, "elbencho.json")),
+               made=grammar.elbencho),
         Target("btio", with_capture(
             [{**seed, "npb-program.txt": b"bt.S.x\n"} for seed in
              of_files("btio/3.3.1/*.txt", "npb.txt")]), parsed("btio")),
         Target("btio-text", of_files("btio/3.3.1/*.txt", "npb.txt"), original_btio),
-        Target("native", with_capture(native), parsed("native")),
+        Target("native", with_capture(native), parsed("native"), made=grammar.native),
         Target("command", of_folders("command/*", "capture.json", "command.json"),
                parsed("command")),
-        Target("dataserver", served, parsed("dataserver")),
+        Target("dataserver", served, parsed("dataserver"), made=grammar.dataserver),
         Target("capture", of_folders("fio/3.33/[mrst]*", "capture.json"), Capture.load),
     ]  # fmt: skip
 
@@ -882,11 +898,159 @@ def definition_targets() -> list[Target]:
     ]  # fmt: skip
 
 
+# --- machines and drives -------------------------------------------------------------------------
+
+
+def laid_out(folder: Path) -> Any:
+    """A description, and its tree as `--replay` writes it."""
+    found = machine_description.load(next(folder.glob("machine.*")))
+    root, _ = machine_description.lay_out(found, folder / "laid-out")
+    outside = [path for path in folder.iterdir() if path.name not in ("machine.json",
+               "machine.yaml", "laid-out")]  # fmt: skip
+    assert not outside and root.is_dir(), outside
+    return replace(found, services={})  # data for simulators, whatever they are
+
+
+def captured() -> bytes:
+    """A small machine as `eeio machines capture` hands it on."""
+    found = machine_description.load(DATA / "machines/kvm-guest/machine.yaml")
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name) / "machine.tar.gz"
+        machine_capture.write(machine_capture.MachineRecording(found, {}), path)
+        return path.read_bytes()
+
+
+def handed_on(folder: Path) -> Any:
+    """What capture keeps of the kernel's texts."""
+    kept = machine_capture._mounts(text(folder, "mountinfo"))
+    return kept, machine_capture._processors(text(folder, "cpuinfo"))
+
+
+class _Recorder:
+    """A server that has printed a file."""
+
+    command = "ssh nas eeio power node -"
+
+    def __init__(self, printed: Path) -> None:
+        self._printed = printed
+
+    def finish(self) -> bytes:
+        return self._printed.read_bytes()
+
+
+def of_server(folder: Path) -> Any:
+    place = folder / "servers"
+    recording = server_power.ServerPower([], place, None)  # type: ignore[arg-type]
+    recording._keep(1, _Recorder(folder / "printed.json"))  # type: ignore[arg-type]
+    servers = cluster.load_servers(place)
+    clocks = cluster.Clocks(1700000000.0, 7.0), cluster.Clocks(1700000004.0, 11.0)
+    return cluster.parts(servers, 8.0, 10.0, *clocks)
+
+
+def pilot() -> bytes:
+    run = made.design("c", 1).runs[0].experiment.experiment
+    asked = pilot_store.Asked("length", "eeio-fio-1.0.0", run, "runtime_s", "60", "standard", 5.0,
+                              0.02, (10.0, 20.0), ("rapl",))  # fmt: skip
+    found = pilot_store.StoredPilot(
+        pilot_store.SCHEMA_VERSION, asked, "10", 1 << 30, "10 s will do", "c",
+        "2026-01-01T00:00:00+00:00", made.MACHINE, {"--on": "disk"},
+    )  # fmt: skip
+    return json.dumps(found.to_json()).encode()
+
+
+def of_pilot(folder: Path) -> Any:
+    found = pilot_store._read(folder / "pilot.json")
+    if isinstance(found, str):
+        raise EeioError(found)
+    return found, found.why_not(found.asked, made.MACHINE, {})
+
+
+def worn(folder: Path) -> Any:
+    """The wear of a drive that answers with the file."""
+    (folder / "nvme0").mkdir()
+    (folder / "device").symlink_to("nvme0")
+    log = (folder / "log.bin").read_bytes().ljust(512, b"\0")[:512]
+    with patch.object(endurance, "read_smart_log", lambda fd: log):
+        return (
+            endurance.wear(folder, folder), endurance.percentage_used(folder, folder)
+        )  # fmt: skip
+
+
+WIPEFS = b"""{"signatures": [
+{"type": "gpt", "label": null, "uuid": "0b8e-11"}, {"type": "PMBR", "label": null, "uuid": null},
+{"type": "ext4", "label": "data", "uuid": "b8b2"}]}"""
+
+
+def signed(folder: Path) -> Any:
+    found = signatures._parse("/dev/sda", text(folder, "wipefs.json"))
+    words = [(each.names, each.text) for each in found]
+    assert all(word.isprintable() for _, word in words)
+    return words, signatures.options(found), signatures.listed(found, Path("/dev/sda"))
+
+
+IO_STAT = b"""8:16 rbytes=4096 wbytes=0 rios=1 wios=0 dbytes=0 dios=0
+8:0 rbytes=1212416 wbytes=52428800 rios=34 wios=50 dbytes=0 dios=0
+"""
+
+
+def darshan_log(folder: Path) -> Any:
+    """Events of a log; PyDarshan's library reads a file in C, so it gets its parts from here."""
+    body = inputs.parse_json(text(folder, "records.json"), inputs.TOOL_FILE_BYTES)
+    report = SimpleNamespace(
+        modules=body["modules"], name_records=body["names"],
+        records={"DXT_POSIX": SimpleNamespace(to_df=lambda: [
+            {**record, **{
+                f"{operation}_segments": SimpleNamespace(itertuples=lambda index, o=operation, r=(
+                    record): [SimpleNamespace(**row) for row in r[f"{o}_segments"]])
+                for operation in ("read", "write")
+            }} for record in body["records"]])},
+    )  # fmt: skip
+    module = SimpleNamespace(DarshanReport=lambda *_, **__: report)
+    with patch.dict(sys.modules, {"darshan": module}):
+        return followed(darshan.read(folder / "records.json"))
+
+
+SEGMENT = {"offset": 0, "length": 4096, "start_time": 0.001, "end_time": 0.002}
+DARSHAN = json.dumps(
+    {
+        "modules": {"DXT_POSIX": {"partial_flag": False}}, "names": {"7": "/tmp/a"},
+        "records": [{"id": 7, "rank": 0, "write_segments": [SEGMENT, SEGMENT],
+                     "read_segments": [SEGMENT]}],
+    }
+).encode()  # fmt: skip
+
+
+def machine_targets() -> list[Target]:
+    small = [DATA / f"machines/{name}/machine.yaml" for name in (
+        "kvm-guest", "dell-idrac-redfish", "epc-disk")]  # fmt: skip
+    bodies = [machine_description.load(path).to_json() for path in small]
+    mounts = b"24 1 8:1 /x / rw,relatime shared:1 - ext4 /dev/sda1 rw,errors=remount-ro\n"
+    processor = b"processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Xeon\n"
+    node = json.dumps({**json.loads(NODE), "samples": base64.b64encode(sampled()).decode()})
+    return [
+        Target("machine-json", [{"machine.json": json.dumps(body).encode()} for body in bodies],
+               laid_out),
+        Target("machine-yaml", [{"machine.yaml": small[1].read_bytes()}], laid_out),
+        Target("machine-capture", [{"machine.tar.gz": captured()}],
+               lambda folder: machine_capture.load(folder / "machine.tar.gz")),
+        Target("machine-filters", [{"mountinfo": mounts * 2, "cpuinfo": processor * 2}], handed_on),
+        Target("server-power", [{"printed.json": node.encode()}], of_server),
+        Target("pilot", [{"pilot.json": pilot()}], of_pilot),
+        Target("endurance", [{"log.bin": bytes(5) + b"\x07" + bytes(42) + bytes([9] * 3)}], worn),
+        Target("signatures", [{"wipefs.json": WIPEFS}], signed),
+        Target("io-group", [{"io.stat": IO_STAT}],
+               lambda folder: io_group.parse(text(folder, "io.stat"), "8:0"),
+               allowed=(ValueError,)),
+        Target("darshan", [{"records.json": DARSHAN}], darshan_log,
+               allowed=(*ALLOWED, KeyError, ValueError, TypeError, AttributeError)),
+    ]  # fmt: skip
+
+
 @cache
 def all_targets() -> dict[str, Target]:
     """Every target by its name."""
     found = [
         *tool_targets(), *trace_targets(), *record_targets(), *import_targets(), *meter_targets(),
-        *definition_targets(),
+        *definition_targets(), *machine_targets(),
     ]  # fmt: skip
     return {target.name: target for target in found}

@@ -1,10 +1,12 @@
 """A short run of the fuzzer, and that it sees what it is for. Long runs by hand: tests/fuzz/run."""
 
+import random
 import time
 from pathlib import Path
 
 import pytest
 
+from eeio_results import consistency
 from tests.fuzz import harness
 from tests.fuzz.mutate import mutated
 from tests.fuzz.sane import insane
@@ -94,9 +96,34 @@ def test_what_is_sane(value: object, missing: bool, where: str | None) -> None:
     assert (insane(value, missing) or "None").partition(" is ")[0] == str(where)
 
 
-def test_mutations_change_something() -> None:
-    import random
+def test_it_sees_figures_that_contradict_each_other(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Without the product's own check each grammar makes contradictions that the harness sees."""
+    monkeypatch.setattr(consistency, "disagreement", lambda phase: None)
+    for name in ("native", "dataserver", "ior", "ior-text", "bonnie", "elbencho"):
+        target = all_targets()[name]
+        inputs = (harness.made_input(target, SEED, index) for index in range(200))
+        found = [harness.try_input(target, 0, files, tmp_path)[0] for files in inputs]
+        assert sum(finding is not None for finding in found) > 3, name
 
+
+@pytest.mark.parametrize("name", sorted(n for n, t in all_targets().items() if t.made is not None))
+def test_a_grammar_makes_outputs_that_are_taken_and_some_that_are_not(
+    name: str, tmp_path: Path
+) -> None:
+    target = all_targets()[name]
+    assert target.made is not None
+    tried = [
+        harness.try_input(target, 0, target.made(random.Random(index)), tmp_path)
+        for index in range(100)
+    ]
+    taken = sum(result for _, result in tried)
+    assert [finding for finding, _ in tried if finding is not None] == []
+    assert taken > 20, "most outputs of the grammar agree with themselves"
+
+
+def test_mutations_change_something() -> None:
     draw = random.Random(1)
     files = {"a.json": b'{"a": [1, 2, {"b": "c"}]}', "b.txt": b"one 2 three\n" * 5}
     made = [mutated(files, [files], draw) for _ in range(200)]

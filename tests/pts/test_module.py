@@ -262,6 +262,27 @@ def test_the_repetitions_are_those_of_the_suites_protocol(tmp_path: Path) -> Non
     assert "suite eeio-mine has no preset 'quick'" in said
 
 
+def test_what_the_preset_leaves_out_is_not_run(tmp_path: Path) -> None:
+    suite = tmp_path / "test-suites" / "local" / "eeio-mine"
+    suite.mkdir(parents=True)
+    entries = "".join(
+        f"<Execute><Test>eeio-x-1.0.0</Test><Arguments>{READ} a={a}</Arguments></Execute>"
+        for a in (1, 2)
+    )
+    (suite / "suite-definition.xml").write_text(f"<PhoronixTestSuite>{entries}</PhoronixTestSuite>")
+    (suite / "protocol.yaml").write_text(
+        "presets: {quick: {repetitions: 2, settle_s: 0, idle_s: 0, is_measurement: false,\n"
+        "  leave_out: [{profile: eeio-x-1.0.0, factors: {a: '2'}, reason: too slow}]}}\n"
+    )
+    code, got, said = run(
+        tmp_path, [experiment("a=1", "1"), experiment("a=2", "1")], suites=["eeio-mine"],
+        EEIO_METER="none", EEIO_PROTOCOL="native",
+    )  # fmt: skip
+    assert code == 0, said
+    assert got["order"] == [f"eeio-x-1.0.0 {READ} a=1"]
+    assert "the preset quick leaves out 1 tests of the suite" in said
+
+
 def test_without_a_protocol_the_random_order_asks_for_its_numbers(tmp_path: Path) -> None:
     python = without_packages(tmp_path)
     settings = {"EEIO_METER": "none", "EEIO_PROTOCOL": "random", "EEIO_PYTHON": python}

@@ -8,9 +8,10 @@ from eeio_results.studies import Chapter
 
 
 def contents(report: Report) -> list[Table]:
-    """The tables of studies first, then the four levels and the rest."""
-    of_studies = [table for one in report.chapters for table in chapter_tables(report, one)]
-    return [*of_studies, *tables(report)]
+    """The tables of studies first, then the four levels and the rest, then what papers print."""
+    of_studies = [table for one in report.chapters for table in one.tables]
+    of_papers = [table for one in report.chapters for table in _paper_tables(report, one)]
+    return [*of_studies, *tables(report), *of_papers]
 
 
 def drawings(report: Report) -> list[Plot]:
@@ -23,7 +24,11 @@ def drawings(report: Report) -> list[Plot]:
 
 def chapter_tables(report: Report, chapter: Chapter) -> list[Table]:
     """A study's own, then what its paper prints beside the campaigns' figures."""
-    return [*chapter.tables, *beside.tables(chapter, beside.stamped(chapter, report.campaigns))]
+    return [*chapter.tables, *_paper_tables(report, chapter)]
+
+
+def _paper_tables(report: Report, chapter: Chapter) -> list[Table]:
+    return beside.tables(chapter, beside.stamped(chapter, report.campaigns))
 
 
 def chapter_plots(report: Report, chapter: Chapter) -> list[Plot]:

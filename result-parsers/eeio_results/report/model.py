@@ -11,6 +11,7 @@ from eeio_results.errors import EeioError
 from eeio_results.ranking import RULES, Rules
 from eeio_results.record import LEVELS, SCHEMA_VERSION
 from eeio_results.report import beside, pareto
+from eeio_results.report.columns import number
 from eeio_results.report.rounds import times
 from eeio_results.stamps import warnings_of
 from eeio_results.store import Campaign
@@ -47,8 +48,35 @@ class Report:
         found = []
         for campaign in self.campaigns:
             told = (*warnings_of(campaign), *campaign.shortcomings)
+            told += tuple(idle_above_busy(campaign, self.rows))
             found += [f"{campaign.name}: {words}" for words in told]
         return found
+
+
+def idle_above_busy(campaign: Campaign, rows: Sequence[Row]) -> list[str]:
+    """Where the machine drew more before the campaign than in some of its experiments, by more than
+    the limit of error of the baseline."""
+    found = []
+    for idle in campaign.idle:
+        if not idle.valid or not idle.power_w or idle.kind == "modelled":
+            continue
+        relative = (idle.uncertainty_j or 0.0) / idle.energy_j if idle.energy_j else 0.0
+        least_w = idle.power_w * (1.0 - relative)
+        powers_w = [
+            figures.power_w.median
+            for row in rows
+            if row.campaign == campaign.name
+            for figures in row.domains
+            if figures.key == (idle.domain, idle.meter, idle.kind) and figures.power_w is not None
+        ]
+        below = [power_w for power_w in powers_w if power_w < least_w]
+        if below:
+            found.append(
+                f"{idle.domain} ({idle.meter}): {number(idle.power_w)} W idle is above the power "
+                f"of {len(below)} of {len(powers_w)} experiments ({number(min(below))} W or more): "
+                "the machine was not idle before the runs. Do not use figures above idle"
+            )
+    return found
 
 
 def build(

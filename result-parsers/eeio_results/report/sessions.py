@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+from eeio_results.comparison.cells import IOPS, TIME
 from eeio_results.comparison.sessions import SessionEffect, Sessions
 from eeio_results.record import SCHEMA_VERSION
 from eeio_results.report import changes, latex, markdown, text
@@ -50,6 +51,8 @@ def to_json(found: Sessions) -> str:
     return json.dumps(body, indent=1) + "\n"
 
 
+# Metrics of the gate that the comparison of two campaigns has in no table.
+_NAMES = {IOPS: "IOPS", TIME: "Time (s)"}
 FORMATS: dict[str, Callable[[Sessions], str]] = {
     "table": to_text, "markdown": to_markdown, "latex": to_latex, "json": to_json,
 }  # fmt: skip
@@ -61,7 +64,7 @@ def _effects_table(names: tuple[str, ...], effects: tuple[SessionEffect, ...]) -
         header=("Figure", "Experiments", "Between (%)", "Within (%)", *names),
         rows=tuple(
             (
-                SHOWN[effect.metric][0],
+                _NAMES.get(effect.metric) or SHOWN[effect.metric][0],
                 str(effect.experiments),
                 percent(effect.between),
                 percent(effect.within),

@@ -130,12 +130,16 @@ def _missing(report: Report) -> Iterable[str]:
     """What has no figure or no energy, each with its most frequent reason."""
     asked = [row for row in report.rows if row.experiment is not None]
     absent = [row for row in asked if not _has_figures(row)]
-    if absent:
-        told = Counter(
-            next(iter(row.invalid_reasons), row.reasons.get("bandwidth_bytes_per_s", "not run"))
-            for row in absent
-        )
-        yield _because(f"not measured: {len(absent)} of {len(asked)} rows", told)
+    for text, found in (
+        ("left out", [row for row in absent if not row.invalid_runs]),
+        ("failed or invalid", [row for row in absent if row.invalid_runs]),
+    ):
+        if found:
+            told = Counter(
+                next(iter(row.invalid_reasons), row.reasons.get("bandwidth_bytes_per_s", "not run"))
+                for row in found
+            )
+            yield _because(f"{text}: {len(found)} of {len(asked)} rows", told)
     rows = [row for row in asked if _has_figures(row)]
     without = [row for row in rows if row.measured is None]
     if without:

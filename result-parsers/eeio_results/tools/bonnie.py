@@ -120,7 +120,6 @@ def _phase(
     elif _NUMBER.fullmatch(fields[rate_at]) and float(fields[rate_at]) > 0:
         bandwidth = float(fields[rate_at]) * unit_bytes
         metrics["iops"] = bandwidth / request_bytes
-        metrics["runtime_s"] = bytes_moved / bandwidth
     else:
         raise ValueError(f"{fields[rate_at]!r} is not a rate")
     if operation == "mixed":

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
-from eeio_results import typed
+from eeio_results import consistency, typed
 from eeio_results.errors import ToolOutputError
 from eeio_results.phase_times import Stretch, impossible_figures, impossible_stretches
 from eeio_results.record import (
@@ -212,6 +212,7 @@ class PhaseResult:
             impossible_figures(self.start_s, self.end_s, self.metrics)
             or impossible_durable(self.start_s, self.end_s, self.until_durable)
             or impossible_stretches(self)
+            or consistency.disagreement(self)
         )
 
     def recorded(

@@ -277,6 +277,8 @@ def _json_phases(test: Mapping[str, Any]) -> list[PhaseResult]:
                 metrics={
                     "iops": _figure(row["iops"], "iops"),
                     "latency_mean_s": _figure(row["latency"], "latency"),
+                    "transfer_s": _figure(row["wrRdTime"], "wrRdTime"),
+                    "total_s": _figure(row["totalTime"], "totalTime"),
                 },
             )
         )

@@ -3,7 +3,9 @@
 Only the POSIX segments: those of MPI-IO are the same bytes once more.
 """
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from eeio_limits import LimitError, inputs
 from eeio_results.errors import EeioError, ToolOutputError
@@ -32,30 +34,33 @@ def read(path: Path) -> list[Event]:
             f"{path}: incomplete: Darshan had no memory for all segments; run the program again "
             "with more (DARSHAN_MODMEM)"
         )
-    events = []
-    for record in records:
-        file = str(report.name_records.get(record["id"], record["id"]))
-        for operation in ("write", "read"):
-            segments = record[f"{operation}_segments"]
-            for row in segments.itertuples(index=False):
-                if int(row.length) == 0:
-                    continue  # the end of a file
-                took_s = float(row.end_time) - float(row.start_time)
-                events.append(
-                    possible(
-                        Event(
-                            float(row.start_time),
-                            took_s,
-                            str(record["rank"]),
-                            operation,
-                            file,
-                            int(row.offset),
-                            int(row.length),
-                        )
-                    )
-                )
+    try:
+        names = report.name_records
+        events = [event for record in records for event in _events(record, names)]
+    except (LimitError, ValueError, OverflowError) as error:
+        raise ToolOutputError(f"{path}: a segment that cannot be: {error}") from error
     if not events:
         raise ToolOutputError(
             f"{path}: no DXT data in it; run the program with DXT_ENABLE_IO_TRACE=1"
         )
     return events
+
+
+def _events(record: Mapping[str, Any], names: Mapping[int, str]) -> Iterator[Event]:
+    file = str(names.get(record["id"], record["id"]))
+    for operation in ("write", "read"):
+        for row in record[f"{operation}_segments"].itertuples(index=False):
+            if int(row.length) == 0:
+                continue  # the end of a file
+            start_s = float(row.start_time)
+            yield possible(
+                Event(
+                    start_s,
+                    float(row.end_time) - start_s,
+                    str(record["rank"]),
+                    operation,
+                    file,
+                    int(row.offset),
+                    int(row.length),
+                )
+            )

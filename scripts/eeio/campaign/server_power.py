@@ -20,6 +20,7 @@ from eeio import cluster
 from eeio.errors import RefusedError
 from eeio.system.owner import start_ticks
 from eeio.system.undo import UndoEntry, UndoJournal, end_group, mark
+from eeio_limits import inputs
 from eeio_results.errors import EeioError
 
 BEGUN = b"recording\n"
@@ -77,7 +78,7 @@ class ServerPower:
         self._folder.mkdir(exist_ok=True)
         path = self._folder / f"server-{number}.json"
         try:
-            body = json.loads(server.finish())
+            body = inputs.parse_json(server.finish(), _LARGEST_BYTES)
             samples = base64.b64decode(body.pop("samples"), validate=True)
         except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:
             raise EeioError(

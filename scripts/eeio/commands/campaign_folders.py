@@ -1,6 +1,7 @@
 """The analyst's side of the command line: campaigns and studies by name, and what a board lacks."""
 
 import gc
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,6 +47,8 @@ def campaign_folder(name: str) -> Path:
     else:
         refusal = f"no campaign {name!r} in {paths.results_root()}"
         refusal += f"{similar(name, paths.campaigns())}; `eeio list` shows them"
+        if os.geteuid() != 0:
+            refusal += ". What sudo ran is root's: use sudo for its other commands, too"
     for found in (folder, Path(name)):
         if name and found.is_dir():
             return found

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from eeio import hostnames
+from eeio.bench.plan import PROFILE as BENCH_PROFILE
 from eeio.errors import EXIT_DONE, EXIT_FAILED, RefusedError
 from eeio.machine import capture
 from eeio.machine.replay import Replay, replayed
@@ -216,6 +217,8 @@ def _tools() -> list[Finding]:
     found = []
     optional = _optional_tools()
     for name, folder in profiles.available().items():
+        if name == BENCH_PROFILE:  # it comes with eeio and needs no tool
+            continue
         what = (
             "suites leave them out"
             if folder.name in optional

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from eeio.commands.campaign_folders import analysis, load_campaigns
 from eeio.commands.where import add_where, wanted
-from eeio.errors import EXIT_DONE
+from eeio.errors import EXIT_DONE, RefusedError
 from eeio_results import studies
 from eeio_results.report import beside
 
@@ -84,6 +84,8 @@ def write_drawings(drawn: "Mapping[str, Drawing]", folder: Path, forms: Sequence
     """Each into a file of its name for each format; which is told on stderr."""
     with analysis():
         from eeio_results.report.drawing import file_of
+    if folder.suffix in (".pdf", ".png", ".svg"):
+        raise RefusedError(f"{folder}: -o names a folder; --format {folder.suffix[1:]} the format")
     folder.mkdir(parents=True, exist_ok=True)
     for name, drawing in drawn.items():
         for form in dict.fromkeys(forms):

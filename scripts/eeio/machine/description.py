@@ -261,6 +261,8 @@ def _check_link(name: str, target: str) -> None:
     while up < len(parts) and parts[up] == "..":
         up += 1
     inside = up <= name.count("/") and ".." not in parts[up:]
+    if any(len(os.fsencode(part)) > _LONGEST_NAME for part in parts) or len(target) > _LONGEST_PATH:
+        raise LimitError(f"links: {shortened(name)} -> {shortened(target)} is no path of a file")
     if not target or target.startswith("/") or "\0" in target or not inside:
         raise LimitError(
             f"links: {shortened(name)} -> {shortened(target)} leads out of the tree; links are "

@@ -4,10 +4,12 @@
 which is in their protocol.yaml; for a profile outside of a suite (an empty FOLDER, or none at all)
 and for a suite of others that has no such file it is eeio-suite's:
 
-    {"repetitions": 6, "settle_s": 5.0, "idle_s": 60.0, "work_bytes": null, "reasons": {}}
+    {"repetitions": 6, "settle_s": 5.0, "idle_s": 60.0, "work_bytes": null, "reasons": {},
+     "left_out": ["eeio-bonnie-1.0.0 buffer=on level=filesystem ..."]}
 
-`work_bytes` is what each run moves, null where the presets of the profiles say it. Of suites
-that differ in a value it is null, and `reasons` say how they differ.
+`left_out` are the tests of these suites that the preset does not run: the profile and its arguments
+in alphabetical order. `work_bytes` is what each run moves, null where the presets of the profiles
+say it. Of suites that differ in a value it is null, and `reasons` say how they differ.
 """
 
 import json
@@ -39,7 +41,19 @@ def protocol_of(preset: str, folders: Sequence[str]) -> dict[str, Any]:
         if not agreed:
             words = (f"{name} says {_said(number)}" for name, number in wanted.items())
             reasons[value] = f"the suites differ: {', '.join(words)}"
-    return {**body, "reasons": reasons}
+    return {**body, "reasons": reasons, "left_out": _left_out(preset, folders)}
+
+
+def _left_out(preset: str, folders: Sequence[str]) -> list[str]:
+    """Of suites with a protocol of their own: a profile that is named by itself runs in full."""
+    return [
+        " ".join((entry.profile, *sorted(f"{key}={value}" for key, value in entry.factors.items())))
+        for folder in folders
+        if folder and (Path(folder) / suites.PROTOCOL).is_file()
+        for suite in (_suite(folder),)
+        for entry in suite.entries
+        if any(group.matches(entry) for group in suite.left_out(preset))
+    ]
 
 
 def _said(number: float | None) -> str:

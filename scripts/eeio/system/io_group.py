@@ -11,6 +11,8 @@ from pathlib import Path
 
 from eeio.system.filesystem import BlockDevice, mounts
 from eeio.system.undo import UndoEntry, UndoJournal
+from eeio_limits.quantities import SIZE
+from eeio_results.errors import EeioError
 from eeio_results.record import DeviceCounters
 
 _CONTROLLERS = ("io", "memory")
@@ -70,9 +72,14 @@ class IoGroup:
                 (self.folder.parent / "cgroup.procs").write_text(pid, encoding="ascii")
 
     def moved(self, device: BlockDevice) -> DeviceCounters:
-        """Bytes that the drive has moved for the group so far; the kernel counts whole disks."""
-        number = (device.disk_sysfs / "dev").read_text(encoding="ascii").strip()
-        return parse((self.folder / "io.stat").read_text(encoding="ascii"), number)
+        """Bytes that the drive has moved for the group so far; the kernel counts whole disks.
+        EeioError where the kernel's text cannot be read."""
+        path = self.folder / "io.stat"
+        try:
+            number = (device.disk_sysfs / "dev").read_text(encoding="ascii").strip()
+            return parse(path.read_text(encoding="ascii"), number)
+        except (OSError, ValueError) as error:
+            raise EeioError(f"{path}: cannot be read: {error}") from error
 
 
 def parse(text: str, number: str) -> DeviceCounters:
@@ -82,5 +89,8 @@ def parse(text: str, number: str) -> DeviceCounters:
         first, *words = line.split()
         if first == number:
             found = dict(word.split("=", 1) for word in words)
-            return DeviceCounters(int(found["rbytes"]), int(found["wbytes"]))
+            read, written = (
+                SIZE.whole_number(int(found.get(name, "")), name) for name in ("rbytes", "wbytes")
+            )
+            return DeviceCounters(read, written)
     return DeviceCounters(0, 0)

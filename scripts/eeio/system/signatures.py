@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from eeio.system.undo import run_command
+from eeio_limits.text import shown
 from eeio_results.errors import EeioError
 
 # A drive that needs longer to give a few blocks is no drive to write to.
@@ -37,7 +38,7 @@ class Signature:
         """Harmless to print: a label may hold anything."""
         label = "" if self.label is None else f" {self.label!a}"
         uuid = "" if self.uuid is None else f" (UUID {self.uuid})"
-        return f"{self.type}{label}{uuid}"
+        return shown(f"{self.type}{label}{uuid}")
 
 
 def found(nodes: Iterable[Path]) -> list[Signature]:
@@ -64,13 +65,20 @@ def _parse(node: str, text: str) -> list[Signature]:
     try:
         body: dict[str, Any] = json.loads(text)
         listed = [
-            Signature(node, str(item["type"]), item.get("label"), item.get("uuid"))
+            Signature(node, str(item["type"]), _text(item, "label"), _text(item, "uuid"))
             for item in body["signatures"]
         ]
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
         raise EeioError(f"wipefs said {text[:100]!a}") from error
     tables = any(signature.type == "gpt" for signature in listed)
     return [each for each in listed if not (tables and each.type == _PROTECTIVE)]
+
+
+def _text(item: dict[str, Any], name: str) -> str | None:
+    value = item.get(name)
+    if not isinstance(value, str | None):
+        raise TypeError(f"{name} is no text")
+    return value
 
 
 def unnamed(signatures: Iterable[Signature], named: Iterable[str]) -> list[Signature]:

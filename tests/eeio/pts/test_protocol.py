@@ -19,16 +19,28 @@ def test_a_suites_own_protocol(name: str, preset: str) -> None:
     body = protocol.protocol_of(preset, [str(SUITES / name)])
     assert body == {
         "repetitions": wanted.repetitions, "settle_s": wanted.settle_s, "idle_s": wanted.idle_s,
-        "work_bytes": wanted.work_bytes, "reasons": {},
+        "work_bytes": wanted.work_bytes, "reasons": {}, "left_out": body["left_out"],
     }  # fmt: skip
 
 
+def test_what_a_preset_leaves_out_is_that_of_the_runner() -> None:
+    suite = suites.load(SUITES / "eeio-suite")
+    body = protocol.protocol_of("quick", [str(suite.folder)])
+    text = "eeio-fio-1.0.0 buffer=off level=device operation=read request_size=4m spatiality=random"
+    assert text in body["left_out"]
+    groups = suite.left_out("quick")
+    assert (
+        len(body["left_out"]) == sum(any(g.matches(e) for g in groups) for e in suite.entries) > 30
+    )
+    assert protocol.protocol_of("quick", [""])["left_out"] == []
+
+
 def test_outside_of_a_suite_it_is_that_of_eeio_suite(tmp_path: Path) -> None:
-    usual = protocol.protocol_of("standard", [str(SUITES / "eeio-suite")])
+    usual = protocol.protocol_of("standard", [""])
     assert usual["repetitions"] == 6
     (tmp_path / "suite-definition.xml").write_text("<x/>")
     for folders in ([], [""], [str(tmp_path)], ["", str(SUITES / "eeio-suite")]):
-        assert protocol.protocol_of("standard", folders) == usual
+        assert {**protocol.protocol_of("standard", folders), "left_out": []} == usual
 
 
 def test_suites_that_differ_give_a_reason_instead_of_a_number() -> None:

@@ -22,6 +22,7 @@ esac
 start_s=$(cut -d ' ' -f 1 /proc/uptime)
 sleep "$sleep_s"
 end_s=$(cut -d ' ' -f 1 /proc/uptime)
+[ "$bytes_moved" = 0 ] || bandwidth=$(awk "BEGIN { print $bytes_moved / ($end_s - $start_s) }")
 cat > "$EEIO_OUTPUT_DIR/eeio.json" <<END
 {"schema_version": 1, "context": [], "phases": [{"name": "$operation", "operation": "$operation",
 "spatiality": "$spatiality", "request_size_bytes": 4096, "bytes_moved": $bytes_moved,

@@ -1,0 +1,103 @@
+"""Whether the bytes, times, bandwidth and requests that a tool reports of one phase agree.
+
+Every phase that a parser makes is checked (`PhaseResult`). A relation is checked only where the
+tool reports both of its sides; bytes of 0 mean that they were not counted. Different clocks,
+rounded figures and a short last request make real outputs differ by up to 1.8 times.
+"""
+
+import math
+from typing import TYPE_CHECKING
+
+from eeio_results.phase_times import lasted_s
+
+if TYPE_CHECKING:
+    from eeio_results.tools.capture import PhaseResult
+
+MOST_TIMES = 3.0
+"""Figures of one phase that differ by more contradict each other."""
+_TOLD_S = 0.002
+"""Tools report whole milliseconds."""
+_OBSERVED_S = 0.1
+"""A window may be known by when a line of output arrived."""
+
+_OWN_TIMES = ("runtime_s", "total_s", "io_time_s", "span_s")
+"""Metrics: the time that the bandwidth is of. The window then may contain other work."""
+_TRANSFER_TIME = "transfer_s"
+"""Metric: the time that the rate of requests is of, without opening and closing."""
+_TIMES = {"window": "its window", "durable": "the time until it is durable"}
+_OF_A_PART = "told_bandwidth_bytes_per_s"
+"""Metric: a bandwidth of which nobody knows what part of the window it is of."""
+
+
+def disagreement(phase: "PhaseResult") -> str | None:
+    """The two figures of a phase that contradict each other; None where none do, and of a phase
+    that is invalid already."""
+    bandwidth, metrics = phase.bandwidth_bytes_per_s, phase.metrics
+    if bandwidth is None or phase.invalid:
+        return None
+    moved, request = phase.bytes_moved, phase.request_size_bytes
+    if moved:
+        own = {name: metrics[name] for name in _OWN_TIMES if name in metrics}
+        for name, own_s in own.items():
+            if why := _of_time(moved, bandwidth, own_s, name, _TOLD_S):
+                return why
+        includes_more = bool(own) or _OF_A_PART in metrics
+        if why := _of_time(moved, bandwidth, lasted_s(phase), "window", _OBSERVED_S, includes_more):
+            return why
+        durable = phase.until_durable
+        if durable is not None and phase.start_s is not None:
+            rate, until_s = durable.bandwidth_bytes_per_s, durable.end_s - phase.start_s
+            if why := _of_time(moved, rate, until_s, "durable", _OBSERVED_S, includes_more):
+                return why
+    if request and (iops := metrics.get("iops")):
+        return _of_requests(phase, bandwidth, iops * request)
+    return None
+
+
+def _of_time(
+    moved: int,
+    bandwidth: float,
+    told_s: float | None,
+    name: str,
+    slack_s: float,
+    includes_more: bool = False,
+) -> str | None:
+    needed_s = moved / bandwidth if bandwidth else math.inf
+    if told_s is None or not _differ(needed_s, told_s, slack_s):
+        return None
+    if includes_more and needed_s < told_s:
+        return None
+    took = f"{moved} bytes at {bandwidth:.6g} bytes/s take {needed_s:.6g} s"
+    return _words(took, f"{_TIMES.get(name, name)} is {told_s:.6g} s")
+
+
+def _of_requests(phase: "PhaseResult", bandwidth: float, rate: float) -> str | None:
+    """`rate` is requests per second times the request size, bytes/s."""
+    metrics = phase.metrics
+    requests = f"{metrics['iops']:.6g} requests/s of {phase.request_size_bytes} bytes"
+    if phase.bytes_moved and _TRANSFER_TIME in metrics:
+        needed_s, told_s = phase.bytes_moved / rate, metrics[_TRANSFER_TIME]
+        if _differ(needed_s, told_s, _TOLD_S):
+            return _words(
+                f"{phase.bytes_moved} bytes in {requests} take {needed_s:.6g} s",
+                f"{_TRANSFER_TIME} is {told_s:.6g} s",
+            )
+        return None
+    files = metrics.get("operations_per_s")
+    if files and phase.request_size_bytes:
+        # Files smaller than a request are one short request each.
+        rate = min(rate, metrics["iops"] * max(1.0, bandwidth / files))
+    if _differ(rate, bandwidth, 0.0):
+        return _words(
+            f"{requests} are {rate:.6g} bytes/s", f"its bandwidth is {bandwidth:.6g} bytes/s"
+        )
+    return None
+
+
+def _differ(one: float, other: float, slack: float) -> bool:
+    less, more = sorted((one, other))
+    return more > MOST_TIMES * less + slack
+
+
+def _words(one: str, other: str) -> str:
+    return f"{one}, but {other}: the tool's figures contradict each other"

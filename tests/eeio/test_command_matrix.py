@@ -1,0 +1,240 @@
+"""Each command once with the demo meter, without a meter and without root: no traceback, no
+unexplained status. The README's commands are among them."""
+
+import contextlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests import dummy
+from tests.conftest import DATA
+from tests.started import Starter
+
+ROOT = Path(__file__).parents[2]
+_NOBODY = 65534
+_EXPERIMENTS = (
+    "level=filesystem operation=read spatiality=sequential sleep_s=0.3 bytes_moved=300000",
+    "level=filesystem operation=read spatiality=random sleep_s=0.3 bytes_moved=200000",
+)
+
+COMMANDS = """
+report before
+report before after --format json
+report before after --format csv
+report before --format markdown
+report before --format latex
+report before after --format html -o page.html
+report before --sort j/gb --columns iops --level filesystem --busy 10%
+report before --plots plots --plot-format svg
+compare before after
+compare before after --format json
+compare before after --format markdown
+compare before after --format latex
+compare before after --format html -o changed.html
+compare before after --fail-if worse:900%
+compare before after --fail-if worse:900%:MB/s
+compare before after --fail-if worse:900%:time
+compare --sessions before,after
+cost before after --tool dummy --demo
+cost before --tool dummy --demo --price-per-kwh 0.3 --grid-g-per-kwh 350 --format json
+cost before --tool dummy --demo --format markdown
+guideline --traditional before --low-power after --tool dummy --workload mix.yaml
+figures before -o figures
+bundle before -o bundle
+export before --pts -o exported
+reference before
+list
+list --json
+list --pilots
+doctor
+doctor --json
+power list
+power record -- sleep 0.2
+plan dummy-suite --directory target
+plan dummy-suite --directory target --format json
+plan suites/made --directory target --detect 5%
+run dummy-suite --directory target --repetitions 1 --idle 0.2
+bench -r 2 --directory target --name NEW 'sleep 0.1' true
+bench -r 2 --directory target --name NEW --format json 'sleep 0.1'
+bench -r 2 --directory target --name NEW --format markdown 'sleep 0.1'
+trace -- cp mix.yaml target/copy
+trace --json -o NEW -- cp mix.yaml target/copy
+journal -- true
+frequency
+resume before
+extend before
+replicate
+restore
+install
+completion bash
+new-profile mycopy --suite try -- cp mix.yaml target/b
+""".strip().splitlines()
+
+
+def _all(statuses: set[int]) -> dict[str, set[int]]:
+    return dict.fromkeys(("demo", "none", "nobody"), statuses)
+
+
+# Statuses other than 0. Demo power is not ranked; without power nothing has a cost; the dummy is no
+# application, has no entry for PTS and no adaptive campaign; a machine may lack cpufreq or IOR.
+_STATUS: dict[str, dict[str, set[int]]] = {
+    "guideline": _all({2}),
+    "cost": {"none": {2}},
+    "export": _all({1}),
+    "reference": _all({2}),
+    "extend": _all({2}),
+    "frequency": _all({0, 1}),
+    "install": _all({0, 1}),
+    "power record": {"none": {2}},
+    "journal": {"nobody": {2}},
+    "plan eeio-suite --directory target --detect": _all({2}),
+}
+_TAKES_METER = {"run", "bench", "trace", "plan", "power record"}
+
+
+@dataclass
+class User:
+    """A folder with campaigns `before` and `after`, in which commands are typed."""
+
+    home: Path
+    meter: str
+    starter: Starter
+    prefix: tuple[str, ...] = ()
+
+    def type(self, line: str) -> "subprocess.CompletedProcess[str]":
+        words = shlex.split(
+            line.replace("NEW", f"n{len(list(self.home.glob('data/eeio/results/*')))}")
+        )
+        place = 2 if words[0] == "power" else 1
+        if " ".join(words[:place]) in _TAKES_METER:
+            words[place:place] = ["--meter", self.meter]
+        environment = {
+            **os.environ,
+            "HOME": str(self.home),
+            "XDG_DATA_HOME": str(self.home / "data"),
+            "XDG_STATE_HOME": str(self.home / "state"),
+            "XDG_CACHE_HOME": str(self.home / "cache"),
+            "EEIO_LOCKS": str(self.home / "locks"),
+            "EEIO_TEST_PROFILES": f"{self.home / 'own-profiles'}:{DATA / 'profiles'}",
+            "EEIO_SUITES": f"{self.home / 'own-suites'}:{DATA / 'suites'}",
+        }
+        with contextlib.chdir(self.home):
+            if not self.prefix:
+                return self.starter.run(words, environment)
+            return subprocess.run(
+                [*self.prefix, sys.executable, "-m", "eeio", *words], env=environment,
+                stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+            )  # fmt: skip
+
+
+def _user(home: Path, meter: str, starter: Starter) -> User:
+    for folder in ("target", "locks", "own-profiles", "own-suites"):
+        (home / folder).mkdir()
+    (home / "mix.yaml").write_text(
+        "workload:\n- {operation: read, spatiality: sequential, share: 1}\n"
+    )
+    suite = dummy.suite(home, *_EXPERIMENTS)
+    user = User(home, meter, starter)
+    for name in ("before", "after"):
+        done = user.type(f"run {suite} --directory target --name {name} --repetitions 3 --idle 0.3")
+        assert done.returncode == 0, done.stderr
+    return user
+
+
+@pytest.fixture(scope="module", params=["demo", "none"])
+def user(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, starter: Starter
+) -> User:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EEIO_SUITES", str(DATA / "suites"))
+        return _user(tmp_path_factory.mktemp(request.param), request.param, starter)
+
+
+@pytest.fixture(scope="module")
+def nobody(tmp_path_factory: pytest.TempPathFactory, starter: Starter) -> User:
+    """Root takes an unprivileged user's place; it may read all files, as the checkout may be in
+    root's home."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EEIO_SUITES", str(DATA / "suites"))
+        made = _user(tmp_path_factory.mktemp("nobody"), "demo", starter)
+    if os.geteuid() == 0:
+        if shutil.which("setpriv") is None:
+            pytest.skip("no setpriv: install util-linux")
+        for path in (made.home, *made.home.rglob("*")):
+            os.chown(path, _NOBODY, _NOBODY, follow_symlinks=False)
+        for folder in made.home.parents[:3]:  # pytest's own are closed to others
+            folder.chmod(folder.stat().st_mode | 0o111)
+        made.prefix = (
+            "setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups",
+            "--inh-caps=-all,+dac_read_search", "--ambient-caps=-all,+dac_read_search",
+            "--bounding-set=-all,+dac_read_search",
+        )  # fmt: skip
+    return made
+
+
+def _check(done: "subprocess.CompletedProcess[str]", line: str, allowed: set[int]) -> None:
+    told = f"eeio {line}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+    assert "Traceback" not in done.stdout + done.stderr, told
+    assert done.returncode in allowed, f"status {done.returncode}: {told}"
+    if done.returncode == 0:
+        assert done.stdout or done.stderr or "-o" in line or line == "restore", told
+    else:
+        assert re.search(r"^(eeio|not tested)\b.*", done.stdout + done.stderr, re.MULTILINE), told
+
+
+def _status(line: str, who: str) -> set[int]:
+    found = (of[who] for start, of in _STATUS.items() if line.startswith(start) and who in of)
+    return next(found, {0})
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_as_root_or_the_user_of_the_tests(user: User, line: str) -> None:
+    _check(user.type(line), line, _status(line, user.meter))
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_without_root(nobody: User, line: str) -> None:
+    _check(nobody.type(line), line, _status(line, "nobody"))
+
+
+def _readme_lines() -> list[str]:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines()]
+    lines += re.findall(r"^\| [^|]+ \| `([^`]+)`", text, re.MULTILINE)
+    found = [line.partition(" #")[0].removeprefix("sudo ").strip() for line in lines]
+    return [line.removeprefix(".venv/bin/") for line in found
+            if line.removeprefix(".venv/bin/").startswith("eeio ")]  # fmt: skip
+
+
+def _of_this_user(line: str) -> str:
+    """A line of the README with the names, directories and programs of a test. Campaigns of
+    minutes are planned only."""
+    line = line.removeprefix("eeio ")
+    for shown, here in (
+        ("~/eeio-files", "target"), ("/mnt/disk", "target"), (" mine", " before"),
+        ("traditional NAME", "traditional before"), ("low-power OTHER", "low-power after"),
+        ("/data/a", "mix.yaml"), ("./program", "true"), ("'cp a b' 'rsync a b'", "true"),
+    ):  # fmt: skip
+        line = line.replace(shown, here)
+    if line.startswith("run "):
+        return re.sub(r"^run |--name \S+|--meter demo|--filesystem \S+", "", f"plan {line[4:]}")
+    return line.replace("--suite try", "--suite readme").replace("mycopy", "other")
+
+
+@pytest.mark.parametrize("line", _readme_lines())
+def test_lines_of_the_readme(user: User, line: str) -> None:
+    typed = _of_this_user(line)
+    if typed.startswith("cost"):
+        typed += " --tool dummy --demo"  # fio's by default
+    _check(user.type(typed), typed, _status(typed, user.meter))
+
+
+def test_the_readme_has_lines() -> None:
+    assert len(_readme_lines()) > 15

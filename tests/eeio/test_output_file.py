@@ -1,0 +1,42 @@
+"""`-o FILE`: the suffix chooses the format."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests import dummy
+from tests.conftest import Eeio
+
+from eeio.cli import main
+
+
+@pytest.fixture
+def stored(home: Path, eeio: Eeio) -> Path:
+    suite = dummy.suite(home, "level=filesystem operation=read spatiality=sequential")
+    done = eeio("run", suite, "--directory", str(home / "target"), "--name", "a", "--meter", "none",
+                "--repetitions", "2")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return home
+
+
+def test_the_suffix_chooses_the_format(stored: Path) -> None:
+    for suffix, beginning in ((".html", "<!DOCTYPE html>"), (".csv", "campaign,"), (".md", "#")):
+        path = stored / f"out{suffix}"
+        assert main(["report", "a", "-o", str(path)]) == 0
+        assert path.read_text().startswith(beginning), suffix
+    assert main(["report", "a", "--format", "json", "-o", str(stored / "x.csv")]) == 0
+    assert json.loads((stored / "x.csv").read_text())["campaigns"]
+    assert main(["report", "a", "-o", str(stored / "out.txt")]) == 0
+    assert "Level: filesystem" in (stored / "out.txt").read_text()
+
+
+def test_a_format_that_a_command_lacks_is_rejected(
+    stored: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["cost", "a", "-o", str(stored / "x.html")])
+    assert ended.value.code == 2
+    assert "eeio cost writes table, json, markdown only" in capsys.readouterr().err
+    assert main(["figures", "a", "-o", str(stored / "f.pdf")]) == 2
+    assert "-o names a folder" in capsys.readouterr().err
+    assert not (stored / "f.pdf").exists()
