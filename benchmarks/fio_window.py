@@ -1,14 +1,14 @@
-"""The window of fio runs against the first and the last request that the kernel saw.
+"""The window of fio runs compared with fio's first and last request in the kernel.
 
     python -m benchmarks.fio_window DIR [--runs N] [--seconds S] [--processes P] [--load L]
 
-The profile eeio-fio reads a file in DIR with direct requests, S seconds a run, while bpftrace notes
-when each process of fio enters its first request and leaves its last one (as root; nothing stops
-fio, and nothing is printed until the end). L other processes compute meanwhile. Prints by how much
+Needs root and bpftrace. The profile eeio-fio reads a file in DIR with direct requests, S seconds a
+run. bpftrace records when each process of fio enters its first request and leaves its last one; it
+does not stop fio, and prints at the end. L other processes compute meanwhile. Prints by how much
 the window is longer than the time between both requests, in % of that time, for the window of the
 record and for the time between fio's two stamps; and in how many runs the uncertainty of the edges
 contains the difference. Goal: for 10 s and more a median within 0.05 % and 99 % of the runs within
-0.5 %; the uncertainty contains the difference always.
+0.5 %; the uncertainty contains the difference of all runs.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from tests.profiles.harness import Installed
 from eeio_results.tools import fio
 from eeio_results.tools.capture import Capture
 
-# A request size that nobody else uses tells this fio from others, and from what loads programs.
+# An unusual request size separates this fio from others, and from reads that load programs.
 PROGRAM = """
 tracepoint:syscalls:sys_enter_pread64 /comm == "fio" && args->count == 20480/ {
   if (@first[pid] == 0) { @first[pid] = nsecs; }
@@ -39,6 +39,11 @@ tracepoint:syscalls:sys_enter_pread64 /comm == "fio" && args->count == 20480/ {
 }
 tracepoint:syscalls:sys_exit_pread64 /@inside[pid]/ { @last[pid] = nsecs; @inside[pid] = 0; }
 END { clear(@inside); }
+"""
+# The tracepoints are in tracefs, which is not mounted everywhere.
+TRACER = """
+[ -d /sys/kernel/tracing/events ] || mount -t tracefs tracefs /sys/kernel/tracing || exit 1
+exec bpftrace -q -e "$0"
 """
 _LINE = re.compile(r"@(first|last)\[(\d+)\]: (\d+)")
 _READY_S = 5.0
@@ -102,8 +107,8 @@ def measured(
         if done.returncode != 0:
             raise SystemExit(done.stderr)
     tracer = subprocess.Popen(
-        ["bpftrace", "-q", "-e", PROGRAM], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        text=True,
+        ["unshare", "--mount", "sh", "-c", TRACER, PROGRAM],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
     try:
         time.sleep(_READY_S)

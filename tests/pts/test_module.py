@@ -203,7 +203,8 @@ def test_meters_that_contradict_each_other_are_told_in_the_annotation(tmp_path: 
     assert "is in system (hwmon) 20.0 W and draws more" in bandwidth["annotation"]
     shown = {r["description"].rpartition(" - ")[2] for r in got["results"] if r["scale"] == "MB/J"}
     assert shown == {
-        "Energy Efficiency (rapl package), without drives", "Energy Efficiency (hwmon system)",
+        "Mean Energy Efficiency (rapl package), without drives",
+        "Mean Energy Efficiency (hwmon system)",
     }  # fmt: skip
 
 
