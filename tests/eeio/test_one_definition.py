@@ -181,7 +181,8 @@ def test_cost_and_guideline(campaign: str, said: Said, tmp_path: Path) -> None:
         assert first["j_per_gb"]["value"] == pytest.approx(median, rel=1e-12)
         assert second["j_per_gb"]["value"] == pytest.approx(scale * median, rel=1e-12)
         for form in ("table", "html"):
-            assert f"{number(median)} [" in said("guideline", *sides, "--format", form)
+            shown = said("guideline", *sides, "--format", form)
+            assert f"{number(median)} [" in shown and "What a TB costs that is moved" in shown
 
 
 def test_a_comparison(campaign: str, said: Said, tmp_path: Path) -> None:

@@ -617,14 +617,19 @@
   }
   function spread(values2, small = "", kind = "") {
     if (!values2) return EMPTY2;
-    return cell(number(values2[0]), `${number(values2[1])}–${number(values2[2])} ${small}`.trim(), kind);
+    const [middle, low, high] = values2.map(number);
+    return cell(middle, `${low === high ? "" : `${low}–${high}`} ${small}`.trim(), kind);
   }
   function energy(make) {
-    return (line, domain, estimate) => {
+    return (line, domain, mark2) => {
       const figures2 = line.d[domain];
       if (!figures2) return EMPTY2;
-      return { ...make(figures2, estimate ? "ESTIMATE" : "", line), kind: estimate ? "estimate" : "" };
+      return { ...make(figures2, mark2, line), kind: mark2 ? "estimate" : "" };
     };
+  }
+  function powerMarks(figures2, word, line) {
+    const some = figures2.n === line.n || !line.n ? "" : `n ${figures2.n}`;
+    return [word || some, figures2.doubts && "doubtful"].filter(Boolean).join(", ");
   }
   function one(value, small = "") {
     return value === void 0 || value === null ? cell(NONE) : cell(number(value), small);
@@ -660,7 +665,7 @@
       small: "power",
       energy: true,
       value: (line, domain) => line.d[domain]?.w?.[0],
-      cell: energy((d, word, line) => spread(d.w, word || (d.n === line.n || !line.n ? "" : `n ${d.n}`)))
+      cell: energy((d, word, line) => spread(d.w, powerMarks(d, word, line)))
     },
     jgb: {
       head: "J/GB",
@@ -906,8 +911,8 @@
       this.tools();
       this.head();
     }
-    get estimate() {
-      return Boolean(this.model.domains[this.state.domain]?.estimate);
+    get mark() {
+      return this.model.domains[this.state.domain]?.mark ?? "";
     }
     // The name of an experiment becomes the button that opens its row.
     opener(row, place) {
@@ -989,7 +994,7 @@
     /** Rows in their order, those that the filters leave; opened ones below theirs. */
     arrange() {
       const { sort, model } = this;
-      const fixed = Boolean(sort && COLUMNS[sort.key]?.energy && this.estimate);
+      const fixed = Boolean(sort && COLUMNS[sort.key]?.energy && this.mark);
       const order = sort ? sorted(model.lines, sort.value, sort.descending, fixed) : model.lines.map((_, n) => n);
       const shown = new Set(this.state.places);
       const rows = [];
@@ -1012,7 +1017,7 @@
         const line = this.model.lines[place];
         while (row.cells.length > this.first) row.lastElementChild.remove();
         row.append(...this.columns.map((key) => {
-          const { text, small, kind } = COLUMNS[key].cell(line, domain, this.estimate);
+          const { text, small, kind } = COLUMNS[key].cell(line, domain, this.mark);
           return html("td", { class: kind || null }, text, small ? html("small", {}, small) : "");
         }));
         const reason = why(line, domain);
