@@ -43,6 +43,14 @@ class eeio_power extends pts_module_interface
 		return 'Power, energy and MB/J of every trial; see docs/pts.md of eeio.';
 	}
 
+	public static function __pre_option_process($command)
+	{
+		if($command === 'upload_result' && class_exists('eeio_power_sharing', false))
+		{
+			eeio_power_sharing::check_upload(self::ending());
+		}
+	}
+
 	// ---------------------------------------------------------------- before the first trial
 
 	public static function __run_manager_setup(&$manager)
@@ -76,6 +84,7 @@ class eeio_power extends pts_module_interface
 			}
 			$manager->sleep_time_between_tests = self::$protocol->pause_s($manager->sleep_time_between_tests);
 			self::start_session(PTS_SAVE_RESULTS_PATH . $manager->get_file_name());
+			eeio_power_sharing::restrict($manager, self::$session === null ? array() : self::$session->meters);
 			self::measure_idle($manager);
 			self::$order = new eeio_power_order();
 			if(eeio_power_settings::is_random())

@@ -35,7 +35,8 @@ def throttled_directory(
             yield mount
     finally:
         if in_memory:
-            subprocess.run(["umount", str(below)], check=False, timeout=60)
+            # Lazily: the kernel may still be detaching the loop device.
+            subprocess.run(["umount", "--lazy", str(below)], check=True, timeout=60)
 
 
 @contextmanager

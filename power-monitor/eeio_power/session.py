@@ -200,13 +200,20 @@ class Session:
 
     def _with_energy(self, body: Answer, start_s: float) -> Answer:
         """Every phase that has a window gets the energy of that window, or of its stretches; a
-        write that of the time until its bytes were on the device too."""
+        write that of the time until its bytes were on the device too. The limit of error contains
+        the time that the edges of the window may be off (`edges_unsure_s`)."""
         for phase in body.get("phases", []):
             begin_s, end_s = phase.get("start_s"), phase.get("end_s")
             parts = [(one["start_s"], one["end_s"]) for one in phase.get("stretches") or ()]
             phase["energy"] = self._energy(start_s, begin_s, end_s, parts)
+            energies = [phase["energy"]]
             if durable := phase.get("until_durable"):
                 durable["energy"] = self._energy(start_s, begin_s, durable["end_s"])
+                energies.append(durable["energy"])
+            unsure_s = phase.pop("edges_unsure_s", None) or 0.0
+            for reading in (reading for energy in energies for reading in energy):
+                if reading["uncertainty_j"] is not None:
+                    reading["uncertainty_j"] += abs(reading["power_w"]) * unsure_s
         return body
 
     def _energy(

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from eeio_limits import inputs
+from eeio_limits import quantities as q
 from eeio_power.errors import PowerError
 from eeio_power.folder_watch import FolderWatch
 
@@ -111,9 +112,9 @@ def told(command: Sequence[str], folder: Path) -> dict[str, Any]:
 def efficiencies(
     phases: Sequence[Mapping[str, Any]], results: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """MB/J of each phase by each of its readings: bandwidth over mean power, both of the phase's
-    own window, of a write that until its bytes are on the device; null with the `reason` where
-    there is none.
+    """MB/J of each phase by each of its readings: its bytes over the energy of its window, for a
+    write until they are on the device; bandwidth over mean power if the tool reports no bytes. Null
+    with the `reason` if there is none.
 
     `results` are what the command told of the same phases: what PTS calls each (`words`), and why
     its bandwidth and its power do not belong together (`why_no_efficiency`).
@@ -123,7 +124,7 @@ def efficiencies(
             "words": result["words"],
             "meter": reading["meter"],
             "domain": reading["domain"],
-            **_efficiency(window, result["why_no_efficiency"], reading),
+            **_efficiency({**phase, **window}, result["why_no_efficiency"], reading),
         }
         for phase, result in zip(phases, results, strict=True)
         for window in (phase.get("until_durable") or phase,)
@@ -134,8 +135,24 @@ def efficiencies(
 def _efficiency(
     phase: Mapping[str, Any], why_not: str | None, reading: Mapping[str, Any]
 ) -> dict[str, Any]:
-    if why_not is None and not reading["valid"]:
-        why_not = "; ".join(reading["reasons"])
-    if why_not is not None or reading["power_w"] <= 0.0:
-        return {"mb_per_j": None, "reason": why_not or "its mean power is not above 0 W"}
+    why_not = why_not or _why_unusable(reading)
+    if why_not is not None:
+        return {"mb_per_j": None, "reason": why_not}
+    if phase["bytes_moved"]:
+        return {"mb_per_j": phase["bytes_moved"] / 1e6 / reading["energy_j"], "reason": None}
     return {"mb_per_j": phase["bandwidth_bytes_per_s"] / 1e6 / reading["power_w"], "reason": None}
+
+
+def _why_unusable(reading: Mapping[str, Any]) -> str | None:
+    """As `eeio run` leaves such a reading out of MB/J."""
+    if not reading["valid"] or reading["coverage"] < q.LEAST_COVERAGE:
+        return "; ".join(reading["reasons"])
+    if reading["power_w"] <= 0.0:
+        return "its mean power is not above 0 W"
+    limit_j = reading["uncertainty_j"]
+    if reading["kind"] == "modelled" or limit_j is None:
+        return None
+    share = limit_j / reading["energy_j"]
+    if share <= q.MOST_UNKNOWN:
+        return None
+    return f"the energy is known to ±{100 * share:.0f} % only: too short a window for this meter"

@@ -3,6 +3,9 @@
 /** Entries of a result file: how one is made beside another, and in which words and numbers. */
 class eeio_power_entries
 {
+	/** Of power that was not measured. */
+	const MARKS = array('modelled' => 'ESTIMATE', 'demo' => 'DEMO');
+
 	/** A result beside `$base`, of the same test, with another scale and no values yet. */
 	public static function derive($base, $scale, $proportion)
 	{
@@ -65,18 +68,18 @@ class eeio_power_entries
 
 	public static function title($title, $source)
 	{
-		return $title . ($source['kind'] === 'modelled' ? ' (ESTIMATE)' : '');
+		return $title . (isset(self::MARKS[$source['kind']]) ? ' (' . self::MARKS[$source['kind']] . ')' : '');
 	}
 
 	public static function words($quantity, $source)
 	{
-		$estimate = $source['kind'] === 'modelled' ? 'ESTIMATE: ' : '';
-		return $estimate . $quantity . ' (' . $source['meter'] . ' ' . $source['domain'] . ')';
+		$mark = isset(self::MARKS[$source['kind']]) ? self::MARKS[$source['kind']] . ': ' : '';
+		return $mark . $quantity . ' (' . $source['meter'] . ' ' . $source['domain'] . ')';
 	}
 
 	public static function kind_words($kind)
 	{
-		return $kind === 'modelled' ? 'ESTIMATE, not a measurement' : $kind;
+		return isset(self::MARKS[$kind]) ? self::MARKS[$kind] . ', not a measurement' : $kind;
 	}
 
 	/** Six significant digits, never with an exponent: PTS parses it as text. */

@@ -161,7 +161,7 @@ class eeio_power_results
 		}
 		$derived = eeio_power_entries::derive($entry['result'], 'MB/J', 'HIB');
 		$derived->test_profile->set_test_title(eeio_power_entries::title($entry['result']->test_profile->get_title(), $source));
-		$derived->set_used_arguments_description($entry['result']->get_arguments_description() . ' - ' . eeio_power_entries::words('Energy Efficiency', $source) . (eeio_power_entries::leave_drives_out($valid) ? ', without drives' : ''));
+		$derived->set_used_arguments_description($entry['result']->get_arguments_description() . ' - ' . eeio_power_entries::words('Mean Energy Efficiency', $source) . (eeio_power_entries::leave_drives_out($valid) ? ', without drives' : ''));
 		$derived->set_parent_hash($hash);
 		$json = array('test-run-times' => self::times($trials, $values), 'eeio' => array('quantity' => 'efficiency_mb_per_j') + $source);
 		$this->set_item($derived, array_values($values), $json);

@@ -1,7 +1,7 @@
 """The four-level characterization: bandwidth, power, energy and efficiency of each experiment.
 
-Method: papers' own (docs/method.md). Repetitions are summed up as median and quartiles; efficiency
-is bandwidth over mean power, per repetition, then the median.
+Method: docs/method.md. Repetitions are summarized by median and quartiles; J/GB is the energy of
+the window over its bytes, and MB/J is 1000 divided by J/GB.
 """
 
 import statistics
@@ -23,7 +23,15 @@ from eeio_results.record import LEVELS, CacheLayers, Experiment, Level, Phase, R
 from eeio_results.store import Campaign
 from eeio_results.windows import Window, energy_of, flush_of, judged, writes
 from eeio_results.work import NAMES as WORK
-from eeio_results.work import NOTHING, Work, iops_of, operations_rate, why_not_powered, work_of
+from eeio_results.work import (
+    NOTHING,
+    Work,
+    bytes_of,
+    iops_of,
+    operations_rate,
+    why_not_powered,
+    work_of,
+)
 
 _NO_PROFILE = "no profile of this level is in the suite"
 _NO_BYTES = "how many bytes it moved is not known, and so not how many a second"
@@ -144,6 +152,7 @@ class Row:
             "ranked": self.ranked,
             "ranked_reason": self.ranked_reason,
             "drive": self.drive,
+            "bytes_of": bytes_of(experiment) if experiment else None,
             "reason": "; ".join(reasons) or None,
             "reasons": self.reasons,
             "invalid_reasons": list(self.invalid_reasons),

@@ -4,15 +4,13 @@ known; of all else the time until the tool returned (docs/method.md, "The window
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from eeio_limits.quantities import FIGURE
+from eeio_limits.quantities import FIGURE, MOST_UNKNOWN
 from eeio_results.record import LEAST_IO_SHARE, EnergyReading, Experiment, Phase
 from eeio_results.units import percent
 
 GB = 1_000_000_000
 """Of J/GB: 10^9 bytes."""
 
-MOST_UNKNOWN = 0.5
-"""A figure with a larger limit of error, as a share of the energy, is not shown at all."""
 _SAME_S = 1e-6
 FLUSH_UNKNOWN = "flush: unknown: the record does not tell whether its bytes were on the device"
 
@@ -108,13 +106,14 @@ def energy_of(phase: Phase) -> tuple[EnergyReading, ...]:
     nothing is known of them."""
     durable = phase.until_durable
     if durable is None or not writes(phase.operation):
-        return tuple(map(_known, phase.energy))
+        return tuple(map(known, phase.energy))
     # A tool that flushes within its own time: one window, and its readings are kept once.
     same = phase.end_s is not None and abs(durable.end_s - phase.end_s) < _SAME_S
-    return tuple(map(_known, durable.energy or (phase.energy if same else ())))
+    return tuple(map(known, durable.energy or (phase.energy if same else ())))
 
 
-def _known(reading: EnergyReading) -> EnergyReading:
+def known(reading: EnergyReading) -> EnergyReading:
+    """The reading; without values, and with the reason, where nearly nothing is known of it."""
     if not reading.valid or not reading.energy_j or reading.uncertainty_j is None:
         return reading
     if reading.kind == "modelled":  # an estimate, which is always marked as one and never ranked

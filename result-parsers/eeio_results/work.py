@@ -13,6 +13,17 @@ LATENCIES = ("p50", "p95", "p99", "p999", "max", "p9999")
 """Of single requests: percentiles 50, 95, 99 and 99.9, the longest, and percentile 99.99. The page
 goes by the places: what comes new goes to the end."""
 
+_BYTES_OF = {
+    "command": "drive",
+    **dict.fromkeys(("mariadb", "postgresql", "rocksdb", "sqlite"), "process"),
+}
+
+
+def bytes_of(experiment: Experiment) -> str:
+    """Whose bytes MB, MB/s, MB/J and J/GB count: `tool` (those that it reports), `process` (those
+    that the kernel counts for its processes), or `drive`."""
+    return _BYTES_OF.get(experiment.tool, "tool")
+
 
 @dataclass(frozen=True)
 class Work:

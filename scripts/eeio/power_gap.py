@@ -18,6 +18,7 @@ from eeio_power.monitor import PowerMonitor
 from eeio_results.errors import EeioError
 from eeio_results.record import EnergyReading
 from eeio_results.statistics.break_even import BreakEven, break_even
+from eeio_results.windows import known
 
 Work = Callable[[], None]
 
@@ -98,7 +99,7 @@ def _once(
         power.mark()
         if saving and drive.is_saving():
             invalid = invalid or "the work did not wake the drive: a cache answered it"
-    energy = recorded(power.energy(start_s, end_s))
+    energy = tuple(map(known, recorded(power.energy(start_s, end_s))))
     return GapReading(
         gap_s, repetition, saving, end_s - work_start_s, end_s - start_s, energy, invalid
     )

@@ -48,15 +48,15 @@ case $(date +%N) in
 '' | *[!0-9]*) refuse "this date knows no nanoseconds (busybox?), which tell when fio's I/O began and ended:" \
 	"install the package coreutils" ;;
 esac
-# The stamps bracket the I/O. fio redirects the command's output itself: the # ends it before.
+# The stamps bracket the I/O; the second is late. fio redirects the output itself: the # ends it before.
 export EEIO_FIO_START="$output/fio-start.txt" EEIO_FIO_END="$output/fio-end.txt"
 rm -f "$EEIO_FIO_START" "$EEIO_FIO_END" "$output/fio.json"
 # shellcheck disable=SC2016
-"$fio" "$@" --exec_prerun='date +%s.%N >>"$EEIO_FIO_START" #' \
-	--exec_postrun='date +%s.%N >>"$EEIO_FIO_END" #'
+"$fio" "$@" --exec_prerun='exec date +%s.%N >>"$EEIO_FIO_START" #' \
+	--exec_postrun='exec date +%s.%N >>"$EEIO_FIO_END" #'
 status=$?
-[ -s "$output/fio.json" ] || [ $status != 0 ] || status=1 # fio ends with 0 when it refuses to start
-[ ! -s "$EEIO_FIO_START" ] || [ ! -s "$EEIO_FIO_END" ] || sh "$HOME/window.sh" "$output/fio.json"
+# fio ends with 0 when it refuses to start.
+[ -s "$output/fio.json" ] || [ $status != 0 ] || status=1
 [ -z "${LOG_FILE:-}" ] || {
 	cat "$output/fio.json"
 	awk '/^      "(read|write)" : / { operation = $1; gsub(/"/, "", operation) }

@@ -22,8 +22,7 @@ build() {
 }
 
 cd "$HOME" || exit 1
-cp "$profile/words.sh" "$profile/factors.sh" "$profile/target.sh" "$profile/load.sh" "$profile/window.sh" \
-	"$profile/presets.conf" . &&
+cp "$profile/words.sh" "$profile/factors.sh" "$profile/target.sh" "$profile/load.sh" "$profile/presets.conf" . &&
 	cp "$profile/eeio-fio.sh" eeio-fio && chmod +x eeio-fio ||
 	finish 1 "$HOME: the profile's files could not be copied there"
 path=$(command -v fio) && source=system

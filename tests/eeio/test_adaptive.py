@@ -91,6 +91,18 @@ def test_all_known_is_the_end() -> None:
     assert found.experiments == () and set(found.stopped) == {WRITE.id, OTHER.id}
 
 
+@pytest.mark.parametrize("failed", [0, 1])
+def test_three_values_are_too_few_however_well_they_agree(failed: int) -> None:
+    """Of four repetitions where one failed, and of three."""
+    made = campaign({WRITE: STEADY[: 3 + failed]})
+    runs = tuple(
+        replace(one, validity=("it failed",)) if place < failed else one
+        for place, one in enumerate(made.runs)
+    )
+    found = adaptive.next_round(replace(made, runs=runs), RULE)
+    assert sizes(found.experiments) == [WRITE.request_size_bytes] and found.stopped == {}
+
+
 def test_power_counts_as_well_as_bandwidth() -> None:
     drifting = [(100.0 + 0.1 * k, 50.0 * (1 + 0.08 * k)) for k in range(4)]
     assert adaptive.next_round(campaign({WRITE: drifting}), RULE).experiments
@@ -232,6 +244,8 @@ def test_a_campaign_says_why_each_experiment_was_repeated_no_further(
     why = made.design.stopped
     assert all(why[id].startswith("precise enough after 4") for id in ids - {noisy})
     assert why[noisy].startswith("the most repetitions, 6")
+    precise = f"precision: {len(ids) - 1} of {len(ids)} experiments known to ±5 %"
+    assert precise in done.stdout
     assert all(one.settled_reason is not None for one in made.runs)
     order = _order(home, "c")
     for start in range(0, 16, 4):

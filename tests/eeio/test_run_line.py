@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.eeio_results.made import EXPERIMENT, energy, phase, run
 
+from eeio.campaign.progress import one_line
 from eeio.campaign.run_line import cost_of_run, words_of_run
 from eeio_results.campaign import PlannedExperiment, PlannedRun
 from eeio_results.record import EnergyReading
@@ -47,3 +48,18 @@ def test_modelled_power_is_marked_and_gives_way() -> None:
 
 def test_a_figure_that_is_not_the_storages_says_so() -> None:
     assert "MB/J ±1 % (without drives)" in _line(replace(energy(5.0), leaves_out=("drives",)))
+
+
+@pytest.mark.parametrize("columns", [70, 80, 200])
+def test_a_run_is_one_line_of_a_terminal_with_all_its_figures(columns: int) -> None:
+    figures = "#2: read 120.3 MB/s, system 12 W ±1 %, 9.8 MB/J ±1 %"
+    line = f"[3/12] fio sequential reads of 4 MiB with the page cache {figures}"
+    shown = one_line(line, columns)
+    assert len(shown) <= columns and shown.endswith(figures)
+    assert shown.startswith("[3/12] fio")
+    assert (shown == line) == (columns == 200) and ("…" in shown) == (columns < 200)
+
+
+def test_why_a_run_is_invalid_is_never_cut() -> None:
+    line = f"[3/12] fio read #2: done INVALID: {'the reason ' * 20}"
+    assert one_line(line, 80) == line

@@ -103,6 +103,23 @@ def test_power_is_in_every_output(home: Path, eeio: Eeio) -> None:
 
 
 @needs_strace
+def test_an_energy_that_is_not_known_is_not_shown(home: Path, eeio: Eeio) -> None:
+    """Some milliseconds between two readings: the energy was shown with a limit of 100 %."""
+    done = eeio(
+        "trace", "--meter", "demo", "-o", str(home / "o"), "--file", str(home / "f"), "--json",
+        "--", "dd", "if=/dev/zero", f"of={home}/f", "bs=64k", "count=200",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (phase,) = json.loads(done.stdout)["phases"]
+    assert len(phase["energy"]) == 3
+    for reading in phase["energy"]:
+        if reading["energy_j"] is None:
+            assert reading["reasons"] and reading["power_w"] is None
+        else:
+            assert reading["uncertainty_j"] <= 0.5 * reading["energy_j"]
+
+
+@needs_strace
 def test_the_table_is_printed_where_a_replay_is_impossible(home: Path, eeio: Eeio) -> None:
     done = eeio(
         "trace", "--meter", "none", "-o", str(home / "o"), "--replay", str(home / "t.csv"),

@@ -1,8 +1,10 @@
 """Writes are judged until their bytes are on the device, and rows tell of what work they are."""
 
 import csv as reader
+import html
 import json
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,10 @@ import pytest
 
 import eeio_results
 from eeio_results.characterization import Row, characterize
+from eeio_results.guideline.measured import measured_domains
 from eeio_results.ranking import Rules
 from eeio_results.record import EnergyReading, Experiment, Phase
-from eeio_results.report import csv, figures, plots, text
+from eeio_results.report import csv, figures, latex, markdown, page, plots, text
 from eeio_results.report.model import build, to_json
 from eeio_results.report.parts import Table
 from eeio_results.report.tables import tables
@@ -275,6 +278,29 @@ def test_csv_has_the_figures_of_version_2_behind_the_older_ones() -> None:
     assert float(line["latency_p99_s_median"]) == 0.004 and line["latency_p50_s_median"] == ""
 
 
+@pytest.mark.parametrize(
+    ("tool", "whose", "words"),
+    [
+        ("rocksdb", "process", "the bytes that the kernel counts for its processes"),
+        ("varmail", "tool", "the bytes that the program reports; the drive may have moved more"),
+        ("command", "drive", "the bytes that the drive moved for it"),
+    ],
+)
+def test_every_format_tells_whose_bytes_an_application_s_are(
+    tool: str, whose: str, words: str
+) -> None:
+    experiment = replace(EXPERIMENT, level="application", tool=tool)
+    campaign = _campaign(phase(1e6, (energy(50.0),)), experiment=experiment)
+    report = build([campaign])
+    said = f"{tool}: MB, MB/s, MB/J and J/GB count {words}"
+    for form in (text, markdown, latex, page):
+        shown = " ".join(html.unescape(form.render(report)).replace("\\", "").split())
+        assert said in shown, form
+    (line,) = [ln for ln in reader.DictReader(StringIO(csv.render(report))) if ln["tool"] == tool]
+    (row,) = [row for row in to_json(report)["characterization"] if row["tool"] == tool]
+    assert line["bytes_of"] == row["bytes_of"] == whose
+
+
 def test_a_row_names_its_drive_or_says_why_not() -> None:
     campaign = _campaign(written())
     assert _row(campaign).drive is None
@@ -303,3 +329,12 @@ def test_an_energy_that_is_not_known_at_all_is_not_shown(limit_j: float, shown: 
     assert (found.energy_j is not None) == (found.power_w is not None) == found.valid == shown
     if not shown:
         assert f"known to ±{limit_j:.0f} % only" in found.reasons[-1]
+
+
+@pytest.mark.parametrize(("limit_j", "domains"), [(49.0, ["system"]), (51.0, [])])
+def test_a_domain_whose_energy_is_not_known_is_not_measured(
+    limit_j: float, domains: list[str]
+) -> None:
+    reading = replace(energy(50.0), uncertainty_j=limit_j)
+    campaign = _campaign(phase(1e6, (reading,)), experiment=EXPERIMENT)
+    assert measured_domains([campaign]) == domains

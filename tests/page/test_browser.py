@@ -1,7 +1,9 @@
 """The page in a real browser: what a reader can ask of it, by mouse, keyboard, paper and eye."""
 
+import base64
 import csv
 import json
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -226,6 +228,30 @@ def test_the_page_never_scrolls_sideways(
     reader.keep(f"two-{width}")
 
 
+@pytest.mark.parametrize("which", ["two", "unranked"])
+def test_the_efficiency_is_in_view_at_800_pixels(
+    reader: Reader, write: Write, request: pytest.FixtureRequest, which: str
+) -> None:
+    """`unranked` has marks below each figure."""
+    text = (
+        page.render(build([campaign(name=name, kinds=(("package", "demo"),)) for name in "AB"]))
+        if which == "unranked"
+        else request.getfixturevalue(which)
+    )
+    reader.open(write(which, text), width=800)
+    outside = reader.run(
+        """
+        const edge = document.querySelector("#table").getBoundingClientRect().right;
+        const head = document.querySelector("th[data-key=mbj]");
+        const rows = [...document.querySelectorAll("#experiments tbody > tr")];
+        return [head, ...rows.map((row) => row.cells[head.cellIndex])]
+          .filter((cell) => cell.getBoundingClientRect().right > edge)
+          .map((cell) => cell.innerText);
+        """
+    )
+    assert outside == []
+
+
 def test_nothing_is_fetched(reader: Reader, write: Write, one: str) -> None:
     reader.driver.get_log("performance")
     reader.open(write("one", one))
@@ -284,8 +310,40 @@ def test_on_paper_the_colours_are_light_and_the_table_is_whole(
     reader.media(dark=True, kind="print")
     assert reader.run(back) == "rgb(255, 255, 255)"
     assert reader.run("return getComputedStyle(document.querySelector('form')).display") == "none"
+    assert len(_printed(reader)) > 10_000
+
+
+def _printed(reader: Reader) -> bytes:
     pdf = reader.driver.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})
-    assert len(pdf["data"]) > 20_000
+    return base64.b64decode(pdf["data"])
+
+
+@pytest.mark.parametrize(("which", "heads"), [
+    ("one", ["What does this", "All experiments"]),
+    ("two", ["What does this", "All experiments", "Tables, machine"]),
+])  # fmt: skip
+def test_on_paper_no_heading_is_alone_and_no_page_nearly_empty(
+    reader: Reader, write: Write, request: pytest.FixtureRequest, tmp_path: Path, which: str,
+    heads: list[str],
+) -> None:  # fmt: skip
+    """The chart below the answer, then the table from its head on."""
+    if shutil.which("pdftotext") is None:
+        pytest.skip("needs pdftotext (poppler-utils)")
+    reader.open(write(which, request.getfixturevalue(which)))
+    (tmp_path / "page.pdf").write_bytes(_printed(reader))
+    done = subprocess.run(
+        ["pdftotext", "-layout", tmp_path / "page.pdf", "-"],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    sheets = [
+        [line for line in sheet.splitlines() if line.strip()]
+        for sheet in done.stdout.removesuffix("\f").split("\f")
+    ]
+    assert all(len(lines) > 5 for lines in sheets), sheets[-1]
+    first = [lines[0].strip() for lines in sheets]
+    assert all(line.startswith(head) for line, head in zip(first, heads, strict=True)), first
+    assert not any(lines[-1].startswith(("All exp", "Tables,")) for lines in sheets)
+    assert "Bandwidth (MB/s" in "\n".join(sheets[0]), "the chart is below the answer"
 
 
 @pytest.mark.fast_variants(2)

@@ -87,6 +87,17 @@ def test_a_failed_trial_does_not_shift_the_energies_of_the_others(tmp_path: Path
     assert got["shares"] is False, "without a terminal nobody can be asked about an upload"
 
 
+def test_demo_power_is_marked_and_not_offered_for_an_upload(tmp_path: Path) -> None:
+    code, got, said = run(tmp_path / "out", [experiment("a=1", "10")], EEIO_METER="demo")
+    assert code == 0, said
+    assert "demo (DEMO, not a measurement)" in said
+    assert "the power is fictitious (meter demo), so that the results are not uploaded" in said
+    of_power = [result for result in got["results"] if result["scale"] != "MB/s"]
+    assert {result["scale"] for result in of_power} >= {"W", "J"}
+    assert all(" - DEMO: " in result["description"] for result in of_power)
+    assert got["shares"] is False
+
+
 # What a tool of ours leaves: a phase of 0.5 s; I/O, at 100 MB/s, went on in `share` of it.
 TOOL = """
 import json, os, sys, time
@@ -204,7 +215,8 @@ def test_meters_that_contradict_each_other_are_told_in_the_annotation(tmp_path: 
     assert "is in system (hwmon) 20.0 W and draws more" in bandwidth["annotation"]
     shown = {r["description"].rpartition(" - ")[2] for r in got["results"] if r["scale"] == "MB/J"}
     assert shown == {
-        "Energy Efficiency (rapl package), without drives", "Energy Efficiency (hwmon system)",
+        "Mean Energy Efficiency (rapl package), without drives",
+        "Mean Energy Efficiency (hwmon system)",
     }  # fmt: skip
 
 

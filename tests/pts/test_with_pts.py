@@ -249,6 +249,20 @@ def test_an_upload_reaches_the_endpoint_whole(random_run: Ran, tmp_path: Path) -
     assert not sent.get("system_logs_zip")
 
 
+def test_an_upload_of_demo_power_is_rejected(random_run: Ran, tmp_path: Path) -> None:
+    home = PtsHome(tmp_path / "home", proxy_port=8098)
+    home.add_profile(make_trivial_profile(tmp_path))
+    folder = home.folder / "test-results" / "t"
+    folder.mkdir()
+    text = random_run.home.result("t").read_text()
+    assert '"kind":"measured"' in text
+    (folder / "composite.xml").write_text(text.replace('"kind":"measured"', '"kind":"demo"'))
+    done = home.run("upload-result", "t", timeout_s=60)
+    assert done.returncode == 2, done.output[-2000:]
+    assert "t: the power is fictitious (meter demo), so that the results are not" in done.output
+    assert "Results Failed To Upload" not in done.output, "nothing was tried"
+
+
 def test_a_trial_that_fails_and_a_meter_that_dies_are_said(tmp_path: Path) -> None:
     """Of four trials the second fails; from the third on the meter cannot be read."""
     home = home_with(tmp_path, [(TRIVIAL, f"{READ} sleep_s=0.3 fail_at=2 value=0", "Only")])

@@ -11,7 +11,7 @@ from eeio_results.errors import EeioError
 from eeio_results.record import DEMO, DOMAINS, EnergyReading, Experiment, Phase, Run
 from eeio_results.store import Campaign
 from eeio_results.units import format_size
-from eeio_results.windows import Window, flush_of, judged
+from eeio_results.windows import GB, Window, flush_of, judged
 from eeio_results.work import iops_of, operations_rate
 
 BANDWIDTH, EFFICIENCY = "bandwidth_bytes_per_s", "efficiency_bytes_per_j"
@@ -92,7 +92,11 @@ class Cell:
 
     @cached_property
     def _medians(self) -> dict[str, float]:
-        return {name: descriptive.median(found) for name, found in self.values.items()}
+        found = {name: descriptive.median(values) for name, values in self.values.items()}
+        # The median of an even number of reciprocals is another one.
+        if EFFICIENCY in found and self.n(EFFICIENCY) == self.n(J_PER_GB):
+            found[EFFICIENCY] = GB / found[J_PER_GB]
+        return found
 
     def median(self, metric: str) -> float:
         """Raises KeyError for a metric that was not measured."""

@@ -15,6 +15,7 @@ from eeio_results.guideline.servers import CellValues
 from eeio_results.guideline.workload import CellKey
 from eeio_results.record import DOMAINS, FLUSHES, Switch
 from eeio_results.store import Campaign
+from eeio_results.windows import energy_of
 
 LeftOut = dict[str, list[str]]
 """Experiments that have no figure, by the reason."""
@@ -99,7 +100,7 @@ def measured_domains(campaigns: Sequence[Campaign]) -> list[str]:
         for campaign in campaigns
         for run in campaign.runs
         for phase in run.phases
-        for reading in phase.energy
+        for reading in energy_of(phase)
         if reading.valid and reading.kind != "modelled"
     }
     return [domain for domain in DOMAINS if domain in measured]

@@ -21,6 +21,7 @@ _PARTS = ("median", "q1", "q3")
 # What version 2 brought stands behind what was there before.
 _WORDS = (
     "flush", "durable", "ranked", "ranked_reason", "spatiality_seen", "spatiality_seen_by", "drive",
+    "bytes_of",
 )  # fmt: skip
 _WORK = ("duration_s", "bytes", "page_cache_bandwidth_bytes_per_s", "iops")
 _LATENCIES = tuple(f"latency_{name}_s" for name in LATENCIES)

@@ -12,6 +12,8 @@ def render(report: Report) -> str:
     parts = [f"# eeio report: {harmless(title)}"]
     parts += [f"> **{harmless(warning)}**" for warning in report.warnings]
     parts += [render_table(table) for table in contents(report)]
+    if (command := report.next_command) is not None:
+        parts.append(f"Next: {harmless(command)} shows what changed, with intervals.")
     return "\n\n".join(parts) + "\n"
 
 

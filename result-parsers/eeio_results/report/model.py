@@ -52,6 +52,12 @@ class Report:
             found += [f"{campaign.name}: {words}" for words in told]
         return found
 
+    @property
+    def next_command(self) -> str | None:
+        """What shows the differences between several campaigns; None for one."""
+        names = " ".join(campaign.name for campaign in self.campaigns)
+        return f"eeio compare {names}" if len(self.campaigns) > 1 else None
+
 
 def idle_above_busy(campaign: Campaign, rows: Sequence[Row]) -> list[str]:
     """Where the machine drew more before the campaign than in some of its experiments, by more than

@@ -47,6 +47,8 @@ _GAP = 8.0
 """So many times the usual time between readings is a gap."""
 _APART = ("level", "tool", "target", "flush", "frequency", "smt", "turbo", "processes")
 """What is said of an experiment where those that are drawn differ in it."""
+_MOST_ROWS = 4
+"""Of panels in a figure for a paper: with title and legend they are as high as a page, 9 inches."""
 _LETTER_INCHES = 0.042
 """Of the words below an axis."""
 
@@ -76,7 +78,9 @@ def drawn(
         mine = [trace for trace in traces if trace.domain == domain]
         suffix = f"-{domain}" if len(domains) > 1 else ""
         label = f"Power of the {domain} (W)"
-        found[f"power-over-time{suffix}"] = _over_time(mine, label, stamped, look)
+        for number, one in enumerate(_over_time(mine, label, stamped, look), 1):
+            part = "" if number == 1 else f"-{number}"
+            found[f"power-over-time{suffix}{part}"] = one
         found[f"power-over-normalized-time{suffix}"] = _over_share(mine, label, stamped, look)
         found[f"power-readings{suffix}"] = _boxes(mine, label, stamped, look)
     return found
@@ -187,17 +191,30 @@ def _grouped(traces: Sequence[Trace]) -> Mapping[tuple[tuple[str, str], str], li
     return found
 
 
-def _over_time(traces: Sequence[Trace], label: str, stamped: str, look: Look) -> Drawing:
+def _over_time(traces: Sequence[Trace], label: str, stamped: str, look: Look) -> Iterator[Drawing]:
     """Figure 9 of Pavan et al. 2018: a panel a machine, drive and experiment, a line a repetition;
-    all on one scale of power."""
-    shown = _grouped(traces)
-    figure, panels = _panels(len(shown), look, ["a repetition"])
-    for panel, ((place, words), mine) in zip(panels, shown.items(), strict=False):
-        _set_words(panel, f"{' '.join(place)}: {words}, {len(mine)} runs", figure)
-        for number, trace in enumerate(mine):
-            panel.plot(*_line(trace), linewidth=0.6, color=COLOURS[number % len(COLOURS)])
-        panel.set_xlabel("Time since start (s)", fontsize=7)
-    return _finished(figure, panels[: len(shown)], traces, "Power over time", label, stamped)
+    all on one scale of power. In a paper as many figures as fit a page each."""
+    every = list(_grouped(traces).items())
+    most = len(every)
+    if look.width_inches is not None:
+        most = min(most, _MOST_ROWS * _columns(look.width_inches))
+    highest_w = max(watts for trace in traces for watts in trace.watts)
+    for first in range(0, len(every), most):
+        shown = every[first : first + most]
+        figure, panels = _panels(len(shown), look, ["a repetition"])
+        for panel, ((place, words), mine) in zip(panels, shown, strict=False):
+            _set_words(panel, f"{' '.join(place)}: {words}, {len(mine)} runs", figure)
+            for number, trace in enumerate(mine):
+                panel.plot(*_line(trace), linewidth=0.6, color=COLOURS[number % len(COLOURS)])
+            panel.set_xlabel("Time since start (s)", fontsize=7)
+        part = ""
+        if most < len(every):
+            figure.axes[0].set_ylim(top=1.05 * highest_w)
+            part = f", {first // most + 1} of {-(-len(every) // most)}"
+        drawn_traces = [trace for _, mine in shown for trace in mine]
+        yield _finished(
+            figure, panels[: len(shown)], drawn_traces, f"Power over time{part}", label, stamped
+        )
 
 
 def _over_share(traces: Sequence[Trace], label: str, stamped: str, look: Look) -> Drawing:
@@ -273,7 +290,7 @@ def _panels(
     """At most `most` columns; where one is asked for, each is as wide as the figure."""
     columns = min(count, most)
     if look.width_inches is not None:
-        columns = max(1, min(columns, int(look.width_inches / 1.7)))
+        columns = min(columns, _columns(look.width_inches))
     width = look.width_inches or (7.5 if most == 1 else max(5.0, 0.8 + 2.4 * columns))
     rows = math.ceil(count / columns)
     figure = sheet(width, 1.0 + (2.4 if most == 1 else 2.0) * rows, legend)
@@ -281,6 +298,11 @@ def _panels(
     for panel in list(grid.flat)[count:]:
         panel.set_axis_off()
     return figure, list(grid.flat)
+
+
+def _columns(width_inches: float) -> int:
+    """Of panels in a figure for a paper."""
+    return max(1, int(width_inches / 1.7))
 
 
 def _set_words(panel: "Axes", words: str, figure: "Figure") -> None:

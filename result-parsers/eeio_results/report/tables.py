@@ -27,6 +27,7 @@ from eeio_results.report.parts import Table
 from eeio_results.report.rounds import rounds_table
 from eeio_results.store import Campaign
 from eeio_results.units import format_size, prefixed
+from eeio_results.work import bytes_of
 
 ESTIMATE = "ESTIMATE"
 
@@ -125,6 +126,14 @@ def operation_label(row: Row) -> str:
     return operation
 
 
+_BYTES = {
+    "tool": "the bytes that the program reports; the drive may have moved more or fewer",
+    "process": "the bytes that the kernel counts for its processes (fetched from storage, or made "
+    "dirty); the drive may have moved more or fewer",
+    "drive": "the bytes that the drive moved for it",
+}
+
+
 def _factor_cells(row: Row, several: bool) -> tuple[str, ...]:
     experiment = row.experiment
     cells = (
@@ -207,6 +216,8 @@ def _row_notes(row: Row, experiment: Experiment) -> Iterator[str]:
     label = f"{tool_label(experiment)}, {operation_label(row)} {row.spatiality}"
     best = row.measured
     yield from row.device_checks
+    if experiment.level == "application" and row.work.bytes is not None:
+        yield f"{experiment.tool}: MB, MB/s, MB/J and J/GB count {_BYTES[bytes_of(experiment)]}"
     if row.operations_per_s is not None:
         p99 = row.work.latency_s.get("p99")
         yield (

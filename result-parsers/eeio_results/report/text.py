@@ -31,6 +31,8 @@ def render(report: Report, width: int | None = None) -> str:
     warnings = [f"*** {shown(warning)}" for warning in report.warnings]
     parts = [line if width is None else textwrap.fill(line, width) for line in warnings]
     parts += [render_table(table, width) for table in contents(report)]
+    if (command := report.next_command) is not None:
+        parts.append(shown(f"next: {command}   (what changed, with intervals)"))
     return "\n\n".join(parts) + "\n"
 
 

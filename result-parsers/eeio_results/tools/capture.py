@@ -177,6 +177,8 @@ class PhaseResult:
     (`iops`, `latency_mean_s`, `latency_p99_s`, ...). What a parser knows of the time until a write
     is durable (its tool flushed by itself) stands in `until_durable`, without energy. A phase that
     goes on in `stretches`, with something else in between, holds its flush, or has none.
+    `edges_unsure_s` is how far both edges of the window together may be from those of the I/O,
+    where the parser knows a limit; the uncertainty of the energy contains it.
     """
 
     name: str
@@ -195,6 +197,7 @@ class PhaseResult:
     includes_flush: bool = False
     spatiality_seen: str | None = None
     stretches: tuple[Stretch, ...] = ()
+    edges_unsure_s: Annotated[float, q.DURATION] | None = None
 
     def __post_init__(self) -> None:
         """Raises LimitError for a figure that cannot be, whichever parser made it."""

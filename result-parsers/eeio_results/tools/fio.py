@@ -1,8 +1,9 @@
 """fio: JSON and JSON+ of 3.x; the text report of 2.x and 3.x for results that already exist.
 
-The window of a run comes from the time stamps that the profile has fio write right before and
-right after its I/O (`fio-start.txt`, `fio-end.txt`), because fio's process also lays out, opens
-and reports.
+The window of a run begins at the stamp that the profile has fio write right before its I/O
+(`fio-start.txt`), because fio's process also lays out, opens and reports. It ends after fio's own
+run time. The stamp right after the I/O (`fio-end.txt`) is late, by the time in which fio writes its
+logs and starts a program; how late, limits the error of both edges.
 """
 
 import re
@@ -27,6 +28,8 @@ _KILLED = re.compile(r"^fio: pid=\d{1,10}, got signal=(\d{1,3})$", re.MULTILINE)
 _PERCENTILES = {50.0: "p50", 95.0: "p95", 99.0: "p99", 99.9: "p999", 99.99: "p9999"}
 # How far a wall-clock stamp may lie outside the invocation before the clock must have been set.
 _CLOCK_TOLERANCE_S = 0.5
+# fio tells its run time in whole ms.
+_RUN_TIME_STEP_S = 0.001
 # How much shorter than fio's own run time the stamps may be: it counts ms, and clocks drift.
 _RUN_TIME_TOLERANCE_S = 0.05
 
@@ -80,10 +83,11 @@ def parse(capture: Capture) -> ToolResult:
         raise ToolOutputError(f"{source}: fio moved no bytes; see stderr.txt")
 
     runtime_s = max(d.runtime_s for d in directions)
-    start_s, end_s, window_source = _window(capture, processes, runtime_s)
+    start_s, end_s, window_source, unsure_s = _window(capture, processes, runtime_s)
     phase = _phase(
         directions, _spatiality(pattern), request_size_bytes, cpu, start_s, end_s, window_source
     )
+    phase = replace(phase, edges_unsure_s=unsure_s)
     if (offered := _offered(options, processes)) is not None:
         phase = replace(phase, metrics={**phase.metrics, "offered_bytes_per_s": offered})
     return ToolResult(phases=(_durable(phase, options),))
@@ -160,19 +164,29 @@ def _is_known(rank: float, requests: float) -> bool:
     return rank < 99.99 or requests >= 10_000
 
 
-def _window(capture: Capture, processes: int, runtime_s: float) -> tuple[float, float, str]:
-    """Start, end (seconds from the start of the invocation) and how they were found."""
+def _window(
+    capture: Capture, processes: int, runtime_s: float
+) -> tuple[float, float, str, float | None]:
+    """Start, end (seconds from the start of the invocation), how they were found, and how far both
+    edges together may be from the I/O, s; None where that is not known."""
     duration_s = capture.ended_monotonic_s - capture.started_monotonic_s
-    fallback = (max(duration_s - runtime_s, 0.0), duration_s, "end of process minus fio's run time")
+    start_s, fallback = max(duration_s - runtime_s, 0.0), "end of process minus fio's run time"
     if not (capture.directory / START_FILE).exists() or not (capture.directory / END_FILE).exists():
-        return fallback
-    start_s = capture.since_start_s(min(_stamps(capture, START_FILE, processes)))
-    end_s = capture.since_start_s(max(_stamps(capture, END_FILE, processes)))
-    inside = -_CLOCK_TOLERANCE_S <= start_s < end_s <= duration_s + _CLOCK_TOLERANCE_S
+        return start_s, duration_s, fallback, None
+    starts_s = list(map(capture.since_start_s, _stamps(capture, START_FILE, processes)))
+    ends_s = list(map(capture.since_start_s, _stamps(capture, END_FILE, processes)))
+    begun_s, ended_s = min(starts_s), max(ends_s)
+    inside = -_CLOCK_TOLERANCE_S <= begun_s < ended_s <= duration_s + _CLOCK_TOLERANCE_S
     # A clock that was set back in between leaves both inside, but fio no room for its run.
-    if not inside or end_s - start_s < runtime_s - _RUN_TIME_TOLERANCE_S:
-        return (*fallback[:2], fallback[2] + " (its time stamps are off: the clock was set)")
-    return start_s, end_s, "fio exec_prerun and exec_postrun"
+    slack_s = ended_s - begun_s - runtime_s
+    if not inside or slack_s < -_RUN_TIME_TOLERANCE_S:
+        why = " (its time stamps are off: the clock was set)"
+        return start_s, duration_s, fallback + why, None
+    # The run time is that of the process that took longest, which may have begun last.
+    end_s = max(starts_s) + runtime_s
+    if slack_s > 0:
+        end_s = min(end_s, ended_s)
+    return begun_s, end_s, "fio exec_prerun and run time", max(slack_s, 0.0) + _RUN_TIME_STEP_S
 
 
 def _stamps(capture: Capture, name: str, processes: int) -> list[float]:

@@ -16,7 +16,7 @@ from eeio_results.store import Campaign
 from eeio_results.units import percent
 
 FEWEST = 4
-"""Repetitions before an experiment may be called precise: three may agree by chance."""
+"""Valid repetitions before an experiment may be called precise: three may agree by chance."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def _why_stopped(asked: Asked, precision: float) -> str | None:
     if known is None:
         return f"no figure of {asked.ran} runs"
     width = "" if known.half_width is None else f"{known.metric} to ±{percent(known.half_width)} %"
-    if known.half_width is not None and known.half_width <= precision and asked.ran >= FEWEST:
+    if known.half_width is not None and known.half_width <= precision and known.n >= FEWEST:
         return f"{PRECISE} after {asked.ran}: {width}"
     # Runs that failed count, so that a broken experiment ends too.
     if asked.ran >= asked.most:

@@ -449,9 +449,24 @@ def _phase(
             readings if same else ended.energy(began_s + phase.start_s, began_s + durable.end_s)
         )
         durable = replace(durable, energy=energy)
+    if phase.edges_unsure_s:
+        readings = _with_edges(readings, phase.edges_unsure_s)
+        if durable is not None:
+            durable = replace(durable, energy=_with_edges(durable.energy, phase.edges_unsure_s))
     recorded = phase.recorded(readings, tuple(validity))
     recorded = replace(recorded, until_durable=durable, durable_reason=reason)
     return ended.seen.add_to(recorded, began_s, run.experiment.processes)
+
+
+def _with_edges(readings: tuple[EnergyReading, ...], unsure_s: float) -> tuple[EnergyReading, ...]:
+    """Readings whose uncertainty contains what the power draws in the time that the edges of the
+    window may be off."""
+    return tuple(
+        reading
+        if reading.power_w is None or reading.uncertainty_j is None
+        else replace(reading, uncertainty_j=reading.uncertainty_j + abs(reading.power_w) * unsure_s)
+        for reading in readings
+    )
 
 
 def _until_durable(

@@ -1,6 +1,7 @@
 """What a waiting person sees on stderr: one line a run, and on a terminal a bar with the ETA."""
 
 import os
+import shutil
 import sys
 import time
 from types import TracebackType
@@ -24,6 +25,18 @@ def duration_text(seconds: float) -> str:
         return f"{round(seconds)} s"
     hours, minutes = divmod(round(seconds / 60), 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+
+
+def one_line(line: str, columns: int) -> str:
+    """`[1/9] fio sequential… #2: read 1.2 MB/s`: the line of a run in that many columns, with a
+    shorter name of the experiment. The reason of an invalid run is never cut."""
+    named, colon, results = line.partition(": ")
+    name, number_sign, repetition = named.rpartition(" #")
+    room = columns - len(f"…{number_sign}{repetition}{colon}{results}")
+    if len(line) <= columns or not number_sign or " INVALID: " in line:
+        return line
+    kept = name[: max(room, len("[999/999] fio"))]
+    return f"{kept}…{number_sign}{repetition}{colon}{results}"[:columns]
 
 
 class Progress:
@@ -82,7 +95,10 @@ class Progress:
         """Counts one run and says what it gave; a bar also shows what the last one cost."""
         self._done += 1
         eta = format_duration(self.eta_s())
-        self.say(f"[{self._done}/{self._total}] {words}" + ("" if self._bar else f" (ETA {eta})"))
+        line = f"[{self._done}/{self._total}] {words}" + ("" if self._bar else f" (ETA {eta})")
+        if sys.stderr.isatty():
+            line = one_line(line, shutil.get_terminal_size().columns)
+        self.say(line)
         if self._bar is not None:
             self._bar.update(self._task, completed=self._done, eta=eta, last=shown(cost))
 

@@ -116,8 +116,12 @@ def _show(findings: Sequence[Finding], arguments: argparse.Namespace) -> int:
     unknown = required - {f.kind for f in findings} - {f.name for f in findings}
     if unknown:
         raise RefusedError(f"--require {min(unknown)}: `eeio doctor` looks for no such thing")
-    missing = any(not required.isdisjoint({f.kind, f.name}) and not f.found for f in findings)
+    missing = dict.fromkeys(
+        f.name for f in findings if not required.isdisjoint({f.kind, f.name}) and not f.found
+    )
     code = EXIT_FAILED if missing else EXIT_DONE
+    if missing:
+        print(f"eeio: missing: {', '.join(missing)}; see `get it` in the list", file=sys.stderr)
     if arguments.json:
         print(_json(findings))
         return code

@@ -9,6 +9,7 @@ from eeio.power import recorded
 from eeio.system.direct import read
 from eeio_power.monitor import PowerMonitor
 from eeio_results.record import EnergyReading
+from eeio_results.windows import known
 
 _SECTOR_BYTES = 4096
 
@@ -48,7 +49,7 @@ def during(state: str, act: Callable[[], int | None], power: PowerMonitor) -> St
     return StateReading(
         state,
         end_s - start_s,
-        recorded(power.energy(start_s, end_s)),
+        tuple(map(known, recorded(power.energy(start_s, end_s)))),
         None,
         moved / (end_s - start_s) if moved else None,
     )

@@ -27,6 +27,7 @@ from eeio_results.report.text import render_table
 from eeio_results.traces import bpftrace, darshan, logs, strace
 from eeio_results.traces.events import GAP_S, Event, TracePhase, Unobserved, find_phases
 from eeio_results.units import MB, format_size, percent
+from eeio_results.windows import known
 
 SCHEMA_VERSION = 1
 _MOST_FILES = 5
@@ -183,7 +184,10 @@ def _run(
             to_stderr=arguments.json, unobserved=unobserved,
         )  # fmt: skip
         phases = find_phases(_wanted(events, arguments.file), arguments.gap)
-        energy = {n: recorded(power.energy(p.start_s, p.end_s)) for n, p in enumerate(phases)}
+        energy = {
+            n: tuple(map(known, recorded(power.energy(phase.start_s, phase.end_s))))
+            for n, phase in enumerate(phases)
+        }
     kept = samples if source.meters else None
     traced = _Traced(
         events, energy, exit_code, kept, source.reason, arguments.tracer,

@@ -126,7 +126,7 @@ def _energies(
              QuantityEntry("power_w", meter, domain, kind)),
             ("Energy", "J", "LIB", [r.energy_j or 0.0 for r in valid.values()], described,
              QuantityEntry(ENERGY, meter, domain, kind, phase_name, trials)),
-            ("Energy Efficiency", "MB/J", "HIB",
+            ("Mean Energy Efficiency", "MB/J", "HIB",
              [value / 1e6 for k, r in valid.items()
               if (value := good[k].efficiency_bytes_per_j(r)) is not None],
              bandwidth.description, QuantityEntry("efficiency_mb_per_j", meter, domain, kind)),

@@ -78,6 +78,8 @@ def test_the_96_experiments(campaigns: dict[str, Imported], machine: str, device
         for letter, metric in metrics.items():
             assert cell.n(metric) == 10
             expected = statistics.median(wanted[letter][key])
+            if metric == EFFICIENCY:  # 1000 over the median J/GB
+                expected = 1 / statistics.median(1 / value for value in wanted[letter][key])
             # The authors divide bandwidth by power; eeio energy by bytes, of the same time, whose
             # end the published tables round.
             exact = 1e-9 if metric != EFFICIENCY else 1e-3

@@ -103,6 +103,7 @@ def test_a_replay_finds_what_was_found_on_the_machine(tmp_path: Path, eeio: Eeio
     assert there == here
     required = eeio("doctor", "--replay", file, "--require", "csv")
     assert required.returncode == 1
+    assert required.stderr == "eeio: missing: csv; see `get it` in the list\n"
 
 
 def test_a_capture_of_a_described_machine_is_that_machine(server: Path) -> None:

@@ -170,20 +170,37 @@ def test_what_pts_is_told_of_an_efficiency_is_the_rule_of_the_run_record() -> No
     assert why(invalid=("too short", "no")) == "too short; no"
 
 
-def test_the_efficiency_of_a_phase_is_its_bandwidth_over_its_own_power() -> None:
+def test_the_efficiency_of_a_phase_is_its_bytes_over_its_own_energy() -> None:
     good = {**READING, "power_w": 20.0}
     none = {**READING, "domain": "dram", "power_w": None, "valid": False, "reasons": ["silent"]}
     still = {**READING, "domain": "device", "power_w": 0.0}
-    phases = [{**PHASE, "bandwidth_bytes_per_s": 5e7, "energy": [good, none, still]}, PHASE]
+    unseen = {**READING, "domain": "module", "coverage": 0.3, "reasons": ["seen 30 %"]}
+    unknown = {**READING, "domain": "system", "uncertainty_j": 41.0}
+    # Of other bytes than its bandwidth: the tool's time is not that of the window.
+    phase = {**PHASE, "bandwidth_bytes_per_s": 5e7, "bytes_moved": 240_000_000}
+    phases = [
+        {**phase, "energy": [good, none, still, unseen, unknown]},
+        PHASE,
+        {**phase, "bytes_moved": None, "energy": [good]},
+        {**phase, "until_durable": {"bandwidth_bytes_per_s": 4e7, "energy": [
+            {**good, "energy_j": 120.0}
+        ]}},
+    ]  # fmt: skip
     results = [{"words": "Read", "why_no_efficiency": None},
-               {"words": None, "why_no_efficiency": "computes"}]  # fmt: skip
+               {"words": None, "why_no_efficiency": "computes"},
+               *[{"words": "Read", "why_no_efficiency": None}] * 2]  # fmt: skip
     found = efficiencies(phases, results)
     assert [(e["words"], e["domain"], e["mb_per_j"], e["reason"]) for e in found] == [
-        ("Read", "package", 2.5, None),
+        ("Read", "package", 3.0, None),
         ("Read", "dram", None, "silent"),
         ("Read", "device", None, "its mean power is not above 0 W"),
+        ("Read", "module", None, "seen 30 %"),
+        ("Read", "system", None,
+         "the energy is known to ±51 % only: too short a window for this meter"),
         (None, "package", None, "computes"),
-    ]
+        ("Read", "package", 2.5, None),
+        ("Read", "package", 2.0, None),
+    ]  # fmt: skip
 
 
 def run_of(**changes: Any) -> Run:

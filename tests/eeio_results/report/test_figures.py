@@ -99,6 +99,31 @@ def test_power_over_time_is_that_of_the_widest_domain_with_its_peaks(look: Look)
     assert len(line.get_ydata()) < 250 or len(_readings(made)[0].times_s) <= 500
 
 
+@pytest.mark.parametrize(("width", "sheets"), [("one", 3), ("two", 2), (None, 1)])
+def test_no_figure_of_power_is_higher_than_a_page_of_a_paper(
+    width: str | None, sheets: int
+) -> None:
+    """24 experiments were 25 inches high."""
+    kinds = [replace(EXPERIMENT, request_size_bytes=4096 * (1 + n)) for n in range(24)]
+    runs = tuple(
+        run(
+            n,
+            (replace(phase(1e6, (energy(5.0),)), request_size_bytes=one.request_size_bytes),),
+            one,
+        )
+        for n, one in enumerate(kinds)
+    )
+    made = Campaign(Path("c"), design("c", 24, *kinds), MACHINE, (), None, runs)
+    look = SCREEN if width is None else WIDTHS[width]
+    drawn = figures.drawn([made], look, readings=_readings)
+    over_time = [one for name, one in drawn.items() if name.startswith("power-over-time")]
+    assert len(over_time) == sheets
+    panels = [axes for one in over_time for axes in one.figure.axes if axes.lines]
+    assert len(panels) == 24 and len({axes.get_ylim() for axes in panels}) == 1
+    if width is not None:
+        assert all(one.figure.get_size_inches()[1] <= 10 for one in over_time)
+
+
 def test_only_what_is_wanted_is_drawn() -> None:
     drawn = figures.drawn(
         [_campaign()], SCREEN, lambda cell: cell.factors["size"] == "1 MiB", _readings

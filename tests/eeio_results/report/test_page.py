@@ -14,11 +14,11 @@ from tests.page.made import campaign
 
 from eeio_results.campaign import NotMeasured
 from eeio_results.record import Run
-from eeio_results.report import page
+from eeio_results.report import markdown, page, text
 from eeio_results.report.model import build
 from eeio_results.report.page.answer import Tile, answer, marks, tiles
 from eeio_results.report.page.model import page_of, to_json
-from eeio_results.report.page.table import number
+from eeio_results.report.page.table import cells, number
 from eeio_results.store import Campaign
 
 ESTIMATED = (("system", "modelled"),)
@@ -203,3 +203,23 @@ def test_a_page_of_10_000_experiments_is_whole() -> None:
 )  # fmt: skip
 def test_numbers_have_three_digits_and_no_exponent(value: float, text: str) -> None:
     assert number(value) == text
+
+
+def test_rows_carry_their_marks_and_one_repetition_has_no_range() -> None:
+    doubtful = replace(energy(40.0, kind="demo"), doubtful=True, reasons=("it contradicts",))
+    made = _of(run(0, (phase(100e6, (doubtful,)),)))
+    found = page_of(build([made]))
+    shown = [(cell.text, cell.small, cell.kind) for cell in cells(found, found.lines[0])]
+    assert shown[1:5] == [
+        ("100", "", ""),
+        ("40.0", "DEMO, doubtful", "estimate"),
+        ("400", "±0.125 % DEMO", "estimate"),
+        ("2.50", "DEMO, doubtful", "estimate"),
+    ]
+
+
+@pytest.mark.parametrize("form", [text, markdown, page])
+def test_several_campaigns_name_the_command_that_compares_them(form: Any) -> None:
+    first, second = campaign(name="A"), campaign(name="B")
+    assert "eeio compare A B" in html.unescape(form.render(build([first, second])))
+    assert "eeio compare" not in form.render(build([first]))

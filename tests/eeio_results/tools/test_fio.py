@@ -4,6 +4,7 @@ import csv
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,9 +73,43 @@ def test_window_is_fio_s_own_run_time_inside_the_invocation(case: str) -> None:
     assert phase.start_s is not None and phase.end_s is not None
     assert 0 < phase.start_s < phase.end_s
     assert phase.end_s < capture.ended_monotonic_s - capture.started_monotonic_s
-    # fio counts ms, and date(1) takes a few to start.
-    assert phase.end_s - phase.start_s == pytest.approx(phase.metrics["runtime_s"], abs=0.03)
-    assert phase.window_source == "fio exec_prerun and exec_postrun"
+    spread_s = 0.001 if case == "two-processes" else 1e-6  # both processes, which began one by one
+    assert phase.end_s - phase.start_s == pytest.approx(phase.metrics["runtime_s"], abs=spread_s)
+    assert phase.window_source == "fio exec_prerun and run time"
+
+
+@pytest.mark.parametrize(
+    ("case", "late_s", "window_s", "unsure_s"),
+    [
+        # The second stamp is late, as on a busy machine: the window does not grow with it.
+        ("read", [0.4], 0.0, 0.401),
+        # It cannot end after the second stamp, nor be uncertain by less than fio's ms.
+        ("read", [-0.004], 0.0, 0.001),
+        # Processes that begin 0.1 s apart: either may have run for the longest time.
+        ("two-processes", [0.1, 0.15], 0.1, 0.151),
+        ("two-processes", [0.06, 0.02], 0.06, 0.061),
+    ],
+)
+def test_the_window_ends_with_the_run_time_not_with_a_late_stamp(
+    tmp_path: Path, case: str, late_s: list[float], window_s: float, unsure_s: float
+) -> None:
+    """`window_s` is by how much the window is longer than the run time."""
+    runtime_s = parse("fio", kept(case)).phases[0].metrics["runtime_s"]
+    begun = float(kept(case).text(fio.START_FILE).split()[0])
+    starts = [begun, begun + 0.1][: len(late_s)]
+    folder = tmp_path / case
+    shutil.copytree(DATA / case, folder)
+    ends = [begun + runtime_s + late for late in late_s]
+    for name, stamps in ((fio.START_FILE, starts), (fio.END_FILE, ends)):
+        (folder / name).write_text("".join(f"{stamp:.9f}\n" for stamp in stamps))
+    capture = Capture.load(folder)
+    # As long an invocation as the stamps need.
+    capture = replace(capture, ended_monotonic_s=capture.ended_monotonic_s + 1)
+    (phase,) = parse("fio", capture).phases
+    assert phase.start_s is not None and phase.end_s is not None
+    assert phase.start_s == pytest.approx(begun - capture.started_utc_s, abs=1e-6)
+    assert phase.end_s - phase.start_s == pytest.approx(runtime_s + window_s, abs=1e-5)
+    assert phase.edges_unsure_s == pytest.approx(unsure_s, abs=1e-5)
 
 
 def test_one_phase_for_reads_and_writes_at_once() -> None:
@@ -99,6 +134,7 @@ def test_without_stamps_the_end_of_the_process_serves(tmp_path: Path) -> None:
     (phase,) = parse("fio", capture).phases
     assert phase.end_s == capture.ended_monotonic_s - capture.started_monotonic_s
     assert phase.window_source == "end of process minus fio's run time"
+    assert phase.edges_unsure_s is None
 
 
 def test_a_clock_that_was_set_is_noticed(tmp_path: Path) -> None:

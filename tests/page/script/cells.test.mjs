@@ -13,11 +13,17 @@ test("every set names columns that there are", () => {
 
 test("a figure with its quartiles and its limit of error", () => {
   assert.deepEqual(COLUMNS.mbs.cell(LINE), { text: "2000", small: "1900–2100", kind: "" });
-  assert.deepEqual(COLUMNS.jgb.cell(LINE, 0, false), { text: "20.0", small: "±2.00 %", kind: "" });
+  assert.deepEqual(COLUMNS.jgb.cell(LINE, 0, ""), { text: "20.0", small: "±2.00 %", kind: "" });
+});
+
+test("one repetition has no range", () => {
+  const line = { ...LINE, mbs: [2000, 2000, 2000], d: [{ ...FIGURES, w: [40, 40, 40], doubts: true }] };
+  assert.deepEqual(COLUMNS.mbs.cell(line), { text: "2000", small: "", kind: "" });
+  assert.deepEqual(COLUMNS.w.cell(line, 0, "DEMO"), { text: "40.0", small: "DEMO, doubtful", kind: "estimate" });
 });
 
 test("an estimate says so in each of its cells", () => {
-  const cells = DEFAULT.filter((key) => COLUMNS[key].energy).map((key) => COLUMNS[key].cell(LINE, 0, true));
+  const cells = DEFAULT.filter((key) => COLUMNS[key].energy).map((key) => COLUMNS[key].cell(LINE, 0, "ESTIMATE"));
   assert.ok(cells.every((cell) => cell.kind === "estimate"));
   assert.ok(cells.filter((cell) => cell.text !== "–").every((cell) => cell.small.includes("ESTIMATE")));
 });
@@ -25,12 +31,12 @@ test("an estimate says so in each of its cells", () => {
 test("what is missing is a dash in every column", () => {
   const bare = { n: 0, d: [null] };
   for (const [key, column] of Object.entries(COLUMNS)) {
-    assert.equal(column.cell(bare, 0, false).text, key === "n" ? "0" : "–", key);
+    assert.equal(column.cell(bare, 0, "").text, key === "n" ? "0" : "–", key);
   }
 });
 
 test("why a figure is not among the ranked", () => {
   const line = { ...LINE, d: [{ ...FIGURES, unranked: "too short", part: true }] };
-  assert.equal(COLUMNS.mbj.cell(line, 0, false).small, "48.0–52.0 without drives, not ranked");
-  assert.equal(COLUMNS.unranked.cell(line, 0, false).text, "too short");
+  assert.equal(COLUMNS.mbj.cell(line, 0, "").small, "48.0–52.0 without drives, not ranked");
+  assert.equal(COLUMNS.unranked.cell(line, 0, "").text, "too short");
 });

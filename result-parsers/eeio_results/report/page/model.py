@@ -216,6 +216,7 @@ def to_json(page: Page) -> dict[str, Any]:
                 "label": domain_label(key),
                 "name": key[0],
                 "estimate": key[2] == MODELLED,
+                "mark": MARKS.get(key[2], ""),
                 "idle": [_idle(campaign.idle, key) for campaign in campaigns],
             }
             for key in page.keys

@@ -7,7 +7,8 @@ in a browser holds the two together.
 from dataclasses import dataclass
 
 from eeio_results.domains import Quartiles
-from eeio_results.report.page.model import MODELLED, Line, Page, figures_of, why_no_power
+from eeio_results.record import MARKS
+from eeio_results.report.page.model import Line, Page, figures_of, why_no_power
 from eeio_results.units import MB
 
 NONE = "–"
@@ -64,8 +65,8 @@ def cells(page: Page, line: Line) -> list[Cell]:
     if figures is None:
         energy = [Cell(NONE)] * 4
     else:
-        kind = "estimate" if figures.energy_kind == MODELLED else ""
-        word = "ESTIMATE" if kind else ""
+        word = MARKS.get(figures.energy_kind, "")
+        kind = "estimate" if word else ""
         relative = figures.uncertainty_relative
         limit = "" if relative is None else f"±{number(100 * relative.median)} %"
         marks = [
@@ -78,9 +79,10 @@ def cells(page: Page, line: Line) -> list[Cell]:
             )
             if on and figures.efficiency_bytes_per_j is not None
         ]
-        of_power = "" if figures.n == row.n or not row.n else f"n {figures.n}"
+        some = "" if figures.n == row.n or not row.n else f"n {figures.n}"
+        of_power = ", ".join(filter(None, (word or some, "doubtful" if figures.doubts else "")))
         energy = [
-            _spread(figures.power_w, 1.0, kind, word or of_power),
+            _spread(figures.power_w, 1.0, kind, of_power),
             Cell(
                 _middle(figures.energy_j_per_gb),
                 " ".join(filter(None, (limit, word))) if figures.energy_j_per_gb else "",
@@ -110,5 +112,7 @@ def _middle(figures: Quartiles | None) -> str:
 def _spread(figures: Quartiles | None, unit: float = 1.0, kind: str = "", more: str = "") -> Cell:
     if figures is None:
         return Cell(NONE, kind=kind)
-    between = f"{number(figures.q1 / unit)}–{number(figures.q3 / unit)}"
+    low, high = number(figures.q1 / unit), number(figures.q3 / unit)
+    # One repetition has no range.
+    between = "" if low == high else f"{low}–{high}"
     return Cell(number(figures.median / unit), f"{between} {more}".strip(), kind)

@@ -11,16 +11,23 @@ function cell(text, small = "", kind = "") {
 
 function spread(values, small = "", kind = "") {
   if (!values) return EMPTY;
-  return cell(number(values[0]), `${number(values[1])}–${number(values[2])} ${small}`.trim(), kind);
+  const [middle, low, high] = values.map(number);
+  // One repetition has no range.
+  return cell(middle, `${low === high ? "" : `${low}–${high}`} ${small}`.trim(), kind);
 }
 
-// Energy cells of an estimate are tinted and tagged, whatever stands in them.
+// Cells of power that was not measured are tinted and have its mark, ESTIMATE or DEMO.
 function energy(make) {
-  return (line, domain, estimate) => {
+  return (line, domain, mark) => {
     const figures = line.d[domain];
     if (!figures) return EMPTY;
-    return { ...make(figures, estimate ? "ESTIMATE" : "", line), kind: estimate ? "estimate" : "" };
+    return { ...make(figures, mark, line), kind: mark ? "estimate" : "" };
   };
+}
+
+function powerMarks(figures, word, line) {
+  const some = figures.n === line.n || !line.n ? "" : `n ${figures.n}`;
+  return [word || some, figures.doubts && "doubtful"].filter(Boolean).join(", ");
 }
 
 function one(value, small = "") {
@@ -58,7 +65,7 @@ export const COLUMNS = {
   w: {
     head: "W", small: "power", energy: true,
     value: (line, domain) => line.d[domain]?.w?.[0],
-    cell: energy((d, word, line) => spread(d.w, word || (d.n === line.n || !line.n ? "" : `n ${d.n}`))),
+    cell: energy((d, word, line) => spread(d.w, powerMarks(d, word, line))),
   },
   jgb: {
     head: "J/GB", small: "less is cheaper", energy: true,

@@ -16,8 +16,8 @@ export class Table {
     this.head();
   }
 
-  get estimate() {
-    return Boolean(this.model.domains[this.state.domain]?.estimate);
+  get mark() {
+    return this.model.domains[this.state.domain]?.mark ?? "";
   }
 
   // The name of an experiment becomes the button that opens its row.
@@ -108,7 +108,7 @@ export class Table {
   /** Rows in their order, those that the filters leave; opened ones below theirs. */
   arrange() {
     const { sort, model } = this;
-    const fixed = Boolean(sort && COLUMNS[sort.key]?.energy && this.estimate);
+    const fixed = Boolean(sort && COLUMNS[sort.key]?.energy && this.mark);
     const order = sort ? sorted(model.lines, sort.value, sort.descending, fixed) : model.lines.map((_, n) => n);
     const shown = new Set(this.state.places);
     const rows = [];
@@ -132,7 +132,7 @@ export class Table {
       const line = this.model.lines[place];
       while (row.cells.length > this.first) row.lastElementChild.remove();
       row.append(...this.columns.map((key) => {
-        const { text, small, kind } = COLUMNS[key].cell(line, domain, this.estimate);
+        const { text, small, kind } = COLUMNS[key].cell(line, domain, this.mark);
         return html("td", { class: kind || null }, text, small ? html("small", {}, small) : "");
       }));
       const reason = why(line, domain);

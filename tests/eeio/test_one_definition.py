@@ -1,0 +1,269 @@
+"""J/GB is the median over repetitions of the energy of the window over its bytes, and MB/J is 1000
+divided by it: the same figures in every command and every format."""
+
+import csv
+import io
+import json
+import re
+import statistics
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.eeio_results.made import (
+    EXPERIMENT,
+    MACHINE,
+    WRITE,
+    design,
+    energy,
+    phase,
+    run,
+    written,
+)
+
+from eeio.cli import main
+from eeio.pts.write import result_file
+from eeio_results.domains import quartiles
+from eeio_results.record import Experiment, Phase
+from eeio_results.report.columns import number
+from eeio_results.report.page.table import number as on_page
+from eeio_results.store import Store, load
+
+# Six repetitions, none like another: an even number, so that the median is between two of them.
+BYTES = (1_000_000_007, 940_000_001, 1_130_000_003, 870_000_011, 1_020_000_013, 990_000_017)
+WATTS = (43.7, 61.3, 39.1, 55.9, 71.7, 47.3)
+FLUSHES_S = (1.31, 0.77, 2.93, 1.71, 0.41, 3.37)
+READ = replace(EXPERIMENT, cache=replace(EXPERIMENT.cache, buffer="off"))
+
+
+def per_gb(phases: Sequence[Phase]) -> list[float]:
+    """J/GB of each, from the record itself."""
+    found = []
+    for one in phases:
+        readings = one.until_durable.energy if one.until_durable else one.energy
+        (system,) = (r for r in readings if r.domain == "system")
+        assert system.energy_j is not None and one.bytes_moved is not None
+        found.append(1e9 * system.energy_j / one.bytes_moved)
+    return found
+
+
+def writes(scale: float = 1.0) -> list[Phase]:
+    """Buffered writes: until durable, each with a power, a time and bytes of its own. The windows
+    until the tool returned have another energy."""
+    found = []
+    for size, watts, flush_s in zip(BYTES, WATTS, FLUSHES_S, strict=True):
+        one = written(scale * watts, flush=flush_s)
+        assert one.until_durable is not None
+        rate = size / one.until_durable.end_s
+        durable = replace(one.until_durable, bandwidth_bytes_per_s=rate)
+        changed = replace(one, bytes_moved=size, bandwidth_bytes_per_s=size / 2)
+        found.append(replace(changed, until_durable=durable))
+    return found
+
+
+def reads() -> list[Phase]:
+    return [
+        replace(phase(size / 2, (energy(watts), energy(watts / 3, domain="package"))))
+        for size, watts in zip(BYTES, WATTS, strict=True)
+    ]
+
+
+def stored(folder: Path, experiments: Sequence[tuple[Experiment, Sequence[Phase]]]) -> str:
+    planned = design(folder.name, 6, *(experiment for experiment, _ in experiments))
+    orders = tuple(
+        replace(
+            planned.runs[0], order_index=6 * place + n, repetition=n + 1,
+            experiment=planned.experiments[place],
+        )
+        for place in range(len(experiments)) for n in range(6)
+    )  # fmt: skip
+    store = Store(folder)
+    store.create(replace(planned, runs=orders))
+    store.write_machine(replace(MACHINE, hostname=folder.name))
+    store.write_idle((energy(20.0),), None)
+    store.append_all(
+        replace(run(6 * place + n, (one,), experiment), repetition=n + 1)
+        for place, (experiment, phases) in enumerate(experiments)
+        for n, one in enumerate(phases)
+    )
+    return str(folder)
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> str:
+    return stored(tmp_path / "uneven", [(WRITE, writes()), (READ, reads())])
+
+
+Said = Any
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Said:
+    """What a command prints."""
+
+    def call(*words: str) -> str:
+        capsys.readouterr()
+        assert main(list(words)) == 0
+        return capsys.readouterr().out
+
+    return call
+
+
+def spread(joules: Sequence[float], form: Any = number, between: str = " - ") -> tuple[str, str]:
+    """J/GB, and MB/J with its quartiles, as a table prints them."""
+    of = quartiles(joules)
+    assert of is not None and of.median == statistics.median(joules)
+    low, high = form(1000 / of.q3), form(1000 / of.q1)
+    return form(of.median), f"{form(1000 / of.median)} [{low}{between}{high}]"
+
+
+ROWS = [("write", writes()), ("read", reads())]
+
+
+@pytest.mark.parametrize("form", ["table", "markdown"])
+def test_every_table_of_the_report(campaign: str, said: Said, form: str) -> None:
+    text = said("report", campaign, "--format", form).replace("\\", "")
+    for _, phases in ROWS:
+        joules, efficiency = spread(per_gb(phases))
+        # The table of the level, and the ranking.
+        assert text.count(efficiency) == 2, text
+        cells = [[cell.strip() for cell in re.split(r"\||  +", ln)] for ln in text.splitlines()]
+        assert sum(joules in row for row in cells) == 2
+
+
+def test_numbers_for_programs(campaign: str, said: Said) -> None:
+    body = json.loads(said("report", campaign, "--format", "json"))
+    rows, choices = body["characterization"], body["pareto"]
+    lines = list(csv.DictReader(io.StringIO(said("report", campaign, "--format", "csv"))))
+    for operation, phases in ROWS:
+        of = quartiles(per_gb(phases))
+        assert of is not None
+        (row,) = (row for row in rows if row["operation"] == operation)
+        assert row["energy_j_per_gb"]["median"] == pytest.approx(of.median, rel=1e-12)
+        wanted = {"median": 1e9 / of.median, "q1": 1e9 / of.q3, "q3": 1e9 / of.q1}
+        assert row["efficiency_bytes_per_j"] == pytest.approx(wanted, rel=1e-12)
+        (choice,) = (one for one in choices if one["operation"] == operation)
+        assert choice["energy_j_per_gb"] == pytest.approx(of.median, rel=1e-12)
+        assert choice["efficiency_bytes_per_j"] == pytest.approx(1e9 / of.median, rel=1e-12)
+        line = next(line for line in lines if line["operation"] == operation)
+        assert float(line["energy_j_per_gb_median"]) == pytest.approx(of.median, rel=1e-12)
+        assert float(line["efficiency_bytes_per_j_median"]) == pytest.approx(1e9 / of.median)
+
+
+def test_the_page(campaign: str, said: Said) -> None:
+    page = said("report", campaign, "--format", "html")
+    for _, phases in ROWS:
+        joules, efficiency = spread(per_gb(phases), on_page, "–")
+        middle, _, rest = efficiency.partition(" ")
+        assert f"<td>{joules}<small>" in page
+        assert f"<td>{middle}<small>{rest.strip('[]')}" in page
+
+
+def test_cost_and_guideline(campaign: str, said: Said, tmp_path: Path) -> None:
+    other = stored(tmp_path / "other", [(WRITE, writes(0.5)), (READ, reads())])
+    mix = tmp_path / "mix.yaml"
+    for operation, flush, buffer, scale in (("write", ", flush: none", "on", 0.5),
+                                            ("read", "", "off", 1.0)):  # fmt: skip
+        mix.write_text(
+            f"workload:\n  - {{operation: {operation}, spatiality: sequential{flush}, "
+            f"request_size_bytes: 4k, cache: {{buffer: {buffer}}}, share: 1}}\n"
+        )
+        median = statistics.median(per_gb(dict(ROWS)[operation]))
+        cost = json.loads(said("cost", campaign, "--workload", str(mix), "--format", "json"))
+        assert cost["j_per_gb"]["value"] == pytest.approx(median, rel=1e-12)
+        assert cost["mix"][0]["j_per_gb"]["value"] == pytest.approx(median, rel=1e-12)
+        assert f" {number(median)} [" in said("cost", campaign, "--workload", str(mix))
+        sides = ["--traditional", campaign, "--low-power", other, "--workload", str(mix)]
+        made = json.loads(said("guideline", *sides, "--format", "json"))["guideline"]
+        first, second = made["per_tb"]
+        assert first["j_per_gb"]["value"] == pytest.approx(median, rel=1e-12)
+        assert second["j_per_gb"]["value"] == pytest.approx(scale * median, rel=1e-12)
+        for form in ("table", "html"):
+            shown = said("guideline", *sides, "--format", form)
+            assert f"{number(median)} [" in shown and "What a TB costs that is moved" in shown
+
+
+def test_a_comparison(campaign: str, said: Said, tmp_path: Path) -> None:
+    other = stored(tmp_path / "other", [(WRITE, writes(0.5)), (READ, reads())])
+    body = json.loads(said("compare", campaign, other, "--format", "json"))
+    found = {
+        (name, one["before"])
+        for experiment in body["changes"][0]["experiments"]
+        for name, one in experiment["metrics"].items()
+    }
+    for _, phases in ROWS:
+        median = statistics.median(per_gb(phases))
+        wanted = {"energy_j_per_gb": median, "efficiency_bytes_per_j": 1e9 / median}
+        for metric, value in wanted.items():
+            shown = [before for name, before in found if name == metric]
+            assert any(one == pytest.approx(value, rel=1e-12) for one in shown), metric
+
+
+def test_the_steps_of_a_load_curve(said: Said, tmp_path: Path) -> None:
+    steps = [
+        (
+            replace(READ, arguments=(("file_size", "1g"), ("load", str(load)))),
+            [
+                replace(one, metrics={**one.metrics, "offered_bytes_per_s": float(size // 2)})
+                for one, size in zip(reads(), BYTES, strict=True)
+            ],
+        )
+        for load in (50, 100)
+    ]
+    folder = stored(tmp_path / "load", steps)
+    joules, efficiency = spread(per_gb(reads()))
+    text = said("report", folder)
+    curve, _, levels = text.partition("Level: device")
+    cells = [re.split("  +", line) for line in curve.splitlines()]
+    assert [row[5] for row in cells if row[0].strip() in ("50 %", "100 %")] == [joules] * 2
+    assert levels.count(efficiency) == 4
+    body = json.loads(said("report", folder, "--format", "json"))
+    shown = [step["energy_j_per_gb"] for step in body["load_curve"] if step["offered_share"]]
+    assert shown == [pytest.approx(statistics.median(per_gb(reads())), rel=1e-12)] * 2
+
+
+def test_a_bench(said: Said, tmp_path: Path) -> None:
+    command = Experiment(
+        level="application", tool="command", operation="mixed", spatiality="mixed",
+        request_size_bytes=None, cache=EXPERIMENT.cache, flush="none",
+        arguments=(("command", '"cp a b"'), ("words", "cp a b")),
+    )  # fmt: skip
+    metrics = {
+        "executions": 2.0, "processor_s": 1.0, "memory_peak_bytes": 1e6, "user_s": 1.0,
+        "system_s": 1.0, "asked_bytes": 1e9,
+    }  # fmt: skip
+    phases = [
+        replace(
+            one, name="command", operation="mixed", spatiality="mixed", request_size_bytes=None,
+            metrics={**metrics, "bytes_read": 0.0, "bytes_written": float(one.bytes_moved or 0)},
+        )
+        for one in writes()
+    ]  # fmt: skip
+    campaign = load(Path(stored(tmp_path / "bench", [(command, phases)])))
+    from eeio_results.report import bench
+
+    found = bench.benches(campaign)
+    _, efficiency = spread(per_gb(writes()))
+    assert efficiency in bench.to_text(campaign, found, [])
+    assert efficiency in bench.to_markdown(campaign, found, [])
+    assert efficiency in said("report", str(campaign.folder))
+    (one,) = json.loads(bench.to_json(campaign, found, []))["commands"]
+    of = quartiles(per_gb(writes()))
+    assert of is not None
+    wanted = {"median": 1e9 / of.median, "q1": 1e9 / of.q3, "q3": 1e9 / of.q1}
+    assert one["efficiency_bytes_per_j"] == pytest.approx(wanted, rel=1e-12)
+
+
+def test_a_result_of_pts_trial_by_trial(campaign: str) -> None:
+    """PTS shows the mean of all trials, and the title of the result says so."""
+    results = [r for r in result_file(load(Path(campaign))).results if r.scale == "MB/J"]
+    systems = [one for one in results if "system" in one.description]
+    assert len(systems) == 2
+    for result, (_, phases) in zip(systems, ROWS, strict=True):
+        (entry,) = result.entries
+        trials = [1000 / joules for joules in per_gb(phases)]
+        assert entry.values == pytest.approx(trials, rel=1e-5)
+        assert float(entry.value) == pytest.approx(statistics.fmean(trials), rel=1e-5)
+        assert "Mean Energy Efficiency" in result.description
