@@ -35,7 +35,8 @@ def throttled_directory(
             yield mount
     finally:
         if in_memory:
-            subprocess.run(["umount", str(below)], check=False, timeout=60)
+            # Lazily: the loop device lets go of its image a little later.
+            subprocess.run(["umount", "--lazy", str(below)], check=False, timeout=60)
 
 
 @contextmanager
