@@ -128,6 +128,22 @@ def test_a_line_cut_off_by_a_crash_is_run_again(home: Path, eeio: Eeio) -> None:
     assert stored(home) == list(range(6))
 
 
+def test_resume_after_lost_samples_overwrites_none(home: Path, eeio: Eeio) -> None:
+    """It counted the files, and so took the name of one that was there."""
+    words = ("--directory", str(home / "target"), "--meter", "demo")
+    assert eeio("run", "dummy-suite", "--name", "killed", *words).returncode == 0
+    samples = home / "data/eeio/results/killed/samples"
+    # Of three starts; only the second one's samples are left.
+    (samples / "power-0001.json").rename(samples / "power-0003.json")
+    (samples / "power-0001.csv.gz").rename(samples / "power-0002.csv.gz")
+    before = {path: path.read_bytes() for path in samples.iterdir()}
+    drop_last_runs(home, 1)
+    assert eeio("resume", "killed").returncode == 0
+    added = {path.name for path in samples.iterdir() if path not in before}
+    assert added == {"power-0004.csv.gz", "power-0004.json"}
+    assert {path: path.read_bytes() for path in before} == before
+
+
 def test_a_campaign_goes_on_only_on_the_machine_it_began_on(home: Path, eeio: Eeio) -> None:
     words = ("--directory", str(home / "target"), "--meter", "none")
     assert eeio("run", "dummy-suite", "--name", "killed", *words).returncode == 0
