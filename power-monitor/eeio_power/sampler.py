@@ -49,9 +49,9 @@ class Sampler:
     """Reads each meter at min(`rate_hz`, its native rate); streams all samples to `path`.
 
     A stalled meter holds up nothing but its own samples. Raises PowerError for a rate that is not
-    positive; `start` raises it if the file exists or cannot be written, or if it was started before.
-    With `keep_s` only that many seconds stay in memory, for a sampler that never ends; the file
-    holds everything.
+    positive; `start` raises it if the file exists or cannot be written, or if it was started
+    before. With `keep_s` only that many seconds stay in memory, for a sampler that never ends; the
+    file holds everything.
     """
 
     def __init__(
