@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from tests.kill.harness import COMPOSITE, drop_last_runs, start, stored
 from eeio import environment
 from eeio.cli import main
 from eeio.system.filesystem import mounts
+from eeio.system.owner import start_ticks
 from eeio_results.record import Tool
 from eeio_results.store import Store
 
@@ -95,6 +97,49 @@ def test_file_systems_of_a_killed_campaign_are_taken_away(home: Path, eeio: Eeio
     assert process.returncode == 128 + signal.SIGTERM
     assert list(target.iterdir()) == []
     assert stored(home) == list(range(len(stored(home))))
+
+
+@pytest.mark.slow
+@pytest.mark.root
+def test_mkfs_of_a_killed_campaign_is_ended(home: Path, eeio: Eeio) -> None:
+    """On an erased device it went on, and kept `resume` from the device."""
+    program = home / "bin/mkfs.ext4"
+    program.parent.mkdir()
+    # Half a file system, and a process that may go on writing.
+    program.write_text(
+        f"#!/bin/sh\nfor last; do :; done\n[ -e {home}/waited ] || {{\n"
+        f'\texec 9<>"$last"; echo half >&9; echo $$ > {home}/waited; exec sleep 1000\n}}\n'
+        f'exec {shutil.which("mkfs.ext4")} "$@"\n'
+    )
+    program.chmod(0o755)
+    image = home / "device.img"
+    with image.open("wb") as file:
+        file.truncate(64 << 20)
+    attach = ["losetup", "--find", "--show", str(image)]
+    node = subprocess.run(attach, capture_output=True, text=True, check=True).stdout.strip()
+    path = f"{program.parent}:{os.environ['PATH']}"
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "eeio", "run", "dummy-suite", "--name", "killed", "--meter",
+             "none", "--directory", str(home / "target"), "--device", node, "--erase", node,
+             "--filesystem", "ext4", "--repetitions", "1"],
+            env={**os.environ, "PATH": path}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        waited = home / "waited"
+        while process.poll() is None and not (waited.exists() and waited.read_text()):
+            time.sleep(0.01)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        mkfs = int(waited.read_text())
+        assert start_ticks(mkfs) is not None
+        assert eeio("restore").returncode == 0
+        assert start_ticks(mkfs) is None
+        resumed = eeio("resume", "killed")
+        assert resumed.returncode == 0, resumed.stderr
+    finally:
+        subprocess.run(["losetup", "--detach", node], check=True)
+    assert stored(home) == list(range(3))
 
 
 @pytest.mark.parametrize(
