@@ -395,6 +395,9 @@ class Container(TwoProcesses):
         if act is None:
             return
         yield from act.wrong(0, 1, 2)  # 1: it left another's journal alone
+        if act.code is None and self._is_inside:
+            # What the killed one itself left on the host is restored there.
+            _run([sys.executable, "-m", "eeio", "restore"], self.environment)
         if "after a killed campaign" in act.stderr:
             yield f"`eeio {' '.join(act.words)}` restored what is another's: {act.stderr}"
 
