@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from eeio_results.errors import EeioError
-from eeio_results.store import load
+from eeio_results.store import load, read_design
 from tests.cpufreq import bytes_of, pstate_tree
 from tests.profiles.conftest import is_present
 
@@ -674,6 +674,66 @@ class Adaptive(Target):
         yield from super().wrong_at_end()
 
 
+class Extend(Target):
+    """More repetitions for an open question of an adaptive campaign that has ended."""
+
+    name = "extend"
+    repetitions = 3
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
+        self._suite = home / "suites/question"
+        shutil.copytree(DATA / "suites/dummy-suite", self._suite)
+        (self._suite / "protocol.yaml").write_text(
+            "presets:\n  quick: {repetitions: 3, settle_s: 0, idle_s: 0, is_measurement: false}\n"
+            "  standard: {like: quick, repetitions: 3, settle_s: 0, idle_s: 0, is_measurement: "
+            "false, adaptive: {settle_least_s: 0, settle_most_s: 0, most_whole: 6}}\n"
+        )
+        definition = self._suite / "suite-definition.xml"
+        entries = "".join(
+            "<Execute><Test>local/eeio-dummy-1.0.0</Test><Arguments>level=filesystem operation=read"
+            f" spatiality={way} cell=9 mode=noisy</Arguments><Description>noisy</Description>"
+            "</Execute>"
+            for way in ("sequential", "random")
+        )
+        end = "</PhoronixTestSuite>"
+        definition.write_text(definition.read_text().replace(end, f"{entries}{end}"))
+        words = [sys.executable, "-m", "eeio", *super().words()]
+        done = _run(words, self.environment)
+        assert done.returncode == 0, done.stderr
+        (self.results / CAMPAIGN).rename(home / "ended")
+        self._ended = (home / "ended/runs.jsonl").read_bytes()
+
+    @property
+    def suite(self) -> str:
+        return str(self._suite)
+
+    def prepare(self) -> None:
+        shutil.copytree(self.home / "ended", self.results / CAMPAIGN)
+
+    def words(self) -> Sequence[str]:
+        if read_design(self.results / CAMPAIGN).extensions:
+            return ("resume", CAMPAIGN)
+        return ("extend", CAMPAIGN, "--most", "500")
+
+    @property
+    def runs(self) -> int:
+        return len(stored(self.home))
+
+    def wrong_at_end(self) -> Iterator[str]:
+        yield from super().wrong_at_end()
+        content = (self.results / CAMPAIGN / "runs.jsonl").read_bytes()
+        if not content.startswith(self._ended):
+            yield "runs of before the extension are gone"
+        campaign = load(self.results / CAMPAIGN)
+        count = [run.experiment.id for run in campaign.runs].count
+        if campaign.design.extensions != 1 or not campaign.design.targets:
+            yield f"extended {campaign.design.extensions} times to {campaign.design.targets}"
+        for id, many in campaign.design.targets.items():
+            if count(id) < many:
+                yield f"{id} has {count(id)} repetitions of {many}"
+
+
 class Device(Target):
     """File systems on a loop device of the harness's own that was named with --erase."""
 
@@ -751,8 +811,8 @@ ROOT = ("loop", "settings", "device", "applications", "container", "reboot")
 TARGETS = {
     kind.name: kind
     for kind in (
-        Target, Filesystems, Study, Import, Adaptive, Device, Applications, Container, Reboot,
-        Checkouts, Resumes,
+        Target, Filesystems, Study, Import, Adaptive, Extend, Device, Applications, Container,
+        Reboot, Checkouts, Resumes,
     )
 }  # fmt: skip
 
@@ -784,8 +844,8 @@ def kill_over_and_over(target: Target, kills: int, seed: int) -> Outcome:
 
 @contextmanager
 def _campaign(target: Target) -> Iterator[None]:
-    target.prepare()
     shutil.rmtree(target.results / CAMPAIGN, ignore_errors=True)
+    target.prepare()
     target.kept = b""
     yield
 
