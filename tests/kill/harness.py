@@ -28,7 +28,7 @@ CAMPAIGN = "killed"
 _PATIENCE_S = 20.0
 _COMMAND_S = 120.0
 _STOPPED_S = 10.0
-_TRIES = 60
+_TRIES = 100
 
 
 def environment_of(home: Path) -> dict[str, str]:
@@ -831,7 +831,9 @@ def kill_over_and_over(target: Target, kills: int, seed: int) -> Outcome:
                 if tries > _TRIES:
                     outcome.wrong.append(f"not ended after {tries - 1} starts")
                     break
-                ended = _kill_one(target, moments, length_s, outcome, kills)
+                # Longer each time: one that takes longer than the first must end, too.
+                longer_s = length_s * (1 + tries / 20)
+                ended = _kill_one(target, moments, longer_s, outcome, kills)
             outcome.wrong += target.wrong_at_end() if not outcome.wrong else ()
             outcome.wrong += _after_restore(target)
             outcome.runs += target.runs
