@@ -178,6 +178,7 @@ def test_resume_after_lost_samples_overwrites_none(home: Path, eeio: Eeio) -> No
     words = ("--directory", str(home / "target"), "--meter", "demo")
     assert eeio("run", "dummy-suite", "--name", "killed", *words).returncode == 0
     samples = home / "data/eeio/results/killed/samples"
+    assert not (samples.parent / ".eeio-lock").exists()
     # Of three starts; only the second one's samples are left.
     (samples / "power-0001.json").rename(samples / "power-0003.json")
     (samples / "power-0001.csv.gz").rename(samples / "power-0002.csv.gz")
