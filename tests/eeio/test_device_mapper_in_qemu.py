@@ -105,7 +105,7 @@ case("under an inactive volume", "/dev/vdc")
 EXPECTED = {
     "identity": r"TEST-1, 33554432 bytes",
     "lies on": r"dm-0, which lies on vda: .*",
-    "counted": [8 << 20, 8 << 20],
+    "counted": r"\[8388608, 8388608\]",
     "below a held one": r"/dev/vda is used by dm-0.*",
     "another uuid": r".*is no longer the device that the campaign began on.*",
     "no uuid": r".*is no longer the device that the campaign began on.*",
@@ -135,9 +135,10 @@ def test_device_mapper_is_known_guarded_and_counted(tmp_path: Path) -> None:
     )  # fmt: skip
     told = dict(json.loads(found) for found in re.findall(r"told (\[.*\])", said))
     assert list(told) == list(EXPECTED), said
-    for name, expected in EXPECTED.items():
-        if isinstance(expected, list):
-            assert told[name] == expected, name
-        else:
-            assert re.fullmatch(expected, told[name]), (name, told[name])
+    wrong = {
+        name: told[name]
+        for name, expected in EXPECTED.items()
+        if re.fullmatch(expected, str(told[name])) is None
+    }
+    assert not wrong, said
     assert "failed:" not in said
