@@ -63,8 +63,8 @@ def stored(home: Path, campaign: str = CAMPAIGN) -> list[int]:
     return [json.loads(line)["order_index"] for line in lines[:-1]]
 
 
-def drop_last_runs(home: Path, count: int) -> None:
-    path = home / "data/eeio/results" / CAMPAIGN / "runs.jsonl"
+def drop_last_runs(home: Path, count: int, campaign: str = CAMPAIGN) -> None:
+    path = home / "data/eeio/results" / campaign / "runs.jsonl"
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[:-count]))
 

@@ -22,6 +22,7 @@ from eeio.power import check_meters
 from eeio.profiles import suite as suites
 from eeio_limits import LimitError
 from eeio_limits.names import campaign_name, similar
+from eeio_limits.trust import why_untrusted
 from eeio_results.campaign import Design, Options
 from eeio_results.store import Store, read_design
 
@@ -127,6 +128,12 @@ def stored(name: str) -> Store:
     if not store.folder.is_dir():
         known = similar(name, paths.campaigns())
         raise RefusedError(f"no campaign {name!r} in {paths.results_root()}{known}")
+    for path in (store.folder, store.folder / "campaign.json"):
+        # It contains commands, and files are written there.
+        if (why := why_untrusted(path)) is not None:
+            raise RefusedError(
+                f"{path}: not resumed as root: {why}. Change its owner, or resume it as that user"
+            )
     return store
 
 
