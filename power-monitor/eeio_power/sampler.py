@@ -49,9 +49,9 @@ class Sampler:
     """Reads each meter at min(`rate_hz`, its native rate); streams all samples to `path`.
 
     A stalled meter holds up nothing but its own samples. Raises PowerError for a rate that is not
-    positive; `start` raises it if the file cannot be written or if it was started before.
-    With `keep_s` only that many seconds stay in memory, for a sampler that never ends; the file
-    holds everything.
+    positive; `start` raises it if the file exists or cannot be written, or if it was started
+    before. With `keep_s` only that many seconds stay in memory, for a sampler that never ends; the
+    file holds everything.
     """
 
     def __init__(
@@ -227,6 +227,12 @@ def _with_last_error(reading: EnergyReading, error: str | None) -> EnergyReading
     return replace(reading, reasons=(*reading.reasons, f"{reading.meter}: {error}"))
 
 
+def _new_file(path: Path) -> FileIO:
+    """Unbuffered, so that a write that fails half-way says how much of it went through.
+    FileExistsError if there is a file of that name, except for a device such as /dev/null."""
+    return path.open("wb" if path.is_char_device() else "xb", buffering=0)
+
+
 class _Stream:
     """Writes the samples to a gzip file, in a thread of its own: a slow disk delays no meter.
 
@@ -250,8 +256,11 @@ class _Stream:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="eeio-power-stream", daemon=True)
         try:
-            # Unbuffered, so that a write that fails half-way says how much of it went through.
-            self._file: FileIO = path.open("wb", buffering=0)
+            self._file = _new_file(path)
+        except FileExistsError as error:
+            raise PowerError(
+                f"{path}: exists already, and samples are never overwritten; name another file"
+            ) from error
         except OSError as error:
             raise PowerError(
                 f"{path}: cannot write samples there: {error.strerror}; make the folder, or name "

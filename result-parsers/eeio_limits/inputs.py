@@ -92,11 +92,14 @@ def open_file(path: Path) -> BufferedReader:
 
 def read_bytes(path: Path, most_bytes: int) -> bytes:
     """The file. Raises OSError, and LimitError for one that is longer, or is no plain file."""
+    data = bytearray()
+    # In chunks: `read` takes the memory for all that it may read.
     with open_file(path) as file:
-        data = file.read(most_bytes + 1)
-    if len(data) > most_bytes:
-        raise LimitError(f"longer than {size(most_bytes)}")
-    return data
+        while chunk := file.read(_CHUNK):
+            data += chunk
+            if len(data) > most_bytes:
+                raise LimitError(f"longer than {size(most_bytes)}")
+    return bytes(data)
 
 
 def read_text(path: Path, most_bytes: int, errors: str = "strict") -> str:

@@ -1,7 +1,8 @@
 """Whether the bytes, times, bandwidth and requests that a tool reports of one phase agree.
 
-Every phase that a parser makes is checked (`PhaseResult`). A relation is checked only where the
-tool reports both of its sides; bytes of 0 mean that they were not counted. Different clocks,
+Every phase that a parser makes is checked (`PhaseResult`), and imported ones (rows of a table, PTS
+result files). A relation is checked only where the tool reports both of its sides; bytes of 0 mean
+that they were not counted. Different clocks,
 rounded figures and a short last request make real outputs differ by up to 1.8 times.
 """
 
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from eeio_results.phase_times import lasted_s
 
 if TYPE_CHECKING:
+    from eeio_results.record import Phase
     from eeio_results.tools.capture import PhaseResult
 
 MOST_TIMES = 3.0
@@ -29,11 +31,10 @@ _OF_A_PART = "told_bandwidth_bytes_per_s"
 """Metric: a bandwidth of which nobody knows what part of the window it is of."""
 
 
-def disagreement(phase: "PhaseResult") -> str | None:
-    """The two figures of a phase that contradict each other; None where none do, and of a phase
-    that is invalid already."""
+def disagreement(phase: "PhaseResult | Phase") -> str | None:
+    """The two figures of a phase that contradict each other; None if none do."""
     bandwidth, metrics = phase.bandwidth_bytes_per_s, phase.metrics
-    if bandwidth is None or phase.invalid:
+    if bandwidth is None:
         return None
     moved, request = phase.bytes_moved, phase.request_size_bytes
     if moved:
@@ -71,7 +72,7 @@ def _of_time(
     return _words(took, f"{_TIMES.get(name, name)} is {told_s:.6g} s")
 
 
-def _of_requests(phase: "PhaseResult", bandwidth: float, rate: float) -> str | None:
+def _of_requests(phase: "PhaseResult | Phase", bandwidth: float, rate: float) -> str | None:
     """`rate` is requests per second times the request size, bytes/s."""
     metrics = phase.metrics
     requests = f"{metrics['iops']:.6g} requests/s of {phase.request_size_bytes} bytes"

@@ -108,6 +108,13 @@ def _main(argv: Sequence[str] | None) -> int:
     except (EeioError, PowerError) as error:
         print(f"eeio: {error}", file=sys.stderr)
         return EXIT_FAILED
+    except MemoryError:
+        print(
+            "eeio: out of memory. Raise the limit (`ulimit -v`) or end other programs; `eeio "
+            "resume` continues a campaign",
+            file=sys.stderr,
+        )
+        return EXIT_FAILED
     except BrokenPipeError:
         # `eeio report | head` is no failure; Python must not complain when it closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

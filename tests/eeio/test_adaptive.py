@@ -16,6 +16,7 @@ from tests.eeio_results.made import MACHINE, WRITE, design, energy, run, written
 from tests.simulators import FakeRapl
 
 from eeio.campaign import adaptive, settling
+from eeio.campaign.runner import store_lock
 from eeio.system.filesystem import BlockDevice
 from eeio_power.monitor import PowerMonitor
 from eeio_power.reading import EnergyReading
@@ -397,6 +398,9 @@ def _extend_repeats(home: Path, eeio: Eeio) -> None:
     dry = eeio("extend", "c", "--dry-run")
     assert dry.returncode == 0 and "1 of 1 questions are open" in dry.stderr, dry.stderr
     assert load(folder).design == before.design
+    with store_lock(folder):
+        assert eeio("extend", "c", "--most", "500").returncode == 2
+    assert load(folder).design == before.design, "nothing is stored of an extension that cannot run"
     done = eeio("extend", "c", "--most", "500")
     assert done.returncode == 0, done.stderr
     after = load(folder)

@@ -11,6 +11,9 @@ from tests.conftest import Eeio
 
 from eeio import commands
 from eeio.cli import main, parser
+from eeio.commands.campaign_folders import analysis
+from eeio_results.errors import EeioError
+from eeio_results.tools import native
 
 _SCIENCE = ("numpy", "scipy", "matplotlib", "jinja2", "pandas")
 
@@ -105,3 +108,23 @@ def test_parsers_and_the_stopping_rule_need_no_science() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+def test_too_little_memory_stops_a_campaign_and_stores_no_run_as_invalid(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def parse(capture: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(native, "parse", parse)
+    words = ["--directory", str(home / "target"), "--meter", "none", "--allow-memory-filesystem"]
+    assert main(["run", "dummy-suite", "--name", "few", *words]) == 1
+    assert "eeio: out of memory" in capsys.readouterr().err
+    assert not (home / "data/eeio/results/few/runs.jsonl").exists()
+
+
+def test_a_package_that_cannot_be_loaded_is_not_called_missing() -> None:
+    with pytest.raises(EeioError, match="cannot be loaded: failed to map segment"), analysis():
+        raise ImportError("advice\nfailed to map segment from shared object")
+    with pytest.raises(EeioError, match="numpy is not installed"), analysis():
+        raise ModuleNotFoundError("No module named 'numpy'", name="numpy")

@@ -8,7 +8,7 @@ from tests.eeio_results import made
 from tests.simulators.tree import write_tree
 
 from eeio.system.drive import drive_of, network_file_system
-from eeio.system.filesystem import Mount
+from eeio.system.filesystem import Mount, named_device
 from eeio_results.comparison.cells import cells_of, machine_names
 from eeio_results.errors import EeioError
 from eeio_results.record import Machine
@@ -131,3 +131,22 @@ def test_two_drives_of_one_label_are_refused() -> None:
     with pytest.raises(EeioError, match="two drives of board have the label 'blue'"):
         machine_names(named)
     assert cells_of(named[0])[0].factors["device"] == "blue"
+
+
+def test_a_device_without_an_identity_has_that_of_what_it_lies_on(tmp_path: Path) -> None:
+    """Else another device mapper of the same name and size, on another drive, would pass for it."""
+    folder = tmp_path / "sys/class/block"
+    for name, number, serial in (("dm-0", "253:0", None), ("vda", "254:0", "SERIAL")):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "dev").write_text(f"{number}\n")
+        (folder / name / "size").write_text("8\n")
+        if serial is not None:
+            (folder / name / "serial").write_text(f"{serial}\n")
+    (folder / "dm-0/slaves").mkdir()
+    (folder / "dm-0/slaves/vda").symlink_to(folder / "vda")
+    device = named_device("dm-0", tmp_path)
+    assert device is not None
+    assert device.identity == "on SERIAL, 4096 bytes, 4096 bytes"
+    (folder / "dm-0/dm").mkdir()
+    (folder / "dm-0/dm/uuid").write_text("LVM-x\n")
+    assert device.identity == "LVM-x, 4096 bytes"

@@ -11,8 +11,9 @@ from tests.qemu import guest
 import eeio
 import eeio_limits
 import eeio_results
-from eeio.system import io_group
+from eeio.system import io_group, owner
 from eeio.system.counters import of_this_drive
+from eeio.system.undo import UndoEntry, UndoJournal
 from eeio_results.record import DeviceCounters
 from eeio_results.tools.capture import PhaseResult
 
@@ -27,7 +28,7 @@ SIZE = 16 << 20
 SCRIPT = """
 import json, os, subprocess, threading
 from pathlib import Path
-from eeio.system import io_group
+from eeio.system import io_group, owner
 from eeio.system.filesystem import backing_device, block_device
 from eeio.system.undo import UndoJournal
 
@@ -79,6 +80,39 @@ daemon.kill()
 after = (top / "cgroup.subtree_control").read_text().split()
 tell("there", [group.folder.exists(), before == after])
 """
+
+
+def test_no_process_of_another_boot_has_the_same_group(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A journal of before a reboot would remove it."""
+    (tmp_path / "cgroup.subtree_control").write_text("io memory")
+    journal = UndoJournal()
+    folders = {io_group.IoGroup(tmp_path, journal).folder}
+    boot = tmp_path / "boot_id"
+    boot.write_text("12345678-1234-1234-1234-123456789abc\n")
+    monkeypatch.setattr(owner, "_BOOT_ID", boot)
+    folders.add(io_group.IoGroup(tmp_path, journal).folder)
+    assert len(folders) == 2
+    assert journal.undo_all() == []
+
+
+def test_controllers_stay_while_another_group_needs_them(home: Path, tmp_path: Path) -> None:
+    """The first of two benches to end took them from the other."""
+    control = tmp_path / "cgroup.subtree_control"
+    control.write_text("")
+    journal = UndoJournal()
+    io_group.IoGroup(tmp_path, journal)
+    control.write_text("io memory")  # as the kernel shows it
+    other = tmp_path / "eeio-other"
+    other.mkdir()
+    assert journal.undo_all() == []
+    assert control.read_text() == "io memory"
+    other.rmdir()
+    entry = UndoEntry("controllers", str(control), "io memory")
+    journal.add(entry)
+    journal.undo(entry)
+    assert control.read_text() == "-io -memory"
 
 
 def test_a_line_of_io_stat_is_one_device_s() -> None:

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from tests.kill.harness import COMPOSITE, drop_last_runs, start, stored
 from eeio import environment
 from eeio.cli import main
 from eeio.system.filesystem import mounts
+from eeio.system.owner import start_ticks
 from eeio_results.record import Tool
 from eeio_results.store import Store
 
@@ -97,6 +99,49 @@ def test_file_systems_of_a_killed_campaign_are_taken_away(home: Path, eeio: Eeio
     assert stored(home) == list(range(len(stored(home))))
 
 
+@pytest.mark.slow
+@pytest.mark.root
+def test_mkfs_of_a_killed_campaign_is_ended(home: Path, eeio: Eeio) -> None:
+    """On an erased device it went on, and kept `resume` from the device."""
+    program = home / "bin/mkfs.ext4"
+    program.parent.mkdir()
+    # Half a file system, and a process that may go on writing.
+    program.write_text(
+        f"#!/bin/sh\nfor last; do :; done\n[ -e {home}/waited ] || {{\n"
+        f'\texec 9<>"$last"; echo half >&9; echo $$ > {home}/waited; exec sleep 1000\n}}\n'
+        f'exec {shutil.which("mkfs.ext4")} "$@"\n'
+    )
+    program.chmod(0o755)
+    image = home / "device.img"
+    with image.open("wb") as file:
+        file.truncate(64 << 20)
+    attach = ["losetup", "--find", "--show", str(image)]
+    node = subprocess.run(attach, capture_output=True, text=True, check=True).stdout.strip()
+    path = f"{program.parent}:{os.environ['PATH']}"
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "eeio", "run", "dummy-suite", "--name", "killed", "--meter",
+             "none", "--directory", str(home / "target"), "--device", node, "--erase", node,
+             "--filesystem", "ext4", "--repetitions", "1"],
+            env={**os.environ, "PATH": path}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        waited = home / "waited"
+        while process.poll() is None and not (waited.exists() and waited.read_text()):
+            time.sleep(0.01)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        mkfs = int(waited.read_text())
+        assert start_ticks(mkfs) is not None
+        assert eeio("restore").returncode == 0
+        assert start_ticks(mkfs) is None
+        resumed = eeio("resume", "killed")
+        assert resumed.returncode == 0, resumed.stderr
+    finally:
+        subprocess.run(["losetup", "--detach", node], check=True)
+    assert stored(home) == list(range(3))
+
+
 @pytest.mark.parametrize(
     "words", [["run", "dummy-suite", "--directory", "{home}/target"], ["import", str(COMPOSITE)]]
 )
@@ -126,6 +171,23 @@ def test_a_line_cut_off_by_a_crash_is_run_again(home: Path, eeio: Eeio) -> None:
     assert "1 of 6 runs are not done" in report.stdout
     assert eeio("resume", "killed").returncode == 0
     assert stored(home) == list(range(6))
+
+
+def test_resume_after_lost_samples_overwrites_none(home: Path, eeio: Eeio) -> None:
+    """It counted the files, and so took the name of one that was there."""
+    words = ("--directory", str(home / "target"), "--meter", "demo")
+    assert eeio("run", "dummy-suite", "--name", "killed", *words).returncode == 0
+    samples = home / "data/eeio/results/killed/samples"
+    assert not (samples.parent / ".eeio-lock").exists()
+    # Of three starts; only the second one's samples are left.
+    (samples / "power-0001.json").rename(samples / "power-0003.json")
+    (samples / "power-0001.csv.gz").rename(samples / "power-0002.csv.gz")
+    before = {path: path.read_bytes() for path in samples.iterdir()}
+    drop_last_runs(home, 1)
+    assert eeio("resume", "killed").returncode == 0
+    added = {path.name for path in samples.iterdir() if path not in before}
+    assert added == {"power-0004.csv.gz", "power-0004.json"}
+    assert {path: path.read_bytes() for path in before} == before
 
 
 def test_a_campaign_goes_on_only_on_the_machine_it_began_on(home: Path, eeio: Eeio) -> None:

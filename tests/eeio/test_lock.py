@@ -118,6 +118,20 @@ def test_a_folder_is_locked_for_one_process(tmp_path: Path) -> None:
     assert not lock.exists()
 
 
+def test_the_lock_goes_with_its_folder(tmp_path: Path) -> None:
+    """`eeio run` locks a campaign's folder before it has its name; the lock file stayed there, and
+    without locks of the file system it kept `resume` away."""
+    (tmp_path / "new").mkdir()
+    with FolderLock(tmp_path / "new", "campaign c"):
+        (tmp_path / "new").rename(tmp_path / "c")
+        with (
+            pytest.raises(RefusedError, match=f"campaign c is in use by process {os.getpid()} on"),
+            FolderLock(tmp_path / "c", "campaign c"),
+        ):
+            pass
+    assert list((tmp_path / "c").iterdir()) == []
+
+
 @pytest.mark.parametrize("held", ["dead", "alive", "elsewhere"])
 def test_without_locks_the_process_in_the_file_decides(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: str

@@ -13,6 +13,7 @@ import pytest
 from tests import dummy
 from tests.conftest import Eeio
 from tests.eeio.test_undo import left_by
+from tests.kill.harness import drop_last_runs
 
 from eeio.cli import main
 from eeio.system import owner, undo
@@ -221,6 +222,24 @@ def test_root_obeys_no_journal_of_another_user(
         path.chmod(0o666)
     assert main(["restore"]) == 1
     assert "as root" in capsys.readouterr().err
+    assert not (home / "ran").exists()
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("what", ["folder", "file"])
+def test_root_resumes_no_campaign_of_another_user(
+    home: Path, capsys: pytest.CaptureFixture[str], what: str
+) -> None:
+    """Its campaign.json contains commands."""
+    words = ["--directory", str(home / "target"), "--meter", "none", "--repetitions", "1"]
+    hook = ["--drop-caches-by", f"touch {home}/ran"]
+    assert main(["run", "dummy-suite", "--name", "theirs", *words, *hook]) == 0
+    (home / "ran").unlink()
+    drop_last_runs(home, 1, "theirs")
+    folder = home / "data/eeio/results/theirs"
+    os.chown(folder if what == "folder" else folder / "campaign.json", 65534, 65534)
+    assert main(["resume", "theirs"]) == 2
+    assert "not resumed as root" in capsys.readouterr().err
     assert not (home / "ran").exists()
 
 

@@ -86,6 +86,12 @@ def test_the_power_of_servers_counts_with_this_machines(
         ("echo no route to host >&2; exit 255", "no route to host"),
         ("echo recording; while read -r line; do :; done; echo nonsense", "not what `eeio power"),
         ("echo recording; exit 0", "it did not record"),
+        # More messages than a pipe takes: it waited until somebody would read them.
+        (
+            "head -c 200000 /dev/zero >&2; echo recording; while read -r line; do :; done; "
+            "head -c 200000 /dev/zero >&2; echo nonsense",
+            "not what `eeio power",
+        ),
     ],
 )
 def test_a_server_that_does_not_record_fails_the_run(

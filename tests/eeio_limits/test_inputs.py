@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,17 @@ def test_a_file_that_is_longer(tmp_path: Path) -> None:
     assert inputs.read_text(tmp_path / "x", 5) == "12345"
     with pytest.raises(LimitError, match="longer than 4 bytes"):
         inputs.read_text(tmp_path / "x", 4)
+
+
+def test_a_file_takes_no_more_memory_than_it_is_long(tmp_path: Path) -> None:
+    """It took that of the longest file that is allowed."""
+    (tmp_path / "x").write_bytes(b"12345")
+    tracemalloc.start()
+    try:
+        assert inputs.read_bytes(tmp_path / "x", 1 << 30) == b"12345"
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_lines_have_an_end() -> None:

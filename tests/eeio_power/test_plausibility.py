@@ -277,10 +277,11 @@ def test_the_sampler_watches_this_machines_packages_alone(
         return CpuTicks(0, len(asked), 1)
 
     monkeypatch.setattr(sampler_module, "cpu_ticks", ticks)
-    for spec, watched in (("rapl", True), ("rapl,root=/x", False), ("csv:log", False)):
+    specs = (("rapl", True), ("rapl,root=/x", False), ("csv:log", False))
+    for number, (spec, watched) in enumerate(specs):
         meter = ScriptedMeter([Channel("a", "package", "power_w")], lambda: [5.0], spec=spec)
         asked.clear()
-        with Sampler([meter], tmp_path / "s.gz", rate_hz=100.0) as sampler:
+        with Sampler([meter], tmp_path / f"{number}.gz", rate_hz=100.0) as sampler:
             now_s = sampler.samples().meters[0].times_s[0]
             (found,) = sampler.energy(now_s - 0.01, now_s)
         assert math.isclose(found.power_w or 0.0, 5.0)

@@ -246,6 +246,20 @@ def test_misuse_is_told(tmp_path: Path) -> None:
 # --- the file ----------------------------------------------------------------------------------
 
 
+def test_samples_of_another_run_are_never_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "power-0001.csv.gz"
+    path.write_bytes(b"other samples")
+    link = tmp_path / "link.csv.gz"
+    link.symlink_to(tmp_path / "nowhere")
+    for taken in (path, link):
+        sampler = Sampler([ScriptedMeter([POWER], lambda: [1.0])], taken)
+        with pytest.raises(PowerError, match=f"{taken.name}: exists already"):
+            sampler.start()
+        sampler.stop()
+    assert path.read_bytes() == b"other samples"
+    assert not (tmp_path / "nowhere").exists()
+
+
 def test_a_full_disk_is_reported_and_sampling_goes_on(tmp_path: Path) -> None:
     ticker = Ticker(reads=30)
     meter = ScriptedMeter([COUNTER], ticker)

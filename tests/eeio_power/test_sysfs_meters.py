@@ -229,7 +229,7 @@ def test_of_two_batteries_those_that_discharge_are_added(tmp_path: Path) -> None
     for state, word in (("Charging", "charging"), ("Unknown", "unknown")):
         write_tree(folder, {"BAT1/status": state, "BAT1/power_now": 1_170_000})
         assert meter.read() == [None]
-        with Sampler([meter], tmp_path / "s.gz", rate_hz=1.0) as sampler:
+        with Sampler([meter], tmp_path / f"{state}.gz", rate_hz=1.0) as sampler:
             error = sampler.rates()[0].last_error or ""
             assert f"BAT1 is {word} and shows 1.2 W: in or out?" in error
 

@@ -75,13 +75,16 @@ def test_a_contradiction_is_rejected(changes: Mapping[str, Any], words: str) -> 
         {"bandwidth_bytes_per_s": 2.5e10, "start_s": None, "end_s": None,
          "metrics": {"runtime_s": 0.002}},
         {"bandwidth_bytes_per_s": 1e9, "end_s": 5.1, "metrics": {}},
-        {"end_s": 90.0, "invalid": ("it was stopped",)},
         {"until_durable": Durable(25.0, 5e5, "fsync")},
         {"request_size_bytes": None, "metrics": {"iops": 1.0}},
     ],
 )  # fmt: skip
 def test_what_may_differ_is_accepted(changes: Mapping[str, Any]) -> None:
     assert disagreement(replace(PHASE, **changes)) is None
+
+
+def test_a_phase_that_is_invalid_already_keeps_its_own_reason() -> None:
+    assert replace(PHASE, end_s=90.0, invalid=("it was stopped",)).invalid == ("it was stopped",)
 
 
 def test_the_error_of_a_run_names_the_file_and_the_phase(tmp_path: Path) -> None:

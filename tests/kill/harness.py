@@ -3,16 +3,20 @@
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from eeio_results.errors import EeioError
+from eeio_results.store import load, read_design
 from tests.cpufreq import bytes_of, pstate_tree
 from tests.profiles.conftest import is_present
 
@@ -23,6 +27,8 @@ CAMPAIGN = "killed"
 # Kernels let go of a loop device, and end a process that was killed, a little later.
 _PATIENCE_S = 20.0
 _COMMAND_S = 120.0
+_STOPPED_S = 10.0
+_TRIES = 100
 
 
 def environment_of(home: Path) -> dict[str, str]:
@@ -57,8 +63,8 @@ def stored(home: Path, campaign: str = CAMPAIGN) -> list[int]:
     return [json.loads(line)["order_index"] for line in lines[:-1]]
 
 
-def drop_last_runs(home: Path, count: int) -> None:
-    path = home / "data/eeio/results" / CAMPAIGN / "runs.jsonl"
+def drop_last_runs(home: Path, count: int, campaign: str = CAMPAIGN) -> None:
+    path = home / "data/eeio/results" / campaign / "runs.jsonl"
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[:-count]))
 
@@ -71,14 +77,16 @@ class Outcome:
     kills: int = 0
     runs: int = 0
     campaigns: int = 0
+    looked_at: int = 0
     wrong: list[str] = field(default_factory=list)
 
     @property
     def line(self) -> str:
         left = "nothing lost, doubled or left" if not self.wrong else f"{len(self.wrong)} WRONG"
+        compared = f"{self.looked_at} changes of living campaigns compared, "
         return (
             f"{self.target}: {self.kills} kills, {self.campaigns} campaigns with {self.runs} runs, "
-            f"{left}"
+            f"{compared if self.looked_at else ''}{left}"
         )
 
 
@@ -133,13 +141,38 @@ class Target:
     def prepare(self) -> None:
         """Before a campaign begins."""
 
-    def disturb(self, moments: random.Random, length_s: float) -> Iterator[str]:
+    others_killed = 0
+    """Kills of other processes."""
+    share = 1.0
+    """Of the time of a campaign, in which it is killed, counted from `disturb`."""
+    codes: Sequence[int] = (0,)
+    """Exit codes of a campaign that nobody killed."""
+    looked_at = 0
+    """Mounts, loop devices, files and journals of living campaigns that were compared before and
+    after another process acted."""
+    kept = b""
+    """Records that were stored when the last process was killed."""
+
+    def victim(self, process: "subprocess.Popen[bytes]") -> int:
+        """The process to kill."""
+        return process.pid
+
+    def disturb(
+        self, process: "subprocess.Popen[bytes]", moments: random.Random, length_s: float
+    ) -> Iterator[str]:
         """What happens while a campaign runs, once it has begun; yields what went wrong."""
         yield from ()
 
-    def killed(self) -> Iterator[str]:
+    def killed(self, moments: random.Random) -> Iterator[str]:
         """What happens after each kill; yields what went wrong."""
         yield from ()
+
+    def restore(self) -> Iterator[str]:
+        """After it nothing may be left."""
+        words = [*self.before, sys.executable, "-m", "eeio", "restore"]
+        done = _run(words, self.environment)
+        if done.returncode != 0:
+            yield f"restore ended with {done.returncode}: {done.stderr.strip()[-500:]}"
 
     def wrong_at_end(self) -> Iterator[str]:
         """Of a campaign that ended by itself: every run once, in its order."""
@@ -195,31 +228,198 @@ class Filesystems(Target):
         return (*super().options, "--filesystem", "ext4,xfs")
 
 
-class Container(Filesystems):
-    """Beside a container with the same home, which finds the journals of the others."""
+@dataclass(frozen=True)
+class Act:
+    """What another process of eeio did: its exit code, None if it was killed."""
+
+    words: Sequence[str]
+    code: int | None
+    stderr: str
+
+    def wrong(self, *codes: int) -> Iterator[str]:
+        """Yields what is wrong if it ended by itself with another exit code."""
+        if self.code is not None and self.code not in codes:
+            yield f"`eeio {' '.join(self.words)}` ended with {self.code}: {self.stderr[-500:]}"
+
+
+OTHER = "other"
+"""The campaign of the other process."""
+
+
+class TwoProcesses(Target):
+    """On an ext4 of its own, next to another process of eeio, which restores, resumes or runs, and
+    may be killed too."""
+
+    share = 0.5
+    codes = (0, 2)  # 2: the other one was faster
+    other_before: Sequence[str] = ()
+
+    @property
+    def options(self) -> Sequence[str]:
+        return (*super().options, "--filesystem", "ext4")
+
+    @property
+    def other_environment(self) -> Mapping[str, str]:
+        return self.environment
+
+    def acts(self) -> Mapping[str, Sequence[str]]:
+        """What the other one may do."""
+        (self.home / "other-target").mkdir(exist_ok=True)
+        return {
+            "restore": ("restore",),
+            "resume": ("resume", CAMPAIGN),
+            "run": (
+                "run", "dummy-suite", "--name", OTHER, "--meter", "none", "--repetitions", "1",
+                "--directory", str(self.home / "other-target"),
+            ),
+        }  # fmt: skip
+
+    _other: "tuple[Sequence[str], subprocess.Popen[bytes]] | None" = None
+
+    def begin(self, name: str) -> None:
+        """Starts the other one."""
+        words = self.acts()[name]
+        shutil.rmtree(self.results / OTHER, ignore_errors=True)
+        with (self.home / "other.log").open("wb") as log:
+            process = subprocess.Popen(
+                [*self.other_before, sys.executable, "-m", "eeio", *words],
+                env=dict(self.other_environment), stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL, stderr=log,
+            )  # fmt: skip
+        self._other = (words, process)
+
+    def end(self, kill_after_s: float | None = None) -> Act | None:
+        """Waits for the other one; None if there is none."""
+        if self._other is None:
+            return None
+        (words, process), self._other = self._other, None
+        if kill_after_s is not None and _killed(process, kill_after_s):
+            self.others_killed += 1
+        code = process.wait(_COMMAND_S)
+        log = (self.home / "other.log").read_text(errors="replace")
+        return Act(words, None if code == -signal.SIGKILL else code, log)
+
+    def disturb(
+        self, process: "subprocess.Popen[bytes]", moments: random.Random, length_s: float
+    ) -> Iterator[str]:
+        time.sleep(moments.uniform(0, 0.5 * length_s))
+        name = moments.choice(list(self.acts()))
+        if moments.random() < 0.5:
+            self.begin(name)  # `killed` or `wrong_at_end` waits for it
+            return
+        # Stopped meanwhile, so that the other one did whatever has changed afterwards. Not for
+        # long: the other one may wait for a lock.
+        with _stopped(self.victim(process)) as continued:
+            before = self.changed(process)
+            self.begin(name)
+            act = self.end(moments.uniform(0, length_s) if moments.random() < 1 / 3 else None)
+            gone = set() if continued.is_set() else before - self.changed(process)
+        self.looked_at += len(before)
+        yield from self.judge(act)
+        yield from (f"another eeio {name} undid {each}" for each in sorted(gone))
+
+    def killed(self, moments: random.Random) -> Iterator[str]:
+        yield from self.judge(self.end(moments.random() if moments.random() < 1 / 3 else None))
+        self.begin(moments.choice(list(self.acts())))
+        yield from self.judge(self.end())
+
+    def wrong_at_end(self) -> Iterator[str]:
+        yield from self.judge(self.end())
+        yield from super().wrong_at_end()
+
+    def judge(self, act: Act | None) -> Iterator[str]:
+        """What is wrong about what the other one did."""
+        if act is not None:
+            yield from act.wrong(0, 2)  # 2: it was locked out
+
+    def changed(self, process: "subprocess.Popen[bytes]") -> set[str]:
+        """What the living process notes in its journal and is so now."""
+        try:
+            eeio = Path(f"/proc/{self.victim(process)}")
+            number = re.search(r"^NSpid:.*?([0-9]+)$", (eeio / "status").read_text(), re.MULTILINE)
+            ticks = (eeio / "stat").read_text().rpartition(")")[2].split()[19]
+            mounted = (eeio / "mountinfo").read_text()
+            assert number is not None
+            folder = self.home / "state/eeio/undo"
+            (path,) = folder.glob(f"{number[1]}-{ticks}-*.json")
+            entries = json.loads(path.read_text())["entries"]
+        except (OSError, ValueError):
+            return set()
+        found = {f"journal {path.name}"}
+        for entry in entries:
+            kind, subject = entry["kind"], entry["subject"]
+            backing = Path("/sys/block") / Path(subject).name / "loop/backing_file"
+            if (
+                (kind == "mount" and f" {subject} " in mounted)
+                or (kind in ("file", "directory") and os.path.lexists(subject))
+                or (kind == "loop" and backing.exists()
+                    and backing.read_text().strip() == entry["value"])
+            ):  # fmt: skip
+                found.add(f"{kind} {subject}")
+        return found
+
+
+class Container(TwoProcesses):
+    """Next to a container with the same home. Now the campaign is in it, now the other process."""
 
     name = "container"
     _INSIDE = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
+        self._starts = 0
 
     def prepare(self) -> None:
         if _run([*self._INSIDE, "true"]).returncode != 0:
             raise UnavailableError("no PID namespaces here")
 
-    def _restore(self) -> Iterator[str]:
-        words = [*self._INSIDE, sys.executable, "-m", "eeio", "restore"]
-        done = _run(words, self.environment)
-        if done.returncode not in (0, 1) or "after a killed campaign" in done.stderr:
-            yield f"a container restored what is another's: {done.stderr}"
+    @property
+    def _is_inside(self) -> bool:
+        return self._starts % 2 == 1
 
-    def disturb(self, moments: random.Random, length_s: float) -> Iterator[str]:
-        time.sleep(moments.uniform(0, length_s / 2))
-        yield from self._restore()
+    @property
+    def before(self) -> Sequence[str]:  # type: ignore[override]
+        return self._INSIDE if self._is_inside else ()
 
-    def killed(self) -> Iterator[str]:
-        yield from self._restore()
+    @property
+    def other_before(self) -> Sequence[str]:  # type: ignore[override]
+        return () if self._is_inside else self._INSIDE
+
+    def victim(self, process: "subprocess.Popen[bytes]") -> int:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        with suppress(OSError, ValueError, IndexError):
+            return int(children.read_text().split()[0]) if self._is_inside else process.pid
+        return process.pid
+
+    def judge(self, act: Act | None) -> Iterator[str]:
+        if act is None:
+            return
+        yield from act.wrong(0, 1, 2)  # 1: it left another's journal alone
+        if act.code is None and self._is_inside:
+            # What the killed one itself left on the host is restored there.
+            _run([sys.executable, "-m", "eeio", "restore"], self.environment)
+        if "after a killed campaign" in act.stderr:
+            yield f"`eeio {' '.join(act.words)}` restored what is another's: {act.stderr}"
+
+    def killed(self, moments: random.Random) -> Iterator[str]:
+        yield from super().killed(moments)
+        yield from self.restore()
+        self._starts += 1
+
+    def restore(self) -> Iterator[str]:
+        """Of both; what a killed container left is restored by name."""
+        _run([sys.executable, "-m", "eeio", "restore"], self.environment)
+        for journal in sorted((self.home / "state/eeio/undo").glob("*.json")):
+            words = [sys.executable, "-m", "eeio", "restore", str(journal)]
+            done = _run(words, self.environment)
+            if done.returncode != 0:
+                yield f"restore {journal.name} ended with {done.returncode}: {done.stderr}"
+        done = _run([sys.executable, "-m", "eeio", "restore"], self.environment)
+        if done.returncode != 0:
+            yield f"restore ended with {done.returncode}: {done.stderr}"
 
 
-class Reboot(Filesystems):
+class Reboot(TwoProcesses):
     """A machine that loses its processes, mounts and loop devices at each kill, and comes back with
     another boot id."""
 
@@ -238,6 +438,7 @@ class Reboot(Filesystems):
             )
         )  # fmt: skip
         self.before = ("unshare", "--mount", "sh", "-c", f'{binds} && exec "$@"', "sh")
+        self.other_before = self.before
         Path("/etc/machine-id").touch()
 
     def _boot(self) -> None:
@@ -248,24 +449,28 @@ class Reboot(Filesystems):
         if _run([*self.before, "true"]).returncode != 0:
             raise UnavailableError("no mount namespaces here")
 
-    def killed(self) -> Iterator[str]:
+    def killed(self, moments: random.Random) -> Iterator[str]:
         for process in Path("/proc").glob("[0-9]*"):
             if self._is_ours(process):
                 with suppress(OSError):
                     os.kill(int(process.name), signal.SIGKILL)
         for backing in Path("/sys/block").glob("loop*/loop/backing_file"):
-            if os.fsencode(self.home) in backing.read_bytes():
-                _run(["losetup", "--detach", f"/dev/{backing.parts[3]}"])
+            with suppress(OSError):
+                if os.fsencode(self.home) in backing.read_bytes():
+                    _run(["losetup", "--detach", f"/dev/{backing.parts[3]}"])
+        self.end()
         self._boot()
         # The number of a process group of the last boot, given to another one.
         bystander = subprocess.Popen(["sleep", "1000"], start_new_session=True)
         try:
             self._give_number_to(bystander.pid)
-            done = _run([*self.before, sys.executable, "-m", "eeio", "restore"], self.environment)
-            if done.returncode != 0:
-                yield f"restore after a reboot ended with {done.returncode}: {done.stderr}"
+            name = moments.choice(list(self.acts()))
+            there = (self.results / CAMPAIGN).exists()
+            self.begin(name)
+            if (act := self.end()) is not None:
+                yield from act.wrong(0 if there or name != "resume" else 2)
             if bystander.poll() is not None:
-                yield "restore ended a process of this boot"
+                yield "a process of this boot was ended"
         finally:
             bystander.kill()
             bystander.wait()
@@ -279,50 +484,50 @@ class Reboot(Filesystems):
             path.write_text(json.dumps(body))
 
 
-class Checkouts(Target):
-    """Beside another checkout, which installs its own version of the same profile."""
+class Checkouts(TwoProcesses):
+    """Next to another checkout with the same home, whose version of the profile fails."""
 
     name = "checkouts"
+    options = Target.options
 
     def __init__(self, home: Path) -> None:
         super().__init__(home)
-        self._other = {**self.environment, "EEIO_TEST_PROFILES": str(home / "other")}
         shutil.copytree(home / "profiles", home / "other")
         self._count = 0
 
-    def _install(self) -> Iterator[str]:
+    @property
+    def other_environment(self) -> Mapping[str, str]:
+        return {**self.environment, "EEIO_TEST_PROFILES": str(self.home / "other")}
+
+    def acts(self) -> Mapping[str, Sequence[str]]:
         self._count += 1
         script = self.home / "other/eeio-dummy-1.0.0/eeio-dummy.sh"
         script.write_text(f"#!/bin/sh\n# {self._count}\nexit 9\n")
-        words = [sys.executable, "-m", "eeio", "install", "eeio-dummy-1.0.0"]
-        done = _run(words, self._other)
-        if done.returncode != 0:
-            yield f"the other checkout's installation: {done.stderr}"
+        acts = {**super().acts(), "install": ("install", "eeio-dummy-1.0.0")}
+        if not (self.results / CAMPAIGN / "machine.json").exists():
+            del acts["resume"]  # else the campaign would become the other's
+        return acts
 
-    def disturb(self, moments: random.Random, length_s: float) -> Iterator[str]:
-        time.sleep(moments.uniform(0, length_s / 2))
-        yield from self._install()
-
-    def killed(self) -> Iterator[str]:
-        yield from self._install()
+    def judge(self, act: Act | None) -> Iterator[str]:
+        if act is not None:
+            # 3: all of its own runs failed.
+            yield from act.wrong(2, 3 if act.words[0] == "run" else 0)
 
 
-class Resumes(Target):
-    """Two processes that resume the same campaign at once."""
+class Resumes(TwoProcesses):
+    """Two processes that resume the same campaign at once; either may be killed."""
 
     name = "resumes"
+    options = Target.options
 
-    def disturb(self, moments: random.Random, length_s: float) -> Iterator[str]:
-        time.sleep(moments.uniform(0, length_s / 4))
-        if (self.results / CAMPAIGN / "campaign.json").exists():
-            # Without the locks of the machine, as on another node with the same results.
-            environment = {**self.environment, "EEIO_LOCKS": str(self.home / "other-locks")}
-            (self.home / "other-locks").mkdir(exist_ok=True)
-            words = [sys.executable, "-m", "eeio", "resume", CAMPAIGN]
-            done = _run(words, environment)
-            # 0 if the first had ended by then, or was killed.
-            if done.returncode not in (0, 2):
-                yield f"a second resume ended with {done.returncode}: {done.stderr}"
+    @property
+    def other_environment(self) -> Mapping[str, str]:
+        # Without the locks of the machine, as on another node with the same results.
+        (self.home / "other-locks").mkdir(exist_ok=True)
+        return {**self.environment, "EEIO_LOCKS": str(self.home / "other-locks")}
+
+    def acts(self) -> Mapping[str, Sequence[str]]:
+        return {"resume": ("resume", CAMPAIGN)}
 
 
 class Applications(Target):
@@ -469,6 +674,66 @@ class Adaptive(Target):
         yield from super().wrong_at_end()
 
 
+class Extend(Target):
+    """More repetitions for an open question of an adaptive campaign that has ended."""
+
+    name = "extend"
+    repetitions = 3
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
+        self._suite = home / "suites/question"
+        shutil.copytree(DATA / "suites/dummy-suite", self._suite)
+        (self._suite / "protocol.yaml").write_text(
+            "presets:\n  quick: {repetitions: 3, settle_s: 0, idle_s: 0, is_measurement: false}\n"
+            "  standard: {like: quick, repetitions: 3, settle_s: 0, idle_s: 0, is_measurement: "
+            "false, adaptive: {settle_least_s: 0, settle_most_s: 0, most_whole: 6}}\n"
+        )
+        definition = self._suite / "suite-definition.xml"
+        entries = "".join(
+            "<Execute><Test>local/eeio-dummy-1.0.0</Test><Arguments>level=filesystem operation=read"
+            f" spatiality={way} cell=9 mode=noisy</Arguments><Description>noisy</Description>"
+            "</Execute>"
+            for way in ("sequential", "random")
+        )
+        end = "</PhoronixTestSuite>"
+        definition.write_text(definition.read_text().replace(end, f"{entries}{end}"))
+        words = [sys.executable, "-m", "eeio", *super().words()]
+        done = _run(words, self.environment)
+        assert done.returncode == 0, done.stderr
+        (self.results / CAMPAIGN).rename(home / "ended")
+        self._ended = (home / "ended/runs.jsonl").read_bytes()
+
+    @property
+    def suite(self) -> str:
+        return str(self._suite)
+
+    def prepare(self) -> None:
+        shutil.copytree(self.home / "ended", self.results / CAMPAIGN)
+
+    def words(self) -> Sequence[str]:
+        if read_design(self.results / CAMPAIGN).extensions:
+            return ("resume", CAMPAIGN)
+        return ("extend", CAMPAIGN, "--most", "500")
+
+    @property
+    def runs(self) -> int:
+        return len(stored(self.home))
+
+    def wrong_at_end(self) -> Iterator[str]:
+        yield from super().wrong_at_end()
+        content = (self.results / CAMPAIGN / "runs.jsonl").read_bytes()
+        if not content.startswith(self._ended):
+            yield "runs of before the extension are gone"
+        campaign = load(self.results / CAMPAIGN)
+        count = [run.experiment.id for run in campaign.runs].count
+        if campaign.design.extensions != 1 or not campaign.design.targets:
+            yield f"extended {campaign.design.extensions} times to {campaign.design.targets}"
+        for id, many in campaign.design.targets.items():
+            if count(id) < many:
+                yield f"{id} has {count(id)} repetitions of {many}"
+
+
 class Device(Target):
     """File systems on a loop device of the harness's own that was named with --erase."""
 
@@ -546,8 +811,8 @@ ROOT = ("loop", "settings", "device", "applications", "container", "reboot")
 TARGETS = {
     kind.name: kind
     for kind in (
-        Target, Filesystems, Study, Import, Adaptive, Device, Applications, Container, Reboot,
-        Checkouts, Resumes,
+        Target, Filesystems, Study, Import, Adaptive, Extend, Device, Applications, Container,
+        Reboot, Checkouts, Resumes,
     )
 }  # fmt: skip
 
@@ -560,13 +825,20 @@ def kill_over_and_over(target: Target, kills: int, seed: int) -> Outcome:
     length_s = _length_s(target)
     while outcome.kills < kills:
         with _campaign(target):
-            ended = False
+            ended, tries = False, 0
             while not ended and not outcome.wrong:
-                ended = _kill_one(target, moments, length_s, outcome, kills)
+                tries += 1
+                if tries > _TRIES:
+                    outcome.wrong.append(f"not ended after {tries - 1} starts")
+                    break
+                # Longer each time: one that takes longer than the first must end, too.
+                longer_s = length_s * (1 + tries / 20)
+                ended = _kill_one(target, moments, longer_s, outcome, kills)
             outcome.wrong += target.wrong_at_end() if not outcome.wrong else ()
             outcome.wrong += _after_restore(target)
             outcome.runs += target.runs
             outcome.campaigns += 1
+            outcome.looked_at = target.looked_at
         if outcome.wrong:
             break
     return outcome
@@ -574,8 +846,9 @@ def kill_over_and_over(target: Target, kills: int, seed: int) -> Outcome:
 
 @contextmanager
 def _campaign(target: Target) -> Iterator[None]:
-    target.prepare()
     shutil.rmtree(target.results / CAMPAIGN, ignore_errors=True)
+    target.prepare()
+    target.kept = b""
     yield
 
 
@@ -599,12 +872,15 @@ def _kill_one(
     if isinstance(target, Import) and (target.results / CAMPAIGN).exists():
         return True  # killed after it was in its place
     process = start(*target.words(), environment=target.environment, before=target.before)
-    outcome.wrong += target.disturb(moments, length_s)
+    outcome.wrong += target.disturb(process, moments, length_s)
+    outcome.kills += target.others_killed
+    target.others_killed = 0
     if outcome.kills >= kills:
         code = process.wait(_COMMAND_S)
-    elif _killed(process, moments.uniform(0, length_s)):
+    elif _killed(process, moments.uniform(0, target.share * length_s), target):
         outcome.kills += 1
-        outcome.wrong += target.killed()
+        outcome.wrong += target.killed(moments)
+        outcome.wrong += _lost(target)
         choice = moments.random()
         if choice < 0.2:
             # The one that cleans up is killed too.
@@ -612,31 +888,82 @@ def _kill_one(
             outcome.kills += _killed(restore, moments.uniform(0, 0.6))
         if choice < 0.7:
             outcome.wrong += _after_restore(target)
+        outcome.wrong += _lost(target)
         return False
     else:
         code = process.returncode
-    if code != 0:
+    if code not in target.codes:
         outcome.wrong.append(f"`eeio {' '.join(target.words())}` ended with code {code}")
-    return True
+    return code == 0 or bool(outcome.wrong)
 
 
-def _killed(process: "subprocess.Popen[bytes]", after_s: float) -> bool:
+def _lost(target: Target) -> Iterator[str]:
+    """Records that are gone since the last process was killed; what cannot be read."""
+    folder = target.results / CAMPAIGN
+    content = (folder / "runs.jsonl").read_bytes() if (folder / "runs.jsonl").exists() else b""
+    if not content.startswith(target.kept):
+        yield f"stored records are gone: {target.kept!r:.300} became {content!r:.300}"
+    target.kept = content[: content.rfind(b"\n") + 1]
+    if (folder / "machine.json").exists():
+        try:
+            load(folder)
+        except EeioError as error:
+            yield f"it cannot be read: {error}"
+
+
+def _killed(
+    process: "subprocess.Popen[bytes]", after_s: float, target: Target | None = None
+) -> bool:
     """Whether it still ran then; it ends either way."""
     try:
         process.wait(after_s)
     except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.kill(process.pid if target is None else target.victim(process), signal.SIGKILL)
         process.wait()
         return True
     return False
 
 
+@contextmanager
+def _stopped(pid: int) -> Iterator[threading.Event]:
+    """A process that does not go on, when its children have ended, for some seconds at most. The
+    event tells that it did go on."""
+    continued = threading.Event()
+
+    def go_on() -> None:
+        continued.set()
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+    timer = threading.Timer(_STOPPED_S, go_on)
+    try:
+        os.kill(pid, signal.SIGSTOP)
+        timer.start()
+        while _children(pid) and not continued.wait(0.01):
+            pass
+        yield continued
+    finally:
+        timer.cancel()
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+
+def _children(pid: int) -> list[Path]:
+    """Those that run, in /proc."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            fields = (path / "stat").read_text(errors="replace").rpartition(")")[2].split()
+            if int(fields[1]) == pid and fields[0] != "Z":
+                found.append(path)
+    return found
+
+
 def _after_restore(target: Target) -> list[str]:
     """What `eeio restore` left."""
-    words = [*target.before, sys.executable, "-m", "eeio", "restore"]
-    done = _run(words, target.environment)
-    if done.returncode != 0:
-        return [f"restore ended with {done.returncode}: {done.stderr.strip()[-500:]}"]
+    if wrong := list(target.restore()):
+        return wrong
     deadline_s = time.monotonic() + _PATIENCE_S
     while (left := list(target.left())) and time.monotonic() < deadline_s:
         time.sleep(0.05)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.kill.harness import ROOT, TARGETS, UnavailableError, kill_over_and_over
 
-SLOW = ("applications", "container", "adaptive")
+SLOW = ("applications", "container", "adaptive", "extend", "reboot", "checkouts", "resumes")
 
 
 @pytest.mark.parametrize(

@@ -43,13 +43,14 @@ def parse(tool: str, capture: Capture) -> ToolResult:
     """The metrics of one invocation of `tool`, from what was kept of it.
 
     Raises ToolOutputError, also for what no parser expected: one output must not end a campaign.
+    MemoryError is not of the output: the campaign stops, and no run is stored as invalid.
     """
     told = (capture.directory / _FIGURES).is_file()
     parser = _parser(tool, "figures" if told else "native")
     try:
         with naming(str(capture.directory)):
             return parser.parse(capture)
-    except EeioError:
+    except (EeioError, MemoryError):
         raise
     except Exception as error:  # whatever it is, the raw output is kept and can be read again
         raise ToolOutputError(

@@ -212,7 +212,7 @@ class PhaseResult:
             impossible_figures(self.start_s, self.end_s, self.metrics)
             or impossible_durable(self.start_s, self.end_s, self.until_durable)
             or impossible_stretches(self)
-            or consistency.disagreement(self)
+            or (None if self.invalid else consistency.disagreement(self))
         )
 
     def recorded(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from eeio.system import tracefs
 from eeio.system.filesystem import BlockDevice
+from eeio.system.owner import own_name
 from eeio.system.undo import UndoEntry, UndoJournal
 from eeio_results.errors import EeioError
 from eeio_results.record import Phase
@@ -74,7 +75,7 @@ class DriveView:
     def begin(self) -> None:
         """EeioError where it cannot be seen."""
         root = tracefs.find(self._journal, "the drive's requests")
-        self._instance = root / "instances" / f"eeio-drive-{os.getpid()}"
+        self._instance = root / "instances" / f"{own_name()}-drive"
         self._entry = UndoEntry("directory", str(self._instance))
         self._journal.add(self._entry)
         try:

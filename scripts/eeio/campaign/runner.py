@@ -519,7 +519,8 @@ class _Campaign:
 
 def _next_segment(folder: Path) -> int:
     """One more than the highest number: files between may have been lost."""
-    numbers = (re.fullmatch(r"power-([0-9]{4,9})\.csv\.gz", path.name) for path in folder.iterdir())
+    name = re.compile(r"power-([0-9]{4,9})\.(csv\.gz|json)")
+    numbers = (name.fullmatch(path.name) for path in folder.iterdir())
     return max((int(found[1]) for found in numbers if found), default=0) + 1
 
 

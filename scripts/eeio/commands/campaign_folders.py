@@ -20,11 +20,15 @@ def analysis() -> Iterator[None]:
     """Around imports of scientific Python, which boards that only measure do not have."""
     try:
         yield
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise EeioError(
             f"{error.name} is not installed here; copy the campaign's folder to a machine that "
             "has it, and give its path to the command there"
         ) from error
+    except ImportError as error:
+        # Of numpy a page of advice, the cause in its last line.
+        *_, cause = str(error).strip().splitlines()
+        raise EeioError(f"a Python package cannot be loaded: {cause}") from error
 
 
 def named_study(name: str) -> studies.Study:

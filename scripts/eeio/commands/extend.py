@@ -3,17 +3,17 @@
 import argparse
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from eeio.campaign import plan as plans
-from eeio.campaign import safety
 from eeio.campaign.progress import duration_text
+from eeio.campaign.runner import store_lock
 from eeio.commands.campaign_folders import analysis
-from eeio.commands.run import go_on, stored
+from eeio.commands.run import run_rest, stored
 from eeio.errors import EXIT_DONE, RefusedError
 from eeio_results.campaign import Design
-from eeio_results.store import Campaign, load
+from eeio_results.store import Campaign, Store, load
 
 if TYPE_CHECKING:
     from eeio_results.report.answers import Answers
@@ -42,6 +42,12 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def extend(arguments: argparse.Namespace) -> int:
     store = stored(arguments.name)
+    # No other process may write the campaign meanwhile.
+    with nullcontext() if arguments.dry_run else store_lock(store.folder):
+        return _extend(store, arguments)
+
+
+def _extend(store: Store, arguments: argparse.Namespace) -> int:
     campaign = load(store.folder)
     _check(campaign, arguments.most)
     with analysis():
@@ -58,9 +64,7 @@ def extend(arguments: argparse.Namespace) -> int:
     _say(campaign, now, targets, arguments.most)
     if not targets or arguments.dry_run:
         return EXIT_DONE
-    safety.check_targets(design.options, bool(plans.of_design(design).made_volumes), store.folder)
-    store.write_design(replace(design, targets=targets))
-    return go_on(store)
+    return run_rest(store, replace(design, targets=targets))
 
 
 def _check(campaign: Campaign, most: int) -> None:

@@ -22,7 +22,8 @@ from eeio.power import check_meters
 from eeio.profiles import suite as suites
 from eeio_limits import LimitError
 from eeio_limits.names import campaign_name, similar
-from eeio_results.campaign import Options
+from eeio_limits.trust import why_untrusted
+from eeio_results.campaign import Design, Options
 from eeio_results.store import Store, read_design
 
 # What `run` asks about on a terminal.
@@ -127,19 +128,33 @@ def stored(name: str) -> Store:
     if not store.folder.is_dir():
         known = similar(name, paths.campaigns())
         raise RefusedError(f"no campaign {name!r} in {paths.results_root()}{known}")
+    for path in (store.folder, store.folder / "campaign.json"):
+        # It contains commands, and files are written there.
+        if (why := why_untrusted(path)) is not None:
+            raise RefusedError(
+                f"{path}: not resumed as root: {why}. Change its owner, or resume it as that user"
+            )
     return store
 
 
 def go_on(store: Store) -> int:
     """Runs what is left of a stored campaign."""
     with store_lock(store.folder):
-        plan = plans.of_design(read_design(store.folder))
-        restore_orphans()
-        safety.check_targets(plan.options, bool(plan.made_volumes), store.folder)
-        safety.check_room(plan)
-        safety.check_disks(plan.options, plan.disks)
-        with campaign_locks(plan):
-            outcome = execute(plan, store)
+        return run_rest(store, read_design(store.folder))
+
+
+def run_rest(store: Store, design: Design) -> int:
+    """Runs what is left of a stored campaign by this design, which is stored when nothing stands
+    against it; the caller holds `store_lock`."""
+    plan = plans.of_design(design)
+    restore_orphans()
+    safety.check_targets(plan.options, bool(plan.made_volumes), store.folder)
+    safety.check_room(plan)
+    safety.check_disks(plan.options, plan.disks)
+    with campaign_locks(plan):
+        if read_design(store.folder) != design:
+            store.write_design(design)
+        outcome = execute(plan, store)
     return _finish(store, outcome)
 
 

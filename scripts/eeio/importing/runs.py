@@ -23,6 +23,7 @@ from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
 from eeio_power.csv_log import zone_of
 from eeio_results import typed
+from eeio_results.consistency import disagreement
 from eeio_results.errors import EeioError
 from eeio_results.record import (
     ContextValue,
@@ -229,6 +230,10 @@ def _from_table(source: Mapping[str, Any], folder: Path, labels: Labels) -> _Col
             bandwidth,
             None if math.isnan(moved) else round(moved),
         )
+        if (why := disagreement(phase)) is not None:
+            collected.failed[key] = f"{where}: {why}"
+            collected.remarks.append(f"{collected.failed[key]}: the run is invalid")
+            continue
         found = _Found((phase,), 0.0 if math.isnan(duration_s) else duration_s, where)
         collected.add(key, found, where)
     return collected

@@ -18,6 +18,7 @@ from typing import BinaryIO
 
 from eeio.system import tracefs
 from eeio.system.filesystem import backing_device, mount_of
+from eeio.system.owner import own_name
 from eeio.system.undo import UndoEntry, UndoJournal
 from eeio_results.errors import EeioError
 from eeio_results.traces.jbd2 import CALLS, DUPS, HEADER, STAMPS
@@ -104,7 +105,7 @@ class JournalTracer:
 
     def __enter__(self) -> "JournalTracer":
         root = tracefs.find(self._journal, "the journal")
-        self._instance = root / "instances" / f"eeio-{os.getpid()}-{self.target.name}"
+        self._instance = root / "instances" / f"{own_name()}-{self.target.name}"
         self._entry = UndoEntry("directory", str(self._instance))
         self._journal.add(self._entry)
         try:

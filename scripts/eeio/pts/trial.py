@@ -29,6 +29,7 @@ from eeio.system import write_cache
 from eeio.system.filesystem import BlockDevice, backing_device, block_device
 from eeio_limits import LimitError
 from eeio_results import tools, typed
+from eeio_results.consistency import disagreement
 from eeio_results.errors import EeioError, SchemaError
 from eeio_results.record import ContextValue, Phase, Run
 from eeio_results.tools.capture import Capture, PhaseResult
@@ -100,7 +101,8 @@ def telling(run: Run) -> Told | None:
 
 
 def with_told(run: Run, told: Told | None) -> Run:
-    """The run with the phases and the drive's state that were told of it, if they were."""
+    """The run with the phases and the drive's state that were told of it, if they were. Invalid if
+    the figures of a phase contradict each other."""
     if not told or run.validity:
         return run
     try:
@@ -116,6 +118,9 @@ def with_told(run: Run, told: Told | None) -> Run:
         typed.check(described)
     except (KeyError, TypeError, AttributeError, LimitError) as error:
         raise SchemaError(f"what the result file tells of a trial is damaged: {error}") from error
+    for phase in described.phases:
+        if not phase.validity and (why := disagreement(phase)) is not None:
+            return replace(described, phases=(), validity=(f"{phase.name}: {why}",))
     return described
 
 

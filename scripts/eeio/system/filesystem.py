@@ -97,6 +97,12 @@ class BlockDevice:
                 # A drive's serial number and an image's name may hold any bytes.
                 text = (self.disk_sysfs / name).read_bytes().decode(errors="backslashreplace")
                 words.append(text.strip())
+        if not any(words):
+            # Device mapper without a UUID and the like: by what it lies on.
+            with suppress(OSError):
+                for lower in sorted((self.disk_sysfs / "slaves").iterdir()):
+                    device = named_device(lower.name, self.root)
+                    words += [f"on {device.identity}"] if device is not None else []
         with suppress(OSError):
             number = (self.sysfs / "partition").read_text(encoding="ascii").strip()
             words.append(f"partition {number}")

@@ -76,13 +76,14 @@ def make_on_loop(filesystem: str, directory: Path, size_bytes: int, journal: Und
     """
     image = directory / f"eeio-{filesystem}.img"
     _make_new(UndoEntry("file", str(image)), journal)
+    mount_point = _new_mount_point(filesystem, directory, journal)
     total = size_bytes + size_bytes // 8 + OVERHEAD_BYTES
     # Allocated, not sparse: the image must not run out of room in the middle of a run.
     run_command(["fallocate", "--length", str(total), str(image)], _MAKE_S)
     loop = _attach(image, journal)
     command = [*MKFS[_on_disk(filesystem)], str(loop)]
     run_command(command, _MAKE_S)
-    return _mount(filesystem, loop, directory, journal, " ".join(command))
+    return _mount(filesystem, loop, mount_point, journal, " ".join(command))
 
 
 def _on_disk(filesystem: str) -> str:
@@ -133,6 +134,8 @@ def make_on_device(
 
     EeioError when the device may not, or no longer, be written.
     """
+    # Before mkfs: `eeio restore` ends the programs of a killed process that left a journal.
+    mount_point = _new_mount_point(filesystem, directory, journal)
     kind, *_ = _on_disk(filesystem).partition("+")
     made = device.new_uuid()
     own = [*_UUID_OPTION[kind], f"uuid={made}" if kind == "xfs" else made]
@@ -140,21 +143,23 @@ def make_on_device(
     with device.released():
         run_command(command, _MAKE_S)
     device.release()  # the mount holds it from now on
-    return _mount(filesystem, device.node, directory, journal, " ".join(command))
+    return _mount(filesystem, device.node, mount_point, journal, " ".join(command))
 
 
-def _mount(filesystem: str, node: Path, directory: Path, journal: UndoJournal, made: str) -> Made:
-    mount_point = directory / f"eeio-{filesystem}"
-    if not nfs.is_nfs(filesystem):
-        return Made(_mount_at(mount_point, filesystem.partition("+")[0], node, journal), made)
-    served = _mount_at(directory / f"eeio-{filesystem}.served", nfs.SERVED, node, journal)
-    _make_new(UndoEntry("directory", str(mount_point)), journal)
-    nfs.serve(filesystem, served, mount_point, journal)
-    return Made(mount_point, f"{made}, {nfs.told(filesystem)}", served)
+def _new_mount_point(filesystem: str, directory: Path, journal: UndoJournal) -> Path:
+    """Where the file system itself is mounted; of NFS, where the server sees it."""
+    name = f"eeio-{filesystem}.served" if nfs.is_nfs(filesystem) else f"eeio-{filesystem}"
+    _make_new(UndoEntry("directory", str(directory / name)), journal)
+    return directory / name
 
 
-def _mount_at(mount_point: Path, kind: str, node: Path, journal: UndoJournal) -> Path:
-    _make_new(UndoEntry("directory", str(mount_point)), journal)
+def _mount(filesystem: str, node: Path, mount_point: Path, journal: UndoJournal, made: str) -> Made:
+    kind, *_ = _on_disk(filesystem).partition("+")
     journal.add(UndoEntry("mount", str(mount_point)))
     run_command(["mount", "-t", kind, str(node), str(mount_point)])
-    return mount_point
+    if not nfs.is_nfs(filesystem):
+        return Made(mount_point, made)
+    client = mount_point.with_name(f"eeio-{filesystem}")
+    _make_new(UndoEntry("directory", str(client)), journal)
+    nfs.serve(filesystem, mount_point, client, journal)
+    return Made(client, f"{made}, {nfs.told(filesystem)}", mount_point)

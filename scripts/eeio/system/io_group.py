@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from eeio.system.filesystem import BlockDevice, mounts
+from eeio.system.owner import own_name
 from eeio.system.undo import UndoEntry, UndoJournal
 from eeio_limits.quantities import SIZE
 from eeio_results.errors import EeioError
@@ -49,7 +50,7 @@ class IoGroup:
     kernel refuses it (in a container the group at the top has processes)."""
 
     def __init__(self, root: Path, journal: UndoJournal) -> None:
-        self.folder = root / f"eeio-{os.getpid()}"
+        self.folder = root / own_name()
         enabled = root / "cgroup.subtree_control"
         on = enabled.read_text(encoding="ascii").split()
         missing = " ".join(name for name in _CONTROLLERS if name not in on)

@@ -127,10 +127,10 @@ def lock_file(path: Path) -> int | None:
     return None
 
 
-def _is_at(descriptor: int, path: Path) -> bool:
-    """Whether the open file is still the one of that name."""
+def _is_at(descriptor: int, path: Path | str, folder: int | None = None) -> bool:
+    """Whether the open file is still the one of that name (in the folder)."""
     try:
-        here, there = os.fstat(descriptor), path.lstat()
+        here, there = os.fstat(descriptor), os.stat(path, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return False
     return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
@@ -147,7 +147,8 @@ def _has_ended(name: str, now: str) -> bool:
 
 class FolderLock:
     """The file `.eeio-lock` in a folder that several machines may share. RefusedError if another
-    process has it: also on a file system without locks, by the process that the file names."""
+    process has it: also on a file system without locks, by the process that the file names. The
+    folder may be renamed meanwhile."""
 
     def __init__(self, folder: Path, what: str) -> None:
         self._path = folder / ".eeio-lock"
@@ -155,18 +156,19 @@ class FolderLock:
 
     def __enter__(self) -> None:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        try:
-            descriptor = os.open(self._path, flags, 0o600)
-        except OSError as error:
-            raise RefusedError(f"{self._path}: {error.strerror}; campaigns lock it") from error
-        try:
-            self._take(descriptor)
-        except BaseException:
-            os.close(descriptor)
-            raise
-        self._descriptor = descriptor
+        with ExitStack() as stack:
+            try:
+                folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                stack.callback(os.close, folder)
+                descriptor = os.open(self._path.name, flags, 0o600, dir_fd=folder)
+                stack.callback(os.close, descriptor)
+            except OSError as error:
+                raise RefusedError(f"{self._path}: {error.strerror}; campaigns lock it") from error
+            self._take(descriptor, folder)
+            self._folder = folder
+            self._held = stack.pop_all()
 
-    def _take(self, descriptor: int) -> None:
+    def _take(self, descriptor: int, folder: int) -> None:
         name, _, host = os.pread(descriptor, 300, 0).decode(errors="replace").strip().partition(" ")
         holder = f"process {name.partition('-')[0]} on {host}" if host else "another process"
         now = this_process(os.getpid())
@@ -180,7 +182,7 @@ class FolderLock:
                 raise RefusedError(
                     f"{self._what} is in use by {holder}; if that has ended, delete {self._path}"
                 ) from None
-        if not _is_at(descriptor, self._path):
+        if not _is_at(descriptor, self._path.name, folder):
             raise RefusedError(f"{self._what}: another process has just released it; try again")
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{now.name} {platform.node()}\n".encode(), 0)
@@ -192,8 +194,8 @@ class FolderLock:
         trace: TracebackType | None,
     ) -> None:
         with suppress(OSError):
-            self._path.unlink()
-        os.close(self._descriptor)
+            os.unlink(self._path.name, dir_fd=self._folder)
+        self._held.close()
 
 
 class _File:

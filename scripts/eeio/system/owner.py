@@ -1,5 +1,6 @@
 """Which process an undo journal or a lock belongs to, and whether it can still be alive."""
 
+import os
 import platform
 import re
 from contextlib import suppress
@@ -53,6 +54,12 @@ NAME = re.compile(r"[1-9][0-9]{0,9}-[0-9]{1,20}-[0-9a-f]{8}-[0-9]{1,20}")
 def this_process(pid: int) -> Owner:
     """A process of this PID namespace; `start_ticks` is 0 if there is none."""
     return Owner(pid, start_ticks(pid) or 0, _boot_id(), _machine(), _pid_namespace())
+
+
+def own_name() -> str:
+    """For what this process makes in folders of the kernel or of all processes: a process of
+    another boot or container with the same number never has that name."""
+    return f"eeio-{this_process(os.getpid()).name}"
 
 
 def _boot_id() -> str:

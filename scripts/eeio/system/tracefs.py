@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 from eeio.paths import state_root
+from eeio.system.owner import own_name
 from eeio.system.undo import UndoEntry, UndoJournal, run_command
 from eeio_results.errors import EeioError
 
@@ -34,7 +35,7 @@ def find(journal: UndoJournal, what: str) -> Path:
             return usual
     if not _TRACEFS.is_dir():
         raise EeioError(f"this kernel has no tracefs, so {what} cannot be traced")
-    own = state_root() / f"tracefs-{os.getpid()}"
+    own = state_root() / f"tracefs-{own_name()}"
     if not own.is_mount():
         journal.add_all([UndoEntry("directory", str(own)), UndoEntry("mount", str(own))])
         own.mkdir(parents=True, exist_ok=True)

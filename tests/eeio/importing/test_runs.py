@@ -91,6 +91,18 @@ def test_a_bandwidth_that_is_none_makes_the_run_invalid(tmp_path: Path, rate: st
     assert "bandwidth" in bad.validity[0]
 
 
+def test_a_row_whose_figures_contradict_each_other_is_an_invalid_run(tmp_path: Path) -> None:
+    rows = made.RUNS.replace("1200000;2400000", "1200000;24000000")
+    campaign = read(tmp_path, runs=rows)
+    good, bad = campaign.runs
+    assert good.valid
+    assert bad.phases == ()
+    (reason,) = bad.validity
+    words = "runs.csv:3: 24000000 bytes at 1.2e+06 bytes/s take 20 s, but its window is 2 s"
+    assert words in reason
+    assert any(words in remark for remark in campaign.remarks)
+
+
 def test_unequal_and_few_repetitions_are_named(tmp_path: Path) -> None:
     campaign = read(tmp_path, runs=made.RUNS + "read;32;0;1;5;5;2.0\n")
     words = " ".join(campaign.remarks)

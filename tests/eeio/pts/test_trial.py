@@ -217,7 +217,7 @@ READING = {"domain": "package", "meter": "rapl", "kind": "measured", "power_w": 
            "energy_j": 80.0, "uncertainty_j": 4.0, "coverage": 1.0, "largest_gap_s": 0.1,
            "samples": 10, "lost": 0, "valid": True, "reasons": []}  # fmt: skip
 PHASE = {"name": "read", "operation": "read", "spatiality": "random", "request_size_bytes": 4096,
-         "bytes_moved": 4096, "bandwidth_bytes_per_s": 1e6, "start_s": 0.5, "end_s": 1.5,
+         "bytes_moved": 1_000_000, "bandwidth_bytes_per_s": 1e6, "start_s": 0.5, "end_s": 1.5,
          "window_source": "told", "metrics": {}, "invalid": [], "energy": [READING]}  # fmt: skip
 TOLD = {"phases": [PHASE], "context": [{"name": "x", "value": 1.0, "unit": "us"}], "notes": ["n"],
         "device": "vda", "device_reason": None, "disk_cache_found": "on"}  # fmt: skip
@@ -255,6 +255,16 @@ def test_a_record_takes_what_was_told_and_tells_it_again() -> None:
 def test_damaged_words_are_refused(damage: dict[str, Any]) -> None:
     with pytest.raises(SchemaError, match="damaged"):
         pts_trial.with_told(run_of(), {**TOLD, **damage})
+
+
+def test_figures_that_contradict_each_other_make_the_trial_invalid() -> None:
+    told_body: Any = {**TOLD, "phases": [{**PHASE, "bandwidth_bytes_per_s": 1e7}]}
+    run = pts_trial.with_told(run_of(), told_body)
+    assert run.phases == ()
+    (reason,) = run.validity
+    assert "read: 1000000 bytes at 1e+07 bytes/s take 0.1 s, but its window is 1 s" in reason
+    marked: Any = {**TOLD, "phases": [{**told_body["phases"][0], "invalid": ["it was stopped"]}]}
+    assert pts_trial.with_told(run_of(), marked).phases[0].validity == ("it was stopped",)
 
 
 def test_no_thread_is_left(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         help="end the command (not what it started itself) after S",
     )  # fmt: skip
     parser.add_argument(
-        "--samples", type=Path, metavar="FILE", help="keep the samples there (.csv.gz)"
+        "--samples", type=Path, metavar="FILE", help="store the samples in this new file (.csv.gz)"
     )
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND")
     parser.set_defaults(action=record_command)
