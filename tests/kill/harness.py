@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from eeio.system.owner import start_ticks
 from eeio_results.errors import EeioError
 from eeio_results.store import load, read_design
 from tests.cpufreq import bytes_of, pstate_tree
@@ -460,7 +461,7 @@ class Reboot(TwoProcesses):
                     _run(["losetup", "--detach", f"/dev/{backing.parts[3]}"])
         self.end()
         self._boot()
-        # The number of a process group of the last boot, given to another one.
+        # Number and start, in ticks after boot, of a process group of the last boot are another's.
         bystander = subprocess.Popen(["sleep", "1000"], start_new_session=True)
         try:
             self._give_number_to(bystander.pid)
@@ -480,7 +481,7 @@ class Reboot(TwoProcesses):
             body = json.loads(path.read_text())
             for entry in body["entries"]:
                 if entry["kind"] == "process":
-                    entry["subject"] = str(pid)
+                    entry |= {"subject": str(pid), "value": str(start_ticks(pid))}
             path.write_text(json.dumps(body))
 
 
