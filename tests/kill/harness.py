@@ -451,10 +451,15 @@ class Reboot(TwoProcesses):
             raise UnavailableError("no mount namespaces here")
 
     def killed(self, moments: random.Random) -> Iterator[str]:
-        for process in Path("/proc").glob("[0-9]*"):
-            if self._is_ours(process):
+        deadline_s = time.monotonic() + _PATIENCE_S
+        # Until they have ended: a killed losetup may still attach a device.
+        while (ours := list(filter(self._is_ours, Path("/proc").glob("[0-9]*")))) and (
+            time.monotonic() < deadline_s
+        ):
+            for process in ours:
                 with suppress(OSError):
                     os.kill(int(process.name), signal.SIGKILL)
+            time.sleep(0.01)
         for backing in Path("/sys/block").glob("loop*/loop/backing_file"):
             with suppress(OSError):
                 if os.fsencode(self.home) in backing.read_bytes():
