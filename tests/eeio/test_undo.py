@@ -24,7 +24,9 @@ from eeio.system.undo import (
     group_alive,
     mark,
     orphans,
+    run_command,
 )
+from eeio_results.errors import EeioError
 
 CHANGE_AND_WAIT = textwrap.dedent("""
     import pathlib, subprocess, sys, time
@@ -384,3 +386,9 @@ def test_what_selinux_denies_to_root_is_told_as_such(
     if enforce is not None:
         write_tree(tmp_path, {"sys/fs/selinux/enforce": enforce})
     assert ("ausearch" in denied_to_root(words, tmp_path)) == told
+
+
+def test_a_command_that_prints_without_end_fails_and_fills_no_memory() -> None:
+    assert run_command(["sh", "-c", "echo one; echo two >&2"]) == "one\n"
+    with pytest.raises(EeioError, match="not permitted"):
+        run_command(["sh", "-c", "LC_ALL=C exec head -c 100000000 /dev/zero"])

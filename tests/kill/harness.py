@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from eeio.system.owner import start_ticks
 from eeio_results.errors import EeioError
 from eeio_results.store import load, read_design
 from tests.cpufreq import bytes_of, pstate_tree
@@ -450,17 +451,22 @@ class Reboot(TwoProcesses):
             raise UnavailableError("no mount namespaces here")
 
     def killed(self, moments: random.Random) -> Iterator[str]:
-        for process in Path("/proc").glob("[0-9]*"):
-            if self._is_ours(process):
+        deadline_s = time.monotonic() + _PATIENCE_S
+        # Until they have ended: a killed losetup may still attach a device.
+        while (ours := list(filter(self._is_ours, Path("/proc").glob("[0-9]*")))) and (
+            time.monotonic() < deadline_s
+        ):
+            for process in ours:
                 with suppress(OSError):
                     os.kill(int(process.name), signal.SIGKILL)
+            time.sleep(0.01)
         for backing in Path("/sys/block").glob("loop*/loop/backing_file"):
             with suppress(OSError):
                 if os.fsencode(self.home) in backing.read_bytes():
                     _run(["losetup", "--detach", f"/dev/{backing.parts[3]}"])
         self.end()
         self._boot()
-        # The number of a process group of the last boot, given to another one.
+        # Number and start, in ticks after boot, of a process group of the last boot are another's.
         bystander = subprocess.Popen(["sleep", "1000"], start_new_session=True)
         try:
             self._give_number_to(bystander.pid)
@@ -480,7 +486,7 @@ class Reboot(TwoProcesses):
             body = json.loads(path.read_text())
             for entry in body["entries"]:
                 if entry["kind"] == "process":
-                    entry["subject"] = str(pid)
+                    entry |= {"subject": str(pid), "value": str(start_ticks(pid))}
             path.write_text(json.dumps(body))
 
 

@@ -14,12 +14,18 @@ import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
 
 from eeio import cluster
 from eeio.errors import RefusedError
 from eeio.system.owner import start_ticks
-from eeio.system.undo import UndoEntry, UndoJournal, end_group, mark
+from eeio.system.undo import (
+    UndoEntry,
+    UndoJournal,
+    end_group,
+    mark,
+    memory_file,
+    printed_in,
+)
 from eeio_limits import inputs
 from eeio_results.errors import EeioError
 
@@ -105,7 +111,7 @@ class _Server:
         self.command = command
         self._journal = journal
         # A file, not a pipe: the command must not wait for somebody to read its messages.
-        self._messages = os.fdopen(os.memfd_create("messages"), "w+b")
+        self._messages = memory_file()
         self._process = subprocess.Popen(
             ["sh", "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=self._messages, start_new_session=True, env={**os.environ, **mark()},
@@ -148,8 +154,8 @@ class _Server:
         """Its last words, once it has ended."""
         if self._process.poll() is None:
             end_group(self._process.pid)
-        words = _last_line(self._messages)
-        return words or "it did not record, and said nothing"
+        words = printed_in(self._messages).strip().splitlines()
+        return words[-1][:300] if words else "it did not record, and said nothing"
 
     def stop(self) -> None:
         if self._process.poll() is None:
@@ -160,10 +166,3 @@ class _Server:
                 stream.close()
         if self._entry in self._journal.entries:
             self._journal.forget(self._entry)
-
-
-def _last_line(messages: IO[bytes]) -> str:
-    size = os.fstat(messages.fileno()).st_size
-    end = os.pread(messages.fileno(), 4096, max(0, size - 4096))
-    text = end.decode(errors="backslashreplace").strip()
-    return text.splitlines()[-1][:300] if text else ""

@@ -36,6 +36,7 @@ _KILL_GRACE_S = 5.0
 _FORCE_S = 20
 # A journal is some kilobytes; settings of 4096 processors are a megabyte.
 _LARGEST_BYTES = 16 << 20
+_MOST_PRINTED_BYTES = 1 << 20
 _VERSION = 2
 _NAME = re.compile(rf"({owner.NAME.pattern})\.(json|new|lock)")
 # Journals of eeio 0.1: their names and contents do not say on which machine they were written.
@@ -497,10 +498,7 @@ def run_command(command: list[str], timeout_s: float = _COMMAND_TIMEOUT_S) -> st
     Returns when the command ends, even if a child of it goes on and keeps its output open.
     """
     # Files, not pipes, whose end would be that of the last child; and none that needs a disk.
-    with (
-        os.fdopen(os.memfd_create("stdout"), "w+b") as stdout,
-        os.fdopen(os.memfd_create("stderr"), "w+b") as stderr,
-    ):
+    with memory_file() as stdout, memory_file() as stderr:
         try:
             done = subprocess.run(
                 command,
@@ -515,16 +513,25 @@ def run_command(command: list[str], timeout_s: float = _COMMAND_TIMEOUT_S) -> st
             raise EeioError(f"{command[0]}: not installed; `scripts/setup` installs it") from error
         except subprocess.TimeoutExpired as error:
             raise EeioError(f"{' '.join(command)}: no end after {timeout_s:g} s") from error
-        printed, complaints = _printed(stdout), _printed(stderr)
+        printed, complaints = printed_in(stdout), printed_in(stderr)
     if done.returncode != 0:
         words = (complaints or printed).strip() or f"exit code {done.returncode}"
         raise EeioError(f"{' '.join(command)}: {words}{denied_to_root(words)}")
     return printed
 
 
-def _printed(file: IO[bytes]) -> str:
+def memory_file() -> IO[bytes]:
+    """For what a program prints: after 1 MiB its writes fail, so that it cannot fill the memory."""
+    descriptor = os.memfd_create("printed", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(descriptor, _MOST_PRINTED_BYTES)
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW)
+    return os.fdopen(descriptor, "w+b")
+
+
+def printed_in(file: IO[bytes]) -> str:
+    """What a program has printed into a `memory_file`."""
     # Not by its position, which a child that goes on has in common with us.
-    content = os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0)
+    content = os.pread(file.fileno(), _MOST_PRINTED_BYTES, 0).rstrip(b"\0")
     text = content.decode(errors="backslashreplace")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
