@@ -221,7 +221,7 @@ def test_recording_needs_no_shell(tmp_path: Path) -> None:
     found = record(["sleep", "0.2", ";", "touch", str(marker)], [meter], tmp_path / "s.gz")
     assert found.exit_code == 1, "sleep takes no such word"
     assert not marker.exists()
-    found = record(["sleep", "0.2"], [meter], tmp_path / "s.gz")
+    found = record(["sleep", "0.2"], [meter], tmp_path / "s1.gz")
     assert found.exit_code == 0
     assert found.readings[0].power_w == pytest.approx(100.0, rel=1e-3)
     with pytest.raises(PowerError, match="nothing was measured"):
