@@ -72,7 +72,6 @@ def run_suite(arguments: argparse.Namespace) -> int:
             f"making file systems ({', '.join(plan.made_volumes)}) needs root: run it with sudo"
         )
     check_meters(options.meters)
-    _announce(plan, suite, arguments.yes)
     store = Store(paths.results_root() / name)
     if store.folder.exists():
         raise RefusedError(
@@ -88,6 +87,7 @@ def run_suite(arguments: argparse.Namespace) -> int:
     )
     with campaign_locks(plan), ExitStack() as held:
         with store.made_whole() as new:
+            _announce(plan, suite, arguments.yes)
             new.create(plan)
             held.enter_context(store_lock(new.folder))
         print(f"campaign {name}: {len(plan.runs)} runs, results in {store.folder}", file=sys.stderr)
