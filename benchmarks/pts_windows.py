@@ -88,7 +88,7 @@ def benchmark(home: PtsHome, trials: int, sleep_s: float, environment: dict[str,
         "EEIO_PRESET": "quick",
         "EEIO_IDLE_S": "0",
     }
-    home.run("install", "eeio-figures", timeout_s=60)
+    home.run("profile", "install", "eeio-figures", timeout_s=60)
     begun_s = time.monotonic()
     done = home.run("run", "eeio-figures", environment=settings | environment,
                     timeout_s=60 + trials * (sleep_s + 10), before=before)  # fmt: skip

@@ -24,7 +24,8 @@ from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, cells_of
 from eeio_results.comparison.effects import effects
 from eeio_results.imported import imported
 from eeio_results.record import CacheLayers, EnergyReading, Experiment, Machine, Phase, Run
-from eeio_results.report.comparison import to_text
+from eeio_results.report.comparison import document
+from eeio_results.report.document import render_terminal
 from eeio_results.store import Campaign
 
 REPETITIONS = 10
@@ -78,7 +79,7 @@ def compared(count: int) -> None:
     start_s = time.perf_counter()
     found = compare(campaigns, named_cells(campaigns))
     assert found is not None
-    lines = len(to_text(found).splitlines())
+    lines = len(render_terminal(document(found)).splitlines())
     pairs = sum(effect.pairs for group in found.groups for effect in group.effects)
     took_s = time.perf_counter() - start_s
     print(

@@ -3,7 +3,8 @@
     python benchmarks/trace_cost.py DIRECTORY [--pairs 10] [--events 1000000]
 
 BT-IO class W, subtype simple, 4 ranks (I/O time, s) and fio with 4 KiB requests from the page cache
-and direct (time a request, s), bare and as `eeio trace` runs them under strace and bpftrace, in
+and direct (time a request, s),
+    bare and as `eeio record trace` runs them under strace and bpftrace, in
 turn: the ratio of the medians. bpftrace is left out, with the reason, where it cannot work. Then a
 synthetic file of strace with `--events` lines of 4 processes is read (eeio_results.traces.strace)
 and its phases are found: goal under 10 s together. Works in a folder of its own below DIRECTORY,

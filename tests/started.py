@@ -138,7 +138,7 @@ def _main() -> None:
 
     from eeio import commands
 
-    commands.modules()
+    commands.import_all()
     for name in _SLOW_TO_IMPORT:
         importlib.import_module(name)
     gc.collect()

@@ -1,4 +1,4 @@
-"""The energy of one command: what `eeio power record` does and prints."""
+"""The energy of one command: what `eeio record power` does and prints."""
 
 import os
 import signal

@@ -78,7 +78,7 @@ class Options:
     drop_caches_by: str | None = field(default=None, metadata=LATER)
     """For the shell: what empties the caches of the servers behind the files."""
     server_power: tuple[str, ...] = field(default=(), metadata=LATER)
-    """For the shell, one a server: what runs `eeio power node -` there."""
+    """For the shell, one a server: what runs `eeio meter node -` there."""
     sweeps: tuple[str, ...] = field(default=(), metadata=LATER)
     """Values of a factor in the place of the suite's, as `threads=1..256`."""
     windows_of: str | None = field(default=None, metadata=LATER)

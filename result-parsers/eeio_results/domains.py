@@ -67,7 +67,7 @@ class DomainFigures:
     marginal: Marginal = field(default_factory=Marginal)
     busy_energy_j_per_gb: Quartiles | None = None
     """J/GB with the idle energy shared out, where a duty cycle was asked for (`eeio report
-    --busy`)."""
+    --duty-cycle`)."""
     iops_per_w: Quartiles | None = None
     energy_j_per_operation: Quartiles | None = None
     """Mean power over operations a second, of tools that count operations of their own."""

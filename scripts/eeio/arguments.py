@@ -1,20 +1,67 @@
-"""The parser of the command line: argparse's, which also says what a mistyped word may mean."""
+"""The parser of the command line: argparse's, with groups of options, rare options that only
+`--help-all` shows, and proposals for mistyped names."""
 
 import argparse
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from eeio.errors import EXIT_REFUSED
 from eeio_limits.names import similar
 from eeio_limits.quantities import shortened
 
+_RARE = "eeio_rare"
+
 
 class Parser(argparse.ArgumentParser):
-    """Parsers of subcommands are of this class too (argparse makes them of their parent's)."""
+    """Parsers of sub-commands are of this class too (argparse makes them of their parent's)."""
+
+    _shows_all = False
 
     def error(self, message: str) -> NoReturn:
         """One line instead of the usage, and where the options are listed. Ends the program."""
         self.exit(EXIT_REFUSED, f"eeio: {message}. `{self.prog} --help` lists the options\n")
+
+    def format_usage(self) -> str:
+        return f"usage: {self._usage_words()}\n"
+
+    def format_help(self) -> str:
+        rare = [] if self._shows_all else [a for a in self._actions if vars(a).get(_RARE)]
+        helps = [action.help for action in rare]
+        written = self.usage, self.epilog
+        # argparse reads % in a usage as a format.
+        self.usage = self._usage_words().replace("%", "%%")
+        if rare:
+            more = f"{len(rare)} more options: {self.prog} --help-all"
+            self.epilog = more if self.epilog is None else f"{self.epilog}\n\n{more}"
+        for action in rare:
+            action.help = argparse.SUPPRESS
+        try:
+            return super().format_help()
+        finally:
+            self.usage, self.epilog = written
+            for action, text in zip(rare, helps, strict=True):
+                action.help = text
+
+    def _usage_words(self) -> str:
+        """Only what must be given: the options are listed below it."""
+        formatter = self._get_formatter()
+        needed = [a for a in self._get_optional_actions() if a.required]
+        options = len(self._get_optional_actions()) > len(needed)
+        words = [self.prog, *(["[OPTION ...]"] if options else [])]
+        words += [
+            f"{action.option_strings[-1]} {formatter._format_args(action, action.dest.upper())}"
+            for action in needed
+        ]
+        words += [
+            str(action.metavar)
+            if action.nargs == argparse.REMAINDER
+            else formatter._format_args(
+                action, formatter._get_default_metavar_for_positional(action)
+            )
+            for action in self._get_positional_actions()
+        ]
+        return " ".join(words)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is None or value in action.choices:
@@ -31,7 +78,11 @@ class Parser(argparse.ArgumentParser):
         unknown = next((word for word in left if word.startswith("--") and word != "--"), None)
         if unknown is not None:
             name = unknown.partition("=")[0]
-            options = [word for word in self._option_string_actions if word.startswith("--")]
+            options = [
+                word
+                for word, action in self._option_string_actions.items()
+                if word.startswith("--") and action.help != argparse.SUPPRESS
+            ]
             self.error(f"there is no option {shortened(name)}{similar(name, options)}")
         return found, left
 
@@ -47,3 +98,88 @@ class WithProgram(Parser):
         found, rest = super().parse_known_args(words[:place], namespace)
         found.program = tuple(words[place + 1 :])
         return found, rest
+
+
+def arrange(
+    parser: argparse.ArgumentParser,
+    groups: Mapping[str, Sequence[str]],
+    rare: Sequence[str] = (),
+) -> None:
+    """Shows options under these titles, in this order. Those in `rare` are in no `--help`, only in
+    `--help-all`. Options of no group come last. Raises KeyError for an option that the command does
+    not have."""
+    options = parser._option_string_actions
+    for name in rare:
+        vars(options[name])[_RARE] = True
+    if rare:
+        parser.add_argument("--help-all", action=_HelpAll, nargs=0, help="show rare options too")
+    for title, names in groups.items():
+        group = parser.add_argument_group(title)
+        for name in names:
+            parser._optionals._group_actions.remove(options[name])
+            group._group_actions.append(options[name])
+    if groups:
+        parser._optionals.title = "other options"
+        parser._action_groups.remove(parser._optionals)
+        parser._action_groups.append(parser._optionals)
+
+
+def former(parser: argparse.ArgumentParser, name: str, now: str, value: str | None = None) -> None:
+    """Accepts the former name of an option, with a note on stderr. `value` is what a former option
+    without a value stands for."""
+    action = parser._option_string_actions[now]
+    parser.add_argument(
+        name,
+        action=_Former,
+        nargs=None if value is None else 0,
+        type=(action.type or str) if value is None else str,
+        dest=action.dest,
+        default=argparse.SUPPRESS,
+        help=argparse.SUPPRESS,
+        const=(now, value),
+    )
+
+
+def add_format(
+    parser: argparse.ArgumentParser, formats: Sequence[str] = ("table", "json"), text: str = ""
+) -> None:
+    """`--format`, of which the first is the default."""
+    parser.add_argument(
+        "--format", choices=tuple(formats), default=formats[0],
+        help=f"(default: {formats[0]}){text}",
+    )  # fmt: skip
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """`--format table` or `json`, of a command that had `--json`."""
+    add_format(parser)
+    former(parser, "--json", "--format", "json")
+
+
+class _HelpAll(argparse.Action):
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        assert isinstance(parser, Parser)
+        parser._shows_all = True
+        parser.print_help()
+        parser.exit()
+
+
+class _Former(argparse.Action):
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        now, value = self.const
+        words = now if value is None else f"{now} {value}"
+        print(f"eeio: `{option_string}` is now `{words}`", file=sys.stderr)
+        action = parser._option_string_actions[now]
+        action(parser, namespace, values if value is None else value, now)

@@ -175,8 +175,7 @@ for format in json:json markdown:md latex:tex; do
 	eeio report {names} --format "${{format%:*}}" -o "again/tables/report.${{format#*:}}"
 done
 eeio report {names} --format csv -o again/tables/report.csv \\
-	--plots again/figures/report --plot-format svg --plot-format pdf --width {width}
-eeio figures {names} -o again/figures --format svg --format pdf --width {width}
+	--plots again/figures --plot-format svg --plot-format pdf --width {width}
 """
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from eeio import __version__, commands
+from eeio import __version__, commands, former_names
 from eeio.arguments import Parser
 from eeio.errors import (
     EXIT_FAILED,
@@ -47,9 +47,16 @@ class _TopParser(Parser):
         lines = ["usage: eeio COMMAND ...", "", self.description or "", ""]
         for title, group in commands.GROUPS.items():
             lines.append(f"{title}:")
-            lines += [f"  {command:12}{helps.get(command, '')}" for command in group]
+            for command in group:
+                other = commands.NEXT_TO.get(command)
+                name = f"{command}, {other}" if other else command
+                text = helps.get(command, "")
+                lines.append(f"  {name:12}{text}{f'; {helps[other]}' if other else ''}")
             lines.append("")
-        lines += [_EXAMPLES, "options:", "  -h, --help  also of a command: eeio run --help",
+        shown = [*commands.NEXT_TO.values()]
+        lines.append("Also:")
+        lines += [f"  {name:12}{helps[name]}" for name in commands.FURTHER if name not in shown]
+        lines += ["", _EXAMPLES, "options:", "  -h, --help  also of a command: eeio run --help",
                   "  --version", "", self.epilog or "", ""]  # fmt: skip
         return "\n".join(lines)
 
@@ -66,11 +73,12 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"eeio {__version__}")
     if only == "--version":
         return top
-    subparsers = top.add_subparsers(
+    # Of this class too: argparse makes them of their parent's, which lists the commands by groups.
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser] = top.add_subparsers(
         dest="command", metavar="COMMAND", required=True, parser_class=Parser
     )
-    for module in commands.modules() if only is None else [commands.module(only)]:
-        module.add_parser(subparsers)
+    for name in commands.COMMANDS if only is None else [only]:
+        commands.add(subparsers, name)
     return top
 
 
@@ -81,21 +89,27 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _main(argv: Sequence[str] | None) -> int:
-    words = list(sys.argv[1:] if argv is None else argv)
+    words, note = former_names.translated(sys.argv[1:] if argv is None else argv)
+    if note is not None:
+        print(f"eeio: {note}", file=sys.stderr)
     first = words[0] if words else None
     # A shell that completes a line asks for all there is.
     if not words and "_ARGCOMPLETE" not in os.environ:
         words = ["--help"]
-    alone = "_ARGCOMPLETE" not in os.environ and first in (*commands.MODULES, "--version")
+    alone = "_ARGCOMPLETE" not in os.environ and first in (*commands.COMMANDS, "--version")
     top = parser(first if alone else None)
     if "_ARGCOMPLETE" in os.environ:
         with suppress(ImportError):
             import argcomplete
 
-            commands.module("completion").attach(top)
+            from eeio.commands.completion import attach
+
+            attach(top)
             argcomplete.autocomplete(top)
     if first == "import":
-        words = commands.module(first).with_source(words)
+        from eeio.commands.importing import with_source
+
+        words = with_source(words)
     arguments = top.parse_args(words)
     try:
         return int(arguments.action(arguments))

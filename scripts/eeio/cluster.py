@@ -75,7 +75,7 @@ def local_rank(environment: Mapping[str, str] = os.environ) -> int:
             return int(environment[name])
     raise RefusedError(
         "not started by mpirun or srun: none of " + ", ".join(_LOCAL_RANK) + " is set; "
-        "for one machine: `eeio power record -- COMMAND`"
+        "for one machine: `eeio record power -- COMMAND`"
     )
 
 
@@ -116,7 +116,7 @@ def _told(names: Sequence[str], environment: Mapping[str, str]) -> int | None:
 
 
 def load(path: Path) -> NodeRecording:
-    """A file of `eeio power node`, or the JSON of `eeio power record`, then named by its file."""
+    """A file of `eeio meter node`, or the JSON of `eeio record power`, then named by its file."""
     try:
         body = inputs.read_json(path)
         if body["schema_version"] != SCHEMA_VERSION:
@@ -128,7 +128,7 @@ def load(path: Path) -> NodeRecording:
         counted = body.get("counted", True) is not False
         return NodeRecording(str(body.get("node", path.stem)), duration_s, readings, counted)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RefusedError(f"{path}: not what `eeio power node` writes ({error})") from error
+        raise RefusedError(f"{path}: not what `eeio meter node` writes ({error})") from error
 
 
 def _reading(fields: Mapping[str, Any]) -> EnergyReading:
@@ -252,7 +252,7 @@ def _load(folder: Path) -> tuple[list[Node], list[_Place]]:
                     q.COUNT.checked(body[key], "ranks")
             places.append((body["ranks"], body["all_ranks"], body["all_nodes"]))
         except (OSError, ValueError, KeyError, TypeError, PowerError) as error:
-            raise RefusedError(f"{path}: not what `eeio power node` writes ({error})") from error
+            raise RefusedError(f"{path}: not what `eeio meter node` writes ({error})") from error
     return nodes, places
 
 

@@ -34,9 +34,9 @@ def run(
 ) -> int:
     """Runs a program in a group of its own and waits for it; its exit code, or -N after signal N.
 
-    However we end, `eeio restore` can end the group: the program must not go on under settings that
-    are put back. What it prints is the user's to see, on standard error where `to_stderr` keeps
-    standard output for us.
+    However we end, `eeio doctor restore` can end the group: the program must not go on under
+    settings that are put back. What it prints is the user's to see, on standard error where
+    `to_stderr` keeps standard output for us.
     """
     gate, opened = os.pipe()
     try:

@@ -28,4 +28,7 @@ def putting_back(journal: UndoJournal) -> Iterator[list[str]]:
 def tell(failures: Iterable[str]) -> None:
     """On stderr, what could not be put back."""
     for failure in failures:
-        print(f"eeio: could not restore: {failure}; `eeio restore` tries again", file=sys.stderr)
+        print(
+            f"eeio: could not restore: {failure}; `eeio doctor restore` tries again",
+            file=sys.stderr,
+        )

@@ -18,8 +18,8 @@ def test_another_file_may_drop_the_caches(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_doctor_can_fail(home: Path, eeio: Eeio) -> None:
     # No profile is installed for this user.
-    assert eeio("doctor", "--json").returncode == 0
-    assert eeio("doctor", "--json", "--require", "tool").returncode == 1
+    assert eeio("doctor", "--format", "json").returncode == 0
+    assert eeio("doctor", "--format", "json", "--require", "tool").returncode == 1
     assert eeio("doctor", "--require", "csv").returncode == 1
     assert eeio("doctor", "--require", "modelled").returncode == 0
     refused = eeio("doctor", "--require", "modelled,luck")

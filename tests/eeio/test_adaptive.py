@@ -395,13 +395,13 @@ def _extend_repeats(home: Path, eeio: Eeio) -> None:
     report = json.loads(eeio("report", "c", "--format", "json").stdout)["adaptive"][0]
     assert [q["answer"] for q in report["questions"]] == ["open"] and report["alpha"] == 0.05
     assert report["time_s"] > 0 and report["fixed_s"] > 0
-    dry = eeio("extend", "c", "--dry-run")
+    dry = eeio("resume", "--extend", "c", "--dry-run")
     assert dry.returncode == 0 and "1 of 1 questions are open" in dry.stderr, dry.stderr
     assert load(folder).design == before.design
     with store_lock(folder):
-        assert eeio("extend", "c", "--most", "500").returncode == 2
+        assert eeio("resume", "--extend", "c", "--most", "500").returncode == 2
     assert load(folder).design == before.design, "nothing is stored of an extension that cannot run"
-    done = eeio("extend", "c", "--most", "500")
+    done = eeio("resume", "--extend", "c", "--most", "500")
     assert done.returncode == 0, done.stderr
     after = load(folder)
     count = [run.experiment.id for run in after.runs].count
@@ -420,6 +420,6 @@ def test_extend_refuses_a_fixed_campaign(home: Path, eeio: Eeio) -> None:
         "--meter", "none", "--settle", "0", "--idle", "0", "--name", "fixed",
     )  # fmt: skip
     assert eeio(*words).returncode in (0, 3)
-    done = eeio("extend", "fixed")
+    done = eeio("resume", "--extend", "fixed")
     assert done.returncode == 2 and "one random order of a fixed number" in done.stderr
     assert "plan --detect 5% --from fixed" in done.stderr

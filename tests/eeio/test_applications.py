@@ -235,7 +235,7 @@ def test_a_killed_campaign_leaves_nothing(
     process.send_signal(signum)
     process.wait(60)
     if signum == signal.SIGKILL:
-        done = eeio("restore")
+        done = eeio("doctor", "restore")
         assert done.returncode == 0, done.stderr
     assert not any(mount.mount_point.parent == target for mount in mounts()), log.read_text()
     assert list(target.rglob("*")) == [], log.read_text()

@@ -1,4 +1,4 @@
-"""`eeio bundle`: what a paper's artifact holds, and that all of it can be made again."""
+"""`eeio export bundle`: what a paper's artifact holds, and that all of it can be made again."""
 
 import hashlib
 import os
@@ -55,7 +55,7 @@ def bundled(
 ) -> Path:
     monkeypatch.delenv("EEIO_SUITES")
     folder = home / "artifact"
-    assert main(["bundle", "c", "-o", str(folder)]) == 0
+    assert main(["export", "bundle", "c", "-o", str(folder)]) == 0
     assert capsys.readouterr().out.split() == [str(folder), f"{folder}.tar.gz"]
     return folder
 
@@ -65,7 +65,7 @@ def test_it_holds_what_a_paper_needs(bundled: Path) -> None:
     assert {
         "README.md", "methods.md", "methods.tex", "papers.bib", "CITATION.cff", "remake.sh",
         "SHA256SUMS", "tables/report.csv", "tables/report.tex", "figures/bandwidth-read.pdf",
-        "figures/report/bandwidth.svg", "data/c/runs.jsonl", "data/c/samples/power-0001.csv.gz",
+        "figures/bandwidth.svg", "data/c/runs.jsonl", "data/c/samples/power-0001.csv.gz",
     } <= names  # fmt: skip
     assert "data/c/raw/r/stdout.txt" not in names
 
@@ -105,7 +105,7 @@ def test_the_tables_are_made_again_the_same(bundled: Path, home: Path) -> None:
 def test_the_same_campaign_gives_the_same_archive(bundled: Path, home: Path) -> None:
     again = home / "again/artifact"
     again.parent.mkdir()
-    assert main(["bundle", "c", "-o", str(again)]) == 0
+    assert main(["export", "bundle", "c", "-o", str(again)]) == 0
     first = bundled.with_name("artifact.tar.gz")
     assert first.read_bytes() == again.with_name("artifact.tar.gz").read_bytes()
     with tarfile.open(first) as tar:
@@ -130,19 +130,19 @@ def test_without_power_the_methods_say_so(home: Path) -> None:
     place.write_machine(MACHINE)
     place.write_idle((), "no meter was found")
     place.append(run(0, (phase(1e6),)))
-    assert main(["bundle", "p", "-o", str(home / "out")]) == 0
+    assert main(["export", "bundle", "p", "-o", str(home / "out")]) == 0
     assert "Power was not measured (no meter was found)." in (home / "out/methods.md").read_text()
 
 
 def test_raw_output_on_wish(stored: Path, home: Path) -> None:
-    assert main(["bundle", "c", "--raw", "-o", str(home / "raw-too")]) == 0
+    assert main(["export", "bundle", "c", "--raw", "-o", str(home / "raw-too")]) == 0
     assert (home / "raw-too/data/c/raw/r/stdout.txt").read_text() == "said"
 
 
 @pytest.mark.parametrize("there", ["artifact", "artifact.tar.gz"])
 def test_nothing_is_written_over(stored: Path, home: Path, eeio: Eeio, there: str) -> None:
     (home / there).write_text("mine")
-    done = eeio("bundle", "c", "-o", str(home / "artifact"))
+    done = eeio("export", "bundle", "c", "-o", str(home / "artifact"))
     assert done.returncode == 2 and "is there already" in done.stderr
     assert (home / there).read_text() == "mine"
     assert not {"artifact", "artifact.tar.gz"} - {there} & {p.name for p in home.iterdir()}
@@ -154,7 +154,7 @@ def test_two_campaigns_of_one_name_are_refused(stored: Path, home: Path, eeio: E
     Store(other).create(design("c", 1))
     Store(other).write_machine(MACHINE)
     Store(other).write_idle((), None)
-    done = eeio("bundle", "c", str(other), "-o", str(home / "artifact"))
+    done = eeio("export", "bundle", "c", str(other), "-o", str(home / "artifact"))
     assert done.returncode == 2 and "rename one" in done.stderr
     assert not (home / "artifact").exists()
 
@@ -184,7 +184,7 @@ def test_a_link_is_not_followed(
     elif place.exists():
         place.rename(home / "moved")
     place.symlink_to((home / "moved") if link == "runs.jsonl" else private)
-    assert main(["bundle", "c", "-o", str(home / "artifact")]) == 2
+    assert main(["export", "bundle", "c", "-o", str(home / "artifact")]) == 2
     assert f"{place}: a symbolic link" in capsys.readouterr().err
     assert not (home / "artifact").exists()
 
@@ -204,7 +204,7 @@ def test_the_command_has_every_option_of_a_campaign(rate: tuple[str, ...]) -> No
         "threads=1..4", "--sweep", "fio:request_size=4k", "--windows-of", "paper",
         "--max-written", "10G", "--precondition", "300", "--trace-journal", "--share-machine",
         "--drop-caches-by",
-        "ssh nas 'sync'", "--server-power", "ssh nas eeio power node -", *rate,
+        "ssh nas 'sync'", "--server-power", "ssh nas eeio meter node -", *rate,
     ]  # fmt: skip
     options = campaign_options.options_of(parser().parse_args(words))
     usual = Options(preset="standard", device=None, seed=0)

@@ -272,7 +272,7 @@ def test_plan_touches_nothing(home: Path, eeio: Eeio) -> None:
 
 
 def test_doctor_tells_the_cost_of_what_is_missing(eeio: Eeio) -> None:
-    body = json.loads(eeio("doctor", "--json").stdout)
+    body = json.loads(eeio("doctor", "--format", "json").stdout)
     kinds = {finding["kind"] for finding in body["findings"]}
     assert {"tool", "meter", "privilege", "device", "file system"} <= kinds
     for finding in body["findings"]:

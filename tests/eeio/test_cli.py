@@ -39,8 +39,9 @@ def _imported(*words: str) -> set[str]:
 
 def test_every_command_is_offered(capsys: pytest.CaptureFixture[str]) -> None:
     text = parser().format_help()
-    for command in commands.MODULES:
-        assert re.search(rf"\n  {command} +\S", text)
+    shown = re.findall(r"^  ([a-z, -]+?)  +\S", text, re.MULTILINE)
+    for command in commands.COMMANDS:
+        assert command in ", ".join(shown).split(", ")
         alone = parser(command)
         with pytest.raises(SystemExit):
             alone.parse_args([command, "--help"])
@@ -74,8 +75,8 @@ def test_the_version_imports_nothing_that_it_does_not_need() -> None:
     [
         ("--help",),
         ("doctor",),
-        ("power", "list"),
-        ("power", "record", "--meter", "modelled", "--", "sleep", "0.5"),
+        ("meter", "list"),
+        ("record", "power", "--meter", "modelled", "--", "sleep", "0.5"),
         ("run", "dummy-suite", "--directory", "{home}/target", "--meter", "none", "--name", "c"),
     ],
     ids=lambda words: " ".join(words[:2]),

@@ -111,40 +111,40 @@ def rapl(tmp_path: Path) -> Iterator[str]:
 def test_the_command_line(eeio: Any, rapl: str, tmp_path: Path) -> None:
     sleep = ("--", sys.executable, "-c", "import time; time.sleep(0.5)")
     nodes = tmp_path / "nodes"
-    refused = eeio("power", "node", "--meter", rapl, str(nodes), *sleep)
+    refused = eeio("meter", "node", "--meter", rapl, str(nodes), *sleep)
     assert refused.returncode == 2 and "not started by mpirun or srun" in refused.stderr
     second = {"OMPI_COMM_WORLD_LOCAL_RANK": "1"}
-    assert eeio("power", "node", str(nodes), *sleep, environment=second).returncode == 0
+    assert eeio("meter", "node", str(nodes), *sleep, environment=second).returncode == 0
     assert not nodes.exists()
     first = {"OMPI_COMM_WORLD_LOCAL_RANK": "0"}
-    done = eeio("power", "node", "--meter", rapl, str(nodes), *sleep, environment=first)
+    done = eeio("meter", "node", "--meter", rapl, str(nodes), *sleep, environment=first)
     assert done.returncode == 0, done.stderr
     (path,) = nodes.glob("*.json")
     one = json.loads(path.read_text())
     assert one["node"] == path.stem
     (nodes / "other.json").write_text(json.dumps({**one, "node": "other"}))
     files = [str(p) for p in sorted(nodes.glob("*.json"))]
-    done = eeio("power", "sum", "--json", "--nodes", "2", *files)
+    done = eeio("meter", "sum", "--format", "json", "--nodes", "2", *files)
     assert done.returncode == 0, done.stderr
     total = json.loads(done.stdout)
     assert sorted(total["nodes"]) == sorted(["other", path.stem])
     for reading, alone in zip(total["readings"], one["readings"], strict=True):
         assert math.isclose(reading["energy_j"], 2 * alone["energy_j"])
         assert math.isclose(reading["uncertainty_j"], math.sqrt(2) * alone["uncertainty_j"])
-    done = eeio("power", "sum", "--nodes", "3", *files)
+    done = eeio("meter", "sum", "--nodes", "3", *files)
     assert done.returncode == 2 and "2 files for 3 nodes" in done.stderr
     one["readings"][0] |= {"valid": False, "energy_j": None, "reasons": ["it stood still"]}
     (nodes / "other.json").write_text(json.dumps({**one, "node": "other"}))
-    done = eeio("power", "sum", *files)
+    done = eeio("meter", "sum", *files)
     assert done.returncode == 3 and "other: it stood still" in done.stdout
     (nodes / "other.json").write_text("{}")
-    done = eeio("power", "sum", *files)
-    assert done.returncode == 2 and "not what `eeio power node` writes" in done.stderr
+    done = eeio("meter", "sum", *files)
+    assert done.returncode == 2 and "not what `eeio meter node` writes" in done.stderr
 
 
 def test_a_node_ends_as_its_program_does(eeio: Any, rapl: str, tmp_path: Path) -> None:
     first = {"SLURM_LOCALID": "0"}
-    words = ("power", "node", "--meter", rapl, str(tmp_path / "nodes"), "--")
+    words = ("meter", "node", "--meter", rapl, str(tmp_path / "nodes"), "--")
     done = eeio(*words, sys.executable, "-c", "import sys; sys.exit(7)", environment=first)
     assert done.returncode == 7
     done = eeio(*words, "/nowhere", environment=first)

@@ -30,8 +30,8 @@ report before after --format csv
 report before --format markdown
 report before --format latex
 report before after --format html -o page.html
-report before --sort j/gb --columns iops --level filesystem --busy 10%
-report before --plots plots --plot-format svg
+report before --sort j/gb --columns iops --level filesystem --duty-cycle 10%
+report before --plots plots --plot-format svg --where buffer=on
 compare before after
 compare before after --format json
 compare before after --format markdown
@@ -44,18 +44,17 @@ compare --sessions before,after
 cost before after --tool dummy --demo
 cost before --tool dummy --demo --price-per-kwh 0.3 --grid-g-per-kwh 350 --format json
 cost before --tool dummy --demo --format markdown
-guideline --traditional before --low-power after --tool dummy --workload mix.yaml
-figures before -o figures
-bundle before -o bundle
-export before --pts -o exported
-reference before
+cost --traditional before --low-power after --tool dummy --workload mix.yaml
+export bundle before -o bundle
+export pts before -o exported
+study reference before
 list
-list --json
+list --format json
 list --pilots
 doctor
-doctor --json
-power list
-power record -- sleep 0.2
+doctor --format json
+meter list
+record power -- sleep 0.2
 plan dummy-suite --directory target
 plan dummy-suite --directory target --format json
 plan suites/made --directory target --detect 5%
@@ -63,18 +62,18 @@ run dummy-suite --directory target --repetitions 1 --idle 0.2
 bench -r 2 --directory target --name NEW 'sleep 0.1' true
 bench -r 2 --directory target --name NEW --format json 'sleep 0.1'
 bench -r 2 --directory target --name NEW --format markdown 'sleep 0.1'
-trace -- cp mix.yaml target/copy
-trace --json -o NEW -- cp mix.yaml target/copy
-journal -- true
-frequency
+record trace -- cp mix.yaml target/copy
+record trace --format json -o NEW -- cp mix.yaml target/copy
+record journal -- true
+record frequency
 resume before
-extend before
-replicate
-restore
+resume before --extend
+study replicate
+doctor restore
 rm third --yes
-install
+profile install
 completion bash
-new-profile mycopy --suite try -- cp mix.yaml target/b
+profile new mycopy --suite try -- cp mix.yaml target/b
 """.strip().splitlines()
 
 
@@ -85,18 +84,18 @@ def _all(statuses: set[int]) -> dict[str, set[int]]:
 # Statuses other than 0. Demo power is not ranked; without power nothing has a cost; the dummy is no
 # application, has no entry for PTS and no adaptive campaign; a machine may lack cpufreq or IOR.
 _STATUS: dict[str, dict[str, set[int]]] = {
-    "guideline": _all({2}),
+    "cost --traditional": _all({2}),
     "cost": {"none": {2}},
-    "export": _all({1}),
-    "reference": _all({2}),
-    "extend": _all({2}),
-    "frequency": _all({0, 1}),
-    "install": _all({0, 1}),
-    "power record": {"none": {2}},
-    "journal": {"nobody": {2}},
+    "export pts": _all({1}),
+    "study reference": _all({2}),
+    "resume before --extend": _all({2}),
+    "record frequency": _all({0, 1}),
+    "profile install": _all({0, 1}),
+    "record power": {"none": {2}},
+    "record journal": {"nobody": {2}},
     "plan eeio-suite --directory target --detect": _all({2}),
 }
-_TAKES_METER = {"run", "bench", "trace", "plan", "power record"}
+_TAKES_METER = {"run", "bench", "record trace", "plan", "record power"}
 
 
 @dataclass
@@ -112,7 +111,7 @@ class User:
         words = shlex.split(
             line.replace("NEW", f"n{len(list(self.home.glob('data/eeio/results/*')))}")
         )
-        place = 2 if words[0] == "power" else 1
+        place = 2 if words[0] == "record" else 1
         if " ".join(words[:place]) in _TAKES_METER:
             words[place:place] = ["--meter", self.meter]
         environment = {
@@ -186,7 +185,7 @@ def _check(done: "subprocess.CompletedProcess[str]", line: str, allowed: set[int
     assert "Traceback" not in done.stdout + done.stderr, told
     assert done.returncode in allowed, f"status {done.returncode}: {told}"
     if done.returncode == 0:
-        assert done.stdout or done.stderr or "-o" in line or line == "restore", told
+        assert done.stdout or done.stderr or "-o" in line or line == "doctor restore", told
     else:
         assert re.search(r"^(eeio|not tested)\b.*", done.stdout + done.stderr, re.MULTILINE), told
 

@@ -13,8 +13,8 @@ from eeio_results.store import Store
 PAGE = Path(__file__).parents[2] / "docs/cost.md"
 WATTS = (46.0, 48.0, 49.0, 50.0, 50.0, 51.0, 52.0, 54.0)
 GIVEN = [
-    "--price-per-kwh", "0.30", "--grid-g-per-kwh", "400", "--pue", "1.5", "--duty", "25%",
-    "--purchase", "1000", "--embodied-kg", "300", "--years", "5", "--capacity", "4T",
+    "--price-per-kwh", "0.30", "--grid-g-per-kwh", "400", "--pue", "1.5", "--duty-cycle", "25%",
+    "--price", "1000", "--embodied-kg", "300", "--years", "5", "--capacity", "4T",
     "--currency", "EUR",
 ]  # fmt: skip
 
@@ -76,7 +76,7 @@ def test_markdown(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:
     ("words", "why"),
     [
         (["--pue", "0.5"], "pue: 0.5 is not between 1 to 100"),
-        (["--duty", "0"], "never in use"),
+        (["--duty-cycle", "0"], "never in use"),
         (["--years", "0"], "years: 0; leave it out"),
         (["--capacity", "4"], "write it as 150T"),
         (["--price-per-kwh", "x"], "'x' is not a number"),

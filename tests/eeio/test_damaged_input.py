@@ -267,7 +267,7 @@ def test_a_node_that_cannot_be(tmp_path: Path, refused: Refused, old: str, new: 
     text = json.dumps(NODE)
     assert old in text
     (tmp_path / "a.json").write_text(text.replace(old, new, 1))
-    assert "a.json" in refused("power", "sum", str(tmp_path / "a.json"))
+    assert "a.json" in refused("meter", "sum", str(tmp_path / "a.json"))
 
 
 def test_a_suite_that_is_no_text(home: Path, refused: Refused) -> None:
@@ -374,10 +374,10 @@ def test_pipes_that_a_user_names(home: Path, refused: Refused) -> None:
     pipe = str(home / "pipe")
     for words in (
         ("import", "runs", "--map", pipe, str(home)),
-        ("trace", "--read", pipe),
-        ("power", "sum", pipe),
-        ("journal", "--read", pipe),
-        ("journal", "--counters", pipe),
+        ("record", "trace", "--read", pipe),
+        ("meter", "sum", pipe),
+        ("record", "journal", "--read", pipe),
+        ("record", "journal", "--counters", pipe),
     ):
         assert "a pipe or a device" in refused(*words, code=(1, 2))
 

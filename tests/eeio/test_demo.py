@@ -73,7 +73,7 @@ def test_demo_is_compared_with_demo_only(campaigns: Path, eeio: Eeio) -> None:
 def test_what_decides_rejects_it(campaigns: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mix = campaigns / "mix.yaml"
     mix.write_text("workload:\n- {operation: read, spatiality: sequential, share: 1}\n")
-    servers = ["guideline", "--traditional", "a", "--low-power", "b", "--workload", str(mix)]
+    servers = ["cost", "--traditional", "a", "--low-power", "b", "--workload", str(mix)]
     for words in (servers, ["cost", "a"]):
         assert main(words) == 2, words
         assert "demo" in capsys.readouterr().err

@@ -153,8 +153,15 @@ def test_clusters_have_their_common_steps(acpi: Path) -> None:
 def test_no_cpufreq_is_said(tmp_path: Path, eeio: Eeio) -> None:
     with pytest.raises(EeioError, match=r"this machine shows no cpufreq .* so no frequency"):
         frequency.steps_hz(tmp_path)
-    for words in ((), ("--json",), ("--set", "lowest", "--", "true")):
-        done = eeio("frequency", "--sysfs-root", str(tmp_path), *words)
+    for words in (
+        (),
+        (
+            "--format",
+            "json",
+        ),
+        ("--set", "lowest", "--", "true"),
+    ):
+        done = eeio("record", "frequency", "--sysfs-root", str(tmp_path), *words)
         assert (done.returncode, done.stdout) == (1, "")
         assert "this machine shows no cpufreq" in done.stderr
 
@@ -174,13 +181,13 @@ def test_a_policy_of_an_offline_processor_is_passed_over(
 
 
 def test_what_there_is_is_listed(pstate: Path, eeio: Eeio) -> None:
-    done = eeio("frequency", "--sysfs-root", str(pstate), "--json")
+    done = eeio("record", "frequency", "--sysfs-root", str(pstate), "--format", "json")
     assert done.returncode == 0, done.stderr
     body = json.loads(done.stdout)
     assert body["driver"] == "intel_pstate"
     assert (body["turbo"], body["smt"], body["policies"]) == ("on", "on", 3)
     assert body["steps_hz"][0] == 800_000_000
-    words = eeio("frequency", "--sysfs-root", str(pstate)).stdout
+    words = eeio("record", "frequency", "--sysfs-root", str(pstate)).stdout
     assert "governor:  powersave" in words and "0.8 0.9" in words
 
 
@@ -549,7 +556,7 @@ def test_the_event_of_the_kind_is_the_one_that_is_opened(monkeypatch: pytest.Mon
 
 def _start(root: Path, log: Path, *command: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        [sys.executable, "-c", LOGGED, str(log), "frequency", "--sysfs-root", str(root),
+        [sys.executable, "-c", LOGGED, str(log), "record", "frequency", "--sysfs-root", str(root),
          "--set", "1.6GHz", "--", *command],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
@@ -602,7 +609,7 @@ def test_restore_after_sigkill(home: Path, tree: Path, eeio: Eeio) -> None:
     process.wait(TIMEOUT_S)
     assert bytes_of(tree) != before
     done = subprocess.run(
-        [sys.executable, "-c", LOGGED, str(log), "restore"],
+        [sys.executable, "-c", LOGGED, str(log), "doctor", "restore"],
         capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -610,7 +617,7 @@ def test_restore_after_sigkill(home: Path, tree: Path, eeio: Eeio) -> None:
     assert process.communicate(timeout=TIMEOUT_S)[0] == ""
     assert bytes_of(tree) == before
     _replay(log, limits)
-    assert eeio("restore").stderr.strip() == "nothing to restore"
+    assert eeio("doctor", "restore").stderr.strip() == "nothing to restore"
 
 
 def test_the_next_run_restores_first(home: Path, tree: Path, eeio: Eeio) -> None:
@@ -621,7 +628,18 @@ def test_the_next_run_restores_first(home: Path, tree: Path, eeio: Eeio) -> None
     assert process.stdout.readline() == "running\n"
     process.send_signal(signal.SIGKILL)
     process.wait(TIMEOUT_S)
-    done = eeio("frequency", "--sysfs-root", str(tree), "--set", "highest", "--json", "--", "true")
+    done = eeio(
+        "record",
+        "frequency",
+        "--sysfs-root",
+        str(tree),
+        "--set",
+        "highest",
+        "--format",
+        "json",
+        "--",
+        "true",
+    )
     process.communicate(timeout=TIMEOUT_S)
     assert done.returncode == 0, done.stderr
     body = json.loads(done.stdout)
@@ -644,7 +662,7 @@ def test_wrong_use_is_refused(
     pstate: Path, eeio: Eeio, words: tuple[str, ...], reason: str
 ) -> None:
     before = bytes_of(pstate)
-    done = eeio("frequency", "--sysfs-root", str(pstate), *words)
+    done = eeio("record", "frequency", "--sysfs-root", str(pstate), *words)
     assert done.returncode == 2
     assert reason in done.stderr
     assert bytes_of(pstate) == before

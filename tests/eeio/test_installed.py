@@ -144,7 +144,7 @@ def test_two_checkouts_with_one_home_do_not_share_programs(
 
 
 def test_two_processes_that_install_at_once_make_one(profile: Profile) -> None:
-    command = [sys.executable, "-m", "eeio", "install", "eeio-dummy-1.0.0"]
+    command = [sys.executable, "-m", "eeio", "profile", "install", "eeio-dummy-1.0.0"]
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     assert [process.communicate(timeout=60)[0] for process in both] == [
         f"eeio-dummy-1.0.0: 1 {os.environ['PATH'].partition(':')[0]}/measure\n"

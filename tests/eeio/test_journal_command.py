@@ -1,4 +1,4 @@
-"""`eeio journal` on file systems of the test's own, and what it refuses."""
+"""`eeio record journal` on file systems of the test's own, and what it refuses."""
 
 import json
 import os
@@ -92,7 +92,8 @@ def _journal(
 ) -> dict[str, object]:
     """What is told of a Python program that works on the directory, or on `path` in it."""
     done = eeio(
-        "journal", "--json", "--directory", str(directory), "-o", str(directory.parent / "out"),
+        "record", "journal", "--format", "json", "--directory", str(directory), "-o",
+        str(directory.parent / "out"),
         *words, "--", sys.executable, "-c", script, str(path or directory),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -159,7 +160,7 @@ def test_what_went_elsewhere_before_a_dup_is_not_the_file_s(traced: Path, eeio: 
 
 def test_synchronous_writes_have_no_figures_and_say_so(traced: Path, eeio: Eeio) -> None:
     done = eeio(
-        "journal", "--directory", str(traced), "-o", str(traced.parent / "out"), "--",
+        "record", "journal", "--directory", str(traced), "-o", str(traced.parent / "out"), "--",
         "dd", "if=/dev/zero", f"of={traced}/f", "bs=4k", "count=2", "oflag=sync",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -213,7 +214,7 @@ def test_an_external_journal_is_traced_all_the_same(tmp_path: Path, eeio: Eeio) 
 
 
 def test_another_file_system_is_refused(eeio: Eeio) -> None:
-    done = eeio("journal", "--directory", "/dev/shm", "--", "true")
+    done = eeio("record", "journal", "--directory", "/dev/shm", "--", "true")
     assert done.returncode == 2
     assert "not on ext4 but on tmpfs" in done.stderr
 
@@ -221,7 +222,8 @@ def test_another_file_system_is_refused(eeio: Eeio) -> None:
 def test_a_container_s_own_process_numbers_are_refused(traced: Path, home: Path) -> None:
     """The kernel traces by the host's: nothing was traced, without a word."""
     done = subprocess.run(
-        ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-m", "eeio", "journal",
+        ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-m", "eeio", "record",
+        "journal",
          "--directory", str(traced), "-o", str(home / "out"), "--", "true"],
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
@@ -236,7 +238,7 @@ def test_a_full_disk_takes_the_trace_and_leaves_no_instance(traced: Path, eeio: 
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", str(small)], check=True)
     try:
         done = eeio(
-            "journal", "--directory", str(traced), "-o", str(small / "out"), "--",
+            "record", "journal", "--directory", str(traced), "-o", str(small / "out"), "--",
             sys.executable, "-c", WRITERS, str(traced),
         )  # fmt: skip
         assert not list((small / "out").iterdir())
@@ -259,14 +261,14 @@ def test_a_static_program_is_refused_for_delayjc(ext4: Path, eeio: Eeio) -> None
     if built.returncode != 0:
         pytest.skip(f"no static C library: {built.stderr.strip()[-200:]}")
     done = eeio(
-        "journal", "--delayjc", "--directory", str(ext4), "-o", str(ext4.parent / "o"),
+        "record", "journal", "--delayjc", "--directory", str(ext4), "-o", str(ext4.parent / "o"),
         "--", str(program),
     )  # fmt: skip
     assert done.returncode == 2
     assert "statically linked" in done.stderr
     # Behind a shell it cannot be known before.
     done = eeio(
-        "journal", "--delayjc", "--directory", str(ext4), "-o", str(ext4.parent / "o"),
+        "record", "journal", "--delayjc", "--directory", str(ext4), "-o", str(ext4.parent / "o"),
         "--", "sh", "-c", str(program),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -282,7 +284,7 @@ def test_the_program_in_this_folder_is_the_one_looked_at(
     monkeypatch.chdir(ext4.parent)
     Path("ls").write_text("no program\n")
     Path("ls").chmod(0o755)
-    done = eeio("journal", "--delayjc", "--directory", str(ext4), "-o", "o", "--", "./ls")
+    done = eeio("record", "journal", "--delayjc", "--directory", str(ext4), "-o", "o", "--", "./ls")
     assert done.returncode == 2
     assert "neither an ELF program nor a script" in done.stderr
 
@@ -290,7 +292,7 @@ def test_the_program_in_this_folder_is_the_one_looked_at(
 @pytest.mark.parametrize("window", ["nan", "inf", "0", "-1"])
 def test_a_window_that_is_no_time_is_refused(window: str, ext4: Path, eeio: Eeio) -> None:
     done = eeio(
-        "journal", "--delayjc", f"--window={window}", "--directory", str(ext4),
+        "record", "journal", "--delayjc", f"--window={window}", "--directory", str(ext4),
         "-o", str(ext4.parent / "o"), "--", "true",
     )  # fmt: skip
     assert done.returncode == 2
@@ -299,7 +301,14 @@ def test_a_window_that_is_no_time_is_refused(window: str, ext4: Path, eeio: Eeio
 
 def test_a_failing_program_leaves_no_instance(traced: Path, eeio: Eeio) -> None:
     done = eeio(
-        "journal", "--directory", str(traced), "-o", str(traced.parent / "o"), "--", "false"
+        "record",
+        "journal",
+        "--directory",
+        str(traced),
+        "-o",
+        str(traced.parent / "o"),
+        "--",
+        "false",
     )
     assert done.returncode == 1
     assert "no traced task called fsync" in done.stdout
@@ -311,7 +320,7 @@ def test_a_killed_trace_is_taken_away_by_restore(traced: Path, eeio: Eeio, home:
     fifo = home / "fifo"
     subprocess.run(["mkfifo", str(fifo)], check=True)
     process = subprocess.Popen(
-        [sys.executable, "-m", "eeio", "journal", "--directory", str(traced), "-o",
+        [sys.executable, "-m", "eeio", "record", "journal", "--directory", str(traced), "-o",
          str(home / "out"), "--", "sh", "-c", f"echo up >{fifo}; exec sleep 60"],
         start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
@@ -321,7 +330,7 @@ def test_a_killed_trace_is_taken_away_by_restore(traced: Path, eeio: Eeio, home:
     finally:
         process.kill()
         process.wait()
-        done = eeio("restore")
+        done = eeio("doctor", "restore")
     assert done.returncode == 0, done.stderr
     assert "end process group" in done.stdout + done.stderr
     assert not _instances(traced)
@@ -330,7 +339,7 @@ def test_a_killed_trace_is_taken_away_by_restore(traced: Path, eeio: Eeio, home:
 def test_where_tracefs_is_not_mounted_nobody_else_meets_it(traced: Path, home: Path) -> None:
     """In a mount namespace without it: traced on a mount of the program's own, gone after it."""
     words = [
-        sys.executable, "-m", "eeio", "journal", "--directory", str(traced), "-o",
+        sys.executable, "-m", "eeio", "record", "journal", "--directory", str(traced), "-o",
         str(home / "out"), "--", "sh", "-c", f"echo x >{traced}/f; grep tracefs /proc/mounts",
     ]  # fmt: skip
     script = (
@@ -356,16 +365,16 @@ def test_counters_of_the_library_alone(ext4: Path, eeio: Eeio) -> None:
         [sys.executable, "-c", WRITERS, str(ext4)], check=True, timeout=60,
         env={**os.environ, **delayjc.settings(state, window_us=20000)},
     )  # fmt: skip
-    done = eeio("journal", "--counters", str(state))
+    done = eeio("record", "journal", "--counters", str(state))
     assert done.returncode == 0, done.stderr
     body = json.loads(done.stdout)
     assert (body["window_us"], body["total"]["calls"], body["total"]["finished"]) == (20000, 8, 8)
-    done = eeio("journal", "--counters", str(ext4.parent / "disk.img"))
+    done = eeio("record", "journal", "--counters", str(ext4.parent / "disk.img"))
     assert done.returncode == 1 and "state file" in done.stderr
 
 
 def test_a_stored_trace_is_read_again(eeio: Eeio) -> None:
     data = Path(__file__).parents[1] / "data/journal/6.18/iozone-64-ext4/journal.gz"
-    done = eeio("journal", "--read", str(data))
+    done = eeio("record", "journal", "--read", str(data))
     assert done.returncode == 0
     assert "ended inside the commit" in done.stdout

@@ -80,7 +80,7 @@ def test_file_systems_of_a_killed_campaign_are_taken_away(home: Path, eeio: Eeio
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
     assert any(mount.mount_point.parent == target for mount in mounts())
-    done = eeio("restore")
+    done = eeio("doctor", "restore")
     assert done.returncode == 0, done.stderr
     assert not any(mount.mount_point.parent == target for mount in mounts())
     assert list(target.iterdir()) == []
@@ -133,7 +133,7 @@ def test_mkfs_of_a_killed_campaign_is_ended(home: Path, eeio: Eeio) -> None:
         process.wait()
         mkfs = int(waited.read_text())
         assert start_ticks(mkfs) is not None
-        assert eeio("restore").returncode == 0
+        assert eeio("doctor", "restore").returncode == 0
         assert start_ticks(mkfs) is None
         resumed = eeio("resume", "killed")
         assert resumed.returncode == 0, resumed.stderr

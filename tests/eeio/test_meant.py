@@ -27,14 +27,14 @@ def stored(home: Path) -> str:
     ("words", "meant"),
     [
         (["repot", "x"], "did you mean report?"),
-        (["power", "wach"], "did you mean watch?"),
+        (["meter", "wach"], "did you mean watch?"),
         (["report", "x", "--format", "jsn"], "did you mean json?"),
         (["report", "x", "--formt", "json"], "no option '--formt'; did you mean --format?"),
         (["report", "before-upgrad"], "did you mean before-upgrade?"),
         (["resume", "before-upgrad"], "did you mean before-upgrade?"),
         (["plan", "dumy-suite", "--directory", "/"], "did you mean dummy-suite?"),
         (["plan", "dummy-suite", "--directory", "/", "--preset", "qick"], "did you mean quick?"),
-        (["power", "record", "--meter", "rappl", "--", "true"], "did you mean rapl?"),
+        (["record", "power", "--meter", "rappl", "--", "true"], "did you mean rapl?"),
     ],
 )
 def test_a_mistyped_word(
@@ -70,9 +70,9 @@ def _argument(words: str, dest: str) -> argparse.Action:
     return next(action for action in top._actions if action.dest == dest)
 
 
-@pytest.mark.parametrize("command", ["report", "compare", "figures", "export"])
+@pytest.mark.parametrize("command", ["report", "compare", "cost", "export pts"])
 def test_campaigns_are_completed(stored: str, command: str) -> None:
-    dest = "campaign" if command == "export" else "campaigns"
+    dest = "campaign" if command == "export pts" else "campaigns"
     assert _completed(_argument(command, dest), "bef") == [stored]
 
 
@@ -87,13 +87,13 @@ def test_suites_presets_and_meters_are_completed(stored: str) -> None:
     assert "dummy-suite" in _completed(_argument("run", "suite"), "d")
     presets = _completed(_argument("run", "preset"), "q", suite="dummy-suite")
     assert presets == ["quick"]
-    assert "rapl" in _completed(_argument("power record", "meter"), "ra")
+    assert "rapl" in _completed(_argument("record power", "meter"), "ra")
     assert _completed(_argument("resume", "name"), "") == [stored]
     assert "completer" not in vars(_argument("run", "name"))
 
 
 def test_lists_as_json(stored: str, eeio: Eeio) -> None:
-    body = json.loads(eeio("list", "--json").stdout)
+    body = json.loads(eeio("list", "--format", "json").stdout)
     assert body["schema_version"] == 1
     (campaign,) = body["campaigns"]
     assert (campaign["name"], campaign["stored_runs"], campaign["reason"]) == (stored, 1, None)

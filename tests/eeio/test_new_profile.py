@@ -1,4 +1,4 @@
-"""`eeio new-profile`: a command of one's own as a profile and a suite."""
+"""`eeio profile new`: a command of one's own as a profile and a suite."""
 
 import json
 import shutil
@@ -29,7 +29,7 @@ def own(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _made(home: Path, eeio: Eeio, *words: str) -> Path:
-    done = eeio("new-profile", *words)
+    done = eeio("profile", "new", *words)
     assert done.returncode == 0, done.stderr
     return home / "own" / f"eeio-{words[0]}-1.0.0"
 
@@ -128,7 +128,7 @@ def test_a_command_that_fails_is_an_invalid_run(home: Path, own: Path, eeio: Eei
     ],
 )
 def test_refused(home: Path, own: Path, eeio: Eeio, words: tuple[str, ...], named: str) -> None:
-    done = eeio("new-profile", *(word.replace("{home}", str(home)) for word in words))
+    done = eeio("profile", "new", *(word.replace("{home}", str(home)) for word in words))
     assert done.returncode == 2
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("eeio") and named.replace("{home}", str(home)) in last
@@ -138,16 +138,18 @@ def test_refused(home: Path, own: Path, eeio: Eeio, words: tuple[str, ...], name
 def test_nothing_is_written_over(home: Path, own: Path, eeio: Eeio) -> None:
     folder = _made(home, eeio, "x", "--", "true")
     (folder / "install.sh").write_text("mine")
-    done = eeio("new-profile", "x", "--", "true")
+    done = eeio("profile", "new", "x", "--", "true")
     assert done.returncode == 2 and str(folder) in done.stderr
     assert (folder / "install.sh").read_text() == "mine"
 
 
 def test_a_folder_is_to_be_named(home: Path, eeio: Eeio) -> None:
     without = {"EEIO_TEST_PROFILES": ""}
-    done = eeio("new-profile", "x", "--", "true", environment=without)
+    done = eeio("profile", "new", "x", "--", "true", environment=without)
     assert done.returncode == 2 and "--folder" in done.stderr
-    done = eeio("new-profile", "x", "--folder", str(home / "f"), "--", "true", environment=without)
+    done = eeio(
+        "profile", "new", "x", "--folder", str(home / "f"), "--", "true", environment=without
+    )
     assert done.returncode == 0 and "export EEIO_TEST_PROFILES=" in done.stdout
 
 

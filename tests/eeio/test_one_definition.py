@@ -243,13 +243,15 @@ def test_a_bench(said: Said, tmp_path: Path) -> None:
     ]  # fmt: skip
     campaign = load(Path(stored(tmp_path / "bench", [(command, phases)])))
     from eeio_results.report import bench
+    from eeio_results.report.document import render_markdown, render_terminal
 
     found = bench.benches(campaign)
     _, efficiency = spread(per_gb(writes()))
-    assert efficiency in bench.to_text(campaign, found, [])
-    assert efficiency in bench.to_markdown(campaign, found, [])
+    made = bench.document(campaign, found, [])
+    assert efficiency in render_terminal(made)
+    assert efficiency in render_markdown(made)
     assert efficiency in said("report", str(campaign.folder))
-    (one,) = json.loads(bench.to_json(campaign, found, []))["commands"]
+    (one,) = made.data()["commands"]
     of = quartiles(per_gb(writes()))
     assert of is not None
     wanted = {"median": 1e9 / of.median, "q1": 1e9 / of.q3, "q3": 1e9 / of.q1}

@@ -37,6 +37,6 @@ def test_a_format_that_a_command_lacks_is_rejected(
         main(["cost", "a", "-o", str(stored / "x.html")])
     assert ended.value.code == 2
     assert "eeio cost writes table, json, markdown only" in capsys.readouterr().err
-    assert main(["figures", "a", "-o", str(stored / "f.pdf")]) == 2
+    assert main(["report", "a", "--plots", str(stored / "f.pdf")]) == 2
     assert "-o names a folder" in capsys.readouterr().err
     assert not (stored / "f.pdf").exists()

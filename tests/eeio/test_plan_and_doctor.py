@@ -68,11 +68,11 @@ def test_a_program_whose_profile_is_not_installed(
     fio = found["fio"]
     assert not fio.found and fio.program == str(home / "bin/fio")
     assert "its profile is not installed yet" in fio.detail
-    assert fio.remedy == "eeio install eeio-fio-1.0.0"
+    assert fio.remedy == "eeio profile install eeio-fio-1.0.0"
     assert can_measure([fio])[0] == "bandwidth: yes, by fio (to be installed)"
 
 
 def test_the_json_tells_it_too(eeio: Eeio) -> None:
-    body = json.loads(eeio("doctor", "--json").stdout)
+    body = json.loads(eeio("doctor", "--format", "json").stdout)
     assert [line.partition(":")[0] for line in body["can_measure"][:2]] == ["bandwidth", "energy"]
     assert eeio("doctor").stdout.startswith("bandwidth: ")

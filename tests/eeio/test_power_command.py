@@ -1,4 +1,4 @@
-"""`eeio power`, as a user types it, and the parts under it."""
+"""`eeio meter`, as a user types it, and the parts under it."""
 
 import json
 import math
@@ -25,7 +25,7 @@ from tests.conftest import Eeio
 from tests.simulators import FakeRapl, ScriptedMeter
 from tests.simulators.hwmon import FakeHwmon
 
-from eeio.commands.power.record import _print_breakdown
+from eeio.commands.record.power import _print_breakdown
 from eeio_power.alignment import Pulse, find_offset, make_pulses, pulse_lengths_s
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, meter_names
@@ -53,7 +53,7 @@ def test_the_json_is_a_contract(eeio: Any, rapl: str, tmp_path: Path) -> None:
     samples = tmp_path / "kept.csv.gz"
     script = "import time; print('said'); time.sleep(0.6)"
     done = eeio(
-        "power", "record", "--meter", rapl, "--json", "--samples", str(samples), "--",
+        "record", "power", "--meter", rapl, "--format", "json", "--samples", str(samples), "--",
         sys.executable, "-c", script,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -80,14 +80,23 @@ def test_the_commands_exit_code_is_kept(
     eeio: Any, rapl: str, command: str, exit_code: int, code: int
 ) -> None:
     done = eeio(
-        "power", "record", "--meter", rapl, "--json", "--", "sh", "-c", f"sleep 0.3; {command}"
+        "record",
+        "power",
+        "--meter",
+        rapl,
+        "--format",
+        "json",
+        "--",
+        "sh",
+        "-c",
+        f"sleep 0.3; {command}",
     )
     assert json.loads(done.stdout)["exit_code"] == exit_code
     assert done.returncode == code
 
 
 def test_a_command_out_of_time_is_ended_and_measured(eeio: Any, rapl: str) -> None:
-    done = eeio("power", "record", "--meter", rapl, "--timeout", "0.5", "--", "sleep", "60")
+    done = eeio("record", "power", "--meter", rapl, "--timeout", "0.5", "--", "sleep", "60")
     assert done.returncode == 1
     assert "ran out of time" in done.stdout
     assert "rapl        package" in done.stdout
@@ -95,7 +104,7 @@ def test_a_command_out_of_time_is_ended_and_measured(eeio: Any, rapl: str) -> No
 
 def test_a_command_out_of_time_has_failed_whatever_it_ends_with(eeio: Any, rapl: str) -> None:
     done = eeio(
-        "power", "record", "--meter", rapl, "--timeout", "0.5", "--json", "--",
+        "record", "power", "--meter", rapl, "--timeout", "0.5", "--format", "json", "--",
         sys.executable, "-c",
         "import signal, sys, time; signal.signal(15, lambda *_: sys.exit(0)); time.sleep(60)",
     )  # fmt: skip
@@ -106,7 +115,17 @@ def test_a_command_out_of_time_has_failed_whatever_it_ends_with(eeio: Any, rapl:
 
 def test_samples_that_were_not_kept_are_told_with_json_too(eeio: Any, rapl: str) -> None:
     done = eeio(
-        "power", "record", "--meter", rapl, "--json", "--samples", "/dev/full", "--", "sleep", "0.3"
+        "record",
+        "power",
+        "--meter",
+        rapl,
+        "--format",
+        "json",
+        "--samples",
+        "/dev/full",
+        "--",
+        "sleep",
+        "0.3",
     )
     assert done.returncode == 0
     assert json.loads(done.stdout)["readings"][0]["valid"]
@@ -117,10 +136,20 @@ def test_an_invalid_reading_is_null_with_the_reason_and_exit_code_3(
     eeio: Any, tmp_path: Path
 ) -> None:
     fake = FakeRapl(tmp_path / "powercap", power_w=lambda _: 150.0)  # stands still
-    done = eeio("power", "record", "--meter", f"rapl,root={fake.root}", "--json", "--", "true")
+    done = eeio(
+        "record", "power", "--meter", f"rapl,root={fake.root}", "--format", "json", "--", "true"
+    )
     assert done.returncode in (0, 3)
     done = eeio(
-        "power", "record", "--meter", f"rapl,root={fake.root}", "--json", "--", "sleep", "0.5"
+        "record",
+        "power",
+        "--meter",
+        f"rapl,root={fake.root}",
+        "--format",
+        "json",
+        "--",
+        "sleep",
+        "0.5",
     )
     body = json.loads(done.stdout)
     assert done.returncode == 3
@@ -141,7 +170,7 @@ def test_an_invalid_reading_is_null_with_the_reason_and_exit_code_3(
     ],
 )
 def test_refused_input_has_exit_code_2(eeio: Any, words: list[str], says: str) -> None:
-    done = eeio("power", "record", *words)
+    done = eeio("record", "power", *words)
     assert done.returncode == 2
     assert says in done.stderr
     assert "Traceback" not in done.stderr
@@ -149,7 +178,7 @@ def test_refused_input_has_exit_code_2(eeio: Any, words: list[str], says: str) -
 
 def test_idle_against_busy_and_a_profile(eeio: Any, rapl: str) -> None:
     done = eeio(
-        "power", "record", "--meter", rapl, "--idle", "0.4", "--profile", "lab", "--", "sleep",
+        "record", "power", "--meter", rapl, "--idle", "0.4", "--profile", "lab", "--", "sleep",
         "0.4",
     )  # fmt: skip
     assert done.returncode == 0
@@ -174,7 +203,7 @@ def test_what_is_missing_above_idle_has_its_reason(capsys: pytest.CaptureFixture
 
 def test_ctrl_c_ends_the_command_and_keeps_the_measurement(rapl: str) -> None:
     child = subprocess.Popen(
-        [sys.executable, "-m", "eeio", "power", "record", "--meter", rapl, "--json", "--",
+        [sys.executable, "-m", "eeio", "record", "power", "--meter", rapl, "--format", "json", "--",
          sys.executable, "-c", "import time; print('up', flush=True); time.sleep(60)"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
@@ -193,7 +222,7 @@ def test_ctrl_c_ends_the_command_and_keeps_the_measurement(rapl: str) -> None:
 
 def test_sigterm_ends_the_command_too(rapl: str, tmp_path: Path) -> None:
     child = subprocess.Popen(
-        [sys.executable, "-m", "eeio", "power", "record", "--meter", rapl, "--",
+        [sys.executable, "-m", "eeio", "record", "power", "--meter", rapl, "--",
          sys.executable, "-c", "import os, time; print(os.getpid(), flush=True); time.sleep(60)"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env={**os.environ, "TMPDIR": str(tmp_path)},
@@ -233,7 +262,7 @@ def test_recording_needs_no_shell(tmp_path: Path) -> None:
 
 
 def test_list(eeio: Any) -> None:
-    done = eeio("power", "list", "--json")
+    done = eeio("meter", "list", "--format", "json")
     assert done.returncode == 0
     body = json.loads(done.stdout)
     assert body["schema_version"] == 1
@@ -242,7 +271,7 @@ def test_list(eeio: Any) -> None:
         assert meter["available"] or (meter["reason"] and meter["remedy"])
     (model,) = (meter for meter in body["meters"] if meter["spec"] == "modelled")
     assert model["contents"]["system"]["leaves_out"] == ["drives"]
-    done = eeio("power", "list")
+    done = eeio("meter", "list")
     assert all(name in done.stdout for name in meter_names())
     assert "system: processor, memory, gpu, board, network, fans, supply; without drives" in (
         done.stdout
@@ -250,7 +279,7 @@ def test_list(eeio: Any) -> None:
 
 
 def test_watch_shows_power(eeio: Any, rapl: str) -> None:
-    done = eeio("power", "watch", "--meter", rapl, "--interval", "0.3", "--count", "2")
+    done = eeio("meter", "watch", "--meter", rapl, "--interval", "0.3", "--count", "2")
     assert done.returncode == 0
     lines = done.stdout.splitlines()
     assert len(lines) == 4
@@ -380,7 +409,7 @@ def test_calibrate_from_saved_pulses(eeio: Any, tmp_path: Path) -> None:
     )
     (tmp_path / "log.csv").write_text(f"Zeit;Leistung\n{rows}")
     done = eeio(
-        "power", "calibrate", "--pulses", str(tmp_path / "pulses.json"), "--meter",
+        "meter", "calibrate", "--pulses", str(tmp_path / "pulses.json"), "--meter",
         f"csv:{tmp_path / 'log.csv'},map=time:Zeit+power_w:Leistung",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -398,7 +427,7 @@ def test_calibrate_from_saved_pulses(eeio: Any, tmp_path: Path) -> None:
     ],
 )
 def test_calibrate_refuses(eeio: Any, words: list[str], says: str) -> None:
-    done = eeio("power", "calibrate", *words)
+    done = eeio("meter", "calibrate", *words)
     assert done.returncode == 2
     assert says in done.stderr
 
@@ -501,7 +530,7 @@ def test_slow_and_broken_connections_end_without_a_word(
 
 
 def test_a_port_that_is_none_is_refused(eeio: Any, rapl: str) -> None:
-    done = eeio("power", "serve", "--meter", rapl, "--port", "99999")
+    done = eeio("meter", "serve", "--meter", rapl, "--port", "99999")
     assert done.returncode == 2
     assert "127.0.0.1:99999" in done.stderr and "choose another --port" in done.stderr
     assert "Traceback" not in done.stderr
@@ -541,10 +570,12 @@ def test_a_meter_is_opened_and_its_choice_is_shown(home: Path, eeio: Eeio) -> No
              "power2_input": (pin_w - 5) * 1_000_000},
         )  # fmt: skip
     spec = f"hwmon,root={hwmon.root}"
-    (probed,) = json.loads(eeio("power", "list", "--meter", spec, "--json").stdout)["probed"]
+    (probed,) = json.loads(eeio("meter", "list", "--meter", spec, "--format", "json").stdout)[
+        "probed"
+    ]
     added = [(c["value"], c["added"]) for c in probed["channels"]]
     assert sorted(added) == [(55.0, False), (60.0, True), (85.0, False), (90.0, True)]
-    said = eeio("power", "list", "--meter", spec).stdout
+    said = eeio("meter", "list", "--meter", spec).stdout
     assert "system, 60 W, added" in said and "not added" in said
-    refused = eeio("power", "list", "--meter", f"hwmon,root={home / 'nowhere'}")
+    refused = eeio("meter", "list", "--meter", f"hwmon,root={home / 'nowhere'}")
     assert refused.returncode == 1 and "nowhere" in refused.stderr

@@ -7,8 +7,8 @@ from typing import cast
 import pytest
 from tests.conftest import Eeio
 
-from eeio.commands import states_settings
-from eeio.commands.states_reading import Asked, StateReading
+from eeio.commands.drive import settings as states_settings
+from eeio.commands.drive.reading import Asked, StateReading
 from eeio.system.power_management import KEYS, Setting, settings
 from eeio.system.undo import UndoJournal
 from eeio_power.monitor import PowerMonitor
@@ -117,5 +117,5 @@ def test_a_value_that_does_not_stay_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.root
 def test_a_setting_that_a_drive_has_not_is_refused(eeio: Eeio, loop: str) -> None:
-    done = eeio("states", "--device", loop, "--meter", "none", "--setting", "alpm")
+    done = eeio("drive", "states", "--device", loop, "--meter", "none", "--setting", "alpm")
     assert done.returncode == 2 and "the drive is on no SATA link" in done.stderr

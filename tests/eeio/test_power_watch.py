@@ -1,8 +1,8 @@
-"""The live view of `eeio power watch`."""
+"""The live view of `eeio meter watch`."""
 
 import pytest
 
-from eeio.commands.power.watch import Seen, chart
+from eeio.commands.meter.watch import Seen, chart
 
 BARS = "12345678"
 

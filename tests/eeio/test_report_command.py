@@ -34,7 +34,7 @@ def campaign(tmp_path: Path) -> str:
 
 
 def test_the_options_of_a_report(campaign: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["report", campaign, "--columns", "iops,latency", "--busy", "10%"]) == 0
+    assert main(["report", campaign, "--columns", "iops,latency", "--duty-cycle", "10%"]) == 0
     page = capsys.readouterr().out
     assert "p99.9 (ms)" in page and "J/GB, idle shared out" in page
     assert "What each layer costs" in page
@@ -67,7 +67,7 @@ def test_what_nothing_beats_stands_in_report_and_comparison(
     [
         (["--columns", "iops,colour"], "no columns 'colour'; there are iops, latency"),
         (["--most-uncertain", "ten"], "write it as 10% or 0.1"),
-        (["--busy", "0"], "never in use"),
+        (["--duty-cycle", "0"], "never in use"),
     ],
 )
 def test_options_that_cannot_be_are_refused(
@@ -98,7 +98,7 @@ def sides(campaign: str, tmp_path: Path) -> list[str]:
         "workload:\n  - {operation: write, spatiality: sequential, request_size_bytes: 4k, "
         "cache: {buffer: on}, flush: none, share: 1}\n"
     )
-    return ["guideline", "--traditional", campaign, "--low-power", str(other), "--workload",
+    return ["cost", "--traditional", campaign, "--low-power", str(other), "--workload",
             str(mix)]  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def test_a_guideline_tells_what_a_tb_costs_on_both(
     sides: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = [*sides, "--price-per-kwh", "0.3", "--years", "5", "--grid-g-per-kwh", "400",
-             "--busy-share", "1", "--low-power-embodied-kg", "100"]  # fmt: skip
+             "--duty-cycle", "1", "--low-power-embodied-kg", "100"]  # fmt: skip
     assert main([*words, "--format", "json"]) == 0
     traditional, low_power = json.loads(capsys.readouterr().out)["guideline"]["per_tb"]
     # 53.5 W x 4 s/GB; 23.5 x 4 = 94 J/GB, 94 kJ/GB x 1000 / 3.6e6 = 0.02611 kWh a TB.
@@ -216,10 +216,10 @@ def test_a_guideline_names_the_domain_that_was_measured(
 ) -> None:
     sides = ["--traditional", _quick(tmp_path / "a", "package"),
              "--low-power", _quick(tmp_path / "b", "package")]  # fmt: skip
-    assert main(["guideline", *sides, "--workload", mix, "--domain", "system"]) == 2
+    assert main(["cost", *sides, "--workload", mix, "--domain", "system"]) == 2
     said = capsys.readouterr().err
     assert "measured was package: --domain package" in said
-    assert main(["guideline", *sides, "--workload", mix]) == 0
+    assert main(["cost", *sides, "--workload", mix]) == 0
     said = capsys.readouterr().out
     assert "power of the package, the widest domain that every campaign has" in said
     assert said.count("QUICK: not a measurement") == 2

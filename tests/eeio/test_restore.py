@@ -1,4 +1,4 @@
-"""Which journals `eeio restore` acts on: not those of living processes, other containers or
+"""Which journals `eeio doctor restore` acts on: not those of living processes, other containers or
 machines, and of an earlier boot only what outlives one."""
 
 import os
@@ -62,12 +62,12 @@ def test_a_journal_from_elsewhere_is_left_alone_and_named(
     home: Path, journals: Path, changes: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = left_by(_dead(**changes), journals, *_changed(home))
-    assert main(["restore"]) == 1
+    assert main(["doctor", "restore"]) == 1
     said = capsys.readouterr().err
-    assert f"eeio restore {path}" in said and "may be alive" in said
+    assert f"eeio doctor restore {path}" in said and "may be alive" in said
     assert (home / "setting").read_text() == "changed" and (home / "image").exists()
     # The user knows that its process has ended.
-    assert main(["restore", str(path)]) == 0
+    assert main(["doctor", "restore", str(path)]) == 0
     assert not (home / "image").exists() and not path.exists()
     # Kernel settings of another boot ended with it.
     same_boot = "boot_id" not in changes
@@ -81,9 +81,9 @@ def test_another_version_s_journal_is_left_alone_and_named(
     (home / "image").write_text("x")
     path = journals / "4194304-77.json"
     path.write_text(f'[{{"kind": "file", "subject": "{home}/image", "value": ""}}]')
-    assert main(["restore"]) == 1
+    assert main(["doctor", "restore"]) == 1
     assert "earlier version" in capsys.readouterr().err and (home / "image").exists()
-    assert main(["restore", str(path)]) == 0
+    assert main(["doctor", "restore", str(path)]) == 0
     assert not (home / "image").exists()
 
 
@@ -93,7 +93,7 @@ def test_a_journal_that_its_process_holds_is_not_taken(home: Path, journals: Pat
     journal = UndoJournal(journals / f"{replace(here, pid_namespace='1').name}.json")
     journal.owner = replace(here, pid_namespace="1")
     journal.add_all(_changed(home))
-    assert main(["restore"]) == 0
+    assert main(["doctor", "restore"]) == 0
     with pytest.raises(EeioError, match="is alive"), undo.orphans(journal.path):
         pass
     assert (home / "image").exists()
@@ -116,7 +116,7 @@ def test_after_a_reboot_only_what_outlives_it_is_restored(home: Path, journals: 
             UndoEntry("mount", "/proc"),
             UndoEntry("directory", str(mounted)),
         )
-        assert main(["restore"]) == 0
+        assert main(["doctor", "restore"]) == 0
         assert sleeper.poll() is None
         assert os.path.ismount("/proc")
         assert (home / "setting").read_text() == "changed"
@@ -194,17 +194,23 @@ def test_a_container_with_the_same_home_leaves_a_running_campaign_alone(
     assert campaign.stdout is not None
     campaign.stdout.readline()
     words = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none")
-    for command in (("restore",), words):
+    for command in (
+        (
+            "doctor",
+            "restore",
+        ),
+        words,
+    ):
         done = eeio(*command, before=container)
         assert done.returncode == 0, done.stderr
         assert (home / "image").exists()
-    assert eeio("restore").returncode == 0 and (home / "image").exists()
+    assert eeio("doctor", "restore").returncode == 0 and (home / "image").exists()
     # Killed: the container cannot know that, its own machine can.
     campaign.kill()
     campaign.communicate()
-    assert eeio("restore", before=container).returncode == 1
+    assert eeio("doctor", "restore", before=container).returncode == 1
     assert (home / "image").exists()
-    assert eeio("restore").returncode == 0
+    assert eeio("doctor", "restore").returncode == 0
     assert not (home / "image").exists()
 
 
@@ -220,7 +226,7 @@ def test_root_obeys_no_journal_of_another_user(
         os.chown(journals, 65534, 65534)
     else:
         path.chmod(0o666)
-    assert main(["restore"]) == 1
+    assert main(["doctor", "restore"]) == 1
     assert "as root" in capsys.readouterr().err
     assert not (home / "ran").exists()
 
@@ -292,17 +298,17 @@ def test_root_runs_no_plug_in_and_no_profile_of_another_user(
         (folder / "mine.py").write_text(f"open('{home}/ran', 'w')\n")
         os.chown(folder / "mine.py", 1000, 1000)
     monkeypatch.setenv("EEIO_METERS", str(meters))
-    assert main(["power", "list"]) == 1
+    assert main(["meter", "list"]) == 1
     assert f"{meters}/mine.py: not run as root" in capsys.readouterr().err
     monkeypatch.delenv("EEIO_METERS")
     monkeypatch.setenv("EEIO_STUDIES", str(studies))
-    assert main(["replicate"]) != 0
+    assert main(["study", "replicate"]) != 0
     assert f"{studies}/mine.py" in capsys.readouterr().err
     monkeypatch.delenv("EEIO_STUDIES")
     profiles = dummy.profile(home, f"touch {home}/ran")
     os.chown(profiles / "eeio-dummy-1.0.0/install.sh", 1000, 1000)
     os.chown(profiles / "eeio-dummy-1.0.0", 1000, 1000)
     monkeypatch.setenv("EEIO_TEST_PROFILES", str(profiles))
-    assert main(["install", "eeio-dummy-1.0.0"]) == 1
+    assert main(["profile", "install", "eeio-dummy-1.0.0"]) == 1
     assert "not run as root" in capsys.readouterr().err
     assert not (home / "ran").exists()

@@ -197,7 +197,7 @@ def test_a_damaged_pilot_is_told_and_hides_no_other(home: Path, eeio: Eeio) -> N
     assert done.returncode == 0 and "length-x-y.json: no pilot of eeio" in done.stdout
     line = next(line for line in done.stdout.splitlines() if "runtime_s" in line)
     assert "60 -> 20" in line and "does not hold here: hostname was board" in line
-    body = json.loads(eeio("list", "--pilots", "--json").stdout)
+    body = json.loads(eeio("list", "--pilots", "--format", "json").stdout)
     assert body["pilots"][0]["found"] == "20" and body["pilots"][0]["holds_here"] is False
 
 

@@ -190,7 +190,7 @@ def test_a_killed_campaign_leaves_no_server(
     process.send_signal(signum)
     process.wait(60)
     if signum == signal.SIGKILL:
-        done = eeio("restore")
+        done = eeio("doctor", "restore")
         assert done.returncode == 0, done.stderr
     assert _running(target) == set()
     assert not any(mount.mount_point.parent == target for mount in mounts())

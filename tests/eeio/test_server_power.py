@@ -29,7 +29,7 @@ def _machines(home: Path) -> Iterator[list[str]]:
 
 def _on_server(home: Path, name: str = "nas") -> str:
     """What ssh is to a real one: a host name of its own, and the meter that is there."""
-    words = [sys.executable, "-m", "eeio", "power", "node", "--meter",
+    words = [sys.executable, "-m", "eeio", "meter", "node", "--meter",
              f"rapl,root={home / 'there'}", "-"]  # fmt: skip
     line = f"hostname {name}; exec {shlex.join(words)}"
     return shlex.join(["unshare", "--uts", "sh", "-c", line])
@@ -84,13 +84,13 @@ def test_the_power_of_servers_counts_with_this_machines(
     [
         ("exit 3", "it did not record, and said nothing"),
         ("echo no route to host >&2; exit 255", "no route to host"),
-        ("echo recording; while read -r line; do :; done; echo nonsense", "not what `eeio power"),
+        ("echo recording; while read -r line; do :; done; echo nonsense", "not what `eeio meter"),
         ("echo recording; exit 0", "it did not record"),
         # More messages than a pipe takes: it waited until somebody would read them.
         (
             "head -c 200000 /dev/zero >&2; echo recording; while read -r line; do :; done; "
             "head -c 200000 /dev/zero >&2; echo nonsense",
-            "not what `eeio power",
+            "not what `eeio meter",
         ),
     ],
 )
@@ -105,7 +105,7 @@ def test_a_server_that_does_not_record_fails_the_run(
 
 def test_a_machine_is_not_counted_twice(home: Path, eeio: Eeio) -> None:
     """The command that was to reach a server ran here."""
-    command = f"{shlex.quote(sys.executable)} -m eeio power node --meter rapl,root={home}/there -"
+    command = f"{shlex.quote(sys.executable)} -m eeio meter node --meter rapl,root={home}/there -"
     with _machines(home) as meters:
         _run(home, eeio, *meters, "--server-power", command)
     for reading in _record(home)["phases"][0]["energy"]:

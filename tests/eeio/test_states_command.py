@@ -1,4 +1,4 @@
-"""`eeio states` on a loop device, with an hdparm that keeps a drive's state in a file."""
+"""`eeio drive states` on a loop device, with an hdparm that keeps a drive's state in a file."""
 
 import json
 import os
@@ -40,7 +40,8 @@ def drive(home: Path) -> dict[str, str]:
 def _states(home: Path, eeio: Eeio, node: str, drive: dict[str, str]) -> tuple[int, dict]:  # type: ignore[type-arg]
     with FakeRapl(home / "rapl", power_w=lambda time_s: 20.0):
         done = eeio(
-            "states", "--device", node, "--meter", f"rapl,root={home / 'rapl'}", "--json",
+            "drive", "states", "--device", node, "--meter", f"rapl,root={home / 'rapl'}",
+            "--format", "json",
             "--seconds", "0.5", "--settle", "0", environment=drive,
         )  # fmt: skip
     assert done.stdout, done.stderr
@@ -95,7 +96,7 @@ def test_a_read_that_wakes_nothing_is_no_spin_up(
 def test_times_that_are_none_are_refused(
     home: Path, eeio: Eeio, loop: str, drive: dict[str, str], words: tuple[str, str]
 ) -> None:
-    done = eeio("states", "--device", loop, "--meter", "none", *words, environment=drive)
+    done = eeio("drive", "states", "--device", loop, "--meter", "none", *words, environment=drive)
     assert (done.returncode, "--seconds is above 0" in done.stderr) == (2, True), done.stderr
 
 
@@ -104,7 +105,7 @@ def test_a_drive_without_states_is_refused(
     home: Path, eeio: Eeio, loop: str, drive: dict[str, str]
 ) -> None:
     (home / "state").write_text("unknown\n")
-    done = eeio("states", "--device", loop, environment=drive)
+    done = eeio("drive", "states", "--device", loop, environment=drive)
     assert done.returncode == 2
     assert "tells no power state" in done.stderr
 
@@ -121,7 +122,7 @@ def test_a_drive_behind_a_bridge_without_answers_is_refused(
         "echo 'SG_IO: bad/missing sense data, sb[]:  f0 00 01 00 50 40 ff 0a 80' >&2\n"
         "printf '\\n%s:\\n drive state is:  standby\\n' \"$2\"\n"
     )
-    done = eeio("states", "--device", loop, environment=drive)
+    done = eeio("drive", "states", "--device", loop, environment=drive)
     assert done.returncode == 2
     assert "does not come through" in done.stderr
 
@@ -160,5 +161,5 @@ def test_an_idle_state_that_changed_meanwhile_is_none(
 
 
 def test_what_is_no_device_is_refused(home: Path, eeio: Eeio) -> None:
-    done = eeio("states", "--device", str(home / "state"))
+    done = eeio("drive", "states", "--device", str(home / "state"))
     assert done.returncode == 2

@@ -1,5 +1,5 @@
-"""`eeio states --gap` on a loop device, with an hdparm that keeps a drive's state in files, and a
-simulated meter that draws what that drive would."""
+"""`eeio drive states --gap` on a loop device, with an hdparm that keeps a drive's state in files,
+and a simulated meter that draws what that drive would."""
 
 import json
 import os
@@ -60,7 +60,8 @@ def _gaps(
 
     with FakeRapl(home / "rapl", power_w=power_w):
         done = eeio(
-            "states", "--device", node, "--meter", f"rapl,root={home / 'rapl'}", "--json",
+            "drive", "states", "--device", node, "--meter", f"rapl,root={home / 'rapl'}",
+            "--format", "json",
             "--gap", "0.2,0.4,0.8", "--repetitions", "2", "--seed", "3", *words, environment=drive,
         )  # fmt: skip
     assert done.stdout, done.stderr
@@ -168,7 +169,8 @@ def test_work_that_fails_ends_it_and_the_drive_is_as_it_was(
 ) -> None:
     with FakeRapl(home / "rapl"):
         done = eeio(
-            "states", "--device", loop, "--meter", f"rapl,root={home / 'rapl'}", "--gap", "0.1",
+            "drive", "states", "--device", loop, "--meter", f"rapl,root={home / 'rapl'}", "--gap",
+            "0.1",
             "--", "false", environment=drive,
         )  # fmt: skip
     assert done.returncode == 1 and "nothing is measured of work that fails" in done.stderr
@@ -183,7 +185,7 @@ def test_after_sigkill_restore_puts_the_drive_back(
     with FakeRapl(home / "rapl"):
         process = subprocess.Popen(
             [
-                sys.executable, "-m", "eeio", "states", "--device", loop, "--meter",
+                sys.executable, "-m", "eeio", "drive", "states", "--device", loop, "--meter",
                 f"rapl,root={home / 'rapl'}", "--gap", "60", "--seed", "2" if saving else "1",
             ],
             env={**os.environ, **drive}, stdout=subprocess.DEVNULL,
@@ -198,7 +200,7 @@ def test_after_sigkill_restore_puts_the_drive_back(
         process.send_signal(signal.SIGKILL)
         process.wait()
     assert changed.read_text() == wanted
-    done = eeio("restore", environment=drive)
+    done = eeio("doctor", "restore", environment=drive)
     assert done.returncode == 0, done.stderr
     asked = subprocess.run(
         ["hdparm", "-C", loop], env={**os.environ, **drive}, capture_output=True, text=True,
@@ -223,5 +225,5 @@ def test_after_sigkill_restore_puts_the_drive_back(
 def test_what_cannot_be_measured_is_refused(
     home: Path, eeio: Eeio, loop: str, drive: dict[str, str], words: tuple[str, ...], said: str
 ) -> None:
-    done = eeio("states", "--device", loop, "--meter", "none", *words, environment=drive)
+    done = eeio("drive", "states", "--device", loop, "--meter", "none", *words, environment=drive)
     assert (done.returncode, said in done.stderr) == (2, True), done.stderr

@@ -1,5 +1,5 @@
-"""`eeio states` of an NVMe drive that is simulated at its ioctl, on a loop device and a simulated
-meter that draws what that drive would."""
+"""`eeio drive states` of an NVMe drive that is simulated at its ioctl, on a loop device and a
+simulated meter that draws what that drive would."""
 
 import json
 import os
@@ -100,8 +100,9 @@ def test_the_controller_of_a_disk(tmp_path: Path) -> None:
 
 def swept(file: Path, loop: str, meter: str, **environment: str) -> tuple[int, dict[str, Any]]:
     done = eeio(
-        file, "states", "--device", loop, "--meter", meter, "--seconds", "0.5", "--settle", "0",
-        "--json", **environment,
+        file, "drive", "states", "--device", loop, "--meter", meter, "--seconds", "0.5",
+        "--settle", "0",
+        "--format", "json", **environment,
     )  # fmt: skip
     assert done.stdout, done.stderr
     return done.returncode, {one["state"]: one for one in json.loads(done.stdout)["states"]}
@@ -145,8 +146,9 @@ def test_a_state_that_is_refused_and_one_that_nothing_wakes(
 @pytest.mark.root
 def test_a_pause_in_the_deepest_state(file: Path, loop: str, meter: str) -> None:
     done = eeio(
-        file, "states", "--device", loop, "--meter", meter, "--gap", "0.4,0.8", "--repetitions",
-        "3", "--seed", "1", "--json",
+        file, "drive", "states", "--device", loop, "--meter", meter, "--gap", "0.4,0.8",
+        "--repetitions",
+        "3", "--seed", "1", "--format", "json",
     )  # fmt: skip
     body = json.loads(done.stdout)
     assert len(body["gaps"]) == 12 and all(one["invalid"] is None for one in body["gaps"])
@@ -162,7 +164,8 @@ def test_killed_in_a_state_it_is_put_back_by_restore(
     meter: str,
 ) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.nvme_drive", str(file), "--", "states", "--device", loop,
+        [sys.executable, "-m", "tests.nvme_drive", str(file), "--", "drive", "states", "--device",
+            loop,
          "--meter", meter, "--seconds", "60", "--settle", "0"],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=Path(__file__).parents[2],
     )  # fmt: skip
@@ -172,7 +175,7 @@ def test_killed_in_a_state_it_is_put_back_by_restore(
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    done = eeio(file, "restore")
+    done = eeio(file, "doctor", "restore")
     assert done.returncode == 0 and "set the NVMe drive" in done.stdout + done.stderr
     begun(file)
 
@@ -180,7 +183,7 @@ def test_killed_in_a_state_it_is_put_back_by_restore(
 @pytest.mark.root
 def test_listing_changes_nothing(file: Path, loop: str) -> None:
     before = file.stat().st_mtime_ns
-    done = eeio(file, "states", "--device", loop, "--list", "--json")
+    done = eeio(file, "drive", "states", "--device", loop, "--list", "--format", "json")
     body = json.loads(done.stdout)
     assert done.returncode == 0 and len(body["power_states"]) == 4
     settings = {one["name"]: one for one in body["settings"]}
@@ -188,7 +191,7 @@ def test_listing_changes_nothing(file: Path, loop: str) -> None:
     assert settings["autonomous transitions (APST)"]["value"] == "on"
     assert all(one["value"] is not None or one["reason"] for one in body["settings"])
     assert file.stat().st_mtime_ns == before
-    table = eeio(file, "states", "--device", loop, "--list").stdout
+    table = eeio(file, "drive", "states", "--device", loop, "--list").stdout
     assert "as the drive describes them" in table and "What saves power" in table
 
 
@@ -206,6 +209,6 @@ def test_a_state_that_is_none(
     words: tuple[str, ...],
     said: str,
 ) -> None:
-    done = eeio(file, "states", "--device", loop, "--meter", "none", *words)
+    done = eeio(file, "drive", "states", "--device", loop, "--meter", "none", *words)
     assert (done.returncode, said in done.stderr) == (2, True), done.stderr
     begun(file)

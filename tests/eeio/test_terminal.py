@@ -102,7 +102,7 @@ def test_names_are_no_formulas_to_the_figures(home: Path, eeio: Eeio, name: str)
     for number in range(2):
         run = made.run(number, (made.phase(1e6, (reading,)),), experiment)
         place.append(replace(run, device=name))
-    done = eeio("figures", "c", "-o", str(home / "figures"))
+    done = eeio("report", "c", "--plots", str(home / "figures"))
     assert done.returncode == 0, done.stderr
     drawn = [path.read_bytes() for path in (home / "figures").iterdir()]
     assert drawn

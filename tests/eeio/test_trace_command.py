@@ -1,4 +1,4 @@
-"""`eeio trace` on real programs, and on what cannot be traced."""
+"""`eeio record trace` on real programs, and on what cannot be traced."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from tests.conftest import Eeio
 from tests.eeio_results import made
 
 from eeio import tracers
-from eeio.commands import trace
+from eeio.commands.record import trace
 from eeio_results.traces.events import TracePhase
 
 needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
@@ -51,7 +51,8 @@ def test_two_phases_of_dd(home: Path, eeio: Eeio, tracer: str) -> None:
         f"dd if={home}/f of=/dev/null bs=128k 2>/dev/null"
     )
     done = eeio(
-        "trace", "--tracer", tracer, "--meter", "none", "-o", str(home / "out"), "--json",
+        "record", "trace", "--tracer", tracer, "--meter", "none", "-o", str(home / "out"),
+        "--format", "json",
         "--replay", str(home / "replay.csv"), "--", "sh", "-c", script, before=BEFORE[tracer],
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -73,7 +74,7 @@ def test_two_phases_of_dd(home: Path, eeio: Eeio, tracer: str) -> None:
     assert (home / "out" / "timeline.svg").read_text().startswith("<svg")
     lines = (home / "replay.csv").read_text().splitlines()
     assert len(lines) == 31
-    again = eeio("trace", "--json", "--read", str(home / "replay.csv"))
+    again = eeio("record", "trace", "--format", "json", "--read", str(home / "replay.csv"))
     phases = json.loads(again.stdout)["phases"]
     assert [p["bytes_moved"] for p in phases] == [20 << 16, 20 << 16]
 
@@ -82,7 +83,7 @@ def test_two_phases_of_dd(home: Path, eeio: Eeio, tracer: str) -> None:
 def test_power_is_in_every_output(home: Path, eeio: Eeio) -> None:
     """The window is long enough for readings: dd, a pause, dd."""
     dd = f"dd if=/dev/zero of={home}/f bs=64k count=20 conv=notrunc"
-    words = ("trace", "--meter", "demo", "--gap", "9", "--file", str(home / "f"))
+    words = ("record", "trace", "--meter", "demo", "--gap", "9", "--file", str(home / "f"))
     program = ("--", "sh", "-c", f"{dd}; sleep 1; {dd}")
     shown = eeio(*words, "-o", str(home / "a"), "--replay", str(home / "t.csv"), *program)
     assert shown.returncode == 0, shown.stderr
@@ -91,7 +92,7 @@ def test_power_is_in_every_output(home: Path, eeio: Eeio) -> None:
     assert (home / "t.csv").read_text().count("write") == 40
     assert "DEMO system (" in (home / "a" / "timeline.svg").read_text()
     stored = json.loads((home / "a" / "phases.json").read_text())
-    printed = eeio(*words, "-o", str(home / "b"), "--json", *program)
+    printed = eeio(*words, "-o", str(home / "b"), "--format", "json", *program)
     assert printed.returncode == 0, printed.stderr
     for body in (stored, json.loads(printed.stdout)):
         (phase,) = body["phases"]
@@ -106,7 +107,8 @@ def test_power_is_in_every_output(home: Path, eeio: Eeio) -> None:
 def test_an_energy_that_is_not_known_is_not_shown(home: Path, eeio: Eeio) -> None:
     """Some milliseconds between two readings: the energy was shown with a limit of 100 %."""
     done = eeio(
-        "trace", "--meter", "demo", "-o", str(home / "o"), "--file", str(home / "f"), "--json",
+        "record", "trace", "--meter", "demo", "-o", str(home / "o"), "--file", str(home / "f"),
+        "--format", "json",
         "--", "dd", "if=/dev/zero", f"of={home}/f", "bs=64k", "count=200",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -122,7 +124,8 @@ def test_an_energy_that_is_not_known_is_not_shown(home: Path, eeio: Eeio) -> Non
 @needs_strace
 def test_the_table_is_printed_where_a_replay_is_impossible(home: Path, eeio: Eeio) -> None:
     done = eeio(
-        "trace", "--meter", "none", "-o", str(home / "o"), "--replay", str(home / "t.csv"),
+        "record", "trace", "--meter", "none", "-o", str(home / "o"), "--replay",
+        str(home / "t.csv"),
         "--", "sh", "-c", f"echo x >>{home}/f",
     )  # fmt: skip
     assert done.returncode == 1
@@ -154,8 +157,9 @@ mmap.mmap(-1, 4096)
 ctypes.CDLL(None).syscall(425, 4, ctypes.create_string_buffer(256))
 """
     done = eeio(
-        "trace", "--tracer", tracer, "--meter", "none", "-o", str(home / "o"), "--replay",
-        str(home / "t.csv"), "--file", str(home), "--json", "--", sys.executable, "-c", program,
+        "record", "trace", "--tracer", tracer, "--meter", "none", "-o", str(home / "o"), "--replay",
+        str(home / "t.csv"), "--file", str(home), "--format", "json", "--", sys.executable, "-c",
+            program,
         before=BEFORE[tracer],
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -174,7 +178,7 @@ ctypes.CDLL(None).syscall(425, 4, ctypes.create_string_buffer(256))
     # A kernel may refuse io_uring (kernel.io_uring_disabled, seccomp).
     assert queues in ([], [{"kind": "io_uring", "file": None}])
     again = eeio(
-        "trace", "--read", *(str(path) for path in (home / "o").glob(f"{tracer}.*")),
+        "record", "trace", "--read", *(str(path) for path in (home / "o").glob(f"{tracer}.*")),
     )  # fmt: skip
     assert f"not observed, so its bytes are missing: {'io_uring; ' * bool(queues)}mmap of " in (
         again.stdout
@@ -183,7 +187,7 @@ ctypes.CDLL(None).syscall(425, 4, ctypes.create_string_buffer(256))
 
 @needs_strace
 def test_the_programs_failure_is_handed_on(home: Path, eeio: Eeio) -> None:
-    done = eeio("trace", "--meter", "none", "-o", str(home / "o"), "--", "false")
+    done = eeio("record", "trace", "--meter", "none", "-o", str(home / "o"), "--", "false")
     assert done.returncode == 1
     assert "no read and no write of a file was observed" in done.stdout
 
@@ -191,18 +195,18 @@ def test_the_programs_failure_is_handed_on(home: Path, eeio: Eeio) -> None:
 @needs_strace
 def test_strace_files_are_read_again(home: Path, eeio: Eeio) -> None:
     eeio(
-        "trace", "--meter", "none", "-o", str(home / "o"), "--",
+        "record", "trace", "--meter", "none", "-o", str(home / "o"), "--",
         "dd", "if=/dev/zero", f"of={home}/f", "bs=4k", "count=9",
     )  # fmt: skip
     files = [str(path) for path in (home / "o").glob("strace.*")]
-    done = eeio("trace", "--json", "--read", *files)
+    done = eeio("record", "trace", "--format", "json", "--read", *files)
     assert [p["requests"] for p in json.loads(done.stdout)["phases"]] == [9]
 
 
 @needs_strace
 def test_a_file_that_nothing_touched_is_told_as_that(home: Path, eeio: Eeio) -> None:
     done = eeio(
-        "trace", "--meter", "none", "-o", str(home / "o"), "--file", "nowhere", "--",
+        "record", "trace", "--meter", "none", "-o", str(home / "o"), "--file", "nowhere", "--",
         "dd", "if=/dev/zero", f"of={home}/f", "bs=4k", "count=9",
     )  # fmt: skip
     assert "none of 9 reads and writes was of a file with nowhere in its path" in done.stdout
@@ -221,7 +225,7 @@ def test_a_file_that_nothing_touched_is_told_as_that(home: Path, eeio: Eeio) -> 
     ],
 )
 def test_refused(home: Path, eeio: Eeio, words: tuple[str, ...], said: str) -> None:
-    done = eeio("trace", *words)
+    done = eeio("record", "trace", *words)
     assert (done.returncode, said in done.stderr) == (2, True), done.stderr
 
 
@@ -229,7 +233,7 @@ def test_without_strace_it_says_what_to_install(home: Path, eeio: Eeio) -> None:
     (home / "bin").mkdir()
     for name in ("true", "env"):
         (home / "bin" / name).symlink_to(shutil.which(name) or "")
-    done = eeio("trace", "--", "true", environment={"PATH": str(home / "bin")})
+    done = eeio("record", "trace", "--", "true", environment={"PATH": str(home / "bin")})
     assert done.returncode == 2
     assert "install the package strace" in done.stderr
 
@@ -248,7 +252,8 @@ def test_both_tracers_find_the_phases_of_mpi_ranks(home: Path, eeio: Eeio) -> No
     found = []
     for tracer in tracers.NAMES:
         done = eeio(
-            "trace", "--tracer", tracer, "--meter", "none", "-o", str(home / tracer), "--json",
+            "record", "trace", "--tracer", tracer, "--meter", "none", "-o", str(home / tracer),
+            "--format", "json",
             "--file", "eeio-btio", "--", "mpirun", "--oversubscribe", "-np", "4",
             str(home / "btio"), "class=S", "subtype=simple", f"directory={home}",
             environment=mpi, before=BEFORE[tracer],
@@ -266,7 +271,14 @@ def test_both_tracers_find_the_phases_of_mpi_ranks(home: Path, eeio: Eeio) -> No
         ("write", 3456, 4), ("read", 3456, 4),
     ]  # fmt: skip
     again = eeio(
-        "trace", "--json", "--file", "eeio-btio", "--read", str(home / "bpftrace" / "bpftrace.txt")
+        "record",
+        "trace",
+        "--format",
+        "json",
+        "--file",
+        "eeio-btio",
+        "--read",
+        str(home / "bpftrace" / "bpftrace.txt"),
     )
     assert json.loads(again.stdout)["phases"][0]["bytes_written"] == 829440
 
@@ -300,7 +312,8 @@ os.wait()
     )
     try:
         done = eeio(
-            "trace", "--tracer", tracer, "--meter", "none", "-o", str(home / "o"), "--replay",
+            "record", "trace", "--tracer", tracer, "--meter", "none", "-o", str(home / "o"),
+            "--replay",
             str(home / "t.csv"), "--file", str(home), "--", sys.executable, "-c", program,
             before=BEFORE[tracer],
         )  # fmt: skip
@@ -329,7 +342,8 @@ os.pwrite(f, b"x" * 20, 5)
 os.pread(f, 30, 5)
 """
     done = eeio(
-        "trace", "--tracer", "bpftrace", "--meter", "none", "-o", str(home / "o"), "--replay",
+        "record", "trace", "--tracer", "bpftrace", "--meter", "none", "-o", str(home / "o"),
+        "--replay",
         str(home / "t.csv"), "--file", str(home / "f"), "--", sys.executable, "-c", program,
         before=WITH_TRACEFS,
     )  # fmt: skip
@@ -341,7 +355,7 @@ os.pread(f, 30, 5)
 @pytest.mark.slow
 @needs_bpftrace
 def test_bpftrace_hands_on_the_programs_end(home: Path, eeio: Eeio) -> None:
-    words = ("trace", "--tracer", "bpftrace", "--meter", "none", "-o")
+    words = ("record", "trace", "--tracer", "bpftrace", "--meter", "none", "-o")
     failed = eeio(*words, str(home / "a"), "--", "false", before=WITH_TRACEFS)
     assert failed.returncode == 1
     killed = eeio(*words, str(home / "b"), "--", "sh", "-c", "kill -9 $$", before=WITH_TRACEFS)
@@ -353,7 +367,8 @@ def test_bpftrace_hands_on_the_programs_end(home: Path, eeio: Eeio) -> None:
 @needs_bpftrace
 def test_lost_events_make_the_trace_invalid(home: Path, eeio: Eeio) -> None:
     done = eeio(
-        "trace", "--tracer", "bpftrace", "--meter", "none", "-o", str(home / "o"), "--", "dd",
+        "record", "trace", "--tracer", "bpftrace", "--meter", "none", "-o", str(home / "o"), "--",
+        "dd",
         "if=/dev/zero", f"of={home / 'f'}", "bs=1", "count=200000",
         environment={"BPFTRACE_PERF_RB_PAGES": "1"}, before=WITH_TRACEFS,
     )  # fmt: skip
@@ -371,7 +386,7 @@ def test_a_bpftrace_that_does_not_start_runs_nothing(home: Path, eeio: Eeio) -> 
     if (reason := _no_bpftrace(path)) is not None:
         pytest.skip(reason)
     done = eeio(
-        "trace", "--tracer", "bpftrace", "--meter", "none", "-o", str(home / "o"), "--",
+        "record", "trace", "--tracer", "bpftrace", "--meter", "none", "-o", str(home / "o"), "--",
         "touch", str(home / "ran"), environment={"PATH": path}, before=WITH_TRACEFS,
     )  # fmt: skip
     assert done.returncode == 2, done.stderr

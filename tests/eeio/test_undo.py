@@ -1,4 +1,5 @@
-"""What was changed is put back: by the program itself, or by `eeio restore` after SIGKILL."""
+"""What was changed is put back: by the program itself, or by `eeio doctor restore` after
+SIGKILL."""
 
 import errno
 import os
@@ -65,12 +66,12 @@ def _killed_after_changes(home: Path) -> int:
 def test_restore_after_sigkill(home: Path, eeio: Eeio) -> None:
     child = _killed_after_changes(home)
     assert (home / "setting").read_text() == "changed"
-    done = eeio("restore")
+    done = eeio("doctor", "restore")
     assert done.returncode == 0, done.stderr
     assert (home / "setting").read_text() == "original"
     assert not (home / "image").exists()
     assert not group_alive(child)
-    assert eeio("restore").stderr.strip() == "nothing to restore"
+    assert eeio("doctor", "restore").stderr.strip() == "nothing to restore"
 
 
 def test_the_next_run_restores_too(home: Path, eeio: Eeio) -> None:
@@ -85,11 +86,11 @@ def test_what_cannot_be_put_back_is_named_and_kept(home: Path, eeio: Eeio) -> No
     _killed_after_changes(home)
     (home / "setting").unlink()
     (home / "setting").mkdir()
-    done = eeio("restore")
+    done = eeio("doctor", "restore")
     assert done.returncode == 1
     assert str(home / "setting") in done.stderr
     (home / "setting").rmdir()
-    assert eeio("restore").returncode == 0
+    assert eeio("doctor", "restore").returncode == 0
     assert (home / "setting").read_text() == "original"
 
 
@@ -151,7 +152,8 @@ def test_a_full_disk_keeps_nothing_from_being_put_back(
 
 @pytest.mark.root
 def test_a_folder_that_could_not_be_made_on_a_read_only_file_system(tmp_path: Path) -> None:
-    """A container's tracefs: the note of the folder stayed, and no `eeio restore` got rid of it."""
+    """A container's tracefs: the note of the folder stayed, and no `eeio doctor restore` got rid
+    of it."""
     done = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "ro", "none", str(tmp_path)],
         capture_output=True, text=True, check=False,
@@ -256,13 +258,13 @@ def test_what_is_no_journal_is_set_aside(
     setting = home / "setting"
     setting.write_text("changed")
     left_by(_dead(), undo, UndoEntry("setting", str(setting), "original"))
-    assert main(["restore"]) == 1
+    assert main(["doctor", "restore"]) == 1
     said = capsys.readouterr().err
     assert str(path) in said and f"{path.name}.bad" in said and said.count("\n") == 2
     # What stands beside it is put back all the same, and the next one finds nothing.
     assert setting.read_text() == "original"
     assert path.with_name(f"{path.name}.bad").read_text() == content
-    assert main(["restore"]) == 0
+    assert main(["doctor", "restore"]) == 0
     assert capsys.readouterr().err.strip() == "nothing to restore"
 
 
@@ -311,7 +313,7 @@ def test_two_restores_put_everything_back_once(home: Path, undo: Path) -> None:
     left_by(_dead(), undo, UndoEntry("file", str(home / "image")))
     with orphans() as found:
         other = subprocess.Popen(
-            [sys.executable, "-m", "eeio", "restore"], stderr=subprocess.PIPE, text=True
+            [sys.executable, "-m", "eeio", "doctor", "restore"], stderr=subprocess.PIPE, text=True
         )
         lock = str(undo.with_suffix(".lock"))
         while other.poll() is None and not _has_open(other.pid, lock):

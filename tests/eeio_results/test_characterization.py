@@ -16,8 +16,10 @@ import eeio_results
 from eeio_results.characterization import characterize
 from eeio_results.domains import quartiles
 from eeio_results.record import CacheLayers, Durable, EnergyReading, Experiment, Phase, Run
-from eeio_results.report import csv, markdown, page, plots, text
+from eeio_results.report import markdown, page, plots, text
 from eeio_results.report.columns import number
+from eeio_results.report.contents import document
+from eeio_results.report.document import render_csv, render_markdown, render_terminal
 from eeio_results.report.model import build, to_json
 from eeio_results.report.tables import tables
 from eeio_results.store import Campaign
@@ -74,7 +76,7 @@ def test_bandwidth_and_power_of_different_times_make_no_efficiency() -> None:
     assert best.efficiency_bytes_per_j is None
     reason = row.reasons["efficiency_bytes_per_j"]
     assert "did I/O in 50% of the time" in reason
-    assert reason in text.render(build([campaign]))
+    assert reason in render_terminal(document(build([campaign])))
     assert computing.io_share == 0.5 and whole.io_share == 1.0
 
 
@@ -105,7 +107,7 @@ def test_metadata_has_a_rate_and_power_and_no_bandwidth() -> None:
     # 50 W over 700, 900 and 950 files a second.
     assert row.to_json()["energy_j_per_operation"]["median"] == pytest.approx(50 / 900)
     report = build([campaign])
-    written = text.render(report)
+    written = render_terminal(document(report))
     assert "metadata, create: 900 [800 - 925] operations/s" in written
     assert "MB/s, MB/J: metadata operations move no data" in written
     schema = Path(eeio_results.__file__).parent / "schemas/report.schema.json"
@@ -145,10 +147,12 @@ def test_a_transaction_has_its_energy_beside_its_bytes() -> None:
     (row,) = (r for r in characterize(campaign) if r.experiment)
     assert row.operations_per_s is not None and row.operations_per_s.median == 50
     assert row.to_json()["energy_j_per_operation"]["median"] == pytest.approx(40 / 50)
-    written = text.render(build([campaign]))
+    written = render_terminal(document(build([campaign])))
     assert "write: 50 operations/s, p99 4 ms" in written
     assert "J/operation" in written and "Operations/s" in written
-    assert "Operations/s" not in text.render(build([_campaign(run(0, (phase(8e6),)))]))
+    assert "Operations/s" not in render_terminal(
+        document(build([_campaign(run(0, (phase(8e6),)))]))
+    )
 
 
 def test_invalid_runs_are_counted_and_left_out() -> None:
@@ -199,7 +203,7 @@ def test_power_of_fewer_repetitions_than_bandwidth_says_so() -> None:
     (row,) = (row for row in report.rows if row.experiment)
     assert (row.n, row.domains[0].n) == (3, 1)
     assert row.to_json()["domains"][0]["reason"] == "a gap of 3 s"
-    assert "power of 1 of 3 repetitions: a gap of 3 s" in text.render(report)
+    assert "power of 1 of 3 repetitions: a gap of 3 s" in render_terminal(document(report))
 
 
 def test_an_experiment_that_never_ran_is_a_row_with_the_reason() -> None:
@@ -224,7 +228,11 @@ def _report_campaigns() -> list[Campaign]:
 
 def test_every_format_tells_the_same() -> None:
     report = build(_report_campaigns())
-    for written in (text.render(report), markdown.render(report), words(page.render(report))):
+    for written in (
+        render_terminal(document(report)),
+        render_markdown(document(report)),
+        words(page.render(report)),
+    ):
         assert "QUICK: not a measurement" in written
         assert "ESTIMATE" in written
         assert "110 [105 - 115]" in written  # MB/s
@@ -232,7 +240,7 @@ def test_every_format_tells_the_same() -> None:
         assert "not measured" in written
         assert "SSD" in written and "fio-3.33" in written
     assert "<b>&" not in page.render(report)
-    assert "\\|" in markdown.render(report)
+    assert "\\|" in render_markdown(document(report))
 
 
 def test_estimates_are_not_ranked() -> None:
@@ -259,7 +267,7 @@ def test_json_follows_its_schema_and_keeps_every_digit() -> None:
 def test_csv_keeps_estimates_in_columns_of_their_own() -> None:
     import csv as reader
 
-    lines = list(reader.DictReader(csv.render(build(_report_campaigns())).splitlines()))
+    lines = list(reader.DictReader(render_csv(document(build(_report_campaigns()))).splitlines()))
     measured = next(line for line in lines if line["energy_kind"] == "measured")
     assert float(measured["power_w_median"]) == 50 and measured["ESTIMATE_power_w_median"] == ""
     modelled = next(line for line in lines if line["energy_kind"] == "modelled")
@@ -293,7 +301,7 @@ def test_fio_s_own_factors_tell_rows_apart() -> None:
     deep = (("engine", "libaio"), ("fsync", "end"), ("iodepth", "32"), ("stride", "4"))
     made = replace(EXPERIMENT, arguments=(*EXPERIMENT.arguments, *deep))
     runs = [run(i, (phase(1e6),), each) for i, each in enumerate((EXPERIMENT, made))]
-    written = text.render(build([_campaign(*runs, experiments=(EXPERIMENT, made))]))
+    written = render_terminal(document(build([_campaign(*runs, experiments=(EXPERIMENT, made))])))
     assert "fio fsync at the end engine=libaio iodepth=32 stride=4" in written
 
 

@@ -13,7 +13,9 @@ import eeio_results
 from eeio_limits import LimitError
 from eeio_results import typed
 from eeio_results.record import EnergyReading, Run
-from eeio_results.report import csv, markdown, page, text
+from eeio_results.report import page, text
+from eeio_results.report.contents import document
+from eeio_results.report.document import render_csv, render_markdown
 from eeio_results.report.model import Report, build, to_json
 from eeio_results.report.tables import tables
 from eeio_results.store import Campaign
@@ -48,9 +50,9 @@ WALL = reading("system", ("processor", "memory", "drives", "supply"))
 def every_format(made: Report) -> dict[str, str]:
     return {
         "text": "\n".join(text.render_table(table) for table in tables(made)),
-        "markdown": markdown.render(made),
+        "markdown": render_markdown(document(made)),
         "html": words(page.render(made)),
-        "csv": csv.render(made),
+        "csv": render_csv(document(made)),
         "json": json.dumps(to_json(made)),
     }
 

@@ -1,7 +1,5 @@
 """What papers print, recomputed from what else they print: the verdicts, and the four papers."""
 
-import json
-
 import pytest
 
 from eeio_results import printed, studies
@@ -119,7 +117,7 @@ def test_287_percent_cannot_follow_whatever_the_rounding() -> None:
 
 def test_the_json_is_the_contract() -> None:
     answers = list(_answers("pavan2017").values())
-    body = json.loads(of_paper("pavan2017", "Pavan et al. 2017", answers, "json"))
+    body = of_paper("pavan2017", "Pavan et al. 2017", answers).data()
     assert (body["schema_version"], body["study"]) == (1, "pavan2017")
     for claim in body["claims"]:
         assert set(claim) == {

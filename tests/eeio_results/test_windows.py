@@ -16,7 +16,9 @@ from eeio_results.characterization import Row, characterize
 from eeio_results.guideline.measured import measured_domains
 from eeio_results.ranking import Rules
 from eeio_results.record import EnergyReading, Experiment, Phase
-from eeio_results.report import csv, figures, latex, markdown, page, plots, text
+from eeio_results.report import figures, page, plots
+from eeio_results.report.contents import document
+from eeio_results.report.document import RENDERERS, render_csv, render_terminal
 from eeio_results.report.model import build, to_json
 from eeio_results.report.parts import Table
 from eeio_results.report.tables import tables
@@ -184,9 +186,10 @@ def test_a_program_that_computes_has_no_energy_of_a_gb_until_durable_either() ->
 def test_what_was_seen_at_the_target_is_told() -> None:
     campaign = _campaign(replace(written(), spatiality_seen="strided by 8192 bytes"))
     assert _row(campaign).to_json()["spatiality_seen"] == "strided by 8192 bytes"
-    assert "what arrived at the target was strided by 8192 bytes" in text.render(build([campaign]))
+    told = render_terminal(document(build([campaign])))
+    assert "what arrived at the target was strided by 8192 bytes" in told
     alike = _campaign(replace(written(), spatiality_seen="sequential"))
-    assert "what arrived" not in text.render(build([alike]))
+    assert "what arrived" not in render_terminal(document(build([alike])))
     assert _row(campaign).to_json()["spatiality_seen_by"] == "requests"
 
 
@@ -194,7 +197,8 @@ def test_what_the_drive_saw_is_called_so() -> None:
     by_drive = replace(written(), spatiality_seen="random", spatiality_seen_by="drive")
     row = _row(_campaign(by_drive)).to_json()
     assert (row["spatiality_seen"], row["spatiality_seen_by"]) == ("random", "drive")
-    assert "what reached the drive was random" in text.render(build([_campaign(by_drive)]))
+    told = render_terminal(document(build([_campaign(by_drive)])))
+    assert "what reached the drive was random" in told
 
 
 def test_what_was_not_seen_says_why() -> None:
@@ -268,7 +272,9 @@ def test_figures_of_a_study_keep_flushes_apart() -> None:
 def test_csv_has_the_figures_of_version_2_behind_the_older_ones() -> None:
     metrics = {"iops": 1000.0, "latency_p99_s": 0.004}
     lines = list(
-        reader.DictReader(csv.render(build([_campaign(written(metrics=metrics))])).split("\n"))
+        reader.DictReader(
+            render_csv(document(build([_campaign(written(metrics=metrics))]))).split("\n")
+        )
     )
     line = next(line for line in lines if line["operation"] == "write")
     assert (line["flush"], line["durable"], line["ranked"]) == ("none", "yes", "yes")
@@ -293,10 +299,13 @@ def test_every_format_tells_whose_bytes_an_application_s_are(
     campaign = _campaign(phase(1e6, (energy(50.0),)), experiment=experiment)
     report = build([campaign])
     said = f"{tool}: MB, MB/s, MB/J and J/GB count {words}"
-    for form in (text, markdown, latex, page):
-        shown = " ".join(html.unescape(form.render(report)).replace("\\", "").split())
+    made = document(report, lambda: page.render(report))
+    for form in ("table", "markdown", "latex", "html"):
+        shown = " ".join(html.unescape(RENDERERS[form](made)).replace("\\", "").split())
         assert said in shown, form
-    (line,) = [ln for ln in reader.DictReader(StringIO(csv.render(report))) if ln["tool"] == tool]
+
+    lines = reader.DictReader(StringIO(render_csv(document(report))))
+    (line,) = [line for line in lines if line["tool"] == tool]
     (row,) = [row for row in to_json(report)["characterization"] if row["tool"] == tool]
     assert line["bytes_of"] == row["bytes_of"] == whose
 

@@ -22,7 +22,7 @@ import yaml
 
 from eeio import cluster
 from eeio.campaign import pilot_store, server_power
-from eeio.commands.power import calibrate
+from eeio.commands.meter import calibrate
 from eeio.importing import elbencho, io500, mapping, mdtest, runs
 from eeio.importing import processor as processors
 from eeio.importing import testlog as testlogs
@@ -267,7 +267,7 @@ Memory write bandwidth
 
 
 def followed(found: Sequence[events.Event]) -> Any:
-    """What `eeio trace --read` makes of events."""
+    """What `eeio record trace --read` makes of events."""
     phases = events.find_phases(found)
     replayed = logs.to_csv(found) if all(e.offset is not None for e in found) and found else ""
     return [phase.to_json() for phase in phases], len(replayed)
@@ -929,7 +929,7 @@ def handed_on(folder: Path) -> Any:
 class _Recorder:
     """A server that has printed a file."""
 
-    command = "ssh nas eeio power node -"
+    command = "ssh nas eeio meter node -"
 
     def __init__(self, printed: Path) -> None:
         self._printed = printed

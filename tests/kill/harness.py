@@ -170,7 +170,7 @@ class Target:
 
     def restore(self) -> Iterator[str]:
         """After it nothing may be left."""
-        words = [*self.before, sys.executable, "-m", "eeio", "restore"]
+        words = [*self.before, sys.executable, "-m", "eeio", "doctor", "restore"]
         done = _run(words, self.environment)
         if done.returncode != 0:
             yield f"restore ended with {done.returncode}: {done.stderr.strip()[-500:]}"
@@ -188,7 +188,7 @@ class Target:
             yield from (f"invalid: {r['validity']}" for r in records if r["validity"])
 
     def left(self) -> Iterator[str]:
-        """What should be gone after `eeio restore`."""
+        """What should be gone after `eeio doctor restore`."""
         home = str(self.home)
         mountinfo = Path("/proc/self/mountinfo").read_bytes()
         yield from (f"mount: {line!r}" for line in mountinfo.splitlines() if home.encode() in line)
@@ -267,7 +267,7 @@ class TwoProcesses(Target):
         """What the other one may do."""
         (self.home / "other-target").mkdir(exist_ok=True)
         return {
-            "restore": ("restore",),
+            "restore": ("doctor", "restore",),
             "resume": ("resume", CAMPAIGN),
             "run": (
                 "run", "dummy-suite", "--name", OTHER, "--meter", "none", "--repetitions", "1",
@@ -398,7 +398,7 @@ class Container(TwoProcesses):
         yield from act.wrong(0, 1, 2)  # 1: it left another's journal alone
         if act.code is None and self._is_inside:
             # What the killed one itself left on the host is restored there.
-            _run([sys.executable, "-m", "eeio", "restore"], self.environment)
+            _run([sys.executable, "-m", "eeio", "doctor", "restore"], self.environment)
         if "after a killed campaign" in act.stderr:
             yield f"`eeio {' '.join(act.words)}` restored what is another's: {act.stderr}"
 
@@ -409,13 +409,13 @@ class Container(TwoProcesses):
 
     def restore(self) -> Iterator[str]:
         """Of both; what a killed container left is restored by name."""
-        _run([sys.executable, "-m", "eeio", "restore"], self.environment)
+        _run([sys.executable, "-m", "eeio", "doctor", "restore"], self.environment)
         for journal in sorted((self.home / "state/eeio/undo").glob("*.json")):
-            words = [sys.executable, "-m", "eeio", "restore", str(journal)]
+            words = [sys.executable, "-m", "eeio", "doctor", "restore", str(journal)]
             done = _run(words, self.environment)
             if done.returncode != 0:
                 yield f"restore {journal.name} ended with {done.returncode}: {done.stderr}"
-        done = _run([sys.executable, "-m", "eeio", "restore"], self.environment)
+        done = _run([sys.executable, "-m", "eeio", "doctor", "restore"], self.environment)
         if done.returncode != 0:
             yield f"restore ended with {done.returncode}: {done.stderr}"
 
@@ -509,7 +509,7 @@ class Checkouts(TwoProcesses):
         self._count += 1
         script = self.home / "other/eeio-dummy-1.0.0/eeio-dummy.sh"
         script.write_text(f"#!/bin/sh\n# {self._count}\nexit 9\n")
-        acts = {**super().acts(), "install": ("install", "eeio-dummy-1.0.0")}
+        acts = {**super().acts(), "install": ("profile", "install", "eeio-dummy-1.0.0")}
         if not (self.results / CAMPAIGN / "machine.json").exists():
             del acts["resume"]  # else the campaign would become the other's
         return acts
@@ -720,7 +720,7 @@ class Extend(Target):
     def words(self) -> Sequence[str]:
         if read_design(self.results / CAMPAIGN).extensions:
             return ("resume", CAMPAIGN)
-        return ("extend", CAMPAIGN, "--most", "500")
+        return ("resume", "--extend", CAMPAIGN, "--most", "500")
 
     @property
     def runs(self) -> int:
@@ -890,7 +890,9 @@ def _kill_one(
         choice = moments.random()
         if choice < 0.2:
             # The one that cleans up is killed too.
-            restore = start("restore", environment=target.environment, before=target.before)
+            restore = start(
+                "doctor", "restore", environment=target.environment, before=target.before
+            )
             outcome.kills += _killed(restore, moments.uniform(0, 0.6))
         if choice < 0.7:
             outcome.wrong += _after_restore(target)
@@ -967,7 +969,7 @@ def _children(pid: int) -> list[Path]:
 
 
 def _after_restore(target: Target) -> list[str]:
-    """What `eeio restore` left."""
+    """What `eeio doctor restore` left."""
     if wrong := list(target.restore()):
         return wrong
     deadline_s = time.monotonic() + _PATIENCE_S

@@ -245,10 +245,10 @@ def test_the_commands_say_what_the_table_says(
         assert main([*words, *replay]) == 0, capsys.readouterr().err
         return capsys.readouterr().out
 
-    findings = json.loads(said("doctor", "--json"))["findings"]
+    findings = json.loads(said("doctor", "--format", "json"))["findings"]
     meters = {f["name"] for f in findings if f["kind"] == "meter" and f["found"]}
     assert meters - {"modelled", "demo"} == taken
-    listed = {line.split()[1] for line in said("power", "list").splitlines() if line[:3] == "ok "}
+    listed = {line.split()[1] for line in said("meter", "list").splitlines() if line[:3] == "ok "}
     assert listed - {"modelled", "demo"} == taken
     if (mounted := _mounted(machine)) is not None:
         plan = said("plan", "eeio-suite", "--preset", "quick", "--directory", mounted)

@@ -46,7 +46,7 @@ def test_servers_on_two_hosts_and_the_power_of_both(
     assert sorted(path.stem for path in nodes.glob("*.json")) == sorted(hosts.names)
     files = [str(path) for path in nodes.glob("*.json")]
     done = profile.command(
-        sys.executable, "-m", "eeio", "power", "sum", "--json", "--nodes", "2", *files
+        sys.executable, "-m", "eeio", "meter", "sum", "--format", "json", "--nodes", "2", *files
     )
     assert done.returncode in (0, 3), done.stderr  # 3: too short for the meter on a busy machine
     total = json.loads(done.stdout)

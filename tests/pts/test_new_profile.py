@@ -1,4 +1,4 @@
-"""A profile that `eeio new-profile` made, under the Phoronix Test Suite itself."""
+"""A profile that `eeio profile new` made, under the Phoronix Test Suite itself."""
 
 import sys
 from pathlib import Path
@@ -19,7 +19,7 @@ def test_a_command_has_its_bandwidth_power_and_efficiency(
 ) -> None:
     monkeypatch.setenv("EEIO_TEST_PROFILES", str(tmp_path / "own"))
     done = eeio(
-        "new-profile", "mine", "--operation", "write", "--factor", "size=2m,4m",
+        "profile", "new", "mine", "--operation", "write", "--factor", "size=2m,4m",
         "--bytes", "{size}", "--figure", "took ([0-9]+) s", "--unit", "s",
         "--", "sh", "-c", "head -c {size} /dev/zero >out; sync out; sleep 1; echo took 1 s",
     )  # fmt: skip

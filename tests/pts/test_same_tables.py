@@ -88,7 +88,7 @@ def run_both(
         )  # fmt: skip
         assert done.returncode == 0, done.output[-3000:]
         if tests is METADATA:
-            assert main(["install", "eeio-metadata-1.0.0"]) == 0
+            assert main(["profile", "install", "eeio-metadata-1.0.0"]) == 0
         code = main(
             ["run", str(suite), "--preset", "quick", "--directory", str(tmp_path / "files"),
              "--meter", meter, "--repetitions", "2", "--idle", "0.5", "--name", "ours"]

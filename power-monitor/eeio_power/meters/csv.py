@@ -12,7 +12,7 @@ line, or `#3` for the third one. Keys:
   `energy_kwh`).
 
 Times without a zone need `tz=` (a name such as Europe/Madrid, `utc`, or +01:00). `offset_s` is how
-far the log's clock is ahead of this machine's: `eeio power calibrate` finds it.
+far the log's clock is ahead of this machine's: `eeio meter calibrate` finds it.
 
 The log's encoding, delimiter and decimal sign are found out, or named by `encoding=`, `delimiter=`
 and `decimal=`. What instruments write for no value (9.91E+37, OL, ---, an empty cell) is a missing

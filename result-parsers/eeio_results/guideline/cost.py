@@ -348,7 +348,7 @@ def _answers(terms: _Terms) -> dict[str, Answer]:
     stored_kwh = _stored_kwh(terms, pue)
     electricity = _priced(kwh, terms.price_per_kwh, "--price-per-kwh")
     operation = _priced(kwh, terms.grid_g_per_kwh, "--grid-g-per-kwh")
-    purchase = _spread(terms, terms.purchase, "--purchase")
+    purchase = _spread(terms, terms.purchase, "--price")
     embodied = _spread(terms, _grams(terms.embodied_kg), "--embodied-kg")
     return {
         "j_per_gb": _scaled(joules, 1e9),
@@ -401,7 +401,7 @@ def _spread(terms: _Terms, whole: float | None, option: str) -> Answer:
     if terms.years is None:
         return f"not given: --years, over which {option} is spread"
     if terms.duty is None:
-        return f"not given: --duty, so that the bytes of {terms.years:g} years are not known"
+        return f"not given: --duty-cycle, so that the bytes of {terms.years:g} years are not known"
     spread: Floats = whole * TB / (terms.bandwidth * terms.duty * terms.years * _S_PER_YEAR)
     return spread
 

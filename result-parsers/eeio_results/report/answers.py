@@ -88,7 +88,9 @@ def _notes(one: Answers) -> list[str]:
     if len(still_open) > _OPEN_SHOWN:
         lines.append(f"and {len(still_open) - _OPEN_SHOWN} more open ones, in JSON")
     if still_open:
-        lines.append(f"`eeio extend {one.campaign}` adds the repetitions that open ones ask for")
+        lines.append(
+            f"`eeio resume --extend {one.campaign}` adds the repetitions that open ones ask for"
+        )
     return lines
 
 

@@ -1,18 +1,16 @@
 """What `eeio bench` says of commands: time, W, J, bytes, MB/J, and which takes more."""
 
-import csv
-import io
 import json
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
 from eeio_results.domains import Quartiles, bytes_per_j, quartiles
 from eeio_results.record import DEMO, DOMAINS, EnergyReading, Phase, Run, mark
-from eeio_results.report import markdown, text
 from eeio_results.report.columns import NONE, number, spread
+from eeio_results.report.document import Document
 from eeio_results.report.parts import Table
 from eeio_results.stamps import warnings_of
 from eeio_results.store import Campaign
@@ -141,10 +139,26 @@ def comparisons(found: Sequence[Bench]) -> list[Comparison]:
     return made
 
 
-def to_json(campaign: Campaign, found: Sequence[Bench], compared: Sequence[Comparison]) -> str:
+def document(
+    campaign: Campaign, found: Sequence[Bench], compared: Sequence[Comparison]
+) -> Document:
+    """The answer of `eeio bench`: a table, missing figures with their reasons, comparisons."""
+    said = "\n".join(_sentences(found, compared))
+    return Document(
+        title=f"eeio bench: {campaign.name}",
+        parts=(_table(found), *([said] if said else [])),
+        data=lambda: _to_json(campaign, found, compared),
+        records=lambda: [_record(one) for one in found],
+        warnings=tuple(warnings_of(campaign)),
+    )
+
+
+def _to_json(
+    campaign: Campaign, found: Sequence[Bench], compared: Sequence[Comparison]
+) -> dict[str, Any]:
     """The contract of `eeio bench --format json`: each figure is its quartiles, or null, and
     `reasons` says why; `reason` is the first of these."""
-    body = {
+    return {
         "schema_version": SCHEMA_VERSION,
         "campaign": campaign.name,
         "warnings": warnings_of(campaign),
@@ -158,42 +172,18 @@ def to_json(campaign: Campaign, found: Sequence[Bench], compared: Sequence[Compa
             for one in compared
         ],
     }  # fmt: skip
-    return json.dumps(body, indent=1) + "\n"
 
 
-def to_csv(campaign: Campaign, found: Sequence[Bench], compared: Sequence[Comparison]) -> str:
-    """A line a command: medians and quartiles."""
-    file = io.StringIO()
-    writer = csv.writer(file)
-    edges = ("median", "q1", "q3")
-    writer.writerow(
-        ["command", "n", "energy_kind", *(f"{name}_{edge}" for name in FIGURES for edge in edges)]
-    )
-    for one in found:
-        cells: list[object] = []
-        for name in FIGURES:
-            of = one.quartiles(name)
-            cells += ["", "", ""] if of is None else [of.median, of.q1, of.q3]
-        writer.writerow([one.words, one.n, one.kind or "", *cells])
-    return file.getvalue()
-
-
-def to_text(campaign: Campaign, found: Sequence[Bench], compared: Sequence[Comparison]) -> str:
-    """For a terminal: a table, what is missing and why, then what the comparisons say."""
-    lines = [f"*** {words}\n" for words in warnings_of(campaign)]
-    lines += [text.render_table(_table(found)), *_sentences(found, compared)]
-    return "\n".join(lines) + "\n"
-
-
-def to_markdown(campaign: Campaign, found: Sequence[Bench], compared: Sequence[Comparison]) -> str:
-    lines = [f"> **{words}**\n" for words in warnings_of(campaign)]
-    lines += [markdown.render_table(_table(found)), "", *_sentences(found, compared)]
-    return "\n".join(lines) + "\n"
-
-
-FORMATS: Mapping[str, Callable[[Campaign, Sequence[Bench], Sequence[Comparison]], str]] = {
-    "table": to_text, "json": to_json, "csv": to_csv, "markdown": to_markdown,
-}  # fmt: skip
+def _record(one: Bench) -> dict[str, Any]:
+    """A command: medians and quartiles."""
+    record: dict[str, Any] = {"command": one.words, "n": one.n, "energy_kind": one.kind}
+    for name in FIGURES:
+        of = one.quartiles(name)
+        record |= {
+            f"{name}_{edge}": None if of is None else getattr(of, edge)
+            for edge in ("median", "q1", "q3")
+        }
+    return record
 
 
 def hyperfine_json(found: Sequence[Bench]) -> str:

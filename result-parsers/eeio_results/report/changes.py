@@ -159,6 +159,31 @@ def to_json(changes: Changes) -> dict[str, Any]:
     }
 
 
+def records(changes: Changes) -> list[dict[str, Any]]:
+    """The same as lines of a CSV file: one for each experiment and metric."""
+    found = []
+    for experiment in changes.experiments:
+        body = _experiment_json(experiment)
+        for metric, figures in body["metrics"].items():
+            low, high = figures.pop("interval_percent") or (None, None)
+            n_before, n_after = figures.pop("n")
+            found.append(
+                {
+                    "experiment": body["experiment"],
+                    "metric": metric,
+                    **{
+                        f"{name}_median" if name in ("before", "after") else name: value
+                        for name, value in figures.items()
+                    },
+                    "interval_low_percent": low,
+                    "interval_high_percent": high,
+                    "n_before": n_before,
+                    "n_after": n_after,
+                }
+            )
+    return found
+
+
 def _experiment_json(experiment: ExperimentChange) -> dict[str, Any]:
     return {
         "experiment": experiment.label,

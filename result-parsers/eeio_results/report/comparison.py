@@ -1,13 +1,9 @@
 """What `eeio compare` says: sentences, tables and JSON of confirmed differences."""
 
-import json
-import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
-from functools import partial
 from typing import Any
 
-from eeio_limits import text as harmless
 from eeio_results.comparison.campaigns import Comparison
 from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, Cell
 from eeio_results.comparison.differences import Difference
@@ -15,8 +11,9 @@ from eeio_results.comparison.effects import Effect
 from eeio_results.comparison.idle import IdleBusy
 from eeio_results.comparison.normality import NormalityCount
 from eeio_results.record import SCHEMA_VERSION
-from eeio_results.report import changes, latex, markdown, pareto, text
+from eeio_results.report import changes, pareto
 from eeio_results.report.columns import number
+from eeio_results.report.document import Document, flat
 from eeio_results.report.parts import Table
 from eeio_results.units import MB
 
@@ -95,36 +92,22 @@ def _interval(difference: Difference) -> tuple[float, float] | None:
     return 100 * (estimate.interval.low - 1), 100 * (estimate.interval.high - 1)
 
 
-def to_text(comparison: Comparison, width: int | None = None) -> str:
-    """For a terminal, in lines of at most `width` characters where one is given."""
-    whole = _document(comparison, partial(text.render_table, width=width), "***", harmless.shown)
-    if width is None:
-        return whole
-    lines = whole.splitlines()
-    return "".join(f"{textwrap.fill(one, width) if len(one) > width else one}\n" for one in lines)
+def document(comparison: Comparison, page: Callable[[], str] | None = None) -> Document:
+    """The answer of `eeio compare`: what changed, then the effect of each factor."""
+    return Document(
+        title=f"eeio compare: {', '.join(comparison.campaigns)}",
+        parts=tuple(_parts(comparison)),
+        data=lambda: to_json(comparison),
+        records=lambda: _records(comparison),
+        warnings=tuple(comparison.warnings),
+        page=page,
+    )
 
 
-def to_latex(comparison: Comparison) -> str:
-    """For a paper."""
-    tables = _document(comparison, latex.render_table, r"\textbf{Note:}", harmless.latex)
-    return f"{latex.HEAD}\n\n{tables}"
-
-
-def to_markdown(comparison: Comparison) -> str:
-    """For a repository or a mail."""
-    return _document(comparison, markdown.render_table, ">", harmless.markdown)
-
-
-def _document(
-    comparison: Comparison,
-    render: Callable[[Table], str],
-    mark: str,
-    said: Callable[[str], str],
-) -> str:
-    parts = [f"{mark} {said(warning)}" for warning in comparison.warnings]
+def _parts(comparison: Comparison) -> Iterator[Table | str]:
     for found in comparison.changes:
-        parts.append(said(changes.answer(found)))
-        parts += [render(table) for table in changes.tables(found)]
+        yield changes.answer(found)
+        yield from changes.tables(found)
     for group in comparison.groups:
         title = ", ".join(f"{name} {level}" for name, level in group.levels)
         for metric in dict.fromkeys(effect.metric for effect in group.effects):
@@ -133,21 +116,34 @@ def _document(
             sentences += _not_confirmed([e for e in of_metric if e.largest is None])
             heading = _quantity(metric).capitalize() + (f" ({title})" if title else "")
             rows = tuple((line,) for line in sentences)
-            parts.append(render(Table(heading, ("",), rows)))
+            yield Table(heading, ("",), rows)
     if comparison.idle_busy:
-        parts.append(render(_idle_table(comparison.idle_busy)))
+        yield _idle_table(comparison.idle_busy)
     if (front := pareto.pareto_table(comparison.pareto)) is not None:
-        parts.append(render(front))
+        yield front
     if comparison.normality:
-        parts.append(render(normality_table(comparison.normality)))
-    parts.append(
-        said(
-            f"p: Mann-Whitney, two-sided, adjusted ({comparison.adjustment}) over the pairs of "
-            "each factor; Dunn's test among more than two experiments; confirmed: "
-            f"p < {comparison.alpha:g}. Intervals: bootstrap of the ratio of the medians."
-        )
+        yield normality_table(comparison.normality)
+    yield (
+        f"p: Mann-Whitney, two-sided, adjusted ({comparison.adjustment}) over the pairs of "
+        "each factor; Dunn's test among more than two experiments; confirmed: "
+        f"p < {comparison.alpha:g}. Intervals: bootstrap of the ratio of the medians."
     )
-    return "\n\n".join(parts) + "\n"
+
+
+def _records(comparison: Comparison) -> list[dict[str, Any]]:
+    """The changes of each experiment between two campaigns, then the effects of the factors."""
+    found = [
+        {"before": one.before, "after": one.after, **record}
+        for one in comparison.changes
+        for record in changes.records(one)
+    ]
+    for group in comparison.groups:
+        for effect in group.effects:
+            record = {f"by_{name}": level for name, level in group.levels}
+            body = _effect_json(effect)
+            largest = body.pop("largest") or {}
+            found.append({**record, **body, **flat(largest, "largest_")})
+    return found
 
 
 def _idle_table(items: Sequence[IdleBusy]) -> Table:
@@ -211,9 +207,9 @@ def _watts(value: float | None) -> str:
     return "-" if value is None else number(value)
 
 
-def to_json(comparison: Comparison) -> str:
+def to_json(comparison: Comparison) -> dict[str, Any]:
     """The contract of `eeio compare --format json`."""
-    body = {
+    return {
         "schema_version": SCHEMA_VERSION,
         "campaigns": list(comparison.campaigns),
         "adjustment": comparison.adjustment,
@@ -244,7 +240,6 @@ def to_json(comparison: Comparison) -> str:
             for item in comparison.idle_busy
         ],
     }
-    return json.dumps(body, indent=1) + "\n"
 
 
 def _effect_json(effect: Effect) -> dict[str, Any]:

@@ -1,10 +1,28 @@
-"""What stands in a report, in order, the same for every format."""
+"""The contents of a report, in order, the same for every format."""
+
+from collections.abc import Callable
 
 from eeio_results.report import beside
-from eeio_results.report.model import Report
+from eeio_results.report.document import Document
+from eeio_results.report.model import Report, to_json
 from eeio_results.report.parts import Plot, Table
+from eeio_results.report.records import records
 from eeio_results.report.tables import tables
 from eeio_results.studies import Chapter
+
+
+def document(report: Report, page: Callable[[], str] | None = None) -> Document:
+    """The answer of `eeio report`."""
+    next_command = report.next_command
+    return Document(
+        title=f"eeio report: {', '.join(campaign.name for campaign in report.campaigns)}",
+        parts=tuple(contents(report)),
+        data=lambda: to_json(report),
+        records=lambda: records(report),
+        warnings=tuple(report.warnings),
+        page=page,
+        hint=f"next: {next_command}   (what changed, with intervals)" if next_command else "",
+    )
 
 
 def contents(report: Report) -> list[Table]:

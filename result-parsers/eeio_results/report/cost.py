@@ -1,19 +1,15 @@
-"""What moving and storing a TB costs, as text, Markdown and JSON; the tables once for all."""
+"""What moving and storing a TB costs: the answer of `eeio cost`."""
 
-import json
-import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from eeio_limits import text as harmless
 from eeio_results.guideline.cost import HEADLINES, STEP, Cost, LessPerTb
 from eeio_results.record import SCHEMA_VERSION
 from eeio_results.report.columns import number
+from eeio_results.report.document import Document, flat
 from eeio_results.report.guideline import PER_TB, estimate, less_words
-from eeio_results.report.markdown import render_table as markdown_table
 from eeio_results.report.parts import Table
-from eeio_results.report.text import render_table as text_table
 from eeio_results.units import MB
 
 _ANSWERS = {
@@ -29,39 +25,32 @@ _NAMES = {
 }  # fmt: skip
 
 
-def render_text(
-    costs: Sequence[Cost], less: Sequence[LessPerTb] = (), width: int | None = None
-) -> str:
-    """For a terminal, in lines of at most `width` characters where one is given."""
-    parts = [f"*** {message}" for message in messages(costs)]
-    parts += [less_words(one) for one in less]
-    if width is not None:
-        parts = [textwrap.fill(part, width) for part in parts]
-    return "\n\n".join(parts + [text_table(table, width) for table in tables(costs)]) + "\n"
+def document(costs: Sequence[Cost], less: Sequence[LessPerTb] = (), domain: str = "") -> Document:
+    """The answer of `eeio cost`: which system costs less, then the tables."""
+    return Document(
+        title=f"eeio cost: {' and '.join(cost.system for cost in costs)}",
+        parts=(*map(less_words, less), *tables(costs)),
+        data=lambda: _to_json(costs, less, domain),
+        records=lambda: [
+            {"system": cost.system, "workload": cost.workload, "answer": name}
+            | flat(getattr(cost, name))
+            for cost in costs
+            for name in _ANSWERS
+        ],
+        warnings=tuple(messages(costs)),
+    )
 
 
-def render_markdown(costs: Sequence[Cost], less: Sequence[LessPerTb] = ()) -> str:
-    """For a repository or an issue."""
-    systems = " and ".join(cost.system for cost in costs)
-    parts = [f"# eeio cost: {harmless.markdown(systems)}"]
-    parts += [f"> **{harmless.markdown(message)}**" for message in messages(costs)]
-    parts += [harmless.markdown(less_words(one)) for one in less]
-    parts += [markdown_table(table) for table in tables(costs)]
-    return "\n\n".join(parts) + "\n"
-
-
-def render_json(costs: Sequence[Cost], less: Sequence[LessPerTb] = (), domain: str = "") -> str:
+def _to_json(costs: Sequence[Cost], less: Sequence[LessPerTb], domain: str) -> dict[str, Any]:
     """Each answer at the top, null with its reason; changes are ratios (0.04). Of several campaigns
     `costs` has one such body each, and `less_per_tb` which of them costs less."""
     body: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "power_domain": domain}
     if len(costs) == 1:
-        body |= asdict(costs[0])
-    else:
-        body |= {
-            "costs": [asdict(cost) for cost in costs],
-            "less_per_tb": [{**asdict(one), "verdict": less_words(one)} for one in less],
-        }
-    return json.dumps(body, indent=2, allow_nan=False) + "\n"
+        return body | asdict(costs[0])
+    return body | {
+        "costs": [asdict(cost) for cost in costs],
+        "less_per_tb": [{**asdict(one), "verdict": less_words(one)} for one in less],
+    }
 
 
 def messages(costs: Sequence[Cost]) -> list[str]:

@@ -1,12 +1,9 @@
-"""A replacement guideline as text, Markdown and JSON; the tables once, for every format."""
+"""A guideline for replacing servers: the answer of `eeio cost --traditional`."""
 
-import json
-import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from eeio_limits import text as harmless
 from eeio_results.guideline.answer import (
     CHOICES,
     Change,
@@ -18,11 +15,9 @@ from eeio_results.guideline.answer import (
 from eeio_results.guideline.cost import Cost, LessPerTb
 from eeio_results.guideline.workload import Workload
 from eeio_results.record import SCHEMA_VERSION
-from eeio_results.report import latex
 from eeio_results.report.columns import number
-from eeio_results.report.markdown import render_table as markdown_table
+from eeio_results.report.document import Document, flat
 from eeio_results.report.parts import Table
-from eeio_results.report.text import render_table as text_table
 from eeio_results.statistics.bootstrap import Estimate
 from eeio_results.units import MB
 
@@ -47,31 +42,16 @@ _OUTCOMES = {
 }
 
 
-def render_text(guideline: Guideline, width: int | None = None) -> str:
-    """For a terminal, in lines of at most `width` characters where one is given."""
-    parts = [f"*** {message}" for message in warnings(guideline)]
-    parts += [verdict(guideline)]
-    if width is not None:
-        parts = [textwrap.fill(part, width) for part in parts]
-    parts += [text_table(table, width) for table in tables(guideline)]
-    return "\n\n".join(parts) + "\n"
-
-
-def render_markdown(guideline: Guideline) -> str:
-    """For a repository or an issue."""
-    parts = [f"# eeio guideline: {harmless.markdown(_title(guideline))}"]
-    parts += [f"> **{harmless.markdown(message)}**" for message in warnings(guideline)]
-    parts += [harmless.markdown(verdict(guideline))]
-    parts += [markdown_table(table) for table in tables(guideline)]
-    return "\n\n".join(parts) + "\n"
-
-
-def render_latex(guideline: Guideline) -> str:
-    """For a paper."""
-    parts = [latex.HEAD, *(f"% {harmless.latex(message)}" for message in warnings(guideline))]
-    parts.append(harmless.latex(" ".join((*warnings(guideline), verdict(guideline)))))
-    parts.append(latex.together([latex.render_table(table) for table in tables(guideline)]))
-    return "\n\n".join(parts) + "\n"
+def document(guideline: Guideline, page: Callable[[], str] | None = None) -> Document:
+    """The answer of `eeio cost --traditional ... --low-power ...`."""
+    return Document(
+        title=f"eeio cost: {_title(guideline)}",
+        parts=(verdict(guideline), *tables(guideline)),
+        data=lambda: to_json(guideline),
+        records=lambda: [flat(one) for one in guideline.experiments],
+        warnings=tuple(warnings(guideline)),
+        page=page,
+    )
 
 
 def to_json(guideline: Guideline) -> dict[str, Any]:
@@ -82,10 +62,6 @@ def to_json(guideline: Guideline) -> dict[str, Any]:
         for one in guideline.per_tb
     ]
     return {"schema_version": SCHEMA_VERSION, "guideline": body}
-
-
-def render_json(guideline: Guideline) -> str:
-    return json.dumps(to_json(guideline), indent=2, allow_nan=False) + "\n"
 
 
 def verdict(guideline: Guideline) -> str:

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from eeio_limits.text import latex as harmless
-from eeio_results.report.contents import contents
-from eeio_results.report.model import Report
 from eeio_results.report.parts import Table
 
 HEAD = (
@@ -25,14 +23,6 @@ _LINES = 38
 """Of one table: more do not fit on a page, and a `table` has one page."""
 _FLOATS = 12
 """LaTeX holds back so many tables at most; then it is told to set them."""
-
-
-def render(report: Report) -> str:
-    """All tables of the report, each a `table` with caption, in a file to \\input."""
-    warned = " ".join(report.warnings)
-    comments = [f"% {_comment(warning)}" for warning in report.warnings]
-    tables = [render_table(table, warned) for table in contents(report)]
-    return "\n\n".join([HEAD, *comments, together(tables)]) + "\n"
 
 
 def together(tables: Sequence[str]) -> str:
@@ -135,8 +125,3 @@ def _word(word: str) -> str:
 
 def _sentences(note: str) -> str:
     return " ".join(f"{line.rstrip('.')}." for line in note.splitlines() if line)
-
-
-def _comment(text: str) -> str:
-    # shown within harmless: no line end of others ends the comment.
-    return harmless(text)

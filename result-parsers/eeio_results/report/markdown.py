@@ -1,20 +1,7 @@
-"""The report as Markdown, for a repository or an issue."""
+"""Tables as Markdown, for a repository or an issue."""
 
 from eeio_limits.text import markdown as harmless
-from eeio_results.report.contents import contents
-from eeio_results.report.model import Report
 from eeio_results.report.parts import Table
-
-
-def render(report: Report) -> str:
-    """The whole report as GitHub-flavoured Markdown."""
-    title = ", ".join(campaign.name for campaign in report.campaigns)
-    parts = [f"# eeio report: {harmless(title)}"]
-    parts += [f"> **{harmless(warning)}**" for warning in report.warnings]
-    parts += [render_table(table) for table in contents(report)]
-    if (command := report.next_command) is not None:
-        parts.append(f"Next: {harmless(command)} shows what changed, with intervals.")
-    return "\n\n".join(parts) + "\n"
 
 
 def render_table(table: Table) -> str:

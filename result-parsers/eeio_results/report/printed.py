@@ -1,15 +1,13 @@
 """What papers print, recomputed: one paper's figures, and the list of all papers."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from eeio_results.printed import VERDICTS, Recomputed, Verdict, counts, decimals_of
-from eeio_results.report import markdown, text
+from eeio_results.report.document import Document
 from eeio_results.report.parts import Table
 
-_RENDER = {"table": text.render_table, "markdown": markdown.render_table}
 _MEANING = """\
 match: within half a unit of the printed figure; truncated: cut off instead of rounded
 partial: there, but only by the rounding of what it follows from, or beside another that fits better
@@ -28,12 +26,9 @@ class Listed:
     remark: str
 
 
-def of_paper(study: str, paper: str, answers: Sequence[Recomputed], form: str) -> str:
-    """All figures of one paper, in one of `studies.FORMATS`."""
-    if form == "json":
-        claims = [answer.to_json() for answer in answers]
-        return _json({"study": study, "paper": paper, "claims": claims})
-    render = _RENDER[form]
+def of_paper(study: str, paper: str, answers: Sequence[Recomputed]) -> Document:
+    """All figures of one paper."""
+    claims = [answer.to_json() for answer in answers]
     found = counts(tuple(answers))
     table = Table(
         title=f"What {paper} print, recomputed from what else they print",
@@ -48,13 +43,17 @@ def of_paper(study: str, paper: str, answers: Sequence[Recomputed], form: str) -
         rows=tuple((a.statement.id, a.verdict, a.reason) for a in answers if a.reason),
     )
     said = ", ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS)
-    return "\n\n".join((render(table), render(why), f"{len(answers)} claims: {said}")) + "\n"
+    return Document(
+        title=f"eeio study replicate {study}",
+        parts=(table, why, f"{len(answers)} claims: {said}"),
+        data=lambda: {"schema_version": 1, "study": study, "paper": paper, "claims": claims},
+        records=lambda: claims,
+    )
 
 
-def of_all(papers: Sequence[Listed], form: str) -> str:
-    """The list of papers, in one of `studies.FORMATS`."""
-    if form == "json":
-        return _json({"papers": [_listed(paper) for paper in papers]})
+def of_all(papers: Sequence[Listed]) -> Document:
+    """The list of papers."""
+    listed = [_listed(paper) for paper in papers]
     table = Table(
         title="What papers print, recomputed",
         header=("Study", "Paper", "Claims", *VERDICTS, "From"),
@@ -72,11 +71,12 @@ def of_all(papers: Sequence[Listed], form: str) -> str:
         numeric=frozenset(range(2, 3 + len(VERDICTS))),
         note=_MEANING,
     )  # fmt: skip
-    return _RENDER[form](table) + "\n"
-
-
-def _json(body: Mapping[str, Any]) -> str:
-    return json.dumps({"schema_version": 1, **body}, indent=1) + "\n"
+    return Document(
+        title="eeio study replicate",
+        parts=(table,),
+        data=lambda: {"schema_version": 1, "papers": listed},
+        records=lambda: listed,
+    )
 
 
 def _listed(paper: Listed) -> dict[str, Any]:

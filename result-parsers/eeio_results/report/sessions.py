@@ -1,15 +1,14 @@
 """What `eeio compare --sessions` says: how much changes from session to session, and beyond it."""
 
-import json
-from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
 from eeio_results.comparison.cells import IOPS, TIME
 from eeio_results.comparison.sessions import SessionEffect, Sessions
 from eeio_results.record import SCHEMA_VERSION
-from eeio_results.report import changes, latex, markdown, text
+from eeio_results.report import changes
 from eeio_results.report.changes import SHOWN
+from eeio_results.report.document import Document, flat
 from eeio_results.report.parts import Table
 from eeio_results.statistics.power_analysis import deviation_factor
 from eeio_results.units import percent
@@ -25,37 +24,44 @@ def tables(found: Sessions) -> list[Table]:
     return made + [table for one in found.changes for table in changes.tables(one)]
 
 
-def to_text(found: Sessions) -> str:
-    """For a terminal."""
-    said = [changes.answer(one) for one in found.changes]
-    return "\n\n".join([*said, *(text.render_table(table) for table in tables(found))]) + "\n"
+def document(found: Sessions) -> Document:
+    """The answer of `eeio compare --sessions`."""
+    return Document(
+        title=f"eeio compare: {'; '.join(', '.join(names) for names in found.groups)}",
+        parts=(*(changes.answer(one) for one in found.changes), *tables(found)),
+        data=lambda: _to_json(found),
+        records=lambda: _records(found),
+    )
 
 
-def to_markdown(found: Sessions) -> str:
-    said = [changes.answer(one) for one in found.changes]
-    return "\n\n".join([*said, *(markdown.render_table(one) for one in tables(found))]) + "\n"
-
-
-def to_latex(found: Sessions) -> str:
-    return "\n\n".join(latex.render_table(table) for table in tables(found)) + "\n"
-
-
-def to_json(found: Sessions) -> str:
+def _to_json(found: Sessions) -> dict[str, Any]:
     """`groups` and `effects` side by side, `changes` as `eeio compare` has them."""
-    body: dict[str, Any] = {
+    return {
         "schema_version": SCHEMA_VERSION,
         "groups": [list(names) for names in found.groups],
         "effects": [[asdict(effect) for effect in of_group] for of_group in found.effects],
         "changes": [changes.to_json(one) for one in found.changes],
     }
-    return json.dumps(body, indent=1) + "\n"
+
+
+def _records(found: Sessions) -> list[dict[str, Any]]:
+    effects = [
+        {"group": " + ".join(names), **flat(effect)}
+        for names, of_group in zip(found.groups, found.effects, strict=True)
+        for effect in of_group
+    ]
+    return [
+        *(
+            {"before": one.before, "after": one.after, **record}
+            for one in found.changes
+            for record in changes.records(one)
+        ),
+        *effects,
+    ]
 
 
 # Metrics of the gate that the comparison of two campaigns has in no table.
 _NAMES = {IOPS: "IOPS", TIME: "Time (s)"}
-FORMATS: dict[str, Callable[[Sessions], str]] = {
-    "table": to_text, "markdown": to_markdown, "latex": to_latex, "json": to_json,
-}  # fmt: skip
 
 
 def _effects_table(names: tuple[str, ...], effects: tuple[SessionEffect, ...]) -> Table:

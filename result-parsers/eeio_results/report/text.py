@@ -10,8 +10,6 @@ import textwrap
 from collections.abc import Sequence
 
 from eeio_limits.text import shown
-from eeio_results.report.contents import contents
-from eeio_results.report.model import Report
 from eeio_results.report.parts import Table
 
 _GAP = 2
@@ -24,16 +22,6 @@ _REMARK = re.compile(r" \([^()]*\)$")
 
 Column = tuple[str, tuple[str, ...], bool]
 """A column's header, its cells, and whether they are set to the right."""
-
-
-def render(report: Report, width: int | None = None) -> str:
-    """The whole report as text, in lines of at most `width` characters where one is given."""
-    warnings = [f"*** {shown(warning)}" for warning in report.warnings]
-    parts = [line if width is None else textwrap.fill(line, width) for line in warnings]
-    parts += [render_table(table, width) for table in contents(report)]
-    if (command := report.next_command) is not None:
-        parts.append(shown(f"next: {command}   (what changed, with intervals)"))
-    return "\n\n".join(parts) + "\n"
 
 
 def render_table(table: Table, width: int | None = None) -> str:

@@ -21,12 +21,13 @@ from eeio_results.printed import Statement, Verdict
 from eeio_results.record import Run
 
 if TYPE_CHECKING:
+    from eeio_results.report.document import Document
     from eeio_results.report.parts import Plot, Table
     from eeio_results.store import Campaign
     from eeio_results.traces.jbd2 import JournalTrace
 
 FORMATS = ("table", "json", "markdown")
-"""What `eeio replicate` and `eeio reference` can ask an answer in."""
+"""Formats of a study that returns text; one that returns a `Document` has all formats."""
 
 _MODULES = Modules("study", __name__, "EEIO_STUDIES")
 
@@ -96,8 +97,8 @@ class JournalFigures:
     `of_trace(trace, includes_sync)` gives figures under names with their units (`includes_sync`:
     the tool times a thread's fsync with its writes); none where the trace has no ground for them.
     In a run they join the metrics of its phases called one of `phases`; `joined` may then add what
-    follows from both. `labels` is how `eeio journal` names a figure, and the factor to the unit it
-    shows.
+    follows from both. `labels` is how `eeio record journal` names a figure, and the factor to the
+    unit it shows.
     """
 
     phases: frozenset[str]
@@ -117,7 +118,7 @@ class Source:
 
 @dataclass(frozen=True)
 class PublishedData:
-    """A paper's own data, of which `eeio replicate` recomputes what the paper prints.
+    """A paper's own data, of which `eeio study replicate` recomputes what the paper prints.
 
     `import_map` is how they are read: the name of a map of ours, or the path of one
     (docs/importing.md). `answer` gives the outcome in one of FORMATS; `figures` what the paper
@@ -126,7 +127,7 @@ class PublishedData:
     """
 
     import_map: str | Path
-    answer: Callable[[Sequence[Source], str], str]
+    answer: "Callable[[Sequence[Source], str], Document | str]"
     figures: Callable[[Sequence[Source]], Mapping[str, str]] = lambda sources: {}
     paper: str = ""
     counts: Callable[[Sequence[Source]], Mapping[Verdict, int]] | None = None
@@ -134,8 +135,8 @@ class PublishedData:
 
 @dataclass(frozen=True)
 class Printed:
-    """What a paper without published data prints, which `eeio replicate NAME` recomputes from what
-    else it prints."""
+    """What a paper without published data prints, which `eeio study replicate NAME` recomputes
+    from what else it prints."""
 
     paper: str
     statements: Callable[[], Sequence[Statement]]
@@ -143,10 +144,10 @@ class Printed:
 
 @dataclass(frozen=True)
 class References:
-    """How `eeio reference` holds an application against the characterization: in one of FORMATS,
-    or None where the campaigns hold no application; `suite` is one that measures it."""
+    """How `eeio study reference` holds an application against the characterization: in one of
+    FORMATS, or None where the campaigns hold no application; `suite` is one that measures it."""
 
-    answer: "Callable[[Sequence[Campaign], str], str | None]"
+    answer: "Callable[[Sequence[Campaign], str], Document | str | None]"
     suite: str
 
 

@@ -9,7 +9,7 @@
 value of a factor. A pattern has one group, is tried on each line of stdout and stderr (a carriage
 return ends one, too) and must fit exactly once: of two figures nobody knows which is meant.
 
-Stands alone, with nothing but the standard library: `eeio new-profile` puts a copy into the
+Stands alone, with nothing but the standard library: `eeio profile new` puts a copy into the
 profile, which tells PTS the figures with it, and the parser `figures` starts it in a process of its
 own, as nobody can tell how long a pattern takes.
 

@@ -1,4 +1,4 @@
-"""Programs of a user's own (`eeio new-profile`): what their output tells, by regular expressions.
+"""Programs of a user's own (`eeio profile new`): what their output tells, by regular expressions.
 
 Their profile puts figures.json beside the output (its form: `_figures.py`). Patterns are tried by a
 process of its own, which is ended after PATTERN_TIMEOUT_S: some take for ever on some texts.

@@ -3,8 +3,8 @@
 A file is known by its directory entry, inode and generation, taken from the kernel's own table of
 descriptors: so it does not matter who opened it, from which directory, or how the descriptor came
 to the process (fork, dup, a shell's redirection). Its name is printed once, one directory a line,
-up to the root of its file system; `mount` lines, which `eeio trace` adds, tell where that is. The
-place of read and write is the kernel's own, after the call; so appending is right as well.
+up to the root of its file system; `mount` lines, which `eeio record trace` adds, tell where that
+is. The place of read and write is the kernel's own, after the call; so appending is right as well.
 
 Lines come in no order, as each processor has a buffer of its own; their number is counted in the
 kernel and checked.

@@ -1,4 +1,4 @@
-"""The text of a journal trace (`eeio journal`) -> commits and the system calls they served.
+"""The text of a journal trace (`eeio record journal`) -> commits and the system calls they served.
 
 A commit has the five stamps that jbd2 gives it. Which commit served an fsync is not a matter of
 overlap in time: the journal's thread wakes everybody who waits for a transaction right after it
@@ -16,7 +16,7 @@ from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
 from eeio_results.errors import ToolOutputError
 
-HEADER = "# eeio journal trace 1"
+HEADER = "# eeio record journal trace 1"
 
 STAMPS = ("start_commit", "commit_locking", "commit_flushing", "commit_logging", "end_commit")
 WRITES = ("write", "pwrite64", "writev", "pwritev", "pwritev2")

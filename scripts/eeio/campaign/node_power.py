@@ -33,7 +33,7 @@ def several(environment: Mapping[str, str] = os.environ) -> bool:
 def settings(
     profile: Profile, folder: Path, specs: tuple[str, ...], power: PowerMonitor
 ) -> Mapping[str, str]:
-    """What makes the profile's ranks start under `eeio power node`, which writes into `folder`.
+    """What makes the profile's ranks start under `eeio meter node`, which writes into `folder`.
 
     Empty for programs of this machine alone, and without a meter. Raises RefusedError for words
     that the profile's shell would take apart.

@@ -1,7 +1,7 @@
 """The power of the servers behind a file system, recorded on them while a run goes on.
 
-A command of the user's reaches each server and runs `eeio power node -` there, as
-`ssh nas eeio power node --meter rapl -`. It records until its standard input ends and prints what
+A command of the user's reaches each server and runs `eeio meter node -` there, as
+`ssh nas eeio meter node --meter rapl -`. It records until its standard input ends and prints what
 it has: nothing needs to be shared but the clock.
 """
 
@@ -30,7 +30,7 @@ from eeio_limits import inputs
 from eeio_results.errors import EeioError
 
 BEGUN = b"recording\n"
-"""What `eeio power node -` says once its meters are read."""
+"""What `eeio meter node -` says once its meters are read."""
 _BEGIN_S = 60.0
 _END_S = 60.0
 # Samples of a day at 10 Hz are some megabytes.
@@ -88,7 +88,7 @@ class ServerPower:
             samples = base64.b64decode(body.pop("samples"), validate=True)
         except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:
             raise EeioError(
-                f"--server-power {server.command}: that is not what `eeio power node -` prints "
+                f"--server-power {server.command}: that is not what `eeio meter node -` prints "
                 f"({error})"
             ) from error
         cluster.samples_path(path).write_bytes(samples)

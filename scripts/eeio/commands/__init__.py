@@ -1,60 +1,114 @@
-"""What one can type: a file a group of commands, imported when one of them is called.
+"""The commands. A file each, imported when its command is called.
 
-Each file offers `add_parser(subparsers)`. A new command is a file and a line here.
+Each file offers `add_parser(subparsers)`. A new command becomes a sub-command of one of these: a
+file in the command's folder and an entry here (docs/decisions/0041-fourteen-commands.md).
 """
 
 import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
 from types import ModuleType
+from typing import TYPE_CHECKING
 
-GROUPS = {
+if TYPE_CHECKING:
+    import argparse
+
+
+@dataclass(frozen=True)
+class Family:
+    """A command that consists of sub-commands."""
+
+    help: str
+    commands: Mapping[str, str]
+    """The file of each sub-command, in the order of the help."""
+
+
+GROUPS: dict[str, dict[str, str | Family]] = {
     "Measure": {
         "run": "run",
-        "plan": "plan",
-        "resume": "run",
-        "extend": "extend",
+        "resume": "resume",
         "bench": "bench",
-        "trace": "trace",
-        "journal": "journal",
-        "frequency": "frequency",
+        "record": Family(
+            "observe one program: power, I/O phases, journal, frequency",
+            {
+                "power": "record.power",
+                "trace": "record.trace",
+                "journal": "record.journal",
+                "frequency": "record.frequency",
+            },
+        ),
     },
     "Analyse": {
         "report": "report",
         "compare": "compare",
         "cost": "cost",
-        "guideline": "guideline",
-        "figures": "figures",
-        "replicate": "replicate",
-        "reference": "reference",
+        "study": Family(
+            "reproduce published results",
+            {"replicate": "study.replicate", "reference": "study.reference"},
+        ),
     },
     "Data": {
         "list": "listing",
-        "rm": "rm",
         "import": "importing",
-        "export": "exporting",
-        "bundle": "bundle",
+        "export": Family(
+            "write campaigns for other programs and readers",
+            {"pts": "export.pts", "bundle": "export.bundle"},
+        ),
     },
     "System": {
         "doctor": "doctor",
-        "power": "power",
-        "states": "states",
-        "restore": "restore",
-        "install": "install",
-        "new-profile": "new_profile",
-        "completion": "completion",
+        "meter": Family(
+            "list, watch and calibrate power meters",
+            {
+                "list": "meter.list",
+                "watch": "meter.watch",
+                "calibrate": "meter.calibrate",
+                "serve": "meter.serve",
+                "node": "meter.node",
+                "sum": "meter.sum",
+            },
+        ),
+        "drive": Family("power states of a drive", {"states": "drive.states"}),
     },
 }
-"""The file of each command, in the order of `eeio --help`."""
-MODULES = {command: name for group in GROUPS.values() for command, name in group.items()}
+"""The commands in the order of `eeio --help`: the file of each, or its sub-commands."""
+
+FURTHER: dict[str, str | Family] = {
+    "plan": "plan",
+    "rm": "rm",
+    "profile": Family(
+        "install a test profile or make one",
+        {"install": "profile.install", "new": "profile.new"},
+    ),
+    "completion": "completion",
+}
+"""Commands that `eeio --help` mentions next to another one, or in its last lines."""
+
+NEXT_TO = {"run": "plan", "list": "rm"}
+"""The further command that `eeio --help` shows in the line of another one."""
+
+COMMANDS = {name: of for group in (*GROUPS.values(), FURTHER) for name, of in group.items()}
 
 
-def module(command: str) -> ModuleType:
-    """The file of a command. Raises KeyError for one that there is not."""
-    return _imported(MODULES[command])
+def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str) -> None:
+    """Adds a command. Raises KeyError for one that there is not."""
+    of = COMMANDS[name]
+    if isinstance(of, str):
+        _imported(of).add_parser(subparsers)
+        return
+    parser = subparsers.add_parser(
+        name, help=of.help, description=f"{of.help[0].upper()}{of.help[1:]}."
+    )
+    actions = parser.add_subparsers(dest=f"{name}_command", metavar="COMMAND", required=True)
+    for file in of.commands.values():
+        _imported(file).add_parser(actions)
 
 
-def modules() -> list[ModuleType]:
-    """All of them, each once."""
-    return [_imported(name) for name in dict.fromkeys(MODULES.values())]
+def import_all() -> None:
+    """Imports the file of every command."""
+    for of in COMMANDS.values():
+        for file in [of] if isinstance(of, str) else of.commands.values():
+            _imported(file)
 
 
 def _imported(name: str) -> ModuleType:

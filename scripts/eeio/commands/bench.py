@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eeio import __version__, paths
-from eeio.arguments import WithProgram
+from eeio.arguments import WithProgram, arrange
 from eeio.bench import asked, trial
 from eeio.bench import plan as plans
 from eeio.bench.plan import How
@@ -20,7 +20,7 @@ from eeio.campaign.progress import duration_text
 from eeio.campaign.runner import campaign_locks, execute, store_lock
 from eeio.commands import campaign_options
 from eeio.commands.campaign_folders import analysis
-from eeio.commands.output_file import add_output, write_output
+from eeio.commands.output_file import add_formats, write_document
 from eeio.commands.restore import restore_orphans
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RefusedError
 from eeio.power import check_meters
@@ -32,6 +32,7 @@ from eeio_results.campaign import Options
 from eeio_results.errors import EeioError
 from eeio_results.report import bench as report
 from eeio_results.report.columns import number
+from eeio_results.report.document import render_markdown
 from eeio_results.store import Store, load
 from eeio_results.units import prefixed
 
@@ -41,75 +42,98 @@ _IDLE_S = 5.0
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "bench",
-        help="measure time, W, J and bytes of commands and compare them",
-        description="Runs commands again and again, in one random order, and tells of each time, "
-        "W, J, bytes at the drive, MB/J, processor time and memory, with quartiles; and how many "
-        "times the energy of another it takes. What it measured is a campaign like any other. "
-        "Commands that are over in 0.2 s are repeated inside a run.",
-        epilog="exit codes: those of eeio; 1 where a command fails (--ignore-failure).",
+        help="benchmark commands: time, energy, bytes",
+        description="Runs commands repeatedly in one random order. Shows time, W, J, bytes at the "
+        "drive, MB/J, processor time and memory of each with quartiles, and the ratio of their "
+        "energies. The result is stored as a campaign. Commands shorter than 0.2 s are repeated "
+        "within a run.",
+        epilog="exit codes: those of eeio; 1 if a command fails (see --ignore-failure).",
     )
     parser.__class__ = WithProgram
     parser.add_argument(
         "commands", metavar="COMMAND", nargs="*",
-        help="for the shell, in quotes; or one program and its arguments after --, without a shell",
+        help="in quotes, for the shell; or a program and its arguments after --",
     )  # fmt: skip
     parser.add_argument(
         "--repetitions", "--runs", "-r", metavar="N", type=campaign_options.repetitions,
         default=10, help="runs of each command (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument("--min-runs", "-m", metavar="N", type=campaign_options.repetitions,
-                        help="runs of each command at least, also with --precision")  # fmt: skip
+                        help="fewest runs of each command, also with --precision")  # fmt: skip
     parser.add_argument(
         "--command-name", "-n", metavar="NAME", action="append", default=[],
-        help="of the first command, then of the next: in tables, and to compare campaigns by",
+        help="name of the first command, then of the next; compare matches them",
     )  # fmt: skip
     parser.add_argument("--shell", "-S", metavar="SHELL",
-                        help="that runs the commands, or none (default: /bin/sh)")  # fmt: skip
+                        help="shell of the commands, or none (default: /bin/sh)")  # fmt: skip
     parser.add_argument(
         "--precision", metavar="SHARE", type=campaign_options.share,
-        help="instead: until time, power and MB/J are known to this (3%%), 30 times at most",
+        help="repeat until time, W and MB/J are known to this (3%%), at most 30 times",
     )  # fmt: skip
     parser.add_argument("--warmup", "-w", metavar="N", type=int, default=0,
-                        help="executions before, which do not count")  # fmt: skip
-    parser.add_argument("--prepare", "-p", metavar="COMMAND", help="before each run, not measured")
+                        help="executions before the measured ones")  # fmt: skip
+    parser.add_argument(
+        "--prepare", "-p", metavar="COMMAND", help="run before each run, not measured"
+    )
     parser.add_argument("--conclude", metavar="COMMAND",
-                        help="after each run, when its bytes are on the drive")  # fmt: skip
+                        help="after each run, not measured")  # fmt: skip
     caches = parser.add_mutually_exclusive_group()
     caches.add_argument("--cold", action="store_true",
                         help="empty the page cache before each run (as root)")  # fmt: skip
-    caches.add_argument("--warm", action="store_true", help="leave it as it is (the default)")
+    caches.add_argument("--warm", action="store_true", help="keep the page cache (default)")
     parser.add_argument(
         "--parameter-scan", "-P", metavar=("NAME", "LEAST", "MOST"), nargs=3, action="append",
-        default=[], help="a command with {NAME} for each number",
+        default=[], help="replace {NAME} in the command by each number",
     )  # fmt: skip
-    parser.add_argument("--parameter-step-size", "-D", metavar="STEP", help="of the scan")
+    parser.add_argument("--parameter-step-size", "-D", metavar="STEP", help="of --parameter-scan")
     parser.add_argument(
         "--parameter-list", "-L", metavar=("NAME", "A,B,C"), nargs=2, action="append", default=[],
-        help="a command with {NAME} for each word",
+        help="replace {NAME} in the command by each value",
     )  # fmt: skip
-    parser.add_argument("--stdin", metavar="FILE", help="what the command reads (default: nothing)")
+    parser.add_argument("--stdin", metavar="FILE", help="standard input (default: empty)")
     parser.add_argument("--ignore-failure", "-i", action="store_true",
-                        help="exit codes other than 0 are counted, no more")  # fmt: skip
+                        help="ignore non-zero exit codes")  # fmt: skip
     parser.add_argument("--timeout", metavar="S", type=campaign_options.seconds, default=3600.0,
-                        help="when a run is given up (default: %(default)g)")  # fmt: skip
+                        help="limit of a run (default: %(default)g)")  # fmt: skip
     parser.add_argument(
         "--directory", metavar="DIR", default=".",
-        help="where the commands run; its drive is the one that is watched (default: here)",
+        help="run here and observe this drive (default: the current one)",
     )  # fmt: skip
-    parser.add_argument("--device", metavar="DEV", help="watch this drive instead")
+    parser.add_argument("--device", metavar="DEV", help="observe this drive instead")
     parser.add_argument("--meter", metavar="SPEC", action="append", default=[],
                         help="power meter, repeatable (default: auto)")  # fmt: skip
     campaign_options.add_share_machine(parser)
     parser.add_argument("--settle", metavar="S", type=campaign_options.seconds, default=0.0,
                         help="pause before each run")  # fmt: skip
     parser.add_argument("--seed", metavar="N", type=campaign_options.seed,
-                        help="repeats the random order")  # fmt: skip
-    parser.add_argument("--name", metavar="NAME", help="of the campaign")
-    parser.add_argument("--format", choices=tuple(report.FORMATS), default="table",
-                        help="(default: %(default)s)")  # fmt: skip
-    parser.add_argument("--export-json", metavar="FILE", help="as hyperfine writes it")
+                        help="repeat the random order of a campaign")  # fmt: skip
+    parser.add_argument("--name", metavar="NAME", help="campaign name")
+    parser.add_argument("--export-json", metavar="FILE", help="results in hyperfine's format")
     parser.add_argument("--export-markdown", metavar="FILE", help="the tables as Markdown")
-    add_output(parser)
+    add_formats(parser)
+    arrange(
+        parser,
+        {
+            "runs": (
+                "--repetitions", "--min-runs", "--precision", "--warmup", "--cold", "--warm",
+                "--settle", "--seed", "--timeout", "--share-machine",
+            ),
+            "commands": (
+                "--command-name", "--prepare", "--conclude", "--parameter-list",
+                "--parameter-scan", "--parameter-step-size", "--shell", "--stdin",
+                "--ignore-failure", "--directory", "--device",
+            ),
+            "power": ("--meter",),
+            "output": (
+                "--name", "--format", "-o", "--export-json", "--export-markdown", "--no-pager",
+            ),
+        },
+        (
+            "--min-runs", "--settle", "--seed", "--share-machine", "--conclude", "--shell",
+            "--stdin", "--parameter-scan", "--parameter-step-size", "--device",
+            "--export-markdown", "--no-pager", "--warm",
+        ),
+    )  # fmt: skip
     parser.set_defaults(action=bench, program=())
 
 
@@ -210,13 +234,12 @@ def show(store: Store, arguments: argparse.Namespace) -> None:
                 compared = report.comparisons(found)
         except EeioError as error:
             print(f"no comparison: {error}", file=sys.stderr)
-    write_output(arguments, report.FORMATS[arguments.format](campaign, found, compared))
+    document = report.document(campaign, found, compared)
+    write_document(arguments, document)
     if arguments.export_json is not None:
         Path(arguments.export_json).write_text(report.hyperfine_json(found), encoding="utf-8")
     if arguments.export_markdown is not None:
-        Path(arguments.export_markdown).write_text(
-            report.to_markdown(campaign, found, compared), encoding="utf-8"
-        )
+        Path(arguments.export_markdown).write_text(render_markdown(document), encoding="utf-8")
     print(f"campaign {campaign.name}: `eeio report {campaign.name}`", file=sys.stderr)
 
 

@@ -2,8 +2,11 @@
 
 import argparse
 import secrets
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import get_args
 
+from eeio.arguments import arrange
 from eeio.campaign import sweep
 from eeio.commands.amounts import decimal_bytes
 from eeio_limits import LimitError
@@ -15,194 +18,156 @@ from eeio_results.units import parse_size
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Adds SUITE and the options of a campaign."""
-    parser.add_argument("suite", metavar="SUITE", help="a suite's name (`eeio list`) or folder")
-    parser.add_argument(
-        "--preset",
-        default="standard",
-        help="sizes, times and repetitions: quick (a check, not a measurement), standard, paper",
-    )
-    parser.add_argument("--directory", metavar="DIR", help="where the test files are written")
-    parser.add_argument(
-        "--device", metavar="DEV", help="raw block device for the device level; only read"
-    )
-    parser.add_argument(
-        "--erase", metavar="DEV", help="the same device again: it may be WRITTEN OVER"
-    )
-    parser.add_argument(
-        "--lose",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="what that device carries and may be lost, repeatable: ext4:LABEL, xfs:UUID, gpt, ... "
-        "(`eeio plan` says what to name)",
-    )
-    parser.add_argument(
-        "--drive-label", metavar="NAME", help="what the drive is called in tables and comparisons"
-    )
-    parser.add_argument(
-        "--hash-serial",
-        action="store_true",
-        help="keep a hash of the drive's serial number or world wide name in its place",
-    )
-    parser.add_argument(
-        "--filesystem",
-        metavar="LIST",
-        default="",
-        help="make and measure these file systems (ext4,xfs,btrfs) on the erased device, "
-        "or on loop images in the directory",
-    )
-    parser.add_argument(
-        "--variant",
-        metavar="LIST",
-        default="",
-        help="of a study of the journal: ext4, nojc, fast_commit, delayjc (default: the suite's)",
-    )
-    parser.add_argument(
-        "--frequency",
-        metavar="LIST",
-        default="",
-        help="each experiment at each of these: lowest, highest, all, or 1.6GHz,2.4GHz, with SMT "
-        "and turbo off (default: the suite's, or as it is found)",
-    )
-    for name, words in (("smt", "simultaneous multithreading"), ("turbo", "turbo")):
-        parser.add_argument(
-            f"--{name}", metavar="LIST", default="",
-            help=f"each experiment with {words} on, off, or both: on,off (default: as it is found)",
-        )  # fmt: skip
-    parser.add_argument(
-        "--windows-of",
-        metavar="PRESET",
-        help="of such a study: how long delayjc holds, and whether it writes first, as that preset "
-        "has it (paper: the paper's 16 ms and 1 ms, nothing written first)",
-    )
-    parser.add_argument(
-        "--sweep",
-        metavar="FACTOR=VALUES",
-        type=_sweep,
-        action="append",
-        default=[],
-        help="other values of a factor than the suite's, repeatable, each combination an "
-        "experiment: threads=1..256 (doubled), file_size=1m..9m+2m, btio:class=A,B; threads, "
-        "ranks, files, file_size, file_size_each, record_size, or a factor of a profile",
-    )
-    parser.add_argument(
-        "--sysfs-root",
-        metavar="DIR",
-        default="/",
-        help="set frequencies, SMT and turbo in the tree under DIR instead (for trials)",
-    )
-    parser.add_argument(
-        "--disk-cache",
-        choices=("leave", "on", "off", "both"),
-        default="leave",
-        help="the drive's write cache during writes (default: leave it as it is)",
-    )
-    parser.add_argument(
-        "--meter",
-        metavar="SPEC",
-        action="append",
-        default=[],
-        help="power meter, repeatable: auto (default), none, rapl, hwmon, modelled, ...",
-    )
-    parser.add_argument(
-        "--server-power", metavar="COMMAND", action="append", default=[],
-        help="of a server behind the files, repeatable: its power counts with this machine's, by a "
-        "command that runs `eeio power node -` there, as 'ssh nas eeio power node --meter rapl -'",
+    """Adds SUITE and the options of a campaign, without their groups (see `arranged`)."""
+    add = parser.add_argument
+    add("suite", metavar="SUITE", help="a suite's name (`eeio list`) or folder")
+    add("--directory", metavar="DIR", help="write the test files here")
+    add("--device", metavar="DEV", help="raw block device for the device level, only read")
+    add("--erase", metavar="DEV", help="confirm that DEV may be overwritten")
+    add(
+        "--lose", metavar="NAME", action="append", default=[],
+        help="existing signature to destroy, e.g. ext4:LABEL (see `eeio plan`); repeatable",
     )  # fmt: skip
-    parser.add_argument(
-        "--drop-caches-by", metavar="COMMAND",
-        help="run by the shell before each run, after this machine's caches were dropped: empties "
-        "those of the servers",
+    add("--drive-label", metavar="NAME", help="the drive's name in tables and comparisons")
+    add("--hash-serial", action="store_true", help="store a hash of the drive's serial number")
+    add(
+        "--filesystem", metavar="LIST", default="",
+        help="make and measure ext4,xfs,btrfs on the erased device or on loop images",
     )  # fmt: skip
-    parser.add_argument(
-        "--rate",
-        type=_rate,
-        metavar="HZ",
-        help="readings a second, where the meter can, 100 at most (default: "
-        f"{SAMPLE_RATE_HZ:g}; of energy counters {COUNTER_RATE_HZ:g} while a tool runs)",
-    )
-    parser.add_argument(
-        "--min-phase",
-        type=seconds,
-        metavar="S",
-        help="how long each phase should last: a pilot sizes the work so that it does; what is "
-        "shorter all the same is not ranked (default: the suite's)",
-    )
-    parser.add_argument(
-        "--see-order",
-        action="store_true",
-        help="tell the order in which requests reach the drive, by the kernel's block layer",
-    )
-    parser.add_argument(
-        "--trace-journal",
-        action="store_true",
-        help="on ext4, count the journal's commits in each run, and the fsync calls that waited "
-        "for one (as root); it costs each traced call some microseconds",
-    )
-    parser.add_argument(
-        "--allow-estimates",
-        action="store_true",
-        help="without a meter, model the power and mark it ESTIMATE",
-    )
-    parser.add_argument(
-        "--work",
-        metavar="SIZE",
-        type=_work,
-        help="each run moves this much, however long it takes: 1g is 2^30 bytes (default: the "
-        "suite's, or for the preset's time)",
-    )
-    parser.add_argument(
-        "--max-written",
-        metavar="BYTES",
-        type=decimal_bytes,
-        help="end before more than this is written, test files included; 10G is 10^10 bytes",
-    )
-    parser.add_argument(
-        "--precondition",
-        metavar="PERCENT",
-        type=_precondition,
-        help="of suites that write over what they measure before: how often, 200%% is twice",
-    )
-    parser.add_argument(
-        "--adaptive",
-        action="store_true",
-        help="repeat only what is not known to --precision yet, and end pauses when the machine "
-        "has settled (as the preset adaptive of most suites does)",
-    )
-    for name, words in (
-        ("precision", "repeat until the 95 %% interval is within this to either side (0.03)"),
-        ("indifference", "a smaller difference does not matter (0.05)"),
-        ("floor", "no direction is told of a smaller difference (0.01)"),
-    ):
-        parser.add_argument(
-            f"--{name}", metavar="SHARE", type=share, help=f"of an adaptive campaign: {words}"
-        )
-    parser.add_argument(
-        "--pilot",
-        choices=get_args(PilotUse),
-        help="of an adaptive campaign: what tells how short a run may be: once (pilots, which are "
-        "kept and used while machine, drive, kernel and tool are the same; the default), each "
-        "(pilots of its own), stored (kept ones alone), none (no run is cut)",
-    )
-    parser.add_argument("--repetitions", metavar="N", type=repetitions, help="of each experiment")
-    parser.add_argument("--seed", metavar="N", type=seed, help="repeats the random order")
-    parser.add_argument("--settle", metavar="S", type=seconds, help="pause before each run")
-    parser.add_argument("--idle", metavar="S", type=seconds, help="length of the idle baseline")
+    add(
+        "--disk-cache", choices=("leave", "on", "off", "both"), default="leave",
+        help="the drive's write cache during writes (default: leave)",
+    )  # fmt: skip
+    add(
+        "--allow-memory-filesystem", action="store_true",
+        help="allow tmpfs or overlay (marks all runs invalid)",
+    )  # fmt: skip
+
+    add(
+        "--preset", default="standard",
+        help="quick (a check, no measurement), standard, paper, adaptive (default: standard)",
+    )  # fmt: skip
+    add("--repetitions", metavar="N", type=repetitions, help="runs of each experiment")
+    add("--seed", metavar="N", type=seed, help="repeat the random order of a campaign")
+    add("--settle", metavar="S", type=seconds, help="pause before each run")
+    add("--idle", metavar="S", type=seconds, help="length of the idle baseline")
+    add("--work", metavar="SIZE", type=_work, help="bytes that each run moves, e.g. 1g (2^30)")
+    add(
+        "--min-phase", metavar="S", type=seconds,
+        help="shortest phase: pilots size the work, shorter phases are not ranked",
+    )  # fmt: skip
+    add(
+        "--max-written", metavar="BYTES", type=decimal_bytes,
+        help="end before more is written, test files included, e.g. 10G (10^10)",
+    )  # fmt: skip
+    add(
+        "--precondition", metavar="PERCENT", type=_precondition,
+        help="writes before the measurement: 200%% writes over the target twice",
+    )  # fmt: skip
+    add("--drop-caches-by", metavar="COMMAND", help="command that empties the servers' caches")
     add_share_machine(parser)
-    parser.add_argument(
-        "--allow-memory-filesystem",
-        action="store_true",
-        help="run on tmpfs or overlay all the same; every run is marked invalid",
-    )
+
+    add(
+        "--sweep", metavar="FACTOR=VALUES", type=_sweep, action="append", default=[],
+        help="values of a factor, repeatable: threads=1..256, file_size=1m..9m+2m, btio:class=A,B",
+    )  # fmt: skip
+    add(
+        "--frequency", metavar="LIST", default="",
+        help="processor frequencies: lowest, highest, all, or 1.6GHz,2.4GHz",
+    )  # fmt: skip
+    for name, text in (("smt", "simultaneous multithreading"), ("turbo", "turbo")):
+        add(f"--{name}", metavar="LIST", default="", help=f"{text}: on, off, or on,off")
+    add(
+        "--variant", metavar="LIST", default="",
+        help="of a journal study: ext4, nojc, fast_commit, delayjc",
+    )  # fmt: skip
+    add(
+        "--windows-of", metavar="PRESET",
+        help="of a journal study: use the delays of this preset (paper: 16 ms and 1 ms)",
+    )  # fmt: skip
+    add(
+        "--sysfs-root", metavar="DIR", default="/",
+        help="set frequency, SMT and turbo under DIR instead (for trials)",
+    )  # fmt: skip
+
+    add(
+        "--meter", metavar="SPEC", action="append", default=[],
+        help="power meter, repeatable: auto (default), none, demo, rapl, hwmon, ...",
+    )  # fmt: skip
+    add("--allow-estimates", action="store_true", help="model the power if there is no meter")
+    add(
+        "--server-power", metavar="COMMAND", action="append", default=[],
+        help="command that reports a storage server's power, repeatable",
+    )  # fmt: skip
+    add(
+        "--rate", type=_rate, metavar="HZ",
+        help=f"readings per second, at most 100 (default: {SAMPLE_RATE_HZ:g}; counters "
+        f"{COUNTER_RATE_HZ:g})",
+    )  # fmt: skip
+    add("--see-order", action="store_true", help="record the block-layer request order")
+    add("--trace-journal", action="store_true", help="count ext4 journal commits (needs root)")
+
+    add(
+        "--adaptive", action="store_true",
+        help="repeat until --precision is reached; shorten pauses when power has settled",
+    )  # fmt: skip
+    for name, text in (
+        ("precision", "half-width of the 95 %% interval to reach (0.03)"),
+        ("indifference", "equivalence margin (0.05)"),
+        ("floor", "smallest effect to report (0.01)"),
+    ):
+        add(f"--{name}", metavar="SHARE", type=share, help=text)
+    add(
+        "--pilot", choices=get_args(PilotUse),
+        help="pilots that limit run length: once (default), each campaign, stored only, none",
+    )  # fmt: skip
+
+
+def arranged(
+    parser: argparse.ArgumentParser,
+    groups: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    rare: Sequence[str] = (),
+) -> None:
+    """Groups the options of `add`, and those of the command itself."""
+    arrange(
+        parser,
+        {
+            "target": (
+                "--directory", "--device", "--erase", "--lose", "--filesystem", "--disk-cache",
+                "--drive-label", "--hash-serial", "--allow-memory-filesystem",
+            ),
+            "protocol": (
+                "--preset", "--repetitions", "--settle", "--idle", "--work", "--min-phase",
+                "--max-written", "--precondition", "--seed", "--drop-caches-by", "--share-machine",
+            ),
+            "factors": (
+                "--sweep", "--frequency", "--smt", "--turbo", "--variant", "--windows-of",
+                "--sysfs-root",
+            ),
+            "power": (
+                "--meter", "--allow-estimates", "--server-power", "--rate", "--see-order",
+                "--trace-journal",
+            ),
+            "adaptive campaigns": (
+                "--adaptive", "--precision", "--indifference", "--floor", "--pilot",
+            ),
+            **groups,
+        },
+        (
+            "--lose", "--drive-label", "--hash-serial", "--allow-memory-filesystem", "--settle",
+            "--idle", "--min-phase", "--precondition", "--seed", "--drop-caches-by",
+            "--share-machine", "--smt", "--turbo", "--variant", "--windows-of", "--sysfs-root",
+            "--server-power", "--rate", "--see-order", "--trace-journal", "--indifference",
+            "--floor", "--pilot", *rare,
+        ),
+    )  # fmt: skip
 
 
 def add_share_machine(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--share-machine",
         action="store_true",
-        help="run while other campaigns with this option run (energies of overlapping runs are "
-        "missing)",
+        help="run while other campaigns do (no energies of overlapping runs)",
     )
 
 

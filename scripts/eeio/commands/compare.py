@@ -2,15 +2,14 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
-from eeio import terminal
+from eeio.arguments import arrange
 from eeio.commands.amounts import seconds
 from eeio.commands.campaign_folders import analysis, load_campaigns, refuse_mixed_demo
-from eeio.commands.output_file import add_output, write_output
+from eeio.commands.output_file import add_formats, write_document
 from eeio.commands.report import with_tests
 from eeio.commands.where import FACTORS, add_where, wanted
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_WORSE, RefusedError
@@ -42,55 +41,59 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser = subparsers.add_parser(
         "compare",
         help="compare campaigns or factors; gate a change with --fail-if",
-        description="Finds, for each factor (cache, request size, spatiality, operation, type of "
-        "drive, machine), the largest difference in bandwidth, power and efficiency that the "
-        "Mann-Whitney test confirms, with its interval; and where the power above idle goes.",
+        description="Finds for each factor (cache, request size, access pattern, operation, drive "
+        "type, machine) the largest significant difference in bandwidth, power and efficiency, "
+        "with its interval (Mann-Whitney test), and shows where the power above idle goes.",
     )
     parser.add_argument("campaigns", metavar="NAME|PATH", nargs="+", help="name, or its folder")
     parser.add_argument(
         "--by", metavar="FACTOR", action="append", default=[], choices=FACTORS,
-        help=f"ask each of its levels apart; may be given again ({', '.join(FACTORS)})",
+        help=f"compare each level of FACTOR separately: {', '.join(FACTORS)}",
     )  # fmt: skip
     add_where(parser)
     parser.add_argument(
         "--adjust", choices=_ADJUSTMENTS, default=_ADJUSTMENTS[0],
-        help="of p-values over the pairs of a factor (default: %(default)s)",
+        help="correction of p-values for several pairs (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
-        "--alpha", type=float, default=0.05, help="confirmed below this p (default: %(default)s)"
+        "--alpha", type=float, default=0.05, help="significance level (default: %(default)s)"
     )
     parser.add_argument(
         "--indifference", type=float, default=0.05, metavar="SHARE",
-        help="a smaller difference between campaigns does not matter (default: %(default)s)",
+        help="equivalence margin (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
         "--floor", type=float, default=0.01, metavar="SHARE",
-        help="no direction is told of a smaller one (default: %(default)s)",
+        help="smallest effect to report (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
         "--fail-if", metavar="worse:SHARE[:METRIC]", type=_fail_if,
-        help="for CI: exit with 4 if an experiment became worse by more than SHARE (such as "
-        f"worse:5%%:J/GB), with 1 if one cannot be tested; METRIC: {', '.join(_GATED)} (default: "
-        "J/GB if measured)",
+        help="exit with 4 if worse by more than SHARE, e.g. worse:5%%:J/GB, with 1 if untested; "
+        f"METRIC: {', '.join(_GATED)}",
     )  # fmt: skip
     parser.add_argument(
         "--max-p99", metavar="TIME", type=seconds,
-        help="only experiments whose p99 latency is at most this (250us, 5ms, 0.1s)",
+        help="only experiments with a p99 latency up to this (250us, 5ms, 0.1s)",
     )  # fmt: skip
     parser.add_argument(
         "--normality", action="store_true",
-        help="also test whether the repetitions of each experiment are normally distributed",
-    )  # fmt: skip
-    parser.add_argument(
-        "--format", choices=("table", "json", "markdown", "latex", "html"), default="table",
-        help="(default: table); html: the page of the campaigns, with what changed",
+        help="also test the repetitions for a normal distribution",
     )  # fmt: skip
     parser.add_argument(
         "--sessions", action="store_true",
-        help="each name lists campaigns of one machine, A1,A2,A3 B1,B2: sessions of one, whose "
-        "means are then the repetitions; tells how much changes from session to session",
+        help="each argument lists sessions of one machine: A1,A2,A3 B1,B2; compare their means",
     )  # fmt: skip
-    add_output(parser)
+    add_formats(parser)
+    arrange(
+        parser,
+        {
+            "experiments": ("--by", "--where", "--max-p99", "--sessions"),
+            "gate for CI": ("--fail-if",),
+            "statistics": ("--alpha", "--indifference", "--floor", "--adjust", "--normality"),
+            "output": ("--format", "-o", "--no-pager"),
+        },
+        ("--max-p99", "--sessions", "--adjust", "--normality", "--no-pager"),
+    )
     parser.set_defaults(action=compare)
 
 
@@ -125,13 +128,7 @@ def compare(arguments: argparse.Namespace) -> int:
     )
     if found is None:
         raise RefusedError("none of these campaigns has such an experiment with a result")
-    width = terminal.width() if arguments.output is None else None
-    render: dict[str, Callable[[Comparison], str]] = {
-        "table": partial(report.to_text, width=width),
-        "json": report.to_json, "markdown": report.to_markdown, "latex": report.to_latex,
-        "html": partial(_page, campaigns),
-    }  # fmt: skip
-    write_output(arguments, render[arguments.format](found))
+    write_document(arguments, report.document(found, lambda: _page(campaigns, found)))
     if arguments.fail_if is None:
         return EXIT_DONE
     sides = [
@@ -148,7 +145,7 @@ def compare_sessions(arguments: argparse.Namespace, rule: "Rule") -> int:
 
     for name, given in (
         ("--by", arguments.by), ("--where", arguments.where), ("--normality", arguments.normality),
-        ("--max-p99", arguments.max_p99 is not None), ("--format html", arguments.format == "html"),
+        ("--max-p99", arguments.max_p99 is not None),
     ):  # fmt: skip
         if given:
             raise RefusedError(f"{name}: not with --sessions")
@@ -160,7 +157,7 @@ def compare_sessions(arguments: argparse.Namespace, rule: "Rule") -> int:
         found = compare_groups(groups, rule, arguments.adjust)
     except EeioError as error:
         raise RefusedError(f"--sessions: {error}") from error
-    write_output(arguments, report.FORMATS[arguments.format](found))
+    write_document(arguments, report.document(found))
     if arguments.fail_if is None:
         return EXIT_DONE
     sides = [

@@ -1,81 +1,135 @@
 """`eeio cost`: what moving a TB costs in J, kWh, money and carbon, and storing one for a year."""
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eeio import terminal
+from eeio.arguments import arrange, former
+from eeio.commands import guideline
 from eeio.commands.amounts import decimal_bytes, duty
 from eeio.commands.campaign_folders import analysis, load_campaigns, refuse_mixed_demo
-from eeio.commands.measured_cells import add_choice, choice_of, chosen_domain, told
-from eeio.commands.output_file import add_output, write_output
+from eeio.commands.measured_cells import add_choice, choice_of, chosen_domain, number_of, told
+from eeio.commands.output_file import add_formats, write_document
 from eeio.errors import EXIT_DONE, RefusedError
 from eeio_limits import LimitError
+from eeio_limits import quantities as q
 from eeio_results.errors import EeioError
 from eeio_results.guideline.cost_inputs import CostInputs, grid_of, load_inputs, positive
 from eeio_results.stamps import warnings_of
 
 if TYPE_CHECKING:
-    from eeio_results.guideline.cost import Cost, LessPerTb
     from eeio_results.guideline.measured import Choice
     from eeio_results.guideline.servers import Server
     from eeio_results.store import Campaign
 
 
+_ONLY_CAMPAIGNS = ("inputs", "price", "embodied_kg", "capacity", "demo")
+"""Options without a meaning for the replacement of servers."""
+
+
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "cost",
-        help="J, kWh, money and carbon per TB moved or stored for a year",
+        help="J, kWh, money and carbon per TB; guideline for replacing servers",
         description="Computes what a TB costs from a campaign's bandwidth and power and from your "
-        "own prices, with intervals, and shows which input changes each answer most "
-        "(docs/cost.md). Of two or more campaigns it shows which costs less per TB. eeio contains "
-        "no prices and no carbon figures: what you do not give is missing, with its reason.",
+        "prices, with intervals (docs/cost.md). For two or more campaigns it shows which costs "
+        "less per TB. With --traditional and --low-power it shows how many low-power servers "
+        "replace one traditional server. eeio contains no prices and no carbon figures: a figure "
+        "that needs one you do not give is missing, with its reason.",
     )
-    parser.add_argument("campaigns", metavar="NAME|PATH", nargs="+", help="name, or its folder")
+    parser.add_argument("campaigns", metavar="NAME|PATH", nargs="*", help="name, or its folder")
     parser.add_argument(
         "--workload", metavar="MIX.yaml", type=Path,
-        help="as the guideline's (default: the same bytes in each experiment)",
+        help="workload mix (default: equal bytes per experiment)",
     )  # fmt: skip
     parser.add_argument(
         "--inputs", metavar="FILE.yaml", type=Path,
-        help="all of the numbers below by their names; options go before it",
+        help="prices and carbon by their names; options take precedence",
     )  # fmt: skip
-    parser.add_argument("--price-per-kwh", metavar="N", type=_number("price_per_kwh"))
+    parser.add_argument("--price-per-kwh", metavar="N", type=_price)
     parser.add_argument(
         "--grid-g-per-kwh", metavar="N|HOURS.csv",
-        help="g CO2e a kWh, or a file of hours: hour_utc,g_per_kwh",
+        help="g CO2e per kWh, or a file: hour_utc,g_per_kwh",
     )  # fmt: skip
     parser.add_argument("--pue", metavar="N", type=_number("pue"), help="site over machine energy")
     parser.add_argument(
-        "--duty", metavar="SHARE", type=duty,
-        help="of the time in which it moves bytes, 10%% or 0.1; it idles the rest",
+        "--duty-cycle", metavar="SHARE", type=duty,
+        help="share of the time with I/O, 10%% or 0.1; idle otherwise",
     )  # fmt: skip
     parser.add_argument(
-        "--purchase", metavar="N[,N]", type=_each(_number("purchase")), default=(),
-        help="of the machine with its drives; of several campaigns one for each: 900,1200",
+        "--price", metavar="N[,N]", type=_each(_number("purchase")), default=(),
+        help="of the machine with its drives; one, or one per campaign: 900,1200",
     )  # fmt: skip
     parser.add_argument(
         "--embodied-kg", metavar="N[,N]", type=_each(_number("embodied_kg")), default=(),
-        help="kg CO2e of making it; of several campaigns one for each",
+        help="kg CO2e of making it; one, or one per campaign",
     )  # fmt: skip
-    parser.add_argument("--years", metavar="N", type=_number("years"), help="that it is used")
+    parser.add_argument("--years", metavar="N", type=_number("years"), help="service life")
     parser.add_argument(
         "--capacity", metavar="SIZE[,SIZE]", type=_each(decimal_bytes), default=(),
-        help="stored on it, 4T: also what a TB costs in a year that is stored",
+        help="stored data, e.g. 4T: also the cost of storing a TB for a year",
     )  # fmt: skip
-    parser.add_argument("--currency", metavar="WORD", default="")
+    parser.add_argument("--currency", metavar="TEXT", default="")
     add_choice(parser)
     parser.add_argument(
         "--demo", action="store_true", help="accept the fictitious power of the demo meter"
     )
-    parser.add_argument(
-        "--format", choices=("table", "json", "markdown"), default="table", help="(default: table)"
-    )
-    add_output(parser)
-    parser.set_defaults(action=cost_of)
+    guideline.add_options(parser)
+    add_formats(parser)
+    for name in ("--duty", "--busy-share"):
+        former(parser, name, "--duty-cycle")
+    former(parser, "--purchase", "--price")
+    arrange(
+        parser,
+        {
+            "prices and carbon": (
+                "--price-per-kwh", "--price", "--years", "--grid-g-per-kwh", "--duty-cycle",
+                "--pue", "--embodied-kg", "--capacity", "--currency", "--inputs",
+            ),
+            "replacement of servers": guideline.OPTIONS,
+            "experiments": ("--workload", "--tool", "--level", "--domain", "--max-p99", "--demo"),
+        },
+        (
+            *(name for name in guideline.OPTIONS if name not in _SHOWN), "--pue", "--embodied-kg",
+            "--currency", "--inputs", "--domain", "--max-p99", "--no-pager",
+        ),
+    )  # fmt: skip
+    parser.set_defaults(action=cost)
+
+
+_SHOWN = ("--traditional", "--low-power", "--traditional-price", "--low-power-price")
+_price = number_of(q.PRICE)
+
+
+def cost(arguments: argparse.Namespace) -> int:
+    sides = {"--traditional": arguments.traditional, "--low-power": arguments.low_power}
+    if not any(sides.values()):
+        given = [
+            name
+            for name in guideline.OPTIONS
+            if getattr(arguments, name[2:].replace("-", "_")) not in (None, [], 1, "medians")
+        ]
+        if given:
+            raise RefusedError(f"{given[0]}: only with --traditional and --low-power")
+        if not arguments.campaigns:
+            raise RefusedError(
+                "which campaign? `eeio cost NAME`, or --traditional NAME --low-power NAME"
+            )
+        return cost_of(arguments)
+    missing = [name for name, names in sides.items() if not names]
+    if missing:
+        raise RefusedError(f"{missing[0]} NAME is missing: a guideline compares two servers")
+    if arguments.campaigns:
+        raise RefusedError(
+            f"{arguments.campaigns[0]}: give it after --traditional or after --low-power"
+        )
+    for name in _ONLY_CAMPAIGNS:
+        if getattr(arguments, name):
+            option = name.replace("_", "-")
+            raise RefusedError(f"--{option}: not with --traditional; it has --traditional-{option}")
+    return guideline.guide(arguments)
 
 
 def _number(name: str) -> Callable[[str], float]:
@@ -125,15 +179,9 @@ def cost_of(arguments: argparse.Namespace) -> int:
     if given[0].pue is None:
         remarks.append("no --pue: the energy of the machine alone, without that of its site")
     if given[0].duty is None:
-        remarks.append("no --duty: no idle energy is in what moving a TB costs")
+        remarks.append("no --duty-cycle: no idle energy is in what moving a TB costs")
     made = (replace(made[0], messages=(*remarks, *made[0].messages)), *made[1:])
-    width = terminal.width() if arguments.output is None else None
-    render: dict[str, Callable[[Sequence[Cost], Sequence[LessPerTb]], str]] = {
-        "table": partial(report.render_text, width=width),
-        "json": partial(report.render_json, domain=domain),
-        "markdown": report.render_markdown,
-    }
-    write_output(arguments, render[arguments.format](made, verdicts))
+    write_document(arguments, report.document(made, verdicts, domain))
     return EXIT_DONE
 
 
@@ -154,8 +202,8 @@ def _inputs(arguments: argparse.Namespace, place: int, campaigns: int) -> CostIn
         price_per_kwh=arguments.price_per_kwh,
         grid=None if grid is None else grid_of(grid),
         pue=arguments.pue,
-        duty=arguments.duty,
-        purchase=own("purchase"),
+        duty=arguments.duty_cycle,
+        purchase=own("price"),
         embodied_kg=own("embodied_kg"),
         years=arguments.years,
         capacity_bytes=own("capacity"),

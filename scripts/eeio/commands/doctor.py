@@ -12,7 +12,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from eeio import hostnames
+from eeio.arguments import add_json
 from eeio.bench.plan import PROFILE as BENCH_PROFILE
+from eeio.commands import restore
 from eeio.errors import EXIT_DONE, EXIT_FAILED, RefusedError
 from eeio.machine import capture
 from eeio.machine.replay import Replay, replayed
@@ -59,29 +61,26 @@ SCHEMA_VERSION = 1
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "doctor",
-        help="what this machine has, what is missing, and how to get it",
+        help="check hardware and dependencies; restore after a crash",
         description="Looks for tools, meters, devices, privileges and file systems.",
     )
-    parser.add_argument("--json", action="store_true", help="for programs")
+    add_json(parser)
     parser.add_argument(
         "--require",
         metavar="WHAT,...",
         default="",
-        help="end with code 1 when one of these is missing: names (fio, rapl), or kinds (tool, "
-        "meter, library) for all of a kind",
+        help="exit with 1 if one is missing: fio, rapl, ... or a kind: tool, meter, library",
     )
     parser.add_argument(
         "--capture",
         metavar="FILE.tar.gz",
         type=Path,
-        help="write what eeio reads of this machine into a file to hand on (names, addresses and "
-        "serial numbers are replaced); shows what is in it, and asks",
+        help="write a description of this machine for a bug report, without names and serials",
     )
-    parser.add_argument(
-        "--yes", action="store_true", help="with --capture: do not ask, for scripts"
-    )
+    parser.add_argument("--yes", action="store_true", help="with --capture: do not ask")
     add_replay(parser)
     parser.set_defaults(action=show)
+    restore.add_parser(parser.add_subparsers(metavar="[restore]", title="sub-command"))
 
 
 def add_replay(parser: argparse.ArgumentParser) -> None:
@@ -90,8 +89,7 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
         "--replay",
         metavar="FILE",
         type=Path,
-        help="look at the machine in FILE instead of this one: what `eeio doctor --capture` wrote, "
-        "or a description (.json, .yaml)",
+        help="use the machine in FILE, written by `eeio doctor --capture`, instead of this one",
     )
 
 
@@ -104,9 +102,9 @@ def show(arguments: argparse.Namespace) -> int:
         return _show(examine(), arguments)
     with replayed(arguments.replay) as replay:
         code = _show(examine_replay(replay), arguments)
-        if not arguments.json:
+        if arguments.format != "json":
             again = f"--replay {arguments.replay}"
-            print(f"{shown(replay.description.about)}: `eeio power list {again}` and")
+            print(f"{shown(replay.description.about)}: `eeio meter list {again}` and")
             print(f"`eeio plan SUITE --directory DIR {again}` look at the same machine")
         return code
 
@@ -122,7 +120,7 @@ def _show(findings: Sequence[Finding], arguments: argparse.Namespace) -> int:
     code = EXIT_FAILED if missing else EXIT_DONE
     if missing:
         print(f"eeio: missing: {', '.join(missing)}; see `get it` in the list", file=sys.stderr)
-    if arguments.json:
+    if arguments.format == "json":
         print(_json(findings))
         return code
     for line in can_measure(findings):
@@ -213,7 +211,9 @@ def recorded(replay: Replay) -> list[Finding]:
         ):
             raise LimitError("a text is wanted")
     except (LimitError, TypeError, KeyError) as error:
-        raise RefusedError(f"what `eeio doctor --json` said is not sound: {error}") from error
+        raise RefusedError(
+            f"what `eeio doctor --format json` said is not sound: {error}"
+        ) from error
     return [finding for finding in found if finding.kind in _OF_THE_INSTALLATION]
 
 
@@ -249,7 +249,7 @@ def _tools() -> list[Finding]:
                 "tool", profile.tool, False,
                 f"the program is here ({program}), its profile is not installed yet",
                 "nothing: the first run that needs it installs it",
-                f"eeio install {name}", program,
+                f"eeio profile install {name}", program,
             )
         )  # fmt: skip
     return found

@@ -1,17 +1,15 @@
-"""`eeio guideline`: when low-power servers in place of a traditional one pay."""
+"""`eeio cost --traditional ... --low-power ...`: how many low-power servers replace one server."""
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eeio import terminal
 from eeio.commands.campaign_folders import analysis, load_campaigns
-from eeio.commands.measured_cells import add_choice, choice_of, chosen_domain, number_of, told
-from eeio.commands.output_file import add_output, write_output
+from eeio.commands.measured_cells import choice_of, chosen_domain, number_of, told
+from eeio.commands.output_file import write_document
 from eeio.errors import EXIT_DONE, RefusedError
 from eeio_limits import LimitError
 from eeio_limits import quantities as q
@@ -27,63 +25,45 @@ if TYPE_CHECKING:
 _SIDES = ("traditional", "low_power")
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = subparsers.add_parser(
-        "guideline",
-        help="how many low-power servers replace one traditional server",
-        description="For a workload mix and the campaigns of two kinds of server: B_ts / B_lp, "
-        "the change of power and bandwidth, and the break-even against price and electricity, "
-        "each with its interval (docs/method.md). Several campaigns of a side are variants of it, "
-        "such as its drives.",
-    )
-    for side, words in (("traditional", "the server to replace"), ("low-power", "its replacement")):
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Those that `eeio cost` has for the replacement of servers."""
+    for side, text in (("traditional", "the server to replace"), ("low-power", "its replacement")):
         parser.add_argument(
-            f"--{side}", metavar="NAME|PATH", nargs="+", required=True, help=f"campaigns of {words}"
+            f"--{side}", metavar="NAME|PATH", nargs="+", default=[], help=f"campaigns of {text}"
         )
-        parser.add_argument(f"--{side}-price", metavar="N", type=_price, help="of one such server")
+        parser.add_argument(f"--{side}-price", metavar="N", type=_price, help="of one server")
         parser.add_argument(
-            f"--{side}-device-price", metavar="N", type=_price, help="of one drive in it"
+            f"--{side}-device-price", metavar="N", type=_price, help="of one of its drives"
         )
         parser.add_argument(
             f"--{side}-embodied-kg", metavar="N", type=_carbon,
-            help="kg CO2e of making one such server with its drives; with --years",
+            help="kg CO2e of making one server with its drives; needs --years",
         )  # fmt: skip
         parser.add_argument(
             f"--{side}-devices", metavar="N", type=_devices, default=1,
-            help="drives in it (default: 1)",
+            help="drives of one server (default: 1)",
         )  # fmt: skip
-    parser.add_argument("--workload", metavar="MIX.yaml", type=Path, required=True)
     parser.add_argument(
         "--choice", choices=("medians", "best-worst"), default="medians",
-        help="best-worst: best variant of the traditional against the worst of the low-power one",
+        help="best-worst: best traditional against worst low-power drive",
     )  # fmt: skip
     parser.add_argument(
         "--servers", metavar="N", type=_factor, action="append", default=[],
-        help="judge this number of low-power servers too; may be given again",
+        help="also evaluate N low-power servers; repeatable",
     )  # fmt: skip
-    parser.add_argument("--price-per-kwh", metavar="N", type=_price, help="with --years")
-    parser.add_argument("--years", metavar="N", type=_years, help="that the servers run")
-    parser.add_argument("--pue", metavar="N", type=_factor, default=1.0, help="(default: 1)")
-    parser.add_argument(
-        "--busy-share", metavar="N", type=_share, help="of the time, 0 to 1 (default: always busy)"
-    )
-    parser.add_argument("--currency", metavar="WORD", default="")
-    parser.add_argument(
-        "--grid-g-per-kwh", metavar="N|HOURS.csv",
-        help="g CO2e a kWh, or a file of hours: hour_utc,g_per_kwh; tells the carbon of a TB",
-    )  # fmt: skip
-    add_choice(parser)
     parser.add_argument("--map", metavar="FILE.svg", type=Path, help="also draw the map")
-    parser.add_argument(
-        "--format", choices=("table", "json", "markdown", "latex", "html"), default="table",
-        help="(default: table); html: a page with the map",
-    )  # fmt: skip
-    add_output(parser)
-    parser.set_defaults(action=guide)
 
 
-_price, _years, _share = number_of(q.PRICE), number_of(q.YEARS), number_of(q.SHARE)
-_factor, _carbon = number_of(q.FRACTION), number_of(q.CARBON)
+OPTIONS = (
+    *(
+        f"--{side}{suffix}"
+        for side in ("traditional", "low-power")
+        for suffix in ("", "-price", "-device-price", "-embodied-kg", "-devices")
+    ),
+    "--choice", "--servers", "--map",
+)  # fmt: skip
+
+_price, _carbon, _factor = number_of(q.PRICE), number_of(q.CARBON), number_of(q.FRACTION)
 
 
 def _devices(text: str) -> int:
@@ -96,6 +76,8 @@ def guide(arguments: argparse.Namespace) -> int:
         from eeio_results.guideline.model import guideline
         from eeio_results.guideline.workload_file import load_workload
         from eeio_results.report import guideline as report
+    if arguments.workload is None:
+        raise RefusedError("--workload MIX.yaml is missing: the guideline is for one workload mix")
     campaigns = {side: load_campaigns(getattr(arguments, side)) for side in _SIDES}
     every = [campaign for side in _SIDES for campaign in campaigns[side]]
     if demo := [campaign.name for campaign in every if campaign.is_demo]:
@@ -134,13 +116,7 @@ def guide(arguments: argparse.Namespace) -> int:
             arguments.map.parent.mkdir(parents=True, exist_ok=True)
             arguments.map.write_text(drawn, encoding="utf-8")
             print(f"map: {arguments.map}", file=sys.stderr)
-    width = terminal.width() if arguments.output is None else None
-    render: dict[str, Callable[[Guideline], str]] = {
-        "table": partial(report.render_text, width=width), "json": report.render_json,
-        "markdown": report.render_markdown, "latex": report.render_latex,
-        "html": partial(_render_html, quick=quick),
-    }  # fmt: skip
-    write_output(arguments, render[arguments.format](made))
+    write_document(arguments, report.document(made, lambda: _render_html(made, quick)))
     return EXIT_DONE
 
 
@@ -165,8 +141,8 @@ def _costs(arguments: argparse.Namespace) -> "Costs | None":
     return Costs(
         price_per_kwh=arguments.price_per_kwh,
         years=arguments.years,
-        pue=arguments.pue,
-        busy_share=arguments.busy_share,
+        pue=1.0 if arguments.pue is None else arguments.pue,
+        busy_share=arguments.duty_cycle,
         currency=arguments.currency,
     )
 
@@ -187,7 +163,7 @@ def _per_tb(
         price_per_kwh=arguments.price_per_kwh or None,
         grid=grid,
         pue=arguments.pue,
-        duty=arguments.busy_share or None,
+        duty=arguments.duty_cycle or None,
         years=arguments.years,
         currency=arguments.currency,
     )

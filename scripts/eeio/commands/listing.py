@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from eeio import environment, paths
+from eeio.arguments import add_json
 from eeio.campaign import pilot_store
 from eeio.campaign.pilot_store import StoredPilot
 from eeio.errors import EXIT_DONE
@@ -31,24 +32,24 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="list suites, test profiles and stored campaigns",
         description="Lists suites, test profiles and stored campaigns.",
     )
-    parser.add_argument("--json", action="store_true", help="for programs")
+    add_json(parser)
     parser.add_argument(
         "--pilots",
         action="store_true",
-        help="what pilots found on this machine and others: run times and sizes of work",
+        help="stored pilots: run times and sizes of work",
     )
     parser.set_defaults(action=show)
 
 
 def show(arguments: argparse.Namespace) -> int:
     if arguments.pilots:
-        return _show_pilots(arguments.json)
+        return _show_pilots(arguments.format == "json")
     found = {
         "suites": _all(suites.available(), _suite),
         "profiles": _all(profiles.available(), _profile),
         "campaigns": _all(paths.campaigns(), _campaign),
     }
-    if arguments.json:
+    if arguments.format == "json":
         print(json.dumps({"schema_version": SCHEMA_VERSION, **found}, indent=1))
         return EXIT_DONE
     _print("suites", found["suites"], _words_of_suite)

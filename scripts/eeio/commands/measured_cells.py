@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 def add_choice(parser: argparse.ArgumentParser) -> None:
     """--tool, --level, --domain and --max-p99."""
     parser.add_argument(
-        "--tool", default="fio", help="whose experiments count (default: %(default)s)"
+        "--tool", default="fio", help="experiments of this tool (default: %(default)s)"
     )
     parser.add_argument(
         "--level", choices=("device", "filesystem", "library", "application"), default="filesystem",
-        help="whose experiments count (default: %(default)s)",
+        help="experiments of this level (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
         "--domain", choices=DOMAINS, default=None,
-        help="whose power counts (default: the widest that every campaign has)",
+        help="power domain (default: the widest in all campaigns)",
     )  # fmt: skip
     parser.add_argument(
         "--max-p99", metavar="TIME", type=seconds,
-        help="only experiments whose p99 latency is at most this (250us, 5ms, 0.1s)",
+        help="only experiments with a p99 latency up to this (250us, 5ms, 0.1s)",
     )  # fmt: skip
 
 

@@ -5,7 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from eeio import pager
+from eeio import pager, terminal
+from eeio.arguments import add_format
+from eeio.commands.campaign_folders import analysis
+from eeio.errors import RefusedError
+from eeio_results import studies
+from eeio_results.report.document import RENDERERS, Document, render_terminal
 
 _FORMATS = {
     ".html": "html", ".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex",
@@ -36,11 +41,40 @@ class _Output(argparse.Action):
 def add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", metavar="FILE", action=_Output,
-        help="(default: stdout); .html, .json, .csv, .md or .tex chooses the format",
+        help="(default: stdout); the suffix chooses the format: .html, .json, ...",
     )  # fmt: skip
-    parser.add_argument(
-        "--no-pager", action="store_true", help="on a terminal: print it all at once"
-    )
+    parser.add_argument("--no-pager", action="store_true", help="disable the pager")
+
+
+def add_formats(parser: argparse.ArgumentParser) -> None:
+    """--format, -o and --no-pager of a command whose answer is a document."""
+    add_format(parser, tuple(RENDERERS))
+    add_output(parser)
+
+
+def write_document(arguments: argparse.Namespace, document: Document) -> None:
+    """Writes an answer in the chosen format."""
+    if arguments.format == "table":
+        width = terminal.width() if arguments.output is None else None
+        write_output(arguments, render_terminal(document, width))
+    elif arguments.format == "html":
+        with analysis():
+            write_output(arguments, RENDERERS["html"](document))
+    else:
+        write_output(arguments, RENDERERS[arguments.format](document))
+
+
+def write_answer(arguments: argparse.Namespace, answer: Document | str) -> None:
+    """Writes the answer of a study. Studies of users that were written for earlier versions return
+    text, in one of `studies.FORMATS`."""
+    if isinstance(answer, Document):
+        write_document(arguments, answer)
+    elif arguments.format in studies.FORMATS:
+        write_output(arguments, answer)
+    else:
+        raise RefusedError(
+            f"--format {arguments.format}: this study has {', '.join(studies.FORMATS)} only"
+        )
 
 
 def write_output(arguments: argparse.Namespace, content: str) -> None:

@@ -44,23 +44,24 @@ from eeio_results.units import format_size
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "plan",
-        help="show what `run` would do with the same options",
-        description="Prints experiments, time, bytes written and all that would be touched.",
+        help="show what `run` would do",
+        description="Shows experiments, time, bytes written and every change to the machine that "
+        "`eeio run` with the same options would make. Writes nothing.",
     )
     campaign_options.add(parser)
     add_replay(parser)
     parser.add_argument(
         "--rated-writes", metavar="BYTES", type=decimal_bytes,
-        help="that the drive's data sheet allows (TBW), such as 150T: the writes are told as a "
-        "share of them",
+        help="rated endurance (TBW) of the drive, e.g. 150T: shows the share used",
     )  # fmt: skip
     parser.add_argument(
         "--format",
         choices=("table", "json"),
         default="table",
-        help="json: runs, times, bytes written, each experiment (default: %(default)s)",
+        help="(default: %(default)s)",
     )
     plan_detection.add(parser)
+    campaign_options.arranged(parser, rare=("--replay", "--rated-writes"))
     parser.set_defaults(action=show)
 
 

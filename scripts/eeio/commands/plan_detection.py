@@ -57,12 +57,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Its options."""
     parser.add_argument(
         "--detect", metavar="SHARE", type=campaign_options.share,
-        help="the repetitions and hours with which a difference of this (5%%) is seen in 8 of 10 "
-        "campaigns, in each question, by the spread of an earlier campaign",
+        help="repetitions needed to detect this difference (5%%) with a power of 80 %%",
     )  # fmt: skip
     parser.add_argument(
         "--from", dest="earlier", metavar="NAME",
-        help="that campaign (default: the newest of the suite on the same disk)",
+        help="with --detect: the campaign whose spread counts (default: the newest of the suite)",
     )  # fmt: skip
 
 

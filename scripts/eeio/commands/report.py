@@ -1,18 +1,19 @@
 """`eeio report`: the tables of one or several campaigns, in every format."""
 
 import argparse
-import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from eeio import terminal
+from eeio.arguments import arrange, former
 from eeio.commands.amounts import duty, share
 from eeio.commands.campaign_folders import analysis, load_campaigns
-from eeio.commands.figures import add_width, look_of
-from eeio.commands.output_file import add_output, write_output
-from eeio.errors import EXIT_DONE
+from eeio.commands.output_file import add_formats, write_document
+from eeio.commands.plots import FORMATS as PLOT_FORMATS
+from eeio.commands.plots import WIDTHS, plot_files, write_plots
+from eeio.commands.where import add_where
+from eeio.errors import EXIT_DONE, RefusedError
 from eeio_limits.names import similar
 from eeio_results import store
 from eeio_results.comparison.drift import compared_cells
@@ -21,11 +22,10 @@ from eeio_results.comparison.pareto import choices
 from eeio_results.errors import EeioError
 from eeio_results.ranking import MOST_UNCERTAIN, Rules
 from eeio_results.record import LEVELS
-from eeio_results.report import csv, latex, markdown, text
+from eeio_results.report import contents
 from eeio_results.report.choice import SORTS, of_levels, sorted_by
 from eeio_results.report.columns import FURTHER, known_words
-from eeio_results.report.contents import drawings
-from eeio_results.report.model import Report, build, to_json
+from eeio_results.report.model import Report, build
 from eeio_results.report.summary import summary
 from eeio_results.store import Campaign
 
@@ -35,50 +35,60 @@ _PAGE = "report.html"
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "report",
-        help="tables, CSV, JSON, Markdown or an HTML page of stored campaigns",
+        help="tables, plots, CSV, JSON, Markdown, LaTeX or an HTML page",
         description="Characterizes stored campaigns: bandwidth, power, energy, efficiency.",
     )
     parser.add_argument("campaigns", metavar="NAME|PATH", nargs="+", help="name, or its folder")
+    add_formats(parser)
+    parser.add_argument("--plots", metavar="DIR", type=Path, help="also write all plots into DIR")
     parser.add_argument(
-        "--format", choices=tuple(FORMATS), default="table", help="(default: table)"
-    )
-    add_output(parser)
-    parser.add_argument(
-        "--plots", metavar="DIR", type=Path, help="also write the plots as SVG files into DIR"
-    )
-    parser.add_argument(
-        "--plot-format", choices=("svg", "pdf", "png"), action="append", default=[],
-        help="of --plots; may be given again (default: svg)",
+        "--plot-format", choices=PLOT_FORMATS, action="append", default=[],
+        help="repeatable (default: svg)",
     )  # fmt: skip
-    add_width(parser)
+    parser.add_argument(
+        "--width", choices=WIDTHS,
+        help="of plots: one (3.5 in) or two columns (7.16 in) (default: for a screen)",
+    )  # fmt: skip
+    add_where(parser)
     parser.add_argument(
         "--columns", metavar="WORD[,WORD]", type=_columns, default=(),
-        help=f"further columns of the tables: {', '.join(FURTHER)}; or only those that are named: "
+        help=f"add columns: {', '.join(FURTHER)}; or show only "
         f"{', '.join(known_words()[len(FURTHER):])}",
     )  # fmt: skip
     parser.add_argument(
         "--level", choices=LEVELS, action="append", default=[],
-        help="only experiments of this level; may be given again",
+        help="only experiments of this level; repeatable",
     )  # fmt: skip
     parser.add_argument(
         "--sort", type=str.lower, choices=SORTS, metavar="WORD",
-        help=f"rows by their median, the best first: {', '.join(SORTS)}",
+        help=f"by median, the best first: {', '.join(SORTS)}",
     )  # fmt: skip
     parser.add_argument(
         "--most-uncertain", metavar="SHARE", type=share, default=MOST_UNCERTAIN,
-        help="rank no MB/J whose limit of error is above this share of the energy (default: "
+        help="rank no MB/J with a larger uncertainty (default: "
         f"{MOST_UNCERTAIN:.0%})".replace("%", "%%"),
     )  # fmt: skip
     parser.add_argument(
-        "--busy", metavar="SHARE", type=duty,
-        help="also J/GB of a system in use for this share of the time (0.1, 10%%), with the idle "
-        "energy of the rest shared out over its bytes",
+        "--duty-cycle", metavar="SHARE", type=duty,
+        help="also J/GB with the idle energy of a system busy for this share (10%%)",
+    )  # fmt: skip
+    former(parser, "--busy", "--duty-cycle")
+    arrange(
+        parser,
+        {
+            "rows and columns": (
+                "--level", "--sort", "--columns", "--most-uncertain", "--duty-cycle",
+            ),
+            "plots": ("--plots", "--plot-format", "--width", "--where"),
+            "output": ("--format", "-o", "--no-pager"),
+        },
+        ("--most-uncertain", "--no-pager", "--width"),
     )  # fmt: skip
     parser.set_defaults(action=report)
 
 
 def report(arguments: argparse.Namespace) -> int:
-    rules = Rules(arguments.most_uncertain, arguments.busy)
+    rules = Rules(arguments.most_uncertain, arguments.duty_cycle)
     built = with_tests(
         build(load_campaigns(arguments.campaigns), rules, arguments.columns), rules.most_uncertain
     )
@@ -87,11 +97,13 @@ def report(arguments: argparse.Namespace) -> int:
     if arguments.sort is not None:
         built = sorted_by(built, arguments.sort)
     if arguments.plots is not None:
-        _write_plots(built, arguments.plots, arguments.plot_format or ("svg",), arguments.width)
-    if arguments.format == "table" and arguments.output is None:
-        write_output(arguments, text.render(built, terminal.width()))
-    else:
-        write_output(arguments, FORMATS[arguments.format](built))
+        files = plot_files(
+            built, arguments.plot_format or ("svg",), arguments.width, arguments.where
+        )
+        write_plots(files, arguments.plots)
+    elif arguments.where:
+        raise RefusedError("--where selects the experiments of --plots DIR")
+    write_document(arguments, contents.document(built, lambda: _render_html(built)))
     return EXIT_DONE
 
 
@@ -151,40 +163,3 @@ def _render_html(built: Report) -> str:
         from eeio.power_series import power_series
         from eeio_results.report import page
     return page.render(built, power=power_series)
-
-
-def _write_plots(
-    built: Report, folder: Path, forms: Sequence[str] = ("svg",), width: str | None = None
-) -> None:
-    with analysis():
-        from eeio_results.report.drawing import file_of
-
-        found = drawings(built)
-    look = look_of(width)
-    for plot in found:
-        folder.mkdir(parents=True, exist_ok=True)
-        drawing = plot.drawing(look) if plot.drawing is not None else None
-        for form in dict.fromkeys(forms):
-            path = (folder / plot.name).with_suffix(f".{form}")
-            if drawing is not None:
-                path.write_bytes(file_of(drawing, form))
-            elif form == "svg":
-                path.write_text(plot.draw(), encoding="utf-8")
-            else:
-                print(f"{plot.name}: its study draws it as SVG alone", file=sys.stderr)
-                continue
-            print(f"plot: {path}", file=sys.stderr)
-
-
-def _render_json(built: Report) -> str:
-    return json.dumps(to_json(built), indent=1) + "\n"
-
-
-FORMATS: dict[str, Callable[[Report], str]] = {
-    "table": text.render,
-    "json": _render_json,
-    "csv": csv.render,
-    "markdown": markdown.render,
-    "latex": latex.render,
-    "html": _render_html,
-}

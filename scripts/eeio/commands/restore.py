@@ -1,4 +1,4 @@
-"""`eeio restore`: restores what a killed campaign had changed."""
+"""`eeio doctor restore`: restores what a killed campaign had changed."""
 
 import argparse
 import sys

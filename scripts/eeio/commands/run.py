@@ -1,4 +1,4 @@
-"""`eeio run` and `eeio resume`: a campaign, and what came out of it."""
+"""`eeio run`: a campaign, and its result."""
 
 import argparse
 import os
@@ -35,22 +35,17 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     run = subparsers.add_parser(
         "run",
         help="run a suite and store every run",
-        description="Runs a suite: all repetitions of all experiments in one random order.",
+        description="Runs a suite: all repetitions of all experiments in one random order. "
+        "`eeio plan` with the same options shows the experiments and writes nothing.",
     )
     campaign_options.add(run)
-    run.add_argument("--name", metavar="NAME", help="of the campaign (default: suite and time)")
+    run.add_argument("--name", metavar="NAME", help="campaign name (default: suite and time)")
     run.add_argument(
         "--yes", action="store_true",
-        help="do not ask before a long campaign or one that writes much",
+        help="do not ask before a long campaign or many writes",
     )  # fmt: skip
+    campaign_options.arranged(run)
     run.set_defaults(action=run_suite)
-    resume = subparsers.add_parser(
-        "resume",
-        help="go on with a campaign that was stopped",
-        description="Runs what is left of a campaign, in the order it was given at its start.",
-    )
-    resume.add_argument("name", metavar="NAME", help="campaign name")
-    resume.set_defaults(action=resume_campaign)
 
 
 def run_suite(arguments: argparse.Namespace) -> int:
@@ -117,10 +112,6 @@ def _announce(plan: plans.Plan, suite: suites.Suite, agreed: bool) -> None:
             )
 
 
-def resume_campaign(arguments: argparse.Namespace) -> int:
-    return go_on(stored(arguments.name))
-
-
 def stored(name: str) -> Store:
     """The campaign of that name; RefusedError where there is none."""
     _check_name(name)
@@ -135,12 +126,6 @@ def stored(name: str) -> Store:
                 f"{path}: not resumed as root: {why}. Change its owner, or resume it as that user"
             )
     return store
-
-
-def go_on(store: Store) -> int:
-    """Runs what is left of a stored campaign."""
-    with store_lock(store.folder):
-        return run_rest(store, read_design(store.folder))
 
 
 def run_rest(store: Store, design: Design) -> int:

@@ -29,7 +29,7 @@ FACTORS = (
 def add_where(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--where", metavar="FACTOR=LEVEL", action="append", default=[],
-        help="only experiments with that level, such as 'size=32 KiB'; may be given again",
+        help="only these experiments, e.g. 'size=32 KiB'; repeatable",
     )  # fmt: skip
 
 

@@ -135,7 +135,7 @@ class MachineRecording:
 
 
 def take(doctor: str, root: Path = HERE, replacer: Replacer | None = None) -> MachineRecording:
-    """Reads the machine below `root`; `doctor` is what `eeio doctor --json` prints of it."""
+    """Reads the machine below `root`; `doctor` is what `eeio doctor --format json` prints of it."""
     replacer = replacer or Replacer(*anonymous.own_names(), anonymous.own_serials(root))
     gathering = _Gathering(root)
     for folder, names in FILES:

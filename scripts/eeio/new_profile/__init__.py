@@ -1,1 +1,1 @@
-"""`eeio new-profile`: a test profile, and a suite of it, made of a command."""
+"""`eeio profile new`: a test profile, and a suite of it, made of a command."""

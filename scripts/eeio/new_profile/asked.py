@@ -1,4 +1,4 @@
-"""The workload that `eeio new-profile` was asked for, checked: what stands in its scripts, XML and
+"""The workload that `eeio profile new` was asked for, checked: what stands in its scripts, XML and
 figures.json cannot mean anything else than what was typed."""
 
 import re

@@ -134,7 +134,7 @@ def make_on_device(
 
     EeioError when the device may not, or no longer, be written.
     """
-    # Before mkfs: `eeio restore` ends the programs of a killed process that left a journal.
+    # Before mkfs: `eeio doctor restore` ends the programs of a killed process that left a journal.
     mount_point = _new_mount_point(filesystem, directory, journal)
     kind, *_ = _on_disk(filesystem).partition("+")
     made = device.new_uuid()

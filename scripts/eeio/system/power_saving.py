@@ -38,7 +38,7 @@ class AtaDrive:
     @contextmanager
     def saving(self, journal: UndoJournal) -> Iterator[None]:
         """It stands by from here on; whatever wakes it ends that. It is awake after the block, and
-        `eeio restore` wakes it, too."""
+        `eeio doctor restore` wakes it, too."""
         wake = ["dd", f"if={self.node}", "of=/dev/null", "bs=4096", "count=1", "iflag=direct"]
         entry = UndoEntry("command", str(self.node), json.dumps(wake)).of_drive(self.node)
         with journal.held(entry):
@@ -92,7 +92,7 @@ class NvmeDrive:
     @contextmanager
     def saving(self, journal: UndoJournal) -> Iterator[None]:
         """It is in its deep state from here on; whatever wakes it ends that. After the block, and
-        after `eeio restore`, it is in the state that it was in before."""
+        after `eeio doctor restore`, it is in the state that it was in before."""
         node, before = self.controller.node, self.controller.state()
         with journal.held(UndoEntry("nvme", str(node), f"state {before}").of_drive(node)):
             self.controller.set_state(self.deep)

@@ -1,9 +1,9 @@
 """A journal of what must be restored: settings, mounts, loop devices, files and processes.
 
-An entry is on disk before the change is made, so that `eeio restore` can undo the change whatever
-ends the program, SIGKILL included. One journal belongs to one process, which holds a lock on it
-while it lives (docs/decisions/0036-who-may-restore.md). A file in the folder that is not a journal
-is renamed, with `.bad` at the end of its name.
+An entry is on disk before the change is made, so that `eeio doctor restore` can undo the change
+whatever ends the program, SIGKILL included. One journal belongs to one process, which holds a lock
+on it while it lives (docs/decisions/0036-who-may-restore.md). A file in the folder that is not a
+journal is renamed, with `.bad` at the end of its name.
 """
 
 import contextlib
@@ -335,7 +335,7 @@ def _orphans_in(folder: Path) -> Found:
             if _OLD_NAME.fullmatch(path.name):
                 found.elsewhere.append(
                     f"{path}: written by an earlier version of eeio. If its process has ended, "
-                    f"`eeio restore {path}` restores what it lists"
+                    f"`eeio doctor restore {path}` restores what it lists"
                 )
                 continue
             if name is None:
@@ -359,7 +359,7 @@ def _take(path: Path, now: Owner, found: Found) -> None:
         journal.release()
         found.elsewhere.append(
             f"{path}: left alone, {journal.owner.text} in another container or on another machine "
-            f"may be alive. If it has ended, `eeio restore {path}` restores what it changed"
+            f"may be alive. If it has ended, `eeio doctor restore {path}` restores what it changed"
         )
     elif place == "here" and journal.owner.is_alive:
         journal.release()  # on a file system without locks

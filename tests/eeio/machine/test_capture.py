@@ -95,10 +95,10 @@ def test_a_replay_finds_what_was_found_on_the_machine(tmp_path: Path, eeio: Eeio
     done = eeio("doctor", "--capture", file, "--yes")
     assert done.returncode == 0, done.stderr
     assert "would hold of this machine" in done.stdout
-    here, there = (json.loads(eeio("doctor", "--json", *words).stdout)
+    here, there = (json.loads(eeio("doctor", "--format", "json", *words).stdout)
                    for words in ((), ("--replay", file)))  # fmt: skip
     assert _of_machine(there) == _of_machine(here)
-    here, there = (json.loads(eeio("power", "list", "--json", *words).stdout)
+    here, there = (json.loads(eeio("meter", "list", "--format", "json", *words).stdout)
                    for words in ((), ("--replay", file)))  # fmt: skip
     assert there == here
     required = eeio("doctor", "--replay", file, "--require", "csv")
@@ -427,7 +427,7 @@ def test_a_bad_capture_is_refused_in_one_line(
     path = tmp_path / "machine.tar.gz"
     make, says = BAD[name]
     path.write_bytes(make())
-    for command in (("doctor",), ("power", "list"), ("plan", "eeio-suite")):
+    for command in (("doctor",), ("meter", "list"), ("plan", "eeio-suite")):
         assert main([*command, "--replay", str(path)]) == 2
         said = capsys.readouterr().err
         assert said.startswith(f"eeio: {path}: ")

@@ -146,7 +146,7 @@ def test_compare_as_json(imported: Path, eeio: Eeio) -> None:
 def test_guideline(imported: Path, eeio: Eeio) -> None:
     (imported / "mix.yaml").write_text(MIX)
     done = eeio(
-        "guideline", "--traditional", "two-big", "--low-power", "two-small",
+        "cost", "--traditional", "two-big", "--low-power", "two-small",
         "--workload", str(imported / "mix.yaml"), "--price-per-kwh", "0.3", "--years", "4",
         "--traditional-price", "900", "--low-power-price", "80",
         "--traditional-device-price", "0", "--low-power-device-price", "0",
@@ -163,7 +163,7 @@ def test_guideline(imported: Path, eeio: Eeio) -> None:
     assert (imported / "map.svg").read_text().startswith("<")
     page = imported / "guideline.html"
     done = eeio(
-        "guideline", "--traditional", "two-big", "--low-power", "two-small",
+        "cost", "--traditional", "two-big", "--low-power", "two-small",
         "--workload", str(imported / "mix.yaml"), "--format", "html", "-o", str(page),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -192,13 +192,17 @@ def test_figures(imported: Path, eeio: Eeio) -> None:
         (("import", "runs", "."), 2, "--map"),
         (("import", "ccpe2017", "/nowhere"), 2, "no such folder"),
         (("import", "nothing.xml", "."), 2, "unrecognized arguments: ."),
-        (("replicate", "pavan2018", "/nowhere"), 2, "no such folder"),
-        (("replicate", "pavan2018"), 2, "give the folder of a copy"),
-        (("replicate", "pavan2017", "."), 2, "has no published data"),
-        (("replicate", "--data", "pavan2017=."), 2, "has no published data"),
-        (("replicate", "--data", "pavan2018"), 2, "is not STUDY=DIR"),
-        (("replicate", "pavan2017", "--data", "pavan2018=."), 2, "for the list of all papers"),
-        (("replicate", "--figures", "x"), 2, "name it, and its data"),
+        (("study", "replicate", "pavan2018", "/nowhere"), 2, "no such folder"),
+        (("study", "replicate", "pavan2018"), 2, "give the folder of a copy"),
+        (("study", "replicate", "pavan2017", "."), 2, "has no published data"),
+        (("study", "replicate", "--data", "pavan2017=."), 2, "has no published data"),
+        (("study", "replicate", "--data", "pavan2018"), 2, "is not STUDY=DIR"),
+        (
+            ("study", "replicate", "pavan2017", "--data", "pavan2018=."),
+            2,
+            "for the list of all papers",
+        ),
+        (("study", "replicate", "--figures", "x"), 2, "name it, and its data"),
     ],
 )
 def test_refused(imported: Path, eeio: Eeio, words: tuple[str, ...], code: int, said: str) -> None:
@@ -219,7 +223,7 @@ def test_a_guideline_that_cannot_be_had(
 ) -> None:
     (imported / "mix.yaml").write_text(MIX)
     done = eeio(
-        "guideline", "--traditional", "two-big", "--low-power", "two-small",
+        "cost", "--traditional", "two-big", "--low-power", "two-small",
         "--workload", str(imported / "mix.yaml"), *options,
     )  # fmt: skip
     assert done.returncode == 2
@@ -243,7 +247,7 @@ def test_a_name_that_is_taken_is_refused_before_anything_is_written(
 
 @needs_published
 def test_replicate(home: Path, eeio: Eeio) -> None:
-    done = eeio("replicate", "pavan2018", str(PUBLISHED), "--format", "json")
+    done = eeio("study", "replicate", "pavan2018", str(PUBLISHED), "--format", "json")
     assert done.returncode == 0, done.stderr
     body = json.loads(done.stdout)
     verdicts = [claim["verdict"] for claim in body["claims"]]
@@ -253,7 +257,7 @@ def test_replicate(home: Path, eeio: Eeio) -> None:
 
 
 def test_replicate_lists_all_papers(home: Path, eeio: Eeio) -> None:
-    done = eeio("replicate", "--format", "json")
+    done = eeio("study", "replicate", "--format", "json")
     assert done.returncode == 0, done.stderr
     papers = {paper["study"]: paper for paper in json.loads(done.stdout)["papers"]}
     assert set(papers) == {"chang2014", "machado2017", "panadero2012", "pavan2017", "pavan2018"}
@@ -264,7 +268,7 @@ def test_replicate_lists_all_papers(home: Path, eeio: Eeio) -> None:
 
 def test_replicate_a_paper_without_data(home: Path, eeio: Eeio) -> None:
     for form in ("table", "markdown"):
-        done = eeio("replicate", "machado2017", "--format", form)
+        done = eeio("study", "replicate", "machado2017", "--format", form)
         assert done.returncode == 0, done.stderr
         assert "slides, Energy Efficiency" in done.stdout
         assert "cannot follow, whatever the rounding" in done.stdout
@@ -272,7 +276,7 @@ def test_replicate_a_paper_without_data(home: Path, eeio: Eeio) -> None:
 
 @needs_published
 def test_replicate_lists_a_paper_with_its_data(home: Path, eeio: Eeio) -> None:
-    done = eeio("replicate", "--data", f"pavan2018={PUBLISHED}", "--format", "json")
+    done = eeio("study", "replicate", "--data", f"pavan2018={PUBLISHED}", "--format", "json")
     assert done.returncode == 0, done.stderr
     (paper,) = [p for p in json.loads(done.stdout)["papers"] if p["study"] == "pavan2018"]
     assert paper["match"] + paper["truncated"] >= 140
@@ -284,7 +288,7 @@ def test_a_machine_of_the_paper_against_another(home: Path, eeio: Eeio) -> None:
     assert done.returncode == 0, done.stderr
     (home / "mix.yaml").write_text(MIX)
     done = eeio(
-        "guideline", "--traditional", "ccpe2017-pc-hdd1", "ccpe2017-pc-hdd2",
+        "cost", "--traditional", "ccpe2017-pc-hdd1", "ccpe2017-pc-hdd2",
         "--low-power", "ccpe2017-mpsoc-ssd1", "ccpe2017-mpsoc-ssd2",
         "--workload", str(home / "mix.yaml"), "--choice", "best-worst", "--format", "json",
     )  # fmt: skip

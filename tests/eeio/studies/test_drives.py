@@ -29,11 +29,11 @@ def _told(eeio: Eeio, home: Path) -> dict[str, str]:
     sides = ("--traditional", *NAMES[:4], "--low-power", *NAMES[4:])
     mix = ("--workload", str(home / "mix.yaml"), "--choice", "best-worst", "--format", "json")
     told = {}
-    for words in (("compare", *NAMES, "--format", "json"), ("guideline", *sides, *mix)):
+    for words in (("compare", *NAMES, "--format", "json"), ("cost", *sides, *mix)):
         done = eeio(*words)
         assert done.returncode == 0, done.stderr
         told[words[0]] = done.stdout
-    done = eeio("figures", *NAMES, "-o", str(home / "figures"))
+    done = eeio("report", *NAMES, "--plots", str(home / "figures"))
     assert done.returncode == 0, done.stderr
     return told
 

@@ -141,7 +141,7 @@ def test_killed_in_the_middle_of_a_run(home: Path, eeio: Eeio, signum: signal.Si
     assert process.wait(60) == (-signum if signum == signal.SIGKILL else 128 + signum)
     if signum == signal.SIGKILL:
         assert bytes_of(tree) != before
-        done = eeio("restore")
+        done = eeio("doctor", "restore")
         assert done.returncode == 0, done.stderr
     assert bytes_of(tree) == before
     assert not list((home / "target").iterdir())
@@ -176,7 +176,7 @@ def test_two_campaigns_on_two_disks_do_not_set_the_frequency_at_once(
         done = eeio(*_words(home, suite, "--sysfs-root", str(tree)))
         assert done.returncode == 2
         assert "processor-frequency" in done.stderr
-        words = ("frequency", "--sysfs-root", str(tree), "--set", "lowest", "--", "true")
+        words = ("record", "frequency", "--sysfs-root", str(tree), "--set", "lowest", "--", "true")
         assert eeio(*words).returncode == 2
     assert eeio(*words).returncode == 0
 
@@ -250,7 +250,8 @@ def test_panels_of_two_campaigns_name_theirs(home: Path, eeio: Eeio) -> None:
 def test_another_tree_is_found_again_from_elsewhere(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`eeio restore` in another folder could put nothing back: the notes said `tree/sys/...`."""
+    """`eeio doctor restore` in another folder could put nothing back: the notes said
+    `tree/sys/...`."""
     tree = pstate_tree(home / "tree")
     suite = _suite(
         home,
@@ -272,7 +273,7 @@ def test_without_root_it_is_refused_before_anything_is_touched(
     monkeypatch.setattr(os, "geteuid", lambda: 65534)
     assert main(_words(home, suite)) == 2
     assert "making file systems (ext4+nojc) needs root" in capsys.readouterr().err
-    assert main(["journal", "--directory", str(home), "--", "true"]) == 2
+    assert main(["record", "journal", "--directory", str(home), "--", "true"]) == 2
     assert "tracing the journal needs root" in capsys.readouterr().err
 
 

@@ -23,7 +23,8 @@ from eeio_results.comparison.layers import (
     on_one_drive,
 )
 from eeio_results.record import Experiment, Phase
-from eeio_results.report import text
+from eeio_results.report.contents import document
+from eeio_results.report.document import render_terminal
 from eeio_results.report.model import build, to_json
 from eeio_results.statistics.bootstrap import difference_interval
 from eeio_results.store import Campaign
@@ -158,7 +159,7 @@ def test_the_report_holds_the_layers() -> None:
     campaign = _campaign(FS, LIBRARY, MPI)
     costs = layer_costs(matches(cells_of(campaign, campaign.name)))
     report = replace(build([campaign]), layers=costs)
-    page = text.render(report)
+    page = render_terminal(document(report))
     assert "What each layer costs" in page and "costs more" in page
     body = json.loads(json.dumps(to_json(report)))
     schema = Path(eeio_results.__file__).parent / "schemas/report.schema.json"

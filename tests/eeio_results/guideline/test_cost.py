@@ -80,7 +80,9 @@ def test_what_is_not_given_is_missing_with_its_reason() -> None:
     assert lacking.j_per_gb.value is None and "idle" in (lacking.j_per_gb.reason or "")
     # A purchase that cannot be spread leaves no sum in its place.
     unspread = cost(ONE, None, replace(ALL, duty=None))
-    assert unspread.money_per_tb.value is None and "--duty" in (unspread.money_per_tb.reason or "")
+    assert unspread.money_per_tb.value is None and "--duty-cycle" in (
+        unspread.money_per_tb.reason or ""
+    )
     assert value(unspread, "electricity_per_tb") > 0
 
 

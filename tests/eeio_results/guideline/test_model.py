@@ -20,6 +20,7 @@ from eeio_results.guideline.workload import CellKey, Workload, WorkloadEntry, ma
 from eeio_results.guideline.workload_file import load_workload
 from eeio_results.report import guideline as report
 from eeio_results.report import guideline_map
+from eeio_results.report.document import render_json, render_markdown, render_terminal
 from eeio_results.statistics.bootstrap import Estimate
 
 DATA = Path(__file__).parents[2] / "data" / "statistics"
@@ -362,7 +363,7 @@ def test_two_repetitions_have_figures_without_intervals() -> None:
     found = guideline(MIX, *_systems(n=2))
     assert found.ratio.value is not None and found.ratio.interval is None
     assert "n = 2" in (found.ratio.reason or "") and found.saves is None
-    assert "n = 2" in report.render_text(found)
+    assert "n = 2" in render_terminal(report.document(found))
 
 
 @given(st.floats(0.01, 100), st.floats(0.01, 100))
@@ -409,8 +410,8 @@ def test_a_missing_experiment_of_the_mix_leaves_no_answer_but_names_it() -> None
     assert f"{WRITE.label} (in the mix): slow has no such experiment" in found.messages
     assert [row.reason is None for row in found.experiments] == [True, True, False]
     assert report.verdict(found) == found.reason
-    assert "slow has no such experiment" in report.render_text(found)
-    json.loads(report.render_json(found))
+    assert "slow has no such experiment" in render_terminal(report.document(found))
+    json.loads(render_json(report.document(found)))
     assert guideline_map.draw(found) is not None
 
 
@@ -604,8 +605,9 @@ def _full() -> Guideline:
 
 def test_text_markdown_and_json_hold_the_same_figures() -> None:
     found = _full()
-    plain, marked = report.render_text(found), report.render_markdown(found)
-    body = json.loads(report.render_json(found))["guideline"]
+    plain = render_terminal(report.document(found))
+    marked = render_markdown(report.document(found))
+    body = json.loads(render_json(report.document(found)))["guideline"]
     ratio = f"{body['ratio']['value']:.4g}"
     for text in (plain, marked):
         assert ratio in text and "Replacing one fast by" in text
@@ -620,7 +622,8 @@ def test_text_markdown_and_json_hold_the_same_figures() -> None:
 def test_markdown_holds_no_tag_and_no_heading_of_others() -> None:
     made = _full()
     name = "<script>alert(1)</script>[x](javascript:1)\n# heading"
-    marked = report.render_markdown(replace(made, traditional=replace(made.traditional, name=name)))
+    named = replace(made, traditional=replace(made.traditional, name=name))
+    marked = render_markdown(report.document(named))
     assert "alert(1)" in marked and "Replacing one" in marked
     assert "<script" not in marked and "[x](" not in marked and "\n# heading" not in marked
 
@@ -645,7 +648,7 @@ def test_a_map_without_points_is_none() -> None:
     empty = guideline(_only(READ), Server("a", ()), Server("b", ()))
     assert guideline_map.draw(empty) is None
     assert empty.experiments[0].reason == "a has no such experiment; b has no such experiment"
-    report.render_markdown(empty)
+    render_markdown(report.document(empty))
 
 
 # Writes of the same flush

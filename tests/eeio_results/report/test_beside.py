@@ -11,8 +11,9 @@ from tests.eeio_results.made import MACHINE, design, energy, phase, run
 
 from eeio_results import studies
 from eeio_results.record import CacheLayers, Experiment, IdleMedian, Run
-from eeio_results.report import beside, page, text
-from eeio_results.report.contents import contents, drawings
+from eeio_results.report import beside, page
+from eeio_results.report.contents import contents, document, drawings
+from eeio_results.report.document import render_terminal
 from eeio_results.report.drawing import SCREEN, file_of
 from eeio_results.report.model import build, to_json
 from eeio_results.store import Campaign
@@ -194,7 +195,7 @@ def test_every_format_has_it_and_says_quick(tmp_path: Path) -> None:
     title = "Pavan et al. 2017 beside this report: power of the system - QUICK: not a measurement"
     titles = [table.title for table in contents(report)]
     assert titles.index(title) > titles.index("Level: device"), "the campaign's own figures first"
-    assert title in text.render(report)
+    assert title in render_terminal(document(report))
     body = json.loads(json.dumps(to_json(report)))
     assert body["beside_papers"][0]["paper"] == "Pavan et al. 2017"
     plot = next(plot for plot in drawings(report) if plot.name.startswith("paper-"))

@@ -7,8 +7,9 @@ import pytest
 from tests.eeio_results.made import MACHINE, design, energy, phase, run
 
 from eeio.commands import report as command
-from eeio_results.report import markdown, page, text
-from eeio_results.report.contents import contents, drawings
+from eeio_results.report import page
+from eeio_results.report.contents import contents, document, drawings
+from eeio_results.report.document import render_markdown, render_terminal
 from eeio_results.report.model import Report, build
 from eeio_results.report.parts import Plot, Table
 from eeio_results.store import Campaign
@@ -30,8 +31,8 @@ CHAPTER = Chapter(
 def test_the_tables_of_a_study_stand_first_in_every_format() -> None:
     report = _report(CHAPTER)
     assert contents(report)[0].title == "First of all"
-    assert text.render(report).startswith("First of all\n")
-    assert "## First of all" in markdown.render(report)
+    assert render_terminal(document(report)).startswith("First of all\n")
+    assert "## First of all" in render_markdown(document(report))
     assert "<h2>First of all</h2>" in page.render(report)
 
 

@@ -12,7 +12,9 @@ from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, 
 from tests.page.made import campaign
 
 from eeio_limits.text import bibtex, latex
-from eeio_results.report.latex import render, render_table
+from eeio_results.report.contents import document
+from eeio_results.report.document import render_latex
+from eeio_results.report.latex import render_table
 from eeio_results.report.model import build
 from eeio_results.report.parts import Table
 from eeio_results.store import Campaign
@@ -101,13 +103,15 @@ def test_a_report_with_any_name_is_set(compiled: Callable[[str], str], name: str
     good = run(0, (phase(1e8, (energy(5.0),)),), experiment=experiment)
     bad = run(1, (), experiment=experiment, validity=(name,))
     made = Campaign(Path("c"), design(name, 2, experiment), machine, (), name, (good, bad))
-    compiled(render(build([made])))
+    compiled(render_latex(document(build([made]))))
 
 
 def test_no_table_of_a_large_report_is_wider_or_higher_than_a_page(
     compiled: Callable[[str], str],
 ) -> None:
-    told = compiled(render(build([campaign(40, 3), campaign(40, 3, name="other", scale=1.2)])))
+    told = compiled(
+        render_latex(document(build([campaign(40, 3), campaign(40, 3, name="other", scale=1.2)])))
+    )
     assert "Overfull" not in told and "Float too large" not in told
 
 

@@ -1,11 +1,11 @@
 """Reference values of an application: which experiment stands for a phase, and how far it lies."""
 
-import json
 from dataclasses import replace
 
 import pytest
 
 from eeio_results.comparison.cells import BANDWIDTH, POWER, Cell
+from eeio_results.report.document import render_terminal
 from eeio_results.studies.panadero2012 import tables as report
 from eeio_results.studies.panadero2012.references import references
 from eeio_results.units import parse_size
@@ -107,16 +107,16 @@ def test_nothing_to_compare_with_is_said() -> None:
     assert found.reference is None
     assert found.reason is not None and "no write" in found.reason
     assert found.deviation_percent(SYSTEM) is None
-    assert "none: the characterization has no write" in report.to_text([found])
+    assert "none: the characterization has no write" in render_terminal(report.document([found]))
 
 
 def test_power_that_was_not_measured_is_missing_with_its_reason() -> None:
     (found,) = references([APPLICATION, cell(100.0, None)])
     assert found.deviation_percent(SYSTEM) is None
-    words = report.to_text([found])
+    words = render_terminal(report.document([found]))
     assert "power_system_w: no meter" in words
     assert "-10.0 %" in words
-    body = json.loads(report.to_json([found]))
+    body = report.document([found]).data()
     assert body["references"][0]["values"][SYSTEM]["deviation_percent"] is None
 
 

@@ -1,12 +1,12 @@
 """The claims of Pavan et al. 2018: the list itself, the verdicts, and the published data."""
 
-import json
 from collections import Counter
 
 import pytest
 from tests.published import PUBLISHED, needs_published
 
 from eeio.importing import mapping, runs
+from eeio_results.report.document import render_markdown, render_terminal
 from eeio_results.studies import Source
 from eeio_results.studies.pavan2018 import claims as pavan2018
 from eeio_results.studies.pavan2018 import tables as report
@@ -84,7 +84,7 @@ def test_normality_as_recomputed_elsewhere(replication: Replication) -> None:
 
 @needs_published
 def test_the_json_is_the_contract(replication: Replication) -> None:
-    body = json.loads(report.to_json(replication))
+    body = report.document(replication).data()
     assert len(body["experiments"]) == 96
     assert set(body["experiments"][0]) >= {
         "machine", "device", "operation", "spatiality", "request_size_bytes", "cache", "n",
@@ -100,8 +100,8 @@ def test_the_json_is_the_contract(replication: Replication) -> None:
 
 @needs_published
 def test_tables_name_what_does_not_match(replication: Replication) -> None:
-    for render in (report.to_text, report.to_markdown):
-        words = render(replication)
+    for render in (render_terminal, render_markdown):
+        words = render(report.document(replication))
         assert "3317.83" in words
         assert "the test does not confirm it" in words
         assert report.summary(replication) in words

@@ -10,12 +10,13 @@ from tests.eeio_results.made import MACHINE, design, phase, run
 
 from eeio.campaign.variants import study_settings
 from eeio.cli import main
-from eeio.commands import reference
+from eeio.commands.study import reference
 from eeio.errors import RefusedError
 from eeio.profiles.suite import StudyProtocol
 from eeio_results import studies
 from eeio_results.errors import EeioError
-from eeio_results.report import text
+from eeio_results.report.contents import document
+from eeio_results.report.document import render_terminal
 from eeio_results.report.model import build, to_json
 from eeio_results.store import Campaign
 
@@ -57,7 +58,7 @@ def test_every_study_of_ours_offers_something() -> None:
 def test_a_study_of_ones_own_is_in_the_report_of_its_campaigns(folder: Path) -> None:
     (folder / "mine.py").write_text(OWN)
     report = build([_campaign("mine"), _campaign("other")])
-    assert text.render(report).startswith("Of my own\n")
+    assert render_terminal(document(report)).startswith("Of my own\n")
     assert to_json(report)["own"] == ["mine"]
     others = build([_campaign("other")])
     assert others.chapters == () and "own" not in to_json(others)
@@ -109,12 +110,12 @@ def test_the_help_does_not_fail_for_a_broken_study(
     for path in (str(folder), "/nowhere"):
         monkeypatch.setenv("EEIO_STUDIES", path)
         with pytest.raises(SystemExit) as end:
-            main(["replicate", "--help"])
+            main(["study", "replicate", "--help"])
         assert end.value.code == 0
-    assert main(["replicate", "broken", "/nowhere"]) == 2
+    assert main(["study", "replicate", "broken", "/nowhere"]) == 2
     assert "EEIO_STUDIES names /nowhere" in capsys.readouterr().err
     monkeypatch.setenv("EEIO_STUDIES", str(folder))
-    assert main(["replicate", "broken", "/nowhere"]) == 2
+    assert main(["study", "replicate", "broken", "/nowhere"]) == 2
     assert "broken.py" in capsys.readouterr().err
 
 
@@ -136,7 +137,7 @@ def test_published_data_of_ones_own_are_recomputed(
 ) -> None:
     (folder / "mine.py").write_text(PUBLISHED)
     published.write(folder)
-    words = ["replicate", "mine", str(folder), "--format", "markdown"]
+    words = ["study", "replicate", "mine", str(folder), "--format", "markdown"]
     assert main([*words, "--figures", str(folder / "drawn")]) == 0
     assert capsys.readouterr().out == "markdown: ['board']\n"
     assert (folder / "drawn/one.svg").read_text() == "<svg/>"
@@ -153,6 +154,6 @@ def test_a_rule_of_ones_own_finds_references(
 ) -> None:
     (folder / "mine.py").write_text(REFERENCES)
     monkeypatch.setattr(reference, "load_campaigns", lambda names: [_campaign(n) for n in names])
-    assert main(["reference", "c", "--study", "mine"]) == 0
+    assert main(["study", "reference", "c", "--study", "mine"]) == 0
     assert capsys.readouterr().out == "mine\n"
-    assert main(["reference", "c", "--study", "nobody"]) == 2
+    assert main(["study", "reference", "c", "--study", "nobody"]) == 2

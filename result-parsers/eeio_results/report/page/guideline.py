@@ -1,4 +1,4 @@
-"""`eeio guideline --format html`: the answer, its map and its tables as one page.
+"""`eeio cost --format html`: the answer, its map and its tables as one page.
 
 The map is drawn as SVG, its points in words for who cannot see it; the script lets them be pointed
 at and walked. The table below the map holds the same figures.

@@ -3,7 +3,7 @@
 The paper prints what its two boards and its PC demand in ratios alone. Within one campaign there is
 one of them: how much more power writes take than reads. Ours is the median over the experiments'
 median power of the system. What compares boards with the PC takes two campaigns: `eeio compare` and
-`eeio guideline`.
+`eeio cost`.
 """
 
 import statistics

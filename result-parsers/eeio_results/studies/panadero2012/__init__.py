@@ -9,21 +9,19 @@ from eeio_results.studies import Chapter, PaperFigure, Printed, References, Stud
 from eeio_results.studies.panadero2012.claims import statements
 
 if TYPE_CHECKING:
+    from eeio_results.report.document import Document
     from eeio_results.report.parts import Plot
     from eeio_results.store import Campaign
 
 
-def _references(campaigns: "Sequence[Campaign]", form: str) -> str | None:
+def _references(campaigns: "Sequence[Campaign]", form: str) -> "Document | None":
     from eeio_results.comparison.cells import cells_of
     from eeio_results.studies.panadero2012 import tables
     from eeio_results.studies.panadero2012.references import references
 
     cells = [cell for campaign in campaigns for cell in cells_of(campaign)]
     found = references(cells)
-    if not found:
-        return None
-    render = {"table": tables.to_text, "json": tables.to_json, "markdown": tables.to_markdown}
-    return render[form](found)
+    return tables.document(found) if found else None
 
 
 _PRINTED = (
@@ -34,8 +32,9 @@ _PRINTED = (
 """Table I: how far the power of BT-IO's writes and of its reads lay from the reference."""
 _APART = (
     "Power of the system of a phase of BT-IO against its reference value, either way; `eeio "
-    "reference` has both values and which experiment stands for each phase. The paper's machines "
-    "are a work station, and the I/O nodes alone of a cluster, once a second by a Watts up? Pro."
+    "study reference` has both values and which experiment stands for each phase. The paper's "
+    "machines are a work station, and the I/O nodes only of a cluster, once a second by a Watts "
+    "up? Pro."
 )
 
 

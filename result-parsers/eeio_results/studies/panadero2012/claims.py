@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from eeio_results.printed import Statement
 from eeio_results.units import MIB
 
-_DRAWN = "figure 14 is drawn without numbers; `eeio reference` computes it of a campaign"
+_DRAWN = "figure 14 is drawn without numbers; `eeio study reference` computes it of a campaign"
 _STEPS_WRITTEN = 200 // 5
 _POINT_BYTES = 5 * 8
 _GIB = 1024 * MIB
@@ -39,7 +39,7 @@ def statements() -> Sequence[Statement]:
         Statement("4-phases", "section IV, figure 10", "phases of BT-IO on the work station", "3",
                   "phases", remark="its own figure 11 shows 2; figure 12 shows 2 on the cluster"),
         Statement("4-request", "section IV, figures 10 and 12", "BT-IO's requests", "128", "KB",
-                  remark="traced, not computed; `eeio trace` shows those of a run of one's own"),
+                  remark="traced, not computed; `eeio record trace` shows those of your own run"),
         *(
             Statement(f"4-table-{row}-{operation}", "section IV, table I",
                       f"{system}: power of {operation}s from its reference", printed,

@@ -1,35 +1,18 @@
-"""An application against its reference values, as text, Markdown and JSON (Table I)."""
+"""An application against its reference values (Table I)."""
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from eeio_results.comparison.cells import BANDWIDTH, POWER
 from eeio_results.record import SCHEMA_VERSION
-from eeio_results.report import markdown, text
 from eeio_results.report.columns import number
+from eeio_results.report.document import Document, flat
 from eeio_results.report.parts import Table
 from eeio_results.studies.panadero2012.references import Reference
 from eeio_results.units import MB
 
 
-def to_text(found: Sequence[Reference]) -> str:
-    return _document(found, text.render_table)
-
-
-def to_markdown(found: Sequence[Reference]) -> str:
-    return _document(found, markdown.render_table)
-
-
-def to_json(found: Sequence[Reference]) -> str:
-    """The contract of `eeio reference --format json`."""
-    body = {
-        "schema_version": SCHEMA_VERSION,
-        "references": [item.to_json() for item in found],
-    }
-    return json.dumps(body, indent=1) + "\n"
-
-
-def _document(found: Sequence[Reference], render: Callable[[Table], str]) -> str:
+def document(found: Sequence[Reference]) -> Document:
+    """The answer of `eeio study reference`."""
     metrics = [
         (f"W ({domain})", metric, 1.0)
         for domain, metric in POWER.items()
@@ -67,7 +50,13 @@ def _document(found: Sequence[Reference], render: Callable[[Table], str]) -> str
         for metric in (POWER["system"],)
         if metric in cell.reasons
     )
-    return "\n\n".join([render(table), render(sources), *missing]) + "\n"
+    items = [item.to_json() for item in found]
+    return Document(
+        title="eeio study reference",
+        parts=(table, sources, *missing),
+        data=lambda: {"schema_version": SCHEMA_VERSION, "references": items},
+        records=lambda: [flat(item) for item in items],
+    )
 
 
 def _row(item: Reference, columns: Sequence[tuple[str, str, float]]) -> tuple[str, ...]:

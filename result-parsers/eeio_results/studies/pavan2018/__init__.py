@@ -7,6 +7,7 @@ from eeio_results.printed import VERDICTS, Verdict
 from eeio_results.studies import Chapter, PublishedData, Source, Study
 
 if TYPE_CHECKING:
+    from eeio_results.report.document import Document
     from eeio_results.store import Campaign
 
 _DRAWN = tuple(
@@ -20,11 +21,10 @@ _WATCHED = ("experiment0-", "experiment2-")
 """Those in which the processors were watched (figures 7 and 8)."""
 
 
-def _answer(sources: Sequence[Source], form: str) -> str:
+def _answer(sources: Sequence[Source], form: str) -> "Document":
     from eeio_results.studies.pavan2018 import claims, tables
 
-    render = {"table": tables.to_text, "json": tables.to_json, "markdown": tables.to_markdown}
-    return render[form](claims.replicate(sources))
+    return tables.document(claims.replicate(sources))
 
 
 def _figures(sources: Sequence[Source]) -> Mapping[str, str]:

@@ -1,11 +1,8 @@
-"""A study's claims against its data, as text, Markdown and JSON."""
-
-import json
-from collections.abc import Callable
+"""A study's claims against its data."""
 
 from eeio_results.printed import VERDICTS
-from eeio_results.report import markdown, text
 from eeio_results.report.comparison import normality_table
+from eeio_results.report.document import Document, flat
 from eeio_results.report.parts import Table
 from eeio_results.studies.pavan2018.claims import Answer, Replication
 
@@ -14,21 +11,6 @@ match: within half a unit of the printed figure; truncated: cut off instead of r
 partial: the figure is there, but the test does not confirm it, or a larger one is there too
 no: the data does not give it
 p: Mann-Whitney, two-sided, of the two experiments that gave the figure"""
-
-
-def to_json(replication: Replication) -> str:
-    """The contract of `eeio replicate --format json`."""
-    return json.dumps(replication.to_json(), indent=1) + "\n"
-
-
-def to_text(replication: Replication) -> str:
-    """The claims, then what gave those that do not match, then the counts."""
-    return _document(replication, text.render_table)
-
-
-def to_markdown(replication: Replication) -> str:
-    """As the text, for a repository."""
-    return _document(replication, markdown.render_table)
 
 
 def summary(replication: Replication) -> str:
@@ -41,7 +23,8 @@ def summary(replication: Replication) -> str:
     )
 
 
-def _document(replication: Replication, render: Callable[[Table], str]) -> str:
+def document(replication: Replication) -> Document:
+    """The claims, then what gave those that do not match, then the counts."""
     tables = [
         Table(
             title="Claims of the paper, recomputed",
@@ -62,7 +45,12 @@ def _document(replication: Replication, render: Callable[[Table], str]) -> str:
     ]
     if replication.normality:
         tables.append(normality_table(replication.normality))
-    return "\n\n".join([*(render(table) for table in tables), summary(replication)]) + "\n"
+    return Document(
+        title="eeio study replicate pavan2018",
+        parts=(*tables, summary(replication)),
+        data=replication.to_json,
+        records=lambda: [flat(answer.to_json()) for answer in replication.answers],
+    )
 
 
 def _row(answer: Answer) -> tuple[str, ...]:

@@ -1,0 +1,91 @@
+"""`eeio drive states --list`: which states and settings of a drive save power, and where they
+stand."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from eeio import terminal
+from eeio.system import nvme_power, power_state
+from eeio.system.filesystem import BlockDevice
+from eeio.system.nvme_power import NvmeController, PowerState
+from eeio.system.power_management import Setting, settings
+from eeio_results.errors import EeioError
+from eeio_results.report.columns import number
+from eeio_results.report.parts import Table
+from eeio_results.report.text import render_table
+
+SCHEMA_VERSION = 1
+
+
+def show(node: Path, device: BlockDevice, as_json: bool) -> None:
+    """Nothing is changed, and the drive is asked, not read."""
+    states: list[PowerState] = []
+    try:
+        controller = nvme_power.controller_of(device.disk_sysfs)
+        if controller is None:
+            found = [_ata(node)]
+        else:
+            states = controller.states()
+            found = _nvme(controller)
+    except EeioError as error:
+        found = [Setting("power state", None, None, str(error))]
+    found += settings(device.disk_sysfs)
+    if as_json:
+        body = {
+            "schema_version": SCHEMA_VERSION,
+            "device": str(node),
+            "power_states": [asdict(state) for state in states],
+            "settings": [asdict(setting) for setting in found],
+        }
+        print(json.dumps(body, indent=1))
+        return
+    width = terminal.width()
+    if states:
+        print(render_table(_states(node, states), width) + "\n")
+    print(render_table(_settings(node, found), width))
+
+
+def _nvme(controller: NvmeController) -> list[Setting]:
+    name = str(controller.node)
+    autonomous = controller.is_autonomous()
+    words = {True: "on", False: "off", None: None}[autonomous]
+    return [
+        Setting("power state", f"ps{controller.state()}", name),
+        Setting(
+            "autonomous transitions (APST)", words, name,
+            "the drive has none" if words is None else None,
+        ),
+    ]  # fmt: skip
+
+
+def _ata(node: Path) -> Setting:
+    try:
+        return Setting("power state", power_state.state_of(node), str(node))
+    except EeioError as error:
+        return Setting("power state", None, str(node), str(error))
+
+
+def _states(node: Path, states: list[PowerState]) -> Table:
+    return Table(
+        f"Power states of {node}, as the drive describes them",
+        ("State", "Most (W)", "Operational", "Enter (ms)", "Leave (ms)"),
+        tuple(
+            (
+                f"ps{state.number}",
+                "-" if state.most_w is None else number(state.most_w),
+                "yes" if state.is_operational else "no",
+                *(number(1e3 * s) if s else "-" for s in (state.enter_s, state.leave_s)),
+            )
+            for state in states
+        ),
+        frozenset((1, 3, 4)),
+    )
+
+
+def _settings(node: Path, found: list[Setting]) -> Table:
+    return Table(
+        f"What saves power of {node}",
+        ("Mechanism", "Now", "Where"),
+        tuple((s.name, s.value or "-", s.reason or s.path or "") for s in found),
+    )

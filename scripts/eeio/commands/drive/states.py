@@ -1,0 +1,214 @@
+"""`eeio drive states`: power of a drive in its states; with --gap, the break-even idle time for
+standby (gap.py)."""
+
+import argparse
+import json
+import math
+import tempfile
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from eeio import terminal
+from eeio.arguments import add_json
+from eeio.commands.drive import gap as pauses
+from eeio.commands.drive import listing, nvme
+from eeio.commands.drive import settings as kernel_settings
+from eeio.commands.drive.reading import Asked, StateReading, during, read_for, wake
+from eeio.commands.restore import restore_orphans
+from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RefusedError
+from eeio.power import check_meters
+from eeio.putting_back import putting_back
+from eeio.system import nvme_power, power_state
+from eeio.system.device import check_readable, check_unused
+from eeio.system.filesystem import BlockDevice
+from eeio.system.lock import drive_lock, machine_lock
+from eeio.system.nvme_power import NvmeController
+from eeio.system.power_management import KEYS, Setting, settings
+from eeio.system.undo import UndoJournal
+from eeio_power.monitor import PowerMonitor, open_source
+from eeio_results.errors import EeioError
+from eeio_results.record import mark as mark_of
+from eeio_results.report.columns import number
+from eeio_results.report.parts import Table
+from eeio_results.report.text import render_table
+from eeio_results.units import MB
+
+SCHEMA_VERSION = 1
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "states",
+        help="power of a drive: active, idle, standby, spin-up",
+        description="Measures an ATA drive's power states: active (reading sequentially), idle, "
+        "standby, and the energy of the spin-up that the next read causes; of an NVMe drive each "
+        "of its power states, reading, idling and waking "
+        "(docs/studies/). The drive is only read, and must not be mounted. With --gap it measures "
+        "a pause and the work after it, with the drive standing by in the pause and without, and "
+        "tells from which pause on that pays.",
+    )
+    parser.add_argument("--device", metavar="DEV", type=Path, required=True)
+    parser.add_argument(
+        "--meter", metavar="SPEC", action="append", default=[], help="repeatable (default: auto)"
+    )
+    parser.add_argument(
+        "--seconds", metavar="S", type=float, default=30.0, help="in each state (default: 30)"
+    )
+    parser.add_argument(
+        "--settle", metavar="S", type=float, default=10.0, help="before each state (default: 10)"
+    )
+    pauses.add(parser)
+    parser.add_argument(
+        "--setting", choices=KEYS,
+        help="measure at each value of this setting of the kernel in the place of the drive's "
+        "own states (--list tells which there are)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--list", action="store_true",
+        help="only tell which states and settings save power, and where they stand",
+    )  # fmt: skip
+    add_json(parser)
+    parser.set_defaults(action=states)
+
+
+def states(arguments: argparse.Namespace) -> int:
+    node: Path = arguments.device
+    if pauses.is_asked(arguments):
+        return pauses.gaps(arguments)
+    if arguments.list:
+        listing.show(node, check_readable(node), arguments.format == "json")
+        return EXIT_DONE
+    device = check_unused(node)
+    check_meters(tuple(arguments.meter))
+    if not 0 < arguments.seconds < math.inf or not 0 <= arguments.settle < math.inf:
+        raise RefusedError("--seconds is above 0, --settle not below")
+    try:
+        setting = _setting(device, arguments.setting)
+        controller = None if setting else nvme_power.controller_of(device.disk_sysfs)
+        if controller is not None:
+            _check_states(node, controller)
+        elif setting is None:
+            power_state.state_of(node)
+    except EeioError as error:
+        raise RefusedError(f"not measured: {error}") from error
+    source = open_source(tuple(arguments.meter), False)
+    if source.reason is not None:
+        raise RefusedError(f"not measured: {source.reason}")
+    with (
+        machine_lock(shared=False),
+        drive_lock(device.disk_sysfs.name),
+        tempfile.TemporaryDirectory(prefix="eeio-") as folder,
+        PowerMonitor(source, Path(folder) / "power.csv.gz") as power,
+    ):
+        asked = Asked(node, arguments.seconds, arguments.settle, power)
+        if controller is None and setting is None:
+            found = _measure(node, arguments.seconds, arguments.settle, power)
+        else:
+            found = _swept(setting or controller, asked)
+    if arguments.format == "json":
+        body = {
+            "schema_version": SCHEMA_VERSION,
+            "device": str(node),
+            "states": [asdict(reading) for reading in found],
+        }
+        print(json.dumps(body, indent=1))
+    else:
+        print(_table(node, found))
+    valid = all(r.invalid is None and all(e.valid for e in r.energy) for r in found)
+    return EXIT_DONE if valid else EXIT_DONE_WITH_INVALID_RUNS
+
+
+def _check_states(node: Path, controller: NvmeController) -> None:
+    if len(controller.states()) == 1:
+        raise EeioError(f"{node}: it has one power state alone, so there is none to compare")
+
+
+def _setting(device: BlockDevice, key: str | None) -> Setting | None:
+    """The one that was asked for. EeioError where this drive has none of it."""
+    if key is None:
+        return None
+    found = next(one for one in settings(device.disk_sysfs) if one.key == key)
+    if found.value is None:
+        raise EeioError(f"{found.name}: {found.reason}")
+    return found
+
+
+def _swept(of: NvmeController | Setting | None, asked: Asked) -> list[StateReading]:
+    restore_orphans()  # what a killed run left would be taken for the beginning
+    journal = UndoJournal()
+    with putting_back(journal):
+        if isinstance(of, Setting):
+            return kernel_settings.sweep(of, asked, journal)
+        assert of is not None
+        return nvme.sweep(of, asked, journal)
+
+
+def _measure(
+    node: Path, seconds: float, settle_s: float, power: PowerMonitor
+) -> list[StateReading]:
+    found = []
+    wake(node)
+    time.sleep(settle_s)
+    found.append(during("active", lambda: read_for(node, seconds), power))
+    time.sleep(settle_s)
+    found.append(_idle(node, seconds, power))
+    try:
+        power_state.put_into_standby(node)
+    except EeioError as error:
+        return [*found, *(StateReading(s, 0.0, (), str(error)) for s in ("standby", "spin-up"))]
+    time.sleep(settle_s)
+    standby = during("standby", lambda: time.sleep(seconds), power)
+    standby = _proved(standby, node, power_state.STANDBY)
+    found.append(standby)
+    # What the drive answers from its own cache spins nothing up.
+    spin_up = during("spin-up", lambda: wake(node), power)
+    spin_up = _proved(spin_up, node, power_state.IDLE)
+    if standby.invalid is not None:
+        spin_up = StateReading("spin-up", spin_up.duration_s, spin_up.energy, standby.invalid)
+    return [*found, spin_up]
+
+
+def _idle(node: Path, seconds: float, power: PowerMonitor) -> StateReading:
+    """Drives with several idle states go from one to the next by themselves: the row bears the name
+    of the one it was measured in, and one in which that changed is of none."""
+    before = power_state.state_of(node)
+    name = "idle" if before == "active/idle" else before
+    reading = during(name, lambda: time.sleep(seconds), power)
+    after = power_state.state_of(node)
+    if after == before and before in power_state.IDLE:
+        return reading
+    if after == before:
+        return replace(reading, state="idle", invalid=f"the drive was {after} while it idled")
+    reason = f"the drive went from {before} to {after} meanwhile; a longer --settle waits for that"
+    return replace(reading, state="idle", invalid=reason)
+
+
+def _proved(reading: StateReading, node: Path, wanted: tuple[str, ...]) -> StateReading:
+    """The state must still be the same at the end: anything may have woken the drive."""
+    at_end = power_state.state_of(node)
+    if at_end in wanted:
+        return reading
+    return replace(reading, invalid=f"the drive was {at_end} at the end of {reading.state}")
+
+
+def _table(node: Path, found: list[StateReading]) -> str:
+    rows = []
+    for reading in found:
+        rate = reading.bandwidth_bytes_per_s
+        for energy in reading.energy or (None,):
+            mark = mark_of(energy.kind) if energy else ""
+            rows.append(
+                (
+                    reading.state,
+                    f"{reading.duration_s:.4g}",
+                    "-" if rate is None else number(rate / MB),
+                    mark + energy.domain if energy else "-",
+                    number(energy.power_w) if energy and energy.power_w is not None else "-",
+                    number(energy.energy_j) if energy and energy.energy_j is not None else "-",
+                    reading.invalid or (energy.reasons[0] if energy and energy.reasons else ""),
+                )
+            )
+    header = ("State", "Length (s)", "MB/s", "Domain", "Power (W)", "Energy (J)", "Note")
+    table = Table(f"Power states of {node}", header, tuple(rows), frozenset((1, 2, 4, 5)))
+    return render_table(table, terminal.width())

@@ -1,0 +1,82 @@
+"""`eeio export bundle`: campaigns as the artifact of a paper."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from eeio import bundle as bundles
+from eeio.commands.campaign_folders import load_campaigns
+from eeio.commands.plots import plot_files
+from eeio.commands.report import complete_report
+from eeio.errors import EXIT_DONE, RefusedError
+from eeio_limits.text import latex, markdown
+from eeio_results.report.contents import document
+from eeio_results.report.document import RENDERERS
+from eeio_results.report.methods import paragraphs
+from eeio_results.report.model import Report
+
+_WIDTH = "two"
+_FIGURES = ("svg", "pdf")
+_TABLES = {"csv": "csv", "json": "json", "markdown": "md", "latex": "tex"}
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "bundle",
+        help="the artifact of a paper: data, tables, figures, checksums",
+        description="Writes a folder and a .tar.gz of it: records and samples, tables (CSV, JSON, "
+        "Markdown, LaTeX), figures, how it was measured, BibTeX, SHA-256 checksums, and the script "
+        "that makes tables and figures again. The same campaigns give the same archive.",
+    )
+    parser.add_argument("campaigns", metavar="NAME|PATH", nargs="+", help="name, or its folder")
+    parser.add_argument(
+        "-o", "--output", metavar="DIR", type=Path,
+        help="folder and name of the archive (default: ./NAME-bundle)",
+    )  # fmt: skip
+    parser.add_argument("--raw", action="store_true", help="also the raw output of the tools")
+    parser.set_defaults(action=bundle)
+
+
+def bundle(arguments: argparse.Namespace) -> int:
+    campaigns = load_campaigns(arguments.campaigns)
+    bundles.check_names(campaigns)
+    first = campaigns[0].folder.resolve().name
+    folder: Path = arguments.output or Path(f"{first}-bundle")
+    packed = folder.with_name(f"{folder.name}.tar.gz")
+    for path in (folder, packed):
+        if path.exists():
+            raise RefusedError(f"{path} is there already: name another with -o")
+    report = complete_report(campaigns)
+    tables = document(report)
+    files = {
+        **{
+            f"tables/report.{suffix}": RENDERERS[form](tables).encode()
+            for form, suffix in _TABLES.items()
+        },
+        **{f"figures/{n}": body for n, body in plot_files(report, _FIGURES, _WIDTH).items()},
+        "methods.md": _methods(report).encode(),
+        "methods.tex": _methods_tex(report).encode(),
+        "papers.bib": bundles.papers(campaigns).encode(),
+        "remake.sh": bundles.remake(campaigns, _WIDTH).encode(),
+        "README.md": bundles.readme(campaigns, report.warnings).encode(),
+    }
+    if citation := bundles.citation():
+        files["CITATION.cff"] = citation
+    data: dict[str, Path] = {}
+    for campaign in campaigns:
+        data |= bundles.data_files(campaign, arguments.raw)
+    bundles.write(folder, data, files)
+    bundles.archive(folder, packed)
+    hosts = ", ".join(dict.fromkeys(campaign.machine.hostname for campaign in campaigns))
+    print(f"the records name the machine ({hosts}) and its drives", file=sys.stderr)
+    print(folder)
+    print(packed)
+    return EXIT_DONE
+
+
+def _methods(report: Report) -> str:
+    return "\n\n".join(["# How it was measured", *map(markdown, paragraphs(report))]) + "\n"
+
+
+def _methods_tex(report: Report) -> str:
+    return "\n\n".join(map(latex, paragraphs(report))) + "\n"

@@ -1,0 +1,50 @@
+"""`eeio export pts`: a campaign as a result file of the Phoronix Test Suite."""
+
+import argparse
+from pathlib import Path
+
+from eeio.commands.campaign_folders import campaign_folder
+from eeio.errors import EXIT_DONE, RefusedError
+from eeio.pts import composite, write
+from eeio_limits import LimitError
+from eeio_limits.names import campaign_name
+from eeio_results import store
+from eeio_results.errors import EeioError
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "pts",
+        help="a result file of the Phoronix Test Suite",
+        description="Writes a campaign as a PTS result file: OUTPUT/composite.xml, a folder that "
+        "goes into PTS's test-results/.",
+    )
+    parser.add_argument("campaign", metavar="NAME|PATH", help="name, or its folder")
+    parser.add_argument("-o", "--output", metavar="DIR", type=Path, help="(default: ./NAME)")
+    parser.set_defaults(action=export)
+
+
+def export(arguments: argparse.Namespace) -> int:
+    campaign = store.load(campaign_folder(arguments.campaign))
+    file = write.result_file(campaign)
+    if not file.results:
+        raise RefusedError(f"campaign {campaign.name} has no valid bandwidth or rate to export yet")
+    folder: Path = arguments.output or _named_folder(campaign.name)
+    path = folder / "composite.xml"
+    if path.exists():
+        raise RefusedError(f"{path} is there already: give another folder with -o")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(composite.render(file), encoding="utf-8")
+    except OSError as error:
+        raise EeioError(f"{path}: {error.strerror}") from error
+    print(path)
+    return EXIT_DONE
+
+
+def _named_folder(name: str) -> Path:
+    """Here, of the campaign's name, which stands in its campaign.json."""
+    try:
+        return Path(campaign_name(name))
+    except LimitError as error:
+        raise RefusedError(f"{error}: give a folder with -o") from error

@@ -1,0 +1,59 @@
+"""The options that name meters, and those meters, open."""
+
+import argparse
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from eeio.errors import RefusedError
+from eeio_limits.quantities import DURATION
+from eeio_power.errors import PowerError
+from eeio_power.meters import Meter, close_meters
+from eeio_power.monitor import SAMPLE_RATE_HZ, open_source
+
+NOWHERE = Path(os.devnull)
+
+
+def add_meters(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--meter", action="append", metavar="SPEC",
+        help="a meter, such as rapl or wattsup:/dev/ttyUSB0; several times for several "
+        "(default: auto; `eeio meter list`)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--rate", type=rate, default=SAMPLE_RATE_HZ, metavar="HZ",
+        help=f"readings a second, where the meter can (default: {SAMPLE_RATE_HZ:g})",
+    )  # fmt: skip
+
+
+@contextmanager
+def opened(specs: Sequence[str] | None) -> Iterator[tuple[Meter, ...]]:
+    try:
+        source = open_source(tuple(specs or ()), estimates_allowed=False)
+    except PowerError as error:
+        raise RefusedError(str(error)) from error
+    if not source.meters:
+        raise RefusedError(f"{source.reason}; `eeio meter list` shows what each meter needs")
+    try:
+        yield source.meters
+    finally:
+        close_meters(source.meters)
+
+
+def _number(convert: Callable[[str], float], text: str, what: str) -> float:
+    try:
+        value = convert(text)
+    except ValueError:
+        value = -1.0
+    if not 0.0 < value <= DURATION.most:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {what}")
+    return value
+
+
+def seconds(text: str) -> float:
+    return _number(float, text, "a number of seconds above 0")
+
+
+def rate(text: str) -> float:
+    return _number(float, text, "a number of readings a second above 0")

@@ -1,0 +1,100 @@
+"""`eeio meter node`: a rank of an MPI program, with its node's energy."""
+
+import argparse
+import base64
+import json
+import os
+import shutil
+import signal
+import socket
+import tempfile
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+from eeio import cluster
+from eeio.commands.meter.meters import add_meters, opened
+from eeio.errors import RefusedError
+from eeio.signals import signals_raise
+from eeio_power.errors import PowerError
+from eeio_power.meters import Meter
+from eeio_power.recording import record, to_json
+
+
+def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = actions.add_parser(
+        "node", help="a rank of an MPI program, with the energy of its node",
+        description="Put in front of the program in a call of mpirun or srun. The first rank of "
+        "each node records the node's energy from its start to its end in DIR/HOST.json, and the "
+        "samples in DIR/HOST.csv.gz; the others just run. `eeio meter sum` adds the nodes "
+        "(docs/cluster.md). With - for DIR and without a command it records until its standard "
+        "input ends and prints both: for `eeio run --server-power`.",
+        epilog="exit codes: the program's own; 2 wrong usage or no meter, nothing ran",
+    )  # fmt: skip
+    add_meters(parser)
+    parser.add_argument(
+        "--first-ranks", type=int, metavar="N",
+        help="a node without any of the first N ranks, as one of clients, counts for nothing",
+    )  # fmt: skip
+    parser.add_argument("folder", type=Path, metavar="DIR", help="on a file system of all nodes")
+    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND")
+    parser.set_defaults(action=record_node)
+
+
+def record_node(arguments: argparse.Namespace) -> int:
+    words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
+    if arguments.folder == Path("-") and not words:
+        return _until_input_ends(arguments)
+    if not words:
+        raise RefusedError("which program? `eeio meter node DIR -- PROGRAM [ARGUMENT]...`")
+    if cluster.local_rank() != 0:
+        try:
+            os.execvp(words[0], words)
+        except OSError as error:
+            raise RefusedError(f"{words[0]}: {error.strerror}") from error
+    node = socket.gethostname()
+    counted = arguments.first_ranks is None or cluster.rank() < arguments.first_ranks
+    path = arguments.folder / f"{node}.json"
+    try:
+        arguments.folder.mkdir(parents=True, exist_ok=True)
+        # What an earlier program left must not be taken for this one's.
+        path.unlink(missing_ok=True)
+        with _meters(arguments.meter, counted) as meters, tempfile.TemporaryDirectory() as folder:
+            begun = cluster.clocks()
+            # Copied only afterwards: the nodes' folder may be on the disks that are measured.
+            samples = Path(folder) / "power.csv.gz"
+            with signals_raise("so is the command", (signal.SIGTERM,)):
+                recording = record(words, meters, samples, rate_hz=arguments.rate)
+            shutil.copyfile(samples, cluster.samples_path(path))
+        part = path.with_suffix(".part")
+        told = {**to_json(recording), "node": node, **cluster.place(begun), "counted": counted}
+        part.write_text(json.dumps(told, indent=1) + "\n")
+        part.replace(path)
+    except (OSError, PowerError, RefusedError) as error:
+        raise RefusedError(f"{node}: {error}") from error
+    # An invalid reading stands in the file: another code would end the other nodes' ranks.
+    return recording.exit_code
+
+
+def _until_input_ends(arguments: argparse.Namespace) -> int:
+    """For `eeio run --server-power`: says that it records, waits, and prints what it has."""
+    # Read by hand, for `cat` would go on printing what comes.
+    waiting = ["sh", "-c", "echo recording; while read -r line; do :; done"]
+    try:
+        with opened(arguments.meter) as meters, tempfile.TemporaryDirectory() as folder:
+            begun = cluster.clocks()
+            samples = Path(folder) / "power.csv.gz"
+            recording = record(waiting, meters, samples, rate_hz=arguments.rate)
+            body = {
+                **to_json(recording), "node": socket.gethostname(), **cluster.place(begun, {}),
+                "samples": base64.b64encode(samples.read_bytes()).decode("ascii"),
+            }  # fmt: skip
+    except (OSError, PowerError) as error:
+        raise RefusedError(f"{socket.gethostname()}: {error}") from error
+    print(json.dumps(body), flush=True)
+    return recording.exit_code
+
+
+def _meters(specs: Sequence[str], counted: bool) -> AbstractContextManager[Sequence[Meter]]:
+    """Of a node that counts for nothing none: it need not have any."""
+    return opened(specs) if counted else nullcontext(())

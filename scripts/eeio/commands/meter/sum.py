@@ -1,0 +1,49 @@
+"""`eeio meter sum`: the energy of several nodes together."""
+
+import argparse
+import json
+from pathlib import Path
+
+from eeio import cluster
+from eeio.arguments import add_json
+from eeio.commands.meter.readings import line
+from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RefusedError
+from eeio_power.recording import reading_json
+
+_SUM_SCHEMA = 1
+
+
+def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = actions.add_parser(
+        "sum", help="the energy of several nodes together",
+        description="Adds what `eeio meter node` wrote, per power domain: energies add, limits of "
+        "error in quadrature; coverage is the worst node's. A node that is missing or invalid "
+        "makes a domain invalid.",
+        epilog="exit codes: 0 done; 2 a file cannot be used; 3 a sum is invalid",
+    )  # fmt: skip
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
+    parser.add_argument("--nodes", type=int, metavar="N", help="how many there have to be")
+    add_json(parser)
+    parser.set_defaults(action=show_sum)
+
+
+def show_sum(arguments: argparse.Namespace) -> int:
+    if arguments.nodes is not None and arguments.nodes != len(arguments.files):
+        raise RefusedError(f"{len(arguments.files)} files for {arguments.nodes} nodes")
+    total = cluster.add([cluster.load(path) for path in arguments.files])
+    if arguments.format == "json":
+        body = {
+            "schema_version": _SUM_SCHEMA,
+            "nodes": list(total.nodes),
+            "duration_s": total.duration_s,
+            "readings": [reading_json(reading) for reading in total.readings],
+        }
+        print(json.dumps(body, indent=1))
+    else:
+        print(f"{len(total.nodes)} nodes, {total.duration_s:.3f} s: {', '.join(total.nodes)}")
+        for reading in total.readings:
+            print(line(reading))
+            for reason in reading.reasons:
+                print(f"{'':12}{reason}")
+    valid = bool(total.readings) and all(reading.valid for reading in total.readings)
+    return EXIT_DONE if valid else EXIT_DONE_WITH_INVALID_RUNS

@@ -1,0 +1,155 @@
+"""`eeio meter watch`: a live view of the meters, with a chart of what was seen."""
+
+import argparse
+import shutil
+import sys
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from eeio.commands.meter.meters import NOWHERE, add_meters, opened, seconds
+from eeio.commands.meter.readings import kind_word
+from eeio.errors import EXIT_DONE
+from eeio.terminal import raw
+from eeio_limits.text import shown
+from eeio_power.reading import EnergyReading
+from eeio_power.sampler import Sampler
+
+_BARS = "\u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588"
+# Where the terminal cannot show those.
+_ASCII_BARS = "_.-=*%#@"
+_MISSING = " "
+# As many values as the widest terminal shows.
+_KEPT = 500
+Key = tuple[str, str]
+
+
+def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = actions.add_parser(
+        "watch", help="live view",
+        description="Shows power until Ctrl-C; on a terminal with a chart of the last values. At "
+        "the end the least, the mean and the most of the values shown.",
+    )  # fmt: skip
+    add_meters(parser)
+    parser.add_argument("--interval", type=seconds, default=1.0, metavar="S", help="(default: 1)")
+    parser.add_argument("--count", type=int, metavar="N", help="end after N lines a meter")
+    parser.set_defaults(action=watch)
+
+
+@dataclass
+class Seen:
+    """The values of one meter and domain so far, W; None where there was none."""
+
+    last: deque[float | None] = field(default_factory=lambda: deque(maxlen=_KEPT))
+    count: int = 0
+    least_w: float = float("inf")
+    most_w: float = float("-inf")
+    sum_w: float = 0.0
+
+    def add(self, power_w: float | None) -> None:
+        self.last.append(power_w)
+        if power_w is None:
+            return
+        self.count += 1
+        self.sum_w += power_w
+        self.least_w = min(self.least_w, power_w)
+        self.most_w = max(self.most_w, power_w)
+
+    def words(self) -> str:
+        """`min 4.10  mean 5.02  max 7.33 W`; nothing without a value."""
+        if not self.count:
+            return ""
+        mean_w = self.sum_w / self.count
+        return f"min {self.least_w:.2f}  mean {mean_w:.2f}  max {self.most_w:.2f} W"
+
+
+def chart(values: Sequence[float | None], bars: str, width: int) -> str:
+    """The last `width` values as bars from 0 to the most of them; a gap where one is missing."""
+    values = list(values)[-width:] if width > 0 else []
+    most = max((value for value in values if value is not None), default=0.0)
+
+    def bar(value: float | None) -> str:
+        if value is None:
+            return _MISSING
+        share = max(0.0, value) / most if most > 0 else 0.0
+        return bars[min(len(bars) - 1, int(len(bars) * share))]
+
+    return "".join(map(bar, values))
+
+
+def watch(arguments: argparse.Namespace) -> int:
+    live = sys.stdout.isatty()
+    with opened(arguments.meter) as meters:
+        slowest_s = max(meter.native_period_s for meter in meters)
+        # A window of fewer than two readings says nothing.
+        window_s = max(2.0 * slowest_s, arguments.interval)
+        keep_s = 10.0 * window_s
+        with Sampler(meters, NOWHERE, arguments.rate, keep_s=keep_s) as sampler:
+            seen: dict[Key, Seen] = {}
+            try:
+                _watch(sampler, window_s, arguments.interval, arguments.count, live, seen)
+            except KeyboardInterrupt:
+                print()
+    for (meter, domain), of_domain in seen.items():
+        if of_domain.count:
+            values = f"{of_domain.count} value{'s' if of_domain.count > 1 else ''}"
+            print(f"{meter:12}{domain:8}  {of_domain.words()} of {values}", file=sys.stderr)
+    return EXIT_DONE
+
+
+def _watch(
+    sampler: Sampler,
+    window_s: float,
+    interval_s: float,
+    count: int | None,
+    live: bool,
+    seen: dict[Key, Seen],
+) -> None:
+    written = 0
+    number = 0
+    while count is None or number < count:
+        number += 1
+        time.sleep(interval_s)
+        now_s = time.monotonic()
+        readings = sampler.energy(now_s - window_s, now_s)
+        lines = []
+        for reading in readings:
+            of_domain = seen.setdefault((reading.meter, reading.domain), Seen())
+            of_domain.add(reading.power_w)
+            lines.append(_watch_line(reading))
+            if live:
+                lines.append(_live_line(of_domain))
+        if live:
+            width = shutil.get_terminal_size().columns
+            if written:
+                raw(sys.stdout).write(f"\x1b[{written}A\x1b[J")
+            # A line that wraps would be two to go back over.
+            lines = [shown(line)[: width - 1] for line in lines]
+        for line in lines:
+            print(line, flush=True)
+        written = len(lines)
+
+
+def _live_line(of_domain: Seen) -> str:
+    words = of_domain.words()
+    bars = _BARS if _shows(sys.stdout.encoding) else _ASCII_BARS
+    room = shutil.get_terminal_size().columns - len(words) - 14
+    return f"{'':10}{words}  {chart(of_domain.last, bars, room)}"
+
+
+def _shows(encoding: str | None) -> bool:
+    """Whether bars can be written in it."""
+    try:
+        _BARS.encode(encoding or "ascii")
+    except (UnicodeError, LookupError):
+        return False
+    return True
+
+
+def _watch_line(reading: EnergyReading) -> str:
+    head = f"{time.strftime('%H:%M:%S')}  {reading.meter:12}{reading.domain:8}"
+    if reading.power_w is None:
+        return f"{head}{'-':>11}    {'; '.join(reading.reasons)[:90]}"
+    estimate = "" if reading.kind == "measured" else f"  {kind_word(reading)}"
+    return f"{head}{reading.power_w:11.2f} W{estimate}{'  doubtful' if reading.doubtful else ''}"

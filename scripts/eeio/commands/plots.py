@@ -1,0 +1,58 @@
+"""Plots of campaigns as SVG, PDF or PNG files, for `report`, `export bundle` and `study`."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from eeio.commands.campaign_folders import analysis
+from eeio.commands.where import wanted
+from eeio.errors import RefusedError
+
+if TYPE_CHECKING:
+    from eeio_results.report.model import Report
+
+FORMATS = ("svg", "pdf", "png")
+WIDTHS = ("one", "two")
+
+
+def plot_files(
+    built: "Report", formats: Sequence[str], width: str | None = None, where: Sequence[str] = ()
+) -> dict[str, bytes]:
+    """File name -> content of all plots of a report. `width` is that of a paper's column, None of a
+    screen. `where` selects experiments (FACTOR=LEVEL); plots that need all of them are then left
+    out. A plot that exists as SVG only is in no other format, and stderr names it."""
+    with analysis():
+        from eeio.power_series import power_series
+        from eeio_results.comparison.campaigns import named_cells
+        from eeio_results.comparison.cells import fits
+        from eeio_results.report import drawing, figures
+        from eeio_results.report.contents import drawings
+    look = drawing.SCREEN if width is None else drawing.WIDTHS[width]
+    chosen = wanted(where, [cell for of_one in named_cells(built.campaigns) for cell in of_one])
+    drawn = figures.drawn(built.campaigns, look, lambda cell: fits(cell, chosen), power_series)
+    found: dict[str, bytes] = {}
+    for plot in () if where else drawings(built):
+        name = Path(plot.name).stem
+        if plot.drawing is not None:
+            drawn[name] = plot.drawing(look)
+        elif "svg" in formats:
+            found[plot.name] = plot.draw().encode()
+        else:
+            print(f"{name}: available as SVG only", file=sys.stderr)
+    for name, one in drawn.items():
+        found |= {f"{name}.{form}": drawing.file_of(one, form) for form in dict.fromkeys(formats)}
+    return found
+
+
+def write_plots(files: Mapping[str, bytes], folder: Path) -> None:
+    """Each into a file of its name, which is printed to stderr. Raises RefusedError if `folder` has
+    the name of a file."""
+    if folder.suffix[1:] in FORMATS:
+        raise RefusedError(f"{folder}: name a folder; a plot has a file name of its own")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+        print(f"plot: {folder / name}", file=sys.stderr)
+    if not files:
+        print("no plot: no campaign has a valid result", file=sys.stderr)

@@ -1,0 +1,136 @@
+"""`eeio profile new`: a command of one's own as a test profile."""
+
+import argparse
+import os
+import shlex
+from pathlib import Path
+
+from eeio.arguments import WithProgram
+from eeio.commands import campaign_options
+from eeio.errors import EXIT_DONE, RefusedError
+from eeio.new_profile import asked, make
+from eeio.new_profile.asked import Workload
+from eeio.profiles import profile as profiles
+from eeio_results import tools
+from eeio_results.tools import _figures
+
+_VARIABLE = "EEIO_TEST_PROFILES"
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "new",
+        help="make a test profile and a suite from a command",
+        description="Writes a test profile that runs a command once, in a folder of the target "
+        "directory, for eeio run and the Phoronix Test Suite alike. What the command prints is "
+        "read by regular expressions. The command is not run.",
+        epilog="example: eeio profile new mydd --factor size=16m,64m --operation read "
+        "--prepare 'head -c {size} /dev/urandom >in' --figure ', ([0-9.]+) s,' --unit s "
+        "--bytes '^([0-9]+) bytes' --suite ./try-mydd -- dd if=in of=/dev/null bs=64k",
+    )
+    parser.__class__ = WithProgram
+    parser.add_argument("name", metavar="NAME", help="small letters and digits: eeio-NAME-1.0.0")
+    parser.add_argument(
+        "--folder", metavar="DIR",
+        help=f"where the profile goes (default: the first folder of {_VARIABLE})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--factor", metavar="NAME=A,B", action="append", default=[],
+        help="values of a word {NAME} in the command, repeatable; the first is the default",
+    )  # fmt: skip
+    parser.add_argument("--figure", metavar="REGEX",
+                        help="what the command prints: the number in the one group")  # fmt: skip
+    parser.add_argument("--unit", choices=_figures.UNITS, metavar="UNIT",
+                        help=f"of the figure: {', '.join(_figures.UNITS)}")  # fmt: skip
+    parser.add_argument(
+        "--bytes", metavar="REGEX|SIZE",
+        help="what it moves: a number in what it prints, a size, or a factor such as {size}; "
+        "without it there is no MB/J",
+    )  # fmt: skip
+    parser.add_argument("--operation", choices=asked.OPERATIONS, default="mixed",
+                        help="what it does with storage (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--spatiality", choices=asked.SPATIALITIES, default="mixed",
+                        help="(default: %(default)s)")  # fmt: skip
+    parser.add_argument("--buffer", choices=("on", "off"), default="on",
+                        help="whether it uses the page cache (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--flush", choices=asked.FLUSHES, default="none",
+                        help="when it flushes what it writes (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--level", choices=(asked.LEVEL,), default=asked.LEVEL,
+                        help="(default: %(default)s)")  # fmt: skip
+    parser.add_argument("--prepare", metavar="COMMAND", default="",
+                        help="for the shell, before each run and not measured")  # fmt: skip
+    parser.add_argument("--footprint", metavar="SIZE", default="",
+                        help="what its files take at most, for the plan")  # fmt: skip
+    parser.add_argument("--timeout", metavar="S", type=campaign_options.seconds, default=3600.0,
+                        help="when a run is given up (default: %(default)g)")  # fmt: skip
+    parser.add_argument("--suite", metavar="DIR",
+                        help="make a suite of every combination of factors, too")  # fmt: skip
+    parser.set_defaults(action=new_profile, program=())
+
+
+def new_profile(arguments: argparse.Namespace) -> int:
+    workload = _workload(arguments)
+    workload.check()
+    folder = _folder(arguments.folder)
+    _check_free(workload)
+    target = folder / workload.profile
+    suite = None if arguments.suite is None else Path(arguments.suite).absolute()
+    if suite is not None and (suite.exists() or suite == target):
+        raise RefusedError(f"{suite} is there already, and nothing is written over it")
+    make.write(target, make.profile_files(workload))
+    print(f"profile {target}")
+    if suite is not None:
+        make.write(suite, make.suite_files(workload))
+        print(f"suite {suite}")
+    known = [Path(entry).absolute() for entry in os.environ.get(_VARIABLE, "").split(":") if entry]
+    if folder not in known:
+        print(f"next: export {_VARIABLE}={shlex.quote(str(folder))}${{{_VARIABLE}:+:${_VARIABLE}}}")
+    if suite is not None:
+        print(f"next: eeio run {shlex.quote(str(suite))} --preset quick --directory DIR")
+    return EXIT_DONE
+
+
+def _workload(arguments: argparse.Namespace) -> Workload:
+    if (arguments.figure is None) != (arguments.unit is None):
+        raise RefusedError(
+            "--figure and --unit belong together: a number without its unit is none, such as "
+            "--figure '([0-9.]+) MB/s' --unit MB/s"
+        )
+    factors: dict[str, tuple[str, ...]] = {}
+    for text in arguments.factor:
+        name, values = asked.factor(text)
+        if name in factors:
+            raise RefusedError(f"--factor {name} is given twice: give all its values at once")
+        factors[name] = values
+    if not 1 <= arguments.timeout <= 604800:
+        raise RefusedError(f"--timeout {arguments.timeout:g}: from 1 s to a week, 604800")
+    return Workload(
+        name=arguments.name, command=tuple(arguments.program), factors=factors,
+        operation=arguments.operation, spatiality=arguments.spatiality, buffer=arguments.buffer,
+        flush=arguments.flush, moved=arguments.bytes, prepare=arguments.prepare,
+        figure=None if arguments.figure is None else (arguments.figure, arguments.unit),
+        timeout_s=int(arguments.timeout), footprint=arguments.footprint,
+    )  # fmt: skip
+
+
+def _folder(named: str | None) -> Path:
+    first = named or os.environ.get(_VARIABLE, "").partition(":")[0]
+    if not first:
+        raise RefusedError(
+            f"no folder for the profile: give --folder DIR, or name one in {_VARIABLE}, such as "
+            f"export {_VARIABLE}=$HOME/eeio-profiles"
+        )
+    return Path(first).absolute()
+
+
+def _check_free(workload: Workload) -> None:
+    """No other profile, and no parser, of that name: one of the two would be read as the other."""
+    taken = {name.rpartition("-")[0]: folder for name, folder in profiles.available().items()}
+    holder = taken.get(f"eeio-{workload.name}")
+    if holder is not None:
+        raise RefusedError(f"{holder} is a profile of that name: give yours another one")
+    if workload.name in tools.names():
+        raise RefusedError(
+            f"eeio has a parser {workload.name!r}, which would read what your command prints: give "
+            "the profile another name"
+        )

@@ -1,0 +1,98 @@
+"""`eeio record frequency`: processor frequencies, and a program run at one of them."""
+
+import argparse
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from eeio import foreground
+from eeio.arguments import add_json
+from eeio.commands.restore import restore_orphans
+from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RefusedError
+from eeio.putting_back import putting_back
+from eeio.system import frequency as frequencies
+from eeio.system.frequency import Processors
+from eeio.system.lock import drive_lock
+from eeio.system.undo import UndoJournal
+
+SCHEMA_VERSION = 1
+
+_ENDS = ("lowest", "highest")
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "frequency",
+        help="run a program at one processor frequency, or list them",
+        description="Lists the processors' frequencies. With --set, runs a program with all "
+        "processors at one frequency, turbo and SMT off, and restores the settings afterwards "
+        "(after SIGKILL: `eeio doctor restore`).",
+    )
+    parser.add_argument(
+        "--set", metavar="HZ", dest="wanted", help="1.6GHz, 1600MHz, 1600000000, lowest or highest"
+    )
+    parser.add_argument(
+        "--sysfs-root", metavar="DIR", type=Path, default=Path("/"),
+        help="use the tree under DIR instead of / (for trials)",
+    )  # fmt: skip
+    add_json(parser)
+    parser.add_argument("words", metavar="-- COMMAND", nargs=argparse.REMAINDER)
+    parser.set_defaults(action=frequency)
+
+
+def frequency(arguments: argparse.Namespace) -> int:
+    words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
+    root = arguments.sysfs_root.resolve()
+    if bool(words) != (arguments.wanted is not None):
+        raise RefusedError("a frequency and a program go together: --set HZ -- COMMAND")
+    if not words:
+        found = frequencies.describe(root)
+        print(_to_json(found) if arguments.format == "json" else _lines(found))
+        return EXIT_DONE
+    wanted_hz = None if arguments.wanted in _ENDS else frequencies.parse_hz(arguments.wanted)
+    if shutil.which(words[0]) is None:
+        raise RefusedError(f"{words[0]}: no such program")
+    with drive_lock(frequencies.lock_name(root)):
+        restore_orphans()  # what a killed run left would be taken for the beginning
+        if wanted_hz is not None:
+            frequencies.check_reachable(wanted_hz, root)
+        return _run(words, arguments.wanted, wanted_hz, root, arguments.format == "json")
+
+
+def _run(words: Sequence[str], name: str, wanted_hz: int | None, root: Path, as_json: bool) -> int:
+    journal = UndoJournal()
+    with putting_back(journal) as failures:
+        frequencies.prepare(journal, root)
+        if wanted_hz is None:
+            # Only now: with turbo off the highest may be another one.
+            wanted_hz = frequencies.steps_hz(root)[0 if name == "lowest" else -1]
+        frequencies.set_frequency(wanted_hz, journal, root)
+        achieved = frequencies.verify(wanted_hz, root)
+        print(f"eeio: {achieved.text}", file=sys.stderr)
+        exit_code = foreground.run(words, journal, to_stderr=as_json)
+    if as_json:
+        body = {"schema_version": SCHEMA_VERSION, **asdict(achieved), "exit_code": exit_code}
+        print(json.dumps(body, indent=1))
+    if exit_code < 0:
+        return EXIT_SIGNAL_BASE - exit_code
+    return EXIT_DONE if exit_code == 0 and not failures else EXIT_FAILED
+
+
+def _to_json(found: Processors) -> str:
+    return json.dumps({"schema_version": SCHEMA_VERSION, **asdict(found)}, indent=1)
+
+
+def _lines(found: Processors) -> str:
+    return "\n".join(
+        (
+            f"driver:    {found.driver}",
+            f"governor:  {', '.join(found.governors)}",
+            f"steps:     {' '.join(f'{hz / 1e9:.6g}' for hz in found.steps_hz)} GHz",
+            f"turbo:     {found.turbo or 'unknown: no switch is shown'}",
+            f"SMT:       {found.smt or 'unknown: no switch is shown'}",
+            f"policies:  {found.policies}",
+        )
+    )

@@ -1,0 +1,147 @@
+"""`eeio record power`: energy of a command."""
+
+import argparse
+import json
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from eeio.arguments import add_json
+from eeio.commands.meter.meters import add_meters, opened, seconds
+from eeio.commands.meter.readings import line
+from eeio.errors import (
+    EXIT_DONE,
+    EXIT_DONE_WITH_INVALID_RUNS,
+    EXIT_FAILED,
+    EXIT_SIGNAL_BASE,
+    RefusedError,
+)
+from eeio.signals import signals_raise
+from eeio_power.breakdown import Share, above_idle, breakdown
+from eeio_power.errors import PowerError
+from eeio_power.grades import PROFILES, Grade, GradeRules, grade
+from eeio_power.recording import Recording, record, to_json
+
+_RECORD_EXITS = """\
+exit codes: 0 the command ended with 0; 1 it did not (its own exit code is shown, and is in the
+JSON), or ran out of time; 2 wrong usage, nothing ran; 3 it ended with 0, but a reading is invalid;
+130 interrupted; 143 stopped by SIGTERM, and the command with it"""
+
+
+def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = actions.add_parser(
+        "power", help="energy of a command",
+        description="Runs a command and prints its time, power and energy. With --format json the "
+        "command's output goes to stderr.",
+        epilog=_RECORD_EXITS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    add_meters(parser)
+    add_json(parser)
+    parser.add_argument(
+        "--profile", choices=tuple(PROFILES), help="grade the readings: PASS or WARN, with reasons"
+    )
+    parser.add_argument(
+        "--idle", type=seconds, default=0.0, metavar="S",
+        help="measure S idle seconds first; show idle and busy power",
+    )  # fmt: skip
+    parser.add_argument(
+        "--timeout", type=seconds, metavar="S",
+        help="end the command (not its children) after S",
+    )  # fmt: skip
+    parser.add_argument(
+        "--samples", type=Path, metavar="FILE", help="store the samples in this new file (.csv.gz)"
+    )
+    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND")
+    parser.set_defaults(action=record_command)
+
+
+def record_command(arguments: argparse.Namespace) -> int:
+    words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
+    if not words:
+        raise RefusedError("which command? `eeio record power -- COMMAND [ARGUMENT]...`")
+    with opened(arguments.meter) as meters, tempfile.TemporaryDirectory(prefix="eeio-") as folder:
+        try:
+            with signals_raise("so is the command", (signal.SIGTERM,)):
+                recording = record(
+                    words,
+                    meters,
+                    arguments.samples or Path(folder) / "power.csv.gz",
+                    rate_hz=arguments.rate,
+                    idle_s=arguments.idle,
+                    timeout_s=arguments.timeout,
+                    stdout=sys.stderr if arguments.format == "json" else None,
+                )
+        except PowerError as error:
+            raise RefusedError(str(error)) from error
+    grades = _grades(recording, PROFILES.get(arguments.profile or ""), arguments.idle)
+    if arguments.format == "json":
+        body = to_json(recording)
+        if arguments.profile:
+            body["grades"] = [asdict(found) for found in grades]
+        print(json.dumps(body, indent=1))
+        # What the JSON has no field for.
+        if recording.timed_out:
+            print(f"eeio: {words[0]} ran out of time and was ended", file=sys.stderr)
+        if recording.write_error:
+            print(f"eeio: {recording.write_error}", file=sys.stderr)
+    else:
+        _print_recording(recording, grades)
+    if recording.interrupted:
+        return EXIT_SIGNAL_BASE + 2
+    if recording.exit_code != 0 or recording.timed_out:
+        return EXIT_FAILED
+    valid = all(reading.valid for reading in recording.readings)
+    return EXIT_DONE if valid else EXIT_DONE_WITH_INVALID_RUNS
+
+
+def _grades(recording: Recording, profile: GradeRules | None, settled_s: float) -> list[Grade]:
+    if profile is None:
+        return []
+    infos = {info.name: info for info in recording.infos}
+    return [
+        grade(reading, infos[reading.meter], profile, recording.duration_s, settled_s or None)
+        for reading in recording.readings
+    ]
+
+
+def _print_recording(recording: Recording, grades: Sequence[Grade]) -> None:
+    ended = "ran out of time" if recording.timed_out else f"exit code {recording.exit_code}"
+    print(f"\n{recording.duration_s:.3f} s, {ended}")
+    for reading in recording.readings:
+        print(line(reading))
+        for reason in reading.reasons:
+            print(f"{'':12}{reason}")
+    for rate in recording.rates:
+        if rate.failed_reads:
+            print(f"{rate.meter}: {rate.failed_reads} failed reads, the last: {rate.last_error}")
+    if recording.write_error:
+        print(recording.write_error)
+    for found in grades:
+        print(f"{found.verdict} {found.profile}: {found.meter} {found.domain}")
+        for reason in found.reasons:
+            print(f"{'':12}{reason}")
+    _print_breakdown(recording)
+
+
+def _print_breakdown(recording: Recording) -> None:
+    busy = breakdown(recording.readings, recording.duration_s)
+    if not recording.idle:
+        return
+    idle = breakdown(recording.idle, recording.idle_s)
+    print(f"\n{'W':10}{'idle':>18}{'busy':>18}{'above idle':>18}")
+    for low, high, more in zip(idle, busy, above_idle(busy, idle), strict=True):
+        print(f"{high.part:10}{_watts(low):>18}{_watts(high):>18}{_watts(more):>18}")
+        # What is above idle has the busy part's reason, or says why it is missing.
+        reason = high.reason if high.power_w is None else more.reason
+        if reason:
+            print(f"{'':10}{reason}")
+
+
+def _watts(share: Share) -> str:
+    if share.power_w is None:
+        return "-"
+    return f"{share.power_w:.2f} ± {share.uncertainty_w or 0.0:.2f}"

@@ -1,0 +1,129 @@
+"""`eeio resume`: the rest of a campaign; with --extend, further repetitions of an adaptive one."""
+
+import argparse
+import sys
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from eeio.arguments import arrange
+from eeio.campaign.progress import duration_text
+from eeio.campaign.runner import store_lock
+from eeio.commands.campaign_folders import analysis
+from eeio.commands.run import run_rest, stored
+from eeio.errors import EXIT_DONE, RefusedError
+from eeio_results.campaign import Design
+from eeio_results.store import Campaign, Store, load, read_design
+
+if TYPE_CHECKING:
+    from eeio_results.report.answers import Answers
+
+MOST = 30
+"""Repetitions of an experiment that an extension asks for, unless told otherwise."""
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "resume",
+        help="resume an interrupted campaign, or add repetitions",
+        description="Runs the missing runs of a campaign in their original order. --extend adds "
+        "repetitions to a complete adaptive campaign where its results are inconclusive; each "
+        "extension lowers the significance level, because it depends on the results so far.",
+    )
+    parser.add_argument("name", metavar="NAME", help="campaign name")
+    parser.add_argument(
+        "--extend", action="store_true", help="add repetitions where results are inconclusive"
+    )
+    parser.add_argument(
+        "--most", type=int, metavar="N", help=f"repetitions of an experiment (default: {MOST})"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only show what would be repeated")
+    arrange(parser, {"with --extend": ("--most", "--dry-run")})
+    parser.set_defaults(action=resume)
+
+
+def resume(arguments: argparse.Namespace) -> int:
+    if arguments.extend:
+        return extend(arguments)
+    if arguments.dry_run or arguments.most is not None:
+        raise RefusedError("--most and --dry-run: only with --extend")
+    store = stored(arguments.name)
+    with store_lock(store.folder):
+        return run_rest(store, read_design(store.folder))
+
+
+def extend(arguments: argparse.Namespace) -> int:
+    if arguments.most is None:
+        arguments.most = MOST
+    store = stored(arguments.name)
+    # No other process may write the campaign meanwhile.
+    with nullcontext() if arguments.dry_run else store_lock(store.folder):
+        return _extend(store, arguments)
+
+
+def _extend(store: Store, arguments: argparse.Namespace) -> int:
+    campaign = load(store.folder)
+    _check(campaign, arguments.most)
+    with analysis():
+        from eeio_results.comparison.questions import repetitions_asked
+        from eeio_results.report.answers import answers, rule_of
+    now = answers(campaign)
+    adaptive = campaign.design.protocol.adaptive
+    assert now is not None and adaptive is not None  # _check has seen to it
+    # Judged by the level that its answers will have.
+    design = replace(campaign.design, extensions=campaign.design.extensions + 1)
+    then = answers(replace(campaign, design=design))
+    assert then is not None and then.rule == rule_of(adaptive, design.extensions)
+    targets = repetitions_asked(then.questions, arguments.most)
+    _say(campaign, now, targets, arguments.most)
+    if not targets or arguments.dry_run:
+        return EXIT_DONE
+    return run_rest(store, replace(design, targets=targets))
+
+
+def _check(campaign: Campaign, most: int) -> None:
+    design: Design = campaign.design
+    if design.protocol.adaptive is None:
+        raise RefusedError(
+            f"{campaign.name}: its repetitions are one random order of a fixed number; more of "
+            "some of them would be of another time and by another rule. Begin a campaign with "
+            f"--adaptive, or with the repetitions that `eeio plan --detect 5% --from "
+            f"{campaign.name}` tells"
+        )
+    left = {p.experiment.id for p in design.experiments} - set(design.stopped)
+    if campaign.stored_runs < campaign.planned_runs or left:
+        raise RefusedError(f"{campaign.name} has not ended: `eeio resume {campaign.name}` first")
+    if most < 2:
+        raise RefusedError(f"--most {most}: 2 repetitions or more")
+
+
+def _say(campaign: Campaign, now: "Answers", targets: Mapping[str, int], most: int) -> None:
+    still_open = [question for question in now.questions if question.is_open]
+    print(
+        f"{campaign.name}: {len(still_open)} of {len(now.questions)} questions are open",
+        file=sys.stderr,
+    )
+    hopeless = sum((q.change.needed or most + 1) > most for q in still_open)
+    if hopeless:
+        print(f"{hopeless} would take more than {most} repetitions of each", file=sys.stderr)
+    done = dict.fromkeys(targets, 0)
+    run_s: dict[str, float] = {}
+    for run in campaign.runs:
+        id = run.experiment.id
+        if id in done:
+            done[id] += 1
+            run_s[id] = (
+                (run.prepare_s or 0.0) + (run.settled_after_s or 0.0) + run.duration_s
+                + (run.sync_s or 0.0)
+            )  # fmt: skip
+    for planned in campaign.design.experiments:
+        id = planned.experiment.id
+        if id in targets:
+            print(f"{planned.description}: {done[id]} -> {targets[id]}", file=sys.stderr)
+    if targets:
+        more_s = sum(run_s[id] * (many - done[id]) for id, many in targets.items())
+        print(
+            f"about {duration_text(more_s)}, and the anchors in each round",
+            file=sys.stderr,
+        )

@@ -1,0 +1,48 @@
+"""`eeio study reference`: how far an application lies from what the characterization promises."""
+
+import argparse
+
+from eeio.commands.campaign_folders import analysis, load_campaigns, named_study
+from eeio.commands.output_file import add_formats, write_answer
+from eeio.errors import EXIT_DONE, RefusedError
+from eeio_results import studies
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "reference",
+        help="compare an application's phases with measured values",
+        description="Holds each phase of an application (BT-IO) against the experiment of the "
+        "library or file-system level that is most like it, and tells the deviation of bandwidth "
+        "and power in percent (docs/studies/).",
+    )
+    parser.add_argument(
+        "campaigns", metavar="NAME|PATH", nargs="+",
+        help="the application's campaign, and those of the characterization if they are others",
+    )  # fmt: skip
+    parser.add_argument(
+        "--study", metavar="STUDY",
+        help="whose rule finds the experiment (default: the first study that has one)",
+    )  # fmt: skip
+    add_formats(parser)
+    parser.set_defaults(action=reference)
+
+
+def reference(arguments: argparse.Namespace) -> int:
+    name = arguments.study
+    asked = list(studies.every().values()) if name is None else [named_study(name)]
+    campaigns = load_campaigns(arguments.campaigns)
+    suites = []
+    for study in asked:
+        if study.references is None:
+            continue
+        suites.append(study.references.suite)
+        with analysis():
+            answer = study.references.answer(campaigns, arguments.format)
+        if answer is not None:
+            write_answer(arguments, answer)
+            return EXIT_DONE
+    raise RefusedError(
+        f"{', '.join(arguments.campaigns)}: nothing at the application level; "
+        f"`eeio run {' or '.join(suites)}` measures one"
+    )

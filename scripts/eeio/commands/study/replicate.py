@@ -1,0 +1,142 @@
+"""`eeio study replicate`: papers' printed figures, recomputed from published data or what else they
+print."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from eeio.commands.campaign_folders import analysis, named_study
+from eeio.commands.output_file import add_formats, write_answer
+from eeio.commands.plots import write_plots
+from eeio.errors import EXIT_DONE, RefusedError
+from eeio.importing import mapping, runs
+from eeio_results import printed, studies
+from eeio_results.report.document import Document
+from eeio_results.report.printed import Listed, of_all, of_paper
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "replicate",
+        help="recompute the figures of published papers",
+        description="Recomputes each figure that a paper prints: from its published data, of "
+        "which DIR is a copy, or, where it published none, from what else it prints. Printed and "
+        "recomputed value, place, verdict and reason. Without a study: how many figures of each "
+        "paper come out how.",
+    )
+    known = [*studies.offering("published"), *studies.offering("printed")]
+    parser.add_argument("study", metavar=_one_of(sorted(known)), nargs="?")
+    parser.add_argument(
+        "folder", metavar="DIR", type=Path, nargs="?", help="a copy of the paper's published data"
+    )
+    parser.add_argument(
+        "--data", metavar="STUDY=DIR", action="append", default=[], type=_data,
+        help="for the list of all papers: a copy of the published data of one",
+    )  # fmt: skip
+    parser.add_argument(
+        "--figures", metavar="DIR", type=Path,
+        help="also draw the paper's figures into DIR, of its published data",
+    )  # fmt: skip
+    add_formats(parser)
+    parser.set_defaults(action=replicate)
+
+
+def _one_of(names: Sequence[str]) -> str:
+    """As argparse shows choices; which it is not given, for then a study that cannot be loaded
+    would be told as one that there is not."""
+    return f"{{{','.join(names)}}}"
+
+
+def _data(word: str) -> tuple[str, Path]:
+    name, equals, folder = word.partition("=")
+    if not (name and equals and folder):
+        raise argparse.ArgumentTypeError(f"{word!r} is not STUDY=DIR")
+    return name, Path(folder)
+
+
+def replicate(arguments: argparse.Namespace) -> int:
+    if arguments.study is not None and arguments.data:
+        raise RefusedError(f"--data is for the list of all papers; give {arguments.study} DIR")
+    if arguments.study is None:
+        if arguments.figures is not None:
+            raise RefusedError("--figures draws those of one study; name it, and its data")
+        answer: Document | str = of_all(_every(dict(arguments.data)))
+    else:
+        answer = _one(arguments)
+    write_answer(arguments, answer)
+    return EXIT_DONE
+
+
+def _one(arguments: argparse.Namespace) -> "Document | str":
+    name = arguments.study
+    study = named_study(name)
+    if study.published is not None:
+        if arguments.folder is None:
+            raise RefusedError(
+                f"{name} is recomputed from its published data; give the folder of a copy"
+            )
+        sources = _sources(study.published, arguments.folder)
+        with analysis():
+            if arguments.figures is not None:
+                drawn = study.published.figures(sources)
+                write_plots({n: svg.encode() for n, svg in drawn.items()}, arguments.figures)
+            return study.published.answer(sources, arguments.format)
+    if study.printed is None:
+        raise RefusedError(f"the study {name!r} has no printed figures to recompute")
+    if arguments.folder is not None or arguments.figures is not None:
+        raise RefusedError(
+            f"{name} has no published data to take a folder of, or to draw; what it prints is "
+            f"recomputed by `eeio study replicate {name}`"
+        )
+    return of_paper(name, study.printed.paper, _answers(study.printed))
+
+
+def _every(data: dict[str, Path]) -> list[Listed]:
+    """All papers; those with published data are counted where `data` has a copy."""
+    every = studies.every()
+    for name in data:
+        if named_study(name).published is None:
+            raise RefusedError(f"--data: the study {name!r} has no published data")
+    found = []
+    for name, study in every.items():
+        if study.printed is not None:
+            answers = _answers(study.printed)
+            how = f"what else it prints: eeio study replicate {name}"
+            found.append(
+                Listed(name, study.printed.paper, len(answers), printed.counts(answers), how)
+            )
+        elif study.published is not None and study.published.counts is not None:
+            found.append(_published(name, study.published, data.get(name)))
+    return found
+
+
+def _published(name: str, published: studies.PublishedData, folder: Path | None) -> Listed:
+    assert published.counts is not None
+    with analysis():
+        if folder is None:
+            claims = sum(published.counts(()).values())
+            return Listed(
+                name, published.paper, claims, None,
+                f"its published data, not given: eeio study replicate --data {name}=DIR",
+            )  # fmt: skip
+        counts = published.counts(_sources(published, folder))
+    how = f"its published data: eeio study replicate {name} {folder}"
+    return Listed(name, published.paper, sum(counts.values()), counts, how)
+
+
+def _answers(paper: studies.Printed) -> tuple[printed.Recomputed, ...]:
+    return tuple(printed.recompute(statement) for statement in paper.statements())
+
+
+def _sources(published: studies.PublishedData, folder: Path) -> list[studies.Source]:
+    """The campaigns of a copy of published data; what was left out of them goes to stderr."""
+    shipped = mapping.shipped()
+    data = mapping.load(shipped.get(str(published.import_map), Path(published.import_map)))
+    found = runs.read(data, folder)
+    for remark in found.remarks:
+        print(remark, file=sys.stderr)
+    for campaign in found.campaigns:
+        for remark in campaign.remarks:
+            print(f"{campaign.name}: {remark}", file=sys.stderr)
+    return [studies.Source(one.campaign(), one.idle_watts) for one in found.campaigns]
