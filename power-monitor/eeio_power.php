@@ -19,7 +19,7 @@ foreach(glob(dirname(realpath(__FILE__)) . '/pts_module/*.php') as $eeio_power_f
 
 class eeio_power extends pts_module_interface
 {
-	const module_name = 'eeio meter';
+	const module_name = 'eeio power';
 	const module_version = '1.0.0';
 	const module_description = 'Adds power (W), energy (J) and energy efficiency (MB/J) of every single trial to the results.';
 	const module_author = 'The eeio authors';

@@ -31,7 +31,7 @@ report before --format markdown
 report before --format latex
 report before after --format html -o page.html
 report before --sort j/gb --columns iops --level filesystem --duty-cycle 10%
-report before --plots plots --plot-format svg --where buffer=on
+report before --plots plots --plot-format svg --where operation=read
 compare before after
 compare before after --format json
 compare before after --format markdown

@@ -203,7 +203,7 @@ def test_an_import_stays_in_the_results_folder(
 def test_names_in_invalid_utf8(home: Path, refused: Refused) -> None:
     name = os.fsdecode(b"a\xffb")
     run = ("run", "dummy-suite", "--directory", str(home / "target"), "--name", name)
-    for words in (run, ("resume", name), ("report", name), ("export", name, "--pts")):
+    for words in (run, ("resume", name), ("report", name), ("export", "pts", name)):
         assert "campaign name" in refused(*words)
 
 
@@ -211,7 +211,7 @@ def test_an_export_stays_here(home: Path, eeio: Eeio, tmp_path: Path) -> None:
     assert eeio("import", str(DATA / "pts/10.8.6/random.xml"), "--name", "mine").returncode == 0
     path = home / "data/eeio/results/mine/campaign.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "name": "../../out"}))
-    done = eeio("export", "mine", "--pts")
+    done = eeio("export", "pts", "mine")
     assert done.returncode == 2 and "-o" in done.stderr
     assert not (tmp_path.parent / "out").exists()
 
@@ -449,7 +449,7 @@ def test_a_campaign_file_of_other_types(
     else:
         part[place[-1]] = value
     path.write_text(json.dumps(body))
-    for words in (("report", "c", "--format", "html"), ("export", "c", "--pts"), ("resume", "c")):
+    for words in (("report", "c", "--format", "html"), ("export", "pts", "c"), ("resume", "c")):
         assert f"{path}: not as eeio writes it: " in refused(*words)
     assert "  c: unreadable: " in eeio("list").stdout
 

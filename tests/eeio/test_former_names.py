@@ -68,7 +68,6 @@ def test_former_names_are_in_no_help(capsys: pytest.CaptureFixture[str]) -> None
         (["cost", "--traditional", "a"], "--low-power NAME is missing"),
         (["cost", "--traditional", "a", "--low-power", "b"], "--workload MIX.yaml is missing"),
         (["cost", "a", "--servers", "3"], "--servers: only with --traditional"),
-        (["cost", "a", "--format", "latex"], "only with --traditional"),
         (["cost", "--price", "3", "--traditional", "a", "--low-power", "b"], "--price: not with"),
         (["resume", "a", "--most", "3"], "only with --extend"),
         (["report", "a", "--where", "size=1"], "--where selects the experiments of --plots"),

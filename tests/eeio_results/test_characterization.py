@@ -16,10 +16,15 @@ import eeio_results
 from eeio_results.characterization import characterize
 from eeio_results.domains import quartiles
 from eeio_results.record import CacheLayers, Durable, EnergyReading, Experiment, Phase, Run
-from eeio_results.report import markdown, page, plots, text
+from eeio_results.report import page, plots
 from eeio_results.report.columns import number
 from eeio_results.report.contents import document
-from eeio_results.report.document import render_csv, render_markdown, render_terminal
+from eeio_results.report.document import (
+    render_csv,
+    render_html,
+    render_markdown,
+    render_terminal,
+)
 from eeio_results.report.model import build, to_json
 from eeio_results.report.tables import tables
 from eeio_results.store import Campaign
@@ -351,8 +356,9 @@ def test_what_was_compared_with_a_device_is_told_under_the_table(
 ) -> None:
     runs = [replace(run(number, (phase(1e6),)), **change) for number in range(3)]
     report = build([_campaign(*runs)])
-    for render in (text.render, markdown.render, page.render):
-        written = render(report)
+    found = document(report, lambda: page.render(report))
+    for render in (render_terminal, render_markdown, render_html):
+        written = render(found)
         assert ("checked against" in written) == (told is not None)
         if told is not None:
             assert written.count("checked against") == 1

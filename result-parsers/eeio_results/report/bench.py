@@ -143,7 +143,7 @@ def document(
     campaign: Campaign, found: Sequence[Bench], compared: Sequence[Comparison]
 ) -> Document:
     """The answer of `eeio bench`: a table, missing figures with their reasons, comparisons."""
-    said = "\n".join(_sentences(found, compared))
+    said = tuple(_sentences(found, compared))
     return Document(
         title=f"eeio bench: {campaign.name}",
         parts=(_table(found), *([said] if said else [])),

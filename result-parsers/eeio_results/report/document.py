@@ -18,13 +18,13 @@ from eeio_results.report.parts import Table
 
 @dataclass(frozen=True)
 class Document:
-    """An answer, the same in every format. `parts` are tables and sentences in the order in which
-    they are read; `warnings` come before any number. `data` is the body of the JSON; `records` are
-    the lines of the CSV, with values in SI units at full precision. `page` makes an HTML page of
-    its own; without it the page has the tables."""
+    """An answer, the same in every format. `parts` are tables, sentences, and the lines of a
+    paragraph in the order in which they are read; `warnings` come before any number. `data` is the
+    body of the JSON; `records` are the lines of the CSV, with values in SI units at full precision.
+    `page` makes an HTML page of its own; without it the page has the tables."""
 
     title: str
-    parts: tuple[Table | str, ...]
+    parts: tuple[Table | str | tuple[str, ...], ...]
     data: Callable[[], Mapping[str, Any]]
     records: Callable[[], Sequence[Mapping[str, Any]]] = tuple
     warnings: tuple[str, ...] = ()
@@ -52,8 +52,8 @@ def flat(value: Any, prefix: str = "") -> dict[str, Any]:
 def render_terminal(document: Document, width: int | None = None) -> str:
     """In lines of at most `width` characters if one is given."""
 
-    def lines(part: str) -> str:
-        shown = [harmless.shown(line) for line in part.split("\n")]
+    def lines(part: str | tuple[str, ...]) -> str:
+        shown = [harmless.shown(line) for line in _lines(part)]
         return "\n".join(shown if width is None else (textwrap.fill(one, width) for one in shown))
 
     parts = [lines(f"*** {warning}") for warning in document.warnings]
@@ -62,6 +62,11 @@ def render_terminal(document: Document, width: int | None = None) -> str:
         for part in document.parts
     ]
     return "\n\n".join([*parts, *([lines(document.hint)] if document.hint else [])]) + "\n"
+
+
+def _lines(part: str | tuple[str, ...]) -> tuple[str, ...]:
+    """The lines of a paragraph: text of others that contains a line break begins no new one."""
+    return (part,) if isinstance(part, str) else part
 
 
 def render_json(document: Document) -> str:
@@ -102,7 +107,7 @@ def render_markdown(document: Document) -> str:
     parts += [
         markdown.render_table(part)
         if isinstance(part, Table)
-        else "\n".join(map(harmless.markdown, part.split("\n")))
+        else "\n".join(map(harmless.markdown, _lines(part)))
         for part in document.parts
     ]
     parts += [harmless.markdown(document.hint)] if document.hint else []
@@ -120,7 +125,7 @@ def render_latex(document: Document) -> str:
         else:
             parts += [latex.together(tables)] if tables else []
             tables = []
-            parts.append(harmless.latex(part))
+            parts.append("\n".join(map(harmless.latex, _lines(part))))
     return "\n\n".join([*parts, *([latex.together(tables)] if tables else [])]) + "\n"
 
 

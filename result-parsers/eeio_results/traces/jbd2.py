@@ -16,7 +16,7 @@ from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
 from eeio_results.errors import ToolOutputError
 
-HEADER = "# eeio record journal trace 1"
+HEADER = "# eeio journal trace 1"
 
 STAMPS = ("start_commit", "commit_locking", "commit_flushing", "commit_logging", "end_commit")
 WRITES = ("write", "pwrite64", "writev", "pwritev", "pwritev2")

@@ -29,7 +29,7 @@ cannot be read."""
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "list",
-        help="list suites, test profiles and stored campaigns",
+        help="list suites, profiles and campaigns",
         description="Lists suites, test profiles and stored campaigns.",
     )
     add_json(parser)

@@ -29,27 +29,18 @@ class _Output(argparse.Action):
     ) -> None:
         path = Path(str(values))
         setattr(namespace, self.dest, path)
-        if getattr(namespace, "format", None) != "table" or path.suffix not in _FORMATS:
-            return
-        chosen = _FORMATS[path.suffix]
-        formats = next(action.choices for action in parser._actions if action.dest == "format")
-        if chosen not in (known := tuple(formats or ())):
-            parser.error(f"{path}: {parser.prog} writes {', '.join(known)} only")
-        namespace.format = chosen
-
-
-def add_output(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", action=_Output,
-        help="(default: stdout); the suffix chooses the format: .html, .json, ...",
-    )  # fmt: skip
-    parser.add_argument("--no-pager", action="store_true", help="disable the pager")
+        if namespace.format == "table":
+            namespace.format = _FORMATS.get(path.suffix, "table")
 
 
 def add_formats(parser: argparse.ArgumentParser) -> None:
     """--format, -o and --no-pager of a command whose answer is a document."""
     add_format(parser, tuple(RENDERERS))
-    add_output(parser)
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", action=_Output,
+        help="(default: stdout); the suffix chooses the format: .html, .json, ...",
+    )  # fmt: skip
+    parser.add_argument("--no-pager", action="store_true", help="disable the pager")
 
 
 def write_document(arguments: argparse.Namespace, document: Document) -> None:

@@ -88,6 +88,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def report(arguments: argparse.Namespace) -> int:
+    if arguments.where and arguments.plots is None:
+        raise RefusedError("--where selects the experiments of --plots DIR")
     rules = Rules(arguments.most_uncertain, arguments.duty_cycle)
     built = with_tests(
         build(load_campaigns(arguments.campaigns), rules, arguments.columns), rules.most_uncertain
@@ -101,8 +103,6 @@ def report(arguments: argparse.Namespace) -> int:
             built, arguments.plot_format or ("svg",), arguments.width, arguments.where
         )
         write_plots(files, arguments.plots)
-    elif arguments.where:
-        raise RefusedError("--where selects the experiments of --plots DIR")
     write_document(arguments, contents.document(built, lambda: _render_html(built)))
     return EXIT_DONE
 

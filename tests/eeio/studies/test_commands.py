@@ -175,7 +175,8 @@ def test_figures(imported: Path, eeio: Eeio) -> None:
     assert done.returncode == 0, done.stderr
     names = {path.name for path in (imported / "out").iterdir()}
     assert names == {
-        "bandwidth-read.svg", "efficiency-read.svg", "power-system-read.svg", "idle-busy.svg",
+        "bandwidth.svg", "efficiency.svg", "bandwidth-read.svg", "efficiency-read.svg",
+        "power-system-read.svg", "idle-busy.svg",
     }  # fmt: skip
     assert "disk-of-small" in (imported / "out" / "bandwidth-read.svg").read_text()
 

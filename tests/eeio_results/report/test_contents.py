@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.eeio_results.made import MACHINE, design, energy, phase, run
 
-from eeio.commands import report as command
+from eeio.commands.plots import plot_files, write_plots
 from eeio_results.report import page
 from eeio_results.report.contents import contents, document, drawings
 from eeio_results.report.document import render_markdown, render_terminal
@@ -49,10 +49,11 @@ def test_the_files_have_all_plots_and_the_page_those_of_studies(
         '<svg role="img" aria-label="A plot of its own"><!-- own --></svg>'
     ) in written
     assert written.count("<figcaption") == 1
-    command._write_plots(report, tmp_path / "plots")
-    assert {path.name for path in (tmp_path / "plots").iterdir()} == {p.name for p in found}
+    write_plots(plot_files(report, ("svg",)), tmp_path / "plots")
+    written_files = {path.name for path in (tmp_path / "plots").iterdir()}
+    assert {p.name for p in found} <= written_files
     assert (tmp_path / "plots/own.svg").read_text() == "<svg><!-- own --></svg>"
-    assert capsys.readouterr().err.count("plot: ") == 3
+    assert capsys.readouterr().err.count("plot: ") == len(written_files)
 
 
 def test_without_anything_measured_nothing_is_drawn() -> None:

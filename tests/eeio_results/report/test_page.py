@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,9 @@ from tests.page.made import campaign
 
 from eeio_results.campaign import NotMeasured
 from eeio_results.record import Run
-from eeio_results.report import markdown, page, text
+from eeio_results.report import page
+from eeio_results.report.contents import document
+from eeio_results.report.document import Document, render_html, render_markdown, render_terminal
 from eeio_results.report.model import build
 from eeio_results.report.page.answer import Tile, answer, marks, tiles
 from eeio_results.report.page.model import page_of, to_json
@@ -218,8 +221,15 @@ def test_rows_carry_their_marks_and_one_repetition_has_no_range() -> None:
     ]
 
 
-@pytest.mark.parametrize("form", [text, markdown, page])
-def test_several_campaigns_name_the_command_that_compares_them(form: Any) -> None:
+@pytest.mark.parametrize("render", [render_terminal, render_markdown, render_html])
+def test_several_campaigns_name_the_command_that_compares_them(
+    render: Callable[[Document], str],
+) -> None:
     first, second = campaign(name="A"), campaign(name="B")
-    assert "eeio compare A B" in html.unescape(form.render(build([first, second])))
-    assert "eeio compare" not in form.render(build([first]))
+
+    def written(*campaigns: Campaign) -> str:
+        report = build(campaigns)
+        return html.unescape(render(document(report, lambda: page.render(report))))
+
+    assert "eeio compare A B" in written(first, second)
+    assert "eeio compare" not in written(first)
