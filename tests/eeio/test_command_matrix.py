@@ -8,6 +8,8 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -159,19 +161,23 @@ def user(
 
 
 @pytest.fixture(scope="module")
-def nobody(tmp_path_factory: pytest.TempPathFactory, starter: Starter) -> User:
+def nobody(starter: Starter) -> Iterator[User]:
     """Root takes an unprivileged user's place; it may read all files, as the checkout may be in
     root's home."""
+    # Not in pytest's own folder: each start of pytest closes that to other users.
+    with tempfile.TemporaryDirectory(prefix="eeio-nobody-") as home:
+        yield _nobody(Path(home), starter)
+
+
+def _nobody(home: Path, starter: Starter) -> User:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EEIO_SUITES", str(DATA / "suites"))
-        made = _user(tmp_path_factory.mktemp("nobody"), "demo", starter)
+        made = _user(home, "demo", starter)
     if os.geteuid() == 0:
         if shutil.which("setpriv") is None:
             pytest.skip("no setpriv: install util-linux")
         for path in (made.home, *made.home.rglob("*")):
             os.chown(path, _NOBODY, _NOBODY, follow_symlinks=False)
-        for folder in made.home.parents[:3]:  # pytest's own are closed to others
-            folder.chmod(folder.stat().st_mode | 0o111)
         made.prefix = (
             "setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups",
             "--inh-caps=-all,+dac_read_search", "--ambient-caps=-all,+dac_read_search",
