@@ -6,13 +6,13 @@ the window over its bytes, and MB/J is 1000 divided by J/GB.
 
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from eeio_results import metrics
 from eeio_results.agreement import Agreement, agreement
 from eeio_results.domains import (
     DomainFigures,
-    Marginal,
     Quartiles,
     domain_figures,
     idle_powers,
@@ -20,13 +20,11 @@ from eeio_results.domains import (
 )
 from eeio_results.ranking import RULES, Rules, why_not_ranked, why_too_short
 from eeio_results.record import LEVELS, CacheLayers, Experiment, Level, Phase, Run
+from eeio_results.rows import FIRST, LATER, Row
 from eeio_results.store import Campaign
 from eeio_results.windows import Window, energy_of, flush_of, judged, writes
 from eeio_results.work import NAMES as WORK
 from eeio_results.work import (
-    NOTHING,
-    Work,
-    bytes_of,
     iops_of,
     operations_rate,
     why_not_powered,
@@ -38,125 +36,12 @@ _NO_BYTES = "how many bytes it moved is not known, and so not how many a second"
 _NO_DATA = "metadata operations move no data"
 
 
-_FIGURES = ("bandwidth_bytes_per_s", "power_w", "energy_j", "efficiency_bytes_per_j")
-_FURTHER = (
-    *WORK, "drive", "energy_j_per_gb", "uncertainty_relative", "energy_j_per_operation",
-    *(f"marginal.{name}" for name in asdict(Marginal())),
-)  # fmt: skip
-"""Figures that came with version 2; their reasons stand in `reasons` alone."""
-_POWER = tuple(name for name in _FURTHER if name not in (*WORK, "drive", "energy_j_per_operation"))
+_POWER = tuple(name for name in LATER if name not in (*WORK, "drive", "energy_j_per_operation"))
 _OF_DATA = (
     "efficiency_bytes_per_j", "energy_j_per_gb", "marginal.energy_j_per_gb",
     "marginal.efficiency_bytes_per_j",
 )  # fmt: skip
 _NO_IDENTITY = "the record tells no identity of the drive, only the kernel's name"
-
-
-@dataclass(frozen=True)
-class Row:
-    """One experiment, one kind of I/O. `domains` holds the measured sources, `estimates` the
-    modelled ones, which are never mixed with them. A null figure has its reason in `reasons`.
-    `operations_per_s` is the rate of a tool's own operations (files, transactions), in the window
-    that the row is judged by; None for a tool that counts none."""
-
-    campaign: str
-    preset: str
-    level: Level
-    experiment: Experiment | None
-    phase: str | None
-    operation: str | None
-    spatiality: str | None
-    request_size_bytes: int | None
-    cache: CacheLayers
-    n: int
-    invalid_runs: int
-    bandwidth_bytes_per_s: Quartiles | None
-    bandwidth_values: tuple[float, ...] = ()
-    operations_per_s: Quartiles | None = None
-    domains: tuple[DomainFigures, ...] = ()
-    estimates: tuple[DomainFigures, ...] = ()
-    reasons: dict[str, str] = field(default_factory=dict)
-    invalid_reasons: tuple[str, ...] = ()
-    device_checks: tuple[str, ...] = ()
-    """What its runs say of the comparison with the device's counters (Run.device_check)."""
-    flush: str | None = None
-    """none, end, each or unknown; None for what writes no data."""
-    durable: bool | None = None
-    """Whether bandwidth and energy run until the bytes are on the device; None as `flush`."""
-    work: Work = NOTHING
-    drive: str | None = None
-    """The identity of the drive behind the target; None where the record holds none."""
-
-    @property
-    def measured(self) -> DomainFigures | None:
-        """The widest measured domain that has a value."""
-        return next((d for d in self.domains if d.power_w is not None), None)
-
-    @property
-    def ranked_reason(self) -> str | None:
-        """Why its MB/J stands in no ranking; None where it does."""
-        best = self.measured
-        return best.ranked_reason if best else self.reasons.get("efficiency_bytes_per_j")
-
-    @property
-    def ranked(self) -> bool:
-        return self.measured is not None and self.ranked_reason is None
-
-    @property
-    def seen_otherwise(self) -> bool:
-        """Whether requests arrived in another order than the one that was asked for."""
-        seen = self.work.spatiality_seen
-        return seen is not None and not seen.startswith(self.spatiality or "")
-
-    def to_json(self) -> dict[str, Any]:
-        """An object of the `characterization` list (schemas/report.schema.json)."""
-        best = self.measured
-        experiment = self.experiment
-        # What was not asked of version 1 is not what makes a row poor.
-        reasons = sorted({why for name, why in self.reasons.items() if name not in _FURTHER})
-        kinds = [d.energy_kind for d in ([best] if best else self.estimates)]
-        return {
-            "campaign": self.campaign,
-            "preset": self.preset,
-            "level": self.level,
-            "tool": experiment.tool if experiment else None,
-            "operation": self.operation,
-            "spatiality": self.spatiality,
-            "request_size_bytes": self.request_size_bytes,
-            "cache": asdict(self.cache),
-            "phase": self.phase,
-            "target": experiment.target if experiment else None,
-            "api": experiment.api if experiment else None,
-            "processes": experiment.processes if experiment else None,
-            "n": self.n,
-            "invalid_runs": self.invalid_runs,
-            "bandwidth_bytes_per_s": _json(self.bandwidth_bytes_per_s),
-            "operations_per_s": _json(self.operations_per_s),
-            "power_w": _json(best.power_w if best else None),
-            "energy_j": _json(best.energy_j if best else None),
-            "efficiency_bytes_per_j": _json(best.efficiency_bytes_per_j if best else None),
-            "energy_kind": kinds[0] if kinds else None,
-            "power_domain": best.power_domain if best else None,
-            "meter": best.meter if best else None,
-            "leaves_drives_out": best.leaves_drives_out if best else None,
-            "domains": [figures.to_json() for figures in self.domains],
-            "estimates": [figures.to_json() for figures in self.estimates],
-            "flush": self.flush,
-            "durable": self.durable,
-            **self.work.to_json(),
-            "energy_j_per_gb": _json(best.energy_j_per_gb if best else None),
-            "uncertainty_relative": _json(best.uncertainty_relative if best else None),
-            "marginal": asdict(best.marginal if best else Marginal()),
-            "busy_energy_j_per_gb": _json(best.busy_energy_j_per_gb if best else None),
-            "energy_j_per_operation": _json(best.energy_j_per_operation if best else None),
-            "ranked": self.ranked,
-            "ranked_reason": self.ranked_reason,
-            "drive": self.drive,
-            "bytes_of": bytes_of(experiment) if experiment else None,
-            "reason": "; ".join(reasons) or None,
-            "reasons": self.reasons,
-            "invalid_reasons": list(self.invalid_reasons),
-        }
 
 
 @dataclass(frozen=True)
@@ -177,10 +62,6 @@ class ContextRow:
             "n": self.n,
             **asdict(self.value),
         }
-
-
-def _json(figures: Quartiles | None) -> dict[str, float] | None:
-    return asdict(figures) if figures else None
 
 
 def characterize(campaign: Campaign, rules: Rules = RULES) -> list[Row]:
@@ -320,7 +201,7 @@ def _missing_row(
         bandwidth_bytes_per_s=None,
         reasons={
             name: words
-            for name in (*_FIGURES, *_FURTHER)
+            for name in (*FIRST, *LATER)
             if name not in ("drive", "energy_j_per_operation")
             or (name == "drive" and campaign.machine.drive is None)
         },
@@ -341,14 +222,17 @@ def _phase_row(
     uncounted = [phase for phase in good if phase.bytes_moved is None]
     bandwidths = [w.bandwidth_bytes_per_s for w in windows if w.bandwidth_bytes_per_s is not None]
     first = pairs[0][1]
-    figures = domain_figures(
-        windows,
-        [iops_of(phase, window) for phase, window in used],
-        [operations_rate(*of) if why_not_powered(*of) is None else None for of in used],
-        idle_powers(campaign.idle),
-        campaign.idle_reason,
-        rules.busy,
-    )
+    figures = [
+        replace(one, metrics=metrics.further(used, one.key))
+        for one in domain_figures(
+            windows,
+            [iops_of(phase, window) for phase, window in used],
+            [operations_rate(*of) if why_not_powered(*of) is None else None for of in used],
+            idle_powers(campaign.idle),
+            campaign.idle_reason,
+            rules.busy,
+        )
+    ]
     measured = tuple(d for d in figures if d.energy_kind != "modelled")
     estimates = tuple(d for d in figures if d.energy_kind == "modelled")
     work = work_of(experiment, phases)
@@ -365,7 +249,7 @@ def _phase_row(
     best = next((d for d in measured if d.power_w is not None), None)
     if best is None:
         why = _why_no_energy(campaign, measured, used, tuple(invalid_reasons))
-        reasons.update(dict.fromkeys((*_FIGURES[1:], *_POWER), why))
+        reasons.update(dict.fromkeys((*FIRST[1:], *_POWER), why))
     else:
         reasons |= best.reasons
         if not any(d.efficiency_bytes_per_j for d in measured):
@@ -405,6 +289,7 @@ def _phase_row(
         operations_per_s=quartiles(rates),
         domains=measured,
         estimates=estimates,
+        metrics=metrics.further(used),
         reasons=reasons,
         invalid_reasons=tuple(invalid_reasons),
         device_checks=tuple(dict.fromkeys(filter(None, (run.device_check for run in runs)))),

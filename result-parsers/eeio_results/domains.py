@@ -74,6 +74,8 @@ class DomainFigures:
     ranked_reason: str | None = None
     """Why its MB/J stands in no ranking; None where it does."""
     reasons: Mapping[str, str] = field(default_factory=dict)
+    metrics: Mapping[str, Quartiles] = field(default_factory=dict)
+    """Metrics of the registry that no field above is for (eeio_results.metrics)."""
 
     @property
     def key(self) -> Key:
@@ -87,7 +89,9 @@ class DomainFigures:
 
     def to_json(self) -> dict[str, Any]:
         body = asdict(self)
-        del body["efficiency_values"]  # drawn in plots; the records hold them
+        del body["efficiency_values"]  # drawn in plots; the records contain them
+        if not self.metrics:
+            del body["metrics"]
         return body
 
 

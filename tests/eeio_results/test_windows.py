@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 import eeio_results
-from eeio_results.characterization import Row, characterize
+from eeio_results.characterization import characterize
 from eeio_results.guideline.measured import measured_domains
 from eeio_results.ranking import Rules
 from eeio_results.record import EnergyReading, Experiment, Phase
@@ -22,6 +22,7 @@ from eeio_results.report.document import RENDERERS, render_csv, render_terminal
 from eeio_results.report.model import build, to_json
 from eeio_results.report.parts import Table
 from eeio_results.report.tables import tables
+from eeio_results.rows import Row
 from eeio_results.store import Campaign
 from eeio_results.windows import flush_of, window_of
 from tests.eeio_results.made import (

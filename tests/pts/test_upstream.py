@@ -7,7 +7,7 @@ import pytest
 from eeio import paths
 from eeio.cli import main
 from eeio_results import characterization, store
-from eeio_results.characterization import Row
+from eeio_results.rows import Row
 
 DATA = Path(__file__).parent / "data"
 MIB = 1 << 20

@@ -8,15 +8,16 @@ from functools import cached_property
 from eeio_results.agreement import agreement
 from eeio_results.campaign import PlannedExperiment
 from eeio_results.errors import EeioError
-from eeio_results.record import DEMO, DOMAINS, EnergyReading, Experiment, Phase, Run
+from eeio_results.metrics import METRICS
+from eeio_results.record import DEMO, DOMAINS, EnergyReading, Experiment, Run
 from eeio_results.store import Campaign
 from eeio_results.units import format_size
 from eeio_results.windows import GB, Window, flush_of, judged
-from eeio_results.work import iops_of, operations_rate
 
 BANDWIDTH, EFFICIENCY = "bandwidth_bytes_per_s", "efficiency_bytes_per_j"
 POWER = {domain: f"power_{domain}_w" for domain in DOMAINS}
-METRICS = (BANDWIDTH, *POWER.values(), EFFICIENCY)
+TESTED = (BANDWIDTH, *POWER.values(), EFFICIENCY)
+"""What the effects of factors are tested in."""
 P99 = "latency_p99_s"
 """The 99th percentile of the latency of single requests: kept, but not compared by itself."""
 J_PER_GB, S_PER_GB = "energy_j_per_gb", "seconds_per_gb"
@@ -204,18 +205,6 @@ def _cell(
         reasons["durable"] = left_out
     for phase, window in used:
         order = run_of[id(phase)].order_index
-        bandwidth = window.bandwidth_bytes_per_s
-        if bandwidth is not None:
-            values.setdefault(BANDWIDTH, {})[order] = bandwidth
-        many = phase.metrics.get("executions")
-        if many and phase.lasted_s is not None:
-            values.setdefault(EXECUTION_S, {})[order] = phase.lasted_s / many
-        if (iops := iops_of(phase, window)) is not None:
-            values.setdefault(IOPS, {})[order] = iops
-        if (time_s := _time_s(phase, window)) is not None:
-            values.setdefault(TIME, {})[order] = time_s
-        if P99 in phase.metrics:
-            values.setdefault(P99, {})[order] = phase.metrics[P99]
         widest = None
         for domain, metric in POWER.items():
             reading = _reading(window.energy, domain, reasons, metric)
@@ -228,17 +217,13 @@ def _cell(
         seconds = window.seconds_per_gb(window.duration_s)
         if seconds is not None:
             values.setdefault(S_PER_GB, {})[order] = seconds
-        if widest is not None and (joules := window.j_per_gb(widest)) is not None:
-            values.setdefault(J_PER_GB, {})[order] = joules
-            if (known := widest.uncertainty_relative) is not None:
-                values.setdefault(UNCERTAINTY, {})[order] = known
-        efficiency = window.efficiency_bytes_per_j(widest) if widest else None
-        if efficiency is not None:
-            values.setdefault(EFFICIENCY, {})[order] = efficiency
-            if widest is not None:
-                without = " without drives" if widest.leaves_drives_out else ""
-                demo = " (demo)" if widest.kind == DEMO else ""
-                efficiency_of.setdefault(f"{widest.domain}{without}{demo}")
+        for one in METRICS:
+            if one.value and (value := one.value(phase, window, widest)) is not None:
+                values.setdefault(one.key, {})[order] = value
+        if widest is not None and order in values.get(EFFICIENCY, {}):
+            without = " without drives" if widest.leaves_drives_out else ""
+            demo = " (demo)" if widest.kind == DEMO else ""
+            efficiency_of.setdefault(f"{widest.domain}{without}{demo}")
         elif window.why_no_efficiency is not None:
             reasons.setdefault(EFFICIENCY, window.why_no_efficiency)
     moved = {phase.bytes_moved for phase, _ in used}
@@ -280,16 +265,6 @@ def _cell(
         moved.pop() if len(moved) == 1 else None,
         command=dict(experiment.arguments).get("words", "") if experiment.tool == COMMAND else "",
     )
-
-
-def _time_s(phase: Phase, window: Window) -> float | None:
-    """Of one execution of a command, else of 10^9 bytes, else of one operation."""
-    if (many := phase.metrics.get("executions")) and phase.lasted_s is not None:
-        return phase.lasted_s / many
-    if (seconds := window.seconds_per_gb(window.duration_s)) is not None:
-        return seconds
-    rate = operations_rate(phase, window)
-    return 1.0 / rate if rate else None
 
 
 def _processors(arguments: Mapping[str, str]) -> dict[str, str]:

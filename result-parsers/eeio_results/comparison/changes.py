@@ -7,14 +7,13 @@ from typing import Literal
 
 from eeio_results.comparison.cells import (
     BANDWIDTH,
-    EFFICIENCY,
     EXECUTION_S,
     J_PER_GB,
-    P99,
     POWER,
     UNCERTAINTY,
     Cell,
 )
+from eeio_results.metrics import METRICS
 from eeio_results.ranking import MOST_UNCERTAIN
 from eeio_results.statistics.adjustment import Adjustment, adjust
 from eeio_results.statistics.decision import Change, Rule, answered, change
@@ -22,9 +21,17 @@ from eeio_results.units import percent
 
 Verdict = Literal["better", "worse", "none above", "open", "not compared"]
 
-CHANGE_METRICS = (J_PER_GB, EFFICIENCY, BANDWIDTH, *POWER.values(), P99, EXECUTION_S)
-_MORE_IS_BETTER = (EFFICIENCY, BANDWIDTH)
-_OF_ENERGY = (J_PER_GB, EFFICIENCY, *POWER.values())
+_MORE_IS_BETTER = frozenset(metric.key for metric in METRICS if metric.better == "more")
+_OF_EFFICIENCY = frozenset(metric.key for metric in METRICS if metric.of_domain)
+"""Those of the widest power domain."""
+
+
+def change_metrics() -> tuple[str, ...]:
+    """The keys of the metrics that are compared, in the order of the tables."""
+    compared = [metric.key for metric in METRICS if metric.compared and metric.value]
+    return (*compared, *POWER.values())
+
+
 PLACE = ("machine", "device", "type")
 """Where an experiment ran, which is what differs between campaigns."""
 
@@ -106,7 +113,7 @@ def changes(
     pairs = [(first[key], second[key]) for key in first if key in second]
     columns = {
         metric: _column(pairs, metric, rule, adjustment, most_uncertain)
-        for metric in CHANGE_METRICS
+        for metric in change_metrics()
     }
     return Changes(
         before=before[0],
@@ -114,7 +121,7 @@ def changes(
         rule=rule,
         headline=_headline(columns),
         experiments=tuple(
-            ExperimentChange(*pair, {metric: columns[metric][place] for metric in CHANGE_METRICS})
+            ExperimentChange(*pair, {metric: columns[metric][place] for metric in columns})
             for place, pair in enumerate(pairs)
         ),
         only_before=_only(first, second),
@@ -188,10 +195,10 @@ def _why_not(pair: tuple[Cell, Cell], metric: str, most_uncertain: float) -> str
     for cell in pair:
         if not cell.n(metric):
             return f"not measured: {cell.reasons.get(metric) or 'the tool does not tell it'}"
-    if metric not in _OF_ENERGY:
+    if metric not in _OF_EFFICIENCY and metric not in POWER.values():
         return None
     first, second = pair
-    if metric in (J_PER_GB, EFFICIENCY) and first.efficiency_of != second.efficiency_of:
+    if metric in _OF_EFFICIENCY and first.efficiency_of != second.efficiency_of:
         return "the energies are of different power domains"
     worst = max((c.median(UNCERTAINTY) for c in pair if c.n(UNCERTAINTY)), default=0.0)
     if worst > most_uncertain:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from eeio_results.comparison.cells import METRICS, Cell
+from eeio_results.comparison.cells import TESTED, Cell
 from eeio_results.comparison.differences import (
     ALPHA,
     Difference,
@@ -43,7 +43,7 @@ def effects(
     cells: Sequence[Cell],
     adjustment: Adjustment = "benjamini-hochberg",
     alpha: float = ALPHA,
-    metrics: Sequence[str] = METRICS,
+    metrics: Sequence[str] = TESTED,
     factors: Sequence[str] = FACTORS,
 ) -> list[Effect]:
     """Every factor's effect on every metric, in both directions."""

@@ -23,16 +23,14 @@ from eeio_results.comparison.cells import (
     BANDWIDTH,
     EFFICIENCY,
     EXECUTION_S,
-    IOPS,
     J_PER_GB,
-    P99,
     POWER,
-    TIME,
     UNCERTAINTY,
     Cell,
 )
 from eeio_results.comparison.changes import PLACE, what
 from eeio_results.errors import EeioError
+from eeio_results.metrics import named
 from eeio_results.ranking import MOST_UNCERTAIN
 from eeio_results.statistics.adjustment import adjust
 from eeio_results.statistics.decision import welch
@@ -43,10 +41,6 @@ ALPHA = 0.05
 POWER_OF_TEST = 0.9
 """Of the changes that the gate reports as detectable."""
 
-GATED = ("J/GB", "MB/J", "MB/s", "IOPS", "W", "time", "p99")
-_METRICS = {"J/GB": J_PER_GB, "MB/J": EFFICIENCY, "MB/s": BANDWIDTH, "IOPS": IOPS, "time": TIME,
-            "p99": P99}  # fmt: skip
-_MORE_IS_BETTER = ("MB/J", "MB/s", "IOPS")
 
 Verdict = Literal["worse", "passed", "not tested"]
 
@@ -95,8 +89,8 @@ class Side:
 
 
 def gate(before: Side, after: Side, share: float, metric: str | None, alpha: float = ALPHA) -> Gate:
-    """`metric` is one of GATED; None: J/GB if the campaign before has it, else MB/s, or the time of
-    commands that move nothing. Raises EeioError if no experiment has it."""
+    """`metric` is one of `metrics.gated()`; None: J/GB if the campaign before has it, else MB/s, or
+    the time of commands that move nothing. Raises EeioError if no experiment has it."""
     cells = {what(cell): cell for cell in after.cells}
     metric = metric or _headline(before.cells)
     pairs: list[tuple[Cell, Cell | None, str]] = []
@@ -142,7 +136,7 @@ def _key(metric: str, cell: Cell) -> str | None:
     """Of power that of the widest domain that was measured."""
     if metric == "W":
         return next((key for key in POWER.values() if cell.n(key)), None)
-    return _METRICS[metric]
+    return named(metric).key
 
 
 def _why_not_tested(cell: Cell, other: Cell | None, key: str, after: Side) -> str | None:
@@ -232,7 +226,7 @@ def _error(one: _Tested, usual: float) -> tuple[float, float]:
 
 def _p_worse(one: _Tested, error: float, degrees: float) -> float:
     """Of a change for the worse that is no larger than the share."""
-    worse = _difference(one) * (-1.0 if one.metric in _MORE_IS_BETTER else 1.0)
+    worse = _difference(one) * (-1.0 if named(one.metric).better == "more" else 1.0)
     excess = worse - _limit(one)
     if error == 0.0:
         return 0.0 if excess > 0 else 1.0
@@ -241,7 +235,7 @@ def _p_worse(one: _Tested, error: float, degrees: float) -> float:
 
 def _limit(one: _Tested) -> float:
     """The share on the logarithmic scale: 5 % more J/GB, or 5 % less MB/s."""
-    if one.metric not in _MORE_IS_BETTER:
+    if named(one.metric).better != "more":
         return math.log1p(one.share)
     return -math.log1p(-one.share) if one.share < 1 else math.inf
 
@@ -249,4 +243,6 @@ def _limit(one: _Tested) -> float:
 def _detectable(one: _Tested, error: float, degrees: float, alpha: float) -> float:
     reach = float(stdtrit(degrees, 1 - alpha)) + float(stdtrit(degrees, POWER_OF_TEST))
     size = _limit(one) + reach * error
-    return math.expm1(min(size, 700.0)) if one.metric not in _MORE_IS_BETTER else -math.expm1(-size)
+    if named(one.metric).better == "more":
+        return -math.expm1(-size)
+    return math.expm1(min(size, 700.0))

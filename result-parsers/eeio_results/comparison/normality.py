@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eeio_results.comparison.cells import METRICS, Cell
+from eeio_results.comparison.cells import TESTED, Cell
 from eeio_results.comparison.differences import ALPHA
 from eeio_results.statistics.normality import normality as normality_of
 
@@ -23,7 +23,7 @@ def normality_counts(cells: Sequence[Cell], alpha: float = ALPHA) -> list[Normal
     """For each metric that was measured. Kolmogorov-Smirnov with fitted mean and deviation is far
     too lenient and stands here for comparison with older papers; the other two decide."""
     found = []
-    for metric in METRICS:
+    for metric in TESTED:
         tested = [normality_of(cell.values[metric], alpha) for cell in cells if cell.n(metric)]
         if tested:
             found.append(

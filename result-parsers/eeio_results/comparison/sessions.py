@@ -10,26 +10,20 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from eeio_results.comparison.cells import (
-    BANDWIDTH,
-    EFFICIENCY,
-    IOPS,
-    J_PER_GB,
-    P99,
-    POWER,
-    TIME,
-    UNCERTAINTY,
-    Cell,
-    cells_of,
-)
+from eeio_results.comparison.cells import POWER, UNCERTAINTY, Cell, cells_of
 from eeio_results.comparison.changes import Changes, changes, what
 from eeio_results.comparison.precision import log_variance
 from eeio_results.errors import EeioError
+from eeio_results.metrics import METRICS
 from eeio_results.statistics.adjustment import Adjustment
 from eeio_results.statistics.decision import Rule
 from eeio_results.store import Campaign
 
-METRICS = (BANDWIDTH, *POWER.values(), EFFICIENCY, J_PER_GB, P99, IOPS, TIME)
+
+def _metrics() -> tuple[str, ...]:
+    """The keys of all metrics that vary between sessions."""
+    found = [one.key for one in METRICS if one.value and one.key != UNCERTAINTY]
+    return (*found, *POWER.values())
 
 
 @dataclass(frozen=True)
@@ -121,7 +115,7 @@ def session_effects(
     """Of each metric that two repetitions of an experiment have in all sessions."""
     by_what = [{what(cell): cell for cell in cells} for cells in sessions]
     found = []
-    for metric in METRICS:
+    for metric in _metrics():
         shared = [
             [of[key] for of in by_what]
             for key in by_what[0]
@@ -160,7 +154,7 @@ def _effect(metric: str, names: tuple[str, ...], shared: Sequence[Sequence[Cell]
 def _joined(cells: Sequence[Cell]) -> Cell:
     values = {
         metric: tuple(math.exp(_mean_log(cell, metric)) for cell in cells)
-        for metric in (*METRICS, UNCERTAINTY)
+        for metric in (*_metrics(), UNCERTAINTY)
         if all(cell.n(metric) and min(cell.values[metric]) > 0 for cell in cells)
     }
     first = cells[0]
@@ -168,7 +162,7 @@ def _joined(cells: Sequence[Cell]) -> Cell:
         metric: next(
             (c.reasons[metric] for c in cells if metric in c.reasons), "not in all sessions"
         )
-        for metric in METRICS
+        for metric in _metrics()
         if metric not in values
     }
     runs = {metric: tuple(range(len(found))) for metric, found in values.items()}

@@ -7,7 +7,7 @@ from typing import Any
 from eeio_results.campaign import AdaptiveProtocol, Design
 from eeio_results.comparison.drift import compared_cells
 from eeio_results.comparison.questions import FACTORS, Question, counted, questions
-from eeio_results.report.changes import SHOWN
+from eeio_results.report.changes import header_and_unit
 from eeio_results.report.columns import number
 from eeio_results.report.parts import Table
 from eeio_results.statistics.decision import Rule
@@ -51,7 +51,7 @@ def answers_table(found: Sequence[Answers]) -> Table | None:
     for one in found:
         for metric, counts in counted(one.questions).items():
             rows.append((
-                one.campaign, SHOWN[metric][0], str(sum(counts.values())),
+                one.campaign, header_and_unit(metric)[0], str(sum(counts.values())),
                 str(counts.get("higher", 0) + counts.get("lower", 0)),
                 str(counts.get("none above", 0)), str(counts.get("open", 0)),
             ))  # fmt: skip
@@ -102,7 +102,7 @@ def _open(question: Question) -> str:
         if change.needed
         else change.reason or "too scattered"
     )
-    return f"{question.label}: {SHOWN[question.metric][0]}{told}; {needed}"
+    return f"{question.label}: {header_and_unit(question.metric)[0]}{told}; {needed}"
 
 
 def to_json(one: Answers, times: Mapping[str, float | None]) -> dict[str, Any]:

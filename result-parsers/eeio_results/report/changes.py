@@ -3,27 +3,32 @@
 from collections.abc import Sequence
 from typing import Any
 
-from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, EXECUTION_S, J_PER_GB, P99, POWER
-from eeio_results.comparison.changes import PLACE, Changes, ExperimentChange, MetricChange
+from eeio_results.comparison.cells import POWER
+from eeio_results.comparison.changes import (
+    PLACE,
+    Changes,
+    ExperimentChange,
+    MetricChange,
+    change_metrics,
+)
+from eeio_results.metrics import METRICS
 from eeio_results.report.columns import NONE, number
 from eeio_results.report.parts import Table
-from eeio_results.units import MB
 
-SHOWN = {
-    J_PER_GB: ("J/GB", 1.0),
-    EFFICIENCY: ("MB/J", MB),
-    BANDWIDTH: ("MB/s", MB),
-    P99: ("p99 (ms)", 1e-3),
-    EXECUTION_S: ("Execution (s)", 1.0),
-    **{metric: (f"{domain} W", 1.0) for domain, metric in POWER.items()},
-}
-"""Metric -> its name in tables, and the unit that it is told in."""
+
+def header_and_unit(key: str) -> tuple[str, float]:
+    """The title of a metric's column, and the SI value of the unit that it is shown in."""
+    for domain, power in POWER.items():
+        if key == power:
+            return f"{domain} W", 1.0
+    metric = next(one for one in METRICS if one.key == key)
+    return metric.header, metric.unit
 
 
 def answer(changes: Changes) -> str:
     """Did it help? In the headline's metric, over all experiments that both campaigns have."""
     metric, limit = changes.headline, _share(changes.rule.indifference)
-    name = SHOWN[metric][0]
+    name = header_and_unit(metric)[0]
     counts = changes.counted(metric)
     better, worse, none, still_open = (
         counts.get(verdict, 0) for verdict in ("better", "worse", "none above", "open")
@@ -76,7 +81,7 @@ def tables(changes: Changes) -> list[Table]:
 
 def _headline(changes: Changes) -> Table:
     metric = changes.headline
-    name, unit = SHOWN[metric]
+    name, unit = header_and_unit(metric)
     rows = []
     for experiment in by_weight(changes, metric):
         found = experiment.metrics[metric]
@@ -127,13 +132,13 @@ def repetitions(found: MetricChange) -> str:
 def _others(changes: Changes) -> Table:
     metrics = [
         metric
-        for metric in SHOWN
+        for metric in change_metrics()
         if metric != changes.headline
         and any(e.metrics[metric].change.ratio is not None for e in changes.experiments)
     ]
     return Table(
         title="What else changed",
-        header=("Experiment", *(SHOWN[metric][0] for metric in metrics)),
+        header=("Experiment", *(header_and_unit(metric)[0] for metric in metrics)),
         rows=tuple(
             (label(e, changes), *(_short(e.metrics[metric], changes) for metric in metrics))
             for e in sorted(changes.experiments, key=lambda e: _order(e.metrics[changes.headline]))

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from eeio_results.characterization import Row
 from eeio_results.domains import DomainFigures, Quartiles
+from eeio_results.metrics import METRICS, Metric, named
 from eeio_results.record import DEMO
-from eeio_results.units import KIB, MB, MIB, percent
+from eeio_results.rows import Row
+from eeio_results.units import percent
 
 NONE = "-"
 WITHOUT_DRIVES = "without drives"
@@ -16,12 +18,14 @@ DOUBTFUL = "doubtful"
 @dataclass(frozen=True)
 class TableColumn:
     """`cell` is given a row and its figures of one power domain, None where it has none. Where
-    `needed` is false the column is left out of a table in which no row has anything for it."""
+    `needed` is false the column is left out of a table in which no row has anything for it. `word`
+    is what `--columns` calls it."""
 
     header: str
     cell: Callable[[Row, DomainFigures | None], str]
     numeric: bool = True
     needed: bool = True
+    word: str = ""
 
 
 Cells = Sequence[tuple[Row, DomainFigures | None]]
@@ -76,127 +80,82 @@ def _load(row: Row, _: DomainFigures | None) -> str:
     return NONE if load is None else f"{load} %"
 
 
-def _of_domain(make: Callable[[DomainFigures], str]) -> Callable[[Row, DomainFigures | None], str]:
-    def cell(row: Row, figures: DomainFigures | None) -> str:
-        text = NONE if figures is None else make(figures)
-        demo = figures is not None and figures.energy_kind == DEMO and text != NONE
-        return f"{text} ({DEMO})" if demo else text
-
-    return cell
-
-
-def _of_storage(figures: DomainFigures, text: str) -> str:
-    """Beside a figure that is not the storage's: so."""
-    drives = figures.leaves_drives_out and text != NONE
-    return f"{text} ({WITHOUT_DRIVES})" if drives else text
+def _marked(figures: DomainFigures | None, text: str, of_storage: bool = False) -> str:
+    """A cell of a power domain, with what the power is not: measured, or that of the drives too."""
+    if figures is None or text == NONE:
+        return NONE
+    text = f"{text} ({WITHOUT_DRIVES})" if of_storage and figures.leaves_drives_out else text
+    return f"{text} ({DEMO})" if figures.energy_kind == DEMO else text
 
 
-def _latency(name: str) -> Callable[[Row, DomainFigures | None], str]:
-    return lambda row, figures: middle(row.work.latency_s.get(name), 1e-3)
+def _columns(metric: Metric, show_spread: bool | None = None) -> list[TableColumn]:
+    """The column of a metric, and those in its other units."""
+
+    def column(header: str, word: str, text: Callable[[Quartiles | None], str]) -> TableColumn:
+        def cell(row: Row, figures: DomainFigures | None) -> str:
+            found = text(metric.of(row, figures))
+            return _marked(figures, found, metric.of_storage) if metric.of_domain else found
+
+        return TableColumn(header, cell, needed=metric.needed, word=word)
+
+    shape = spread if (metric.spread if show_spread is None else show_spread) else middle
+    text = limit if metric.is_share else partial(shape, unit=metric.unit)
+    return [
+        column(metric.header, metric.name.lower(), text),
+        *(column(name, name.lower(), partial(middle, unit=unit)) for name, unit in metric.units),
+    ]
 
 
-_LOAD = TableColumn("Load", _load, needed=False)
-_MB_PER_S = TableColumn("MB/s", lambda row, _: spread(row.bandwidth_bytes_per_s, MB))
-_LIMIT = TableColumn("Limit", _of_domain(lambda d: limit(d.uncertainty_relative)))
-_MB_PER_J = TableColumn(
-    "MB/J", _of_domain(lambda d: _of_storage(d, spread(d.efficiency_bytes_per_j, MB)))
-)
-_KIB_PER_J = TableColumn(
-    "KiB/J", _of_domain(lambda d: _of_storage(d, middle(d.efficiency_bytes_per_j, KIB)))
-)
-_J_PER_GB = TableColumn("J/GB", _of_domain(lambda d: _of_storage(d, middle(d.energy_j_per_gb))))
-_MB_PER_J_ABOVE = TableColumn(
-    "MB/J above idle",
-    _of_domain(lambda d: middle(d.marginal.efficiency_bytes_per_j, MB)),
-    needed=False,
-)
-_J_PER_OPERATION = TableColumn(
-    "J/operation",
-    _of_domain(lambda d: _of_storage(d, middle(d.energy_j_per_operation))),
-    needed=False,
-)
-_J_PER_GB_ABOVE = TableColumn(
-    "J/GB above idle", _of_domain(lambda d: middle(d.marginal.energy_j_per_gb)), needed=False
-)
-_J_PER_GB_SHARED = TableColumn(
-    "J/GB, idle shared out", _of_domain(lambda d: middle(d.busy_energy_j_per_gb)), needed=False
-)
+def _of(metrics: Sequence[Metric]) -> tuple[TableColumn, ...]:
+    return tuple(column for metric in metrics for column in _columns(metric))
 
-ENERGY: tuple[TableColumn, ...] = (
-    TableColumn("Power (W)", _of_domain(lambda d: spread(d.power_w))),
-    TableColumn("W above idle", _of_domain(lambda d: middle(d.marginal.power_w)), needed=False),
-    TableColumn("Energy (J)", _of_domain(lambda d: spread(d.energy_j))),
-    _LIMIT,
-    _MB_PER_J,
-    _KIB_PER_J,
-    _MB_PER_J_ABOVE,
-    _J_PER_GB,
-    _J_PER_GB_ABOVE,
-    _J_PER_GB_SHARED,
-    _J_PER_OPERATION,
-)
 
-LEVEL: tuple[TableColumn, ...] = (
-    TableColumn(
+def level_columns() -> tuple[TableColumn, ...]:
+    """The usual columns of a level's table."""
+    n = TableColumn(
         "n",
         lambda row, _: f"{row.n}" + (f" ({row.invalid_runs} invalid)" if row.invalid_runs else ""),
-    ),
-    _MB_PER_S,
-    TableColumn("MiB/s", lambda row, _: middle(row.bandwidth_bytes_per_s, MIB)),
-    TableColumn(
-        "MB/s into page cache",
-        lambda row, _: middle(row.work.page_cache_bandwidth_bytes_per_s, MB),
-        needed=False,
-    ),
-    TableColumn("Operations/s", lambda row, _: spread(row.operations_per_s), needed=False),
-    TableColumn("Time (s)", lambda row, _: middle(row.work.duration_s)),
-    TableColumn("MB", lambda row, _: middle(row.work.bytes, MB)),
-    *ENERGY,
-)
-DOMAIN = TableColumn("Domain", _of_domain(domain_cell), numeric=False)
+        word="n",
+    )
+    return (n, *_of([metric for metric in METRICS if metric.in_rows and not metric.group]))
 
-RANKING: tuple[TableColumn, ...] = (
-    _MB_PER_J,
-    _LIMIT,
-    _KIB_PER_J,
-    _MB_PER_J_ABOVE,
-    _J_PER_GB,
-    _J_PER_GB_ABOVE,
-    _J_PER_GB_SHARED,
-    TableColumn("MB/s", lambda row, _: middle(row.bandwidth_bytes_per_s, MB)),
-)
 
-FURTHER: dict[str, tuple[TableColumn, ...]] = {
-    "iops": (
-        TableColumn("IOPS", lambda row, _: spread(row.work.iops)),
-        TableColumn("IOPS/W", _of_domain(lambda d: middle(d.iops_per_w))),
-    ),
-    "latency": (
-        TableColumn("p50 (ms)", _latency("p50")),
-        TableColumn("p95 (ms)", _latency("p95")),
-        TableColumn("p99 (ms)", _latency("p99")),
-        TableColumn("p99.9 (ms)", _latency("p999")),
-        TableColumn("p99.99 (ms)", _latency("p9999")),
-        TableColumn("max (ms)", _latency("max")),
-    ),
+def energy() -> tuple[TableColumn, ...]:
+    """Those of a power domain: of the table of estimates."""
+    return _of([metric for metric in METRICS if metric.of_domain and not metric.group])
+
+
+def ranking() -> tuple[TableColumn, ...]:
+    """Those of the tables of efficiency."""
+    ranked = _of([metric for metric in METRICS if metric.ranked])
+    return (*ranked, _columns(named("MB/s"), show_spread=False)[0])
+
+
+DOMAIN = TableColumn(
+    "Domain",
+    lambda _, figures: _marked(figures, NONE if figures is None else domain_cell(figures)),
+    numeric=False,
+    word="domain",
+)
+_LOAD = TableColumn("Load", _load, needed=False)
+_TEXTS = {
     "seen": (
         TableColumn("Seen", lambda row, _: row.work.spatiality_seen or NONE, numeric=False),
         TableColumn("Seen by", lambda row, _: row.work.spatiality_seen_by or NONE, numeric=False),
     ),
     "drive": (TableColumn("Drive", lambda row, _: row.drive or NONE, numeric=False),),
 }
-"""Those of `eeio report --columns`, by the word that asks for them."""
 
 
-def word(column: TableColumn) -> str:
-    """What `--columns` calls it: its unit, else its header: `w`, `mb/s`, `j/gb above idle`."""
-    header = column.header.lower()
-    return header.partition("(")[2].rstrip(")") or header
+def groups() -> dict[str, tuple[TableColumn, ...]]:
+    """The columns that `eeio report --columns` adds, by the word that asks for them."""
+    words = dict.fromkeys(metric.group for metric in METRICS if metric.group)
+    return {word: _of([m for m in METRICS if m.group == word]) for word in words} | _TEXTS
 
 
 def known_words() -> tuple[str, ...]:
-    """All that `--columns` takes: those of FURTHER, then the usual columns."""
-    return (*FURTHER, *(word(column) for column in (*LEVEL, DOMAIN)))
+    """All that `--columns` accepts: the groups, then the usual columns."""
+    return (*groups(), *(column.word for column in (*level_columns(), DOMAIN)))
 
 
 def chosen(
@@ -206,11 +165,11 @@ def chosen(
     otherwise: Sequence[TableColumn] | None = None,
 ) -> tuple[TableColumn, ...]:
     """The columns of a table: the load if rows have one, the usual columns that its rows need, or
-    those of them that are named, and then those of FURTHER that are asked for. `otherwise` stands
-    where none of those named is among the usual ones (default: the usual ones)."""
-    columns = shown(usual, cells)
-    if any(name not in FURTHER for name in names):
-        named = tuple(column for column in columns if word(column) in names)
-        columns = named or tuple(columns if otherwise is None else otherwise)
-    further = (column for name in names for column in FURTHER.get(name, ()))
-    return (*shown((_LOAD,), cells), *columns, *further)
+    those of them that are named, and then those of the groups that are named. `otherwise` replaces
+    them where none of those named is among the usual ones (default: the usual ones)."""
+    columns, further = shown(usual, cells), groups()
+    if any(name not in further for name in names):
+        named_ones = tuple(column for column in columns if column.word in names)
+        columns = named_ones or tuple(columns if otherwise is None else otherwise)
+    added = (column for name in names for column in further.get(name, ()))
+    return (*shown((_LOAD,), cells), *columns, *added)

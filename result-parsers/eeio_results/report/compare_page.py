@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from eeio_results.comparison.campaigns import Comparison
-from eeio_results.comparison.changes import Changes
+from eeio_results.comparison.changes import Changes, change_metrics
 from eeio_results.report import changes as said
 from eeio_results.report import page
 from eeio_results.report.model import Report
@@ -31,10 +31,10 @@ def render(report: Report, comparison: Comparison, power: Power | None = None) -
 
 def _deltas(changes: Changes) -> Sequence[Delta]:
     """The headline of all experiments first, then each other metric that was measured."""
-    metrics = [changes.headline, *(m for m in said.SHOWN if m != changes.headline)]
+    metrics = [changes.headline, *(m for m in change_metrics() if m != changes.headline)]
     found = []
     for metric in metrics:
-        name, unit = said.SHOWN[metric]
+        name, unit = said.header_and_unit(metric)
         if all(e.metrics[metric].change.ratio is None for e in changes.experiments):
             continue
         for experiment in said.by_weight(changes, metric):

@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from eeio_results.campaign import AdaptiveProtocol
-from eeio_results.characterization import Row
 from eeio_results.record import EnergyReading, Machine, Run
 from eeio_results.report.columns import number
 from eeio_results.report.model import Report
 from eeio_results.report.rounds import drift_taken_out
+from eeio_results.rows import Row
 from eeio_results.stamps import warnings_of
 from eeio_results.store import Campaign
 from eeio_results.units import format_size, percent, prefixed

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from eeio_results import studies
 from eeio_results.agreement import Agreement, agreement
-from eeio_results.characterization import ContextRow, Row, characterize, context
+from eeio_results.characterization import ContextRow, characterize, context
 from eeio_results.errors import EeioError
 from eeio_results.ranking import RULES, Rules
 from eeio_results.record import LEVELS, SCHEMA_VERSION
 from eeio_results.report import beside, pareto
 from eeio_results.report.columns import number
 from eeio_results.report.rounds import times
+from eeio_results.rows import Row
 from eeio_results.stamps import warnings_of
 from eeio_results.store import Campaign
 from eeio_results.studies import Chapter

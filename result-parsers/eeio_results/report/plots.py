@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from eeio_results.characterization import Row
 from eeio_results.domains import quartiles
 from eeio_results.record import LEVELS
 from eeio_results.report.drawing import (
@@ -29,6 +28,7 @@ from eeio_results.report.drawing import (
 from eeio_results.report.model import Report
 from eeio_results.report.parts import Plot
 from eeio_results.report.tables import ESTIMATE, operation_label, tool_label
+from eeio_results.rows import Row
 from eeio_results.stamps import stamp_of
 from eeio_results.units import MB, format_size
 

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from eeio_results.characterization import Row
 from eeio_results.domains import DomainFigures, Quartiles
+from eeio_results.metrics import METRICS
 from eeio_results.report.model import Report
-from eeio_results.work import LATENCIES
+from eeio_results.rows import FIRST, Row
 
-_FIGURES = ("bandwidth_bytes_per_s", "power_w", "energy_j", "efficiency_bytes_per_j")
 _FACTORS = (
     "campaign", "preset", "level", "tool", "operation", "spatiality", "request_size_bytes",
     "cache_buffer", "cache_disk", "phase", "target", "api", "processes", "n", "invalid_runs",
@@ -15,29 +14,19 @@ _FACTORS = (
     "doubts",
 )  # fmt: skip
 _PARTS = ("median", "q1", "q3")
-# What version 2 brought stands behind what was there before.
+# What version 2 brought is behind what was there before.
 _WORDS = (
     "flush", "durable", "ranked", "ranked_reason", "spatiality_seen", "spatiality_seen_by", "drive",
     "bytes_of",
-)  # fmt: skip
-_WORK = ("duration_s", "bytes", "page_cache_bandwidth_bytes_per_s", "iops")
-_LATENCIES = tuple(f"latency_{name}_s" for name in LATENCIES)
-_OF_DOMAIN = (
-    "energy_j_per_gb", "uncertainty_relative", "marginal_power_w", "marginal_energy_j_per_gb",
-    "marginal_efficiency_bytes_per_j", "busy_energy_j_per_gb", "iops_per_w",
-    "energy_j_per_operation",
 )  # fmt: skip
 
 
 def records(report: Report) -> list[dict[str, Any]]:
     """One a row and power domain. Modelled power is in columns of its own, which begin with
     ESTIMATE_."""
-    of_power = _columns(_FIGURES[1:])
-    further = _columns(_OF_DOMAIN)
-    empty: dict[str, Any] = dict.fromkeys((
-        *_FACTORS, *_columns(_FIGURES), *_estimates(of_power), "reason", *_WORDS,
-        *_columns((*_WORK, *_LATENCIES)), *further, *_estimates(further),
-    ))  # fmt: skip
+    empty: dict[str, Any] = dict.fromkeys(
+        (*_FACTORS, *_columns(first=True), "reason", *_WORDS, *_columns(first=False))
+    )
     found = []
     for row in report.rows:
         every = [*row.domains, *row.estimates]
@@ -45,23 +34,22 @@ def records(report: Report) -> list[dict[str, Any]]:
     return found
 
 
-def _columns(names: tuple[str, ...]) -> list[str]:
-    return [f"{name}_{part}" for name in names for part in _PARTS]
-
-
-def _estimates(columns: list[str]) -> list[str]:
-    return [f"ESTIMATE_{column}" for column in columns]
+def _columns(first: bool) -> list[str]:
+    """Those of the metrics of version 1, or of the others; estimates behind them."""
+    metrics = [one for one in METRICS if one.in_rows and (one.key in FIRST) == first]
+    return [
+        f"{prefix}{one.key}_{part}"
+        for prefix in ("", "ESTIMATE_")
+        for one in metrics
+        if one.of_domain or not prefix
+        for part in _PARTS
+    ]
 
 
 def _line(row: Row, figures: DomainFigures | None) -> dict[str, Any]:
     body = row.to_json()
     cells = {key: body[key] for key in (*_FACTORS, *_WORDS) if key in body}
     cells |= {f"cache_{layer}": state for layer, state in body["cache"].items()}
-    cells |= _parts("bandwidth_bytes_per_s", row.bandwidth_bytes_per_s)
-    for name in _WORK:
-        cells |= _parts(name, getattr(row.work, name))
-    for name, latency in row.work.latency_s.items():
-        cells |= _parts(f"latency_{name}_s", latency)
     for key in ("power_domain", "meter", "energy_kind"):
         cells[key] = getattr(figures, key) if figures else None
     if figures is not None:
@@ -70,10 +58,11 @@ def _line(row: Row, figures: DomainFigures | None) -> dict[str, Any]:
         cells["doubts"] = "; ".join(figures.doubts)
         cells["ranked"] = figures.ranked_reason is None
         cells["ranked_reason"] = figures.ranked_reason
-        prefix = "ESTIMATE_" if figures.energy_kind == "modelled" else ""
-        for name in (*_FIGURES[1:], *_OF_DOMAIN):
-            of = figures.marginal if name.startswith("marginal_") else figures
-            cells |= _parts(prefix + name, getattr(of, name.removeprefix("marginal_")))
+    estimated = figures is not None and figures.energy_kind == "modelled"
+    for metric in METRICS:
+        prefix = "ESTIMATE_" if estimated and metric.of_domain else ""
+        if metric.in_rows:
+            cells |= _parts(prefix + metric.key, metric.of(row, figures))
     cells["reason"] = body["reason"]
     return cells
 

@@ -7,7 +7,7 @@ from eeio_results.comparison.cells import IOPS, TIME
 from eeio_results.comparison.sessions import SessionEffect, Sessions
 from eeio_results.record import SCHEMA_VERSION
 from eeio_results.report import changes
-from eeio_results.report.changes import SHOWN
+from eeio_results.report.changes import header_and_unit
 from eeio_results.report.document import Document, flat
 from eeio_results.report.parts import Table
 from eeio_results.statistics.power_analysis import deviation_factor
@@ -70,7 +70,7 @@ def _effects_table(names: tuple[str, ...], effects: tuple[SessionEffect, ...]) -
         header=("Figure", "Experiments", "Between (%)", "Within (%)", *names),
         rows=tuple(
             (
-                _NAMES.get(effect.metric) or SHOWN[effect.metric][0],
+                _NAMES.get(effect.metric) or header_and_unit(effect.metric)[0],
                 str(effect.experiments),
                 percent(effect.between),
                 percent(effect.within),

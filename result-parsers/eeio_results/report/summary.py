@@ -9,11 +9,11 @@ from pathlib import Path
 
 from eeio_limits.text import shown
 from eeio_results.campaign import PRECISE
-from eeio_results.characterization import Row
 from eeio_results.record import DEMO
 from eeio_results.report.columns import number
 from eeio_results.report.model import Report
 from eeio_results.report.tables import operation_label, tool_label
+from eeio_results.rows import Row
 from eeio_results.stamps import stamp_of
 from eeio_results.store import Campaign
 from eeio_results.units import format_size, percent

@@ -3,19 +3,19 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from eeio_results.characterization import Row, power_during
+from eeio_results.characterization import power_during
 from eeio_results.domains import DomainFigures, Quartiles
 from eeio_results.record import DOMAINS, MARKS, EnergyReading, Experiment, Machine
 from eeio_results.report.columns import (
     DOMAIN,
     DOUBTFUL,
-    ENERGY,
-    LEVEL,
-    RANKING,
     TableColumn,
     chosen,
+    energy,
     flush_cell,
+    level_columns,
     number,
+    ranking,
     shown,
     spread,
 )
@@ -25,6 +25,7 @@ from eeio_results.report.model import Report
 from eeio_results.report.pareto import pareto_table
 from eeio_results.report.parts import Table
 from eeio_results.report.rounds import rounds_table
+from eeio_results.rows import Row
 from eeio_results.store import Campaign
 from eeio_results.units import format_size, prefixed
 from eeio_results.work import bytes_of
@@ -198,7 +199,7 @@ def _level_table(report: Report, level: str, several: bool) -> Table:
     if without:
         counted = "1 experiment" if without == 1 else f"{without} experiments"
         notes.setdefault(f"{counted} of this level not measured: listed with the reasons below")
-    columns = chosen((*LEVEL, DOMAIN), cells, report.columns)
+    columns = chosen((*level_columns(), DOMAIN), cells, report.columns)
     return Table(
         title=f"Level: {level}",
         header=_header(several, *(column.header for column in columns)),
@@ -305,7 +306,9 @@ def _efficiency_tables(report: Report, several: bool) -> list[Table]:
 def _efficiency_table(
     report: Report, several: bool, title: str, cells: Sequence[tuple[Row, DomainFigures]]
 ) -> Table:
-    columns = chosen(RANKING, cells, report.columns, RANKING[:2])
+    usual = ranking()
+    least = [column for column in usual if column.word in ("mb/j", "limit")]
+    columns = chosen(usual, cells, report.columns, least)
     return Table(
         title=title,
         header=(
@@ -339,7 +342,7 @@ def _why_nothing_measured(report: Report) -> str:
 
 def _estimate_table(report: Report, several: bool) -> Table:
     cells = [(row, figures) for row in report.rows for figures in row.estimates]
-    columns = tuple(column for column in shown(ENERGY, cells) if column.header != "Limit")
+    columns = tuple(column for column in shown(energy(), cells) if column.header != "Limit")
     return Table(
         title=f"{ESTIMATE}: modelled power, for orientation only; not measured, not ranked",
         header=(

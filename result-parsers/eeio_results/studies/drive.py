@@ -20,7 +20,7 @@ from eeio_results.studies import Chapter, Study
 from eeio_results.units import MB, format_size, percent
 
 if TYPE_CHECKING:
-    from eeio_results.characterization import Row
+    from eeio_results.rows import Row
     from eeio_results.store import Campaign
 
 _CPU = "package"

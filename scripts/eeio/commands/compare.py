@@ -15,6 +15,7 @@ from eeio.commands.where import FACTORS, add_where, wanted
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_WORSE, RefusedError
 from eeio_limits.text import shown
 from eeio_results.errors import EeioError
+from eeio_results.metrics import gated
 from eeio_results.report.model import build
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from eeio_results.store import Campaign
 
 _ADJUSTMENTS = ("benjamini-hochberg", "holm", "bonferroni", "none")
-_GATED = ("J/GB", "MB/J", "MB/s", "IOPS", "W", "time", "p99")
 _SHOWN = 20
 
 
@@ -69,7 +69,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument(
         "--fail-if", metavar="worse:SHARE[:METRIC]", type=_fail_if,
         help="exit with 4 if worse by more than SHARE, e.g. worse:5%%:J/GB, with 1 if untested; "
-        f"METRIC: {', '.join(_GATED)}",
+        f"METRIC: {', '.join(gated())}",
     )  # fmt: skip
     parser.add_argument(
         "--max-p99", metavar="TIME", type=seconds,
@@ -235,9 +235,9 @@ def _lines(found: "Gate", of_sessions: bool) -> list[str]:
 def _fail_if(text: str) -> FailIf:
     words = text.split(":")
     share, metric = words[1] if len(words) > 1 else "", words[2] if len(words) > 2 else None
-    if words[0] != "worse" or len(words) > 3 or (metric is not None and metric not in _GATED):
+    if words[0] != "worse" or len(words) > 3 or (metric is not None and metric not in gated()):
         raise argparse.ArgumentTypeError(
-            f"{text}: give worse:5%, or with a metric worse:5%:MB/s ({', '.join(_GATED)})"
+            f"{text}: give worse:5%, or with a metric worse:5%:MB/s ({', '.join(gated())})"
         )
     try:
         found = float(share.removesuffix("%")) / (100 if share.endswith("%") else 1)

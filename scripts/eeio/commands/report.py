@@ -24,7 +24,7 @@ from eeio_results.ranking import MOST_UNCERTAIN, Rules
 from eeio_results.record import LEVELS
 from eeio_results.report import contents
 from eeio_results.report.choice import SORTS, of_levels, sorted_by
-from eeio_results.report.columns import FURTHER, known_words
+from eeio_results.report.columns import groups, known_words
 from eeio_results.report.model import Report, build
 from eeio_results.report.summary import summary
 from eeio_results.store import Campaign
@@ -52,8 +52,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     add_where(parser)
     parser.add_argument(
         "--columns", metavar="WORD[,WORD]", type=_columns, default=(),
-        help=f"add columns: {', '.join(FURTHER)}; or show only "
-        f"{', '.join(known_words()[len(FURTHER):])}",
+        help=f"add columns: {', '.join(groups())}; or show only "
+        f"{', '.join(known_words()[len(groups()):])}",
     )  # fmt: skip
     parser.add_argument(
         "--level", choices=LEVELS, action="append", default=[],

@@ -59,7 +59,7 @@ def test_each_experiment_has_its_verdict_and_one_line_answers() -> None:
     )
     (headline, others) = report.tables(made)
     assert [row[-1] for row in headline.rows] == ["worse", "better", "no difference above 5 %"]
-    assert others.header == ("Experiment", "MB/J", "MB/s", "system W")
+    assert others.header == ("Experiment", "MB/s", "MB/J", "system W")
 
 
 @pytest.mark.parametrize(

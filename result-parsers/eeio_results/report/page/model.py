@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from eeio_results.characterization import Row
 from eeio_results.domains import DomainFigures, Key, Quartiles
 from eeio_results.record import DOMAINS, MARKS
 from eeio_results.report.columns import NONE, flush_cell
 from eeio_results.report.model import Report
 from eeio_results.report.tables import operation_label, tool_label
+from eeio_results.rows import Row
 from eeio_results.units import MB, format_size
 from eeio_results.work import LATENCIES
 

@@ -1,0 +1,243 @@
+"""The registry of metrics: a new metric is one entry.
+
+Tables, CSV, JSON, `--sort`, `--columns`, the page, `eeio compare` and its gate read the registry. A
+metric is a field of a row or of a power domain (`figures`), or it is computed from each repetition
+(`value`). Of a metric without `figures` the quartiles over the repetitions are shown.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from eeio_results.domains import DomainFigures, Key, Quartiles, quartiles
+from eeio_results.record import EnergyReading, Phase
+from eeio_results.rows import Row
+from eeio_results.units import KIB, MB, MIB
+from eeio_results.windows import Window
+from eeio_results.work import LATENCIES, iops_of, operations_rate
+
+Figures = Callable[[Row, DomainFigures | None], Quartiles | None]
+Value = Callable[[Phase, Window, EnergyReading | None], float | None]
+"""Of one repetition, in SI units. The reading is that of the domain, or of the widest domain."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """`key` is the name in JSON and CSV; `name` that of `--sort`, `--columns`, `--fail-if` and of
+    the page's column. `unit` is the SI value of one shown unit (1e6 of MB/s)."""
+
+    key: str
+    name: str
+    unit: float = 1.0
+    figures: Figures | None = None
+    value: Value | None = None
+    better: Literal["more", "less"] | None = None
+    title: str = ""
+    """Of the column in tables, if not `name`."""
+    of_domain: bool = False
+    """Of a power domain; cells are marked where the power is not measured."""
+    of_storage: bool = False
+    """Cells are marked where the power excludes the drives."""
+    spread: bool = False
+    """Tables show the quartiles, too."""
+    is_share: bool = False
+    """Shown as ±1.2 %."""
+    group: str = ""
+    """The word of `--columns` that adds it to a table. Without one every table has it."""
+    needed: bool = False
+    """Tables have the column even if no row has a value."""
+    ranked: bool = False
+    """The table of rankings has the column."""
+    page: str = ""
+    """The sets of columns on the page that contain it, besides `all`."""
+    units: tuple[tuple[str, float], ...] = ()
+    """Further columns of tables: the same metric in other units."""
+    compared: bool = True
+    """`eeio compare` tests it, if it has `value`."""
+    in_rows: bool = True
+    """False: `eeio compare` alone has it."""
+
+    @property
+    def header(self) -> str:
+        return self.title or self.name
+
+    @property
+    def hint(self) -> str:
+        """What is below the name on the page: what it is of, its unit, or which way is better."""
+        title, _, unit = self.title.partition(" (")
+        if unit:
+            return unit.rstrip(")") if title == self.name else title.lower()
+        return f"{self.better} is better" if self.better else ""
+
+    def of(self, row: Row, domain: DomainFigures | None) -> Quartiles | None:
+        """The quartiles of a row in one of its power domains; None where it has none."""
+        if self.figures is not None:
+            return self.figures(row, domain)
+        of = domain if self.of_domain else row
+        return None if of is None else of.metrics.get(self.key)
+
+
+def _of_row(name: str) -> Figures:
+    return lambda row, _: getattr(row, name)
+
+
+def _of_work(name: str) -> Figures:
+    return lambda row, _: getattr(row.work, name)
+
+
+def _of_domain(name: str) -> Figures:
+    return lambda _, domain: None if domain is None else getattr(domain, name)
+
+
+def _above_idle(name: str) -> Figures:
+    return lambda _, domain: None if domain is None else getattr(domain.marginal, name)
+
+
+def _latency(name: str) -> Metric:
+    key = f"latency_{name}_s"
+    shown = {"p999": "p99.9", "p9999": "p99.99"}.get(name, name)
+    return Metric(
+        key, shown, 1e-3, lambda row, _: row.work.latency_s.get(name),
+        lambda phase, *_: phase.metrics.get(key), better="less", title=f"{shown} (ms)",
+        group="latency", needed=True, compared=name == "p99",
+        page={"p99": "essential latency", "p9999": ""}.get(name, "latency"),
+    )  # fmt: skip
+
+
+def _j_per_gb(_: Phase, window: Window, reading: EnergyReading | None) -> float | None:
+    return None if reading is None else window.j_per_gb(reading)
+
+
+def _efficiency(_: Phase, window: Window, reading: EnergyReading | None) -> float | None:
+    return None if reading is None else window.efficiency_bytes_per_j(reading)
+
+
+def _uncertainty(_: Phase, window: Window, reading: EnergyReading | None) -> float | None:
+    if reading is None or window.j_per_gb(reading) is None:
+        return None
+    return reading.uncertainty_relative
+
+
+def _execution_s(phase: Phase, *_: object) -> float | None:
+    many = phase.metrics.get("executions")
+    return phase.lasted_s / many if many and phase.lasted_s is not None else None
+
+
+def _time_s(phase: Phase, window: Window, _: object) -> float | None:
+    """Of one execution of a command, else of 10^9 bytes, else of one operation."""
+    found = _execution_s(phase)
+    if found is None:
+        found = window.seconds_per_gb(window.duration_s)
+    if found is None and (rate := operations_rate(phase, window)):
+        found = 1.0 / rate
+    return found
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "bandwidth_bytes_per_s", "MB/s", MB, _of_row("bandwidth_bytes_per_s"),
+        lambda _, window, __: window.bandwidth_bytes_per_s, better="more", spread=True,
+        needed=True, page="essential latency", units=(("MiB/s", MIB),),
+    ),
+    Metric(
+        "page_cache_bandwidth_bytes_per_s", "MB/s into page cache", MB,
+        _of_work("page_cache_bandwidth_bytes_per_s"), better="more",
+    ),
+    Metric(
+        "operations_per_s", "Operations/s", 1.0, _of_row("operations_per_s"),
+        lambda phase, window, _: operations_rate(phase, window), better="more", spread=True,
+        compared=False,
+    ),
+    Metric("duration_s", "s", 1.0, _of_work("duration_s"), better="less", title="Time (s)",
+           needed=True),
+    Metric("bytes", "MB", MB, _of_work("bytes"), needed=True),
+    Metric(
+        "power_w", "W", 1.0, _of_domain("power_w"), better="less", title="Power (W)",
+        of_domain=True, spread=True, needed=True, page="essential energy",
+    ),
+    Metric("marginal_power_w", "W above idle", 1.0, _above_idle("power_w"), better="less",
+           of_domain=True, page="energy"),
+    Metric(
+        "energy_j", "J", 1.0, _of_domain("energy_j"), better="less", title="Energy (J)",
+        of_domain=True, spread=True, needed=True, page="energy",
+    ),
+    Metric(
+        "uncertainty_relative", "Limit", 1.0, _of_domain("uncertainty_relative"), _uncertainty,
+        better="less", of_domain=True, is_share=True, needed=True, ranked=True, compared=False,
+    ),
+    Metric(
+        "efficiency_bytes_per_j", "MB/J", MB, _of_domain("efficiency_bytes_per_j"),
+        _efficiency,
+        better="more", of_domain=True, of_storage=True, spread=True, needed=True, ranked=True,
+        page="essential energy", units=(("KiB/J", KIB),),
+    ),
+    Metric(
+        "marginal_efficiency_bytes_per_j", "MB/J above idle", MB,
+        _above_idle("efficiency_bytes_per_j"), better="more", of_domain=True, ranked=True,
+        page="energy",
+    ),
+    Metric(
+        "energy_j_per_gb", "J/GB", 1.0, _of_domain("energy_j_per_gb"),
+        _j_per_gb,
+        better="less", of_domain=True, of_storage=True, needed=True, ranked=True,
+        page="essential energy",
+    ),
+    Metric("marginal_energy_j_per_gb", "J/GB above idle", 1.0, _above_idle("energy_j_per_gb"),
+           better="less", of_domain=True, ranked=True, page="energy"),
+    Metric("busy_energy_j_per_gb", "J/GB, idle shared out", 1.0,
+           _of_domain("busy_energy_j_per_gb"), better="less", of_domain=True, ranked=True),
+    Metric(
+        "energy_j_per_operation", "J/operation", 1.0, _of_domain("energy_j_per_operation"),
+        better="less", of_domain=True, of_storage=True,
+    ),
+    Metric(
+        "iops", "IOPS", 1.0, _of_work("iops"), lambda phase, window, _: iops_of(phase, window),
+        better="more", spread=True, group="iops", needed=True, compared=False, page="latency",
+    ),
+    Metric("iops_per_w", "IOPS/W", 1.0, _of_domain("iops_per_w"), better="more", of_domain=True,
+           group="iops", needed=True, page="essential"),
+    *map(_latency, LATENCIES),
+    Metric("execution_s", "execution", 1.0, value=_execution_s, better="less",
+           title="Execution (s)", in_rows=False),
+    Metric("time_s", "time", 1.0, value=_time_s, better="less", compared=False, in_rows=False),
+)  # fmt: skip
+"""In the order of columns."""
+
+
+def named(name: str) -> Metric:
+    """The metric that `--sort` and `--fail-if` call so. Raises KeyError."""
+    return {metric.name.lower(): metric for metric in METRICS}[name.lower()]
+
+
+def gated() -> tuple[str, ...]:
+    """What `--fail-if` accepts: power, and the metrics with a value in each repetition and a better
+    direction."""
+    found = [one.name for one in METRICS if one.value and one.better and not one.is_share]
+    return ("W", *found)
+
+
+def further(
+    used: Iterable[tuple[Phase, Window]], domain: Key | None = None
+) -> dict[str, Quartiles]:
+    """The metrics that no field of a row is for, over the repetitions of a row; of one of its power
+    domains if it is given."""
+    asked = [
+        metric
+        for metric in METRICS
+        if metric.figures is None and metric.in_rows and metric.of_domain == (domain is not None)
+    ]
+    found: dict[str, list[float]] = {}
+    for phase, window in used if asked else ():
+        readings: list[EnergyReading | None] = [None]
+        if domain is not None:
+            readings = [
+                one for one in window.energy
+                if (one.domain, one.meter, one.kind) == domain and one.valid
+                and one.why_not_ranked is None
+            ]  # fmt: skip
+        for metric in asked:
+            assert metric.value is not None
+            for reading in readings:
+                if (value := metric.value(phase, window, reading)) is not None:
+                    found.setdefault(metric.key, []).append(value)
+    return {key: summary for key, values in found.items() if (summary := quartiles(values))}
