@@ -19,6 +19,7 @@ from eeio_results.report import page
 from eeio_results.report.contents import document
 from eeio_results.report.document import Document, render_html, render_markdown, render_terminal
 from eeio_results.report.model import build
+from eeio_results.report.page import table
 from eeio_results.report.page.answer import Tile, answer, marks, tiles
 from eeio_results.report.page.model import page_of, to_json
 from eeio_results.report.page.table import cells, number
@@ -216,9 +217,36 @@ def test_rows_carry_their_marks_and_one_repetition_has_no_range() -> None:
     assert shown[1:5] == [
         ("100", "", ""),
         ("40.0", "DEMO, doubtful", "estimate"),
-        ("400", "±0.125 % DEMO", "estimate"),
         ("2.50", "DEMO, doubtful", "estimate"),
+        ("400", "±0.125 % DEMO", "estimate"),
     ]
+
+
+def test_cells_are_in_the_page_or_in_its_data_and_never_in_both() -> None:
+    found = page_of(build([campaign()]))
+    opening = {column.key for column in table.opening()}
+    for column in table.to_json(found):
+        first, *others = column["cells"]
+        assert (first is None) == (column["key"] in opening), column["key"]
+        assert len(column["cells"]) == (len(found.keys) if column["energy"] else 1)
+        assert all(len(cells) == len(found.lines) for cells in others)
+
+
+def test_what_is_missing_is_a_dash_in_every_column() -> None:
+    (bare,) = page_of(build([_of(run(0, (), validity=("it failed",)))])).lines
+    for column in table.columns():
+        expected = "0" if column.key == "n" else table.NONE
+        assert column.cell(bare.row, None).text == expected
+
+
+def test_a_figure_that_is_not_ranked_says_so() -> None:
+    read = replace(energy(40.0), leaves_out=("drives",))
+    (line,) = page_of(build([_of(run(0, (phase(100e6, (read,)),)))])).lines
+    figures = replace(line.row.domains[0], ranked_reason="too short")
+    columns = {column.key: column for column in table.columns()}
+    shown = columns["efficiency_bytes_per_j"].cell(line.row, figures)
+    assert shown.small == "without drives, not ranked"
+    assert columns["unranked"].cell(line.row, figures).text == "too short"
 
 
 @pytest.mark.parametrize("render", [render_terminal, render_markdown, render_html])

@@ -1,23 +1,29 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { csvCell, sorted, wanted } from "../../../result-parsers/eeio_results/report/page/script/order.mjs";
+import { csvCell, figure, sorted, wanted } from "../../../result-parsers/eeio_results/report/page/script/order.mjs";
 
 const line = (name, value, c = 0, levels = [0]) => ({ name, more: "buffer cache off", c, levels, value });
-const value = (one) => one.value;
+const of = (values) => (place) => values[place];
+const places = [0, 1, 2, 3];
 
 test("sorted up and down, what has no value last, equal ones in their order", () => {
-  const lines = [line("a", 2), line("b", null), line("c", 1), line("d", 2)];
-  assert.deepEqual(sorted(lines, value, false), [2, 0, 3, 1]);
-  assert.deepEqual(sorted(lines, value, true), [0, 3, 2, 1]);
+  const value = of([2, null, 1, 2]);
+  assert.deepEqual(sorted(places, value, false), [2, 0, 3, 1]);
+  assert.deepEqual(sorted(places, value, true), [0, 3, 2, 1]);
 });
 
 test("estimates stay in their order", () => {
-  assert.deepEqual(sorted([line("a", 1), line("b", 9)], value, true, true), [0, 1]);
+  assert.deepEqual(sorted([0, 1], of([1, 9]), true, true), [0, 1]);
 });
 
 test("words are sorted as words", () => {
-  assert.deepEqual(sorted([line("b", "b"), line("a", "a")], value, false), [1, 0]);
+  assert.deepEqual(sorted([0, 1], of(["b", "a"]), false), [1, 0]);
+});
+
+test("a cell's text is sorted by its number", () => {
+  const texts = ["12300", "0.0123", "-5.2", "±1.20 %", "–", "sequential"];
+  assert.deepEqual(texts.map(figure), [12300, 0.0123, -5.2, 1.2, null, "sequential"]);
 });
 
 test("filters by campaign, level and words", () => {

@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from eeio_results.report.contents import chapter_plots, chapter_tables
 from eeio_results.report.model import Report
+from eeio_results.report.page import table as page_table
 from eeio_results.report.page.answer import answer, marks, tiles
 from eeio_results.report.page.delta import Comparison, delta_table
 from eeio_results.report.page.document import document
@@ -16,7 +17,7 @@ from eeio_results.report.page.embedding import embedded
 from eeio_results.report.page.model import Page, page_of, to_json
 from eeio_results.report.page.repetitions import Power, repetitions
 from eeio_results.report.page.still import still
-from eeio_results.report.page.table import HEADS, Cell, cells, reasons
+from eeio_results.report.page.table import Cell, cells, opening, reasons
 from eeio_results.report.parts import Plot, Table
 from eeio_results.report.tables import ESTIMATE, tables
 from eeio_results.studies import Chapter
@@ -60,7 +61,7 @@ def render(report: Report, comparison: Comparison | None = None, power: Power | 
         chart=still(page),
         comparison=comparison,
         delta=delta_table(comparison) if comparison else None,
-        heads=HEADS,
+        heads=[(column.key, column.head, column.small) for column in opening()],
         rows=[_row(page, place, several) for place in range(len(page.lines))],
         chapters=[
             _chapter(report, one)
@@ -70,7 +71,7 @@ def render(report: Report, comparison: Comparison | None = None, power: Power | 
         tables=[_bounded(table, report) for table in tables(report)],
         estimate=ESTIMATE,
         meters=_meters(page),
-        model=embedded("model", to_json(page)),
+        model=embedded("model", to_json(page) | {"columns": page_table.to_json(page)}),
         runs=embedded("runs", repetitions(page, power), always_packed=True),
     )
 

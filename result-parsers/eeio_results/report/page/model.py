@@ -16,7 +16,6 @@ from eeio_results.report.model import Report
 from eeio_results.report.tables import operation_label, tool_label
 from eeio_results.rows import Row
 from eeio_results.units import MB, format_size
-from eeio_results.work import LATENCIES
 
 MODELLED = "modelled"
 
@@ -248,18 +247,10 @@ def _line(page: Page, line: Line) -> dict[str, Any]:
         "n": row.n,
         "invalid": row.invalid_runs,
         "mbs": spread(row.bandwidth_bytes_per_s, MB),
-        "iops": middle(row.work.iops),
-        "s": middle(row.work.duration_s),
-        "mb": middle(row.work.bytes, MB),
-        "cached": middle(row.work.page_cache_bandwidth_bytes_per_s, MB),
-        "seen": row.work.spatiality_seen,
-        "drive": row.drive,
         "d": [_domain(figures_of(row, key)) for key in page.keys],
     }
     if row.durable is False:
         body["lasting"] = row.reasons.get("durable", "not until its bytes were on the device")
-    if row.work.latency_s:
-        body["ms"] = [middle(row.work.latency_s.get(name), 1e-3) for name in LATENCIES]
     why = {
         str(place): why
         for place, key in enumerate(page.keys or (None,))
@@ -278,21 +269,11 @@ def _domain(figures: DomainFigures | None) -> dict[str, Any] | None:
     if figures is None:
         return None
     body: Mapping[str, Any] = {
-        "n": figures.n,
         "w": spread(figures.power_w),
-        "j": middle(figures.energy_j),
         "jgb": spread(figures.energy_j_per_gb),
         "mbj": spread(figures.efficiency_bytes_per_j, MB),
         "limit": middle(figures.uncertainty_relative, 0.01),
-        "iopsw": middle(figures.iops_per_w),
-        "above": [
-            middle(figures.marginal.power_w),
-            middle(figures.marginal.energy_j_per_gb),
-            middle(figures.marginal.efficiency_bytes_per_j, MB),
-        ],
         "unranked": figures.ranked_reason,
-        "part": figures.leaves_drives_out or None,
-        "doubts": list(figures.doubts) or None,
     }
     return {name: value for name, value in body.items() if value is not None}
 

@@ -1,45 +1,114 @@
-"""The table of all experiments as it stands in the page before its script runs, or without it.
+"""The page's table of all experiments: its columns and every cell of it.
 
-`script/cells.mjs` writes the same cells again for another domain, or with further columns: a test
-in a browser holds the two together.
+The cells of the columns and the domain that the page opens with are in its HTML; those of the other
+columns and domains are in its data, as the same text. The script chooses and sorts, and formats no
+number of the table.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-from eeio_results.domains import Quartiles
+from eeio_results.domains import DomainFigures, Key, Quartiles
+from eeio_results.metrics import METRICS, Metric
 from eeio_results.record import MARKS
 from eeio_results.report.page.model import Line, Page, figures_of, why_no_power
-from eeio_results.units import MB
+from eeio_results.rows import Row
 
 NONE = "–"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A figure, with what stands below it in small print. `kind` is a class of the style."""
+    """A figure, with what is below it in small print. `kind` is a class of the style."""
 
     text: str
     small: str = ""
     kind: str = ""
 
 
-HEADS = (
-    ("n", "valid runs"),
-    ("MB/s", "median, quartiles"),
-    ("W", "power"),
-    ("J/GB", "less is cheaper"),
-    ("MB/J", "more is better"),
-    ("IOPS/W", "median"),
-    ("p99", "latency, ms"),
-)
-"""What stands in the head of each column after the experiment's, and what stands below it."""
+@dataclass(frozen=True)
+class Column:
+    """`sets` are the sets of columns that contain it; `energy` tells whether it is of a domain."""
+
+    key: str
+    head: str
+    small: str
+    cell: Callable[[Row, DomainFigures | None], Cell]
+    energy: bool = False
+    sets: tuple[str, ...] = ()
+
+
+ESSENTIAL = "essential"
+"""The set of columns that the page opens with."""
+
+
+def columns() -> list[Column]:
+    """All columns behind the experiment's, in their order."""
+    n = Column("n", "n", "valid runs", lambda row, _: Cell(
+        str(row.n), f"{row.invalid_runs} invalid" if row.invalid_runs else ""
+    ), sets=(ESSENTIAL, "energy", "latency"))  # fmt: skip
+    return [
+        n,
+        *(_column(metric) for metric in METRICS if metric.in_rows),
+        Column("unranked", "Why not ranked", "", _why_not_ranked, energy=True, sets=("energy",)),
+        Column("seen", "Order observed", "", lambda row, _: _words(row.work.spatiality_seen)),
+        Column("drive", "Drive", "", lambda row, _: _words(row.drive)),
+    ]  # fmt: skip
+
+
+def opening() -> list[Column]:
+    return [column for column in columns() if ESSENTIAL in column.sets]
+
+
+def cells(page: Page, line: Line) -> list[Cell]:
+    """Those that the page opens with."""
+    figures = figures_of(line.row, page.key)
+    return [column.cell(line.row, figures) for column in opening()]
+
+
+def to_json(page: Page) -> list[dict[str, Any]]:
+    """The columns with their cells: a text, or text and small print, or null where there is none;
+    of an energy column a list for each domain. What is in the page's HTML is null here."""
+    opens = {column.key for column in opening()}
+    return [
+        {
+            "key": column.key,
+            "head": column.head,
+            "small": column.small,
+            "energy": column.energy,
+            "sets": list(column.sets),
+            "cells": [
+                _cells(page, column, key, skipped=column.key in opens and key == page.key)
+                for key in (page.keys or (None,) if column.energy else (page.key,))
+            ],
+        }
+        for column in columns()
+    ]
+
+
+def _cells(
+    page: Page, column: Column, key: Key | None, skipped: bool
+) -> list[str | list[str] | None] | None:
+    if skipped:
+        return None
+    found = [column.cell(line.row, figures_of(line.row, key)) for line in page.lines]
+    return [
+        None if cell.text == NONE and not cell.small
+        else [cell.text, cell.small] if cell.small
+        else cell.text
+        for cell in found
+    ]  # fmt: skip
+
+
+def reasons(page: Page, line: Line) -> str:
+    """Why a line has no figures, where not all have the same reason."""
+    why = why_no_power(line.row, page.key)
+    return "" if why is None or why == page.common_reason else why
 
 
 def number(value: float) -> str:
-    """Three significant digits, more before the point, no exponent: `0.0123`, `1.20`, `12300`.
-
-    Of the five digits that the script gets, so that both round alike.
-    """
+    """Three significant digits, more before the point, no exponent: `0.0123`, `1.20`, `12300`."""
     value = float(f"{value:.5g}")
     if value == 0:
         return "0"
@@ -56,63 +125,58 @@ def number(value: float) -> str:
     return f"{rounded:.{places}f}"
 
 
-def cells(page: Page, line: Line) -> list[Cell]:
-    """Those of the columns HEADS, in the power domain that the page opens with."""
-    row = line.row
-    invalid = f"{row.invalid_runs} invalid" if row.invalid_runs else ""
-    latency = row.work.latency_s.get("p99")
-    figures = figures_of(row, page.key)
-    if figures is None:
-        energy = [Cell(NONE)] * 4
-    else:
-        word = MARKS.get(figures.energy_kind, "")
-        kind = "estimate" if word else ""
-        relative = figures.uncertainty_relative
-        limit = "" if relative is None else f"±{number(100 * relative.median)} %"
-        marks = [
-            mark
-            for mark, on in (
-                (word, bool(word)),
-                ("doubtful", bool(figures.doubts)),
-                ("without drives", figures.leaves_drives_out),
-                ("not ranked", figures.ranked_reason is not None and not word),
-            )
-            if on and figures.efficiency_bytes_per_j is not None
-        ]
-        some = "" if figures.n == row.n or not row.n else f"n {figures.n}"
-        of_power = ", ".join(filter(None, (word or some, "doubtful" if figures.doubts else "")))
-        energy = [
-            _spread(figures.power_w, 1.0, kind, of_power),
-            Cell(
-                _middle(figures.energy_j_per_gb),
-                " ".join(filter(None, (limit, word))) if figures.energy_j_per_gb else "",
-                kind,
-            ),
-            _spread(figures.efficiency_bytes_per_j, MB, kind, ", ".join(marks)),
-            Cell(_middle(figures.iops_per_w), word if figures.iops_per_w else "", kind),
-        ]
-    return [
-        Cell(str(row.n), invalid),
-        _spread(row.bandwidth_bytes_per_s, MB),
-        *energy,
-        Cell(NONE if latency is None else number(latency.median * 1e3)),
-    ]
+def _why_not_ranked(_: Row, figures: DomainFigures | None) -> Cell:
+    return _words(None if figures is None else figures.ranked_reason)
 
 
-def reasons(page: Page, line: Line) -> str:
-    """Why a line has no figures, where not all have the same reason."""
-    why = why_no_power(line.row, page.key)
-    return "" if why is None or why == page.common_reason else why
+def _words(text: str | None) -> Cell:
+    return Cell(text or NONE, kind="words")
 
 
-def _middle(figures: Quartiles | None) -> str:
-    return NONE if figures is None else number(figures.median)
+def _column(metric: Metric) -> Column:
+    def cell(row: Row, figures: DomainFigures | None) -> Cell:
+        found = metric.of(row, figures)
+        if found is None:
+            return Cell(NONE)
+        small = [_range(found, metric.unit)] if metric.spread else []
+        kind = ""
+        if metric.of_domain and figures is not None:
+            mark = MARKS.get(figures.energy_kind, "")
+            small += [_limit(figures)] if metric.key in ("energy_j", "energy_j_per_gb") else []
+            small.append(", ".join(_remarks(metric, row, figures, mark)))
+            kind = "estimate" if mark else ""
+        text = f"±{number(100 * found.median)} %" if metric.is_share else None
+        return Cell(text or number(found.median / metric.unit), " ".join(filter(None, small)), kind)
+
+    return Column(
+        metric.key, metric.name, metric.hint, cell, metric.of_domain, tuple(metric.page.split())
+    )
 
 
-def _spread(figures: Quartiles | None, unit: float = 1.0, kind: str = "", more: str = "") -> Cell:
-    if figures is None:
-        return Cell(NONE, kind=kind)
+def _range(figures: Quartiles, unit: float) -> str:
     low, high = number(figures.q1 / unit), number(figures.q3 / unit)
     # One repetition has no range.
-    between = "" if low == high else f"{low}–{high}"
-    return Cell(number(figures.median / unit), f"{between} {more}".strip(), kind)
+    return "" if low == high else f"{low}–{high}"
+
+
+def _limit(figures: DomainFigures) -> str:
+    relative = figures.uncertainty_relative
+    return "" if relative is None else f"±{number(100 * relative.median)} %"
+
+
+def _remarks(metric: Metric, row: Row, figures: DomainFigures, mark: str) -> list[str]:
+    """What a reader must know of a figure: of the power how many repetitions have it, of MB/J
+    whether it is ranked and of what it is."""
+    of_power, of_efficiency = metric.key == "power_w", metric.key == "efficiency_bytes_per_j"
+    some = of_power and bool(row.n) and figures.n != row.n and not mark
+    return [
+        text
+        for text, on in (
+            (mark, bool(mark)),
+            (f"n {figures.n}", some),
+            ("doubtful", (of_power or of_efficiency) and bool(figures.doubts)),
+            ("without drives", of_efficiency and figures.leaves_drives_out),
+            ("not ranked", of_efficiency and figures.ranked_reason is not None and not mark),
+        )
+        if on
+    ]

@@ -1,5 +1,7 @@
 // Which lines are shown, and in which order.
 
+import { NONE } from "./number.mjs";
+
 /** Whether a line is what the filters ask for: {campaign, levels: [place|null, ...], words}. */
 export function wanted(line, filter) {
   if (filter.campaign !== null && line.c !== filter.campaign) return false;
@@ -9,15 +11,20 @@ export function wanted(line, filter) {
   return filter.words.toLowerCase().split(/\s+/).every((word) => text.includes(word));
 }
 
+/** The number of a cell's text (`±1.2 %`: 1.2); other text as it is, null for none. */
+export function figure(text) {
+  const found = /^±?(-?[\d.]+)(?: %)?$/.exec(text);
+  return found ? Number(found[1]) : text === NONE ? null : text;
+}
+
 /**
- * Places of lines sorted by a column; what has no value stands last, in its own order. `fixed` keeps
+ * Places of lines sorted by a column; what has no value is last, in its own order. `fixed` keeps
  * all in place: estimates are never ranked.
  */
-export function sorted(lines, value, descending, fixed = false) {
-  const places = lines.map((_, place) => place);
+export function sorted(places, value, descending, fixed = false) {
   if (fixed) return places;
-  const key = (place) => value(lines[place]) ?? null;
-  return places.sort((a, b) => {
+  const key = (place) => value(place) ?? null;
+  return [...places].sort((a, b) => {
     const [x, y] = [key(a), key(b)];
     if (x === null || y === null) return (x === null) - (y === null) || a - b;
     const order = typeof x === "string" ? x.localeCompare(y) : x - y;

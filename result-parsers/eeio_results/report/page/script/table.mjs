@@ -1,16 +1,25 @@
 // The table of all experiments: sorted, filtered, its columns chosen, its rows opened.
 
-import { COLUMNS, DEFAULT, SETS, why } from "./cells.mjs";
 import { detail } from "./detail.mjs";
 import { html, save, switches } from "./element.mjs";
-import { csvCell, sorted } from "./order.mjs";
+import { NONE } from "./number.mjs";
+import { csvCell, figure, sorted } from "./order.mjs";
+
+const SETS = ["essential", "energy", "latency", "all"];
+
+/** The columns of a set, as the page's data has them. */
+function ofSet(model, name) {
+  return model.columns.filter((column) => name === "all" || column.sets.includes(name));
+}
 
 export class Table {
   constructor(model, state, runs) {
-    Object.assign(this, { model, state, runs, columns: DEFAULT, sort: null, opened: new Map() });
+    Object.assign(this, { model, state, runs, columns: ofSet(model, "essential"), sort: null, opened: new Map() });
     this.table = document.getElementById("experiments");
     this.body = this.table.tBodies[0];
     this.rows = [...this.body.rows];
+    // The cells that the page opens with are in its HTML only: column -> cells.
+    this.made = new Map(this.columns.map((column, place) => [column.key, this.rows.map((row) => row.cells[this.first + place])]));
     this.rows.forEach((row, place) => this.opener(row, place));
     this.tools();
     this.head();
@@ -29,11 +38,11 @@ export class Table {
   }
 
   tools() {
-    const sets = Object.keys(SETS).map((key) => [key, key[0].toUpperCase() + key.slice(1)]);
-    this.sets = switches("Columns", sets, "essential", (key) => this.choose(SETS[key]));
+    const sets = SETS.map((key) => [key, key[0].toUpperCase() + key.slice(1)]);
+    this.sets = switches("Columns", sets, "essential", (key) => this.choose(ofSet(this.model, key)));
     const boxes = html("fieldset", { hidden: true, id: "columns" }, html("legend", {}, "Columns"));
-    for (const [key, column] of Object.entries(COLUMNS)) {
-      const box = html("input", { type: "checkbox", value: key, on: { change: () => this.choose(this.checked()) } });
+    for (const column of this.model.columns) {
+      const box = html("input", { type: "checkbox", value: column.key, on: { change: () => this.choose(this.checked()) } });
       boxes.append(html("label", {}, box, ` ${column.head}${column.small ? ` (${column.small})` : ""}`));
     }
     this.boxes = boxes;
@@ -53,11 +62,12 @@ export class Table {
   }
 
   checked() {
-    return [...this.boxes.querySelectorAll("input:checked")].map((box) => box.value);
+    const keys = [...this.boxes.querySelectorAll("input:checked")].map((box) => box.value);
+    return this.model.columns.filter((column) => keys.includes(column.key));
   }
 
   check() {
-    for (const box of this.boxes.querySelectorAll("input")) box.checked = this.columns.includes(box.value);
+    for (const box of this.boxes.querySelectorAll("input")) box.checked = this.columns.some((column) => column.key === box.value);
   }
 
   choose(columns) {
@@ -75,14 +85,14 @@ export class Table {
     const heads = [...row.cells].slice(0, this.first);
     heads.forEach((head, place) => {
       if (head.querySelector("button")) return;
-      const value = place ? (line) => this.model.campaigns[line.c] : (line) => line.name;
+      const { lines, campaigns } = this.model;
+      const value = place ? (at) => campaigns[lines[at].c] : (at) => lines[at].name;
       this.sortable(head, head.textContent, `head${place}`, value);
     });
-    const made = this.columns.map((key) => {
-      const { head, small, value } = COLUMNS[key];
+    const made = this.columns.map((column) => {
       const cell = html("th", { scope: "col" });
-      this.sortable(cell, head, key, (line) => value(line, this.state.domain));
-      if (small) cell.append(html("small", {}, small));
+      this.sortable(cell, column.head, column.key, (place) => figure(this.text(column, place)));
+      if (column.small) cell.append(html("small", {}, column.small));
       return cell;
     });
     row.replaceChildren(...heads, ...made);
@@ -108,8 +118,10 @@ export class Table {
   /** Rows in their order, those that the filters leave; opened ones below theirs. */
   arrange() {
     const { sort, model } = this;
-    const fixed = Boolean(sort && COLUMNS[sort.key]?.energy && this.mark);
-    const order = sort ? sorted(model.lines, sort.value, sort.descending, fixed) : model.lines.map((_, n) => n);
+    const energy = sort && model.columns.find((column) => column.key === sort.key)?.energy;
+    const fixed = Boolean(energy && this.mark);
+    const places = model.lines.map((_, place) => place);
+    const order = sort ? sorted(places, sort.value, sort.descending, fixed) : places;
     const shown = new Set(this.state.places);
     const rows = [];
     for (const place of order) {
@@ -124,18 +136,35 @@ export class Table {
     this.body.replaceChildren(...rows);
   }
 
-  /** Every cell anew: other columns, or another domain. */
+  /** The cells of a column in the domain that is shown; null where the page's HTML has them. */
+  cells(column) {
+    return column.cells[column.energy ? this.state.domain : 0] ?? null;
+  }
+
+  text(column, place) {
+    const cells = this.cells(column);
+    if (cells === null) return this.made.get(column.key)[place].firstChild.textContent;
+    return [cells[place] ?? NONE].flat()[0];
+  }
+
+  cell(column, place) {
+    const cells = this.cells(column);
+    if (cells === null) return this.made.get(column.key)[place];
+    const [text, small] = [cells[place] ?? NONE].flat();
+    const words = figure(text) === null && text !== NONE;
+    const kind = words ? "words" : column.energy && this.mark && text !== NONE ? "estimate" : null;
+    return html("td", { class: kind }, text, small ? html("small", {}, small) : "");
+  }
+
+  /** Other columns, or another domain. */
   fill() {
     this.head();
     const { domain } = this.state;
     this.rows.forEach((row, place) => {
       const line = this.model.lines[place];
       while (row.cells.length > this.first) row.lastElementChild.remove();
-      row.append(...this.columns.map((key) => {
-        const { text, small, kind } = COLUMNS[key].cell(line, domain, this.mark);
-        return html("td", { class: kind || null }, text, small ? html("small", {}, small) : "");
-      }));
-      const reason = why(line, domain);
+      row.append(...this.columns.map((column) => this.cell(column, place)));
+      const reason = line.why?.[domain] ?? "";
       const old = row.cells[0].querySelector(".why");
       if (old) old.remove();
       if (reason) row.cells[0].append(html("small", { class: "why" }, reason));
