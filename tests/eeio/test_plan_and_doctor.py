@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tests.conftest import Eeio
 
-from eeio.commands import doctor
-from eeio.commands.doctor import Finding, can_measure
+from eeio.machine import examination
+from eeio.machine.examination import Finding, can_measure
 
 HUGE = "eeio-suite"
 
@@ -64,7 +64,7 @@ def test_a_program_whose_profile_is_not_installed(
     (home / "bin").mkdir()
     (home / "bin/fio").write_text("#!/bin/sh\n")
     (home / "bin/fio").chmod(0o755)
-    found = {f.name: f for f in doctor._tools()}
+    found = {f.name: f for f in examination._tools()}
     fio = found["fio"]
     assert not fio.found and fio.program == str(home / "bin/fio")
     assert "its profile is not installed yet" in fio.detail

@@ -19,8 +19,9 @@ from eeio.campaign.pilot import least_phase_s
 from eeio.campaign.progress import duration_text
 from eeio.commands import campaign_options, plan_detection
 from eeio.commands.amounts import decimal_bytes
-from eeio.commands.doctor import add_replay, recorded
+from eeio.commands.doctor import add_replay
 from eeio.errors import EXIT_DONE, RefusedError
+from eeio.machine.examination import recorded
 from eeio.machine.replay import replayed
 from eeio.paths import install_root
 from eeio.power import check_meters

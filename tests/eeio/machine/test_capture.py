@@ -12,9 +12,8 @@ import pytest
 from tests.conftest import Eeio
 
 from eeio.cli import main
-from eeio.commands import doctor
 from eeio.errors import RefusedError
-from eeio.machine import capture, description
+from eeio.machine import capture, description, examination
 from eeio.machine.anonymous import Replacer, own_serials
 from eeio.machine.description import Command, Description
 from eeio.machine.replay import replayed
@@ -110,7 +109,7 @@ def test_a_capture_of_a_described_machine_is_that_machine(server: Path) -> None:
     """What meters, doctor and plan read of it is all in the capture: they find the same."""
     with replayed(server) as replay:
         taken = capture.take(NOTHING_SAID, replay.root, Replacer([], [])).description
-        found, meters = doctor.examine_replay(replay), discover(replay.root)
+        found, meters = examination.examine_replay(replay), discover(replay.root)
         # The processes of this machine are not the described one's.
         assert {c.run: c for c in SERVER.commands} == {
             c.run: c for c in taken.commands if c.run[0] != "eeio"
@@ -120,7 +119,7 @@ def test_a_capture_of_a_described_machine_is_that_machine(server: Path) -> None:
     again = server.with_name("again.json")
     description.save(taken, again)
     with replayed(again) as replay:
-        assert doctor.examine_replay(replay) == found
+        assert examination.examine_replay(replay) == found
         assert [(m.spec, m.available) for m in discover(replay.root)] == [
             (m.spec, m.available) for m in meters
         ]
@@ -140,7 +139,7 @@ def test_what_cannot_be_read_is_noted_as_such(tmp_path: Path) -> None:
 
 def test_doctor_finds_the_described_machine_not_this_one(server: Path) -> None:
     with replayed(server) as replay:
-        found = {(f.kind, f.name): f for f in doctor.examine_replay(replay)}
+        found = {(f.kind, f.name): f for f in examination.examine_replay(replay)}
         assert user_id(replay.root) == 1000
         assert which("nvme", replay.root) == "/usr/sbin/nvme"
     assert found["privilege", "root"].detail == "user id 1000"
@@ -452,4 +451,4 @@ def test_what_doctor_said_must_be_sound(server: Path) -> None:
         body["commands"] = [{"run": ["eeio", "doctor", "--json"], "prints": said}]
         server.write_text(json.dumps(body))
         with replayed(server) as replay, pytest.raises(RefusedError, match="not sound"):
-            doctor.examine_replay(replay)
+            examination.examine_replay(replay)

@@ -1,0 +1,346 @@
+"""What a machine has for measurements: tools, meters, devices, privileges, file systems."""
+
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from eeio import hostnames
+from eeio.bench.plan import PROFILE as BENCH_PROFILE
+from eeio.errors import RefusedError
+from eeio.machine.replay import Replay
+from eeio.machine.root import HERE, user_id, which
+from eeio.profiles import installation
+from eeio.profiles import profile as profiles
+from eeio.profiles import suite as suites
+from eeio.system import caches, image, nfs, write_cache
+from eeio.system.filesystem import block_device
+from eeio_limits import LimitError, inputs
+from eeio_power.meters import discover
+from eeio_results.errors import EeioError
+
+MODELLED = "modelled"
+_SETUP = "scripts/setup"
+# Of a Finding.
+_MAY_BE_NONE = ("cost", "remedy", "program")
+# Where Debian has what is not in everybody's PATH, by the profiles' own install.sh.
+_FURTHER_PATH = ":/usr/sbin:/usr/local/sbin"
+# A tool's program where that has another name, as the profile's install.sh looks for it.
+_PROGRAMS = {"bonnie": "bonnie++"}
+# Of eeio's own installation, not of the machine: no description of a machine has them in its tree.
+_OF_THE_INSTALLATION = ("tool", "name", "library")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked for. `cost` and `remedy` belong to a missing one."""
+
+    kind: str
+    name: str
+    found: bool
+    detail: str
+    cost: str | None = None
+    remedy: str | None = None
+    program: str | None = None
+    """Of a tool whose profile is not installed: the program that it would take."""
+
+
+def examine(root: Path = HERE) -> list[Finding]:
+    """Everything that was looked for, grouped by kind; below another root than `/` all but what is
+    of eeio's installation."""
+    here = root == HERE
+    return [
+        *(_tools() if here else ()),
+        *_meters(root),
+        *_privileges(root),
+        *_devices(root),
+        *_filesystems(root),
+        *_programs(root),
+        *(_names() if here else ()),
+        *(_libraries() if here else ()),
+    ]
+
+
+def examine_replay(replay: Replay) -> list[Finding]:
+    """What this eeio finds on a described machine; of the eeio that was on it what that said."""
+    of_machine = [
+        replace(
+            finding,
+            detail=replay.named(finding.detail),
+            remedy=finding.remedy and replay.named(finding.remedy),
+        )
+        for finding in examine(replay.root)
+    ]
+    kept = recorded(replay)
+    return [
+        *(finding for finding in kept if finding.kind == "tool"),
+        *of_machine,
+        *(finding for finding in kept if finding.kind != "tool"),
+    ]
+
+
+def recorded(replay: Replay) -> list[Finding]:
+    """What doctor said, on the machine itself, of the installation there. Raises RefusedError."""
+    if replay.doctor is None:
+        return []
+    try:
+        listed = inputs.parse_json(replay.doctor)["findings"]
+        found = [Finding(**finding) for finding in listed]
+        if not all(
+            isinstance(value, str) or (name in _MAY_BE_NONE and value is None)
+            for finding in found
+            for name, value in asdict(finding).items()
+            if name != "found"
+        ):
+            raise LimitError("a text is wanted")
+    except (LimitError, TypeError, KeyError) as error:
+        raise RefusedError(
+            f"what `eeio doctor --format json` said is not sound: {error}"
+        ) from error
+    return [finding for finding in found if finding.kind in _OF_THE_INSTALLATION]
+
+
+def _tools() -> list[Finding]:
+    found = []
+    optional = _optional_tools()
+    for name, folder in profiles.available().items():
+        if name == BENCH_PROFILE:  # it comes with eeio and needs no tool
+            continue
+        what = (
+            "suites leave them out"
+            if folder.name in optional
+            else "its runs are recorded as failed"
+        )
+        cost = f"every row of {name}: {what}"
+        try:
+            profile = profiles.load(folder)
+            installed = installation.find(profile)
+            tool = installed.tool if installed else None
+        except EeioError as error:
+            found.append(Finding("tool", name, False, str(error), cost, f"mend or delete {folder}"))
+            continue
+        if tool is not None:
+            detail = f"{tool.version} ({tool.path}, {tool.source})"
+            found.append(Finding("tool", profile.tool, True, detail, cost, _SETUP))
+            continue
+        program = _program(profile.tool)
+        if program is None:
+            found.append(Finding("tool", profile.tool, False, "not installed", cost, _SETUP))
+            continue
+        found.append(
+            Finding(
+                "tool", profile.tool, False,
+                f"the program is here ({program}), its profile is not installed yet",
+                "nothing: the first run that needs it installs it",
+                f"eeio profile install {name}", program,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _optional_tools() -> set[str]:
+    """Profiles that suites name as those of a tool that few have."""
+    found: set[str] = set()
+    for folder in suites.available().values():
+        with suppress(EeioError):  # a damaged suite is told where it is run
+            for optional in suites.load(folder).optional:
+                found.update(entry.profile for entry in optional.entries)
+    return found
+
+
+def _program(tool: str) -> str | None:
+    """Where the program lies that the profile of a tool would take from the system."""
+    wanted = os.environ.get(f"EEIO_{tool.upper()}") or _PROGRAMS.get(tool, tool)
+    path = f"{os.environ.get('PATH', os.defpath)}{_FURTHER_PATH}:{Path(sys.prefix) / 'bin'}"
+    return shutil.which(wanted, path=path)
+
+
+def can_measure(findings: Sequence[Finding]) -> list[str]:
+    """What can be measured, in words: `bandwidth: yes, by fio`, `energy: no, ...`."""
+    return [_bandwidth(findings), _energy(findings), _levels(findings)]
+
+
+def _bandwidth(findings: Sequence[Finding]) -> str:
+    tools = [f for f in findings if f.kind == "tool"]
+    if not tools:
+        return "bandwidth: not known here (nothing tells which tools are installed)"
+    usable = [f.name + ("" if f.found else " (to be installed)") for f in tools
+              if f.found or f.program is not None]  # fmt: skip
+    if not usable:
+        return f"bandwidth: no: no tool is installed; {_SETUP} installs them"
+    return f"bandwidth: yes, by {', '.join(usable)}"
+
+
+def _energy(findings: Sequence[Finding]) -> str:
+    meters = [f for f in findings if f.kind == "meter" and f.found and f.name != MODELLED]
+    if not meters:
+        return (
+            "energy: no: no meter was found (below stands what each needs); `quick` and "
+            "--allow-estimates model it, marked ESTIMATE"
+        )
+    return f"energy: yes, by {'; '.join(f'{f.name} ({f.detail})' for f in meters)}"
+
+
+def _levels(findings: Sequence[Finding]) -> str:
+    """What needs more than a directory to write in."""
+    device = any(f.kind == "device" and f.found for f in findings)
+    loop = any(f.kind == "privilege" and f.name == "loop devices" and f.found for f in findings)
+    dropped = any(f.kind == "privilege" and f.name == "drop caches" and f.found for f in findings)
+    return "; ".join(
+        (
+            f"raw devices (--device): {'yes' if device else 'no'}",
+            f"file systems of its own (--filesystem): {'yes' if loop else 'no'}",
+            "page cache dropped before runs: "
+            + ("yes" if dropped else "no, of the test files' own pages alone"),
+        )
+    )
+
+
+def _meters(root: Path) -> list[Finding]:
+    return [
+        Finding(
+            "meter",
+            meter.spec,
+            meter.available,
+            f"{meter.kind}, {', '.join(meter.domains)}"
+            if meter.available
+            else meter.reason or "not found",
+            "power, energy and MB/J of its domains",
+            meter.remedy or "connect one; docs/meters.md says how",
+        )
+        for meter in discover(root)
+    ]
+
+
+def _privileges(root: Path) -> list[Finding]:
+    user = user_id(root)
+    is_root = user == 0
+    drop_file = caches.drop_file()
+    drop = os.access(root / str(drop_file).lstrip("/"), os.W_OK)
+    loop = is_root and (root / "dev/loop-control").exists()
+    return [
+        Finding(
+            "privilege", "root", is_root, f"user id {user}",
+            "raw devices, new file systems, the drive's write cache, most RAPL counters", "sudo",
+        ),
+        Finding(
+            "privilege", "drop caches", drop,
+            f"{drop_file} is {'writable' if drop else 'not writable'}",
+            "only the test files' own pages can be dropped, not those of metadata",
+            "run as root, or mount the file writable into the container",
+        ),
+        Finding(
+            "privilege", "loop devices", loop, "/dev/loop-control",
+            "--filesystem without a device to erase", "run as root; `modprobe loop`",
+        ),
+    ]  # fmt: skip
+
+
+def _devices(root: Path) -> list[Finding]:
+    found = []
+    for folder in sorted((root / "sys/block").glob("*")):
+        size = 0
+        with suppress(OSError, ValueError):
+            size = int((folder / "size").read_text(encoding="ascii")) * 512
+        device = block_device(Path("/dev") / folder.name, root)
+        if size == 0 or device is None or folder.name.startswith(("zram", "ram")):
+            continue
+        model = folder / "device/model"
+        words = "no model name"
+        with suppress(OSError):
+            words = model.read_bytes().decode(errors="backslashreplace").strip()
+        cache = write_cache.found(device) or "unknown"
+        readable = os.access(root / str(device.node).lstrip("/"), os.R_OK)
+        found.append(
+            Finding(
+                "device", str(device.node), readable,
+                f"{size / 1e9:.1f} GB, {words}, write cache {cache}",
+                "the device level on it", "run as root or join group disk",
+            )
+        )  # fmt: skip
+    return found
+
+
+def _filesystems(root: Path) -> list[Finding]:
+    known: list[str] = []
+    with suppress(OSError):
+        known = (root / "proc/filesystems").read_text(encoding="ascii", errors="replace").split()
+    packages = {"ext4": "e2fsprogs", "xfs": "xfsprogs", "btrfs": "btrfs-progs"}
+    found = []
+    for name, package in packages.items():
+        command = image.MKFS[name]
+        there = which(command[0], root) is not None
+        loaded = name in known
+        detail = f"{command[0]} {'found' if there else 'missing'}"
+        detail += ", kernel support loaded" if loaded else ", kernel module loaded on first mount"
+        found.append(
+            Finding(
+                "file system", name, there, detail, f"--filesystem {name}",
+                f"apt-get install {package}",
+            )
+        )  # fmt: skip
+    missing = [name for name in nfs.PROGRAMS if which(name, root) is None]
+    served_by = [
+        words
+        for words, names in (("Linux's server", nfs.KERNEL_PROGRAMS), ("NFS-Ganesha", nfs.GANESHA))
+        if all(which(name, root) is not None for name in names)
+    ]
+    detail = f"{missing[0]} missing" if missing else "client found"
+    detail += f", {' or '.join(served_by) or 'no server'}"
+    detail += (
+        ", kernel support loaded" if "nfs4" in known else ", kernel module loaded on first mount"
+    )
+    found.append(
+        Finding(
+            "file system", "nfs", not missing and bool(served_by), detail,
+            "--filesystem nfs@1gbit+0.5ms", "apt-get install nfs-common nfs-kernel-server",
+        )
+    )  # fmt: skip
+    return found
+
+
+def _programs(root: Path) -> list[Finding]:
+    wanted = {
+        "hdparm": ("switching the write cache of ATA drives", "apt-get install hdparm"),
+        "nvme": ("switching the write cache of NVMe drives", "apt-get install nvme-cli"),
+        "losetup": ("file systems on loop images", "apt-get install mount"),
+    }
+    return [
+        Finding("program", name, (path := which(name, root)) is not None, path or "not on PATH",
+                cost, remedy)
+        for name, (cost, remedy) in wanted.items()
+    ]  # fmt: skip
+
+
+def _names() -> list[Finding]:
+    unresolved = hostnames.unresolved()
+    return [
+        Finding(
+            "name", name, name not in unresolved,
+            unresolved[name].reason if name in unresolved else "known",
+            "Open MPI waits for name servers at each start: programs of your own (the profiles "
+            "tell it not to ask), and all of them where a hostfile names hosts",
+            unresolved[name].remedy if name in unresolved else None,
+        )
+        for name in hostnames.own()
+    ]  # fmt: skip
+
+
+def _libraries() -> list[Finding]:
+    wanted = {
+        "matplotlib": "plots in the HTML report",
+        "jinja2": "the HTML report",
+        "rich": "the progress bar",
+        "argcomplete": "shell completion",
+    }
+    return [
+        Finding(
+            "library", name, there := importlib.util.find_spec(name) is not None,
+            "importable" if there else "not importable", cost, _SETUP,
+        )
+        for name, cost in wanted.items()
+    ]  # fmt: skip
