@@ -38,16 +38,7 @@ from eeio.pts.runs import run_of
 from eeio.system import endurance, io_group, signatures
 from eeio_limits import LimitError, inputs, quantities
 from eeio_limits.names import campaign_name
-from eeio_power import (
-    alignment,
-    csv_log,
-    http_digest,
-    http_json,
-    ipmi_answers,
-    samples,
-    session,
-    sysfs,
-)
+from eeio_power import alignment, csv_log, http_json, samples, session, sysfs
 from eeio_power import helper_process as reader
 from eeio_power.errors import PowerError
 from eeio_power.meters import (
@@ -650,11 +641,11 @@ def shouted(folder: Path) -> Any:
 
 def told_by_ipmitool(folder: Path) -> Any:
     lines = text(folder, "answer.txt").splitlines()
-    sensors = ipmi_answers.watt_sensors(lines)
-    ipmi_answers.whole_system(sensors)
+    sensors = ipmis.watt_sensors(lines)
+    ipmis.whole_system(sensors)
     with suppress(PowerError):
-        return sensors, ipmi_answers.parse_node_manager(lines)
-    return sensors, ipmi_answers.parse_dcmi(lines)
+        return sensors, ipmis.parse_node_manager(lines)
+    return sensors, ipmis.parse_dcmi(lines)
 
 
 def logged_by_drive(folder: Path) -> Any:
@@ -812,7 +803,7 @@ def meter_targets() -> list[Target]:
         Target("cray", [CRAY], in_tree(CRAY, lambda root: cray.open_meter(
             "cray", {"root": str(root)}, Path("/")))),
         Target("pmic", [{"adc.txt": PMIC}], lambda folder: pmic.power_w(text(folder, "adc.txt"))),
-        Target("digest", [{"challenge.txt": CHALLENGE}], lambda folder: http_digest.parameters(
+        Target("digest", [{"challenge.txt": CHALLENGE}], lambda folder: http_json.parameters(
             text(folder, "challenge.txt"))),
         Target("perf", [PERF], perf_events, allowed=(OSError, ValueError)),
         Target("modelled", [{"stat": STAT}], lambda folder: modelled.parse_stat(
