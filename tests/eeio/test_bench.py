@@ -18,7 +18,7 @@ from tests.simulators import FakeRapl
 from eeio.bench import asked, plan, trial
 from eeio.bench.plan import How
 from eeio.errors import RefusedError
-from eeio.system import durability, image
+from eeio.system import caches, image
 from eeio.system.filesystem import WITHOUT_STORAGE, mount_of
 from eeio.system.undo import UndoJournal
 from eeio_results.campaign import Options
@@ -140,9 +140,9 @@ def test_a_full_disk_is_told(home: Path, eeio: Eeio, tmp_path: Path) -> None:
         assert journal.undo_all() == []
 
 
-def _sync(directory: Path, node: Path | None) -> durability.Sync:
+def _sync(directory: Path, node: Path | None) -> caches.Sync:
     """As on a drive that takes 1000 s."""
-    return durability.Sync(10.0, 1010.0, "test")
+    return caches.Sync(10.0, 1010.0, "test")
 
 
 def test_a_run_repeats_a_command_by_its_time_until_durable(

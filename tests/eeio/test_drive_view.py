@@ -89,7 +89,7 @@ def test_without_root_it_is_not_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     device = block_device(Path("/dev/none"), tmp_path)
     assert device is None
     with pytest.raises(EeioError, match="tracing the drive's requests needs root"):
-        drive_view.tracefs.find(UndoJournal(tmp_path / "undo.json"), "the drive's requests")
+        drive_view.trace.find_tracefs(UndoJournal(tmp_path / "undo.json"), "the drive's requests")
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ from eeio.pts import read as pts
 from eeio.pts.experiments import experiments_of
 from eeio.pts.machine import machine_of
 from eeio.pts.runs import run_of
-from eeio.system import endurance, io_group, signatures
+from eeio.system import counters, device, drive
 from eeio_limits import LimitError, inputs, quantities
 from eeio_limits.names import campaign_name
 from eeio_power import alignment, csv_log, http_json, samples, session, sysfs
@@ -961,9 +961,9 @@ def worn(folder: Path) -> Any:
     (folder / "nvme0").mkdir()
     (folder / "device").symlink_to("nvme0")
     log = (folder / "log.bin").read_bytes().ljust(512, b"\0")[:512]
-    with patch.object(endurance, "read_smart_log", lambda fd: log):
+    with patch.object(drive, "read_smart_log", lambda fd: log):
         return (
-            endurance.wear(folder, folder), endurance.percentage_used(folder, folder)
+            drive.wear(folder, folder), drive.percentage_used(folder, folder)
         )  # fmt: skip
 
 
@@ -973,10 +973,14 @@ WIPEFS = b"""{"signatures": [
 
 
 def signed(folder: Path) -> Any:
-    found = signatures._parse("/dev/sda", text(folder, "wipefs.json"))
+    found = device._parse("/dev/sda", text(folder, "wipefs.json"))
     words = [(each.names, each.text) for each in found]
     assert all(word.isprintable() for _, word in words)
-    return words, signatures.options(found), signatures.listed(found, Path("/dev/sda"))
+    return (
+        words,
+        device.options_of_signatures(found),
+        device.signatures_listed(found, Path("/dev/sda")),
+    )
 
 
 IO_STAT = b"""8:16 rbytes=4096 wbytes=0 rios=1 wios=0 dbytes=0 dios=0
@@ -1030,7 +1034,7 @@ def machine_targets() -> list[Target]:
         Target("endurance", [{"log.bin": bytes(5) + b"\x07" + bytes(42) + bytes([9] * 3)}], worn),
         Target("signatures", [{"wipefs.json": WIPEFS}], signed),
         Target("io-group", [{"io.stat": IO_STAT}],
-               lambda folder: io_group.parse(text(folder, "io.stat"), "8:0"),
+               lambda folder: counters.parse_io_stat(text(folder, "io.stat"), "8:0"),
                allowed=(ValueError,)),
         Target("darshan", [{"records.json": DARSHAN}], darshan_log,
                allowed=(*ALLOWED, KeyError, ValueError, TypeError, AttributeError)),

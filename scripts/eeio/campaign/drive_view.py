@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from eeio.system import tracefs
+from eeio.journal import trace
 from eeio.system.filesystem import BlockDevice
 from eeio.system.owner import own_name
 from eeio.system.undo import UndoEntry, UndoJournal
@@ -74,7 +74,7 @@ class DriveView:
 
     def begin(self) -> None:
         """EeioError where it cannot be seen."""
-        root = tracefs.find(self._journal, "the drive's requests")
+        root = trace.find_tracefs(self._journal, "the drive's requests")
         self._instance = root / "instances" / f"{own_name()}-drive"
         self._entry = UndoEntry("directory", str(self._instance))
         self._journal.add(self._entry)

@@ -22,15 +22,7 @@ from eeio.campaign.volumes import Volume, Volumes, raw_device
 from eeio.campaign.watch import JournalWatch
 from eeio.profiles import profile as profiles
 from eeio.profiles.installation import Installation
-from eeio.system import (
-    caches,
-    counters,
-    durability,
-    frequency,
-    io_group,
-    smt_and_turbo,
-    write_cache,
-)
+from eeio.system import caches, counters, frequency
 from eeio.system import device as devices
 from eeio.system.filesystem import BlockDevice, caches_below, why_in_memory
 from eeio.system.processor import ProcessorSampler
@@ -83,7 +75,7 @@ class _Ended:
     prepared: _Prepared
     volume: Volume
     energy: nodes.Energy
-    synced: durability.Sync
+    synced: caches.Sync
     seen: Seen
     memory: str | None
     """Why no storage device was measured."""
@@ -138,12 +130,12 @@ class Measurement:
         # What is noted here stays to the campaign's end, not to that of the run.
         reached = self._set_processors(experiment)
         found = len(self._journal.entries)
-        group: io_group.IoGroup | None = None
+        group: counters.IoGroup | None = None
         try:
             if experiment.experiment.cache.disk is not None:
                 if device is None:
                     raise EeioError(f"write cache cannot be switched: {volume.device_reason}")
-                write_cache.switch(device, experiment.experiment.cache.disk, self._journal)
+                caches.switch_write_cache(device, experiment.experiment.cache.disk, self._journal)
             prepared = self._prepare(planned, volume, raw, device, power)
             if on_raw_device:
                 self._volumes.check_device()  # again: the pause may have been long
@@ -155,7 +147,7 @@ class Measurement:
                 self._journal,
             )  # fmt: skip
             if experiment.experiment.tool == "command":
-                group = io_group.new(self._journal)
+                group = counters.new_io_group(self._journal)
             of_group = {} if group is None else {"EEIO_IO_GROUP": str(group.folder)}
             servers.begin()
             before = counters.read_counters(device) if device else None
@@ -188,7 +180,7 @@ class Measurement:
                 exit_code=capture.exit_code,
                 device=device.name if device else None,
                 device_reason=None if device else volume.device_reason,
-                disk_cache_found=write_cache.found(device) if device else None,
+                disk_cache_found=caches.write_cache_found(device) if device else None,
                 cache_dropped=prepared.cache_dropped,
                 prepare_s=prepared.prepare_s,
                 sync_s=sync_s,
@@ -286,7 +278,7 @@ class Measurement:
         root = self._plan.options.frequency_root
         if planned.frequency_hz is None:
             if planned.smt is not None or planned.turbo is not None:
-                smt_and_turbo.switch(planned.smt, planned.turbo, self._journal, root)
+                frequency.switch_smt_and_turbo(planned.smt, planned.turbo, self._journal, root)
             return ()
         frequency.prepare(self._journal, root)
         frequency.set_frequency(planned.frequency_hz, self._journal, root)
@@ -386,7 +378,7 @@ class Measurement:
 
 def _flushed(
     power: PowerMonitor, directory: Path, node: Path | None, ended_s: float
-) -> durability.Sync:
+) -> caches.Sync:
     """The flush right after a tool that ended at `ended_s`, with the meters read at both its edges.
 
     Without its time where it began late: nothing wrote meanwhile, and that would count as writing.
@@ -394,7 +386,7 @@ def _flushed(
     # Beside the flush: a meter that takes long to answer must not hold it up.
     edge = threading.Thread(target=power.mark)
     edge.start()
-    synced = durability.sync(directory, node)
+    synced = caches.flush(directory, node)
     edge.join()
     power.mark()
     late_s = synced.start_s - ended_s
@@ -470,7 +462,7 @@ def _with_edges(readings: tuple[EnergyReading, ...], unsure_s: float) -> tuple[E
 
 
 def _until_durable(
-    phase: PhaseResult, all_phases: Sequence[PhaseResult], synced: durability.Sync, began_s: float
+    phase: PhaseResult, all_phases: Sequence[PhaseResult], synced: caches.Sync, began_s: float
 ) -> tuple[Durable | None, str | None]:
     """Until when the phase's bytes were on the device, or why that is not known: by the tool's own
     flush where it told of one, else by the flush right after it, which is the last write's."""

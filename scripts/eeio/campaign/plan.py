@@ -16,7 +16,7 @@ from eeio.machine.root import HERE
 from eeio.profiles import profile as profiles
 from eeio.profiles.profile import Profile
 from eeio.profiles.suite import LeftOut, Suite, SuiteEntry, experiment_of
-from eeio.system import write_cache
+from eeio.system import caches
 from eeio.system.filesystem import backing_device, block_device
 from eeio_limits import LimitError
 from eeio_limits.quantities import DURATION, shortened
@@ -474,7 +474,7 @@ def _why_cache_stays(options: Options, experiment: Experiment, root: Path) -> st
         device = backing_device(directory, root)[0] if directory else None
     if device is None:
         return "no block device lies behind the target, so it has no write cache to switch"
-    return write_cache.cannot_switch(device, experiment.cache.disk)
+    return caches.cannot_switch_write_cache(device, experiment.cache.disk)
 
 
 def _check_runtime(tool: str, factors: Mapping[str, str]) -> None:

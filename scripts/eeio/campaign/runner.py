@@ -31,7 +31,7 @@ from eeio.profiles.installation import Installation, Program
 from eeio.putting_back import tell
 from eeio.signals import signals_raise
 from eeio.system import frequency, image
-from eeio.system.endurance import wear
+from eeio.system.drive import wear
 from eeio.system.filesystem import BlockDevice, backing_device
 from eeio.system.lock import FolderLock, drive_lock, machine_lock
 from eeio.system.undo import UndoJournal

@@ -27,9 +27,7 @@ from eeio.power import check_meters
 from eeio.profiles import installation
 from eeio.profiles import suite as suites
 from eeio.system import device as devices
-from eeio.system import signatures
-from eeio.system.drive import drive_of
-from eeio.system.endurance import percentage_used
+from eeio.system.drive import drive_of, percentage_used
 from eeio.system.filesystem import BlockDevice, backing_device, block_device
 from eeio_limits.text import shown
 from eeio_power.errors import PowerError
@@ -427,7 +425,7 @@ def _settings_touched(plan: plans.Plan) -> list[str]:
 def _device_lines(node: Path, erased: bool) -> list[str]:
     if not erased:
         return [f"{node}: read only"]
-    found = signatures.listed(devices.carried(node), node)
+    found = devices.signatures_listed(devices.signatures_carried(node), node)
     lost = f", {found} with it" if found else "; it contains no file system and no table"
     if not found and devices.has_data(node):
         lost = ", data of an unknown kind with it"
