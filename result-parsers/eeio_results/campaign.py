@@ -17,7 +17,7 @@ from eeio_results import typed
 from eeio_results.errors import EeioError
 from eeio_results.record import SCHEMA_VERSION, Experiment
 from eeio_results.statistics.checks import check_rule
-from eeio_results.statistics.lengths import LENGTHS_S
+from eeio_results.statistics.stopping import LENGTHS_S
 from eeio_results.steady import SteadyProtocol
 from eeio_results.typed import LATER
 

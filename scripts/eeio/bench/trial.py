@@ -14,7 +14,7 @@ from pathlib import Path
 
 from eeio.bench.asked import Command
 from eeio.bench.plan import How
-from eeio.campaign.pilot import READINGS
+from eeio.campaign.pilots import READINGS
 from eeio.errors import RefusedError
 from eeio.system.caches import flush
 from eeio.system.owner import Orphans

@@ -1,4 +1,7 @@
-"""One run: the state it starts in, the tool's process, its record."""
+"""One run: the state it starts in, the tool's process, its record.
+
+The pause before a run: until the machine has settled, not for a fixed time.
+"""
 
 import os
 import shutil
@@ -6,31 +9,30 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from eeio.campaign import node_power as nodes
-from eeio.campaign import safety
+from eeio.campaign import safety, server_power
 from eeio.campaign.drive_view import DriveView, Seen
 from eeio.campaign.invocation import TIMED_OUT, invoke
 from eeio.campaign.plan import Plan, prefilled_bytes
 from eeio.campaign.server_power import ServerPower
-from eeio.campaign.settling import Settled, settle
 from eeio.campaign.volumes import Volume, Volumes, raw_device
 from eeio.campaign.watch import JournalWatch
 from eeio.profiles import profile as profiles
 from eeio.profiles.installation import Installation
 from eeio.system import caches, counters, frequency
 from eeio.system import device as devices
+from eeio.system.counters import read_counters
 from eeio.system.filesystem import BlockDevice, caches_below, why_in_memory
 from eeio.system.processor import ProcessorSampler
 from eeio.system.undo import UndoJournal, run_command
 from eeio_power.energy import energy_in_parts
 from eeio_power.monitor import PowerMonitor
 from eeio_results import tools
-from eeio_results.campaign import PlannedExperiment, PlannedRun
+from eeio_results.campaign import AdaptiveProtocol, PlannedExperiment, PlannedRun
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.record import (
     CHECKED,
@@ -42,6 +44,75 @@ from eeio_results.record import (
     Run,
 )
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
+
+# Power is the mean of this long; a drive that moved nothing for as long as STILL_S stands still.
+_MEAN_S = 2.0
+STILL_S = 1.0
+_STEP_S = 0.1
+# That much still moves on a drive with a mounted file system when nothing runs.
+_STILL_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True)
+class Settled:
+    """How long it took, s, and in words what ended it."""
+
+    after_s: float
+    reason: str
+
+
+def settle(
+    rule: AdaptiveProtocol,
+    power: PowerMonitor,
+    idle_w: Mapping[tuple[str, str], float],
+    device: BlockDevice | None,
+    fixed_s: float,
+    sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> Settled:
+    """Waits `settle_least_s` at least, until power is back at idle and the drive stands still;
+    `settle_most_s` at most. `idle_w` are the baselines by meter and domain. Without a power that
+    says so a fixed pause must do (`fixed_s`, at most `settle_most_s`), and the drive's counters."""
+    began_s = clock()
+    still_since_s, moved = began_s, _moved(device)
+    while True:
+        sleep(_STEP_S)
+        now_s = clock()
+        past_s = now_s - began_s
+        now_moved = _moved(device)
+        if now_moved - moved > _STILL_BYTES:
+            still_since_s, moved = now_s, now_moved
+        is_still = device is None or now_s - still_since_s >= STILL_S
+        share = _share_of_idle(power, idle_w, now_s)
+        if share is None:
+            if past_s >= min(fixed_s, rule.settle_most_s) and is_still:
+                return Settled(past_s, "a fixed pause: no power tells when it is idle")
+        elif past_s >= rule.settle_least_s and is_still and abs(share - 1) <= rule.settle_power:
+            return Settled(past_s, "power is back at idle and the drive stands still")
+        if past_s >= rule.settle_most_s:
+            what = "the drive moves still" if not is_still else f"power is {share or 0:.2f} of idle"
+            return Settled(past_s, f"not settled after the most there is: {what}")
+
+
+def _share_of_idle(
+    power: PowerMonitor, idle_w: Mapping[tuple[str, str], float], now_s: float
+) -> float | None:
+    """Of the first meter and domain that tell the last seconds and have an idle baseline."""
+    if not idle_w:
+        return None
+    for reading in power.energy(now_s - _MEAN_S, now_s):
+        idle = idle_w.get((reading.meter, reading.domain))
+        if reading.power_w is not None and idle is not None and idle > 0.0:
+            return reading.power_w / idle
+    return None
+
+
+def _moved(device: BlockDevice | None) -> int:
+    if device is None:
+        return 0
+    counted = read_counters(device)
+    return counted.read_bytes + counted.written_bytes
+
 
 _PREFILL_FLOOR_BYTES_PER_S = 1e6
 # Real data has a zero block here and there.
@@ -74,7 +145,7 @@ class _Ended:
     capture: Capture
     prepared: _Prepared
     volume: Volume
-    energy: nodes.Energy
+    energy: server_power.Energy
     synced: caches.Sync
     seen: Seen
     memory: str | None
@@ -140,7 +211,9 @@ class Measurement:
             if on_raw_device:
                 self._volumes.check_device()  # again: the pause may have been long
             profile = self._plan.profiles[experiment.profile]
-            on_nodes = nodes.settings(profile, raw / "nodes", self._plan.options.meters, power)
+            on_nodes = server_power.node_settings(
+                profile, raw / "nodes", self._plan.options.meters, power
+            )
             view = self._view(experiment, device, volume.device_reason)
             servers = ServerPower(
                 self._plan.options.server_power if power.meters else (), raw / "servers",
@@ -193,7 +266,9 @@ class Measurement:
             if capture.exit_code != 0:
                 return replace(run, validity=(_failure(capture),))
             run = replace(run, notes=reached)
-            energy = nodes.energy(raw / "nodes" if on_nodes else None, capture, power, servers)
+            energy = server_power.energy_of_all(
+                raw / "nodes" if on_nodes else None, capture, power, servers
+            )
             if on_nodes:
                 synced = replace(synced, error="only this machine's part was flushed, of several")
             memory = self._raw_memory if on_raw_device else volume.memory

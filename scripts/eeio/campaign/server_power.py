@@ -3,6 +3,8 @@
 A command of the user's reaches each server and runs `eeio meter node -` there, as
 `ssh nas eeio meter node --meter rapl -`. It records until its standard input ends and prints what
 it has: nothing needs to be shared but the clock.
+
+The power of all nodes that a run's ranks are on, where a campaign has several.
 """
 
 import base64
@@ -10,13 +12,18 @@ import binascii
 import json
 import os
 import selectors
+import socket
 import subprocess
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from eeio import cluster
 from eeio.errors import RefusedError
+from eeio.power import recorded
+from eeio.profiles.profile import Profile
 from eeio.system.owner import start_ticks
 from eeio.system.undo import (
     UndoEntry,
@@ -27,7 +34,10 @@ from eeio.system.undo import (
     printed_in,
 )
 from eeio_limits import inputs
+from eeio_power.monitor import PowerMonitor
 from eeio_results.errors import EeioError
+from eeio_results.record import EnergyReading
+from eeio_results.tools.capture import Capture
 
 BEGUN = b"recording\n"
 """What `eeio meter node -` says once its meters are read."""
@@ -166,3 +176,77 @@ class _Server:
                 stream.close()
         if self._entry in self._journal.entries:
             self._journal.forget(self._entry)
+
+
+Energy = Callable[[float, float], tuple[EnergyReading, ...]]
+"""The energy between two moments of this machine's monotonic clock."""
+
+NO_IDLE_OF_SERVERS = "runs have the power of the servers, too, of which idle is not measured"
+NO_IDLE = "runs over MPI have the power of several nodes, of which idle is not measured"
+
+
+def several(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether ranks may start on other machines than this one (docs/cluster.md)."""
+    slurm = bool(environment.get("SLURM_JOB_ID"))
+    in_slurm = slurm and environment.get("SLURM_JOB_NUM_NODES", "1") != "1"
+    return in_slurm or bool(environment.get("EEIO_HOSTFILE"))
+
+
+def node_settings(
+    profile: Profile, folder: Path, specs: tuple[str, ...], power: PowerMonitor
+) -> Mapping[str, str]:
+    """What makes the profile's ranks start under `eeio meter node`, which writes into `folder`.
+
+    Empty for programs of this machine alone, and without a meter. Raises RefusedError for words
+    that the profile's shell would take apart.
+    """
+    if not several() or not (profile.folder / "mpi.sh").is_file() or not power.meters:
+        return {}
+    if not specs:
+        kinds = {meter.kind for meter in power.meters}
+        specs = ("modelled" if kinds == {"modelled"} else "auto",)
+    for word in (*specs, str(folder)):
+        if len(word.split()) != 1:
+            raise RefusedError(f"{word!r}: with several nodes meters and paths without blanks only")
+    meters = " ".join(f"--meter {spec}" for spec in specs)
+    # Next to the running Python, for who has called `.venv/bin/eeio`; on all nodes alike.
+    path = f"{os.environ.get('PATH', '')}:{Path(sys.executable).parent}"
+    return {"EEIO_NODE_POWER": f"{meters} {folder}", "PATH": path}
+
+
+def energy_of_all(
+    folder: Path | None, capture: Capture, power: PowerMonitor, servers: ServerPower
+) -> Energy:
+    """This machine's, or the sum of the nodes that have written into `folder`; and of the servers
+    behind the files. Invalid with its reason where one of them is missing.
+
+    Without a meter nothing is there, and nothing was to be read.
+    """
+    if folder is None and not servers.recorded:
+        return lambda start_s, end_s: recorded(power.energy(start_s, end_s))
+    begun = cluster.Clocks(capture.started_utc_s, capture.started_monotonic_s)
+    now = cluster.clocks()
+    ended = cluster.Clocks(capture.ended_monotonic_s + now.offset_s, capture.ended_monotonic_s)
+
+    def of(start_s: float, end_s: float) -> tuple[EnergyReading, ...]:
+        here = tuple(power.energy(start_s, end_s))
+        try:
+            if folder is None:
+                name = socket.gethostname()
+                found = cluster.Parts((cluster.NodeRecording(name, end_s - start_s, here),))
+            else:
+                nodes = cluster.load_nodes(folder)
+                found = cluster.parts(nodes, start_s, end_s, begun, ended)
+            return recorded(cluster.total(found + servers.parts(start_s, end_s)))
+        except RefusedError as error:
+            return tuple(_none(reading, str(error)) for reading in recorded(here))
+
+    return of
+
+
+def _none(reading: EnergyReading, reason: str) -> EnergyReading:
+    """No figure: this machine's alone would be a part that passes for the whole."""
+    return replace(
+        reading, meter=f"nodes: {reading.meter}", power_w=None, energy_j=None, uncertainty_j=None,
+        coverage=0.0, largest_gap_s=None, samples=0, lost=0, valid=False, reasons=(reason,),
+    )  # fmt: skip

@@ -13,9 +13,8 @@ from typing import Any
 from eeio import hostnames
 from eeio.campaign import plan as plans
 from eeio.campaign import safety
-from eeio.campaign.forecast import forecast
-from eeio.campaign.lengths import Length, earlier_lengths, length, too_slow
-from eeio.campaign.pilot import least_phase_s
+from eeio.campaign.forecast import Length, earlier_lengths, forecast, phase_length, too_slow_meters
+from eeio.campaign.pilots import least_phase_s
 from eeio.campaign.progress import duration_text
 from eeio.commands import campaign_options, plan_detection
 from eeio.commands.amounts import decimal_bytes
@@ -169,7 +168,7 @@ def _lengths(plan: plans.Plan) -> tuple[dict[str, Length], list[str]]:
 
     def lengths_of(meters: Sequence[Meter]) -> dict[str, Length]:
         least_s = least_phase_s(plan.protocol, plan.options, meters)
-        return {p.experiment.id: length(p, plan, earlier, least_s) for p in plan.experiments}
+        return {p.experiment.id: phase_length(p, plan, earlier, least_s) for p in plan.experiments}
 
     try:
         source = open_source(plan.options.meters, estimates)
@@ -177,7 +176,7 @@ def _lengths(plan: plans.Plan) -> tuple[dict[str, Length], list[str]]:
         return lengths_of(()), [f"power: {shown(str(error))}"]
     try:
         found = lengths_of(source.meters)
-        lines = [f"power by {line}" for line in too_slow(plan, source.meters, found)]
+        lines = [f"power by {line}" for line in too_slow_meters(plan, source.meters, found)]
     finally:
         close_meters(source.meters)
     return found, lines or [f"power: none; {source.reason}"]
