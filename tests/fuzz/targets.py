@@ -32,9 +32,7 @@ from eeio.profiles import profile as profiles
 from eeio.profiles import suite as suites
 from eeio.pts import composite
 from eeio.pts import read as pts
-from eeio.pts.experiments import experiments_of
-from eeio.pts.machine import machine_of
-from eeio.pts.runs import run_of
+from eeio.pts.read import experiments_of, machine_of, run_of
 from eeio.system import counters, device, drive
 from eeio_limits import LimitError, inputs, quantities
 from eeio_limits.names import campaign_name
