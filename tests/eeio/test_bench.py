@@ -151,7 +151,7 @@ def test_a_run_repeats_a_command_by_its_time_until_durable(
     """Into the page cache it takes milliseconds; onto a slow drive it takes long."""
     if mount_of(tmp_path).filesystem in WITHOUT_STORAGE:
         pytest.skip("needs a directory on a disk")
-    monkeypatch.setattr(trial, "sync", _sync)
+    monkeypatch.setattr(trial, "flush", _sync)
     (command,) = asked.commands(["head -c 1048576 /dev/zero >f"], (), {})
     tried = trial.run(command, How(), str(tmp_path), 0)
     assert tried.bytes_written == pytest.approx(MIB, rel=0.1)
@@ -162,7 +162,7 @@ def test_a_run_repeats_a_command_by_its_time_until_durable(
 def test_what_writes_nothing_waits_for_no_drive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trial, "sync", _sync)
+    monkeypatch.setattr(trial, "flush", _sync)
     (command,) = asked.commands(["true"], (), {})
     tried = trial.run(command, How(), str(tmp_path), 2)
     assert tried.bytes_written == 0

@@ -14,7 +14,8 @@ from tests.conftest import Eeio, ior_program
 from tests.dummy import suite as dummy_suite
 from tests.simulators.powercap import FakeRapl
 
-from eeio.campaign.measurement import _flushed, _until_durable
+from eeio.campaign.measurement import _until_durable
+from eeio.campaign.probes import Flush
 from eeio.system import caches
 from eeio.system.caches import Sync, flush
 from eeio_power.monitor import PowerMonitor
@@ -99,10 +100,12 @@ def test_a_slow_meter_does_not_hold_the_flush_up(
         return Sync(100.0, 101.0, "syncfs")
 
     monkeypatch.setattr(caches, "flush", flush)
-    assert _flushed(cast("PowerMonitor", power), tmp_path, None, 99.9).error is None
+    probe = Flush(cast("PowerMonitor", power), tmp_path, None)
+    probe.stop(99.9)
+    assert probe.done.error is None
     assert power.marks == [True, True]
-    late = _flushed(cast("PowerMonitor", power), tmp_path, None, 99.0)
-    assert late.error == "the flush began 1.00 s after the tool had ended"
+    probe.stop(99.0)
+    assert probe.done.error == "the flush began 1.00 s after the tool had ended"
 
 
 def test_a_directory_that_is_gone_was_not_flushed(tmp_path: Path) -> None:

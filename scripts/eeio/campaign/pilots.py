@@ -22,18 +22,16 @@ The bytes that a drive moves, over time: its counters, read beside a run.
 """
 
 import math
-import threading
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from types import TracebackType
-from typing import Self
 
 from eeio.campaign import pilot_store, safety
 from eeio.campaign.pilot_store import Asked, StoredPilot
 from eeio.campaign.plan import Plan
+from eeio.campaign.probes import Sampling
 from eeio.errors import RefusedError
 from eeio.profiles.profile import Profile
 from eeio.system.counters import read_counters
@@ -430,40 +428,23 @@ def _worst(means: Mapping[float, Mapping[str, float]], whole: Mapping[str, float
 _STEP_S = 0.02
 
 
-class DriveBytes:
-    """Reads what the drive counted of reads and writes until the `with` ends."""
+class DriveBytes(Sampling):
+    """What the drive counts of reads and writes."""
 
     def __init__(self, device: BlockDevice) -> None:
+        super().__init__(_STEP_S)
         self._device = device
         self._times_s: list[float] = []
         self._counted: list[int] = []
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="drive bytes", daemon=True)
-
-    def __enter__(self) -> Self:
-        self._read()
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._ended.set()
-        self._thread.join()
 
     def moved(self) -> MovedBytes:
         """After the end: all that was read."""
         return MovedBytes(self._times_s, self._counted)
 
-    def _watch(self) -> None:
-        while not self._ended.wait(_STEP_S):
-            self._read()
-        self._read()
+    def _begin(self) -> None:
+        self._sample()
 
-    def _read(self) -> None:
+    def _sample(self) -> None:
         before_s = time.monotonic()
         try:
             found = read_counters(self._device)
