@@ -503,7 +503,7 @@ class Pilots:
         self, planned: PlannedExperiment, factor: str, least_s: float
     ) -> PlannedExperiment | NotMeasured:
         plan, profile = self.plan, self.plan.profiles[planned.profile]
-        most_bytes = safety.room_to_grow(plan, planned)
+        most_bytes = plan.room_to_grow(planned)
         asked = Asked(
             "work", planned.profile, planned.experiment, factor, planned.factors[factor],
             plan.sizes_preset, least_s,

@@ -5,8 +5,10 @@ The random order of a campaign's runs.
 How large the test files of an experiment are, and how many, before there are any.
 """
 
+import math
 import random
 import re
+import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -14,7 +16,7 @@ from itertools import product
 from pathlib import Path
 
 from eeio.campaign import sweep
-from eeio.campaign.safety import check_targets
+from eeio.campaign.safety import SCRATCH, check_scratch, check_targets
 from eeio.campaign.variants import Processors, Setting, processor_settings, study_settings
 from eeio.errors import RefusedError
 from eeio.machine.root import HERE, memory_bytes
@@ -22,7 +24,14 @@ from eeio.profiles import profile as profiles
 from eeio.profiles.profile import Profile
 from eeio.profiles.suite import LeftOut, Suite, SuiteEntry, experiment_of, size_of
 from eeio.system import caches
-from eeio.system.filesystem import backing_device, block_device
+from eeio.system.filesystem import (
+    backing_device,
+    block_device,
+    check_directory,
+    check_storage,
+    mount_of,
+)
+from eeio.system.image import OVERHEAD_BYTES, in_the_way
 from eeio_limits import LimitError, inputs
 from eeio_limits.quantities import DURATION, shortened
 from eeio_results import studies, tools
@@ -241,6 +250,67 @@ class Plan(Design):
         waiting_s = _computing_s(planned.factors)
         moving_s = 3 * planned.file_bytes / slowest_bytes_per_s
         return 120 + 2 * (runtime_s + waiting_s) + moving_s + creating_s
+
+    def check_room(self) -> None:
+        """Refuses before anything runs when the target is not there or too small."""
+        options = self.options
+        if options.directory is None:
+            if any(planned.volume == "" and planned.experiment.target != "device"
+                   for planned in self.experiments):  # fmt: skip
+                raise RefusedError("this suite needs a directory: give --directory DIR on the disk")
+            return
+        directory = Path(options.directory)
+        check_scratch(directory)
+        needed = max(0, math.ceil(self.room_bytes("") * 1.05) - self._left_bytes())
+        if options.device is None:
+            for filesystem in self.made_volumes:
+                if (there := in_the_way(filesystem, directory)) is not None:
+                    raise RefusedError(
+                        f"{there} is there already; is another campaign using it? Delete it if not"
+                    )
+                size = self.room_bytes(filesystem)
+                needed += size + size // 8 + OVERHEAD_BYTES
+        check_directory(directory, needed, options.allow_memory_filesystem)
+
+    def room_to_grow(self, planned: PlannedExperiment) -> int:
+        """The largest size that the experiment's test files may be given, in bytes.
+
+        Of a directory: what it has and four fifths of what is free there, shared with the files of
+        the other profiles, which may grow as well. Of a raw device: what it has.
+        """
+        options = self.options
+        if planned.experiment.target == "device":
+            device = block_device(Path(options.device)) if options.device else None
+            return device.size_bytes if device else 0
+        if options.directory is None:
+            return 0
+        free = shutil.disk_usage(options.directory).free + self._left_bytes()
+        return int(0.8 * free / max(1, len(self.files)))
+
+    def check_described(self, root: Path) -> str:
+        """As `check_room` on a machine that is only described, as far as that tells; returns on
+        what the directory lies there, in words, or nothing without one."""
+        options = self.options
+        if options.directory is None:
+            self.check_room()
+            return ""
+        directory = Path(options.directory)
+        mount = mount_of(directory, root)
+        check_storage(directory, mount, options.allow_memory_filesystem)
+        device, reason = backing_device(directory, root)
+        on = device.node if device else f"no device: {reason}"
+        return f"{directory}: {mount.filesystem} on {on}"
+
+    def _left_bytes(self) -> int:
+        """What test files of its profiles, left by a start that was stopped, take already."""
+        scratch = Path(self.options.directory or "") / SCRATCH
+        return sum(
+            path.stat().st_blocks * 512
+            for profile in self.profiles.values()
+            for top in scratch.glob(f"{profile.name}*")
+            for path in (top, *top.rglob("*"))
+            if path.is_file()
+        )
 
 
 def _computing_s(factors: Mapping[str, str]) -> float:

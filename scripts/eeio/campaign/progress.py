@@ -7,7 +7,6 @@ import os
 import shutil
 import sys
 import time
-from types import TracebackType
 from typing import Any
 
 from eeio.terminal import raw
@@ -139,12 +138,7 @@ class Progress:
             self._bar.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.stop()
 

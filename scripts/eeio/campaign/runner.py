@@ -37,10 +37,16 @@ from eeio_limits.quantities import DURATION
 from eeio_power.errors import PowerError
 from eeio_power.monitor import PowerMonitor, PowerSource, open_source
 from eeio_results import typed
-from eeio_results.campaign import AdaptiveProtocol, PlannedExperiment, PlannedRun, Wear
+from eeio_results.campaign import (
+    AdaptiveProtocol,
+    PlannedExperiment,
+    PlannedRun,
+    SteadyProtocol,
+    Wear,
+)
 from eeio_results.errors import EeioError
 from eeio_results.record import MARKS, Run, Tool
-from eeio_results.steady import SteadyProtocol, goes_on, state
+from eeio_results.steady import goes_on, state
 from eeio_results.store import Store, load
 
 _PILOT = "pilot"

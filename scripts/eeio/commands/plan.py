@@ -12,7 +12,6 @@ from typing import Any
 
 from eeio import hostnames
 from eeio.campaign import plan as plans
-from eeio.campaign import safety
 from eeio.campaign.forecast import Length, earlier_lengths, forecast, phase_length, too_slow_meters
 from eeio.campaign.pilots import least_phase_s
 from eeio.campaign.progress import duration_text
@@ -114,7 +113,7 @@ def _refusals(plan: plans.Plan) -> list[str]:
     asked for without those that the campaign will have."""
     found = [] if plan.why_nothing is None else [plan.why_nothing]
     try:
-        safety.check_room(plan)
+        plan.check_room()
     except RefusedError as error:
         found.append(str(error))
     try:
@@ -136,7 +135,7 @@ def _show_described(
             options = dataclasses.replace(options, sysfs_root=str(replay.root))
         try:
             plan = plans.make(options, suite, replay.root)
-            directory = safety.check_described(plan, replay.root)
+            directory = plan.check_described(replay.root)
         except EeioError as error:
             # The machine's own paths, not those that they have here for a moment.
             raise type(error)(replay.named(str(error))) from error
