@@ -11,7 +11,7 @@ import time
 from array import array
 from dataclasses import replace
 
-from eeio_power.collecting import copied
+from eeio_power.loops import copied
 from eeio_power.meters import Channel
 from eeio_power.samples import MeterInfo, MeterSamples, Samples
 

@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from eeio.campaign.drive_view import DriveView
+from eeio.campaign.probes import DriveView
 from eeio.system.filesystem import BlockDevice, backing_device
 from eeio.system.undo import UndoJournal
 

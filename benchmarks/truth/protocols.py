@@ -6,11 +6,11 @@ from typing import Literal
 
 import numpy as np
 
-from eeio.campaign.adaptive import Asked, who_goes_on
+from eeio.campaign.rounds import Asked, who_goes_on
 from eeio_results.campaign import Protocol
 from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell
 from eeio_results.comparison.drift import without_drift
-from eeio_results.statistics.lengths import LENGTHS_S, proven_length
+from eeio_results.statistics.stopping import LENGTHS_S, proven_length
 from eeio_results.units import format_size
 
 from .world import METRICS, POWERS, Draws, Experiment, Floats, Site

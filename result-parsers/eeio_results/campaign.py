@@ -17,8 +17,7 @@ from eeio_results import typed
 from eeio_results.errors import EeioError
 from eeio_results.record import SCHEMA_VERSION, Experiment
 from eeio_results.statistics.checks import check_rule
-from eeio_results.statistics.lengths import LENGTHS_S
-from eeio_results.steady import SteadyProtocol
+from eeio_results.statistics.stopping import LENGTHS_S
 from eeio_results.typed import LATER
 
 PilotUse = Literal["once", "each", "stored", "none"]
@@ -165,6 +164,33 @@ class AdaptiveProtocol:
             return f"settle: {self.settle_least_s:g} s at least is more than the most"
         if any(length_s < 1 or length_s % 1 for length_s in self.lengths_s):
             return "lengths_s: run times are whole seconds, 1 or more"
+        return None
+
+
+@dataclass(frozen=True)
+class SteadyProtocol:
+    """Rounds of all experiments until, over the last `rounds` of them, the bandwidth of each that
+    writes keeps within the share `range_share` of its mean and its fitted line within
+    `slope_share`; `most_rounds` at most. Where none writes, of each that reads.
+
+    `active_share` is the share of a raw device that is written before and measured (None: what the
+    preset's file_size says).
+    """
+
+    rounds: Annotated[int, q.REPETITIONS] = 5
+    most_rounds: Annotated[int, q.REPETITIONS] = 25
+    range_share: Annotated[float, q.FRACTION] = 0.20
+    slope_share: Annotated[float, q.FRACTION] = 0.10
+    active_share: Annotated[float, q.FRACTION] | None = field(default=None, metadata=LATER)
+
+    def impossible(self) -> str | None:
+        """What in it makes no sense, beyond each field's own range."""
+        if self.rounds < 2:
+            return "steady: a window of one round has no slope; give 2 rounds or more"
+        if self.most_rounds < self.rounds:
+            return f"steady: {self.most_rounds} rounds at most are fewer than the window's"
+        if self.active_share == 0:
+            return "steady: active_share 0 leaves nothing to measure"
         return None
 
 

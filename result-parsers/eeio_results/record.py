@@ -83,6 +83,11 @@ class Experiment:
     arguments: Annotated[tuple[tuple[str, str], ...], PAIRS] = ()
     flush: Annotated[str, FLUSHES] | None = field(default=None, metadata=LATER)
 
+    @property
+    def is_command(self) -> bool:
+        """Whether it is a command of the user's (`eeio bench`): its files may lie anywhere."""
+        return self.tool == "command"
+
     @cached_property
     def id(self) -> str:
         """Twelve hexadecimal digits that depend on the factors alone."""

@@ -5,47 +5,14 @@ are set aside when a campaign is loaded, so that no table, comparison or plot co
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
 
-from eeio_limits import quantities as q
+from eeio_results.campaign import Design, SteadyProtocol
 from eeio_results.record import Run
 from eeio_results.statistics.steady import Steadiness, steadiness
-from eeio_results.typed import LATER
-
-if TYPE_CHECKING:
-    from eeio_results.campaign import Design
-    from eeio_results.store import Campaign
 
 _CHANGES = ("write", "mixed")
 """Operations that change what a drive has to tidy up."""
-
-
-@dataclass(frozen=True)
-class SteadyProtocol:
-    """Rounds of all experiments until, over the last `rounds` of them, the bandwidth of each that
-    writes keeps within the share `range_share` of its mean and its fitted line within
-    `slope_share`; `most_rounds` at most. Where none writes, of each that reads.
-
-    `active_share` is the share of a raw device that is written before and measured (None: what the
-    preset's file_size says).
-    """
-
-    rounds: Annotated[int, q.REPETITIONS] = 5
-    most_rounds: Annotated[int, q.REPETITIONS] = 25
-    range_share: Annotated[float, q.FRACTION] = 0.20
-    slope_share: Annotated[float, q.FRACTION] = 0.10
-    active_share: Annotated[float, q.FRACTION] | None = field(default=None, metadata=LATER)
-
-    def impossible(self) -> str | None:
-        """What in it makes no sense, beyond each field's own range."""
-        if self.rounds < 2:
-            return "steady: a window of one round has no slope; give 2 rounds or more"
-        if self.most_rounds < self.rounds:
-            return f"steady: {self.most_rounds} rounds at most are fewer than the window's"
-        if self.active_share == 0:
-            return "steady: active_share 0 leaves nothing to measure"
-        return None
 
 
 @dataclass(frozen=True)
@@ -75,7 +42,7 @@ class State:
         return tuple(one for one in self.tracked if not one.is_steady)
 
 
-def state(design: "Design", rule: SteadyProtocol, runs: Sequence[Run]) -> State:
+def state(design: Design, rule: SteadyProtocol, runs: Sequence[Run]) -> State:
     """Of all runs of a campaign, in any order."""
     ids = [planned.experiment.id for planned in design.experiments]
     by_round: dict[int, dict[str, Run]] = {}
@@ -105,7 +72,7 @@ def goes_on(found: State, rule: SteadyProtocol) -> bool:
     return not (found.is_steady or nothing_works) and found.rounds < rule.most_rounds
 
 
-def parted(design: "Design", runs: Sequence[Run]) -> tuple[tuple[Run, ...], tuple[Run, ...]]:
+def parted(design: Design, runs: Sequence[Run]) -> tuple[tuple[Run, ...], tuple[Run, ...]]:
     """The runs set aside and those that are the measurement; all are, without such a rule."""
     rule = design.protocol.steady
     if rule is None:
@@ -118,18 +85,9 @@ def parted(design: "Design", runs: Sequence[Run]) -> tuple[tuple[Run, ...], tupl
     return (*aside, *over), tuple(run for run in runs if found.first <= run.repetition <= last)
 
 
-def state_of(campaign: "Campaign") -> State | None:
-    """Of a stored campaign; None where its protocol asks for no steady state."""
-    rule = campaign.design.protocol.steady
-    if rule is None:
-        return None
-    return state(campaign.design, rule, (*campaign.set_aside, *campaign.runs))
-
-
-def why_not_steady(campaign: "Campaign") -> str | None:
-    """What must be said before any figure of it; None where its drive is in its steady state, or
-    nobody asked."""
-    found = state_of(campaign)
+def why_not_steady(found: State | None) -> str | None:
+    """What must be said before any figure of a campaign; None where its drive is in its steady
+    state, or nobody asked."""
     if found is None or found.is_steady:
         return None
     return (

@@ -26,7 +26,7 @@ from eeio_results import typed
 from eeio_results.campaign import Design, PlannedRun
 from eeio_results.errors import EeioError, SchemaError
 from eeio_results.record import DEMO, SCHEMA_VERSION, EnergyReading, IdleMedian, Machine, Run
-from eeio_results.steady import parted, why_not_steady
+from eeio_results.steady import State, parted, state, why_not_steady
 
 _CAMPAIGN = "campaign.json"
 _MACHINE = "machine.json"
@@ -91,13 +91,20 @@ class Campaign:
         return len(self.runs) + len(self.set_aside)
 
     @property
+    def steady_state(self) -> State | None:
+        """None where its protocol asks for no steady state."""
+        rule = self.design.protocol.steady
+        return None if rule is None else state(self.design, rule, (*self.set_aside, *self.runs))
+
+    @property
     def shortcomings(self) -> list[str]:
         """What keeps it from being what its protocol asks for, said before any figure."""
         missing = self.planned_runs - self.stored_runs
         found = [
             f"{missing} of {self.planned_runs} runs are not done; `eeio resume {self.name}` goes on"
         ] if missing else []  # fmt: skip
-        return found + [why for why in (self.design.ended, why_not_steady(self)) if why is not None]
+        why = (self.design.ended, why_not_steady(self.steady_state))
+        return found + [one for one in why if one is not None]
 
 
 class Store:

@@ -2,7 +2,7 @@
 
 from eeio_power import samples
 from eeio_power.errors import PowerError
-from eeio_power.power_over_time import power_over_time
+from eeio_power.samples import power_over_time
 from eeio_results.report.page.series import PowerSeries
 from eeio_results.store import Campaign
 

@@ -15,7 +15,7 @@ from tests.conftest import DATA, Eeio
 from tests.eeio_results.made import MACHINE, WRITE, design, energy, run, written
 from tests.simulators import FakeRapl
 
-from eeio.campaign import adaptive, settling
+from eeio.campaign import measurement, rounds
 from eeio.campaign.runner import store_lock
 from eeio.system.filesystem import BlockDevice
 from eeio_power.monitor import PowerMonitor
@@ -71,7 +71,7 @@ SCATTERED = [(100.0, 60.0), (120.0, 60.0), (90.0, 60.0), (110.0, 60.0)]
 
 def test_what_is_not_known_well_enough_goes_on_with_the_anchors() -> None:
     cold = [(mb, 40.0) for mb, _ in STEADY]
-    found = adaptive.next_round(campaign({WRITE: STEADY, OTHER: SCATTERED, THIRD: cold}), RULE)
+    found = rounds.next_round(campaign({WRITE: STEADY, OTHER: SCATTERED, THIRD: cold}), RULE)
     assert found.anchors == (OTHER.id, THIRD.id), "the highest and the lowest power"
     assert sizes(found.experiments) == [OTHER.request_size_bytes, THIRD.request_size_bytes]
     assert set(found.stopped) == {WRITE.id, THIRD.id}
@@ -83,12 +83,12 @@ def test_anchors_are_short_runs_where_there_are_any() -> None:
     short, other = (replace(e, cache=CacheLayers("off")) for e in (OTHER, THIRD))
     hot = [(mb, 90.0) for mb, _ in STEADY]
     cold = [(mb, 40.0) for mb, _ in STEADY]
-    found = adaptive.next_round(campaign({WRITE: hot, short: SCATTERED, other: cold}), RULE)
+    found = rounds.next_round(campaign({WRITE: hot, short: SCATTERED, other: cold}), RULE)
     assert found.anchors == (short.id, other.id)
 
 
 def test_all_known_is_the_end() -> None:
-    found = adaptive.next_round(campaign({WRITE: STEADY, OTHER: STEADY}), RULE)
+    found = rounds.next_round(campaign({WRITE: STEADY, OTHER: STEADY}), RULE)
     assert found.experiments == () and set(found.stopped) == {WRITE.id, OTHER.id}
 
 
@@ -100,28 +100,28 @@ def test_three_values_are_too_few_however_well_they_agree(failed: int) -> None:
         replace(one, validity=("it failed",)) if place < failed else one
         for place, one in enumerate(made.runs)
     )
-    found = adaptive.next_round(replace(made, runs=runs), RULE)
+    found = rounds.next_round(replace(made, runs=runs), RULE)
     assert sizes(found.experiments) == [WRITE.request_size_bytes] and found.stopped == {}
 
 
 def test_power_counts_as_well_as_bandwidth() -> None:
     drifting = [(100.0 + 0.1 * k, 50.0 * (1 + 0.08 * k)) for k in range(4)]
-    assert adaptive.next_round(campaign({WRITE: drifting}), RULE).experiments
+    assert rounds.next_round(campaign({WRITE: drifting}), RULE).experiments
 
 
 @pytest.mark.parametrize(("cache", "most"), [(CacheLayers("off"), 10), (CacheLayers("on"), 6)])
 def test_the_most_repetitions_end_it(cache: CacheLayers, most: int) -> None:
     experiment = replace(WRITE, cache=cache)
     values = (SCATTERED * 3)[:most]
-    before = adaptive.next_round(campaign({experiment: values[:-1]}), RULE)
+    before = rounds.next_round(campaign({experiment: values[:-1]}), RULE)
     assert before.experiments
-    after = adaptive.next_round(campaign({experiment: values}), RULE)
+    after = rounds.next_round(campaign({experiment: values}), RULE)
     assert after.experiments == ()
     assert after.stopped[experiment.id].startswith(f"the most repetitions, {most}: ")
 
 
 def test_a_broken_experiment_is_not_tried_without_end() -> None:
-    found = adaptive.next_round(campaign({WRITE: STEADY}, broken=[WRITE]), RULE)
+    found = rounds.next_round(campaign({WRITE: STEADY}, broken=[WRITE]), RULE)
     assert found.experiments == () and found.stopped[WRITE.id] == "no figure of 4 runs"
 
 
@@ -129,7 +129,7 @@ def test_what_has_stopped_is_not_asked_again() -> None:
     """An anchor runs on; what it gives must not bring it back by chance."""
     made = campaign({WRITE: SCATTERED})
     made = replace(made, design=replace(made.design, stopped={WRITE.id: "precise enough"}))
-    assert adaptive.next_round(made, RULE).experiments == ()
+    assert rounds.next_round(made, RULE).experiments == ()
 
 
 def test_the_half_width_is_that_of_the_mean_logarithm() -> None:
@@ -176,7 +176,7 @@ def test_a_pause_ends_when_the_machine_has_settled(
 ) -> None:
     power = _Power(idle_at_s)
     known = {} if idle_w is None else {("m", "system"): idle_w}
-    found = settling.settle(
+    found = measurement.settle(
         RULE, power, known, None, 7.0, sleep=power.sleep, clock=lambda: power.now_s
     )
     assert found.after_s == pytest.approx(after_s, abs=0.15) and found.reason == words
@@ -194,7 +194,7 @@ def test_a_drive_that_moves_is_waited_for(tmp_path: Path) -> None:
 
     write_for_five_seconds(0.0)
     device = BlockDevice("sdx", 8, 0, root=tmp_path)
-    found = settling.settle(
+    found = measurement.settle(
         RULE, power, {("m", "system"): 10.0}, device, 0.0,
         sleep=write_for_five_seconds, clock=lambda: power.now_s,
     )  # fmt: skip

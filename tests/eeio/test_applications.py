@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import Eeio
 
 import eeio_results
-from eeio.campaign.file_sizes import file_bytes_of
+from eeio.campaign.plan import file_bytes_of
 from eeio.journal import delayjc
 from eeio.profiles import profile as profiles
 from eeio.profiles import suite as suites

@@ -18,7 +18,7 @@ from tests.simulators import FakeRapl
 from eeio.bench import asked, plan, trial
 from eeio.bench.plan import How
 from eeio.errors import RefusedError
-from eeio.system import durability, image
+from eeio.system import caches, image
 from eeio.system.filesystem import WITHOUT_STORAGE, mount_of
 from eeio.system.undo import UndoJournal
 from eeio_results.campaign import Options
@@ -140,9 +140,9 @@ def test_a_full_disk_is_told(home: Path, eeio: Eeio, tmp_path: Path) -> None:
         assert journal.undo_all() == []
 
 
-def _sync(directory: Path, node: Path | None) -> durability.Sync:
+def _sync(directory: Path, node: Path | None) -> caches.Sync:
     """As on a drive that takes 1000 s."""
-    return durability.Sync(10.0, 1010.0, "test")
+    return caches.Sync(10.0, 1010.0, "test")
 
 
 def test_a_run_repeats_a_command_by_its_time_until_durable(
@@ -151,7 +151,7 @@ def test_a_run_repeats_a_command_by_its_time_until_durable(
     """Into the page cache it takes milliseconds; onto a slow drive it takes long."""
     if mount_of(tmp_path).filesystem in WITHOUT_STORAGE:
         pytest.skip("needs a directory on a disk")
-    monkeypatch.setattr(trial, "sync", _sync)
+    monkeypatch.setattr(trial, "flush", _sync)
     (command,) = asked.commands(["head -c 1048576 /dev/zero >f"], (), {})
     tried = trial.run(command, How(), str(tmp_path), 0)
     assert tried.bytes_written == pytest.approx(MIB, rel=0.1)
@@ -162,7 +162,7 @@ def test_a_run_repeats_a_command_by_its_time_until_durable(
 def test_what_writes_nothing_waits_for_no_drive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trial, "sync", _sync)
+    monkeypatch.setattr(trial, "flush", _sync)
     (command,) = asked.commands(["true"], (), {})
     tried = trial.run(command, How(), str(tmp_path), 2)
     assert tried.bytes_written == 0

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.simulators import FakeRapl
 
-from eeio.campaign import node_power as campaign_nodes
+from eeio.campaign import server_power
 from eeio.cluster import (
     Clocks,
     Node,
@@ -237,7 +237,7 @@ def test_a_node_that_is_missing_is_noticed(
 
 
 def test_when_ranks_may_be_on_other_machines() -> None:
-    assert campaign_nodes.several({"EEIO_HOSTFILE": "hosts"})
-    assert campaign_nodes.several({"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "2"})
-    assert not campaign_nodes.several({"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "1"})
-    assert not campaign_nodes.several({})
+    assert server_power.several({"EEIO_HOSTFILE": "hosts"})
+    assert server_power.several({"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "2"})
+    assert not server_power.several({"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "1"})
+    assert not server_power.several({})

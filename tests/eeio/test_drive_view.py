@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +13,8 @@ import pytest
 from tests.conftest import Eeio
 from tests.dummy import suite as dummy_suite
 
-from eeio.campaign import drive_view
-from eeio.campaign.drive_view import DriveView, Seen
+from eeio.campaign.probes import DriveView, Seen
+from eeio.journal import trace
 from eeio.system.filesystem import block_device
 from eeio.system.undo import UndoJournal
 from eeio_results.errors import EeioError
@@ -89,7 +90,7 @@ def test_without_root_it_is_not_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     device = block_device(Path("/dev/none"), tmp_path)
     assert device is None
     with pytest.raises(EeioError, match="tracing the drive's requests needs root"):
-        drive_view.tracefs.find(UndoJournal(tmp_path / "undo.json"), "the drive's requests")
+        trace.find_tracefs(UndoJournal(tmp_path / "undo.json"), "the drive's requests")
 
 
 @pytest.fixture
@@ -116,10 +117,9 @@ def disk(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def began(view: DriveView) -> None:
-    try:
-        view.begin()
-    except EeioError as error:
-        pytest.skip(str(error))
+    view.start()
+    if view.seen.reason is not None:
+        pytest.skip(view.seen.reason)
 
 
 @pytest.mark.root
@@ -139,11 +139,11 @@ def test_a_device_s_own_requests_by_place(disk: tuple[Path, Path], home: Path) -
             os.pread(descriptor, 65536, place)
     finally:
         os.close(descriptor)
-        found = view.end()
-        assert not view._instance.exists()
+        view.stop(time.monotonic())
+        assert not view._folder.exists()
         assert journal.undo_all() == []
-    assert found.reason is None
-    assert {r.request.offset for r in found.requests if r.reads} >= set(places[1:])
+    assert view.seen.reason is None
+    assert {r.request.offset for r in view.seen.requests if r.reads} >= set(places[1:])
 
 
 @pytest.mark.root

@@ -14,9 +14,10 @@ from tests.conftest import Eeio, ior_program
 from tests.dummy import suite as dummy_suite
 from tests.simulators.powercap import FakeRapl
 
-from eeio.campaign.measurement import _flushed, _until_durable
-from eeio.system import durability
-from eeio.system.durability import Sync, sync
+from eeio.campaign.measurement import _until_durable
+from eeio.campaign.probes import Flush
+from eeio.system import caches
+from eeio.system.caches import Sync, flush
 from eeio_power.monitor import PowerMonitor
 from eeio_results.record import Durable
 from eeio_results.tools.capture import PhaseResult
@@ -98,17 +99,19 @@ def test_a_slow_meter_does_not_hold_the_flush_up(
         power.flushed.set()
         return Sync(100.0, 101.0, "syncfs")
 
-    monkeypatch.setattr(durability, "sync", flush)
-    assert _flushed(cast("PowerMonitor", power), tmp_path, None, 99.9).error is None
+    monkeypatch.setattr(caches, "flush", flush)
+    probe = Flush(cast("PowerMonitor", power), tmp_path, None)
+    probe.stop(99.9)
+    assert probe.done.error is None
     assert power.marks == [True, True]
-    late = _flushed(cast("PowerMonitor", power), tmp_path, None, 99.0)
-    assert late.error == "the flush began 1.00 s after the tool had ended"
+    probe.stop(99.0)
+    assert probe.done.error == "the flush began 1.00 s after the tool had ended"
 
 
 def test_a_directory_that_is_gone_was_not_flushed(tmp_path: Path) -> None:
-    found = sync(tmp_path / "gone", None)
+    found = flush(tmp_path / "gone", None)
     assert found.error is not None and "gone: No such file" in found.error
-    assert sync(tmp_path, None).error is None
+    assert flush(tmp_path, None).error is None
 
 
 def test_the_runner_flushes_and_keeps_the_energy_until_then(home: Path, eeio: Eeio) -> None:

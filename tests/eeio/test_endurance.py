@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio.system import endurance
+from eeio.system import drive
 
 
 @pytest.fixture
@@ -23,8 +23,8 @@ def test_the_share_is_byte_5_of_the_health_log(
 ) -> None:
     log = bytearray(512)
     log[5] = 103  # drives may tell more than 100
-    monkeypatch.setattr(endurance, "read_smart_log", lambda fd: bytes(log))
-    assert endurance.percentage_used(disk, tmp_path / "dev") == 103
+    monkeypatch.setattr(drive, "read_smart_log", lambda fd: bytes(log))
+    assert drive.percentage_used(disk, tmp_path / "dev") == 103
 
 
 def test_what_was_written_is_counted_in_thousands_of_sectors(
@@ -32,19 +32,19 @@ def test_what_was_written_is_counted_in_thousands_of_sectors(
 ) -> None:
     log = bytearray(512)
     log[5], log[48:64] = 3, (7_000_001).to_bytes(16, "little")
-    monkeypatch.setattr(endurance, "read_smart_log", lambda fd: bytes(log))
-    found = endurance.wear(disk, tmp_path / "dev")
+    monkeypatch.setattr(drive, "read_smart_log", lambda fd: bytes(log))
+    found = drive.wear(disk, tmp_path / "dev")
     assert found is not None
     assert (found.used_percent, found.written_bytes) == (3, 3_584_000_512_000)
     log[48:64] = b"\xff" * 16
-    assert endurance.wear(disk, tmp_path / "dev") is None, "no drive holds so much"
+    assert drive.wear(disk, tmp_path / "dev") is None, "no drive holds so much"
 
 
 def test_a_drive_that_refuses_tells_nothing(disk: Path, tmp_path: Path) -> None:
     # A file answers no NVMe command.
-    assert endurance.percentage_used(disk, tmp_path / "dev") is None
+    assert drive.percentage_used(disk, tmp_path / "dev") is None
     (tmp_path / "dev/nvme0").unlink()
-    assert endurance.percentage_used(disk, tmp_path / "dev") is None
+    assert drive.percentage_used(disk, tmp_path / "dev") is None
 
 
 @pytest.mark.parametrize("controller", ["nvme-subsys0", "0:0:0:0", "virtio1", "nvme"])
@@ -54,4 +54,4 @@ def test_other_drives_are_not_asked(tmp_path: Path, controller: str) -> None:
     (tmp_path / "sda/device").symlink_to(tmp_path / "class" / controller)
     (tmp_path / "dev").mkdir()
     (tmp_path / "dev" / controller).touch()
-    assert endurance.percentage_used(tmp_path / "sda", tmp_path / "dev") is None
+    assert drive.percentage_used(tmp_path / "sda", tmp_path / "dev") is None

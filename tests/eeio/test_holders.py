@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from eeio.system.device import Kernel
 from eeio.system.filesystem import parse_mountinfo, unescape
-from eeio.system.holders import Kernel
 
 
 class Tree:

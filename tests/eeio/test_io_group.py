@@ -11,7 +11,7 @@ from tests.qemu import guest
 import eeio
 import eeio_limits
 import eeio_results
-from eeio.system import io_group, owner
+from eeio.system import counters, owner
 from eeio.system.counters import of_this_drive
 from eeio.system.undo import UndoEntry, UndoJournal
 from eeio_results.record import DeviceCounters
@@ -28,7 +28,7 @@ SIZE = 16 << 20
 SCRIPT = """
 import json, os, subprocess, threading
 from pathlib import Path
-from eeio.system import io_group, owner
+from eeio.system import counters, owner
 from eeio.system.filesystem import backing_device, block_device
 from eeio.system.undo import UndoJournal
 
@@ -38,14 +38,14 @@ def tell(name, value):
 print()
 os.environ["XDG_STATE_HOME"] = "/run/state"
 journal = UndoJournal(Path("/run/journal.json"))
-tell("without", io_group.new(journal) is None and not journal.entries)
+tell("without", counters.new_io_group(journal) is None and not journal.entries)
 top = Path("/sys/fs/cgroup")
 subprocess.run(["mount", "-t", "cgroup2", "none", str(top)], check=True)
 disk = Path("/run/disk")
 disk.mkdir()
 subprocess.run(["mount", "-t", "ext4", "/dev/vda", str(disk)], check=True)
 before = (top / "cgroup.subtree_control").read_text().split()
-group = io_group.new(journal)
+group = counters.new_io_group(journal)
 drive, other = backing_device(disk)[0], block_device(Path("/dev/vdb"))
 
 def beside():
@@ -88,11 +88,11 @@ def test_no_process_of_another_boot_has_the_same_group(
     """A journal of before a reboot would remove it."""
     (tmp_path / "cgroup.subtree_control").write_text("io memory")
     journal = UndoJournal()
-    folders = {io_group.IoGroup(tmp_path, journal).folder}
+    folders = {counters.IoGroup(tmp_path, journal).folder}
     boot = tmp_path / "boot_id"
     boot.write_text("12345678-1234-1234-1234-123456789abc\n")
     monkeypatch.setattr(owner, "_BOOT_ID", boot)
-    folders.add(io_group.IoGroup(tmp_path, journal).folder)
+    folders.add(counters.IoGroup(tmp_path, journal).folder)
     assert len(folders) == 2
     assert journal.undo_all() == []
 
@@ -102,7 +102,7 @@ def test_controllers_stay_while_another_group_needs_them(home: Path, tmp_path: P
     control = tmp_path / "cgroup.subtree_control"
     control.write_text("")
     journal = UndoJournal()
-    io_group.IoGroup(tmp_path, journal)
+    counters.IoGroup(tmp_path, journal)
     control.write_text("io memory")  # as the kernel shows it
     other = tmp_path / "eeio-other"
     other.mkdir()
@@ -119,10 +119,10 @@ def test_a_line_of_io_stat_is_one_device_s() -> None:
     text = (
         "8:16 rbytes=1 wbytes=2 rios=1 wios=1 dbytes=0 dios=0\n8:0 rbytes=4096 wbytes=512 rios=1\n"
     )
-    assert io_group.parse(text, "8:0") == DeviceCounters(4096, 512)
-    assert io_group.parse(text, "8:32") == DeviceCounters(0, 0)
+    assert counters.parse_io_stat(text, "8:0") == DeviceCounters(4096, 512)
+    assert counters.parse_io_stat(text, "8:32") == DeviceCounters(0, 0)
     with pytest.raises((ValueError, KeyError)):
-        io_group.parse("8:0 nonsense", "8:0")
+        counters.parse_io_stat("8:0 nonsense", "8:0")
 
 
 def _phase(**metrics: float) -> PhaseResult:

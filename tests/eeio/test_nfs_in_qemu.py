@@ -44,7 +44,7 @@ for folder in ("/sbin", "/var/lib/nfs", "/root"):
 os.symlink("/usr/bin/mount.nfs4", "/sbin/mount.nfs4")
 os.environ["XDG_STATE_HOME"] = "/run/state"
 from eeio.campaign import volumes
-from eeio.system import image, nfs, counters, caches, durability
+from eeio.system import image, nfs, counters, caches
 from eeio.system.undo import UndoJournal
 from eeio.system.filesystem import mount_of
 
@@ -67,7 +67,7 @@ for name in ("nfs@80mbit", "nfs@1gbit+40ms"):
         before = counters.read_counters(volume.device)
         began = time.monotonic()
         (scratch / "file").write_bytes(os.urandom(16 << 20))
-        synced = durability.sync(volume.directory, None)
+        synced = caches.flush(volume.directory, None)
         written_s = time.monotonic() - began
         after = counters.read_counters(volume.device)
         found, reason = caches.drop(volume.test_files, None)

@@ -30,9 +30,9 @@ SCRIPT = """
 import json, time
 from dataclasses import asdict
 from pathlib import Path
-from eeio.system import endurance
+from eeio.system import drive
 from eeio.system.nvme_power import controller_of
-from eeio.system.power_management import settings
+from eeio.system.power_saving import settings
 from eeio_results.errors import EeioError
 
 disk = Path("/sys/block/nvme0n1")
@@ -54,7 +54,7 @@ print("told", json.dumps({
     "state": ask(controller.state),
     "autonomous": ask(controller.is_autonomous),
     "too deep": ask(lambda: controller.set_state(7)),
-    "used": endurance.percentage_used(disk),
+    "used": drive.percentage_used(disk),
     "settings": {one.name: one.value for one in settings(disk)},
 }), flush=True)
 """

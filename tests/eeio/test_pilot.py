@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import Eeio
 from tests.simulators import FakeRapl, FakeZone, ScriptedMeter
 
-from eeio.campaign import lengths, pilot
+from eeio.campaign import forecast, pilots
 from eeio.profiles.profile import Profile
 from eeio_power.meters import Channel
 from eeio_results.campaign import NotMeasured, Options, PlannedExperiment, Protocol
@@ -50,15 +50,17 @@ def run(*lasted_s: float, validity: Sequence[str] = (), durable_s: float | None 
     )  # fmt: skip
 
 
-def sized(found: Run, what: PlannedExperiment | None = None, **changed: Any) -> pilot.Sized:
+def sized(found: Run, what: PlannedExperiment | None = None, **changed: Any) -> pilots.Sized:
     what = what or planned(file_size="1g")
-    tried = pilot.trial(what, PROFILE, "standard")
+    tried = pilots.at_pilot_size(what, PROFILE, "standard")
     limits = {"least_s": 2.0, "most_bytes": 64 * GIB, "timeout_s": 1000.0, **changed}
-    return pilot.sized(what, found, tried, "file_size", PROFILE, **limits)
+    return pilots.sized(what, found, tried, "file_size", PROFILE, **limits)
 
 
 def test_a_pilot_has_the_work_of_quick_and_the_factors_of_the_experiment() -> None:
-    tried = pilot.trial(planned(file_size="1g", runtime_s="20", x="1"), PROFILE, "standard")
+    tried = pilots.at_pilot_size(
+        planned(file_size="1g", runtime_s="20", x="1"), PROFILE, "standard"
+    )
     assert tried.factors == {"file_size": "128m", "runtime_s": "2", "x": "1"}
 
 
@@ -128,7 +130,7 @@ def test_what_a_run_time_ends_shares_the_largest_file() -> None:
     untimed = sized(run(1.0), planned(file_size="1g")).planned
     left_out = NotMeasured(timed[0].experiment, "x")
     all_found = {str(n): one for n, one in enumerate([*made, untimed, left_out])}
-    found = list(pilot.on_one_file(all_found).values())
+    found = list(pilots.on_one_file(all_found).values())
     words = str(64 * GIB)
     for one in found[:3]:
         assert isinstance(one, PlannedExperiment)
@@ -145,19 +147,19 @@ def test_classes_grow_by_the_presets_steps() -> None:
     }
     profile = replace(PROFILE, presets=presets)
     what = planned(**{"class": "A"})
-    tried = pilot.trial(what, profile, "standard")
+    tried = pilots.at_pilot_size(what, profile, "standard")
     assert tried.factors["class"] == "W"
     limits = {"least_s": 2.0, "most_bytes": 64 * GIB, "timeout_s": 1000.0}
-    found = pilot.sized(what, run(0.05), tried, "class", profile, **limits)  # type: ignore[arg-type]
+    found = pilots.sized(what, run(0.05), tried, "class", profile, **limits)  # type: ignore[arg-type]
     assert found.planned.factors["class"] == "C"
     assert found.planned.file_bytes == 6802444800
 
 
 def test_what_is_fixed_does_not_grow() -> None:
-    assert pilot.growing(planned(file_size="1g"), PROFILE, "standard") == "file_size"
-    assert pilot.growing(planned(file_size="1073741824"), PROFILE, "standard") is None
-    assert pilot.growing(planned("ext4", file_size="1g"), PROFILE, "standard") is None
-    assert pilot.growing(planned(file_size="128m"), PROFILE, "quick") is None
+    assert pilots.growing_factor(planned(file_size="1g"), PROFILE, "standard") == "file_size"
+    assert pilots.growing_factor(planned(file_size="1073741824"), PROFILE, "standard") is None
+    assert pilots.growing_factor(planned("ext4", file_size="1g"), PROFILE, "standard") is None
+    assert pilots.growing_factor(planned(file_size="128m"), PROFILE, "quick") is None
 
 
 def meter(quantity: str, period_s: float, accuracy: float = 0.05) -> ScriptedMeter:
@@ -167,18 +169,18 @@ def meter(quantity: str, period_s: float, accuracy: float = 0.05) -> ScriptedMet
 
 def test_twenty_readings_of_the_slowest_meter_make_a_phase_longer() -> None:
     options = Options("standard", None, 0, counter_rate_hz=100.0)
-    assert pilot.least_phase_s(PROTOCOL, options, [meter("energy_j", 0.001)]) == 2.0
+    assert pilots.least_phase_s(PROTOCOL, options, [meter("energy_j", 0.001)]) == 2.0
     slow = [meter("energy_j", 0.001), meter("power_w", 1.0)]
-    assert pilot.least_phase_s(PROTOCOL, options, slow) == 20.0
-    assert pilot.least_phase_s(replace(PROTOCOL, min_phase_s=None), options, slow) is None
+    assert pilots.least_phase_s(PROTOCOL, options, slow) == 20.0
+    assert pilots.least_phase_s(replace(PROTOCOL, min_phase_s=None), options, slow) is None
 
 
 def test_a_meter_resolves_twenty_readings_and_what_a_ranking_takes() -> None:
     rates_hz = (10.0, 100.0)
-    assert lengths.resolvable_s(meter("energy_j", 0.001), rates_hz) == pytest.approx(0.2)
-    assert lengths.resolvable_s(meter("power_w", 1.0), rates_hz) == pytest.approx(20.0)
-    assert lengths.resolvable_s(meter("power_w", 1.0, 0.099), rates_hz) > 60.0
-    assert lengths.resolvable_s(meter("power_w", 1.0, 0.2), rates_hz) == float("inf")
+    assert forecast.resolvable_s(meter("energy_j", 0.001), rates_hz) == pytest.approx(0.2)
+    assert forecast.resolvable_s(meter("power_w", 1.0), rates_hz) == pytest.approx(20.0)
+    assert forecast.resolvable_s(meter("power_w", 1.0, 0.099), rates_hz) > 60.0
+    assert forecast.resolvable_s(meter("power_w", 1.0, 0.2), rates_hz) == float("inf")
 
 
 # --- a campaign --------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from tests.conftest import Eeio
 
 from eeio.commands.drive import settings as states_settings
 from eeio.commands.drive.reading import Asked, StateReading
-from eeio.system.power_management import KEYS, Setting, settings
+from eeio.system.power_saving import KEYS, Setting, settings
 from eeio.system.undo import UndoJournal
 from eeio_power.monitor import PowerMonitor
 from eeio_results.errors import EeioError

@@ -10,8 +10,7 @@ from tests.page.made import campaign
 
 from eeio.power_series import power_series
 from eeio_power.meters import Channel
-from eeio_power.power_over_time import DomainPower
-from eeio_power.samples import MeterInfo, header_line
+from eeio_power.samples import DomainPower, MeterInfo, header_line
 from eeio_results.store import Campaign
 
 

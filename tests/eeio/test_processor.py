@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from eeio.system.processor import ProcessorSampler
+from eeio.campaign.probes import ProcessorSampler
 
 
 def _tree(root: Path, *, clocks: bool = True) -> Path:

@@ -14,9 +14,9 @@ from tests.eeio_results.made import EXPERIMENT, MACHINE
 from tests.simulators import FakeRapl
 from tests.throttled import throttled_directory
 
-from eeio.campaign import pilot_store, run_length
+from eeio.campaign import pilot_store, pilots
 from eeio.campaign.pilot_store import Asked, StoredPilot
-from eeio.campaign.run_length import MovedBytes
+from eeio.campaign.pilots import MovedBytes
 from eeio.paths import shipped
 from eeio_power.monitor import PowerMonitor
 from eeio_power.reading import EnergyReading
@@ -78,8 +78,8 @@ def proof(
     run: Run | None = None,
     drive: MovedBytes | None = None,
     mean_w: Callable[[float], float | None] = lambda _: 40.0,
-) -> run_length.Proof:
-    return run_length.proof(
+) -> pilots.Proof:
+    return pilots.prove_run_time(
         PLANNED, run or whole_run(), drive or moved(), Meter(mean_w), RULE, LENGTHS_S
     )
 
@@ -126,25 +126,27 @@ def test_a_pilot_of_no_use_leaves_the_run_whole_and_says_so(run: Run, words: str
 def test_a_drive_that_was_not_watched_proves_nothing() -> None:
     part = MovedBytes([100.0, 110.0], [0, 10**9])
     assert "not watched for all of the run" in proof(drive=part).words
-    alone = run_length.proof(PLANNED, whole_run(), None, Meter(lambda _: 40.0), RULE, LENGTHS_S)
+    alone = pilots.prove_run_time(
+        PLANNED, whole_run(), None, Meter(lambda _: 40.0), RULE, LENGTHS_S
+    )
     assert alone.runtime_s == "60" and "no drive's counters" in alone.words
 
 
 def test_only_timed_runs_past_the_page_cache_are_cut() -> None:
     buffered = replace(PLANNED, experiment=replace(READ, cache=CacheLayers("on")))
     sized = replace(PLANNED, factors={"file_size": "1g", "runtime_s": "0"})
-    assert run_length.lengths_to_try(PLANNED, RULE, 0.0) == LENGTHS_S
-    assert run_length.lengths_to_try(PLANNED, RULE, 25.0) == (30.0, 45.0), "the meter's own"
-    assert run_length.lengths_to_try(buffered, RULE, 0.0) == ()
-    assert run_length.lengths_to_try(sized, RULE, 0.0) == ()
-    assert run_length.lengths_to_try(PLANNED, replace(RULE, pilot="none"), 0.0) == ()
+    assert pilots.lengths_to_try(PLANNED, RULE, 0.0) == LENGTHS_S
+    assert pilots.lengths_to_try(PLANNED, RULE, 25.0) == (30.0, 45.0), "the meter's own"
+    assert pilots.lengths_to_try(buffered, RULE, 0.0) == ()
+    assert pilots.lengths_to_try(sized, RULE, 0.0) == ()
+    assert pilots.lengths_to_try(PLANNED, replace(RULE, pilot="none"), 0.0) == ()
 
 
 def test_a_cut_run_is_another_experiment_that_compares_as_the_whole_one() -> None:
-    cut = run_length.cut(PLANNED, "20", "proved")
+    cut = pilots.with_run_time(PLANNED, "20", "proved")
     assert cut.is_cut and cut.factors["runtime_s"] == "20" and cut.cut_from == "60"
     assert cut.experiment.id != READ.id
-    whole = run_length.cut(PLANNED, "60", "no shorter one")
+    whole = pilots.with_run_time(PLANNED, "60", "no shorter one")
     assert not whole.is_cut and whole.experiment == READ and whole.cut_from == "60"
 
 

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.eeio_results.made import EXPERIMENT, energy, phase, run
 
-from eeio.campaign.progress import one_line
-from eeio.campaign.run_line import cost_of_run, words_of_run
+from eeio.campaign.progress import cost_of_run, one_line, words_of_run
 from eeio_results.campaign import PlannedExperiment, PlannedRun
 from eeio_results.record import EnergyReading
 

@@ -10,7 +10,7 @@ from tests.cpufreq import acpi_tree, bytes_of, pstate_tree
 from tests.dummy import suite
 
 from eeio.errors import RefusedError
-from eeio.system import frequency, smt_and_turbo
+from eeio.system import frequency
 from eeio.system.undo import UndoJournal
 
 WORDS = "level=filesystem operation=read spatiality=sequential sleep_s=0.1"
@@ -28,7 +28,7 @@ def test_both_are_switched_again_and_again_and_put_back(
     root = make(tmp_path / "tree")
     before = bytes_of(root)
     for smt, turbo in (("on", "off"), ("off", "on"), ("off", "off"), ("on", "on"), ("off", "on")):
-        smt_and_turbo.switch(smt, turbo, journal, root)
+        frequency.switch_smt_and_turbo(smt, turbo, journal, root)
         assert (frequency.smt_state(root), frequency.turbo_state(root)) == (smt, turbo)
     # The newest is undone first: the processors are back before their own switches and limits.
     assert journal.entries[-1].subject == str(frequency.smt_control(root))
@@ -38,7 +38,7 @@ def test_both_are_switched_again_and_again_and_put_back(
 
 def test_what_is_not_asked_for_is_left(tmp_path: Path, journal: UndoJournal) -> None:
     root = pstate_tree(tmp_path / "tree")
-    smt_and_turbo.switch("off", None, journal, root)
+    frequency.switch_smt_and_turbo("off", None, journal, root)
     assert [entry.subject for entry in journal.entries] == [str(frequency.smt_control(root))]
     assert frequency.turbo_state(root) == "on"
 
@@ -58,7 +58,7 @@ def test_what_cannot_be_switched_is_refused(
     control.parent.mkdir(parents=True)
     control.write_text("notsupported\n")
     with pytest.raises(RefusedError, match=reason):
-        smt_and_turbo.check(smt, turbo, tmp_path)
+        frequency.check_smt_and_turbo(smt, turbo, tmp_path)
 
 
 def test_a_campaign_has_them_as_factors(home: Path, eeio: Eeio) -> None:

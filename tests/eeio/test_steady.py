@@ -13,7 +13,7 @@ from tests.eeio_results.made import EXPERIMENT, design, phase, run
 
 from eeio.campaign import runner
 from eeio.campaign.plan import Plan
-from eeio.campaign.write_budget import WriteBudget
+from eeio.campaign.rounds import WriteBudget
 from eeio.cli import main
 from eeio.profiles import profile as profiles
 from eeio.system.filesystem import BlockDevice

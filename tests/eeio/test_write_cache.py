@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio.system import write_cache
+from eeio.system import caches
 from eeio.system.filesystem import BlockDevice
 from eeio.system.undo import UndoJournal
 from eeio_results.errors import EeioError
@@ -48,18 +48,18 @@ def journal(tmp_path: Path) -> UndoJournal:
 def test_scsi_is_switched_read_back_and_put_back(tmp_path: Path, journal: UndoJournal) -> None:
     disk = _disk(tmp_path, "sda")
     _scsi(disk)
-    assert write_cache.cannot_switch(disk, "off") is None
-    write_cache.switch(disk, "off", journal)
-    assert write_cache.found(disk) == "off"
+    assert caches.cannot_switch_write_cache(disk, "off") is None
+    caches.switch_write_cache(disk, "off", journal)
+    assert caches.write_cache_found(disk) == "off"
     assert journal.undo_all() == []
-    assert write_cache.found(disk) == "on"
+    assert caches.write_cache_found(disk) == "on"
 
 
 def test_the_state_that_is_there_already_changes_nothing(
     tmp_path: Path, journal: UndoJournal
 ) -> None:
     disk = _disk(tmp_path, "vda")
-    write_cache.switch(disk, "on", journal)
+    caches.switch_write_cache(disk, "on", journal)
     assert journal.entries == ()
 
 
@@ -67,10 +67,10 @@ def test_virtio_without_the_feature_says_so(tmp_path: Path, journal: UndoJournal
     disk = _disk(tmp_path, "vda")
     (disk.folder / "cache_type").write_text("write back\n")
     (disk.folder / "cache_type").chmod(0o444)
-    reason = write_cache.cannot_switch(disk, "off")
+    reason = caches.cannot_switch_write_cache(disk, "off")
     assert reason is not None and "/dev/vda offers no way" in reason and "is on" in reason
     with pytest.raises(EeioError, match="offers no way"):
-        write_cache.switch(disk, "off", journal)
+        caches.switch_write_cache(disk, "off", journal)
     assert journal.entries == ()
 
 
@@ -82,7 +82,7 @@ def test_a_drive_that_does_not_follow_is_an_error_and_put_back(
     folder.mkdir(parents=True)
     (folder / "cache_type").write_text("write back\n")  # queue/write_cache does not change with it
     with pytest.raises(EeioError, match="reads back on"):
-        write_cache.switch(disk, "off", journal)
+        caches.switch_write_cache(disk, "off", journal)
     assert journal.undo_all() == []
     assert (folder / "cache_type").read_text() == "write back"
 
@@ -118,8 +118,8 @@ def test_programs_are_asked_and_their_effect_read_back(
     )
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{fake.parent}:{os.environ['PATH']}")
-    write_cache.switch(disk, "off", journal)
-    assert write_cache.found(disk) == "off"
+    caches.switch_write_cache(disk, "off", journal)
+    assert caches.write_cache_found(disk) == "off"
     assert journal.undo_all() == []
-    assert write_cache.found(disk) == "on"
+    assert caches.write_cache_found(disk) == "on"
     assert (tmp_path / "calls").read_text().splitlines() == words

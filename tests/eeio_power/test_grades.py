@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from eeio_power.breakdown import ALL, Share, above_idle, breakdown
 from eeio_power.doubts import judged
-from eeio_power.grades import PROFILES, grade
+from eeio_power.grades import ALL, PROFILES, Share, above_idle, breakdown, grade
 from eeio_power.meters import Channel
 from eeio_power.reading import Domain, EnergyReading, Kind
 from eeio_power.samples import MeterInfo

@@ -13,7 +13,7 @@ import pytest
 from tests.simulators import http as doubles
 from tests.simulators.http import FakeHttp
 
-from eeio_power import http_digest, http_json
+from eeio_power import http_json
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, discover, open_meters
 from eeio_power.sampler import Sampler
@@ -272,31 +272,31 @@ def test_shelly_is_answered_by_digest_and_the_password_is_never_sent(tmp_path: P
 
 
 def test_a_digest_that_is_not_known_is_told() -> None:
-    credentials = http_digest.Credentials("admin", "x")
+    credentials = http_json.Credentials("admin", "x")
     for challenge, words in (
         ('Digest realm="a", nonce="b", qop="auth"', "'MD5'; only SHA-256"),
         ('Digest realm="a", nonce="b", algorithm=SHA-256', "without qop=auth"),
         ('Digest realm="a\x01", nonce="b", qop="auth", algorithm=SHA-256', "no header can"),
     ):
-        wanted = http_digest.parameters(challenge)
+        wanted = http_json.parameters(challenge)
         assert wanted is not None
         with pytest.raises(PowerError, match=words):
-            http_digest.Digest(credentials, wanted)
-    assert http_digest.parameters('Basic realm="Shelly"') is None
+            http_json.Digest(credentials, wanted)
+    assert http_json.parameters('Basic realm="Shelly"') is None
 
 
 def test_rfc_7616s_own_example(monkeypatch: pytest.MonkeyPatch) -> None:
     """Section 3.9.1."""
     monkeypatch.setattr(
-        http_digest.secrets, "token_hex", lambda _: "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ"
+        http_json.secrets, "token_hex", lambda _: "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ"
     )
-    wanted = http_digest.parameters(
+    wanted = http_json.parameters(
         'Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm=SHA-256, '
         'nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", '
         'opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS"'
     )
     assert wanted is not None
-    digest = http_digest.Digest(http_digest.Credentials("Mufasa", "Circle of Life"), wanted)
+    digest = http_json.Digest(http_json.Credentials("Mufasa", "Circle of Life"), wanted)
     said = digest.authorization("GET", "/dir/index.html")
     assert "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1" in said
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from eeio_power import csv_log, http_json, ipmi_answers, samples
+from eeio_power import csv_log, http_json, samples
 from eeio_power import helper_process as reader
 from eeio_power.energy import channel_energy
 from eeio_power.errors import PowerError
-from eeio_power.meters import Channel, csv, hwmon, iio, modelled, parse_spec, perf, wattsup
+from eeio_power.meters import Channel, csv, hwmon, iio, ipmi, modelled, parse_spec, perf, wattsup
 from eeio_power.samples import MeterInfo, header_line, load
 from eeio_power.stretches import Stretches, lost_readings
 
@@ -134,9 +134,7 @@ def test_a_record_of_more_digits_than_power_has(text: str) -> None:
 
 
 def test_a_sensor_that_says_nan_is_none() -> None:
-    assert ipmi_answers.watt_sensors(["a,nan,Watts,ok", "b,1e999,Watts,ok", "c,5,Watts,ok"]) == {
-        "c": 5.0
-    }
+    assert ipmi.watt_sensors(["a,nan,Watts,ok", "b,1e999,Watts,ok", "c,5,Watts,ok"]) == {"c": 5.0}
 
 
 def test_a_helper_out_of_step_is_no_endless_loop() -> None:
@@ -236,7 +234,7 @@ def test_long_digits_in_a_log_take_no_time() -> None:
 
 def test_white_space_of_other_scripts_in_ipmitools_answer() -> None:
     with pytest.raises(PowerError, match="makes no sense"):
-        ipmi_answers.parse_dcmi([" dc 57\x85 00 02 00"])
+        ipmi.parse_dcmi([" dc 57\x85 00 02 00"])
 
 
 def test_a_long_list_of_cpus_is_refused_in_few_words() -> None:

@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 from tests.simulators.ipmitool import dcmi_line, install_fake_ipmitool, node_manager_line
 
-from eeio_power import ipmitool
 from eeio_power.errors import PowerError
-from eeio_power.ipmi_answers import parse_dcmi, parse_node_manager, watt_sensors, whole_system
 from eeio_power.meters import Meter, discover, ipmi, open_meters
+from eeio_power.meters.ipmi import parse_dcmi, parse_node_manager, watt_sensors, whole_system
 from eeio_power.sampler import Sampler
 
 PATIENCE_S = 20.0
@@ -427,8 +426,7 @@ def test_a_sensor_over_the_network_against_openipmi(
 
 def test_the_reading_commands_are_the_only_raw_ones() -> None:
     """DCMI's and the Node Manager's, beside the line with the token, of which nothing is sent."""
-    files = (ipmi.__file__, ipmitool.__file__)
-    source = "".join(Path(file).read_text(encoding="utf-8") for file in files)
+    source = Path(ipmi.__file__).read_text(encoding="utf-8")
     assert source.count('"raw ') == 3
     assert '"raw 0x2e 0xc8 0x57 0x01 0x00 0x01 {domain} 0x00"' in source
-    assert ipmitool.TOKEN_LINE.format("eeio-1") == "raw eeio-1 0"
+    assert ipmi.TOKEN_LINE.format("eeio-1") == "raw eeio-1 0"

@@ -10,9 +10,8 @@ import pytest
 from tests.simulators.scripted import ScriptedMeter
 
 from eeio_power import sampler as sampler_module
-from eeio_power.breakdown import breakdown
 from eeio_power.doubts import judged
-from eeio_power.load import LoadWatch
+from eeio_power.grades import breakdown
 from eeio_power.meters import Channel
 from eeio_power.meters.modelled import CpuTicks
 from eeio_power.reading import (
@@ -25,7 +24,7 @@ from eeio_power.reading import (
     EnergyReading,
     only,
 )  # fmt: skip
-from eeio_power.sampler import Sampler
+from eeio_power.sampler import LoadWatch, Sampler
 from eeio_power.samples import MeterInfo, MeterSamples, Samples
 
 WINDOW_S = 60.0

@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 from tests.simulators import FakeRapl, ScriptedMeter
 
 import eeio_power.sampler as sampler_module
-from eeio_power.collecting import copied
 from eeio_power.errors import PowerError
-from eeio_power.loops import next_deadline
+from eeio_power.loops import copied, next_deadline
 from eeio_power.meters import Channel, open_meters
 from eeio_power.sampler import Sampler
 from eeio_power.samples import MeterInfo, MeterSamples, load

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from eeio_results.campaign import PlannedRun
+from eeio_results.campaign import PlannedRun, SteadyProtocol
 from eeio_results.characterization import characterize
 from eeio_results.report.model import build
-from eeio_results.steady import SteadyProtocol, goes_on, state, state_of
+from eeio_results.steady import goes_on, state
 from eeio_results.store import Campaign, Store, load
 from tests.eeio_results.made import EXPERIMENT, MACHINE, design, phase, run
 
@@ -55,14 +55,14 @@ def test_only_the_last_rounds_are_the_measurement(tmp_path: Path) -> None:
     assert made.stored_runs == made.planned_runs == 18 and not made.shortcomings
     rows = [row for row in characterize(made) if row.operation == "write" and row.n]
     assert all(row.n == 5 for row in rows)
-    found = state_of(made)
+    found = made.steady_state
     assert found is not None and found.is_steady and (found.first, found.rounds) == (5, 9)
 
 
 @pytest.mark.parametrize("rounds", [5, 6, 7, 8])
 def test_before_it_is_steady_another_round_is_run(tmp_path: Path, rounds: int) -> None:
     made = campaign(tmp_path / "c", FALLING[:rounds])
-    found = state_of(made)
+    found = made.steady_state
     assert found is not None and not found.is_steady and goes_on(found, RULE)
     assert made.shortcomings == [
         f"no steady state after {rounds} rounds (1 of 1 experiments go on changing): the figures "
@@ -74,7 +74,7 @@ def test_before_it_is_steady_another_round_is_run(tmp_path: Path, rounds: int) -
 def test_one_that_never_settles_ends_and_says_so(tmp_path: Path) -> None:
     rule = replace(RULE, most_rounds=7)
     made = campaign(tmp_path / "c", (100, 200) * 3 + (100,), rule)
-    found = state_of(made)
+    found = made.steady_state
     assert found is not None and not found.is_steady and not goes_on(found, rule)
     assert "no steady state after 7 rounds" in made.shortcomings[0]
 
@@ -89,15 +89,15 @@ def test_a_round_that_is_not_complete_is_none_yet(tmp_path: Path) -> None:
 
 def test_a_failure_in_the_window_is_no_steady_state(tmp_path: Path) -> None:
     made = campaign(tmp_path / "c", (100, 100, None, 100, 100))
-    found = state_of(made)
+    found = made.steady_state
     assert found is not None and not found.is_steady and goes_on(found, RULE)
     later = campaign(tmp_path / "d", (100, 100, None, 100, 100, 100, 100, 100))
-    found = state_of(later)
+    found = later.steady_state
     assert found is not None and found.is_steady and found.first == 4
 
 
 def test_what_never_worked_is_not_waited_for(tmp_path: Path) -> None:
-    found = state_of(campaign(tmp_path / "c", (None,) * 5))
+    found = campaign(tmp_path / "c", (None,) * 5).steady_state
     assert found is not None and not found.tracked and not goes_on(found, RULE)
 
 

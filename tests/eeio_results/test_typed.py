@@ -12,7 +12,7 @@ import pytest
 import eeio_results
 from eeio_limits import LimitError
 from eeio_limits import quantities as q
-from eeio_power.trial_output import OutputFolder
+from eeio_power.session import OutputFolder
 from eeio_results import typed
 from eeio_results.campaign import Design, NotMeasured, StudyProtocol
 from eeio_results.record import ContextValue, ProcessorSeries, Run

@@ -32,22 +32,11 @@ from eeio.profiles import profile as profiles
 from eeio.profiles import suite as suites
 from eeio.pts import composite
 from eeio.pts import read as pts
-from eeio.pts.experiments import experiments_of
-from eeio.pts.machine import machine_of
-from eeio.pts.runs import run_of
-from eeio.system import endurance, io_group, signatures
+from eeio.pts.read import experiments_of, machine_of, run_of
+from eeio.system import counters, device, drive
 from eeio_limits import LimitError, inputs, quantities
 from eeio_limits.names import campaign_name
-from eeio_power import (
-    alignment,
-    csv_log,
-    http_digest,
-    http_json,
-    ipmi_answers,
-    samples,
-    session,
-    sysfs,
-)
+from eeio_power import alignment, csv_log, http_json, samples, session, sysfs
 from eeio_power import helper_process as reader
 from eeio_power.errors import PowerError
 from eeio_power.meters import (
@@ -650,11 +639,11 @@ def shouted(folder: Path) -> Any:
 
 def told_by_ipmitool(folder: Path) -> Any:
     lines = text(folder, "answer.txt").splitlines()
-    sensors = ipmi_answers.watt_sensors(lines)
-    ipmi_answers.whole_system(sensors)
+    sensors = ipmis.watt_sensors(lines)
+    ipmis.whole_system(sensors)
     with suppress(PowerError):
-        return sensors, ipmi_answers.parse_node_manager(lines)
-    return sensors, ipmi_answers.parse_dcmi(lines)
+        return sensors, ipmis.parse_node_manager(lines)
+    return sensors, ipmis.parse_dcmi(lines)
 
 
 def logged_by_drive(folder: Path) -> Any:
@@ -812,7 +801,7 @@ def meter_targets() -> list[Target]:
         Target("cray", [CRAY], in_tree(CRAY, lambda root: cray.open_meter(
             "cray", {"root": str(root)}, Path("/")))),
         Target("pmic", [{"adc.txt": PMIC}], lambda folder: pmic.power_w(text(folder, "adc.txt"))),
-        Target("digest", [{"challenge.txt": CHALLENGE}], lambda folder: http_digest.parameters(
+        Target("digest", [{"challenge.txt": CHALLENGE}], lambda folder: http_json.parameters(
             text(folder, "challenge.txt"))),
         Target("perf", [PERF], perf_events, allowed=(OSError, ValueError)),
         Target("modelled", [{"stat": STAT}], lambda folder: modelled.parse_stat(
@@ -970,9 +959,9 @@ def worn(folder: Path) -> Any:
     (folder / "nvme0").mkdir()
     (folder / "device").symlink_to("nvme0")
     log = (folder / "log.bin").read_bytes().ljust(512, b"\0")[:512]
-    with patch.object(endurance, "read_smart_log", lambda fd: log):
+    with patch.object(drive, "read_smart_log", lambda fd: log):
         return (
-            endurance.wear(folder, folder), endurance.percentage_used(folder, folder)
+            drive.wear(folder, folder), drive.percentage_used(folder, folder)
         )  # fmt: skip
 
 
@@ -982,10 +971,14 @@ WIPEFS = b"""{"signatures": [
 
 
 def signed(folder: Path) -> Any:
-    found = signatures._parse("/dev/sda", text(folder, "wipefs.json"))
+    found = device._parse("/dev/sda", text(folder, "wipefs.json"))
     words = [(each.names, each.text) for each in found]
     assert all(word.isprintable() for _, word in words)
-    return words, signatures.options(found), signatures.listed(found, Path("/dev/sda"))
+    return (
+        words,
+        device.options_of_signatures(found),
+        device.signatures_listed(found, Path("/dev/sda")),
+    )
 
 
 IO_STAT = b"""8:16 rbytes=4096 wbytes=0 rios=1 wios=0 dbytes=0 dios=0
@@ -1039,7 +1032,7 @@ def machine_targets() -> list[Target]:
         Target("endurance", [{"log.bin": bytes(5) + b"\x07" + bytes(42) + bytes([9] * 3)}], worn),
         Target("signatures", [{"wipefs.json": WIPEFS}], signed),
         Target("io-group", [{"io.stat": IO_STAT}],
-               lambda folder: io_group.parse(text(folder, "io.stat"), "8:0"),
+               lambda folder: counters.parse_io_stat(text(folder, "io.stat"), "8:0"),
                allowed=(ValueError,)),
         Target("darshan", [{"records.json": DARSHAN}], darshan_log,
                allowed=(*ALLOWED, KeyError, ValueError, TypeError, AttributeError)),

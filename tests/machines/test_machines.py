@@ -14,7 +14,7 @@ from eeio.cli import main
 from eeio.machine import capture
 from eeio.machine.anonymous import Replacer
 from eeio.machine.description import lay_out
-from eeio.system import counters, power_state
+from eeio.system import counters, power_saving
 from eeio.system.filesystem import block_device
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, close_meters, contents_of, discover, open_meters, perf
@@ -163,7 +163,7 @@ def test_each_drive_says_what_the_table_says(living: Living) -> None:
         }
         if "state" in wanted:
             try:
-                found["state"] = power_state.state_of(device.node)
+                found["state"] = power_saving.state_of(device.node)
             except EeioError as error:
                 found["state"] = f"refused: {error}"
         for key, value in wanted.items():

@@ -28,24 +28,306 @@ does not answer makes the sum missing. One of the same kind that is not plugged 
 one of another kind that does not tell its voltage makes the meter refuse. Others regulate voltages
 on the board and are left out.
 corsairpsu's `power total` is the supply's output.
+
+The power sensors that the chips of an hwmon folder have, each with its domain and files.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
-from eeio_power.hwmon_sensors import (
-    MODULE_LABEL,
-    SUPPLY_ROLES,
-    TOTAL_LABEL,
-    Sensor,
-    sensors_of,
-    short_name,
+from eeio_limits.quantities import PERIOD
+from eeio_power.meters import Channel, Detected, Quantity, contents_of
+from eeio_power.reading import BEHIND_SUPPLY, MACHINE, MODULE, WALL, Contents, Domain, Kind, only
+from eeio_power.sysfs import (
+    Choice,
+    Problem,
+    by_number,
+    named,
+    own_path,
+    read_int,
+    read_optional_int,
+    read_optional_text,
+    unreadable,
 )
-from eeio_power.meters import Channel, Detected, contents_of
-from eeio_power.meters._choice import Choice, Problem, named, unreadable
-from eeio_power.reading import MODULE, Contents, Kind
+
+_ACPI = "power_meter"
+# Of an ACPI meter's files those that no other driver has: Documentation/hwmon/acpi_power_meter.rst.
+_ACPI_FILES = ("power1_oem_info", "power1_model_number", "power1_is_battery", "power1_accuracy")
+_ACPI_ID = "ACPI000D"
+_CORSAIR = "corsairpsu"
+_PIN, _POUT = re.compile(r"pin[0-9]*", re.I), re.compile(r"pout1?", re.I)
+_CORSAIR_TOTAL = "power total"
+# Telecommunication supplies take 48 V, regulators on boards 12 V; the mains begins at 100 V.
+_MAINS_V = 80.0
+_INA = re.compile(r"ina(2[0-9]{2}|2xx|3221)")
+_SENSOR_FILE = re.compile(r"(energy|power|in)([1-9][0-9]*)_(input|average)")
+# in4 to in7 of an INA3221 are shunt voltages, curr4 is a sum: no pairs.
+_PAIRED_SENSORS = (1, 2, 3)
+TOTAL_LABEL = re.compile(r"total|system|\bvin\b|input", re.I)
+# Jetson's VDD_IN (Nano: POM_5V_IN), Grace Hopper's "Module Power Socket 0".
+MODULE_LABEL = re.compile(r"module|vdd_in\b|5v_in\b", re.I)
+_LABELS: Sequence[tuple[re.Pattern[str], Domain | None, bool]] = (
+    # pattern, domain (None: leave the sensor out), is it the domain's total?
+    # Parts first: the input of a drive is not that of the system.
+    (re.compile(r"gpu|fan|pcie|usb|riser|(?<![a-z])nic(?![a-z])|fpga", re.I), None, False),
+    (re.compile(r"cpu|core|grace|sysio|soc(?!ket)", re.I), "package", False),
+    (re.compile(r"ddr|dram|mem", re.I), "dram", False),
+    (re.compile(r"nvme|ssd|sata|hdd|disk|drive|emmc", re.I), "device", False),
+    (MODULE_LABEL, "module", True),
+    (TOTAL_LABEL, "system", True),
+)
+_PART_CONTENTS: Mapping[Domain, Contents] = {
+    "module": MODULE,
+    "package": only("processor"),
+    "dram": only("memory"),
+    "device": only("drives"),
+}
+
+
+@dataclass(frozen=True)
+class _ChipClass:
+    """Nominal figures: a data sheet's class plus the shunt's tolerance."""
+
+    accuracy_relative: float
+    resolution_w: float
+    period_s: float
+
+
+# ACPI meters report whole watts and average about a second.
+_ACPI_CLASS = _ChipClass(accuracy_relative=0.05, resolution_w=1.0, period_s=1.0)
+# 0.5 % to 1 % of the chip and 1 % of the shunt; one power LSB at 1 mA of current LSB.
+_INA_CLASS = _ChipClass(accuracy_relative=0.02, resolution_w=0.025, period_s=0.1)
+# PMBus' LINEAR11 has eleven bits: 1 W in supplies of kilowatts. Supplies state 2 % to 5 %.
+_SUPPLY_CLASS = _ChipClass(accuracy_relative=0.05, resolution_w=1.0, period_s=1.0)
+_Role = Literal["acpi", "ina", "input", "output"]
+"""What a sensor is: an ACPI meter's, an INA chip's, a power supply's input or output."""
+SUPPLY_ROLES: tuple[_Role, ...] = ("input", "output")
+
+
+@dataclass(frozen=True)
+class Sensor:
+    channel: Channel
+    files: tuple[Path, ...]
+    """One file, or the voltage's and the current's."""
+    period_s: float
+    label: str
+    says_total: bool
+    """The label says that nothing of the system is missing from it."""
+    role: _Role
+    left_out: bool
+    """Used only if `only=` names it."""
+    silent: tuple[Path, ...] = ()
+    """Files that should have told whether it is a supply's, and did not."""
+    unclear: bool = False
+    """It may be a supply's: nothing tells its input voltage, or that is 0 now (not plugged in)."""
+
+    def read(self) -> float | None:
+        """W or J; None if the kernel gives no value."""
+        try:
+            numbers = [read_int(file) for file in self.files]
+        except (OSError, ValueError):
+            return None
+        # mV x mA is uW, too.
+        value = numbers[0] / 1e6 if len(numbers) == 1 else numbers[0] * numbers[1] / 1e6
+        return None if self._says_nothing(value) else value
+
+    def _says_nothing(self, value: float) -> bool:
+        """Many ACPI meters say 0 W for ever: of a machine that runs that is no measurement."""
+        return value == 0.0 and self.role == "acpi" and self.channel.quantity == "power_w"
+
+
+def short_name(sensor: Sensor) -> str:
+    """`ina226/power1`: its name in `only=`."""
+    return sensor.channel.name.removeprefix("hwmon:")
+
+
+def sensors_of(folder: Path) -> tuple[Sensor, ...]:
+    """Those of all known chips in an hwmon class folder, in the order of their numbers."""
+    if not folder.is_dir():
+        return ()
+    sensors: list[Sensor] = []
+    for class_folder in sorted(folder.iterdir(), key=by_number):
+        chip_folder = own_path(_files_of(class_folder))
+        chip = _chip(class_folder, chip_folder)
+        taken = {s.channel.name for s in sensors}
+        # Two chips of one name: the second one is called by its folder.
+        prefix = (
+            chip
+            if not any(n.startswith(f"hwmon:{chip}/") for n in taken)
+            else (f"{chip}@{class_folder.name}")
+        )
+        if chip == _ACPI:
+            sensors += _chip_sensors(chip_folder, prefix, _ACPI_CLASS, "acpi")
+        elif _INA.fullmatch(chip):
+            sensors += _chip_sensors(chip_folder, prefix, _INA_CLASS, "ina")
+        else:
+            sensors += _supply_sensors(chip_folder, prefix, corsair=chip == _CORSAIR)
+    supplies = {_chip_of(s) for s in sensors if s.role in SUPPLY_ROLES and not s.left_out}
+    return tuple(
+        replace(s, left_out=False) if s.unclear and _chip_of(s) in supplies else s for s in sensors
+    )
+
+
+def _chip_of(sensor: Sensor) -> str:
+    """The chip's name, which a machine's supplies of one kind share."""
+    return re.split("[@/]", short_name(sensor))[0]
+
+
+def _files_of(class_folder: Path) -> Path:
+    """Where a chip's sensor files are: in its class folder, or in its device's."""
+    device = class_folder / "device"
+    here = any(map(_SENSOR_FILE.fullmatch, _file_names(class_folder)))
+    return device if not here and device.is_dir() else class_folder
+
+
+def _chip(class_folder: Path, chip_folder: Path) -> str:
+    """The chip's name; an ACPI meter is known by its files where a kernel gives it none."""
+    for folder in (class_folder, chip_folder):
+        if name := read_optional_text(folder / "name"):
+            return name
+    is_acpi = read_optional_text(chip_folder / "hid") == _ACPI_ID or any(
+        (chip_folder / file).exists() for file in _ACPI_FILES
+    )
+    return _ACPI if is_acpi else ""
+
+
+def _supply_sensors(folder: Path, prefix: str, corsair: bool) -> list[Sensor]:
+    """The input and output of a power supply; those of another PMBus chip only if named."""
+    sensors = []
+    voltage = None if corsair else _input_voltage(folder)
+    input_mv = None if voltage is None else read_optional_int(voltage)
+    # One whose voltage does not answer may be a supply: it is counted, and then refused.
+    mains = corsair or (voltage is not None and (input_mv is None or input_mv / 1e3 >= _MAINS_V))
+    silent = (voltage,) if voltage is not None and input_mv is None else ()
+    unclear = not corsair and (voltage is None or input_mv == 0)
+    for sensor in _chip_sensors(folder, prefix, _SUPPLY_CLASS, "output"):
+        if not corsair and _PIN.fullmatch(sensor.label):
+            role: _Role = "input"
+        elif _POUT.fullmatch(sensor.label) or (corsair and sensor.label == _CORSAIR_TOTAL):
+            role = "output"
+        else:
+            continue
+        contents = WALL if role == "input" else BEHIND_SUPPLY
+        channel = replace(sensor.channel, domain="system", contents=contents)
+        sensors.append(
+            replace(
+                sensor,
+                channel=channel,
+                role=role,
+                says_total=False,
+                left_out=not mains,
+                silent=silent,
+                unclear=unclear,
+            )
+        )
+    return sensors
+
+
+def _input_voltage(folder: Path) -> Path | None:
+    """The file of a PMBus chip's input voltage, mV."""
+    for name in _file_names(folder):
+        if re.fullmatch(r"in[0-9]+_label", name) and read_optional_text(folder / name) == "vin":
+            return folder / name.replace("_label", "_input")
+    return None
+
+
+def _chip_sensors(folder: Path, prefix: str, nominal: _ChipClass, role: _Role) -> list[Sensor]:
+    numbers = {int(m[2]) for m in map(_SENSOR_FILE.fullmatch, _file_names(folder)) if m}
+    sensors = []
+    for number in sorted(numbers):
+        source = _source(folder, number, pairs=role == "ina")
+        if source is None or _is_off(folder, number):
+            continue
+        quantity, word, files = source
+        label = _label(folder, number)
+        domain, is_total = _domain_of(label)
+        channel = Channel(
+            name=f"hwmon:{prefix}/{word}{number}",
+            domain=domain or "device",
+            quantity=quantity,
+            accuracy_relative=nominal.accuracy_relative,
+            resolution=nominal.resolution_w if quantity == "power_w" else 1e-6,
+            in_domain_total=False,
+            contents=_contents(domain, role),
+        )
+        period_s = _period_s(folder, number, nominal.period_s)
+        sensors.append(
+            Sensor(
+                channel=channel,
+                files=files,
+                period_s=period_s,
+                label=label,
+                says_total=is_total,
+                role=role,
+                left_out=domain is None,
+            )
+        )
+    return sensors
+
+
+def _contents(domain: Domain | None, role: _Role) -> Contents:
+    """What a sensor of `domain` holds; an INA chip's rail feeds nobody knows what."""
+    if domain is not None and domain in _PART_CONTENTS:
+        return _PART_CONTENTS[domain]
+    if domain == "system" and role == "acpi":
+        return MACHINE
+    return Contents(leaves_out=("supply",)) if role == "ina" else Contents()
+
+
+def _file_names(folder: Path) -> list[str]:
+    return [file.name for file in folder.iterdir()] if folder.is_dir() else []
+
+
+def _source(
+    folder: Path, number: int, pairs: bool
+) -> tuple[Quantity, str, tuple[Path, ...]] | None:
+    """What to read of sensor `number`: (quantity, the word it is called by, files)."""
+    energy = folder / f"energy{number}_input"
+    if energy.exists():
+        return "energy_j", "energy", (energy,)
+    for suffix in ("average", "input"):
+        power = folder / f"power{number}_{suffix}"
+        if power.exists():
+            return "power_w", "power", (power,)
+    voltage, current = folder / f"in{number}_input", folder / f"curr{number}_input"
+    if pairs and number in _PAIRED_SENSORS and voltage.exists() and current.exists():
+        return "power_w", "power", (voltage, current)
+    return None
+
+
+def _is_off(folder: Path, number: int) -> bool:
+    return (
+        read_optional_int(folder / f"in{number}_enable") == 0
+        or read_optional_int(folder / f"power{number}_is_battery") == 1
+    )
+
+
+def _label(folder: Path, number: int) -> str:
+    for name in (f"power{number}_label", f"in{number}_label", f"power{number}_oem_info"):
+        label = read_optional_text(folder / name)
+        if label:
+            return label
+    return ""
+
+
+def _domain_of(label: str) -> tuple[Domain | None, bool]:
+    for pattern, domain, is_total in _LABELS:
+        if pattern.search(label):
+            return domain, is_total
+    return "system", False
+
+
+def _period_s(folder: Path, number: int, nominal_s: float) -> float:
+    """The averaging interval the chip tells (ms), else the nominal one."""
+    for name in (f"power{number}_average_interval", "update_interval"):
+        interval_ms = read_optional_int(folder / name)
+        if interval_ms is not None and interval_ms > 0 and PERIOD.holds(interval_ms / 1e3):
+            return interval_ms / 1e3
+    return nominal_s
+
 
 OPTIONS = {
     "root": "the hwmon class folder, instead of /sys/class/hwmon",

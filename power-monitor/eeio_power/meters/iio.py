@@ -21,9 +21,17 @@ from pathlib import Path
 
 from eeio_limits.quantities import FIGURE
 from eeio_power.meters import Channel, Detected, contents_of
-from eeio_power.meters._choice import Choice, named, unreadable
 from eeio_power.reading import MODULE, Contents, Kind
-from eeio_power.sysfs import by_number, own_path, read_int, read_optional_text, read_text
+from eeio_power.sysfs import (
+    Choice,
+    by_number,
+    named,
+    own_path,
+    read_int,
+    read_optional_text,
+    read_text,
+    unreadable,
+)
 
 OPTIONS = {
     "root": "the folder of IIO devices, instead of /sys/bus/iio/devices",

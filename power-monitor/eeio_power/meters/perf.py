@@ -27,7 +27,7 @@ from eeio_limits.inputs import CPUS
 from eeio_limits.quantities import NUMBER, POWER
 from eeio_power.errors import PowerError
 from eeio_power.meters import Channel, Detected, contents_of, number_option, rapl
-from eeio_power.meters._processors import DIES_OPTION, dies_once
+from eeio_power.meters.rapl import DIES_OPTION, dies_once
 from eeio_power.reading import Domain, Kind
 from eeio_power.sysfs import read_int, read_optional_int, read_text
 

@@ -13,6 +13,13 @@ never `system`: fans, drives and the power supply are not in it.
 
 Accuracy is nominal: 5 % for packages, 20 % for DRAM, the order of what comparisons with external
 meters found (Desrochers et al., MEMSYS 2016; Khan et al., ToMPECS 3(2), 2018).
+
+Which energy counters of a processor package are counters of their own.
+
+AMD's and Hygon's processors have one package counter a package; Linux shows it once a die on parts
+with several (Threadripper 1950X; from 6.10 until it was mended in 6.12, every part with CPUID leaf
+0x80000026). Intel's Cascade Lake-AP has a true counter a die. The kernel's own rule is the same:
+`rapl_msrs_are_pkg_scope` in drivers/powercap/intel_rapl_common.c.
 """
 
 import re
@@ -24,9 +31,45 @@ from eeio_limits.quantities import ENERGY
 from eeio_power.errors import PowerError
 from eeio_power.helper_process import EnergyReader, find_reader, try_reader
 from eeio_power.meters import Channel, Detected, contents_of, number_option
-from eeio_power.meters._processors import DIES_OPTION, PACKAGE, dies_once
 from eeio_power.reading import Contents, Domain, Kind, only
 from eeio_power.sysfs import by_number, read_int, read_text
+
+DIES_OPTION = (
+    "once: a package's dies show one counter; each: every die has its own "
+    "(default: once on AMD and Hygon, else each, and refused where they move in step)"
+)
+
+_ONE_COUNTER = frozenset(("AuthenticAMD", "HygonGenuine"))
+_VENDOR = re.compile(rb"^vendor_id\s*:\s*(\w+)", re.M)
+# The vendor stands in the first lines; the file of a large machine has megabytes.
+_HEAD_BYTES = 4096
+
+PACKAGE = re.compile(r"package-[0-9]+")
+
+
+def dies_once(spec: str, options: Mapping[str, str], root: Path) -> bool | None:
+    """Whether a package's dies show one counter; None: not known, so their steps must tell.
+
+    Raises PowerError for an option that is neither.
+    """
+    wanted = options.get("dies")
+    if wanted not in (None, "once", "each"):
+        raise PowerError(f"meter '{spec}': dies={wanted}: it is once or each")
+    if wanted is not None:
+        return wanted == "once"
+    return True if one_counter_a_package(root) else None
+
+
+def one_counter_a_package(root: Path) -> bool:
+    """Whether the processors below `root` are of a vendor with one counter a package."""
+    try:
+        with (root / "proc/cpuinfo").open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+    except OSError:
+        return False
+    match = _VENDOR.search(head)
+    return match is not None and match[1].decode("ascii", "replace") in _ONE_COUNTER
+
 
 OPTIONS = {
     "root": "the powercap folder, instead of /sys/class/powercap",

@@ -4,13 +4,13 @@ from dataclasses import asdict
 from typing import Any
 
 from eeio_results.comparison.cells import IOPS, TIME
+from eeio_results.comparison.detection import deviation_factor
 from eeio_results.comparison.sessions import SessionEffect, Sessions
 from eeio_results.record import SCHEMA_VERSION
 from eeio_results.report import changes
 from eeio_results.report.changes import header_and_unit
 from eeio_results.report.document import Document, flat
 from eeio_results.report.parts import Table
-from eeio_results.statistics.power_analysis import deviation_factor
 from eeio_results.units import percent
 
 

@@ -15,7 +15,7 @@ from eeio_results.report.columns import number
 from eeio_results.report.lines import Line, Lines, Panel, plot
 from eeio_results.report.parts import Plot, Table
 from eeio_results.stamps import stamp_of
-from eeio_results.steady import State, state_of
+from eeio_results.steady import State
 from eeio_results.studies import Chapter, Study
 from eeio_results.units import MB, format_size, percent
 
@@ -133,7 +133,7 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
     rests: list[dict[str, Any]] = []
     for campaign, each in found:
         tables.append(_table(campaign, each))
-        rest = state_of(campaign)
+        rest = campaign.steady_state
         if rest is not None:
             tables.append(_rounds(campaign, rest))
             rests.append(_body(campaign, rest))

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eeio.bench.asked import Command
-from eeio.campaign.order import in_rounds, order
-from eeio.campaign.plan import Plan
+from eeio.campaign.plan import Plan, in_rounds, order
 from eeio.errors import RefusedError
 from eeio.profiles import profile as profiles
 from eeio.system import caches

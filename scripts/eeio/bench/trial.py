@@ -14,10 +14,10 @@ from pathlib import Path
 
 from eeio.bench.asked import Command
 from eeio.bench.plan import How
-from eeio.campaign.pilot import READINGS
+from eeio.campaign.pilots import READINGS
 from eeio.errors import RefusedError
-from eeio.system.durability import sync
-from eeio.system.orphans import Orphans
+from eeio.system.caches import flush
+from eeio.system.owner import Orphans
 from eeio.system.undo import mark
 from eeio_results.errors import EeioError
 
@@ -56,7 +56,7 @@ def run(command: Command, how: How, directory: str, warmup: int) -> Trial:
     for left in reversed(range(warmup + 1)):
         _shell(how.prepare, directory, "--prepare")
         if left == 0:  # what others wrote is not to be waited for
-            sync(Path(directory), None)
+            flush(Path(directory), None)
         trial = _once(command, how, directory)
         _shell(how.conclude, directory, "--conclude")
     return trial
@@ -71,7 +71,7 @@ def _once(command: Command, how: How, directory: str) -> Trial:
         ]  # fmt: skip
         orphans = Orphans(mark())
         code, said, group = _ended([sys.executable, "-I", "-S", str(_LOOP), *words], how.timeout_s)
-        synced = sync(Path(directory), None)
+        synced = flush(Path(directory), None)
         left = orphans.end(group)
         told = Path(output) / "command.json"
         if code is None:

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from eeio.system.orphans import Orphans
-from eeio.system.owner import start_ticks
+from eeio.system.owner import Orphans, start_ticks
 from eeio.system.undo import UndoEntry, UndoJournal, end_group, mark
 from eeio_limits import inputs
 from eeio_results.errors import EeioError

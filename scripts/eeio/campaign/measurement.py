@@ -1,49 +1,47 @@
-"""One run: the state it starts in, the tool's process, its record."""
+"""One run: the state it starts in, the tool's process, its record.
 
-import os
+The pause before a run: until the machine has settled, not for a fixed time.
+"""
+
 import shutil
 import signal
 import sys
-import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from eeio.campaign import node_power as nodes
 from eeio.campaign import safety
-from eeio.campaign.drive_view import DriveView, Seen
 from eeio.campaign.invocation import TIMED_OUT, invoke
 from eeio.campaign.plan import Plan, prefilled_bytes
-from eeio.campaign.server_power import ServerPower
-from eeio.campaign.settling import Settled, settle
+from eeio.campaign.probes import (
+    DriveCounters,
+    DriveView,
+    Flush,
+    Meters,
+    Probe,
+    ProcessorSampler,
+    observe,
+)
+from eeio.campaign.server_power import Energy, NodePower, ServerPower
 from eeio.campaign.volumes import Volume, Volumes, raw_device
 from eeio.campaign.watch import JournalWatch
 from eeio.profiles import profile as profiles
 from eeio.profiles.installation import Installation
-from eeio.system import (
-    caches,
-    counters,
-    durability,
-    frequency,
-    io_group,
-    smt_and_turbo,
-    write_cache,
-)
+from eeio.system import caches, counters, frequency
 from eeio.system import device as devices
+from eeio.system.counters import read_counters
 from eeio.system.filesystem import BlockDevice, caches_below, why_in_memory
-from eeio.system.processor import ProcessorSampler
 from eeio.system.undo import UndoJournal, run_command
 from eeio_power.energy import energy_in_parts
 from eeio_power.monitor import PowerMonitor
 from eeio_results import tools
-from eeio_results.campaign import PlannedExperiment, PlannedRun
+from eeio_results.campaign import AdaptiveProtocol, PlannedExperiment, PlannedRun
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.record import (
     CHECKED,
     UNCHECKED,
-    DeviceCounters,
     Durable,
     EnergyReading,
     Phase,
@@ -51,11 +49,78 @@ from eeio_results.record import (
 )
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
 
+# Power is the mean of this long; a drive that moved nothing for as long as STILL_S stands still.
+_MEAN_S = 2.0
+STILL_S = 1.0
+_STEP_S = 0.1
+# That much still moves on a drive with a mounted file system when nothing runs.
+_STILL_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True)
+class Settled:
+    """How long it took, s, and in words what ended it."""
+
+    after_s: float
+    reason: str
+
+
+def settle(
+    rule: AdaptiveProtocol,
+    power: PowerMonitor,
+    idle_w: Mapping[tuple[str, str], float],
+    device: BlockDevice | None,
+    fixed_s: float,
+    sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> Settled:
+    """Waits `settle_least_s` at least, until power is back at idle and the drive stands still;
+    `settle_most_s` at most. `idle_w` are the baselines by meter and domain. Without a power that
+    says so a fixed pause must do (`fixed_s`, at most `settle_most_s`), and the drive's counters."""
+    began_s = clock()
+    still_since_s, moved = began_s, _moved(device)
+    while True:
+        sleep(_STEP_S)
+        now_s = clock()
+        past_s = now_s - began_s
+        now_moved = _moved(device)
+        if now_moved - moved > _STILL_BYTES:
+            still_since_s, moved = now_s, now_moved
+        is_still = device is None or now_s - still_since_s >= STILL_S
+        share = _share_of_idle(power, idle_w, now_s)
+        if share is None:
+            if past_s >= min(fixed_s, rule.settle_most_s) and is_still:
+                return Settled(past_s, "a fixed pause: no power tells when it is idle")
+        elif past_s >= rule.settle_least_s and is_still and abs(share - 1) <= rule.settle_power:
+            return Settled(past_s, "power is back at idle and the drive stands still")
+        if past_s >= rule.settle_most_s:
+            what = "the drive moves still" if not is_still else f"power is {share or 0:.2f} of idle"
+            return Settled(past_s, f"not settled after the most there is: {what}")
+
+
+def _share_of_idle(
+    power: PowerMonitor, idle_w: Mapping[tuple[str, str], float], now_s: float
+) -> float | None:
+    """Of the first meter and domain that tell the last seconds and have an idle baseline."""
+    if not idle_w:
+        return None
+    for reading in power.energy(now_s - _MEAN_S, now_s):
+        idle = idle_w.get((reading.meter, reading.domain))
+        if reading.power_w is not None and idle is not None and idle > 0.0:
+            return reading.power_w / idle
+    return None
+
+
+def _moved(device: BlockDevice | None) -> int:
+    if device is None:
+        return 0
+    counted = read_counters(device)
+    return counted.read_bytes + counted.written_bytes
+
+
 _PREFILL_FLOOR_BYTES_PER_S = 1e6
 # Real data has a zero block here and there.
 _TOLERATED_ZERO_SHARE = 0.05
-# Between a tool's end and the flush after it.
-_LATEST_FLUSH_S = 0.25
 # A server with much memory needs a while to write back what is in it.
 _DROP_S = 300.0
 # Operations whose bytes must reach the device before they count.
@@ -76,19 +141,17 @@ class _Prepared:
 
 
 @dataclass(frozen=True)
-class _Ended:
-    """A tool's process that has ended, and what its phases are read from."""
+class _Observed:
+    """A tool that has ended, and what its phases are read from."""
 
+    planned: PlannedExperiment
     capture: Capture
     prepared: _Prepared
     volume: Volume
-    energy: nodes.Energy
-    synced: durability.Sync
-    seen: Seen
-    memory: str | None
-    """Why no storage device was measured."""
-    own: DeviceCounters | None
-    """What the drive moved for the tool's processes alone, where the kernel counts it."""
+    device: BlockDevice | None
+    probes: Sequence[Probe]
+    energy: Energy
+    flushed: caches.Sync
 
 
 class Measurement:
@@ -138,48 +201,40 @@ class Measurement:
         # What is noted here stays to the campaign's end, not to that of the run.
         reached = self._set_processors(experiment)
         found = len(self._journal.entries)
-        group: io_group.IoGroup | None = None
         try:
             if experiment.experiment.cache.disk is not None:
                 if device is None:
                     raise EeioError(f"write cache cannot be switched: {volume.device_reason}")
-                write_cache.switch(device, experiment.experiment.cache.disk, self._journal)
+                caches.switch_write_cache(device, experiment.experiment.cache.disk, self._journal)
             prepared = self._prepare(planned, volume, raw, device, power)
             if on_raw_device:
                 self._volumes.check_device()  # again: the pause may have been long
-            profile = self._plan.profiles[experiment.profile]
-            on_nodes = nodes.settings(profile, raw / "nodes", self._plan.options.meters, power)
-            view = self._view(experiment, device, volume.device_reason)
+            options, profile = self._plan.options, self._plan.profiles[experiment.profile]
             servers = ServerPower(
-                self._plan.options.server_power if power.meters else (), raw / "servers",
-                self._journal,
-            )  # fmt: skip
-            if experiment.experiment.tool == "command":
-                group = io_group.new(self._journal)
-            of_group = {} if group is None else {"EEIO_IO_GROUP": str(group.folder)}
-            servers.begin()
-            before = counters.read_counters(device) if device else None
-            with JournalWatch(
-                experiment, volume, raw, self._journal, self._plan.protocol.study,
-                asked=self._plan.options.trace_journal,
-            ) as watch:  # fmt: skip
-                power.mark()
-                with power.closely(raw), ProcessorSampler() as processor:
-                    settings = {**watch.settings, **on_nodes, **of_group}
-                    capture = self._invoke(planned, volume, raw, "run", settings)
-            # After the watch, which would take this flush for one of the tool's.
+                options.server_power if power.meters else (), raw / "servers", self._journal
+            )
+            nodes = NodePower(profile, raw / "nodes", options.meters, power, servers)
             node = self.raw_device.node if on_raw_device and self.raw_device else None
-            synced = _flushed(power, volume.directory, node, capture.ended_monotonic_s)
-            seen = view if isinstance(view, Seen) else view.end()
-            # Only after the sync has the device seen all that a buffered run wrote. Of all file
-            # systems: no run pays for the one before it.
-            os.sync()
-            sync_s = time.monotonic() - synced.start_s
-            servers.end()
-            own = group.moved(device) if group is not None and device is not None else None
-            after = counters.read_counters(device) if device else None
-            if before is not None and after is not None:
-                after = counters.unwrapped(before, after)
+            only_here = "only this machine's part was flushed, of several"
+            flush = Flush(power, volume.directory, node, only_here if nodes.several else None)
+            # Stopped in reverse: whose counts must have all that a buffered run wrote before the
+            # flush, and the journal's after it, which would take that flush for one of the tool's.
+            probes = (
+                servers,
+                nodes,
+                DriveView(device, self._journal, self._why_unseen(experiment, device, volume)),
+                DriveCounters(device, experiment, self._journal),
+                flush,
+                JournalWatch(
+                    experiment, volume, raw, self._journal, self._plan.protocol.study,
+                    asked=options.trace_journal,
+                ),
+                Meters(power, raw),
+                ProcessorSampler(),
+            )  # fmt: skip
+            capture = observe(
+                probes, lambda settings: self._invoke(planned, volume, raw, "run", settings)
+            )
             run = replace(
                 begun,
                 started_utc=iso(capture.started_utc_s),
@@ -188,28 +243,26 @@ class Measurement:
                 exit_code=capture.exit_code,
                 device=device.name if device else None,
                 device_reason=None if device else volume.device_reason,
-                disk_cache_found=write_cache.found(device) if device else None,
+                disk_cache_found=caches.write_cache_found(device) if device else None,
                 cache_dropped=prepared.cache_dropped,
                 prepare_s=prepared.prepare_s,
-                sync_s=sync_s,
                 settled_after_s=prepared.settled.after_s if prepared.settled else None,
                 settled_reason=prepared.settled.reason if prepared.settled else None,
-                processor=processor.series(),
-                device_before=before,
-                device_after=after,
             )
             if capture.exit_code != 0:
-                return replace(run, validity=(_failure(capture),))
-            run = replace(run, notes=reached)
-            energy = nodes.energy(raw / "nodes" if on_nodes else None, capture, power, servers)
-            if on_nodes:
-                synced = replace(synced, error="only this machine's part was flushed, of several")
-            memory = self._raw_memory if on_raw_device else volume.memory
-            ended = _Ended(capture, prepared, volume, energy, synced, seen, memory, own)
-            return self._read(experiment, run, ended, watch, device)
+                run = replace(run, validity=(_failure(capture),))
+            else:
+                run = self._read(
+                    replace(run, notes=reached),
+                    _Observed(
+                        experiment, capture, prepared, volume, device, probes,
+                        nodes.energy(capture), flush.done,
+                    ),
+                )  # fmt: skip
+            for probe in probes:
+                run = probe.add_to(run)
+            return run
         finally:
-            if group is not None:
-                group.release()
             for entry in reversed(self._journal.entries[found:]):
                 self._journal.undo(entry)
 
@@ -258,24 +311,19 @@ class Measurement:
         settled = settle(protocol.adaptive, power, self._idle_w, device, protocol.settle_s)
         return _Prepared(found, reason, prepare_s, notes, settled, below)
 
-    def _view(
-        self, planned: PlannedExperiment, device: BlockDevice | None, reason: str | None
-    ) -> DriveView | Seen:
-        """The drive's requests from now on, or why they are not seen."""
+    def _why_unseen(
+        self, planned: PlannedExperiment, device: BlockDevice | None, volume: Volume
+    ) -> str | None:
+        """Why the order of the drive's requests is not looked at; None where it is."""
         if not self._plan.options.see_order:
-            return Seen(reason="nobody asked what the drive saw (--see-order)")
+            return "nobody asked what the drive saw (--see-order)"
         if planned.experiment.level == "context":
-            return Seen(reason="nothing is measured of the drive")
+            return "nothing is measured of the drive"
         if device is None:
-            return Seen(reason=reason)
+            return volume.device_reason
         if self._plan.protocol.study is not None or self._plan.options.trace_journal:
-            return Seen(reason="the journal is traced in this run, and nothing beside it")
-        view = DriveView(device, self._journal)
-        try:
-            view.begin()
-        except EeioError as error:
-            return Seen(reason=str(error))
-        return view
+            return "the journal is traced in this run, and nothing beside it"
+        return None
 
     def _set_processors(self, planned: PlannedExperiment) -> tuple[str, ...]:
         """Sets the experiment's frequency, if it has one, and tells what was measured of it; else
@@ -286,7 +334,7 @@ class Measurement:
         root = self._plan.options.frequency_root
         if planned.frequency_hz is None:
             if planned.smt is not None or planned.turbo is not None:
-                smt_and_turbo.switch(planned.smt, planned.turbo, self._journal, root)
+                frequency.switch_smt_and_turbo(planned.smt, planned.turbo, self._journal, root)
             return ()
         frequency.prepare(self._journal, root)
         frequency.set_frequency(planned.frequency_hz, self._journal, root)
@@ -325,7 +373,7 @@ class Measurement:
             timeout_s=timeout_s,
             journal=self._journal,
             # Servers of profiles run under users of their own, and pass through these folders.
-            umask=-1 if experiment.experiment.tool == "command" else 0o022,
+            umask=-1 if experiment.experiment.is_command else 0o022,
         )
 
     def settings(
@@ -348,114 +396,72 @@ class Measurement:
             "EEIO_NODE_POWER": "",
         }
 
-    def _read(
-        self,
-        planned: PlannedExperiment,
-        run: Run,
-        ended: _Ended,
-        watch: JournalWatch,
-        device: BlockDevice | None,
-    ) -> Run:
+    def _read(self, run: Run, observed: _Observed) -> Run:
         """Metrics, checks against the device, and energy."""
+        device = observed.device
         try:
-            result = tools.parse(planned.experiment.tool, ended.capture)
+            result = tools.parse(run.experiment.tool, observed.capture)
         except ToolOutputError as error:
             return replace(run, validity=(str(error),))
-        if planned.experiment.tool == "command" and run.device_before and run.device_after:
-            counted = run.device_before, run.device_after
-            of_drive = [
-                counters.of_this_drive(phase, *counted, ended.own) for phase in result.phases
-            ]
-            result = replace(result, phases=tuple(of_drive))
-        reasons = _contradictions(planned, run, result)
-        phases = watch.add_to(
-            result.phases, run.experiment.flush in (None, "end"), run.started_monotonic_s
-        )
-        notes = [*run.notes, *watch.notes, *result.notes, *ended.prepared.notes]
+        for probe in reversed(observed.probes):
+            result = probe.add_to_result(result, run)
+        notes = [*run.notes, *result.notes, *observed.prepared.notes]
         if run.device is None and result.phases:
             notes.append(f"{UNCHECKED}: {run.device_reason}")
         elif device is not None and (over := counters.lies_on(device)) is not None:
             notes.append(f"{CHECKED} {over}")
+        memory = self._why_in_memory(run, observed.volume)
         return replace(
             run,
-            phases=tuple(_phase(phase, run, ended, reasons, phases) for phase in phases),
+            phases=tuple(_phase(phase, run, observed, result, memory) for phase in result.phases),
             context=result.context,
-            notes=(*notes, *ended.capture.notes),
+            notes=(*notes, *observed.capture.notes),
         )
 
-
-def _flushed(
-    power: PowerMonitor, directory: Path, node: Path | None, ended_s: float
-) -> durability.Sync:
-    """The flush right after a tool that ended at `ended_s`, with the meters read at both its edges.
-
-    Without its time where it began late: nothing wrote meanwhile, and that would count as writing.
-    """
-    # Beside the flush: a meter that takes long to answer must not hold it up.
-    edge = threading.Thread(target=power.mark)
-    edge.start()
-    synced = durability.sync(directory, node)
-    edge.join()
-    power.mark()
-    late_s = synced.start_s - ended_s
-    if late_s > _LATEST_FLUSH_S:
-        return replace(synced, error=f"the flush began {late_s:.2f} s after the tool had ended")
-    return synced
-
-
-def _contradictions(planned: PlannedExperiment, run: Run, result: ToolResult) -> dict[str, str]:
-    before, after = run.device_before, run.device_after
-    if before is None or after is None:
-        return {}
-    return counters.disagreements(
-        planned.experiment, result.phases, before, after, planned.file_bytes or None
-    )
+    def _why_in_memory(self, run: Run, volume: Volume) -> str | None:
+        """Why no storage device was measured; None where one was, and of a user's command."""
+        if run.experiment.is_command:
+            return None
+        return self._raw_memory if run.experiment.target == "device" else volume.memory
 
 
 def _phase(
-    phase: PhaseResult,
-    run: Run,
-    ended: _Ended,
-    reasons: Mapping[str, str],
-    all_phases: Sequence[PhaseResult],
+    phase: PhaseResult, run: Run, observed: _Observed, result: ToolResult, memory: str | None
 ) -> Phase:
     """A parsed phase with its energy and every reason not to use it."""
-    operations = ("read", "write") if phase.operation == "mixed" else (phase.operation,)
-    validity = [*phase.invalid, *(reasons[o] for o in operations if o in reasons)]
+    prepared, energy_of = observed.prepared, observed.energy
+    validity = [*phase.invalid]
     # Direct I/O of a client does not go past its server's cache.
     cached = (
         run.experiment.cache.buffer == "on"
         or run.experiment.target == "device"
-        or ended.volume.served is not None
+        or observed.volume.served is not None
     )
-    if cached and phase.operation == "read" and ended.prepared.read_reason:
-        validity.append(ended.prepared.read_reason)
-    if ended.memory is not None and run.experiment.tool != "command":
-        validity.append(f"no storage device was measured: {ended.memory}")
-    if phase.operation in ("read", "mixed") and ended.prepared.below_reason is not None:
-        validity.append(ended.prepared.below_reason)
+    if cached and phase.operation == "read" and prepared.read_reason:
+        validity.append(prepared.read_reason)
+    if memory is not None:
+        validity.append(f"no storage device was measured: {memory}")
+    if phase.operation in ("read", "mixed") and prepared.below_reason is not None:
+        validity.append(prepared.below_reason)
     readings: tuple[EnergyReading, ...] = ()
     began_s = run.started_monotonic_s
     if phase.stretches:
         readings = energy_in_parts(
-            ended.energy, [(began_s + one.start_s, began_s + one.end_s) for one in phase.stretches]
+            energy_of, [(began_s + one.start_s, began_s + one.end_s) for one in phase.stretches]
         )
     elif phase.start_s is not None and phase.end_s is not None:
-        readings = ended.energy(began_s + phase.start_s, began_s + phase.end_s)
-    durable, reason = _until_durable(phase, all_phases, ended.synced, began_s)
+        readings = energy_of(began_s + phase.start_s, began_s + phase.end_s)
+    durable, reason = _until_durable(phase, result.phases, observed.flushed, began_s)
     if durable is not None and phase.start_s is not None:
         same = durable.end_s == phase.end_s
-        energy = (
-            readings if same else ended.energy(began_s + phase.start_s, began_s + durable.end_s)
-        )
+        energy = readings if same else energy_of(began_s + phase.start_s, began_s + durable.end_s)
         durable = replace(durable, energy=energy)
     if phase.edges_unsure_s:
         readings = _with_edges(readings, phase.edges_unsure_s)
         if durable is not None:
             durable = replace(durable, energy=_with_edges(durable.energy, phase.edges_unsure_s))
     recorded = phase.recorded(readings, tuple(validity))
-    recorded = replace(recorded, until_durable=durable, durable_reason=reason)
-    return ended.seen.add_to(recorded, began_s, run.experiment.processes)
+    return replace(recorded, until_durable=durable, durable_reason=reason)
 
 
 def _with_edges(readings: tuple[EnergyReading, ...], unsure_s: float) -> tuple[EnergyReading, ...]:
@@ -470,7 +476,7 @@ def _with_edges(readings: tuple[EnergyReading, ...], unsure_s: float) -> tuple[E
 
 
 def _until_durable(
-    phase: PhaseResult, all_phases: Sequence[PhaseResult], synced: durability.Sync, began_s: float
+    phase: PhaseResult, all_phases: Sequence[PhaseResult], synced: caches.Sync, began_s: float
 ) -> tuple[Durable | None, str | None]:
     """Until when the phase's bytes were on the device, or why that is not known: by the tool's own
     flush where it told of one, else by the flush right after it, which is the last write's."""

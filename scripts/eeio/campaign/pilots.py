@@ -2,23 +2,457 @@
 
 What one finds is kept (pilot_store.py), so that a machine is asked once. Work is sized by a run at
 the size of preset `quick` (pilot.py), run times by a whole run (run_length.py).
+
+How much work makes a phase long enough: from a short run before the first repetition.
+
+A phase that is over in a tenth of a second has hardly a reading in it. How long it lasts is known
+when the disk is: so each experiment whose work is a size runs once, at the size of preset `quick`,
+and what that took tells which size the campaign uses, for all repetitions alike. What a suite or
+the user fixed stays as it is.
+
+How short a run may be: from one whole run of each experiment that a time ends.
+
+The first seconds of a run tell the same as all of it where bandwidth and power hold still; whether
+they do depends on the machine and the drive. So a pilot runs each such experiment whole, and looks
+from which length on what has passed is within the floor of what the whole run says. Bandwidth over
+time is the drive's own count of bytes, which no tool has to log: past the page cache that is what
+the tool moved, which the pilot checks. Runs through the cache stay whole: they begin by filling it.
+
+The bytes that a drive moves, over time: its counters, read beside a run.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import math
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from eeio.campaign import pilot, pilot_store, run_length, safety
-from eeio.campaign.drive_bytes import DriveBytes
+from eeio.campaign import pilot_store, safety
 from eeio.campaign.pilot_store import Asked, StoredPilot
 from eeio.campaign.plan import Plan
+from eeio.campaign.probes import Sampling
 from eeio.errors import RefusedError
+from eeio.profiles.profile import Profile
+from eeio.system.counters import read_counters
 from eeio.system.filesystem import BlockDevice
+from eeio_limits.quantities import DURATION
 from eeio_limits.text import shown
-from eeio_power.monitor import PowerMonitor
-from eeio_results.campaign import AdaptiveProtocol, NotMeasured, PlannedExperiment
+from eeio_power.meters import Meter
+from eeio_power.monitor import PowerMonitor, reading_period_s
+from eeio_results.campaign import (
+    AdaptiveProtocol,
+    NotMeasured,
+    Options,
+    PlannedExperiment,
+    Protocol,
+)
 from eeio_results.errors import EeioError
-from eeio_results.record import Machine, Run
+from eeio_results.record import Machine, Phase, Run
+from eeio_results.statistics.stopping import proven_length
+from eeio_results.units import parse_size, percent
+
+READINGS = 20
+"""Of the slowest meter, in the shortest phase."""
+MOST_BYTES = 64 << 30
+"""The largest file that a pilot chooses."""
+MOST_COUNT = 100_000
+"""The most of what is counted and no size, such as rounds."""
+
+MOST_TIMES = 30
+"""A run that grew lasts so many times the shortest phase that is wanted, at most: of several phases
+one may be far longer than another."""
+
+PILOT_PRESET = "quick"
+# A short run is slower than a long one by its start, and disks are not steady.
+_MARGIN = 1.5
+
+
+@dataclass(frozen=True)
+class Sized:
+    """The work that a pilot found: of `planned` one step more or less, and what to tell of it.
+
+    `too_slow` is why the experiment cannot be run in this preset.
+    """
+
+    planned: PlannedExperiment
+    short: str | None = None
+    """Why phases stay shorter than wanted."""
+    too_slow: str | None = None
+
+
+def least_phase_s(protocol: Protocol, options: Options, meters: Sequence[Meter]) -> float | None:
+    """How long each phase should last, s; None where the protocol asks for nothing."""
+    if protocol.min_phase_s is None:
+        return None
+    return max(protocol.min_phase_s, resolved_s(options, meters))
+
+
+def resolved_s(options: Options, meters: Sequence[Meter]) -> float:
+    """How long a phase must be for the slowest of the meters, s; 0 without one."""
+    rates_hz = options.rate_hz, options.counter_rate_hz
+    slowest_s = max((reading_period_s(meter, *rates_hz) for meter in meters), default=0.0)
+    return READINGS * slowest_s
+
+
+def growing_factor(planned: PlannedExperiment, profile: Profile, preset: str) -> str | None:
+    """The factor that a pilot may raise; None where the work is fixed, by the suite or the user, or
+    is a file system's that is made for the campaign, or no size."""
+    decided = profile.preset(preset)
+    factor = decided.get("grows")
+    if factor is None or planned.volume or planned.variant is not None:
+        return None
+    return factor if planned.factors.get(factor) == decided.get(factor) else None
+
+
+def at_pilot_size(planned: PlannedExperiment, profile: Profile, preset: str) -> PlannedExperiment:
+    """The experiment at the size of the pilot: what the preset decides is the quick one's."""
+    decided, quick = profile.preset_factors(preset), profile.presets.get(PILOT_PRESET, {})
+    factors = {
+        key: quick[key] if key in quick and decided.get(key) == value else value
+        for key, value in planned.factors.items()
+    }
+    return replace(planned, factors=factors)
+
+
+def sized(
+    planned: PlannedExperiment,
+    run: Run,
+    tried: PlannedExperiment,
+    factor: str,
+    profile: Profile,
+    *,
+    least_s: float,
+    most_bytes: int,
+    timeout_s: float,
+) -> Sized:
+    """What the pilot's run says about the work of `planned`, whose size is the factor's.
+
+    Sizes grow by powers of two, to `most_bytes` at most. A run that would take longer than
+    `timeout_s` is too slow: it would be given up.
+    """
+    name = f"{planned.profile} {planned.experiment.id}"
+    lasted_s = [s for s in map(_lasted_s, run.phases) if s]
+    if run.validity or not lasted_s:
+        why = run.validity[0] if run.validity else "it told no window"
+        told = f"a pilot of no use, so {factor} is the preset's: {why}"
+        return Sized(replace(planned, pilot=told, sized=factor), short=f"{name}: {told}")
+    steps = _steps(factor, profile)
+    now, then = (_amount(steps, p.factors[factor]) for p in (planned, tried))
+    runtime_s = DURATION.of_text(planned.factors.get("runtime_s", "0"))
+    shortest_s, whole_s = min(lasted_s) * now / then, sum(lasted_s) * now / then
+    if not runtime_s and whole_s > timeout_s:
+        return Sized(planned, too_slow=(
+            f"too slow for this preset: {factor}={planned.factors[factor]} would take "
+            f"{whole_s:.0f} s (a pilot of {tried.factors[factor]} took {sum(lasted_s):.1f} s), "
+            f"and a run is given up after {timeout_s:.0f} s; take preset {PILOT_PRESET}, or a "
+            "faster disk"
+        ))  # fmt: skip
+    words = f"a pilot of {tried.factors[factor]} took {min(lasted_s):.3g} s"
+    if shortest_s >= least_s:
+        told = f"{words}: {factor}={planned.factors[factor]}, as the preset has it"
+        return Sized(replace(planned, pilot=told, sized=factor))
+    wanted = now * 2 ** math.ceil(math.log2(least_s * _MARGIN / shortest_s))
+    is_count = steps is None and factor != "file_size"
+    # Of a run that has a run time, that ends it.
+    in_time = math.inf if runtime_s else now * MOST_TIMES * least_s / whole_s
+    most = min(in_time, MOST_COUNT if is_count else min(MOST_BYTES, most_bytes))
+    word, amount = _at_most(steps, wanted, now, most)
+    grown = planned
+    if amount > now:
+        grown = _with(planned, factor, word, 0 if is_count else amount)
+    told = f"{words}: {factor}={grown.factors[factor]}, by the preset {planned.factors[factor]}"
+    will_s = shortest_s * max(amount, now) / now
+    short = None
+    if will_s < least_s:
+        short = (
+            f"{name}: its shortest phase will last about {will_s:.2g} s, less than {least_s:g} s: "
+            f"{factor}={grown.factors[factor]} is the most for the room there is and for "
+            f"{MOST_TIMES * least_s:g} s a run"
+        )
+    return Sized(replace(grown, pilot=told, sized=factor), short=short)
+
+
+def as_stored(
+    planned: PlannedExperiment, factor: str, word: str, file_bytes: int, words: str
+) -> PlannedExperiment:
+    """The experiment with the work that an earlier pilot found."""
+    same = planned.factors[factor] == word
+    grown = planned if same else _with(planned, factor, word, file_bytes)
+    return replace(grown, pilot=words, sized=factor)
+
+
+def _lasted_s(phase: Phase) -> float | None:
+    durable = phase.until_durable
+    if durable is None or phase.start_s is None:
+        return phase.lasted_s
+    return durable.end_s - phase.start_s
+
+
+def _steps(factor: str, profile: Profile) -> Mapping[str, int] | None:
+    """Of a factor whose words are no numbers (classes): the presets' words, with their bytes."""
+    words = {
+        decided[factor]: int(decided.get("footprint", 0))
+        for decided in profile.presets.values()
+        if factor in decided and not decided[factor][:1].isdigit()
+    }
+    return words or None
+
+
+def _amount(steps: Mapping[str, int] | None, word: str) -> int:
+    return steps[word] if steps is not None else parse_size(word)
+
+
+def _at_most(
+    steps: Mapping[str, int] | None, wanted: int, now: int, most: float
+) -> tuple[str, int]:
+    """The word for what is wanted, or for the most there may be, no less than now."""
+    if steps is None:
+        amount = wanted
+        while amount > most and amount > now:
+            amount //= 2
+        return str(amount), amount
+    allowed = sorted((s, word) for word, s in steps.items() if s == now or now < s <= most)
+    size, word = next(((s, w) for s, w in allowed if s >= wanted), allowed[-1])
+    return word, size
+
+
+def _with(planned: PlannedExperiment, factor: str, word: str, file_bytes: int) -> PlannedExperiment:
+    """The experiment with more work: another one, by its id, for it is not the same work."""
+    arguments = {**dict(planned.experiment.arguments), factor: word}
+    return replace(
+        planned,
+        experiment=replace(planned.experiment, arguments=tuple(sorted(arguments.items()))),
+        factors={**planned.factors, factor: word},
+        file_bytes=max(planned.file_bytes, file_bytes),
+    )
+
+
+def on_one_file(
+    found: Mapping[str, PlannedExperiment | NotMeasured],
+) -> dict[str, PlannedExperiment | NotMeasured]:
+    """All experiments that a run time ends with the largest file that one of them needs: they share
+    it, where other sizes would be written anew between them, and layers are compared on it."""
+    shared = [
+        planned
+        for planned in found.values()
+        if isinstance(planned, PlannedExperiment)
+        and planned.sized == "file_size"
+        and planned.experiment.target != "device"
+        and float(planned.factors.get("runtime_s", "0"))
+    ]
+    largest = max(shared, key=lambda p: parse_size(p.factors["file_size"]), default=None)
+    if largest is None:
+        return dict(found)
+    word = largest.factors["file_size"]
+    ids = {planned.experiment.id for planned in shared}
+    return {
+        id: _with(planned, "file_size", word, parse_size(word))
+        if isinstance(planned, PlannedExperiment) and planned.experiment.id in ids
+        else planned
+        for id, planned in found.items()
+    }
+
+
+def planned_anew(plan: Plan, found: Mapping[str, PlannedExperiment | NotMeasured]) -> Plan:
+    """The plan with what was found of its experiments, by their ids; the runs keep their order."""
+    ids = {planned.experiment.id for planned in plan.experiments}
+
+    def anew(planned: PlannedExperiment) -> PlannedExperiment | None:
+        new = found.get(planned.experiment.id, planned)
+        if isinstance(new, NotMeasured):
+            return None
+        # Where the suite has the grown one too, one of each stays.
+        taken = new.experiment.id != planned.experiment.id and new.experiment.id in ids
+        return planned if taken else new
+
+    by_id = {planned.experiment.id: anew(planned) for planned in plan.experiments}
+    runs = [(new, run) for run in plan.runs if (new := by_id[run.experiment.experiment.id])]
+    experiments = tuple(new for new in by_id.values() if new is not None)
+    return replace(
+        plan,
+        experiments=experiments,
+        not_measured=(
+            *plan.not_measured, *(new for new in found.values() if isinstance(new, NotMeasured))
+        ),
+        runs=tuple(
+            replace(run, order_index=index, experiment=new) for index, (new, run) in enumerate(runs)
+        ),
+    )  # fmt: skip
+
+
+BANDWIDTH = "bandwidth"
+# What else moved on the drive meanwhile, or did not reach it; and what was on its way at an edge.
+_MOST_APART = 0.02
+_EDGES_S = 0.1
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The run time that a pilot found, s, in the words of a factor; the preset's own where no
+    shorter one is proved. `words` say how, `metrics` what was looked at: nothing, where the pilot
+    was of no use."""
+
+    runtime_s: str
+    words: str
+    metrics: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class MovedBytes:
+    """What a drive counted since boot, at times of CLOCK_MONOTONIC."""
+
+    times_s: Sequence[float]
+    counted: Sequence[int]
+
+    def between(self, start_s: float, end_s: float) -> float:
+        """Bytes, between two counts by a straight line. Raises EeioError outside them."""
+        return self._at(end_s) - self._at(start_s)
+
+    def _at(self, time_s: float) -> float:
+        place = bisect_right(self.times_s, time_s)
+        if not 0 < place < len(self.times_s):
+            raise EeioError("the drive was not watched for all of the run")
+        before, after = self.times_s[place - 1], self.times_s[place]
+        share = (time_s - before) / (after - before)
+        first = self.counted[place - 1]
+        return first + share * (self.counted[place] - first)
+
+
+def lengths_to_try(
+    planned: PlannedExperiment, rule: AdaptiveProtocol, least_s: float
+) -> tuple[float, ...]:
+    """Run times shorter than the experiment's own, s, no shorter than a phase has to be; none where
+    its runs stay whole: they go through the page cache, or their work ends them."""
+    whole_s = DURATION.of_text(planned.factors.get("runtime_s", "0"))
+    if rule.pilot == "none" or planned.experiment.cache.buffer != "off":
+        return ()
+    return tuple(s for s in sorted(rule.lengths_s) if least_s <= s < whole_s)
+
+
+def with_run_time(planned: PlannedExperiment, runtime_s: str, words: str) -> PlannedExperiment:
+    """The experiment with the run time that was proved: another one, by its id, where that is not
+    its own."""
+    whole = planned.factors["runtime_s"]
+    told = words if planned.pilot is None else f"{planned.pilot}; {words}"
+    found = replace(planned, pilot=told, cut_from=whole)
+    if runtime_s == whole:
+        return found
+    arguments = {**dict(planned.experiment.arguments), "runtime_s": runtime_s}
+    experiment = replace(planned.experiment, arguments=tuple(sorted(arguments.items())))
+    return replace(
+        found, experiment=experiment, factors={**planned.factors, "runtime_s": runtime_s}
+    )
+
+
+def prove_run_time(
+    planned: PlannedExperiment,
+    run: Run,
+    moved: MovedBytes | None,
+    power: PowerMonitor,
+    rule: AdaptiveProtocol,
+    lengths_s: Iterable[float],
+) -> Proof:
+    """What the pilot's whole run proves. `moved` is None where no drive's counters are there."""
+    whole = planned.factors["runtime_s"]
+
+    def stays(why: str, metrics: Iterable[str] = ()) -> Proof:
+        return Proof(whole, f"run time {whole} s, whole: {why}", tuple(metrics))
+
+    if run.validity or len(run.phases) != 1 or run.phases[0].validity:
+        invalid = (*run.validity, *(why for phase in run.phases for why in phase.validity))
+        return stays(f"its pilot is of no use: {next(iter(invalid), 'it is not one phase')}")
+    phase = run.phases[0]
+    if phase.start_s is None or phase.end_s is None:
+        return stays(f"when the pilot moved its bytes is not known: {phase.window_source}")
+    if phase.stretches:
+        return stays("its pilot did its I/O in stretches")
+    if moved is None:
+        return stays("no drive's counters tell its bandwidth over time")
+    start_s, end_s = (run.started_monotonic_s + s for s in (phase.start_s, phase.end_s))
+    try:
+        full = _means(moved, power, start_s, end_s)
+        why = _disagrees(full[BANDWIDTH] * (end_s - start_s), phase, end_s - start_s)
+        if why is not None:
+            return stays(why)
+        lengths = [s for s in lengths_s if s < end_s - start_s]
+        means = {s: _means(moved, power, start_s, start_s + s) for s in lengths}
+        found_s = proven_length(means, full, rule.floor)
+    except EeioError as error:
+        return stays(str(error))
+    if found_s is None:
+        why = f"no shorter one keeps {' and '.join(full)} within {percent(rule.floor)} %"
+        return stays(f"{why}{_worst(means, full)}", full)
+    words = (
+        f"run time {found_s:g} s of {whole}: from there on {' and '.join(full)} of a whole run "
+        f"stayed within {percent(rule.floor)} % of its means"
+    )
+    return Proof(f"{found_s:g}", words, tuple(full))
+
+
+def _means(
+    moved: MovedBytes, power: PowerMonitor, start_s: float, end_s: float
+) -> Mapping[str, float]:
+    """Bandwidth in bytes/s, and power in W of each meter and domain that measured it."""
+    found = {BANDWIDTH: moved.between(start_s, end_s) / (end_s - start_s)}
+    for reading in power.energy(start_s, end_s):
+        if reading.kind != "modelled" and reading.power_w:
+            found[f"{reading.meter} {reading.domain}"] = reading.power_w
+    return found
+
+
+def _disagrees(moved_bytes: float, phase: Phase, lasted_s: float) -> str | None:
+    apart = moved_bytes / phase.bytes_moved - 1 if phase.bytes_moved else None
+    if apart is not None and abs(apart) <= _MOST_APART + _EDGES_S / lasted_s:
+        return None
+    return (
+        f"its drive moved {moved_bytes:.4g} bytes and the tool {phase.bytes_moved:.4g} in the "
+        "pilot, so the drive's count is not its bandwidth"
+    )
+
+
+def _worst(means: Mapping[float, Mapping[str, float]], whole: Mapping[str, float]) -> str:
+    """How far the longest cut is off, in words."""
+    if not means:
+        return ""
+    length_s = max(means)
+    off = {
+        metric: means[length_s][metric] / value - 1
+        for metric, value in whole.items()
+        if metric in means[length_s]
+    }
+    metric = max(off, key=lambda name: abs(off[name]))
+    return f" ({metric} of {length_s:g} s is off by {100 * off[metric]:+.2g} %)"
+
+
+_STEP_S = 0.02
+
+
+class DriveBytes(Sampling):
+    """What the drive counts of reads and writes."""
+
+    def __init__(self, device: BlockDevice) -> None:
+        super().__init__(_STEP_S)
+        self._device = device
+        self._times_s: list[float] = []
+        self._counted: list[int] = []
+
+    def moved(self) -> MovedBytes:
+        """After the end: all that was read."""
+        return MovedBytes(self._times_s, self._counted)
+
+    def _begin(self) -> None:
+        self._sample()
+
+    def _sample(self) -> None:
+        before_s = time.monotonic()
+        try:
+            found = read_counters(self._device)
+        except OSError:
+            return  # the drive is gone, which the run itself tells
+        self._times_s.append((before_s + time.monotonic()) / 2)
+        self._counted.append(found.read_bytes + found.written_bytes)
+
 
 _Found = dict[str, PlannedExperiment | NotMeasured]
 
@@ -40,15 +474,15 @@ class Pilots:
         """The plan with work whose phases last long enough; itself where nothing asks for that.
         Raises RefusedError where only stored pilots may be used, and one does not hold."""
         plan = self.plan
-        least_s = pilot.least_phase_s(plan.protocol, plan.options, self.power.meters)
+        least_s = least_phase_s(plan.protocol, plan.options, self.power.meters)
         if least_s is None:
             return plan
         found: _Found = {}
         for planned in plan.experiments:
-            factor = pilot.growing(planned, plan.profiles[planned.profile], plan.sizes_preset)
+            factor = growing_factor(planned, plan.profiles[planned.profile], plan.sizes_preset)
             if factor is not None and planned.pilot is None:
                 found[planned.experiment.id] = self._worked(planned, factor, least_s)
-        return pilot.planned_anew(plan, pilot.on_one_file(found)) if found else plan
+        return planned_anew(plan, on_one_file(found)) if found else plan
 
     def lengths(self) -> Plan:
         """The plan with run times as short as is proved; itself where nothing is to be cut. Raises
@@ -57,43 +491,41 @@ class Pilots:
         rule = plan.protocol.adaptive
         if rule is None:
             return plan
-        resolved_s = pilot.resolved_s(plan.options, self.power.meters)
-        least_s = max(plan.protocol.min_phase_s or 0.0, resolved_s)
+        least_s = max(plan.protocol.min_phase_s or 0.0, resolved_s(plan.options, self.power.meters))
         found: _Found = {
             planned.experiment.id: self._timed(planned, rule, lengths_s, least_s)
             for planned in plan.experiments
-            if planned.cut_from is None
-            and (lengths_s := run_length.lengths_to_try(planned, rule, least_s))
+            if planned.cut_from is None and (lengths_s := lengths_to_try(planned, rule, least_s))
         }
-        return pilot.planned_anew(plan, found) if found else plan
+        return planned_anew(plan, found) if found else plan
 
     def _worked(
         self, planned: PlannedExperiment, factor: str, least_s: float
     ) -> PlannedExperiment | NotMeasured:
         plan, profile = self.plan, self.plan.profiles[planned.profile]
-        most_bytes = safety.room_to_grow(plan, planned)
+        most_bytes = plan.room_to_grow(planned)
         asked = Asked(
             "work", planned.profile, planned.experiment, factor, planned.factors[factor],
             plan.sizes_preset, least_s,
         )  # fmt: skip
         known = self._known(asked, planned)
         if known is not None and known.file_bytes <= max(most_bytes, planned.file_bytes):
-            return pilot.as_stored(planned, factor, known.found, known.file_bytes, known.words)
-        tried = pilot.trial(planned, profile, plan.sizes_preset)
+            return as_stored(planned, factor, known.found, known.file_bytes, known.words)
+        tried = at_pilot_size(planned, profile, plan.sizes_preset)
         self.say(f"pilot: {planned.description}")
         # Nothing of it is kept, so nothing has to settle before it.
-        sized = pilot.sized(
+        found = sized(
             planned, self.trial(tried, False), tried, factor, profile, least_s=least_s,
             most_bytes=most_bytes, timeout_s=plan.timeout_s(planned),
         )  # fmt: skip
-        if sized.too_slow is not None:
-            self.say(f"left out: {planned.description}: {sized.too_slow}")
-            return NotMeasured(planned.experiment, sized.too_slow)
-        self.say(sized.short or f"{planned.description}: {sized.planned.pilot}")
-        if sized.short is None:
-            new = sized.planned
+        if found.too_slow is not None:
+            self.say(f"left out: {planned.description}: {found.too_slow}")
+            return NotMeasured(planned.experiment, found.too_slow)
+        self.say(found.short or f"{planned.description}: {found.planned.pilot}")
+        if found.short is None:
+            new = found.planned
             self._keep(asked, new.factors[factor], new.file_bytes, new.pilot or "")
-        return sized.planned
+        return found.planned
 
     def _timed(
         self,
@@ -109,30 +541,30 @@ class Pilots:
         )  # fmt: skip
         known = self._known(asked, planned)
         if known is not None:
-            return run_length.cut(planned, known.found, known.words)
+            return with_run_time(planned, known.found, known.words)
         self.say(f"pilot: {planned.description}: {asked.before} s, for how short it may be")
         proof = self._proof(planned, rule, lengths_s)
         self.say(f"{planned.description}: {proof.words}")
         if proof.metrics:
             self._keep(asked, proof.runtime_s, planned.file_bytes, proof.words)
-        return run_length.cut(planned, proof.runtime_s, proof.words)
+        return with_run_time(planned, proof.runtime_s, proof.words)
 
     def _proof(
         self, planned: PlannedExperiment, rule: AdaptiveProtocol, lengths_s: tuple[float, ...]
-    ) -> run_length.Proof:
+    ) -> Proof:
         try:
             device = self.device(planned)
         except EeioError:
             device = None  # the run will tell
         if device is None:
-            return run_length.Proof(
+            return Proof(
                 planned.factors["runtime_s"],
                 f"run time {planned.factors['runtime_s']} s, whole: no drive's counters tell its "
                 "bandwidth over time",
             )
         with DriveBytes(device) as bytes_of:
             run = self.trial(planned, True)
-        return run_length.proof(planned, run, bytes_of.moved(), self.power, rule, lengths_s)
+        return prove_run_time(planned, run, bytes_of.moved(), self.power, rule, lengths_s)
 
     def _known(self, asked: Asked, planned: PlannedExperiment) -> StoredPilot | None:
         """A stored one that holds, if those may be used; RefusedError where no other may be."""

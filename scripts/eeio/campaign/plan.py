@@ -1,24 +1,38 @@
-"""What a campaign will do, decided before anything is touched."""
+"""What a campaign will do, decided before anything is touched.
 
+The random order of a campaign's runs.
+
+How large the test files of an experiment are, and how many, before there are any.
+"""
+
+import math
+import random
 import re
+import shutil
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import product
 from pathlib import Path
 
 from eeio.campaign import sweep
-from eeio.campaign.file_sizes import file_bytes_of, files_of_a_process
-from eeio.campaign.order import in_rounds, order
-from eeio.campaign.safety import check_targets
+from eeio.campaign.safety import SCRATCH, check_scratch, check_targets
 from eeio.campaign.variants import Processors, Setting, processor_settings, study_settings
 from eeio.errors import RefusedError
-from eeio.machine.root import HERE
+from eeio.machine.root import HERE, memory_bytes
 from eeio.profiles import profile as profiles
 from eeio.profiles.profile import Profile
-from eeio.profiles.suite import LeftOut, Suite, SuiteEntry, experiment_of
-from eeio.system import write_cache
-from eeio.system.filesystem import backing_device, block_device
-from eeio_limits import LimitError
+from eeio.profiles.suite import LeftOut, Suite, SuiteEntry, experiment_of, size_of
+from eeio.system import caches
+from eeio.system.filesystem import (
+    backing_device,
+    block_device,
+    check_directory,
+    check_storage,
+    mount_of,
+)
+from eeio.system.image import OVERHEAD_BYTES, in_the_way
+from eeio_limits import LimitError, inputs
 from eeio_limits.quantities import DURATION, shortened
 from eeio_results import studies, tools
 from eeio_results.campaign import (
@@ -27,11 +41,115 @@ from eeio_results.campaign import (
     NotMeasured,
     Options,
     PlannedExperiment,
+    PlannedRun,
     Protocol,
     StudyProtocol,
 )
 from eeio_results.errors import EeioError
 from eeio_results.record import Experiment
+
+
+def order(
+    experiments: list[PlannedExperiment], repetitions: int, options: Options
+) -> tuple[PlannedRun, ...]:
+    """All repetitions of all experiments in one random order that the seed repeats.
+
+    File systems made on one device cannot be there at once: they become blocks, in random order,
+    each random inside.
+    """
+    random_order = random.Random(options.seed)
+    pairs = [(e, repetition) for e in experiments for repetition in range(1, repetitions + 1)]
+    random_order.shuffle(pairs)
+    volumes = sorted({planned.volume for planned in experiments} - {""})
+    if volumes and options.device:
+        random_order.shuffle(volumes)
+        pairs.sort(key=lambda pair: volumes.index(pair[0].volume))
+    return tuple(
+        PlannedRun(index, planned, repetition, random_order.randrange(1, 2**31))
+        for index, (planned, repetition) in enumerate(pairs)
+    )
+
+
+def in_rounds(
+    experiments: Sequence[PlannedExperiment], repetitions: int, design: Design
+) -> tuple[PlannedRun, ...]:
+    """Each repetition of all experiments before the next, each round in an order of its own, as
+    `another_round` goes on."""
+    made = replace(design, runs=())
+    for _ in range(repetitions):
+        made = replace(made, runs=another_round(made, experiments))
+    return made.runs
+
+
+def another_round(
+    design: Design, experiments: Sequence[PlannedExperiment]
+) -> tuple[PlannedRun, ...]:
+    """The design's runs with one more repetition of each of these, in a random order that the seed
+    and the runs before it decide."""
+    done = Counter(run.experiment.experiment.id for run in design.runs)
+    random_order = random.Random(f"{design.options.seed}-{len(design.runs)}")
+    drawn = list(experiments)
+    random_order.shuffle(drawn)
+    if design.options.device:
+        drawn.sort(key=lambda planned: planned.volume)
+    return (
+        *design.runs,
+        *(
+            PlannedRun(
+                len(design.runs) + number,
+                planned,
+                done[planned.experiment.id] + 1,
+                random_order.randrange(1, 2**31),
+            )
+            for number, planned in enumerate(drawn)
+        ),
+    )
+
+
+_CLASSES = "SWABCDEF"
+"""Of the NAS Parallel Benchmarks, each larger than the one before."""
+
+
+def files_of_a_process(factors: Mapping[str, str]) -> int:
+    """Of a profile that makes many: `files` in each of `rounds`; 0 of others."""
+    told = (factors.get(name, "0") for name in ("files", "rounds"))
+    files, rounds = (inputs.whole_number(word) or 0 for word in told)
+    return files * rounds
+
+
+def file_bytes_of(profile: Profile, factors: Mapping[str, str], sizes: str, root: Path) -> int:
+    """A profile whose buffered measurement needs a file larger than memory sees to that itself
+    (`memory_multiple` in its presets.conf), and one that has no file_size tells its `footprint`;
+    the forecast has to know."""
+    preset = _of_that_class(profile, factors, sizes)
+    told = factors.get("file_size") or preset.get("footprint", "0")
+    size = size_of(profile.tool, "file_size", told)
+    if "footprint_each" in preset:
+        each = size_of(profile.tool, "footprint_each", preset["footprint_each"])
+        processes = inputs.whole_number(factors.get("processes", "1")) or 1
+        rounds = inputs.whole_number(factors.get("rounds", "0")) or 0
+        # A folder of each process in each round, too.
+        size = max(size, each * processes * (files_of_a_process(factors) + rounds))
+    if factors.get("buffer") == "on" and "memory_multiple" in preset:
+        size = max(size, int(float(preset["memory_multiple"]) * memory_bytes(root)))
+    return size
+
+
+def _of_that_class(profile: Profile, factors: Mapping[str, str], sizes: str) -> Mapping[str, str]:
+    """The preset; of a profile whose work is a class, and asked for another one, that which has it
+    or the next larger, else the largest: what is told of its bytes is what they are at most."""
+    preset = profile.preset(sizes)
+    asked = factors.get("class", "")
+    if "footprint" not in preset or asked == preset.get("class", ""):
+        return preset
+    every = sorted(
+        (one for one in profile.presets.values() if "footprint" in one),
+        key=lambda one: size_of(profile.tool, "class", one["footprint"]),
+    )
+    least = _CLASSES.find(asked)
+    larger = (one for one in every if _CLASSES.find(one.get("class", "")) >= least >= 0)
+    return next(larger, every[-1])
+
 
 DEFAULT_RUNTIME_S = 5.0
 # Operations that write to the device, whatever else they do.
@@ -132,6 +250,67 @@ class Plan(Design):
         waiting_s = _computing_s(planned.factors)
         moving_s = 3 * planned.file_bytes / slowest_bytes_per_s
         return 120 + 2 * (runtime_s + waiting_s) + moving_s + creating_s
+
+    def check_room(self) -> None:
+        """Refuses before anything runs when the target is not there or too small."""
+        options = self.options
+        if options.directory is None:
+            if any(planned.volume == "" and planned.experiment.target != "device"
+                   for planned in self.experiments):  # fmt: skip
+                raise RefusedError("this suite needs a directory: give --directory DIR on the disk")
+            return
+        directory = Path(options.directory)
+        check_scratch(directory)
+        needed = max(0, math.ceil(self.room_bytes("") * 1.05) - self._left_bytes())
+        if options.device is None:
+            for filesystem in self.made_volumes:
+                if (there := in_the_way(filesystem, directory)) is not None:
+                    raise RefusedError(
+                        f"{there} is there already; is another campaign using it? Delete it if not"
+                    )
+                size = self.room_bytes(filesystem)
+                needed += size + size // 8 + OVERHEAD_BYTES
+        check_directory(directory, needed, options.allow_memory_filesystem)
+
+    def room_to_grow(self, planned: PlannedExperiment) -> int:
+        """The largest size that the experiment's test files may be given, in bytes.
+
+        Of a directory: what it has and four fifths of what is free there, shared with the files of
+        the other profiles, which may grow as well. Of a raw device: what it has.
+        """
+        options = self.options
+        if planned.experiment.target == "device":
+            device = block_device(Path(options.device)) if options.device else None
+            return device.size_bytes if device else 0
+        if options.directory is None:
+            return 0
+        free = shutil.disk_usage(options.directory).free + self._left_bytes()
+        return int(0.8 * free / max(1, len(self.files)))
+
+    def check_described(self, root: Path) -> str:
+        """As `check_room` on a machine that is only described, as far as that tells; returns on
+        what the directory lies there, in words, or nothing without one."""
+        options = self.options
+        if options.directory is None:
+            self.check_room()
+            return ""
+        directory = Path(options.directory)
+        mount = mount_of(directory, root)
+        check_storage(directory, mount, options.allow_memory_filesystem)
+        device, reason = backing_device(directory, root)
+        on = device.node if device else f"no device: {reason}"
+        return f"{directory}: {mount.filesystem} on {on}"
+
+    def _left_bytes(self) -> int:
+        """What test files of its profiles, left by a start that was stopped, take already."""
+        scratch = Path(self.options.directory or "") / SCRATCH
+        return sum(
+            path.stat().st_blocks * 512
+            for profile in self.profiles.values()
+            for top in scratch.glob(f"{profile.name}*")
+            for path in (top, *top.rglob("*"))
+            if path.is_file()
+        )
 
 
 def _computing_s(factors: Mapping[str, str]) -> float:
@@ -474,7 +653,7 @@ def _why_cache_stays(options: Options, experiment: Experiment, root: Path) -> st
         device = backing_device(directory, root)[0] if directory else None
     if device is None:
         return "no block device lies behind the target, so it has no write cache to switch"
-    return write_cache.cannot_switch(device, experiment.cache.disk)
+    return caches.cannot_switch_write_cache(device, experiment.cache.disk)
 
 
 def _check_runtime(tool: str, factors: Mapping[str, str]) -> None:

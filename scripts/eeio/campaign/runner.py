@@ -11,18 +11,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eeio import environment
-from eeio.campaign import adaptive, rounds, safety
-from eeio.campaign import node_power as nodes
+from eeio.campaign import rounds, safety, server_power
 from eeio.campaign.invocation import invoke
 from eeio.campaign.measurement import Measurement, iso
-from eeio.campaign.order import another_round
 from eeio.campaign.pilots import Pilots
-from eeio.campaign.plan import Plan
-from eeio.campaign.progress import Progress, format_duration
-from eeio.campaign.run_line import cost_of_run, words_of_run
+from eeio.campaign.plan import Plan, another_round
+from eeio.campaign.progress import Progress, cost_of_run, format_duration, words_of_run
+from eeio.campaign.rounds import WriteBudget
 from eeio.campaign.sharing import Sharing, missing, why_shared, without_energy
 from eeio.campaign.volumes import Volumes, raw_device
-from eeio.campaign.write_budget import WriteBudget
 from eeio.errors import RefusedError
 from eeio.power import idle_medians, recorded
 from eeio.profiles import installation
@@ -31,7 +28,7 @@ from eeio.profiles.installation import Installation, Program
 from eeio.putting_back import tell
 from eeio.signals import signals_raise
 from eeio.system import frequency, image
-from eeio.system.endurance import wear
+from eeio.system.drive import wear
 from eeio.system.filesystem import BlockDevice, backing_device
 from eeio.system.lock import FolderLock, drive_lock, machine_lock
 from eeio.system.undo import UndoJournal
@@ -40,10 +37,16 @@ from eeio_limits.quantities import DURATION
 from eeio_power.errors import PowerError
 from eeio_power.monitor import PowerMonitor, PowerSource, open_source
 from eeio_results import typed
-from eeio_results.campaign import AdaptiveProtocol, PlannedExperiment, PlannedRun, Wear
+from eeio_results.campaign import (
+    AdaptiveProtocol,
+    PlannedExperiment,
+    PlannedRun,
+    SteadyProtocol,
+    Wear,
+)
 from eeio_results.errors import EeioError
 from eeio_results.record import MARKS, Run, Tool
-from eeio_results.steady import SteadyProtocol, goes_on, state
+from eeio_results.steady import goes_on, state
 from eeio_results.store import Store, load
 
 _PILOT = "pilot"
@@ -278,7 +281,7 @@ class _Campaign:
             return []
         if self._done is None:
             self._done = list(load(self._store.folder).runs)
-        experiments = rounds.unsettled(self._plan, self._done)
+        experiments = rounds.without_known_mean(self._plan, self._done)
         if not experiments:
             return []
         before = len(self._plan.runs)
@@ -290,7 +293,7 @@ class _Campaign:
 
     def _adaptive_round(self, rule: AdaptiveProtocol, progress: Progress) -> list[PlannedRun]:
         """What the stored runs ask for; who stops, and why, is stored before the round begins."""
-        found = adaptive.next_round(load(self._store.folder), rule)
+        found = rounds.next_round(load(self._store.folder), rule)
         before = len(self._plan.runs)
         for planned in self._plan.experiments:
             id = planned.experiment.id
@@ -414,11 +417,11 @@ class _Campaign:
         if source.reason is not None:
             self._store.write_idle((), source.reason)
             return
-        if nodes.several():
-            self._store.write_idle((), nodes.NO_IDLE)
+        if server_power.several():
+            self._store.write_idle((), server_power.NO_IDLE)
             return
         if self._plan.options.server_power:
-            self._store.write_idle((), nodes.NO_IDLE_OF_SERVERS)
+            self._store.write_idle((), server_power.NO_IDLE_OF_SERVERS)
             return
         idle_s = self._plan.protocol.idle_s
         progress.say(f"measuring idle power for {format_duration(idle_s)}")

@@ -3,6 +3,8 @@
 A command of the user's reaches each server and runs `eeio meter node -` there, as
 `ssh nas eeio meter node --meter rapl -`. It records until its standard input ends and prints what
 it has: nothing needs to be shared but the clock.
+
+The power of all nodes that a run's ranks are on, where a campaign has several.
 """
 
 import base64
@@ -10,13 +12,19 @@ import binascii
 import json
 import os
 import selectors
+import socket
 import subprocess
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from eeio import cluster
+from eeio.campaign.probes import Environment, Probe
 from eeio.errors import RefusedError
+from eeio.power import recorded
+from eeio.profiles.profile import Profile
 from eeio.system.owner import start_ticks
 from eeio.system.undo import (
     UndoEntry,
@@ -27,7 +35,10 @@ from eeio.system.undo import (
     printed_in,
 )
 from eeio_limits import inputs
+from eeio_power.monitor import PowerMonitor
 from eeio_results.errors import EeioError
+from eeio_results.record import EnergyReading
+from eeio_results.tools.capture import Capture
 
 BEGUN = b"recording\n"
 """What `eeio meter node -` says once its meters are read."""
@@ -37,8 +48,8 @@ _END_S = 60.0
 _LARGEST_BYTES = 64 << 20
 
 
-class ServerPower:
-    """One recording of every server, from `begin` to `end`; what they said lies in `folder`."""
+class ServerPower(Probe):
+    """One recording of every server; what they said lies in `folder`."""
 
     def __init__(self, commands: Sequence[str], folder: Path, journal: UndoJournal) -> None:
         self._commands = commands
@@ -53,32 +64,24 @@ class ServerPower:
         """Whether there are servers to be recorded."""
         return bool(self._commands)
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Raises EeioError where a server does not say that it records."""
         self._begun = cluster.clocks()
-        try:
-            for command in self._commands:
-                self._servers.append(_Server(command, self._journal))
-            for server in self._servers:
-                server.wait()
-        except EeioError:
-            self.stop()
-            raise
+        for command in self._commands:
+            self._servers.append(_Server(command, self._journal))
+        for server in self._servers:
+            server.wait()
 
-    def end(self) -> None:
+    def stop(self, ended_s: float | None) -> None:
         """Keeps what each server has recorded; EeioError where one has nothing."""
         try:
-            for number, server in enumerate(self._servers, 1):
+            for number, server in enumerate(self._servers if ended_s is not None else (), 1):
                 self._keep(number, server)
         finally:
-            self.stop()
+            for server in self._servers:
+                server.stop()
+            self._servers = []
         self._ended = cluster.clocks()
-
-    def stop(self) -> None:
-        """Ends what still runs of it."""
-        for server in self._servers:
-            server.stop()
-        self._servers = []
 
     def _keep(self, number: int, server: "_Server") -> None:
         self._folder.mkdir(exist_ok=True)
@@ -166,3 +169,85 @@ class _Server:
                 stream.close()
         if self._entry in self._journal.entries:
             self._journal.forget(self._entry)
+
+
+Energy = Callable[[float, float], tuple[EnergyReading, ...]]
+"""The energy between two moments of this machine's monotonic clock."""
+
+NO_IDLE_OF_SERVERS = "runs have the power of the servers, too, of which idle is not measured"
+NO_IDLE = "runs over MPI have the power of several nodes, of which idle is not measured"
+
+
+def several(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether ranks may start on other machines than this one (docs/cluster.md)."""
+    slurm = bool(environment.get("SLURM_JOB_ID"))
+    in_slurm = slurm and environment.get("SLURM_JOB_NUM_NODES", "1") != "1"
+    return in_slurm or bool(environment.get("EEIO_HOSTFILE"))
+
+
+class NodePower(Probe):
+    """The power of all nodes that the ranks of a profile are on: they start under `eeio meter
+    node`, which writes into `folder`. Nothing for programs of this machine alone, and without a
+    meter."""
+
+    def __init__(
+        self, profile: Profile, folder: Path, specs: tuple[str, ...], power: PowerMonitor,
+        servers: ServerPower,
+    ) -> None:  # fmt: skip
+        self.several = several() and (profile.folder / "mpi.sh").is_file() and bool(power.meters)
+        self._folder = folder
+        self._specs = specs
+        self._power = power
+        self._servers = servers
+
+    @property
+    def settings(self) -> Environment:
+        """Raises RefusedError for words that the profile's shell would take apart."""
+        if not self.several:
+            return {}
+        kinds = {meter.kind for meter in self._power.meters}
+        specs = self._specs or ("modelled" if kinds == {"modelled"} else "auto",)
+        for word in (*specs, str(self._folder)):
+            if len(word.split()) != 1:
+                raise RefusedError(
+                    f"{word!r}: with several nodes meters and paths without blanks only"
+                )
+        meters = " ".join(f"--meter {spec}" for spec in specs)
+        # Next to the running Python, for who has called `.venv/bin/eeio`; on all nodes alike.
+        path = f"{os.environ.get('PATH', '')}:{Path(sys.executable).parent}"
+        return {"EEIO_NODE_POWER": f"{meters} {self._folder}", "PATH": path}
+
+    def energy(self, capture: Capture) -> Energy:
+        """This machine's, or the sum of the nodes that have written into the folder; and of the
+        servers behind the files. Invalid with its reason where one of them is missing.
+
+        Without a meter nothing is there, and nothing was to be read.
+        """
+        if not self.several and not self._servers.recorded:
+            return lambda start_s, end_s: recorded(self._power.energy(start_s, end_s))
+        begun = cluster.Clocks(capture.started_utc_s, capture.started_monotonic_s)
+        now = cluster.clocks()
+        ended = cluster.Clocks(capture.ended_monotonic_s + now.offset_s, capture.ended_monotonic_s)
+
+        def of(start_s: float, end_s: float) -> tuple[EnergyReading, ...]:
+            here = tuple(self._power.energy(start_s, end_s))
+            try:
+                if self.several:
+                    nodes = cluster.load_nodes(self._folder)
+                    found = cluster.parts(nodes, start_s, end_s, begun, ended)
+                else:
+                    name = socket.gethostname()
+                    found = cluster.Parts((cluster.NodeRecording(name, end_s - start_s, here),))
+                return recorded(cluster.total(found + self._servers.parts(start_s, end_s)))
+            except RefusedError as error:
+                return tuple(_none(reading, str(error)) for reading in recorded(here))
+
+        return of
+
+
+def _none(reading: EnergyReading, reason: str) -> EnergyReading:
+    """No figure: this machine's alone would be a part that passes for the whole."""
+    return replace(
+        reading, meter=f"nodes: {reading.meter}", power_w=None, energy_j=None, uncertainty_j=None,
+        coverage=0.0, largest_gap_s=None, samples=0, lost=0, valid=False, reasons=(reason,),
+    )  # fmt: skip

@@ -14,7 +14,6 @@ from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 
 from eeio.system.lock import lock_folders
 from eeio.system.owner import NAME, this_process
@@ -57,12 +56,7 @@ class Sharing:
         self._write("-")
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         # The files stay: others have runs that began before this end.
         self._write(f"{time.monotonic():.6f}")
         for _, descriptor in self._files:

@@ -6,7 +6,7 @@ from itertools import product
 from pathlib import Path
 
 from eeio.errors import RefusedError
-from eeio.system import frequency, smt_and_turbo
+from eeio.system import frequency
 from eeio_results import studies
 from eeio_results.campaign import StudyProtocol
 from eeio_results.errors import EeioError
@@ -101,7 +101,7 @@ def processor_settings(
     where nothing is asked for. RefusedError for what this machine cannot."""
     if not (frequencies or smt or turbo):
         return [Processors()]
-    smt_and_turbo.check(tuple(smt), tuple(turbo), sysfs_root)
+    frequency.check_smt_and_turbo(tuple(smt), tuple(turbo), sysfs_root)
     if not frequencies:
         of_smt: Sequence[str | None] = smt or (None,)
         of_turbo: Sequence[str | None] = turbo or (None,)

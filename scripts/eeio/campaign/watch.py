@@ -2,25 +2,25 @@
 held for a study's `delayjc`."""
 
 import os
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 
+from eeio.campaign.probes import Environment, Probe
 from eeio.campaign.variants import VARIANTS
 from eeio.campaign.volumes import Volume
 from eeio.journal import delayjc
 from eeio.journal.trace import JournalTracer, find_ext4
 from eeio.system.image import DELAYJC
-from eeio.system.undo import UndoEntry, UndoJournal
+from eeio.system.undo import UndoJournal
 from eeio_results import studies
 from eeio_results.campaign import PlannedExperiment, StudyProtocol
 from eeio_results.errors import EeioError
+from eeio_results.record import Run
 from eeio_results.studies import JournalFigures
-from eeio_results.tools.capture import PhaseResult
+from eeio_results.tools.capture import PhaseResult, ToolResult
 from eeio_results.traces import jbd2
 from eeio_results.traces.journal_figures import figures
 
@@ -28,8 +28,8 @@ _TRACE = "journal.gz"
 _HELD_NONE = "libdelayjc.so held no call, so this was plain ext4: is the tool static or setuid?"
 
 
-class JournalWatch:
-    """Around one invocation of a tool; where nobody asks for it, it does nothing.
+class JournalWatch(Probe):
+    """The journal of the volume's file system; where nobody asks for it, it does nothing.
 
     A journal that cannot be traced costs the figures that come from it, with a note; a library that
     cannot be preloaded costs the run (EeioError), for it would measure another variant.
@@ -56,23 +56,20 @@ class JournalWatch:
         self._state: Path | None = None
         self._delays: delayjc.HeldCalls | None = None
         self._loaded = False
-        self.settings: Mapping[str, str] = {}
-        self.notes: list[str] = []
+        self._settings: Environment = {}
+        self._notes: list[str] = []
 
-    def __enter__(self) -> "JournalWatch":
+    @property
+    def settings(self) -> Environment:
+        return self._settings
+
+    def start(self) -> None:
         of_study = self._study is not None and self._planned.variant is not None
         if held := self._held():
-            # In memory: its pages would be written to the disk that is measured. In a folder that
-            # is ours alone: everybody may write to /dev/shm, and lay links there.
-            folder = Path(f"/dev/shm/eeio-delayjc-{os.getpid()}-{secrets.token_hex(8)}")
-            self._state = folder / "state"
-            # First, for it may fail: nothing is held then.
-            self.settings = held(self._state)
-            self._stack.enter_context(self._journal.held(UndoEntry("directory", str(folder))))
-            folder.mkdir(mode=0o700)
-            self._stack.enter_context(self._journal.held(UndoEntry("file", str(self._state))))
+            self._state = self._stack.enter_context(delayjc.state_file(self._journal))
+            self._settings = held(self._state)
         if not of_study and not self._asked:
-            return self
+            return
         try:
             self._trace = self._stack.enter_context(
                 JournalTracer(find_ext4(self._directory), self._raw / _TRACE, self._journal)
@@ -81,8 +78,7 @@ class JournalWatch:
             self._trace.follow(os.getpid())
         except EeioError as error:
             self._trace = None
-            self.notes.append(f"journal not traced: {error}")
-        return self
+            self._notes.append(f"journal not traced: {error}")
 
     def _held(self) -> Callable[[Path], Mapping[str, str]] | None:
         """What makes calls be held, given the file for their state; None where they are not: as the
@@ -99,38 +95,36 @@ class JournalWatch:
             flush_first=study.flush_first,
         )
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def stop(self, ended_s: float | None) -> None:
         with self._stack:
             if self._trace is not None:
                 self._trace.unfollow()
-            if self._state is not None and error is None:
+            if self._state is not None and ended_s is not None:
                 counters = delayjc.read_counters(self._state)
                 self._delays = counters.total
                 self._loaded = counters.processes > 0
 
-    def add_to(
-        self, phases: Sequence[PhaseResult], includes_sync: bool, began_s: float
-    ) -> list[PhaseResult]:
-        """The phases, the one that the study is about with the figures of the journal, or each with
-        those of its window; `began_s` is the invocation's beginning, CLOCK_MONOTONIC."""
-        if self._trace is None and self._delays is None:
-            return list(phases)
+    def add_to_result(self, result: ToolResult, run: Run) -> ToolResult:
+        """The phase that the study is about with the figures of the journal, or each with those of
+        its window."""
+        phases: Sequence[PhaseResult] = result.phases
+        if self._trace is not None or self._delays is not None:
+            phases = self._with_figures(phases, run)
+        return replace(result, phases=tuple(phases), notes=(*self._notes, *result.notes))
+
+    def _with_figures(self, phases: Sequence[PhaseResult], run: Run) -> Sequence[PhaseResult]:
         trace = self._whole_trace()
         delays = self._of_delays()
         if self._study is None:
             if self._delays is not None:
-                self.notes.append(
+                self._notes.append(
                     f"ext4+delayjc: {self._delays.calls} fsync calls were held in "
                     f"{self._delays.windows} windows of {1e-3 * delayjc.WINDOW_US:g} ms"
                 )
             why = (_HELD_NONE,) if self._held_in_vain() else ()
+            began_s = run.started_monotonic_s
             return [_in_window(phase, trace, began_s, delays, why) for phase in phases]
-        added = list(phases)
+        includes_sync = run.experiment.flush in (None, "end")
         seen = False
         for study in studies.every().values():
             if study.journal is None:
@@ -138,10 +132,10 @@ class JournalWatch:
             of_trace = study.journal.of_trace(trace, includes_sync) if trace is not None else {}
             seen = seen or bool(of_trace)
             found = {**of_trace, **delays}
-            added = [self._with_metrics(phase, study.journal, found) for phase in added]
+            phases = [self._with_metrics(phase, study.journal, found) for phase in phases]
         if trace is not None and not seen:
-            self.notes.append("journal not traced: no fsync on this file system was seen")
-        return added
+            self._notes.append("journal not traced: no fsync on this file system was seen")
+        return phases
 
     def _held_in_vain(self) -> bool:
         """Whether calls were to be held and were not: the library was not loaded, or a program that
@@ -156,7 +150,7 @@ class JournalWatch:
             return None
         trace = jbd2.load(self._raw / _TRACE)
         if trace.overruns:
-            self.notes.append(f"journal not traced whole: {trace.overruns} events were lost")
+            self._notes.append(f"journal not traced whole: {trace.overruns} events were lost")
             return None
         return trace
 

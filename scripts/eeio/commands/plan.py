@@ -12,10 +12,8 @@ from typing import Any
 
 from eeio import hostnames
 from eeio.campaign import plan as plans
-from eeio.campaign import safety
-from eeio.campaign.forecast import forecast
-from eeio.campaign.lengths import Length, earlier_lengths, length, too_slow
-from eeio.campaign.pilot import least_phase_s
+from eeio.campaign.forecast import Length, earlier_lengths, forecast, phase_length, too_slow_meters
+from eeio.campaign.pilots import least_phase_s
 from eeio.campaign.progress import duration_text
 from eeio.commands import campaign_options, plan_detection
 from eeio.commands.amounts import decimal_bytes
@@ -28,9 +26,7 @@ from eeio.power import check_meters
 from eeio.profiles import installation
 from eeio.profiles import suite as suites
 from eeio.system import device as devices
-from eeio.system import signatures
-from eeio.system.drive import drive_of
-from eeio.system.endurance import percentage_used
+from eeio.system.drive import drive_of, percentage_used
 from eeio.system.filesystem import BlockDevice, backing_device, block_device
 from eeio_limits.text import shown
 from eeio_power.errors import PowerError
@@ -118,7 +114,7 @@ def _refusals(plan: plans.Plan) -> list[str]:
     asked for without those that the campaign will have."""
     found = [] if plan.why_nothing is None else [plan.why_nothing]
     try:
-        safety.check_room(plan)
+        plan.check_room()
     except RefusedError as error:
         found.append(str(error))
     try:
@@ -140,7 +136,7 @@ def _show_described(
             options = dataclasses.replace(options, sysfs_root=str(replay.root))
         try:
             plan = plans.make(options, suite, replay.root)
-            directory = safety.check_described(plan, replay.root)
+            directory = plan.check_described(replay.root)
         except EeioError as error:
             # The machine's own paths, not those that they have here for a moment.
             raise type(error)(replay.named(str(error))) from error
@@ -172,7 +168,7 @@ def _lengths(plan: plans.Plan) -> tuple[dict[str, Length], list[str]]:
 
     def lengths_of(meters: Sequence[Meter]) -> dict[str, Length]:
         least_s = least_phase_s(plan.protocol, plan.options, meters)
-        return {p.experiment.id: length(p, plan, earlier, least_s) for p in plan.experiments}
+        return {p.experiment.id: phase_length(p, plan, earlier, least_s) for p in plan.experiments}
 
     try:
         source = open_source(plan.options.meters, estimates)
@@ -180,7 +176,7 @@ def _lengths(plan: plans.Plan) -> tuple[dict[str, Length], list[str]]:
         return lengths_of(()), [f"power: {shown(str(error))}"]
     try:
         found = lengths_of(source.meters)
-        lines = [f"power by {line}" for line in too_slow(plan, source.meters, found)]
+        lines = [f"power by {line}" for line in too_slow_meters(plan, source.meters, found)]
     finally:
         close_meters(source.meters)
     return found, lines or [f"power: none; {source.reason}"]
@@ -428,7 +424,7 @@ def _settings_touched(plan: plans.Plan) -> list[str]:
 def _device_lines(node: Path, erased: bool) -> list[str]:
     if not erased:
         return [f"{node}: read only"]
-    found = signatures.listed(devices.carried(node), node)
+    found = devices.signatures_listed(devices.signatures_carried(node), node)
     lost = f", {found} with it" if found else "; it contains no file system and no table"
     if not found and devices.has_data(node):
         lost = ", data of an unknown kind with it"

@@ -61,7 +61,7 @@ def run_suite(arguments: argparse.Namespace) -> int:
     plan = plans.make(options, suite)
     if plan.why_nothing is not None:
         raise RefusedError(plan.why_nothing)
-    safety.check_room(plan)
+    plan.check_room()
     if plan.made_volumes and os.geteuid() != 0:
         raise RefusedError(
             f"making file systems ({', '.join(plan.made_volumes)}) needs root: run it with sudo"
@@ -134,7 +134,7 @@ def run_rest(store: Store, design: Design) -> int:
     plan = plans.of_design(design)
     restore_orphans()
     safety.check_targets(plan.options, bool(plan.made_volumes), store.folder)
-    safety.check_room(plan)
+    plan.check_room()
     safety.check_disks(plan.options, plan.disks)
     with campaign_locks(plan):
         if read_design(store.folder) != design:

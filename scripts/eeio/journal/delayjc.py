@@ -5,12 +5,16 @@ state file. `scripts/setup` compiles it where there is a C compiler.
 """
 
 import os
+import secrets
 import shutil
 import struct
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from eeio.system.undo import UndoEntry, UndoJournal
 from eeio_limits import LimitError, inputs
 from eeio_results.errors import EeioError
 
@@ -132,6 +136,20 @@ def settings(
         "DELAYJC_MAX_RESETS": str(max_resets),
         "DELAYJC_FLUSH_FIRST": "1" if flush_first else "0",
     }
+
+
+@contextmanager
+def state_file(journal: UndoJournal) -> Iterator[Path]:
+    """Where the library keeps its counters, until the end of the `with`.
+
+    In memory: its pages would be written to the disk that is measured. In a folder that is ours
+    alone: everybody may write to /dev/shm, and lay links there.
+    """
+    folder = Path(f"/dev/shm/eeio-delayjc-{os.getpid()}-{secrets.token_hex(8)}")
+    with journal.held(UndoEntry("directory", str(folder))):
+        folder.mkdir(mode=0o700)
+        with journal.held(UndoEntry("file", str(folder / "state"))):
+            yield folder / "state"
 
 
 def read_counters(state: Path) -> Counters:

@@ -4,6 +4,8 @@ Nothing of the global trace is touched: instance, filters and the list of traced
 this trace alone, and the undo journal takes the instance away whatever ends the program. Events of
 the journal are filtered to one device; system calls to the tasks that `follow` names, with all
 their children.
+
+Where the kernel's tracing is found, for instances of our own.
 """
 
 import contextlib
@@ -13,15 +15,48 @@ import select
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO
 
-from eeio.system import tracefs
+from eeio.paths import state_root
 from eeio.system.filesystem import backing_device, mount_of
 from eeio.system.owner import own_name
-from eeio.system.undo import UndoEntry, UndoJournal
+from eeio.system.undo import UndoEntry, UndoJournal, run_command
 from eeio_results.errors import EeioError
 from eeio_results.traces.jbd2 import CALLS, DUPS, HEADER, STAMPS
+
+_TRACEFS = Path("/sys/kernel/tracing")
+# PROC_PID_INIT_INO: the kernel's own name for its first PID namespace.
+_HOST_PIDS = "pid:[4026531836]"
+
+
+def find_tracefs(journal: UndoJournal, what: str) -> Path:
+    """Where tracefs is; where it is not mounted, at a folder of this program's own for its length.
+
+    Not at the usual place: another program would come to use it there, and then neither could
+    this one unmount it nor the other go on after that. EeioError, which says that `what` cannot be
+    traced and why, where it is not to be had.
+    """
+    if os.geteuid() != 0:
+        raise EeioError(f"tracing {what} needs root")
+    # Filters and events have the host's numbers: ours would name other tasks, or nobody.
+    with contextlib.suppress(OSError):
+        if str(Path("/proc/self/ns/pid").readlink()) != _HOST_PIDS:
+            raise EeioError(
+                f"{what} cannot be traced from a PID namespace of one's own: start the container "
+                "with --pid=host"
+            )
+    for usual in (_TRACEFS, Path("/sys/kernel/debug/tracing")):
+        if (usual / "instances").is_dir():
+            return usual
+    if not _TRACEFS.is_dir():
+        raise EeioError(f"this kernel has no tracefs, so {what} cannot be traced")
+    own = state_root() / f"tracefs-{own_name()}"
+    if not own.is_mount():
+        journal.add_all([UndoEntry("directory", str(own)), UndoEntry("mount", str(own))])
+        own.mkdir(parents=True, exist_ok=True)
+        run_command(["mount", "-t", "tracefs", "nodev", str(own)])
+    return own
+
 
 _BUFFER_KIB = 8192  # per processor; a run of 256 threads fills a tenth of it
 _WAKE_AT_PERCENT = 50  # the reader sleeps until so much of a buffer is full
@@ -79,7 +114,62 @@ def read_transactions(target: Ext4) -> int | None:
     return None
 
 
-class JournalTracer:
+class TracefsInstance:
+    """An instance of tracefs of its own. It is in the undo journal.
+
+    `what` is traced in it, for which the kernel `needs` something.
+    """
+
+    def __init__(self, journal: UndoJournal, name: str, what: str, needs: str) -> None:
+        self._journal = journal
+        self._name = f"{own_name()}-{name}"
+        self._what = what
+        self._needs = needs
+        self._entry: UndoEntry | None = None
+        self._folder = Path()
+
+    def _make(self) -> None:
+        """Makes it and sets it up. EeioError where that is not possible."""
+        self._folder = find_tracefs(self._journal, self._what) / "instances" / self._name
+        self._entry = UndoEntry("directory", str(self._folder))
+        self._journal.add(self._entry)
+        try:
+            self._folder.mkdir()
+            self._set_up()
+        except OSError as error:
+            self._remove()
+            raise EeioError(
+                f"{error.filename or self._folder}: {error.strerror}: {self._what} cannot be "
+                f"traced here ({self._needs} needed)"
+            ) from error
+
+    def _set_up(self) -> None:
+        """Chooses the events."""
+        raise NotImplementedError
+
+    def _write(self, name: str, value: str) -> None:
+        (self._folder / name).write_text(value, encoding="ascii")
+
+    def _counts(self) -> dict[int, dict[str, str]]:
+        """What the kernel counted in the buffer of each processor."""
+        return {
+            int(path.parent.name[3:]): dict(
+                line.split(":", 1)
+                for line in path.read_text(encoding="ascii").splitlines()
+                if ":" in line
+            )
+            for path in (self._folder / "per_cpu").glob("cpu*/stats")
+        }
+
+    def _remove(self) -> None:
+        if self._entry is not None:
+            with contextlib.suppress(OSError):
+                self._write("events/enable", "0")
+            self._journal.undo(self._entry)
+            self._entry = None
+
+
+class JournalTracer(TracefsInstance):
     """Traces from `with` to its end into `output`, a .gz file that traces/jbd2.py reads.
 
     `follow` names the task whose children to come are traced, with all their system calls. Its own
@@ -91,44 +181,26 @@ class JournalTracer:
     def __init__(
         self, target: Ext4, output: Path, journal: UndoJournal, *, calls: bool = True
     ) -> None:
+        needs = "root and a kernel with CONFIG_FTRACE_SYSCALLS are"
+        super().__init__(journal, target.name, "the journal", needs)
         self.target = target
         self._output = output
-        self._journal = journal
         self._calls = CALLS if calls else ()
-        self._entry: UndoEntry | None = None
         self._followed: int | None = None
-        self._instance = Path()
         self._reader: threading.Thread | None = None
         self._unwritten: OSError | None = None
         self._stop_r, self._stop_w = -1, -1
         self._spool = output.with_suffix(".events")
 
     def __enter__(self) -> "JournalTracer":
-        root = tracefs.find(self._journal, "the journal")
-        self._instance = root / "instances" / f"{own_name()}-{self.target.name}"
-        self._entry = UndoEntry("directory", str(self._instance))
-        self._journal.add(self._entry)
-        try:
-            self._instance.mkdir()
-            self._set_up()
-        except OSError as error:
-            self._remove()
-            raise EeioError(
-                f"{error.filename or self._instance}: {error.strerror}: the journal cannot be "
-                "traced here (root and a kernel with CONFIG_FTRACE_SYSCALLS are needed)"
-            ) from error
+        self._make()
         self._stop_r, self._stop_w = os.pipe()
-        pipe = os.open(self._instance / "trace_pipe", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        pipe = os.open(self._folder / "trace_pipe", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         self._reader = threading.Thread(target=self._read, args=(pipe,), daemon=True)
         self._reader.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         try:
             self._write("tracing_on", "0")
             os.close(self._stop_w)
@@ -188,10 +260,7 @@ class JournalTracer:
             self._write(f"events/{event}/enable", "1")
 
     def _has(self, event: str) -> bool:
-        return (self._instance / "events" / event).is_dir()
-
-    def _write(self, name: str, value: str) -> None:
-        (self._instance / name).write_text(value, encoding="ascii")
+        return (self._folder / "events" / event).is_dir()
 
     def _read(self, pipe: int) -> None:
         """Copies events whenever a buffer is half full, and what is left at the end."""
@@ -238,17 +307,10 @@ class JournalTracer:
 
     def _lost(self) -> int:
         """Events that found no room, of all processors."""
-        lost = 0
-        for path in (self._instance / "per_cpu").glob("cpu*/stats"):
-            for line in path.read_text(encoding="ascii").splitlines():
-                key, _, value = line.partition(":")
-                if key in ("overrun", "commit overrun", "dropped events"):
-                    lost += int(value)
-        return lost
-
-    def _remove(self) -> None:
-        if self._entry is not None:
-            with contextlib.suppress(OSError):
-                (self._instance / "events/enable").write_text("0", encoding="ascii")
-            self._journal.undo(self._entry)
-            self._entry = None
+        lost = ("overrun", "commit overrun", "dropped events")
+        return sum(
+            int(value)
+            for counts in self._counts().values()
+            for key, value in counts.items()
+            if key in lost
+        )

@@ -26,8 +26,7 @@ from eeio.machine.description import Command, Description
 from eeio.machine.root import FOLDERS, HERE, which
 from eeio.system import nfs
 from eeio_limits import LimitError, inputs
-from eeio_power.ipmi_answers import watt_sensors, whole_system
-from eeio_power.meters.ipmi import DCMI_POWER_READING
+from eeio_power.meters.ipmi import DCMI_POWER_READING, watt_sensors, whole_system
 
 _MEMBERS = ("machine.json", "machine.yaml")
 # tar's headers and its end.

@@ -17,7 +17,7 @@ from eeio.machine.root import HERE, user_id, which
 from eeio.profiles import installation
 from eeio.profiles import profile as profiles
 from eeio.profiles import suite as suites
-from eeio.system import caches, image, nfs, write_cache
+from eeio.system import caches, image, nfs
 from eeio.system.filesystem import block_device
 from eeio_limits import LimitError, inputs
 from eeio_power.meters import discover
@@ -253,7 +253,7 @@ def _devices(root: Path) -> list[Finding]:
         words = "no model name"
         with suppress(OSError):
             words = model.read_bytes().decode(errors="backslashreplace").strip()
-        cache = write_cache.found(device) or "unknown"
+        cache = caches.write_cache_found(device) or "unknown"
         readable = os.access(root / str(device.node).lstrip("/"), os.R_OK)
         found.append(
             Finding(

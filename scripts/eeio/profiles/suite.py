@@ -18,10 +18,9 @@ from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
 from eeio_limits.names import similar
 from eeio_results import documents, typed
-from eeio_results.campaign import AdaptiveProtocol, Protocol, StudyProtocol
+from eeio_results.campaign import AdaptiveProtocol, Protocol, SteadyProtocol, StudyProtocol
 from eeio_results.errors import EeioError
 from eeio_results.record import FLUSHES, OPERATIONS, SPATIALITIES, CacheLayers, Experiment
-from eeio_results.steady import SteadyProtocol
 from eeio_results.units import parse_size
 
 DEFINITION = "suite-definition.xml"

@@ -1,24 +1,403 @@
-"""Campaigns from a result file of the Phoronix Test Suite."""
+"""Campaigns from a result file of the Phoronix Test Suite.
+
+The experiments of a PTS result file: which results are of one test with its factors.
+
+What PTS tells of a machine, as a campaign holds it.
+
+A trial under PTS as a run record.
+"""
 
 import re
-from dataclasses import replace
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from eeio import __version__, paths
 from eeio.errors import RefusedError
+from eeio.profiles import profile as profiles
+from eeio.profiles.profile import Profile
+from eeio.profiles.suite import experiment_of, size_of
 from eeio.pts import composite
-from eeio.pts.composite import ResultFile, System
-from eeio.pts.entry import Idle, own_of
-from eeio.pts.experiments import PtsExperiment, experiments_of
-from eeio.pts.machine import machine_of
-from eeio.pts.runs import run_of, utc
-from eeio_limits import LimitError
+from eeio.pts.composite import Result, ResultEntry, ResultFile, System
+from eeio.pts.entry import ENERGY, Idle, QuantityEntry, TrialEntry, Values, own_of
+from eeio.pts.trial import with_told
+from eeio_limits import LimitError, inputs
 from eeio_limits.names import LONGEST_NAME, campaign_name
 from eeio_results.campaign import PlannedExperiment
 from eeio_results.errors import EeioError, SchemaError
 from eeio_results.imported import imported
-from eeio_results.record import EnergyReading
+from eeio_results.record import ContextValue, EnergyReading, Experiment, Machine, Phase, Run
 from eeio_results.store import Store
+
+MIB = 1 << 20
+FILES_PER_S = "Files/s"
+
+# Upstream's words -> ours: (operation, spatiality).
+_FIO_TYPES = {
+    "random read": ("read", "random"),
+    "random write": ("write", "random"),
+    "sequential read": ("read", "sequential"),
+    "sequential write": ("write", "sequential"),
+}
+_IOZONE_TESTS = {"read performance": "read", "write performance": "write"}
+
+
+@dataclass(frozen=True)
+class TrialValues:
+    """The values of one result, and what our module says of their trials."""
+
+    entry: ResultEntry
+    own: Values | None
+
+    @property
+    def trials(self) -> int:
+        """How many there were, with those that failed where that is known."""
+        return max(len(self.entry.values), self.own.trials if self.own else 0)
+
+    def value(self, trial: int) -> tuple[float, float | None] | None:
+        """(value, run time in s) of a trial; None for one that failed."""
+        values, times = self.entry.values, self.entry.run_times_s
+        if self.own is not None:
+            if trial not in self.own.trial_of_value:
+                return None
+            position = self.own.trial_of_value.index(trial)
+            # PTS keeps the run times of all trials, the failed ones too.
+            place = trial if len(times) != len(values) else position
+        else:
+            position = place = trial
+        if position >= len(values):
+            return None
+        return values[position], times[place] if place < len(times) else None
+
+
+@dataclass
+class PtsExperiment:
+    """One experiment of a file: its bandwidths by phase, and the energy seen of its trials."""
+
+    experiment: Experiment
+    profile: str
+    factors: Mapping[str, str]
+    description: str
+    preset: str
+    phases: dict[str, tuple[TrialValues, float | None]] = field(default_factory=dict)
+    """Phase -> values, and bytes/s in one of their units; None for a rate, in files/s."""
+    context: list[tuple[str, str, TrialValues]] = field(default_factory=list)
+    """(words, unit, values) of figures that describe the machine."""
+    energies: list[tuple[str, QuantityEntry]] = field(default_factory=list)
+    """(phase or nothing for the whole trial, energy with its trials)."""
+
+    @property
+    def columns(self) -> list[TrialValues]:
+        return [*(c for c, _ in self.phases.values()), *(c for _, _, c in self.context)]
+
+    @property
+    def trials(self) -> int:
+        return max((column.trials for column in self.columns), default=0)
+
+    def trial(self, number: int) -> TrialEntry | None:
+        """What our module wrote of a trial; nothing in a file of plain PTS."""
+        seen = (energy.trials for _, energy in self.energies)
+        return next((trials[number] for trials in seen if number < len(trials)), None)
+
+
+def experiments_of(file: ResultFile, identifier: str, preset: str | None) -> list[PtsExperiment]:
+    """Those of one system; `preset` is what it ran with where the file does not say.
+
+    Raises SchemaError for what cannot be, and EeioError for a profile of ours that is not here.
+    """
+    found: dict[tuple[str, str], PtsExperiment] = {}
+    phase_of: dict[str, tuple[PtsExperiment, str]] = {}
+    for result in file.results:
+        entry = next((e for e in result.entries if e.identifier == identifier), None)
+        if entry is None or not result.identifier:
+            continue
+        key = (result.identifier, result.arguments)
+        test = found.get(key) or _test(file, result, preset)
+        if test is None:
+            continue
+        own = own_of(entry)
+        column = TrialValues(entry, own if isinstance(own, Values) else None)
+        phase = _phase_name(test, result, column.own)
+        if phase is not None and entry.values:
+            bytes_per_s = 1e6 if test.profile.startswith("eeio-") else float(MIB)
+            test.phases[phase] = (column, None if result.scale == FILES_PER_S else bytes_per_s)
+            phase_of[result.comparison_hash] = (test, phase)
+        elif test.experiment.level == "context" and entry.values:
+            words = result.description.removeprefix(test.description).strip() or result.description
+            test.context.append((words, result.scale, column))
+        found[key] = test
+    for result in file.results:
+        owner = phase_of.get(result.parent)
+        for entry in result.entries:
+            if owner is None or entry.identifier != identifier:
+                continue
+            energy = own_of(entry)
+            if isinstance(energy, QuantityEntry) and energy.quantity == ENERGY:
+                test, phase = owner
+                test.energies.append((phase if energy.phase is not None else "", energy))
+    return [test for test in found.values() if test.phases or test.context]
+
+
+def _test(file: ResultFile, result: Result, preset: str | None) -> PtsExperiment | None:
+    name = result.identifier.rpartition("/")[2]
+    ours = result.identifier.startswith("local/eeio-")
+    preset = preset or file.environment.get("EEIO_PRESET") or "standard"
+    if ours:
+        profile = profiles.find(name)
+        tool, factors = profile.tool, _own_factors(result, profile, preset, _work(file))
+    else:
+        upstream = _upstream(result)
+        if upstream is None:
+            return None
+        (tool, factors), preset = upstream, "standard"
+    device = ours and factors.get("level") == "device" and "EEIO_DEVICE" in file.environment
+    experiment = experiment_of(tool, factors, "device" if device else "file", None)
+    return PtsExperiment(experiment, name, factors, _description(result, name, ours), preset)
+
+
+def _work(file: ResultFile) -> int | None:
+    told = file.environment.get("EEIO_WORK")
+    return None if told is None else size_of("EEIO_WORK", "the work", told)
+
+
+def _own_factors(
+    result: Result, profile: Profile, preset: str, work_bytes: int | None
+) -> dict[str, str]:
+    sizes = profile.preset_factors(preset, work_bytes)
+    try:
+        words = dict(_split(word, result) for word in shlex.split(result.arguments))
+    except ValueError as error:
+        raise SchemaError(f"{result.identifier}: arguments: {error}") from error
+    return {**sizes, **words}
+
+
+def _split(word: str, result: Result) -> tuple[str, str]:
+    key, separator, value = word.partition("=")
+    if not separator:
+        raise SchemaError(f"{result.identifier}: argument {word!r} is not key=value")
+    return key, value
+
+
+def _description(result: Result, name: str, ours: bool) -> str:
+    """Without what PTS appended for one of several results of a test."""
+    if not ours:
+        return result.description
+    appended = composite.pts_words(profiles.find(name).folder).values()
+    for words in sorted(appended, key=len, reverse=True):
+        if words and result.description.endswith(words):
+            return result.description.removesuffix(words).rstrip(" -")
+    return result.description
+
+
+def _phase_name(test: PtsExperiment, result: Result, own: Values | None) -> str | None:
+    """The phase whose bandwidth, or rate of files, this result is; None for other figures."""
+    if result.scale not in ("MB/s", FILES_PER_S) or test.experiment.level == "context":
+        return None
+    if own is not None and own.phase is not None:
+        return own.phase
+    if not test.profile.startswith("eeio-"):
+        return test.experiment.operation
+    words = composite.pts_words(profiles.find(test.profile).folder)
+    # The longest first: `Random Read` ends with `Read` too.
+    for phase, appended in sorted(words.items(), key=lambda item: -len(item[1])):
+        if result.description.endswith(appended):
+            return phase
+    return None
+
+
+def _upstream(result: Result) -> tuple[str, dict[str, str]] | None:
+    """pts/fio and pts/iozone, whose factors stand in the description alone."""
+    name = result.identifier.removeprefix("pts/").rpartition("-")[0]
+    pairs = {
+        key.strip().lower(): value.strip()
+        for key, _, value in (part.partition(":") for part in result.description.split(" - "))
+    }
+    if result.scale != "MB/s":
+        return None
+    if name == "fio" and pairs.get("type", "").lower() in _FIO_TYPES:
+        operation, spatiality = _FIO_TYPES[pairs["type"].lower()]
+        factors = {"request_size": _size(pairs.get("block size", ""))}
+        factors |= {"engine": pairs.get("engine", "")}
+        factors |= {"buffer": "off" if pairs.get("direct", "").lower() == "yes" else "on"}
+        if inputs.whole_number(jobs := pairs.get("job count", "1")):
+            factors["processes"] = jobs
+    elif name == "iozone" and pairs.get("disk test", "").lower() in _IOZONE_TESTS:
+        operation, spatiality = _IOZONE_TESTS[pairs["disk test"].lower()], "sequential"
+        factors = {"request_size": _size(pairs.get("record size", ""))}
+        factors |= {"file_size": _size(pairs.get("file size", "")), "buffer": "on"}
+    else:
+        return None
+    known = {key: value for key, value in factors.items() if value}
+    return name, {
+        "level": "filesystem", "operation": operation, "spatiality": spatiality, **known
+    }  # fmt: skip
+
+
+def _size(text: str) -> str:
+    """Upstream's `4KB` and `2MB` are binary."""
+    match = re.fullmatch(r"(\d{1,9})\s*([KMG])i?B", text, re.IGNORECASE)
+    return f"{match[1]}{match[2].lower()}" if match else ""
+
+
+def machine_of(system: System) -> Machine:
+    """What PTS tells of a machine; the rest is named as missing."""
+    told = dict(
+        part.split(": ", 1) for part in f"{system.hardware}, {system.software}".split(", ")
+        if ": " in part
+    )  # fmt: skip
+    cores = re.search(
+        r"\((?:\d{1,6} Cores? / )?(\d{1,6}) (?:Cores?|Threads?)\)", told.get("Processor", "")
+    )
+    architecture = re.search(r"\(([^)]+)\)", told.get("Kernel", ""))
+    memory = re.search(r"(\d{1,6})\s?([MGT])B", told.get("Memory", ""))
+    missing = "a PTS result file does not hold it"
+    unknown = ("frequency_min_hz", "frequency_max_hz", "device", "device_firmware",
+               "device_size_bytes", "device_rotational", "device_write_cache",
+               "mkfs_options")  # fmt: skip
+    reasons = dict.fromkeys(unknown, missing)
+    if cores is None:
+        reasons["logical_cpus"] = f"{missing}; 1 stands for any number"
+    scale = {"M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+    return Machine(
+        hostname=system.identifier,
+        architecture=architecture[1] if architecture else "unknown",
+        cpu_model=(told.get("Processor") or "").partition(" (")[0] or None,
+        logical_cpus=int(cores[1]) if cores else 1,
+        governor=_text(system.json.get("cpu-scaling-governor")),
+        frequency_min_hz=None,
+        frequency_max_hz=None,
+        memory_bytes=int(memory[1]) * scale[memory[2]] if memory else None,
+        kernel=told.get("Kernel", "unknown").partition(" (")[0],
+        distribution=told.get("OS"),
+        virtualization=told.get("System Layer"),
+        device=None,
+        device_model=told.get("Disk"),
+        device_firmware=None,
+        device_size_bytes=None,
+        device_rotational=None,
+        device_write_cache=None,
+        scheduler=_text(system.json.get("disk-scheduler")),
+        filesystem=told.get("File-System"),
+        mount_options=_text(system.json.get("disk-mount-options")),
+        mkfs_options=None,
+        missing=reasons,
+    )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+_WHOLE_TRIAL = "the whole trial, from the start of the profile's executable to its end (PTS)"
+_NO_WINDOW = "PTS tells only when the whole trial began and ended, not its phases"
+
+
+def run_of(test: PtsExperiment, trial: int, system: System) -> Run:
+    seen = test.trial(trial)
+    taken = {
+        name: (value, unit)
+        for name, (column, unit) in test.phases.items()
+        if (value := column.value(trial)) is not None
+    }
+    figures = [
+        (words, scale, value[0])
+        for words, scale, column in test.context
+        if (value := column.value(trial)) is not None
+    ]
+    times = [t for (_, t), _ in taken.values() if t is not None]
+    duration_s = (seen.duration_s if seen else None) or (times[0] if times else 0.0)
+    failed = not taken and not figures
+    run = Run(
+        experiment=test.experiment,
+        repetition=trial + 1,
+        order_index=0,
+        preset=test.preset,
+        started_utc=(seen.started_utc if seen else None) or utc(system.timestamp),
+        started_monotonic_s=seen.start_s if seen else 0.0,
+        duration_s=duration_s,
+        exit_code=1 if failed else 0,
+        phases=tuple(_phases(test, trial, taken, duration_s)),
+        raw="",
+        context=tuple(ContextValue(words.lower(), value, scale) for words, scale, value in figures),
+        device_reason="PTS keeps no counters of the device",
+        validity=("the trial failed under PTS",) if failed else (),
+    )
+    words = (column.own.told_of(trial) for column in test.columns if column.own)
+    return with_told(run, next((told for told in words if told is not None), None))
+
+
+def _phases(
+    test: PtsExperiment,
+    trial: int,
+    taken: Mapping[str, tuple[tuple[float, float | None], float | None]],
+    duration_s: float,
+) -> list[Phase]:
+    rates = {name: value for name, ((value, _), unit) in taken.items() if unit is None}
+    bandwidths: dict[str, float | None] = {
+        name: None if unit is None else value * unit for name, ((value, _), unit) in taken.items()
+    }
+    metrics: dict[str, float] = {}
+    if test.experiment.tool == "fio" and len(bandwidths) == 2:
+        # fio reads and writes at once: one phase, for its energy cannot be divided.
+        both = {name: value for name, value in bandwidths.items() if value is not None}
+        metrics = {f"{name}_bandwidth_bytes_per_s": value for name, value in both.items()}
+        bandwidths = {"mixed": sum(both.values())}
+    whole = len(bandwidths) == 1 and duration_s > 0
+    return [
+        Phase(
+            name=name,
+            operation="metadata" if name in rates else _operation(test, name),
+            spatiality="none" if name in rates else _spatiality(test, name),
+            # Bonnie++ writes and reads a byte at a time, too.
+            request_size_bytes=1
+            if name.startswith("character ")
+            else test.experiment.request_size_bytes,
+            bytes_moved=None,  # PTS keeps no count of bytes
+            bandwidth_bytes_per_s=bandwidth,
+            start_s=0.0 if whole else None,
+            end_s=duration_s if whole else None,
+            window_source=_WHOLE_TRIAL if whole else _NO_WINDOW,
+            metrics={"operations_per_s": rates[name]} if name in rates else metrics,
+            energy=_energy(test, trial, name, whole),
+        )
+        for name, bandwidth in bandwidths.items()
+    ]
+
+
+def _operation(test: PtsExperiment, phase: str) -> str:
+    last = phase.rpartition(" ")[2]
+    if phase == "rewrite" and test.experiment.tool == "bonnie":
+        return "mixed"
+    return {"rewrite": "write", "reread": "read"}.get(last, last)
+
+
+def _spatiality(test: PtsExperiment, phase: str) -> str:
+    first = phase.partition(" ")[0]
+    if first in ("random", "strided"):
+        return first
+    return test.experiment.spatiality or "sequential"
+
+
+def _energy(test: PtsExperiment, trial: int, phase: str, whole: bool) -> tuple[EnergyReading, ...]:
+    """What was seen of exactly this phase: of a trial with several, the trial's is not its own."""
+    readings = []
+    for of_phase, energy in test.energies:
+        if of_phase == phase or (of_phase == "" and whole):
+            seen = energy.trials[trial] if trial < len(energy.trials) else None
+            if seen is not None and seen.reading is not None:
+                readings.append(seen.reading)
+    return tuple(readings)
+
+
+def utc(timestamp: str) -> str:
+    """PTS writes local time without a zone; on the measuring machine that is UTC as a rule."""
+    try:
+        moment = datetime.strptime(timestamp, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
+    except ValueError:
+        moment = datetime.fromtimestamp(0, UTC)
+    return moment.isoformat(timespec="seconds")
 
 
 def import_file(path: Path, name: str | None, preset: str | None) -> list[tuple[str, Path, int]]:

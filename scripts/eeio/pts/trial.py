@@ -25,7 +25,7 @@ from eeio.profiles import profile as profiles
 from eeio.profiles.profile import Profile
 from eeio.pts import composite
 from eeio.pts.entry import Told
-from eeio.system import write_cache
+from eeio.system import caches
 from eeio.system.filesystem import BlockDevice, backing_device, block_device
 from eeio_limits import LimitError
 from eeio_results import tools, typed
@@ -50,7 +50,7 @@ def tell(identifier: str, preset: str, home: Path, folder: Path) -> dict[str, An
         "notes": list(result.notes),
         "device": device.name if device else None,
         "device_reason": reason,
-        "disk_cache_found": write_cache.found(device) if device else None,
+        "disk_cache_found": caches.write_cache_found(device) if device else None,
         "results": _results(profile, result.phases),
     }
 

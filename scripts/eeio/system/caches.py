@@ -1,11 +1,192 @@
-"""Emptying the page cache, and proving that it is empty."""
+"""Emptying the page cache, and proving that it is empty.
+
+Writing everything of a target back, timed: until a tool's bytes are on the device.
+
+Reading a block device past the page cache.
+
+The drive's own write cache: read, switched where the drive allows it, read back, put back.
+
+The drive itself is asked: SCSI and ATA through the kernel's `cache_type`, other ATA drives with
+hdparm, NVMe with feature 6, virtio with its `cache_type`. `queue/write_cache` is only read: writing
+to it changes whether the kernel sends flushes, not what the drive does, so data would be at risk
+and the measurement wrong.
+"""
 
 import ctypes
+import json
 import mmap
 import os
+import re
 import stat
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
+
+from eeio.machine.root import user_id
+from eeio.system.filesystem import BlockDevice
+from eeio.system.undo import UndoEntry, UndoJournal, run_command
+from eeio_results.errors import EeioError
+from eeio_results.record import Switch
+
+
+@dataclass(frozen=True)
+class Sync:
+    """The flush right after a tool ended; CLOCK_MONOTONIC seconds. `error` says why there was none:
+    then nothing is known of when the bytes arrived."""
+
+    start_s: float
+    end_s: float
+    source: str
+    error: str | None = None
+
+
+def flush(directory: Path, node: Path | None) -> Sync:
+    """Flushes the file system of the directory, or, of a raw device, the device itself.
+
+    Both wait for the drive to say that its own cache is on its medium, too.
+    """
+    start_s = time.monotonic()
+    try:
+        if node is not None:
+            _flush(node, os.fsync)
+            source = f"fsync of {node} right after the tool ended"
+        else:
+            _flush(directory, _syncfs)
+            source = "syncfs of the target right after the tool ended"
+    except OSError as error:
+        end_s = time.monotonic()
+        return Sync(start_s, end_s, "", f"{node or directory}: {error.strerror or error}")
+    return Sync(start_s, time.monotonic(), source)
+
+
+def _flush(path: Path, how: Callable[[int], object]) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        how(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _syncfs(descriptor: int) -> None:
+    # Python has sync, of all file systems, and fsync, of one file.
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.syncfs(descriptor) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+CHUNK_BYTES = 1 << 20
+
+
+def read_direct(
+    node: Path, length: int | None, offset: int = 0, end_s: float = float("inf")
+) -> int:
+    """Reads `length` bytes, or to the end of the device (None), until that time on the monotonic
+    clock at the latest; how many it read. Length and offset are whole sectors."""
+    descriptor = os.open(node, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
+    left = float("inf") if length is None else length
+    begun = offset
+    # O_DIRECT needs aligned memory, which a mapping is.
+    with mmap.mmap(-1, CHUNK_BYTES) as buffer:
+        whole = memoryview(buffer)
+        try:
+            while left > 0 and time.monotonic() < end_s:
+                with whole[: int(min(CHUNK_BYTES, left))] as view:
+                    moved = os.preadv(descriptor, [view], offset)
+                    short = moved < len(view)
+                offset += moved
+                left -= moved
+                if short:
+                    break
+        finally:
+            whole.release()
+            os.close(descriptor)
+    return offset - begun
+
+
+_WORDS: dict[Switch, str] = {"on": "write back", "off": "write through"}
+_NVME_VOLATILE_WRITE_CACHE = "6"  # feature identifier in the NVMe base specification
+
+
+def write_cache_found(device: BlockDevice) -> Switch | None:
+    """What is known of the drive: `write back` is on, `write through` is off."""
+    if device.disk_sysfs.name.startswith("nvme"):
+        state = _nvme_state(f"/dev/{device.disk_sysfs.name}")
+        if state is not None:
+            return state
+    try:
+        text = (device.disk_sysfs / "queue/write_cache").read_text(encoding="ascii").strip()
+    except OSError:
+        return None
+    return next((state for state, words in _WORDS.items() if words == text), None)
+
+
+def cannot_switch_write_cache(device: BlockDevice, wanted: Switch) -> str | None:
+    """Why the cache cannot be brought into that state; None when it can, or already is."""
+    if write_cache_found(device) == wanted:
+        return None
+    disk = device.disk_sysfs
+    if _cache_type(disk) is not None or disk.name.startswith(("nvme", "sd", "hd")):
+        if user_id(device.root) == 0:
+            return None
+        return f"the write cache of /dev/{disk.name} can only be switched as root"
+    state = write_cache_found(device) or "unknown"
+    return f"/dev/{disk.name} offers no way to switch its write cache, which is {state}"
+
+
+def switch_write_cache(device: BlockDevice, wanted: Switch, journal: UndoJournal) -> None:
+    """Sets the cache and proves it by reading back; EeioError when the drive does not follow."""
+    before = write_cache_found(device)
+    if before == wanted:
+        return
+    reason = cannot_switch_write_cache(device, wanted)
+    if reason is not None:
+        raise EeioError(reason)
+    disk = device.disk_sysfs
+    node = f"/dev/{disk.name}"
+    cache_type = _cache_type(disk)
+    if cache_type is not None:
+        old = cache_type.read_text(encoding="ascii").strip()
+        journal.add(UndoEntry("setting", str(cache_type), old).of_drive(Path(node)))
+        cache_type.write_text(_WORDS[wanted], encoding="ascii")
+    else:
+        opposite: Switch = "off" if wanted == "on" else "on"
+        restore = json.dumps(_command(node, before or opposite))
+        journal.add(UndoEntry("command", node, restore).of_drive(Path(node)))
+        run_command(_command(node, wanted))
+    now = write_cache_found(device)
+    if now != wanted:
+        raise EeioError(f"{node}: write cache asked to be {wanted}, but it reads back {now}")
+
+
+def _nvme_state(node: str) -> Switch | None:
+    """The drive's own answer: the kernel does not notice that feature 6 was set."""
+    try:
+        text = run_command(["nvme", "get-feature", node, "-f", _NVME_VOLATILE_WRITE_CACHE])
+    except EeioError:
+        return None  # no volatile cache, no privilege or no nvme-cli: the kernel's word stands
+    match = re.search(r"value:\s*(?:0x)?([0-9a-f]+)", text, re.IGNORECASE)
+    if match is None:
+        return None
+    return "on" if int(match[1], 16) & 1 else "off"
+
+
+def _cache_type(disk: Path) -> Path | None:
+    """The kernel's switch for SCSI, libata and virtio disks, where it can be written."""
+    candidates = [*sorted((disk / "device/scsi_disk").glob("*/cache_type")), disk / "cache_type"]
+    # As root access(2) says yes to everything, so the file's own mode decides.
+    return next(
+        (path for path in candidates if path.exists() and path.stat().st_mode & 0o200), None
+    )
+
+
+def _command(node: str, state: Switch) -> list[str]:
+    number = "1" if state == "on" else "0"
+    if Path(node).name.startswith("nvme"):
+        return ["nvme", "set-feature", node, "-f", _NVME_VOLATILE_WRITE_CACHE, "-v", number]
+    return ["hdparm", "-q", f"-W{number}", node]
+
 
 _BLKFLSBUF = 0x1261  # linux/fs.h: _IO(0x12, 97)
 # A page or two may come back at once (read-ahead of a neighbour); more is a cache not dropped.
@@ -51,7 +232,10 @@ def drop(files: Iterable[Path], device: Path | None) -> tuple[str, str | None]:
     scope = "whole page cache" if everything else "the test files' pages"
     found = f"dropped {scope}; {resident} of {total} bytes of the test files resident"
     if resident > _TOLERATED_SHARE * total:
-        return found, f"page cache not dropped: {resident} of {total} bytes were still resident"
+        return (
+            found,
+            f"page cache not dropped: {resident} of {total} bytes were still resident",
+        )
     return found, None
 
 

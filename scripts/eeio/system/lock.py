@@ -8,7 +8,6 @@ import stat
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from types import TracebackType
 
 from eeio import paths
 from eeio.errors import RefusedError
@@ -44,12 +43,7 @@ class Lock:
             self._held = stack.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._held.close()
 
     def take(self, descriptor: int, path: Path) -> None:
@@ -187,12 +181,7 @@ class FolderLock:
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{now.name} {platform.node()}\n".encode(), 0)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         with suppress(OSError):
             os.unlink(self._path.name, dir_fd=self._folder)
         self._held.close()
@@ -235,10 +224,5 @@ class _File:
             os.fchmod(descriptor, 0o666)  # whatever the umask says
             return descriptor
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         os.close(self._descriptor)

@@ -267,15 +267,3 @@ def _start(kind: str, namespace: str, served: Path, journal: UndoJournal) -> Non
 def _last_line(said: bytes) -> str:
     lines = said.decode(errors="backslashreplace").strip().splitlines()
     return lines[-1][:300] if lines else f"it said nothing within {_READY_S:g} s"
-
-
-def remove_namespace(name: str) -> None:
-    """Takes away a network namespace; Linux's NFS server in it is stopped first."""
-    node = Path("/run/netns") / name
-    if not node.exists():
-        return
-    if "nfsd" in Path("/proc/filesystems").read_text(encoding="ascii").split():
-        script = "mount -t nfsd nfsd /proc/fs/nfsd && echo 0 >/proc/fs/nfsd/threads"
-        with suppress(EeioError):  # of a namespace without one
-            run_command(["nsenter", f"--net={node}", "unshare", "--mount", "sh", "-c", script])
-    run_command(["ip", "netns", "delete", name])

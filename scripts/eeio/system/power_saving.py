@@ -2,19 +2,88 @@
 
 A kind of drive is a class here with the same members. What is changed stands in the undo journal
 until it is put back.
+
+The power states of an ATA drive, through hdparm: asked, and brought into standby.
+
+What saves power between a drive and its processor: settings of the kernel.
+
+Links of SATA (ALPM), of PCI Express (ASPM) and runtime power management, each from sysfs
+(Documentation/ABI and Documentation/admin-guide in the kernel's sources).
 """
 
 import json
+import os
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from eeio.system import nvme_power, power_state
+from eeio.machine.root import HERE
+from eeio.system import nvme_power
 from eeio.system.nvme_power import NvmeController
 from eeio.system.undo import UndoEntry, UndoJournal, run_command
 from eeio_results.errors import EeioError
+
+_TIMEOUT_S = 60
+_PATH = ":/usr/sbin:/sbin"
+
+IDLE = ("active/idle", "idle", "idle_a", "idle_b", "idle_c")
+"""The medium turns. Drives with extended power conditions (EPC, ATA ACS-3) tell their idle states
+apart, idle_a to idle_c (0x81 to 0x83); `idle` is 0x80, and `active/idle` is 0xff, any of them."""
+STANDBY = ("standby", "standby_y", "standby_z")
+"""It does not."""
+_STATES = (*IDLE, *STANDBY, "sleeping")
+# hdparm then shows what stood in its memory, which is 0 and means standby, and ends with 0.
+_NO_ANSWER = "bad/missing sense data"
+
+
+def state_of(node: Path) -> str:
+    """What the drive says (hdparm -C), one of IDLE, STANDBY or `sleeping`. EeioError when it tells
+    no power state, or what lies before it passes none on."""
+    said = _hdparm("-C", node)
+    match = re.search(r"drive state is:\s*(\S+)", said)
+    if match is None or match[1] not in _STATES:
+        last = said.strip().splitlines()[-1] if said.strip() else "nothing"
+        raise EeioError(f"{node} tells no power state (hdparm -C said: {last})")
+    return match[1]
+
+
+def put_into_standby(node: Path) -> None:
+    """Spins the drive down (hdparm -y), proved by asking. The next access wakes it."""
+    _hdparm("-y", node)
+    found = state_of(node)
+    if found not in STANDBY:
+        raise EeioError(f"{node} was told to stand by and is {found}: something uses it")
+
+
+def _hdparm(option: str, node: Path) -> str:
+    program = shutil.which("hdparm", path=os.environ.get("PATH", os.defpath) + _PATH)
+    if program is None:
+        raise EeioError("hdparm is missing: install the package hdparm")
+    try:
+        done = subprocess.run(
+            [program, option, str(node)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=_TIMEOUT_S,
+            text=True,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise EeioError(f"{node}: hdparm {option} did not answer in {_TIMEOUT_S} s") from error
+    if done.returncode != 0:
+        raise EeioError(f"{node}: hdparm {option} failed: {done.stdout.strip()[-200:]}")
+    if _NO_ANSWER in done.stdout:
+        raise EeioError(
+            f"{node}: what the drive answers does not come through (hdparm {option}: SG_IO: "
+            f"{_NO_ANSWER}); USB bridges and RAID controllers do that: connect it to a SATA port"
+        )
+    return done.stdout
+
 
 # ATA ACS-3, advanced power management: 1 to 127 let the drive stand by, 128 to 253 do not but save
 # all the same, 254 is none of it; 255 is how hdparm switches it off.
@@ -30,10 +99,10 @@ class AtaDrive:
 
     def is_saving(self) -> bool:
         """EeioError where the drive does not tell."""
-        return self.state() in power_state.STANDBY
+        return self.state() in STANDBY
 
     def state(self) -> str:
-        return power_state.state_of(self.node)
+        return state_of(self.node)
 
     @contextmanager
     def saving(self, journal: UndoJournal) -> Iterator[None]:
@@ -42,7 +111,7 @@ class AtaDrive:
         wake = ["dd", f"if={self.node}", "of=/dev/null", "bs=4096", "count=1", "iflag=direct"]
         entry = UndoEntry("command", str(self.node), json.dumps(wake)).of_drive(self.node)
         with journal.held(entry):
-            power_state.put_into_standby(self.node)
+            put_into_standby(self.node)
             yield
 
     @contextmanager
@@ -131,3 +200,93 @@ def drive_at(node: Path, disk: Path, state: int | None = None) -> Drive:
     if state is not None and state >= len(states):
         raise EeioError(f"{node}: no power state {state}; it has 0 to {len(states) - 1}")
     return NvmeDrive(controller, deep[-1] if state is None else state)
+
+
+_PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_HOST = re.compile(r"host[0-9]+")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One mechanism, `key` in short: its value now, None with the reason where it cannot be told;
+    `path` is the file that holds it, `choices` what the kernel may take, from least saving on."""
+
+    name: str
+    value: str | None
+    path: str | None = None
+    reason: str | None = None
+    key: str | None = None
+    choices: tuple[str, ...] = ()
+
+    @contextmanager
+    def held_at(self, wanted: str, journal: UndoJournal) -> Iterator[None]:
+        """It has that value in the block, proved by reading it. EeioError where the kernel or the
+        drive does not take it."""
+        if self.path is None or self.value is None:
+            raise EeioError(f"{self.name}: {self.reason}")
+        path = Path(self.path)
+        with journal.held(UndoEntry("setting", self.path, self.value)):
+            try:
+                path.write_text(wanted, encoding="ascii")
+                found = _value(path)
+            except OSError as error:
+                raise EeioError(f"{path}: {wanted!r} is refused: {error.strerror}") from error
+            if found != wanted:
+                raise EeioError(f"{path}: told {wanted!r}, it reads back {found!r}")
+            yield
+
+
+KEYS = ("alpm", "aspm", "aspm-l1", "controller", "drive")
+
+
+def settings(disk: Path, root: Path = HERE) -> list[Setting]:
+    """Of the drive behind a folder of /sys/block, in the order of KEYS."""
+    above = disk.resolve().parents
+    host = next((p / "scsi_host" / p.name for p in above if _HOST.fullmatch(p.name)), None)
+    pci = next((p for p in above if _PCI.fullmatch(p.name)), None)
+    runtime = ("on", "auto")
+    return [
+        _read(
+            "alpm", "SATA link power management (ALPM)",
+            host / "link_power_management_policy" if host else None,
+            "the drive is on no SATA link",
+            ("max_performance", "medium_power", "med_power_with_dipm", "min_power_with_partial",
+             "min_power"),
+        ),
+        _read(
+            "aspm", "PCI Express link power management (ASPM), the kernel's policy",
+            root / "sys/module/pcie_aspm/parameters/policy" if pci else None,
+            "the drive is on no PCI Express link",
+            ("performance", "default", "powersave", "powersupersave"),
+        ),
+        _read(
+            "aspm-l1", "ASPM L1 of the drive's controller", pci / "link/l1_aspm" if pci else None,
+            "the drive is on no PCI Express link", ("0", "1"),
+        ),
+        _read(
+            "controller", "runtime power management of the controller",
+            pci / "power/control" if pci else None, "the drive is on no PCI bus", runtime,
+        ),
+        _read(
+            "drive", "runtime power management of the drive", disk / "device/power/control",
+            "the kernel tells none", runtime,
+        ),
+    ]  # fmt: skip
+
+
+def _read(
+    key: str, name: str, path: Path | None, why_none: str, choices: tuple[str, ...]
+) -> Setting:
+    if path is None:
+        return Setting(name, None, None, why_none, key)
+    try:
+        return Setting(name, _value(path), str(path), None, key, choices)
+    except OSError as error:
+        return Setting(name, None, str(path), f"{path}: {error.strerror}", key)
+
+
+def _value(path: Path) -> str:
+    """Of a file that lists all it could be, the one in brackets."""
+    text = path.read_text(encoding="ascii", errors="replace").strip()
+    chosen = re.search(r"\[(\S+)\]", text)
+    return chosen[1] if chosen else text

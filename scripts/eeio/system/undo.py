@@ -566,9 +566,15 @@ def _restore_nvme(entry: UndoEntry) -> None:
 
 
 def _remove_namespace(entry: UndoEntry) -> None:
-    from eeio.system import nfs
-
-    nfs.remove_namespace(entry.subject)
+    """Takes away a network namespace; Linux's NFS server in it is stopped first."""
+    node = Path("/run/netns") / entry.subject
+    if not node.exists():
+        return
+    if "nfsd" in Path("/proc/filesystems").read_text(encoding="ascii").split():
+        script = "mount -t nfsd nfsd /proc/fs/nfsd && echo 0 >/proc/fs/nfsd/threads"
+        with contextlib.suppress(EeioError):  # of a namespace without one
+            run_command(["nsenter", f"--net={node}", "unshare", "--mount", "sh", "-c", script])
+    run_command(["ip", "netns", "delete", entry.subject])
 
 
 def _disable_controllers(entry: UndoEntry) -> None:

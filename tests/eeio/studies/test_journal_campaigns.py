@@ -309,5 +309,5 @@ def test_a_fixed_number_asks_for_no_round() -> None:
     study = StudyProtocol(("ext4",), (), {}, 64, True, None, 300)
     protocol = Protocol(2, 0.0, 0.0, False, study=study)
     design = replace(made.design("c", 0), protocol=protocol, experiments=())
-    assert rounds.unsettled(of_design(design), ()) == ()
+    assert rounds.without_known_mean(of_design(design), ()) == ()
     assert Design.from_json(json.loads(json.dumps(design.to_json()))) == design

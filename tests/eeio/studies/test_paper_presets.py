@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from eeio.campaign import file_sizes
 from eeio.campaign import plan as plans
 from eeio.campaign.sweep import why_not
 from eeio.profiles import suite as suites
@@ -19,7 +18,7 @@ def test_all_of_panadero_passes_in_six_hours_with_both_states_of_the_write_cache
     monkeypatch.setenv("EEIO_IOR", "/bin/true")
     monkeypatch.setattr(plans, "_why_cache_stays", lambda *_: None)
     # Bonnie++ takes a file of twice the memory.
-    monkeypatch.setattr(file_sizes, "memory_bytes", lambda root: 16 << 30)
+    monkeypatch.setattr(plans, "memory_bytes", lambda root: 16 << 30)
     options = Options(
         suite="eeio-panadero2012", preset="paper", directory=str(home), meters=("none",),
         disk_cache="both", device=None, seed=1,

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from eeio_results.errors import EeioError
-from eeio_results.statistics.lengths import LENGTHS_S, proven_length
+from eeio_results.statistics.stopping import LENGTHS_S, proven_length
 
 WHOLE = {"bandwidth": 200.0, "power": 40.0}
 

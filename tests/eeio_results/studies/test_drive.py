@@ -9,11 +9,10 @@ import pytest
 from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
 
 import eeio_results
-from eeio_results.campaign import PlannedRun, Wear
+from eeio_results.campaign import PlannedRun, SteadyProtocol, Wear
 from eeio_results.record import EnergyReading
 from eeio_results.report.contents import contents
 from eeio_results.report.model import build, to_json
-from eeio_results.steady import SteadyProtocol
 from eeio_results.store import Campaign, Store, load
 from eeio_results.studies.drive import points
 

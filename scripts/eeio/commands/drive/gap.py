@@ -17,9 +17,8 @@ from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, EXIT_FAILED, Ref
 from eeio.power import check_meters
 from eeio.power_gap import GapReading, Saved, Work
 from eeio.putting_back import putting_back
+from eeio.system.caches import flush, read_direct
 from eeio.system.device import check_readable, check_unused
-from eeio.system.direct import read
-from eeio.system.durability import sync
 from eeio.system.filesystem import BlockDevice, backing_device, mounts
 from eeio.system.lock import drive_lock, machine_lock
 from eeio.system.power_saving import drive_at
@@ -132,7 +131,7 @@ def _reads(node: Path, device: BlockDevice) -> Work:
 
     def work() -> None:
         nonlocal offset
-        read(node, length, offset)
+        read_direct(node, length, offset)
         offset = offset + length if offset + 2 * length <= device.size_bytes else 0
 
     return work
@@ -145,7 +144,7 @@ def _command(words: Sequence[str], node: Path, device: BlockDevice, journal: Und
             raise EeioError(f"{words[0]} ended with {code}: nothing is measured of work that fails")
         # What it wrote is to be on the drive, not to wake it in the pause; what others wrote to
         # other drives is not this one's work.
-        for done in (sync(node, node), *(sync(folder, None) for folder in _folders(device))):
+        for done in (flush(node, node), *(flush(folder, None) for folder in _folders(device))):
             if done.error is not None:
                 raise EeioError(f"what {words[0]} wrote cannot be flushed: {done.error}")
 

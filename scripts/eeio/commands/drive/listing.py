@@ -6,10 +6,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 from eeio import terminal
-from eeio.system import nvme_power, power_state
+from eeio.system import nvme_power, power_saving
 from eeio.system.filesystem import BlockDevice
 from eeio.system.nvme_power import NvmeController, PowerState
-from eeio.system.power_management import Setting, settings
+from eeio.system.power_saving import Setting, settings
 from eeio_results.errors import EeioError
 from eeio_results.report.columns import number
 from eeio_results.report.parts import Table
@@ -61,7 +61,7 @@ def _nvme(controller: NvmeController) -> list[Setting]:
 
 def _ata(node: Path) -> Setting:
     try:
-        return Setting("power state", power_state.state_of(node), str(node))
+        return Setting("power state", power_saving.state_of(node), str(node))
     except EeioError as error:
         return Setting("power state", None, str(node), str(error))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eeio.power import recorded
-from eeio.system.direct import read
+from eeio.system.caches import read_direct
 from eeio_power.monitor import PowerMonitor
 from eeio_results.record import EnergyReading
 from eeio_results.windows import known
@@ -60,10 +60,10 @@ def read_for(node: Path, seconds: float) -> int:
     end_s = time.monotonic() + seconds
     moved = 0
     while time.monotonic() < end_s:
-        moved += read(node, None, end_s=end_s)
+        moved += read_direct(node, None, end_s=end_s)
     return moved
 
 
 def wake(node: Path) -> None:
     """Reads a sector, which any drive has to be awake for."""
-    read(node, _SECTOR_BYTES)
+    read_direct(node, _SECTOR_BYTES)

@@ -4,7 +4,7 @@ setting of the kernel that saves power."""
 import time
 
 from eeio.commands.drive.reading import Asked, StateReading, during, read_for, wake
-from eeio.system.power_management import Setting
+from eeio.system.power_saving import Setting
 from eeio.system.undo import UndoJournal
 from eeio_results.errors import EeioError
 

@@ -19,12 +19,12 @@ from eeio.commands.restore import restore_orphans
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RefusedError
 from eeio.power import check_meters
 from eeio.putting_back import putting_back
-from eeio.system import nvme_power, power_state
+from eeio.system import nvme_power, power_saving
 from eeio.system.device import check_readable, check_unused
 from eeio.system.filesystem import BlockDevice
 from eeio.system.lock import drive_lock, machine_lock
 from eeio.system.nvme_power import NvmeController
-from eeio.system.power_management import KEYS, Setting, settings
+from eeio.system.power_saving import KEYS, Setting, settings
 from eeio.system.undo import UndoJournal
 from eeio_power.monitor import PowerMonitor, open_source
 from eeio_results.errors import EeioError
@@ -89,7 +89,7 @@ def states(arguments: argparse.Namespace) -> int:
         if controller is not None:
             _check_states(node, controller)
         elif setting is None:
-            power_state.state_of(node)
+            power_saving.state_of(node)
     except EeioError as error:
         raise RefusedError(f"not measured: {error}") from error
     source = open_source(tuple(arguments.meter), False)
@@ -154,16 +154,16 @@ def _measure(
     time.sleep(settle_s)
     found.append(_idle(node, seconds, power))
     try:
-        power_state.put_into_standby(node)
+        power_saving.put_into_standby(node)
     except EeioError as error:
         return [*found, *(StateReading(s, 0.0, (), str(error)) for s in ("standby", "spin-up"))]
     time.sleep(settle_s)
     standby = during("standby", lambda: time.sleep(seconds), power)
-    standby = _proved(standby, node, power_state.STANDBY)
+    standby = _proved(standby, node, power_saving.STANDBY)
     found.append(standby)
     # What the drive answers from its own cache spins nothing up.
     spin_up = during("spin-up", lambda: wake(node), power)
-    spin_up = _proved(spin_up, node, power_state.IDLE)
+    spin_up = _proved(spin_up, node, power_saving.IDLE)
     if standby.invalid is not None:
         spin_up = StateReading("spin-up", spin_up.duration_s, spin_up.energy, standby.invalid)
     return [*found, spin_up]
@@ -172,11 +172,11 @@ def _measure(
 def _idle(node: Path, seconds: float, power: PowerMonitor) -> StateReading:
     """Drives with several idle states go from one to the next by themselves: the row bears the name
     of the one it was measured in, and one in which that changed is of none."""
-    before = power_state.state_of(node)
+    before = power_saving.state_of(node)
     name = "idle" if before == "active/idle" else before
     reading = during(name, lambda: time.sleep(seconds), power)
-    after = power_state.state_of(node)
-    if after == before and before in power_state.IDLE:
+    after = power_saving.state_of(node)
+    if after == before and before in power_saving.IDLE:
         return reading
     if after == before:
         return replace(reading, state="idle", invalid=f"the drive was {after} while it idled")
@@ -186,7 +186,7 @@ def _idle(node: Path, seconds: float, power: PowerMonitor) -> StateReading:
 
 def _proved(reading: StateReading, node: Path, wanted: tuple[str, ...]) -> StateReading:
     """The state must still be the same at the end: anything may have woken the drive."""
-    at_end = power_state.state_of(node)
+    at_end = power_saving.state_of(node)
     if at_end in wanted:
         return reading
     return replace(reading, invalid=f"the drive was {at_end} at the end of {reading.state}")

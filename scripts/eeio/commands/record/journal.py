@@ -4,7 +4,6 @@ import argparse
 import json
 import math
 import os
-import secrets
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -19,7 +18,7 @@ from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RefusedError
 from eeio.journal import delayjc
 from eeio.journal.trace import JournalTracer, find_ext4, read_transactions
 from eeio.signals import signals_raise
-from eeio.system.undo import UndoEntry, UndoJournal
+from eeio.system.undo import UndoJournal
 from eeio_results import studies
 from eeio_results.errors import EeioError
 from eeio_results.report.columns import number
@@ -118,10 +117,7 @@ def _run(words: Sequence[str], arguments: argparse.Namespace) -> _Traced:
     if (folder / _TRACE).exists():
         raise RefusedError(f"{folder}: holds a trace already; name another with -o")
     environment = dict(os.environ)
-    # In memory: its pages would be written to the disk that is measured. In a folder that is ours
-    # alone: everybody may write to /dev/shm, and lay links there.
-    shared = Path(f"/dev/shm/eeio-delayjc-{os.getpid()}-{secrets.token_hex(8)}")
-    state = shared / "state"
+    state: Path | None = None
     if arguments.delayjc:
         # Absolute: of `./su` Path leaves `su`, which is another program in PATH.
         reason = delayjc.cannot_preload(Path(program).absolute())
@@ -129,20 +125,18 @@ def _run(words: Sequence[str], arguments: argparse.Namespace) -> _Traced:
             raise RefusedError(f"--delayjc: {reason}")
         if not 0 < arguments.window < math.inf:
             raise RefusedError(f"--window {arguments.window:g}: a number of milliseconds is wanted")
-        environment |= delayjc.settings(
-            state,
-            window_us=round(arguments.window * 1e3),
-            max_resets=arguments.max_resets,
-            flush_first=not arguments.no_flush_first,
-        )
     undo = UndoJournal()
     before = read_transactions(target)
     with signals_raise("the trace was taken away"), ExitStack() as stack:
         stack.callback(undo.undo_all)
         if arguments.delayjc:
-            undo.add(UndoEntry("directory", str(shared)))
-            shared.mkdir(mode=0o700)
-            undo.add(UndoEntry("file", str(state)))
+            state = stack.enter_context(delayjc.state_file(undo))
+            environment |= delayjc.settings(
+                state,
+                window_us=round(arguments.window * 1e3),
+                max_resets=arguments.max_resets,
+                flush_first=not arguments.no_flush_first,
+            )
         calls = not arguments.commits_only
         with JournalTracer(target, folder / _TRACE, undo, calls=calls) as trace:
             # Children of this very thread are traced, and nothing that they started before.
@@ -152,7 +146,7 @@ def _run(words: Sequence[str], arguments: argparse.Namespace) -> _Traced:
             )
             trace.unfollow()
         after = read_transactions(target)
-        delays = delayjc.read_counters(state) if arguments.delayjc else None
+        delays = delayjc.read_counters(state) if state else None
     transactions = None if before is None or after is None else after - before
     return _Traced(jbd2.load(folder / _TRACE), exit_code, transactions, delays)
 

@@ -20,9 +20,8 @@ from eeio.errors import (
     RefusedError,
 )
 from eeio.signals import signals_raise
-from eeio_power.breakdown import Share, above_idle, breakdown
 from eeio_power.errors import PowerError
-from eeio_power.grades import PROFILES, Grade, GradeRules, grade
+from eeio_power.grades import PROFILES, Grade, GradeRules, Share, above_idle, breakdown, grade
 from eeio_power.recording import Recording, record, to_json
 
 _RECORD_EXITS = """\
