@@ -46,6 +46,14 @@ compare --sessions before,after
 cost before after --tool dummy --demo
 cost before --tool dummy --demo --price-per-kwh 0.3 --grid-g-per-kwh 350 --format json
 cost before --tool dummy --demo --format markdown
+cost before --tool dummy --demo --format html
+cost before --tool dummy --demo --format csv -o cost.csv
+cost before after --tool dummy --demo -o cost.tex
+compare before after --format csv
+study replicate --format html -o papers.html
+study replicate machado2017 --format csv
+study replicate machado2017 -o machado.md
+bench -r 2 --directory target --name NEW --format html -o bench.html true
 cost --traditional before --low-power after --tool dummy --workload mix.yaml
 export bundle before -o bundle
 export pts before -o exported

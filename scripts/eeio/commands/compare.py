@@ -221,7 +221,7 @@ def _lines(found: "Gate", of_sessions: bool) -> list[str]:
     if found.detectable is not None:
         median, most = found.detectable
         lines.append(
-            f"one experiment that is {100 * median:.1f} % worse (the noisiest: {100 * most:.1f} %) "
+            f"one experiment that is {_percent(median)} worse (the noisiest: {_percent(most)}) "
             "would be found in 9 of 10 comparisons like this one"
         )
     if not of_sessions:
@@ -246,3 +246,7 @@ def _fail_if(text: str) -> FailIf:
     if not 0 <= found < 10:
         raise argparse.ArgumentTypeError(f"{text}: {share!r} is no share; give such as 5% or 0.05")
     return FailIf(found, metric)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %" if share < 10 else "more than 1000 %"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from eeio_results.store import Campaign
 
 
-_ONLY_CAMPAIGNS = ("inputs", "price", "embodied_kg", "capacity", "demo")
+_ONLY_CAMPAIGNS = ("inputs", "price", "embodied_kg", "capacity")
 """Options without a meaning for the replacement of servers."""
 
 
@@ -125,6 +125,8 @@ def cost(arguments: argparse.Namespace) -> int:
         raise RefusedError(
             f"{arguments.campaigns[0]}: give it after --traditional or after --low-power"
         )
+    if arguments.demo:
+        raise RefusedError("--demo: demo power is not accepted for the replacement of servers")
     for name in _ONLY_CAMPAIGNS:
         if getattr(arguments, name):
             option = name.replace("_", "-")

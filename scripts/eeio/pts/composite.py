@@ -238,6 +238,8 @@ def pts_words(profile: Path) -> dict[str, str]:
     add up to is no phase: its bandwidth is what their parent saw.
     """
     path = profile / "results-definition.xml"
+    if not path.exists():
+        raise EeioError(f"{profile.name}: the Phoronix Test Suite has no such results")
     root = _definition(path)
     words = {}
     for parser in root.findall("ResultsParser"):
