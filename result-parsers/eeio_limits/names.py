@@ -1,4 +1,5 @@
-"""Names of campaigns, which become folders; and what a mistyped name may have meant."""
+"""Names of campaigns, which become folders, and what a mistyped name may have meant; names that
+mark power."""
 
 import difflib
 import re
@@ -6,6 +7,11 @@ from collections.abc import Iterable
 
 from eeio_limits import LimitError
 from eeio_limits.quantities import shortened
+
+MARKS = {"modelled": "ESTIMATE", "demo": "DEMO"}
+"""What marks a figure whose power was not measured, by the kind of its readings."""
+DOMAINS_WITHOUT_DRIVES = ("module", "package", "dram")
+"""Power domains that hold no drive."""
 
 LONGEST_NAME = 128
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+@=-]*")

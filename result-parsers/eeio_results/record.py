@@ -14,6 +14,8 @@ from typing import Annotated, Any, Literal
 
 from eeio_limits import LimitError
 from eeio_limits import quantities as q
+from eeio_limits.names import DOMAINS_WITHOUT_DRIVES
+from eeio_limits.names import MARKS as MARKS
 from eeio_limits.quantities import FIGURE, LEAST_COVERAGE
 from eeio_results import typed
 from eeio_results.phase_times import Stretch, impossible_figures, impossible_stretches, lasted_s
@@ -24,7 +26,6 @@ SCHEMA_VERSION = 2
 
 DOMAINS = ("system", "module", "package", "dram", "device")
 """Power domains, the widest first: a value for the whole machine says most."""
-DOMAINS_WITHOUT_DRIVES = ("module", "package", "dram")
 
 Level = Literal["device", "filesystem", "library", "application", "context"]
 """`context` is not one of the four levels: it describes the machine (lmbench)."""
@@ -36,8 +37,6 @@ SPATIALITIES = ("sequential", "random", "strided", "mixed", "none")
 KINDS = ("measured", "device-reported", "modelled", "demo")
 """How a reading of power came about. The last two are not measured."""
 DEMO = "demo"
-MARKS = {"modelled": "ESTIMATE", DEMO: "DEMO"}
-"""What marks a figure whose power was not measured."""
 
 
 def mark(kind: str) -> str:

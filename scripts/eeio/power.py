@@ -8,6 +8,7 @@ from eeio_limits.quantities import MEAN_POWER
 from eeio_power import reading as measured
 from eeio_power.errors import PowerError
 from eeio_power.meters import close_meters, open_meters
+from eeio_results import typed
 from eeio_results.record import EnergyReading, IdleMedian
 
 
@@ -25,8 +26,10 @@ def recorded(readings: Sequence[measured.EnergyReading]) -> tuple[EnergyReading,
 
 
 def _recorded(reading: measured.EnergyReading) -> EnergyReading:
+    found = EnergyReading(**vars(reading))
     try:
-        return EnergyReading.from_json(reading.to_json())
+        typed.check(found)
+        return found
     except LimitError as error:
         return EnergyReading(
             reading.domain, reading.meter, reading.kind, power_w=None, energy_j=None,
