@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from eeio_limits import quantities as q
-from eeio_limits.names import DOMAINS_WITHOUT_DRIVES, MARKS
+from eeio_limits.reading import DOMAINS_WITHOUT_DRIVES, MARKS
 
 Body = Mapping[str, Any]
 

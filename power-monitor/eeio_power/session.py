@@ -54,7 +54,7 @@ from typing import Any, TextIO
 
 from eeio_limits import inputs
 from eeio_limits import quantities as q
-from eeio_limits.names import MARKS
+from eeio_limits.reading import MARKS
 from eeio_power import pts_entries
 from eeio_power.energy import energy_in_parts
 from eeio_power.errors import PowerError

@@ -1,5 +1,4 @@
-"""Names of campaigns, which become folders, and what a mistyped name may have meant; names that
-mark power."""
+"""Names of campaigns, which become folders; and what a mistyped name may have meant."""
 
 import difflib
 import re
@@ -7,11 +6,6 @@ from collections.abc import Iterable
 
 from eeio_limits import LimitError
 from eeio_limits.quantities import shortened
-
-MARKS = {"modelled": "ESTIMATE", "demo": "DEMO"}
-"""What marks a figure whose power was not measured, by the kind of its readings."""
-DOMAINS_WITHOUT_DRIVES = ("module", "package", "dram")
-"""Power domains that hold no drive."""
 
 LONGEST_NAME = 128
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+@=-]*")
