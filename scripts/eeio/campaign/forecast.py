@@ -1,4 +1,6 @@
-"""How long a campaign takes, and how much it writes: what `eeio plan` answers.
+"""How long a campaign and its phases take, and how much it writes, before it runs.
+
+How long a campaign takes, and how much it writes: what `eeio plan` answers.
 
 How long the phases of a plan will be, and which meters are too slow for them.
 """

@@ -1,7 +1,7 @@
 """What stands under `eeio` in the JSON of an entry of a PTS result file: read and written here.
 
-PTS's module writes it (pts_module/results.php) and `eeio export pts`; `eeio import` reads it. Its
-form is entry.schema.json. Another program's entries have nothing there.
+PTS's module (eeio_power.pts_entries, pts_module/results.php) and `eeio export pts` write it; `eeio
+import` reads it. Its form is entry.schema.json. Another program's entries have nothing there.
 """
 
 import json
