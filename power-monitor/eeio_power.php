@@ -284,7 +284,7 @@ class eeio_power extends pts_module_interface
 
 	private static function results($result_file)
 	{
-		return new eeio_power_results(self::$manager, $result_file, eeio_power_settings::is_random());
+		return new eeio_power_results(self::$manager, $result_file, eeio_power_settings::is_random(), self::$session);
 	}
 
 	private static function ending()

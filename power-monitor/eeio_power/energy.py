@@ -38,10 +38,9 @@ because there the energy is interpolated. What may be wrong, but need not be, is
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import Field, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import compress
 from operator import mul, ne, sub
-from typing import Any, ClassVar, Protocol, TypeVar
 
 from eeio_limits.contradictions import INSIDE
 from eeio_limits.quantities import DURATION, LEAST_COVERAGE, MEAN_POWER
@@ -483,43 +482,10 @@ def indices_needed(
 # --- several stretches of time --------------------------------------------------------------------
 
 
-class PartReading(Protocol):
-    """Energy of one domain over one window, as one meter saw it: ours, or that of a run record."""
-
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
-
-    @property
-    def domain(self) -> str: ...
-    @property
-    def meter(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def energy_j(self) -> float | None: ...
-    @property
-    def uncertainty_j(self) -> float | None: ...
-    @property
-    def coverage(self) -> float: ...
-    @property
-    def largest_gap_s(self) -> float | None: ...
-    @property
-    def samples(self) -> int: ...
-    @property
-    def lost(self) -> int: ...
-    @property
-    def valid(self) -> bool: ...
-    @property
-    def reasons(self) -> tuple[str, ...]: ...
-    @property
-    def doubtful(self) -> bool: ...
-
-
-R = TypeVar("R", bound=PartReading)
-
-
 def energy_in_parts(
-    energy: Callable[[float, float], Sequence[R]], stretches: Sequence[tuple[float, float]]
-) -> tuple[R, ...]:
+    energy: Callable[[float, float], Sequence[EnergyReading]],
+    stretches: Sequence[tuple[float, float]],
+) -> tuple[EnergyReading, ...]:
     """One reading a meter and domain over all stretches, each from its start to its end, s.
 
     `energy` gives the readings of one. Energies add up, and so do their limits of error: what a
@@ -536,7 +502,7 @@ def energy_in_parts(
     return tuple(_sum([readings[key] for readings in by_source], lasted_s) for key in known)
 
 
-def _sum(parts: Sequence[R], lasted_s: Sequence[float]) -> R:
+def _sum(parts: Sequence[EnergyReading], lasted_s: Sequence[float]) -> EnergyReading:
     whole_s = math.fsum(lasted_s)
     shares = zip(parts, lasted_s, strict=True)
     gaps = [part.largest_gap_s for part in parts if part.largest_gap_s is not None]

@@ -49,7 +49,7 @@ class Share:
     power_w: float | None
     uncertainty_w: float | None
     """Limit of error of `power_w`, W."""
-    kind: Kind | None
+    kind: str | None
     meter: str | None
     reason: str | None = None
 
@@ -183,7 +183,7 @@ class Grade:
 
     profile: str
     meter: str
-    domain: Domain
+    domain: str
     verdict: Verdict
     reasons: tuple[str, ...]
 

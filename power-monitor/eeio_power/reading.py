@@ -1,16 +1,15 @@
-"""What a meter says about one window: energy with its uncertainty, or the reason why not."""
+"""What of a machine a power domain holds, beside the energy that a meter says of a window."""
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
-Kind = Literal["measured", "device-reported", "modelled", "demo"]
-Domain = Literal["system", "module", "package", "dram", "device"]
+from eeio_limits.reading import DOMAINS as DOMAINS
+from eeio_limits.reading import KINDS as KINDS
+from eeio_limits.reading import Domain as Domain
+from eeio_limits.reading import EnergyReading as EnergyReading
+from eeio_limits.reading import Kind as Kind
+
 Content = Literal["processor", "memory", "gpu", "board", "drives", "network", "fans", "supply"]
-
-KINDS: tuple[Kind, ...] = ("measured", "device-reported", "modelled", "demo")
-DOMAINS: tuple[Domain, ...] = ("system", "module", "package", "dram", "device")
-"""The widest first. `module`: processors and memory on a board of their own (Jetson, Grace Hopper,
-the rails of a Raspberry Pi 5), without the drives and the supply of the system around it."""
 
 CONTENTS: tuple[Content, ...] = (
     "processor", "memory", "gpu", "board", "drives", "network", "fans", "supply",
@@ -65,46 +64,3 @@ def joined(parts: tuple[Contents, ...]) -> Contents:
         tuple(c for c in CONTENTS if any(c in part.includes for part in parts)),
         tuple(c for c in CONTENTS if parts and all(c in part.leaves_out for part in parts)),
     )
-
-
-@dataclass(frozen=True)
-class EnergyReading:
-    """The energy of one power domain over one window, as one meter saw it.
-
-    An invalid reading has no power, energy or uncertainty (they are None, never 0) and says why
-    in `reasons`. A valid reading may carry reasons too: they are remarks.
-    """
-
-    domain: Domain
-    meter: str
-    kind: Kind
-    power_w: float | None
-    """Mean power over the window, W."""
-    energy_j: float | None
-    """Energy of the window, J."""
-    uncertainty_j: float | None
-    """Limit of error of `energy_j`, J: see `eeio_power.energy`."""
-    coverage: float
-    """Share of the window that readings account for, 0 to 1."""
-    largest_gap_s: float | None
-    """Longest time between two readings that touches the window, s; None without readings."""
-    samples: int
-    """Readings inside the window."""
-    lost: int
-    """Readings that the meter's period promised and that did not come."""
-    valid: bool
-    reasons: tuple[str, ...]
-    includes: tuple[Content, ...] = ()
-    """What of the machine is in it: `Contents`."""
-    leaves_out: tuple[Content, ...] = ()
-    doubtful: bool = False
-    """Another meter contradicts it, or it contradicts itself: `reasons` say which and how."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The reading as plain JSON types, one key a field."""
-        return {
-            **asdict(self),
-            "reasons": list(self.reasons),
-            "includes": list(self.includes),
-            "leaves_out": list(self.leaves_out),
-        }

@@ -13,7 +13,10 @@ It opens the meters, samples them without a pause, and answers one line a reques
                                                        "keep" and "tell": the output goes into the
                                                        folder `keep`, and the command `tell` says
                                                        which phases are in it: energy and MB/J
-                                                       of each
+                                                       of each; with "order" what was seen stays
+                                                       known for `entries`
+    {"do": "entries", "trials": [...], ...}            the entries that power adds to a result file
+                                                       (pts_entries.py), of trials by their `order`
     {"do": "sync"}                                     write everything back, so that no trial pays
                                                        for the one before it
     {"do": "quit"}                                     no answer: the session ends
@@ -51,6 +54,8 @@ from typing import Any, TextIO
 
 from eeio_limits import inputs
 from eeio_limits import quantities as q
+from eeio_limits.reading import MARKS
+from eeio_power import pts_entries
 from eeio_power.energy import energy_in_parts
 from eeio_power.errors import PowerError
 from eeio_power.monitor import FolderWatch, PowerMonitor, open_source
@@ -145,55 +150,6 @@ def told(command: Sequence[str], folder: Path) -> dict[str, Any]:
     return body
 
 
-def efficiencies(
-    phases: Sequence[Mapping[str, Any]], results: Sequence[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
-    """MB/J of each phase by each of its readings: its bytes over the energy of its window, for a
-    write until they are on the device; bandwidth over mean power if the tool reports no bytes. Null
-    with the `reason` if there is none.
-
-    `results` are what the command told of the same phases: what PTS calls each (`words`), and why
-    its bandwidth and its power do not belong together (`why_no_efficiency`).
-    """
-    return [
-        {
-            "words": result["words"],
-            "meter": reading["meter"],
-            "domain": reading["domain"],
-            **_efficiency({**phase, **window}, result["why_no_efficiency"], reading),
-        }
-        for phase, result in zip(phases, results, strict=True)
-        for window in (phase.get("until_durable") or phase,)
-        for reading in window["energy"]
-    ]
-
-
-def _efficiency(
-    phase: Mapping[str, Any], why_not: str | None, reading: Mapping[str, Any]
-) -> dict[str, Any]:
-    why_not = why_not or _why_unusable(reading)
-    if why_not is not None:
-        return {"mb_per_j": None, "reason": why_not}
-    if phase["bytes_moved"]:
-        return {"mb_per_j": phase["bytes_moved"] / 1e6 / reading["energy_j"], "reason": None}
-    return {"mb_per_j": phase["bandwidth_bytes_per_s"] / 1e6 / reading["power_w"], "reason": None}
-
-
-def _why_unusable(reading: Mapping[str, Any]) -> str | None:
-    """As `eeio run` leaves such a reading out of MB/J."""
-    if not reading["valid"] or reading["coverage"] < q.LEAST_COVERAGE:
-        return "; ".join(reading["reasons"])
-    if reading["power_w"] <= 0.0:
-        return "its mean power is not above 0 W"
-    limit_j = reading["uncertainty_j"]
-    if reading["kind"] == "modelled" or limit_j is None:
-        return None
-    share = limit_j / reading["energy_j"]
-    if share <= q.MOST_UNKNOWN:
-        return None
-    return f"the energy is known to ±{100 * share:.0f} % only: too short a window for this meter"
-
-
 EXIT_REFUSED = 2
 
 # Old kernels have no pidfd: there /proc is read this often. Finer would take power itself.
@@ -261,13 +217,14 @@ class Trial:
 
 
 class Session:
-    """The power of the machine, and the trial that is running."""
+    """The power of the machine, the trial that is running, and what was seen of those before."""
 
     def __init__(self, power: PowerMonitor) -> None:
         self._power = power
         self._trial: Trial | None = None
         self._output: OutputFolder | None = None
         self._factors: dict[str, str] = {}
+        self._ended: dict[int, Answer] = {}
 
     def greeting(self) -> Answer:
         """Which meters there are."""
@@ -277,6 +234,7 @@ class Session:
                     "name": meter.name,
                     "spec": meter.spec,
                     "kind": meter.kind,
+                    "words": f"{meter.name} ({_kind_words(meter.kind)})",
                     "domains": sorted({c.domain for c in meter.channels if c.in_domain_total}),
                     "period_s": meter.native_period_s,
                 }
@@ -291,7 +249,8 @@ class Session:
                 seconds = q.PAUSE.checked(request["seconds"], "seconds")
                 start_s = time.monotonic()
                 time.sleep(seconds)
-                return self._window(start_s, start_s + seconds)
+                window = self._window(start_s, start_s + seconds)
+                return {**window, **pts_entries.idle_entries(window)}
             case "begin":
                 # The caller's tool must not wait for a slow meter.
                 threading.Thread(target=self._power.mark, daemon=True).start()
@@ -307,11 +266,14 @@ class Session:
                 return {}
             case "end":
                 return self._end(request)
+            case "entries":
+                trials = [{**self._ended.get(one["order"], {}), **one} for one in request["trials"]]
+                return pts_entries.entries_of({**request, "trials": trials})
             case "sync":
                 start_s = time.monotonic()
                 os.sync()
                 return {"sync_s": time.monotonic() - start_s}
-        raise ValueError(f"{request['do']!r} is not one of idle, begin, watch, end, sync")
+        raise ValueError(f"{request['do']!r} is not one of idle, begin, watch, end, entries, sync")
 
     def _watch_output(self, request: Answer) -> None:
         self._output, self._factors = None, {}
@@ -340,9 +302,12 @@ class Session:
                 results = body.pop("results", None)
                 answer["told"] = self._with_energy(body, trial.start_s)
                 if isinstance(results, list):
-                    answer["efficiency"] = efficiencies(body["phases"], results)
+                    answer["efficiency"] = pts_entries.efficiencies(body["phases"], results)
             except PowerError as error:
                 answer["not_told"] = str(error)
+        if "order" in request:
+            seen = ("readings", "efficiency")
+            self._ended[request["order"]] = {key: answer[key] for key in seen if key in answer}
         return answer
 
     def _with_energy(self, body: Answer, start_s: float) -> Answer:
@@ -386,6 +351,10 @@ class Session:
             "duration_s": round(end_s - start_s, 6),
             "readings": [reading.to_json() for reading in readings],
         }
+
+
+def _kind_words(kind: str) -> str:
+    return f"{MARKS[kind]}, not a measurement" if kind in MARKS else kind
 
 
 def serve(session: Session, requests: Iterable[str], answers: TextIO) -> None:

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from eeio_limits.inputs import SYSFS_BYTES, size
 from eeio_power.errors import PowerError
-from eeio_power.meters import Detected
+from eeio_power.meters import Channel, Detected
 from eeio_power.reading import Contents, Domain, Kind
 
 # sysfs gives a page at most; /proc/stat of a large machine is longer.
@@ -83,6 +83,8 @@ def by_number(path: Path) -> list[tuple[int, str]]:
 
 Sensor = TypeVar("Sensor")
 
+SomeSensor = TypeVar("SomeSensor", bound="Readable")
+
 Problem = tuple[str, str]
 """What is wrong, and what to do about it."""
 
@@ -106,6 +108,36 @@ class Choice(Generic[Sensor]):
         reason, remedy = self.problem or (None, None)
         available = self.problem is None
         return Detected(spec, kind, tuple(contents), available, reason, remedy, contents)
+
+
+class Readable(Protocol):
+    """A sensor of files."""
+
+    @property
+    def channel(self) -> Channel: ...
+
+    def read(self) -> float | None: ...
+
+
+@dataclass(frozen=True)
+class SensorMeter(Generic[SomeSensor]):
+    """A meter made of the sensors of one folder, each a channel."""
+
+    spec: str
+    name: str
+    sensors: tuple[SomeSensor, ...]
+    kind: Kind = "measured"
+
+    @property
+    def channels(self) -> Sequence[Channel]:
+        return [sensor.channel for sensor in self.sensors]
+
+    def read(self) -> Sequence[float | None]:
+        """W or J of each sensor; None for one that the kernel does not answer for."""
+        return [sensor.read() for sensor in self.sensors]
+
+    def close(self) -> None:
+        """Nothing is held open."""
 
 
 def named(

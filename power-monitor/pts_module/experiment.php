@@ -90,47 +90,21 @@ class eeio_power_experiment
 		return array_filter($this->trials, function($trial) { return !$trial['failed']; });
 	}
 
-	/** The meters and power domains that some trial was seen by. */
-	public function sources()
+	/** What Python makes entries of: these results, by their hashes, and all trials. */
+	public function to_ask($results)
 	{
-		$sources = array();
-		foreach($this->trials as $trial)
+		$of = array();
+		foreach($results as $hash => $entry)
 		{
-			foreach(isset($trial['readings']) ? $trial['readings'] : array() as $reading)
+			$values = array();
+			foreach($entry['values'] as $k => $value)
 			{
-				$sources[$reading['meter'] . ' ' . $reading['domain']] = array('meter' => $reading['meter'], 'domain' => $reading['domain'], 'kind' => $reading['kind']);
+				$values[] = array($k, $value);
 			}
+			$profile = $entry['result']->test_profile;
+			$of[] = array('hash' => $hash, 'title' => $profile->get_title(), 'description' => $entry['result']->get_arguments_description(), 'scale' => $profile->get_result_scale(), 'values' => $values);
 		}
-		return $sources;
-	}
-
-	/** trial => what this source says of it. */
-	public function readings_of($source, $trials)
-	{
-		$found = array();
-		foreach($trials as $k => $trial)
-		{
-			foreach(isset($trial['readings']) ? $trial['readings'] : array() as $reading)
-			{
-				if($reading['meter'] === $source['meter'] && $reading['domain'] === $source['domain'])
-				{
-					$found[$k] = $reading;
-				}
-			}
-		}
-		return $found;
-	}
-
-	/** All trials as they go into the result file, with this source's reading. */
-	public function with_reading($source)
-	{
-		$readings = $this->readings_of($source, $this->trials);
-		$out = array();
-		foreach($this->trials as $k => $trial)
-		{
-			unset($trial['readings'], $trial['told'], $trial['efficiency']);
-			$out[] = $trial + array('reading' => isset($readings[$k]) ? $readings[$k] : null);
-		}
-		return $out;
+		$trials = array_map(function($trial) { return array_diff_key($trial, array('told' => 0)); }, $this->trials);
+		return array('do' => 'entries', 'name' => $this->name(), 'arguments' => $this->request->get_arguments(), 'description' => $this->request->get_arguments_description(), 'results' => $of, 'trials' => $trials);
 	}
 }

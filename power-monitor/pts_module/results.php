@@ -1,14 +1,17 @@
 <?php
 
-/** What goes into PTS's result file: the values again, with their trials; power, energy, MB/J. */
+/** What goes into PTS's result file: the values again, with their trials; and the entries of power, energy and MB/J, which Python makes. */
 class eeio_power_results
 {
 	private $manager;
 	private $file;
 	private $is_random;
+	private $session;
 
-	public function __construct($manager, $file, $is_random)
+	/** `$session` is null where there is none. */
+	public function __construct($manager, $file, $is_random, $session)
 	{
+		$this->session = $session;
 		$this->manager = $manager;
 		$this->file = $file;
 		$this->is_random = $is_random;
@@ -17,22 +20,11 @@ class eeio_power_results
 	/** What the machine takes when nothing runs: results of their own. Gives what is missing. */
 	public function publish_idle($window)
 	{
-		$missing = array();
-		foreach(isset($window['readings']) ? $window['readings'] : array() as $reading)
+		foreach(isset($window['entries']) ? $window['entries'] : array() as $made)
 		{
-			if(!$reading['valid'])
-			{
-				$missing[] = 'idle baseline of ' . $reading['meter'] . ' ' . $reading['domain'] . ': ' . implode('; ', $reading['reasons']);
-				continue;
-			}
-			$entry = eeio_power_entries::derive($this->manager->get_test_to_run(0), 'W', 'LIB');
-			$entry->test_profile->set_test_title(eeio_power_entries::title('eeio: idle baseline', $reading));
-			$entry->test_profile->set_version('');
-			$entry->set_used_arguments('idle');
-			$entry->set_used_arguments_description(eeio_power_entries::words('Idle Power', $reading));
-			$this->set_item($entry, array($reading['power_w']), array('eeio' => array('idle' => $window)));
+			$this->insert($this->manager->get_test_to_run(0), $made);
 		}
-		return $missing;
+		return isset($window['missing']) ? $window['missing'] : array();
 	}
 
 	/**
@@ -97,74 +89,43 @@ class eeio_power_results
 		{
 			$this->annotate(key($shown), ($count - count($taken)) . ' of ' . $count . ' trials failed and have no values');
 		}
-		$missing = array();
-		foreach($experiment->sources() as $source)
+		$made = $this->session === null ? array() : $this->session->try_to_ask($experiment->to_ask($shown), 0);
+		if(isset($made['error']))
 		{
-			$name = $source['meter'] . ' ' . $source['domain'];
-			$readings = $experiment->readings_of($source, $taken);
-			$valid = array_filter($readings, function($reading) { return $reading['valid']; });
-			if(count($valid) < count($taken))
-			{
-				$bad = array_diff_key($readings, $valid);
-				$why = empty($bad) ? 'no reading' : implode('; ', reset($bad)['reasons']);
-				$line = (count($taken) - count($valid)) . ' of ' . count($taken) . ' trials have no energy of ' . $name . ': ' . $why;
-				$this->annotate(key($shown), $line);
-				$missing[md5($experiment->name() . $source['meter'] . $source['domain'])] = $experiment->name() . ': ' . $line;
-			}
-			if(empty($valid))
-			{
-				continue;
-			}
-			foreach(eeio_power_entries::doubts_of($valid) as $doubt)
-			{
-				$this->annotate(key($shown), 'doubtful: ' . $doubt);
-			}
-			$this->publish_energy($experiment, $source, $valid, $shown);
-			foreach($bandwidths as $hash => $entry)
-			{
-				list($values, $reasons) = eeio_power_efficiency::of($entry, $bandwidths, $source, $valid, $experiment->trials);
-				if(!empty($reasons))
-				{
-					$this->annotate($hash, count($reasons) . ' of ' . count($taken) . ' trials have no MB/J of ' . $name . ': ' . reset($reasons));
-				}
-				$this->publish_efficiency($hash, $entry, $source, $valid, $values, $taken);
-			}
+			return array($experiment->name() . ': no power, energy and MB/J: ' . $made['error']);
 		}
-		return $missing;
+		foreach(isset($made['entries']) ? $made['entries'] : array() as $entry)
+		{
+			$this->insert($shown[$entry['base']]['result'], $entry);
+		}
+		foreach(isset($made['annotations']) ? $made['annotations'] : array() as list($hash, $line))
+		{
+			$this->annotate($hash, $line);
+		}
+		return isset($made['missing']) ? $made['missing'] : array();
 	}
 
-	private function publish_energy($experiment, $source, $valid, $shown)
+	/** An entry that Python made, derived from a result; the idle baseline is of no test. */
+	private function insert($base, $made)
 	{
-		$first = reset($shown);
-		$times = self::times($experiment->trials, $valid);
-		foreach(array('power_w' => array('Power', 'W'), 'energy_j' => array('Energy', 'J')) as $field => $words)
+		$entry = eeio_power_entries::derive($base, $made['scale'], $made['proportion']);
+		$entry->test_profile->set_test_title($made['title']);
+		$entry->set_used_arguments_description($made['description']);
+		if($made['arguments'] !== null)
 		{
-			$derived = eeio_power_entries::derive($first['result'], $words[1], 'LIB');
-			$derived->test_profile->set_test_title(eeio_power_entries::title($first['result']->test_profile->get_title(), $source));
-			$derived->set_used_arguments_description($experiment->request->get_arguments_description() . ' - ' . eeio_power_entries::words($words[0], $source));
-			$derived->set_used_arguments($experiment->request->get_arguments());
-			$derived->set_parent_hash(key($shown));
-			$json = array('test-run-times' => $times, 'eeio' => array('quantity' => $field) + $source);
-			if($field === 'energy_j')
-			{
-				$json['eeio']['trials'] = $experiment->with_reading($source);
-			}
-			$this->set_item($derived, array_column($valid, $field), $json);
+			$entry->set_used_arguments($made['arguments']);
 		}
-	}
-
-	private function publish_efficiency($hash, $entry, $source, $valid, $values, $trials)
-	{
-		if(empty($values))
+		if($made['base'] !== null)
 		{
-			return;
+			$entry->set_parent_hash($made['base']);
 		}
-		$derived = eeio_power_entries::derive($entry['result'], 'MB/J', 'HIB');
-		$derived->test_profile->set_test_title(eeio_power_entries::title($entry['result']->test_profile->get_title(), $source));
-		$derived->set_used_arguments_description($entry['result']->get_arguments_description() . ' - ' . eeio_power_entries::words('Mean Energy Efficiency', $source) . (eeio_power_entries::leave_drives_out($valid) ? ', without drives' : ''));
-		$derived->set_parent_hash($hash);
-		$json = array('test-run-times' => self::times($trials, $values), 'eeio' => array('quantity' => 'efficiency_mb_per_j') + $source);
-		$this->set_item($derived, array_values($values), $json);
+		else
+		{
+			$entry->test_profile->set_version('');
+		}
+		$stored = $this->file->get_result_object_by_hash($entry->get_comparison_hash(true, false));
+		$stored = $stored ?: $this->file->add_result_return_object($entry);
+		eeio_power_entries::set_values($stored, $this->manager->get_results_identifier(), $made['value'], $made['values'], $made['json']);
 	}
 
 	/** The tool's own values again: one entry for all trials of the random order, and their numbers. */
@@ -194,7 +155,9 @@ class eeio_power_results
 		{
 			$json['eeio']['told'] = $told;
 		}
-		eeio_power_entries::set_values($object, $this->manager->get_results_identifier(), array_values($entry['values']), $json);
+		$values = array_values($entry['values']);
+		$mean = count($values) === 1 ? $values[0] : self::number(pts_math::arithmetic_mean($values));
+		eeio_power_entries::set_values($object, $this->manager->get_results_identifier(), $mean, $values, $json);
 	}
 
 	/** How long the trials took that have one of `$values`, s, as PTS writes it. */
@@ -203,12 +166,12 @@ class eeio_power_results
 		return implode(':', array_map(function($k) use ($trials) { return round($trials[$k]['duration_s'], 3); }, array_keys($values)));
 	}
 
-	private function set_item($entry, $values, $json)
+	/** Six significant digits, never with an exponent: PTS parses it as text. */
+	private static function number($value)
 	{
-		$entry->test_result_buffer = new pts_test_result_buffer();
-		$stored = $this->file->get_result_object_by_hash($entry->get_comparison_hash(true, false));
-		$stored = $stored ?: $this->file->add_result_return_object($entry);
-		eeio_power_entries::set_values($stored, $this->manager->get_results_identifier(), array_map(array('eeio_power_entries', 'number'), $values), $json);
+		$size = abs((float)$value);
+		$decimals = $size > 0 ? min(12, max(0, 5 - (int)floor(log10($size)))) : 0;
+		return number_format((float)$value, $decimals, '.', '');
 	}
 
 	private function annotate($hash, $line)

@@ -48,7 +48,7 @@ class eeio_power_session
 		}
 		foreach($session->meters as $meter)
 		{
-			eeio_power_ending::tell($meter['name'] . ' (' . eeio_power_entries::kind_words($meter['kind']) . ')');
+			eeio_power_ending::tell($meter['words']);
 		}
 		return $session;
 	}

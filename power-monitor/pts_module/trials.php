@@ -79,7 +79,7 @@ class eeio_power_trials
 		$trial = array('order' => $this->done++, 'start_s' => $this->start_s);
 		if($this->session !== null && $this->pid !== null)
 		{
-			$what = array('do' => 'end');
+			$what = array('do' => 'end', 'order' => $trial['order']);
 			if($this->keeps_output($this->request))
 			{
 				$profile = $this->request->test_profile;
@@ -87,7 +87,8 @@ class eeio_power_trials
 				// Reads the trial's output: the package `eeio`, where it is there.
 				$what['tell'] = array(eeio_power_python::path(), '-m', 'eeio.pts.trial', $profile->get_identifier(), eeio_power_settings::preset(), $profile->get_install_dir());
 			}
-			$trial = array_merge($trial, $this->session->try_to_ask($what, self::ANSWER_LIMIT_S));
+			// The session keeps the readings: it makes the entries of them.
+			$trial = array_merge($trial, array_diff_key($this->session->try_to_ask($what, self::ANSWER_LIMIT_S), array('readings' => 0, 'efficiency' => 0)));
 		}
 		$this->trials[] = $trial;
 		$this->start_s = $this->pid = null;

@@ -14,7 +14,9 @@ from typing import Annotated, Any, Literal
 
 from eeio_limits import LimitError
 from eeio_limits import quantities as q
-from eeio_limits.quantities import FIGURE, LEAST_COVERAGE
+from eeio_limits import reading as readings
+from eeio_limits.reading import MARKS as MARKS
+from eeio_limits.reading import EnergyReading as EnergyReading
 from eeio_results import typed
 from eeio_results.phase_times import Stretch, impossible_figures, impossible_stretches, lasted_s
 from eeio_results.typed import LATER, PAIRS
@@ -22,9 +24,11 @@ from eeio_results.typed import LATER, PAIRS
 SCHEMA_VERSION = 2
 """2 tells of writes until their bytes are on the device; version 1 is read, and lacks it."""
 
-DOMAINS = ("system", "module", "package", "dram", "device")
-"""Power domains, the widest first: a value for the whole machine says most."""
-DOMAINS_WITHOUT_DRIVES = ("module", "package", "dram")
+
+DOMAINS: tuple[str, ...] = readings.DOMAINS
+"""Power domains, the widest first."""
+KINDS: tuple[str, ...] = readings.KINDS
+"""How a reading of power came about. The last two are not measured."""
 
 Level = Literal["device", "filesystem", "library", "application", "context"]
 """`context` is not one of the four levels: it describes the machine (lmbench)."""
@@ -33,11 +37,7 @@ LEVELS: tuple[Level, ...] = ("device", "filesystem", "library", "application")
 
 OPERATIONS = ("read", "write", "mixed", "metadata")
 SPATIALITIES = ("sequential", "random", "strided", "mixed", "none")
-KINDS = ("measured", "device-reported", "modelled", "demo")
-"""How a reading of power came about. The last two are not measured."""
 DEMO = "demo"
-MARKS = {"modelled": "ESTIMATE", DEMO: "DEMO"}
-"""What marks a figure whose power was not measured."""
 
 
 def mark(kind: str) -> str:
@@ -112,70 +112,6 @@ class Experiment:
 
     @classmethod
     def from_json(cls, body: object) -> "Experiment":
-        """Raises LimitError."""
-        return typed.read(cls, body)
-
-
-@dataclass(frozen=True, slots=True)
-class EnergyReading:
-    """Energy of one power domain over one window, as one meter saw it.
-
-    `kind` is `measured`, `device-reported`, `modelled` or `demo` (fictitious). When `valid` is
-    false, `power_w`, `energy_j` and `uncertainty_j` are None and `reasons` says why.
-    `coverage` is the share of the window that samples stand for, 0 to 1.
-    """
-
-    domain: Annotated[str, DOMAINS]
-    meter: str
-    kind: Annotated[str, KINDS]
-    power_w: Annotated[float, q.MEAN_POWER] | None
-    energy_j: Annotated[float, q.WINDOW_ENERGY] | None
-    uncertainty_j: Annotated[float, q.ENERGY] | None
-    coverage: Annotated[float, q.SHARE]
-    largest_gap_s: Annotated[float, q.DURATION] | None
-    samples: Annotated[int, q.COUNT]
-    lost: Annotated[int, q.COUNT]
-    valid: bool
-    reasons: tuple[str, ...] = ()
-    includes: tuple[str, ...] = field(default=(), metadata=LATER)
-    """What of the machine is in the domain, by its meter; empty where nobody told."""
-    leaves_out: tuple[str, ...] = field(default=(), metadata=LATER)
-    doubtful: bool = field(default=False, metadata=LATER)
-    """Another meter contradicts it, or it contradicts itself: `reasons` name both."""
-
-    @property
-    def leaves_drives_out(self) -> bool:
-        """Whether what the drives draw is not in it, so that its MB/J is not the storage's."""
-        return "drives" in self.leaves_out or self.domain in DOMAINS_WITHOUT_DRIVES
-
-    @property
-    def uncertainty_relative(self) -> float | None:
-        """The limit of error as a share of the energy; None without one, and of 0 J."""
-        if self.uncertainty_j is None or not self.energy_j:
-            return None
-        share = self.uncertainty_j / abs(self.energy_j)
-        return share if FIGURE.holds(share) else None
-
-    @property
-    def why_not_ranked(self) -> str | None:
-        """The reason where too little of the window was seen, or too little power, to compare it
-        with others."""
-        if not self.valid:
-            return None
-        if self.power_w is not None and self.power_w <= 0.0:
-            return (
-                f"{self.meter}: the mean power of {self.power_w:.3g} W is not above 0: not ranked "
-                "and not compared"
-            )
-        if self.coverage >= LEAST_COVERAGE:
-            return None
-        return (
-            f"{self.meter}: readings stand for {self.coverage:.0%} of the window, less than "
-            f"{LEAST_COVERAGE:.0%}: not ranked and not compared"
-        )
-
-    @classmethod
-    def from_json(cls, body: object) -> "EnergyReading":
         """Raises LimitError."""
         return typed.read(cls, body)
 

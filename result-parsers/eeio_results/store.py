@@ -349,7 +349,7 @@ def load(folder: Path) -> Campaign:
         else {"readings": [], "reason": "the campaign ended before the idle baseline was measured"}
     )
     with _naming(idle_path):
-        readings = tuple(EnergyReading.from_json(reading) for reading in idle["readings"])
+        readings = tuple(typed.read(EnergyReading, reading) for reading in idle["readings"])
         medians = tuple(IdleMedian.from_json(median) for median in idle.get("medians", ()))
         idle_reason = idle["reason"]
         if not isinstance(idle_reason, str | None):

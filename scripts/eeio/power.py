@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from eeio.errors import RefusedError
 from eeio_limits import LimitError
 from eeio_limits.quantities import MEAN_POWER
-from eeio_power import reading as measured
 from eeio_power.errors import PowerError
 from eeio_power.meters import close_meters, open_meters
+from eeio_results import typed
 from eeio_results.record import EnergyReading, IdleMedian
 
 
@@ -19,14 +19,15 @@ def check_meters(specs: tuple[str, ...]) -> None:
         raise RefusedError(str(error)) from error
 
 
-def recorded(readings: Sequence[measured.EnergyReading]) -> tuple[EnergyReading, ...]:
+def recorded(readings: Sequence[EnergyReading]) -> tuple[EnergyReading, ...]:
     """What a meter saw of a window, as a run record holds it; invalid where a record cannot."""
     return tuple(map(_recorded, readings))
 
 
-def _recorded(reading: measured.EnergyReading) -> EnergyReading:
+def _recorded(reading: EnergyReading) -> EnergyReading:
     try:
-        return EnergyReading.from_json(reading.to_json())
+        typed.check(reading)
+        return reading
     except LimitError as error:
         return EnergyReading(
             reading.domain, reading.meter, reading.kind, power_w=None, energy_j=None,

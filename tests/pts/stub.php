@@ -30,6 +30,11 @@ class pts_types
 	public static function is_test_or_suite($word) { return false; }
 }
 
+class pts_math
+{
+	public static function arithmetic_mean($values) { return array_sum($values) / count($values); }
+}
+
 class pts_env
 {
 	private static $set = array();

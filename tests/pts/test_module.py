@@ -153,54 +153,6 @@ def test_the_efficiency_is_of_the_time_that_the_tool_did_io_in(tmp_path: Path) -
     assert "efficiency" not in by_scale["J"]["json"]["eeio"]["trials"][0]
 
 
-EFFICIENCY = """<?php
-class pts_module_interface {}
-require $argv[1];
-class stub_result
-{
-	private $words;
-	public function __construct($words) { $this->words = $words; }
-	public function get_arguments_description() { return 'Test - ' . $this->words; }
-}
-$entry = array('result' => new stub_result('Random Read'), 'values' => array(0 => '50', 1 => '60'));
-$source = array('meter' => 'rapl', 'domain' => 'package', 'kind' => 'measured');
-$valid = array_fill(0, 2, array('power_w' => 20.0));
-$item = function($words, $value) use ($source)
-{
-	return array('words' => $words, 'mb_per_j' => $value, 'reason' => 'as told') + $source;
-};
-$told = array('efficiency' => array(
-	$item('Read', 1.0), $item('Random Read', 2.0), $item(null, 9.0),
-));
-$untold = array('not_told' => 'no eeio');
-echo json_encode(array(
-	eeio_power_efficiency::of($entry, array(1, 2), $source, $valid, array($told, $untold)),
-	eeio_power_efficiency::of($entry, array(1), $source, $valid, array($untold, $untold)),
-	eeio_power_efficiency::of($entry, array(1), $source, $valid, array(
-		array('efficiency' => array($item('Random Read', null))), array('efficiency' => array()),
-	)),
-));
-"""
-
-
-def test_of_several_bandwidths_only_what_was_told_has_an_efficiency(tmp_path: Path) -> None:
-    (tmp_path / "of.php").write_text(EFFICIENCY)
-    done = subprocess.run(
-        ["php", str(tmp_path / "of.php"), str(MODULE)],
-        capture_output=True, text=True, timeout=60, check=True,
-    )  # fmt: skip
-    several, alone, none = json.loads(done.stdout)
-    assert several[0] == [2.0] and "none of theirs (no eeio)" in several[1]["1"]
-    assert alone == [[2.5, 3.0], []]
-    assert none == [
-        [],
-        [
-            "as told",
-            "no phase of the trial has this bandwidth alone, and its power is that of all its I/O",
-        ],
-    ]
-
-
 def test_meters_that_contradict_each_other_are_told_in_the_annotation(tmp_path: Path) -> None:
     hwmon = FakeHwmon(tmp_path / "h")
     hwmon.add_chip("power_meter", {"power1_average": 20_000_000, "power1_average_interval": 50})

@@ -44,6 +44,7 @@ from eeio_power.reading import BEHIND_SUPPLY, MACHINE, MODULE, WALL, Contents, D
 from eeio_power.sysfs import (
     Choice,
     Problem,
+    SensorMeter,
     by_number,
     named,
     own_path,
@@ -340,30 +341,13 @@ _SOCKET = re.compile(r"socket ([0-9]+)", re.I)
 _SUMMED = "the sum of {count} power supplies, all that the kernel sees: {names}"
 
 
-@dataclass(frozen=True)
-class HwmonMeter:
+class HwmonMeter(SensorMeter[Sensor]):
     """The known power sensors of one hwmon folder."""
-
-    spec: str
-    name: str
-    sensors: tuple[Sensor, ...]
-    kind: Kind = KIND
 
     @property
     def native_period_s(self) -> float:
         """The period of the slowest sensor that counts: no edge is sharper than that."""
         return max(s.period_s for s in self.sensors if s.channel.in_domain_total)
-
-    @property
-    def channels(self) -> Sequence[Channel]:
-        return [sensor.channel for sensor in self.sensors]
-
-    def read(self) -> Sequence[float | None]:
-        """W or J of each sensor; None for one that the kernel does not answer for."""
-        return [sensor.read() for sensor in self.sensors]
-
-    def close(self) -> None:
-        """Nothing is held open."""
 
 
 def open_meter(spec: str, options: Mapping[str, str], root: Path) -> HwmonMeter:

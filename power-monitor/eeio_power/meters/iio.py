@@ -15,7 +15,7 @@ has the limit of error of spot readings, which grows with how much they differ.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from eeio_power.meters import Channel, Detected, contents_of
 from eeio_power.reading import MODULE, Contents, Kind
 from eeio_power.sysfs import (
     Choice,
+    SensorMeter,
     by_number,
     named,
     own_path,
@@ -91,25 +92,10 @@ class _Sensor:
 
 
 @dataclass(frozen=True)
-class IioMeter:
+class IioMeter(SensorMeter[_Sensor]):
     """The channels that add up to the system."""
 
-    spec: str
-    name: str
-    sensors: tuple[_Sensor, ...]
-    kind: Kind = KIND
     native_period_s: float = NATIVE_PERIOD_S
-
-    @property
-    def channels(self) -> Sequence[Channel]:
-        return [sensor.channel for sensor in self.sensors]
-
-    def read(self) -> Sequence[float | None]:
-        """W of each channel; None for one the kernel does not answer for."""
-        return [sensor.read() for sensor in self.sensors]
-
-    def close(self) -> None:
-        """Nothing is held open."""
 
 
 def open_meter(spec: str, options: Mapping[str, str], root: Path) -> IioMeter:

@@ -1,4 +1,6 @@
-"""How long a campaign takes, and how much it writes: what `eeio plan` answers.
+"""How long a campaign and its phases take, and how much it writes, before it runs.
+
+How long a campaign takes, and how much it writes: what `eeio plan` answers.
 
 How long the phases of a plan will be, and which meters are too slow for them.
 """
@@ -6,7 +8,7 @@ How long the phases of a plan will be, and which meters are too slow for them.
 import math
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from eeio import paths
 from eeio.campaign import pilot_store, pilots, safety
@@ -43,14 +45,7 @@ class Forecast:
 
     def to_json(self) -> dict[str, float]:
         """The contract of `eeio plan --format json`."""
-        return {
-            "runs": self.runs,
-            "expected_s": self.expected_s,
-            "least_s": self.least_s,
-            "most_s": self.most_s,
-            "fixed_s": self.fixed_s,
-            "bytes_written": self.bytes_written,
-        }
+        return asdict(self)
 
 
 def forecast(plan: Plan, suite: Suite, of_here: bool = True) -> Forecast:

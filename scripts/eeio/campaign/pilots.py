@@ -1,7 +1,7 @@
 """Pilots before the first run: how much work makes phases long enough, how short a run may be.
 
-What one finds is kept (pilot_store.py), so that a machine is asked once. Work is sized by a run at
-the size of preset `quick` (pilot.py), run times by a whole run (run_length.py).
+What one finds is stored (pilot_store.py), so that a machine is asked once. Work is sized by a run
+at the size of preset `quick`, run times by a whole run.
 
 How much work makes a phase long enough: from a short run before the first repetition.
 

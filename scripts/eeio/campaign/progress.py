@@ -1,4 +1,6 @@
-"""What a waiting person sees on stderr: one line a run, and on a terminal a bar with the ETA.
+"""What a campaign prints while it runs: a bar, and a line for each run.
+
+What a waiting person sees on stderr: one line a run, and on a terminal a bar with the ETA.
 
 A run that ended in one line of the log: what it moved, and what that cost.
 """

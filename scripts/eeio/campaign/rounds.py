@@ -1,4 +1,6 @@
-"""Repeating until the mean is known: after the planned runs, one round at a time.
+"""Which experiments a campaign repeats after its planned runs, and what it may still write.
+
+Repeating until the mean is known: after the planned runs, one round at a time.
 
 Rounds until each experiment is known well enough: who goes on, who has stopped, and why.
 

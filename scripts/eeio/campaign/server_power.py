@@ -1,4 +1,6 @@
-"""The power of the servers behind a file system, recorded on them while a run goes on.
+"""The power of other machines during a run: servers behind the files, and nodes of the ranks.
+
+The power of the servers behind a file system, recorded on them while a run goes on.
 
 A command of the user's reaches each server and runs `eeio meter node -` there, as
 `ssh nas eeio meter node --meter rapl -`. It records until its standard input ends and prints what

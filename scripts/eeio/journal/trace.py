@@ -1,4 +1,6 @@
-"""Tracing the journal of an ext4 file system: an instance of tracefs of its own, read to a file.
+"""Traces in tracefs: an instance of its own, and the journal of ext4 traced in one.
+
+Tracing the journal of an ext4 file system: an instance of tracefs of its own, read to a file.
 
 Nothing of the global trace is touched: instance, filters and the list of traced tasks belong to
 this trace alone, and the undo journal takes the instance away whatever ends the program. Events of

@@ -1,7 +1,7 @@
 """What stands under `eeio` in the JSON of an entry of a PTS result file: read and written here.
 
-PTS's module writes it (pts_module/results.php) and `eeio export pts`; `eeio import` reads it. Its
-form is entry.schema.json. Another program's entries have nothing there.
+PTS's module (eeio_power.pts_entries, pts_module/results.php) and `eeio export pts` write it; `eeio
+import` reads it. Its form is entry.schema.json. Another program's entries have nothing there.
 """
 
 import json
@@ -16,6 +16,7 @@ import jsonschema
 from eeio.pts.composite import ResultEntry
 from eeio_limits import LimitError
 from eeio_limits import quantities as q
+from eeio_results import typed
 from eeio_results.errors import SchemaError
 from eeio_results.record import EnergyReading
 
@@ -126,7 +127,9 @@ def check(body: Mapping[str, Any]) -> None:
 
 def _own(body: Mapping[str, Any]) -> Own:
     if "idle" in body:
-        return Idle(tuple(EnergyReading.from_json(reading) for reading in body["idle"]["readings"]))
+        return Idle(
+            tuple(typed.read(EnergyReading, reading) for reading in body["idle"]["readings"])
+        )
     if "quantity" in body:
         trials = tuple(_trial(trial) for trial in body.get("trials", ()))
         return QuantityEntry(**{**body, "trials": trials})
@@ -150,7 +153,7 @@ def _trial(body: Mapping[str, Any]) -> TrialEntry:
         order=q.COUNT.whole_number(body["order"], "order"),
         start_s=q.TIMESTAMP.checked(body["start_s"], "start_s"),
         failed=body["failed"],
-        reading=None if body["reading"] is None else EnergyReading.from_json(body["reading"]),
+        reading=None if body["reading"] is None else typed.read(EnergyReading, body["reading"]),
         started_utc=body.get("started_utc"),
         duration_s=None if duration_s is None else q.DURATION.checked(duration_s, "duration_s"),
     )

@@ -1,4 +1,6 @@
-"""Campaigns from a result file of the Phoronix Test Suite.
+"""Campaigns from a result file of PTS: its experiments, its machine, its runs.
+
+Campaigns from a result file of the Phoronix Test Suite.
 
 The experiments of a PTS result file: which results are of one test with its factors.
 

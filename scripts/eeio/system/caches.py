@@ -1,4 +1,6 @@
-"""Emptying the page cache, and proving that it is empty.
+"""The caches below a program: empty the page cache, flush, read past it, switch the drive's own.
+
+Emptying the page cache, and proving that it is empty.
 
 Writing everything of a target back, timed: until a tool's bytes are on the device.
 

@@ -1,4 +1,6 @@
-"""What the block layer counted, and whether it agrees with what a tool claims.
+"""The bytes that a drive moved, for all programs and for a control group.
+
+What the block layer counted, and whether it agrees with what a tool claims.
 
 A control group whose processes' bytes the kernel counts for each drive (cgroup v2, io.stat).
 

@@ -1,4 +1,6 @@
-"""Whether a block device may be read, or written over; and keeping it while a campaign writes.
+"""Whether a block device may be written: who uses it, what it carries, what the user allowed.
+
+Whether a block device may be read, or written over; and keeping it while a campaign writes.
 
 What a block device carries: file systems, RAID, LVM, LUKS, swap, partition tables.
 

@@ -1,4 +1,6 @@
-"""Which drive it is: its identity, and how it is joined to the machine.
+"""What a drive reports of itself, and how worn it is.
+
+Which drive it is: its identity, and how it is joined to the machine.
 
 The kernel's name says only which port came first: each of four drives on a board's one port is
 `sda`. A drive is known by its world wide name, else by model and serial number. What sysfs does not

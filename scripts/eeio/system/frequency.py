@@ -1,4 +1,6 @@
-"""The processors' frequency: what can be set, set for all of them, proved, and put back.
+"""Processor settings: frequency, turbo and SMT.
+
+The processors' frequency: what can be set, set for all of them, proved, and put back.
 
 Order, and why. Turning SMT off takes processors and their cpufreq policies away: it comes first.
 Turning turbo off lowers the limits that a policy shows: what they were is noted before that, and

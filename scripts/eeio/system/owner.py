@@ -1,4 +1,6 @@
-"""Which process an undo journal or a lock belongs to, and whether it can still be alive.
+"""Which processes are ours, and which of them a tool left behind.
+
+Which process an undo journal or a lock belongs to, and whether it can still be alive.
 
 Processes that a program leaves behind, also in a session of their own (setsid, daemons).
 """

@@ -1,4 +1,6 @@
-"""A drive's power saving for the length of a pause: begun at its start, or kept from it.
+"""The power saving of drives: its settings, its states, and standby.
+
+A drive's power saving for the length of a pause: begun at its start, or kept from it.
 
 A kind of drive is a class here with the same members. What is changed stands in the undo journal
 until it is put back.

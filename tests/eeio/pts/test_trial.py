@@ -15,7 +15,8 @@ from eeio.pts import trial as pts_trial
 from eeio.pts.composite import ResultEntry
 from eeio.pts.entry import Values, own_of
 from eeio_power.errors import PowerError
-from eeio_power.session import OutputFolder, efficiencies, told
+from eeio_power.pts_entries import efficiencies
+from eeio_power.session import OutputFolder, told
 from eeio_results.errors import EeioError, SchemaError
 from eeio_results.record import CacheLayers, Experiment, Run
 from eeio_results.tools.capture import Capture, PhaseResult

@@ -1,0 +1,93 @@
+"""The energy of a power domain over a window, as a meter tells it and as records hold it."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any, Literal
+
+from eeio_limits import quantities as q
+
+Kind = Literal["measured", "device-reported", "modelled", "demo"]
+Domain = Literal["system", "module", "package", "dram", "device"]
+
+KINDS: tuple[Kind, ...] = ("measured", "device-reported", "modelled", "demo")
+DOMAINS: tuple[Domain, ...] = ("system", "module", "package", "dram", "device")
+"""The widest first: a value for the whole machine says most. `module`: processors and memory on a
+board of their own (Jetson, Grace Hopper, the rails of a Raspberry Pi 5), without the drives and the
+supply of the system around it."""
+DOMAINS_WITHOUT_DRIVES: tuple[Domain, ...] = ("module", "package", "dram")
+MARKS = {"modelled": "ESTIMATE", "demo": "DEMO"}
+"""What marks a figure whose power was not measured, by the kind of its readings."""
+
+
+@dataclass(frozen=True, slots=True)
+class EnergyReading:
+    """Energy of one power domain over one window, as one meter saw it.
+
+    `kind` is `measured`, `device-reported`, `modelled` or `demo` (fictitious). An invalid reading
+    has no power, energy or uncertainty (they are None, never 0) and says why in `reasons`. A valid
+    one may carry reasons too: they are remarks.
+    """
+
+    domain: Annotated[str, DOMAINS]
+    meter: str
+    kind: Annotated[str, KINDS]
+    power_w: Annotated[float, q.MEAN_POWER] | None
+    """Mean power over the window, W."""
+    energy_j: Annotated[float, q.WINDOW_ENERGY] | None
+    """Energy of the window, J."""
+    uncertainty_j: Annotated[float, q.ENERGY] | None
+    """Limit of error of `energy_j`, J: see `eeio_power.energy`."""
+    coverage: Annotated[float, q.SHARE]
+    """Share of the window that readings account for, 0 to 1."""
+    largest_gap_s: Annotated[float, q.DURATION] | None
+    """Longest time between two readings that touches the window, s; None without readings."""
+    samples: Annotated[int, q.COUNT]
+    """Readings inside the window."""
+    lost: Annotated[int, q.COUNT]
+    """Readings that the meter's period promised and that did not come."""
+    valid: bool
+    reasons: tuple[str, ...] = ()
+    includes: tuple[str, ...] = field(default=(), metadata={"later": True})
+    """What of the machine is in the domain, by its meter; empty where nobody told."""
+    leaves_out: tuple[str, ...] = field(default=(), metadata={"later": True})
+    doubtful: bool = field(default=False, metadata={"later": True})
+    """Another meter contradicts it, or it contradicts itself: `reasons` name both."""
+
+    @property
+    def leaves_drives_out(self) -> bool:
+        """Whether what the drives draw is not in it, so that its MB/J is not the storage's."""
+        return "drives" in self.leaves_out or self.domain in DOMAINS_WITHOUT_DRIVES
+
+    @property
+    def uncertainty_relative(self) -> float | None:
+        """The limit of error as a share of the energy; None without one, and of 0 J."""
+        if self.uncertainty_j is None or not self.energy_j:
+            return None
+        share = self.uncertainty_j / abs(self.energy_j)
+        return share if q.FIGURE.holds(share) else None
+
+    @property
+    def why_not_ranked(self) -> str | None:
+        """The reason where too little of the window was seen, or too little power, to compare it
+        with others."""
+        if not self.valid:
+            return None
+        if self.power_w is not None and self.power_w <= 0.0:
+            return (
+                f"{self.meter}: the mean power of {self.power_w:.3g} W is not above 0: not ranked "
+                "and not compared"
+            )
+        if self.coverage >= q.LEAST_COVERAGE:
+            return None
+        return (
+            f"{self.meter}: readings stand for {self.coverage:.0%} of the window, less than "
+            f"{q.LEAST_COVERAGE:.0%}: not ranked and not compared"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The reading as plain JSON types, one key a field."""
+        return {
+            **asdict(self),
+            "reasons": list(self.reasons),
+            "includes": list(self.includes),
+            "leaves_out": list(self.leaves_out),
+        }
