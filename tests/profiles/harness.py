@@ -2,15 +2,26 @@
 
 import os
 import selectors
+import shutil
 import subprocess
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from eeio.profiles import complete
 from eeio_results.tools.capture import Capture, Stamp
 
 PROFILES = Path(__file__).parents[2] / "test-profiles"
+FOLDERS = sorted(path.parent for path in PROFILES.glob("*/test-definition.xml"))
+
+
+def copy_of(profile: Path, folder: Path) -> Path:
+    """The complete profile as real files in `folder`, far from the checkout."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, path in complete.files(profile).items():
+        shutil.copy(path, folder / name)
+    return folder
 
 
 @dataclass
@@ -24,8 +35,9 @@ class Installed:
     environment: dict[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.profile = PROFILES / f"eeio-{self.name}-1.0.0"
         self.home.mkdir(parents=True, exist_ok=True)
+        source = PROFILES / f"eeio-{self.name}-1.0.0"
+        self.profile = copy_of(source, self.home.parent / f"{self.home.name}-complete")
         self.directory.mkdir(parents=True, exist_ok=True)
         kept = {
             k: v for k, v in os.environ.items() if not k.startswith("EEIO_") and k != "LOG_FILE"

@@ -38,7 +38,7 @@ def settings(
     Empty for programs of this machine alone, and without a meter. Raises RefusedError for words
     that the profile's shell would take apart.
     """
-    if not several() or not (profile.folder / "mpi.sh").is_file() or not power.meters:
+    if not several() or not profile.has_ranks or not power.meters:
         return {}
     if not specs:
         kinds = {meter.kind for meter in power.meters}
