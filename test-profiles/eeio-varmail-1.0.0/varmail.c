@@ -80,11 +80,9 @@ static struct options parse_options(int count, char **words)
 			o.append = number(key, value, 1, POOL / 2);
 		else if (!strcmp(key, "seed"))
 			o.seed = number(key, value, 0, INT64_MAX);
-		else if (!strcmp(key, "fsync")) {
-			if (strcmp(value, "on") && strcmp(value, "off"))
-				refuse("fsync=%s: give on or off", value);
-			o.fsync = !strcmp(value, "on");
-		} else if (!strcmp(key, "directory"))
+		else if (!strcmp(key, "fsync"))
+			o.fsync = choice(key, value, "off", "on");
+		else if (!strcmp(key, "directory"))
 			o.directory = value;
 		else if (!strcmp(key, "eeio"))
 			o.eeio = value;
