@@ -1,6 +1,7 @@
 """Installs and runs a test profile as the Phoronix Test Suite and the runner do."""
 
 import os
+import re
 import selectors
 import shutil
 import subprocess
@@ -22,6 +23,23 @@ def copy_of(profile: Path, folder: Path) -> Path:
     for name, path in complete.files(profile).items():
         shutil.copy(path, folder / name)
     return folder
+
+
+_READ = re.compile(r'(?:\$HOME|\$profile|\$\{0%/\*\})/([\w-]+\.(?:sh|py|conf|c))\b|#include "(.+)"')
+
+
+def missing_files(folder: Path) -> list[str]:
+    """What the scripts and sources in a folder read, include or import, and is not in it."""
+    optional = {"tool.sh", "tool.conf"}
+    missing = []
+    for path in (path for path in folder.iterdir() if path.is_file()):
+        text = path.read_text(errors="replace")
+        read = {"".join(names) for names in _READ.findall(text)}
+        read |= {"server.py"} if "\nimport server\n" in text else set()
+        missing += [
+            f"{path.name}: {name}" for name in read - optional if not (folder / name).exists()
+        ]
+    return missing
 
 
 @dataclass
