@@ -210,7 +210,8 @@ def main() -> None:
     npb = Path(os.environ.get("EEIO_NPB", ""))
     with tempfile.TemporaryDirectory(prefix="eeio-btio-", dir=arguments.directory) as name:
         folder = Path(name)
-        subprocess.run(["mpicc", "-std=c11", "-O2", "-o", str(folder / "btio"), str(SOURCE), "-lm"],
+        subprocess.run(["mpicc", "-std=c11", "-O2", "-o", str(folder / "btio"), str(SOURCE),
+                        f"-I{SOURCE.parents[1] / 'common'}", "-lm"],
                        check=True, timeout=120)  # fmt: skip
         bench = Bench(folder, arguments.size, arguments.ranks, arguments.pairs)
         for subtype in arguments.subtype or ["full"]:

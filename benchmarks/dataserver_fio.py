@@ -36,7 +36,8 @@ class Pair:
         self.folder, self.size, self.operation = folder, size, operation
         self.file = folder / "eeio-dataserver.0"
         self.program = folder / "dataserver"
-        subprocess.run(["mpicc", "-std=c11", "-O2", "-o", str(self.program), str(SOURCE)],
+        subprocess.run(["mpicc", "-std=c11", "-O2", "-o", str(self.program), str(SOURCE),
+                        f"-I{SOURCE.parents[1] / 'common'}"],
                        check=True, timeout=120)  # fmt: skip
         self.served(65536, "operation=write", "flush=end")
 

@@ -126,7 +126,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="eeio-trace-", dir=arguments.directory) as name:
         folder = Path(name)
         phases(folder, arguments.events)
-        subprocess.run(["mpicc", "-std=c11", "-O2", "-o", str(folder / "btio"), str(SOURCE), "-lm"],
+        subprocess.run(["mpicc", "-std=c11", "-O2", "-o", str(folder / "btio"), str(SOURCE),
+                        f"-I{SOURCE.parents[1] / 'common'}", "-lm"],
                        check=True, timeout=120)  # fmt: skip
         able = ["strace"]
         if reason := tracers.no_bpftrace():

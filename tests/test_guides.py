@@ -149,6 +149,7 @@ def test_what_one_adds_touches_one_place() -> None:
     }
     added, changed = _touched("adding-a-profile")
     assert not changed and all(path.startswith("own/") for path in added)
+    assert len([path for path in added if path.startswith("own/profiles/")]) == 6
     # A command touches one file, and one line.
     added, changed = _touched("adding-a-command")
     assert [path for path in added if not path.startswith("tests/")] == [

@@ -21,32 +21,36 @@ from eeio_limits.trust import why_untrusted
 
 @dataclass(frozen=True)
 class Modules:
-    """Where modules of one kind are. `kind` is the word for one of them in messages."""
+    """Where modules of one kind are. `kind` is the word for one of them in messages; `reserved`
+    are names that stand for something else."""
 
     kind: str
     package: str
     variable: str
+    reserved: tuple[str, ...] = ()
 
     def names(self) -> list[str]:
         """All of them, by name. Raises LimitError for a folder of the user's own that is not
         there, and for a name that two modules have."""
-        return sorted([*self.ours(), *self._own()])
+        return sorted([*self.ours(), *self.own()])
 
     def load(self, name: str) -> ModuleType | None:
         """The module of that name; None if there is none. Raises LimitError, too, for one that
         cannot be imported, whatever it is that stops it."""
         where, own = f"{self.package}.{name}", None
         if name not in self.ours():
-            own = self._own().get(name)
+            own = self.own().get(name)
             if own is None:
                 return None
             where = f"{own}, named by {self.variable}"
         module = f"{self.package}.{name}"
         try:
             return importlib.import_module(module) if own is None else _read(module, own)
-        except Exception as error:
+        # Whatever is wrong with it, the others are not.
+        except (Exception, SystemExit) as error:
             raise LimitError(
-                f"the {self.kind} {name!r} ({where}) cannot be imported: {error!r:.300}"
+                f"the {self.kind} {name!r} ({where}) cannot be imported: "
+                f"{raised(error) if own is None else raised(error, own)}"
             ) from error
 
     def ours(self) -> list[str]:
@@ -54,16 +58,18 @@ class Modules:
         paths = importlib.import_module(self.package).__path__
         return [found.name for found in pkgutil.iter_modules(paths) if _is_public(found.name)]
 
-    def _own(self) -> dict[str, Path]:
+    def own(self) -> dict[str, Path]:
         """Name -> file of each module in the folders of the user's own."""
         found: dict[str, Path] = {}
         for entry in filter(None, os.environ.get(self.variable, "").split(":")):
             folder = Path(entry)
-            if not folder.is_dir():
+            try:
+                next(folder.iterdir(), None)
+            except OSError as error:
                 raise LimitError(
-                    f"{self.variable} names {folder}, which is no folder: make it, or take it out "
-                    "of the variable"
-                )
+                    f"{self.variable}: {folder}: {error.strerror}; make the folder, or take it out "
+                    f"of {self.variable}"
+                ) from error
             for module in pkgutil.iter_modules([str(folder)]):
                 if not _is_public(module.name):
                     continue
@@ -79,12 +85,27 @@ class Modules:
         return found
 
     def _check_free(self, name: str, path: Path, found: dict[str, Path]) -> None:
-        holder = "eeio itself" if name in self.ours() else found.get(name)
+        is_ours = name in self.ours() or name in self.reserved
+        holder = "eeio itself" if is_ours else found.get(name)
         if holder is not None:
             raise LimitError(
                 f"{path}, named by {self.variable}: {holder} has a {self.kind} {name!r} already; "
                 "give yours another name"
             )
+
+
+def raised(error: BaseException, path: Path | None = None) -> str:
+    """An error in one line, with the last line of the file that led to it."""
+    line = None
+    if isinstance(error, SyntaxError):
+        line = error.lineno
+    trace = error.__traceback__
+    while trace is not None and not isinstance(error, SyntaxError):
+        if trace.tb_frame.f_code.co_filename == str(path):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    where = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
+    return f"{where}{type(error).__name__}: {str(error)[:300]}"
 
 
 def _is_public(name: str) -> bool:

@@ -382,7 +382,7 @@ class Design:
         """Raises LimitError where the file could not be of eeio."""
         if not isinstance(body, dict):
             raise LimitError("no object")
-        stored = typed.read(_Stored, {k: v for k, v in body.items() if k != "schema_version"})
+        stored = typed.read(StoredDesign, {k: v for k, v in body.items() if k != "schema_version"})
         experiments = tuple(_planned(item) for item in stored.experiments)
         return cls(
             name=stored.name,
@@ -442,7 +442,10 @@ class _StoredExperiment:
 
 
 @dataclass(frozen=True)
-class _Stored:
+class StoredDesign:
+    """What was requested, the experiments, and the order of all runs: index of the experiment,
+    repetition and seed of each."""
+
     name: str
     suite: str
     suite_title: str

@@ -7,14 +7,15 @@ A field's type says what may stand in it; `Annotated[float, POWER]` adds the ran
 `eeio_limits.quantities.Quantity`, `Annotated[str, DOMAINS]` the words that are known. Every field
 must be there, but for those marked LATER, which files of earlier versions lack. What no single
 field can tell (two times that contradict each other) a class says in `impossible()`. Refusals are
-LimitErrors that name the field, to which who called adds the file and the line.
+LimitErrors that begin with the place of the fault (`phases/0/energy/1/domain: ...`), to which who
+called adds the file and the line. `schemas` publishes the same types as JSON schemas.
 
 Hand-written readers and a schema said the same twice and took ten times as long: a campaign of
 10 000 runs was read in 16 s (docs/decisions/0017-records-are-checked-by-their-types.md).
 """
 
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, lru_cache
 from sys import intern
@@ -36,6 +37,13 @@ from eeio_limits.quantities import Quantity, shortened
 LATER: Mapping[str, bool] = types.MappingProxyType({"later": True})
 """Metadata of a field that files of earlier versions do not have: its default stands for it."""
 
+
+def key_of(item: Any) -> str:
+    """The name of a field in JSON: its own, or the one that its metadata gives as `key`."""
+    name: str = item.metadata.get("key", item.name)
+    return name
+
+
 PAIRS = "pairs"
 """Marks pairs of texts that JSON keeps as an object, sorted by their keys."""
 
@@ -53,6 +61,15 @@ def read(kind: type[_T], body: object) -> _T:
 def check(value: object) -> None:
     """Raises LimitError for the first field of a dataclass, or of one in it, that cannot be."""
     _reader(cast("Any", type(value)), False)(value)
+
+
+class _PlacedError(LimitError):
+    """A refusal that begins with the place of the fault."""
+
+
+def _at(place: object, error: LimitError) -> LimitError:
+    separator = "/" if isinstance(error, _PlacedError) else ": "
+    return _PlacedError(f"{place}{separator}{error}")
 
 
 @cache
@@ -106,7 +123,7 @@ def _whole(value: Any) -> Any:
 
 
 _PLAIN: Mapping[Any, _Read] = types.MappingProxyType(
-    {str: _text, bool: _truth, float: _any_number, int: _whole}
+    {str: _text, bool: _truth, float: _any_number, int: _whole, Any: lambda value: value}
 )
 
 
@@ -173,7 +190,10 @@ def _sequence(item: Any, stored: bool) -> _Read:
             return ()
         if quick is not None and quick(value):
             return tuple(value)
-        read = tuple([each(one) for one in value])
+        try:
+            read = tuple([each(one) for one in value])
+        except LimitError:
+            raise _first_fault([each] * len(value), value) from None
         return _shared(read) if each is _text else read
 
     return sequence
@@ -208,13 +228,26 @@ def _quick_numbers(item: Any) -> Callable[[Any], bool] | None:
     return quick
 
 
+def _first_fault(readers: Sequence[_Read], values: Sequence[Any]) -> LimitError:
+    """Looked for only once there is one: a series may be long."""
+    for place, (each, value) in enumerate(zip(readers, values, strict=True)):
+        try:
+            each(value)
+        except LimitError as error:
+            return _at(place, error)
+    raise AssertionError("a value that was refused is taken")
+
+
 def _fixed(readers: tuple[_Read, ...], stored: bool) -> _Read:
     of = list if stored else tuple
 
     def fixed(value: Any) -> Any:
         if type(value) is not of or len(value) != len(readers):
             raise LimitError(f"{shortened(value)} is no list of {len(readers)}")
-        return tuple([one(part) for one, part in zip(readers, value, strict=True)])
+        try:
+            return tuple([one(part) for one, part in zip(readers, value, strict=True)])
+        except LimitError:
+            raise _first_fault(readers, value) from None
 
     return fixed
 
@@ -229,7 +262,7 @@ def _mapping(each: _Read, stored: bool) -> _Read:
             try:
                 found[name] = each(one)
             except LimitError as error:
-                raise LimitError(f"{shortened(key)}: {error}") from None
+                raise _at(key if len(key) < 100 else shortened(key), error) from None
         return found
 
     return mapping
@@ -244,9 +277,10 @@ def _object(kind: Any) -> _Read:
     hints = get_type_hints(kind, include_extras=True)
     here = [item for item in fields(kind) if item.init]
     required = tuple(
-        (item.name, _reader(hints[item.name], True)) for item in here if not _may_lack(item)
+        (key_of(item), _reader(hints[item.name], True)) for item in here if not may_lack(item)
     )
-    later = tuple((i.name, _reader(hints[i.name], True)) for i in here if _may_lack(i))
+    later = tuple((key_of(i), _reader(hints[i.name], True)) for i in here if may_lack(i))
+    names = {key_of(item): item.name for item in here if key_of(item) != item.name}
     impossible = getattr(kind, "impossible", None)
 
     def object_(body: Any) -> Any:
@@ -265,10 +299,12 @@ def _object(kind: Any) -> _Read:
         except KeyError:
             raise LimitError(f"{name} is missing") from None
         except LimitError as error:
-            raise LimitError(f"{name}: {error}") from None
+            raise _at(name, error) from None
         if len(found) != len(body):
             unknown = next(key for key in body if key not in found)
             raise LimitError(f"{shortened(unknown)} is not known")
+        if names:
+            found = {names.get(key, key): value for key, value in found.items()}
         made = kind(**found)
         if impossible is not None and (why := impossible(made)) is not None:
             raise LimitError(why)
@@ -289,7 +325,7 @@ def _checked(kind: Any) -> _Read:
             try:
                 one(getattr(value, name))
             except LimitError as error:
-                raise LimitError(f"{name}: {error}") from None
+                raise _at(name, error) from None
         if impossible is not None and (why := impossible(value)) is not None:
             raise LimitError(why)
         return value
@@ -297,6 +333,7 @@ def _checked(kind: Any) -> _Read:
     return checked
 
 
-def _may_lack(item: Any) -> bool:
+def may_lack(item: Any) -> bool:
+    """Whether a file may lack the field."""
     has_default = item.default is not MISSING or item.default_factory is not MISSING
     return has_default and bool(item.metadata.get("later"))

@@ -1,8 +1,8 @@
 # The factors of a run: key=value words -> checked variables. Sourced by the wrapper and pre.sh.
 # shellcheck shell=sh disable=SC2015,SC2034 # refuse leaves, so `A && B || refuse` is if-then-else
 tool=eeio-archive preset=${EEIO_PRESET:-standard}
-# shellcheck source=words.sh
-. "$HOME/words.sh"
+# shellcheck source=../common/checks.sh
+. "$HOME/checks.sh"
 
 level=application operation=mixed buffer=on processes=1 flush=none action=tar files=''
 for word; do
@@ -26,5 +26,3 @@ rsync | zstd)
 	;;
 esac
 python=$(sed -n 's/^python=//p' "$HOME/tool.conf")
-scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
-output=${EEIO_OUTPUT_DIR:-$HOME/output}

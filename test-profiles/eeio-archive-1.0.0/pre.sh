@@ -3,15 +3,13 @@
 # shellcheck disable=SC2015 # refuse leaves
 # shellcheck source=factors.sh
 . "$HOME/factors.sh"
-mkdir -p "$scratch" 2>/dev/null && cd "$scratch" && [ -w . ] ||
-	refuse "$scratch: cannot be written; give another directory"
+enter "$scratch"
 rm -rf eeio-archive.out eeio-archive.tar*
 if [ "$(cat eeio-archive.ready 2>/dev/null)" != "$files" ]; then
 	rm -rf eeio-archive.*
 	# Tree and copy: 10 KiB in the mean, in whole blocks, with an inode.
 	needed=$((files * 32768))
-	free=$(df -Pk . | awk 'NR == 2 { printf "%.0f", $4 * 1024 }')
-	[ "$free" -gt "$needed" ] || refuse "$scratch: needs $needed bytes, $free are free"
+	need_bytes "$needed"
 	"$python" -I -S "$HOME/workload.py" grow directory="$scratch" files="$files" || exit
 	echo "$files" >eeio-archive.ready
 fi

@@ -1,8 +1,8 @@
 # The factors of a run: key=value words -> checked variables. Sourced by eeio-bonnie and pre.sh.
 # shellcheck shell=sh disable=SC2015,SC2034 # refuse leaves, so `A && B || refuse` is if-then-else
 tool=eeio-bonnie preset=${EEIO_PRESET:-standard}
-# shellcheck source=words.sh
-. "$HOME/words.sh"
+# shellcheck source=../common/checks.sh
+. "$HOME/checks.sh"
 
 level=filesystem operation=mixed spatiality=sequential request_size=64k buffer=off flush=end file_size=''
 characters=0
@@ -45,5 +45,3 @@ if [ -n "$multiple" ] && [ "$buffer" = on ]; then
 	[ "$size_mib" -ge "$least_mib" ] || size_mib=$least_mib
 fi
 
-scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
-output=${EEIO_OUTPUT_DIR:-$HOME/output}

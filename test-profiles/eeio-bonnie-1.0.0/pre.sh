@@ -4,9 +4,7 @@
 # shellcheck source=factors.sh
 . "$HOME/factors.sh"
 
-mkdir -p "$scratch/eeio-bonnie" 2>/dev/null && cd "$scratch/eeio-bonnie" && [ -w . ] ||
-	refuse "$scratch: cannot be written; give another directory"
+enter "$scratch/eeio-bonnie"
 rm -f Bonnie.* # left by a run that was killed
 needed=$((size_mib * 1048576))
-free=$(df -Pk . | awk 'NR == 2 { printf "%.0f", $4 * 1024 }')
-[ "$free" -gt "$needed" ] || refuse "$scratch: needs $needed bytes, $free are free"
+need_bytes "$needed"

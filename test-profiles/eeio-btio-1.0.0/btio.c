@@ -8,27 +8,11 @@
  * busy before each dump, as the solver would. The original flushes nothing; `flush=end` does before
  * the file is closed. `cold=on` flushes and drops the file between writing and reading it back,
  * outside of both phases.
- *
- * One file, though a long one: PTS copies a profile's folder alone, and its install.sh compiles this
- * with one command.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <limits.h>
+#define PROGRAM "eeio-btio"
+#include "mpi-program.h"
 #include <math.h>
-#include <mpi.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <time.h>
-#include <unistd.h>
 
 #define VERSION "1.0.0"
 #define VALUES 5
@@ -72,41 +56,6 @@ struct phase {
 	int64_t calls;
 };
 
-static int my_rank = -1;
-
-/* Ends every rank: one that stayed behind would wait for the others for ever. */
-__attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *format, ...)
-{
-	va_list words;
-	va_start(words, format);
-	fprintf(stderr, "eeio-btio: ");
-	vfprintf(stderr, format, words);
-	fputc('\n', stderr);
-	va_end(words);
-	fflush(stderr);
-	if (my_rank >= 0) {
-		/* mpirun ends without the words that are still on their way to it. */
-		nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
-		MPI_Abort(MPI_COMM_WORLD, 1);
-	}
-	exit(1);
-}
-
-/* What is wrong with the options is wrong on every rank alike: one says so, and all leave. */
-__attribute__((noreturn, format(printf, 1, 2))) static void refuse(const char *format, ...)
-{
-	va_list words;
-	va_start(words, format);
-	if (my_rank == 0) {
-		fprintf(stderr, "eeio-btio: ");
-		vfprintf(stderr, format, words);
-		fputc('\n', stderr);
-	}
-	va_end(words);
-	MPI_Finalize();
-	exit(2);
-}
-
 static void must(int error, const char *what, const char *path)
 {
 	char words[MPI_MAX_ERROR_STRING];
@@ -117,31 +66,7 @@ static void must(int error, const char *what, const char *path)
 	fail("%s: %s: %s", path, what, words);
 }
 
-static double now_s(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 /* --- options ------------------------------------------------------------------------------- */
-
-static int64_t number(const char *key, const char *text, int64_t most)
-{
-	char *end;
-	errno = 0;
-	long long value = strtoll(text, &end, 10);
-	if (errno || end == text || *end || value < 0 || value > most)
-		refuse("%s=%s: give a whole number up to %" PRId64, key, text, most);
-	return value;
-}
-
-static bool is_on(const char *key, const char *value)
-{
-	if (strcmp(value, "on") && strcmp(value, "off"))
-		refuse("%s=%s: give on or off", key, value);
-	return !strcmp(value, "on");
-}
 
 static struct problem problem_of(const char *name)
 {
@@ -155,10 +80,7 @@ static struct options parse_options(int count, char **words)
 {
 	struct options o = {.problem = problem_of("A"), .full = true, .directory = "."};
 	for (int i = 1; i < count; i++) {
-		char *value = strchr(words[i], '=');
-		if (!value)
-			refuse("%s: give KEY=VALUE", words[i]);
-		*value++ = 0;
+		char *value = value_in(words[i]);
 		const char *key = words[i];
 		if (!strcmp(key, "class"))
 			o.problem = problem_of(value);
@@ -171,15 +93,15 @@ static struct options parse_options(int count, char **words)
 			if (!o.flush && strcmp(value, "none"))
 				refuse("flush=%s: give none or end", value);
 		} else if (!strcmp(key, "keep"))
-			o.keep = is_on(key, value);
+			o.keep = choice(key, value, "off", "on");
 		else if (!strcmp(key, "cold"))
-			o.cold = is_on(key, value);
+			o.cold = choice(key, value, "off", "on");
 		else if (!strcmp(key, "compute_ms"))
-			o.compute_ms = number(key, value, 3600000);
+			o.compute_ms = number(key, value, 0, 3600000);
 		else if (!strcmp(key, "collective_buffer"))
-			o.collective_buffer = number(key, value, 1 << 30);
+			o.collective_buffer = number(key, value, 0, 1 << 30);
 		else if (!strcmp(key, "ranks"))
-			o.ranks = number(key, value, INT_MAX);
+			o.ranks = number(key, value, 0, INT_MAX);
 		else if (!strcmp(key, "directory"))
 			o.directory = value;
 		else if (!strcmp(key, "eeio"))
@@ -202,11 +124,7 @@ static void part(int n, int parts, int index, int *low, int *size)
 
 static void make_grid(struct grid *g, const struct options *o)
 {
-	/* A launcher that does not fit this MPI starts N programs of one rank each, on one file. */
-	if (o->ranks && o->ranks != g->ranks)
-		refuse("%" PRId64 " ranks were started and MPI has joined %d: start them with the mpirun "
-		       "of the MPI it was compiled with, or srun --mpi=pmix",
-		       o->ranks, g->ranks);
+	check_joined(o->ranks, g->ranks);
 	g->side = (int)lround(sqrt(g->ranks));
 	if (g->side * g->side != g->ranks)
 		refuse("%d ranks: BT-IO needs a square number (1, 4, 9, 16, ...)", g->ranks);
@@ -516,16 +434,13 @@ static void report(const struct options *o, const struct grid *g, const struct p
 	printf(" Verification            : %s\n", wrong ? "FAILED" : "SUCCESSFUL");
 	if (!o->eeio)
 		return;
-	FILE *f = fopen(o->eeio, "w");
-	if (!f)
-		fail("%s: %s", o->eeio, strerror(errno));
+	FILE *f = create(o->eeio);
 	fprintf(f, "{\"schema_version\": 1,\n \"phases\": [\n");
 	write_phase(f, o, g, "write", written, bytes, 0);
 	fprintf(f, ",\n");
 	write_phase(f, o, g, "read", read, bytes, wrong);
 	fprintf(f, "]}\n");
-	if (ferror(f) | fclose(f))
-		fail("%s: the result was not written whole", o->eeio);
+	close_result(f, o->eeio);
 }
 
 int main(int count, char **words)

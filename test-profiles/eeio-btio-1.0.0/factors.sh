@@ -1,8 +1,8 @@
 # The factors of a run: key=value words -> checked variables. Sourced by the wrapper and pre.sh.
 # shellcheck shell=sh disable=SC2015,SC2034 # the wrapper and pre.sh take what is set here
 tool=eeio-btio preset=${EEIO_PRESET:-standard}
-# shellcheck source=words.sh
-. "$HOME/words.sh"
+# shellcheck source=../common/checks.sh
+. "$HOME/checks.sh"
 
 level=application cold=off class='' subtype=full buffer=on processes=4 api=mpiio flush='' fsync=''
 compute_ms=0 collective_buffer=0
@@ -39,5 +39,3 @@ if [ "$collective_buffer" != 0 ]; then
 	[ "$collective_buffer" -le 1073741824 ] || refuse "collective_buffer=$collective_buffer: give at most 1g"
 fi
 
-scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
-output=${EEIO_OUTPUT_DIR:-$HOME/output}

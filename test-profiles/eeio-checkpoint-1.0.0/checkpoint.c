@@ -10,25 +10,11 @@
  * Rank i of N writes size * (1 + spread / 100 * (2 i / (N - 1) - 1)) bytes, so that the sizes lie evenly
  * around their mean.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <limits.h>
-#include <mpi.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
+#define PROGRAM "eeio-checkpoint"
+#include "mpi-program.h"
 #include <sys/random.h>
-#include <time.h>
-#include <unistd.h>
 
 #define VERSION "1.0.0"
-#define MOST_RANKS 256
 #define MOST_CHECKPOINTS 100000
 #define GENERATIONS 2
 /* How often a rank that waits looks whether the others have come. */
@@ -58,76 +44,14 @@ struct world {
 	char *pool;
 };
 
-static int my_rank = -1;
-
-/* Ends every rank: one that stayed behind would wait for the others for ever. */
-__attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *format, ...)
-{
-	va_list words;
-	va_start(words, format);
-	fprintf(stderr, "eeio-checkpoint: ");
-	vfprintf(stderr, format, words);
-	fputc('\n', stderr);
-	va_end(words);
-	fflush(stderr);
-	if (my_rank >= 0) {
-		/* mpirun ends without the words that are still on their way to it. */
-		nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
-		MPI_Abort(MPI_COMM_WORLD, 1);
-	}
-	exit(1);
-}
-
-/* What is wrong with the options is wrong on every rank alike: one says so, and all leave. */
-__attribute__((noreturn, format(printf, 1, 2))) static void refuse(const char *format, ...)
-{
-	va_list words;
-	va_start(words, format);
-	if (my_rank == 0) {
-		fprintf(stderr, "eeio-checkpoint: ");
-		vfprintf(stderr, format, words);
-		fputc('\n', stderr);
-	}
-	va_end(words);
-	MPI_Finalize();
-	exit(2);
-}
-
-static double now_s(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 /* --- options ------------------------------------------------------------------------------- */
-
-static int64_t number(const char *key, const char *text, int64_t least, int64_t most)
-{
-	char *end;
-	errno = 0;
-	long long value = strtoll(text, &end, 10);
-	if (errno || end == text || *end || value < least || value > most)
-		refuse("%s=%s: give a whole number from %" PRId64 " to %" PRId64, key, text, least, most);
-	return value;
-}
-
-static bool choice(const char *key, const char *value, const char *no, const char *yes)
-{
-	if (strcmp(value, no) && strcmp(value, yes))
-		refuse("%s=%s: give %s or %s", key, value, no, yes);
-	return !strcmp(value, yes);
-}
 
 static struct options parse_options(int count, char **words)
 {
 	struct options o = {.size = 1 << 24, .spread = 50, .request = 1 << 20, .checkpoints = 3,
 			    .interval_s = 1, .fsync = true, .directory = "."};
 	for (int i = 1; i < count; i++) {
-		char *value = strchr(words[i], '=');
-		if (!value)
-			refuse("%s: give KEY=VALUE", words[i]);
-		*value++ = 0;
+		char *value = value_in(words[i]);
 		const char *key = words[i];
 		if (!strcmp(key, "ranks"))
 			o.ranks = number(key, value, 1, MOST_RANKS);
@@ -293,7 +217,7 @@ static void run(const struct options *o, struct world *w, struct checkpoint *eve
 
 /* --- results -------------------------------------------------------------------------------- */
 
-static int by_size(const void *one, const void *other)
+static int by_duration(const void *one, const void *other)
 {
 	double a = *(const double *)one, b = *(const double *)other;
 	return (a > b) - (a < b);
@@ -312,7 +236,7 @@ static void put_latencies(FILE *f, double *seconds, int64_t count)
 		const char *name;
 		int per_mille;
 	} places[] = {{"p50", 500}, {"p95", 950}, {"p99", 990}, {"p999", 999}};
-	qsort(seconds, (size_t)count, sizeof *seconds, by_size);
+	qsort(seconds, (size_t)count, sizeof *seconds, by_duration);
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
 		int64_t place = (count * places[i].per_mille + 999) / 1000;
 		if (place < count || !i)
@@ -327,8 +251,8 @@ static void write_eeio(const struct options *o, const struct world *w, const str
 {
 	int64_t bytes = a_checkpoint * o->checkpoints, count = o->checkpoints;
 	double *seconds = malloc((size_t)count * sizeof *seconds);
-	FILE *f = fopen(o->eeio, "w");
-	if (!f || !seconds)
+	FILE *f = create(o->eeio);
+	if (!seconds)
 		fail("%s: %s", o->eeio, strerror(errno));
 	for (int64_t n = 0; n < count; n++)
 		seconds[n] = every[n].slowest_s;
@@ -368,8 +292,7 @@ static void write_eeio(const struct options *o, const struct world *w, const str
 	fprintf(f, "\"%d ranks, %" PRId64 " bytes in the mean, spread %" PRId64 " %%, compute=%s\"]}\n",
 		w->ranks, o->size, o->spread, o->busy ? "busy" : "sleep");
 	free(seconds);
-	if (ferror(f) | fclose(f))
-		fail("%s: the result was not written whole", o->eeio);
+	close_result(f, o->eeio);
 }
 
 /* A line of JSON for each checkpoint, then one for all. */
@@ -413,11 +336,7 @@ int main(int count, char **words)
 	MPI_Comm_size(MPI_COMM_WORLD, &w.ranks);
 	my_rank = w.rank;
 	struct options o = parse_options(count, words);
-	/* A launcher that does not fit this MPI starts N programs of one rank each. */
-	if (o.ranks && o.ranks != w.ranks)
-		refuse("%" PRId64 " ranks were started and MPI has joined %d: start them with the mpirun "
-		       "of the MPI it was compiled with, or srun --mpi=pmix",
-		       o.ranks, w.ranks);
+	check_joined(o.ranks, w.ranks);
 	if (w.ranks > MOST_RANKS)
 		refuse("%d ranks: give at most %d", w.ranks, MOST_RANKS);
 	w.one_host = on_one_host(w.ranks);

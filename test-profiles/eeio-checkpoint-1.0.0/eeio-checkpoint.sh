@@ -4,7 +4,7 @@
 trap 'echo $? >"$HOME/test-exit-status"' EXIT
 # shellcheck source=factors.sh
 . "$HOME/factors.sh"
-# shellcheck source=mpi.sh
+# shellcheck source=../common/mpi.sh
 . "$HOME/mpi.sh"
 # Called by mpi.sh: no MPI-IO is made here.
 choose_io() { :; }

@@ -1,8 +1,8 @@
 # The factors of a run: key=value words -> checked variables. Sourced by the wrapper and pre.sh.
 # shellcheck shell=sh disable=SC2015,SC2034 # refuse leaves, so `A && B || refuse` is if-then-else
 tool=eeio-checkpoint preset=${EEIO_PRESET:-standard}
-# shellcheck source=words.sh
-. "$HOME/words.sh"
+# shellcheck source=../common/checks.sh
+. "$HOME/checks.sh"
 
 level=application operation=write spatiality=sequential buffer=on processes=4 fsync=on flush=''
 request_size=1m size='' spread=50 interval_s='' checkpoints='' compute=sleep
@@ -40,5 +40,3 @@ bytes request_size "$request_size"
 [ "$bytes" -ge 4096 ] && [ "$bytes" -le 8388608 ] || refuse "request_size=$request_size: give 4k to 8m"
 request_size=$bytes
 
-scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
-output=${EEIO_OUTPUT_DIR:-$HOME/output}

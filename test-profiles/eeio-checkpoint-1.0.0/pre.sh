@@ -4,11 +4,9 @@
 # shellcheck disable=SC2015 # refuse leaves
 # shellcheck source=factors.sh
 . "$HOME/factors.sh"
-mkdir -p "$scratch" 2>/dev/null && cd "$scratch" && [ -w . ] ||
-	refuse "$scratch: cannot be written; give another directory"
+enter "$scratch"
 rm -f eeio-checkpoint.*
 needed=$((2 * processes * (size + 8192)))
-free=$(df -Pk . | awk 'NR == 2 { printf "%.0f", $4 * 1024 }')
-[ "$free" -gt "$needed" ] || refuse "$scratch: needs $needed bytes, $free are free"
+need_bytes "$needed"
 # So that the caller can see what lies behind the files.
 : >eeio-checkpoint.ready

@@ -18,30 +18,13 @@
  *
  * Every page of data bears a stamp that depends on the server, the seed and where it lies, so that
  * what is read can be proved to be what was written.
- *
- * One file, though a long one: PTS copies a profile's folder alone, and its install.sh compiles this
- * with one command.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <limits.h>
-#include <mpi.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
+#define PROGRAM "eeio-dataserver"
+#include "mpi-program.h"
 #include <sys/statvfs.h>
-#include <time.h>
-#include <unistd.h>
 
 #define VERSION "1.0.0"
 #define PAGE 4096
-#define NS 1000000000LL
 #define HUGE_BYTES (INT64_C(1) << 50)
 /* Of so many requests, of all ranks together, the order is kept. */
 #define ARRIVALS_KEPT 65536
@@ -100,66 +83,7 @@ struct server {
 	bool writes, stopped_early;
 };
 
-static int my_rank = -1;
-
-/* Ends every rank: one that stayed behind would wait for the others for ever. */
-__attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *format, ...)
-{
-	va_list words;
-	va_start(words, format);
-	fprintf(stderr, "eeio-dataserver: ");
-	vfprintf(stderr, format, words);
-	fputc('\n', stderr);
-	va_end(words);
-	fflush(stderr);
-	if (my_rank >= 0) {
-		/* mpirun ends without the words that are still on their way to it. */
-		nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
-		MPI_Abort(MPI_COMM_WORLD, 1);
-	}
-	exit(1);
-}
-
-/* What is wrong with the options is wrong on every rank alike: one says so, and all leave. */
-__attribute__((noreturn, format(printf, 1, 2))) static void refuse(const char *format, ...)
-{
-	va_list words;
-	va_start(words, format);
-	if (my_rank == 0) {
-		fprintf(stderr, "eeio-dataserver: ");
-		vfprintf(stderr, format, words);
-		fputc('\n', stderr);
-	}
-	va_end(words);
-	MPI_Finalize();
-	exit(2);
-}
-
-static int64_t now_ns(clockid_t clock)
-{
-	struct timespec t;
-	clock_gettime(clock, &t);
-	return t.tv_sec * NS + t.tv_nsec;
-}
-
 /* --- options ------------------------------------------------------------------------------- */
-
-static int64_t number(const char *key, const char *text, int64_t least, int64_t most)
-{
-	char *end;
-	errno = 0;
-	long long value = strtoll(text, &end, 10);
-	if (errno || end == text || *end || value < least || value > most)
-		refuse("%s=%s: give a whole number from %" PRId64 " to %" PRId64, key, text, least, most);
-	return value;
-}
-
-static bool choice(const char *key, const char *value, const char *no, const char *yes)
-{
-	if (strcmp(value, no) && strcmp(value, yes))
-		refuse("%s=%s: give %s or %s", key, value, no, yes);
-	return !strcmp(value, yes);
-}
 
 static enum flush flush_of(const char *value)
 {
@@ -191,11 +115,7 @@ static void check_options(const struct options *o, int ranks)
 		refuse("stride=%" PRId64 ": give pattern=strided", o->stride);
 	if (o->stride > o->client_bytes / o->request)
 		refuse("stride=%" PRId64 ": longer than what a client has", o->stride);
-	/* A launcher that does not fit this MPI starts N programs of one rank each, on one file. */
-	if (o->ranks && o->ranks != ranks)
-		refuse("%" PRId64 " ranks were started and MPI has joined %d: start them with the mpirun "
-		       "of the MPI it was compiled with, or srun --mpi=pmix",
-		       o->ranks, ranks);
+	check_joined(o->ranks, ranks);
 	if (o->api == MPIIO && o->direct)
 		refuse("MPI-IO has no direct I/O here: api=mpiio goes with direct=off");
 	if (o->collective && (o->api != MPIIO || !o->shared))
@@ -226,10 +146,7 @@ static struct options parse_options(int count, char **words)
 	struct options o = {.operation = READ, .clients = 4, .stripe = 65536, .request = 65536,
 			    .client_bytes = 1 << 20, .stride = 1, .seed = 1, .directory = "."};
 	for (int i = 1; i < count; i++) {
-		char *value = strchr(words[i], '=');
-		if (!value)
-			refuse("%s: give KEY=VALUE", words[i]);
-		*value++ = 0;
+		char *value = value_in(words[i]);
 		const char *key = words[i];
 		if (!strcmp(key, "operation"))
 			o.operation = choice(key, value, "read", "write") ? WRITE : READ;
@@ -540,13 +457,6 @@ static double percentile(const uint64_t *buckets, uint64_t count, double share)
 	return 0;
 }
 
-static void wait_until(int64_t moment_ns)
-{
-	struct timespec t = {.tv_sec = moment_ns / NS, .tv_nsec = moment_ns % NS};
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
-		;
-}
-
 static void serve(const struct options *o, struct server *s, const struct request *r)
 {
 	struct piece piece;
@@ -557,11 +467,11 @@ static void serve(const struct options *o, struct server *s, const struct reques
 			continue;
 		if (r->operation == WRITE)
 			s->written_sum += stamp(o, s, piece.local, piece.length);
-		int64_t start_ns = now_ns(CLOCK_MONOTONIC);
+		int64_t start_ns = now_ns();
 		transfer(o, s, r->operation, piece.local, piece.length);
 		if (o->flush == FLUSH_EACH && r->operation == WRITE)
 			flush(o, s);
-		count_latency(s, now_ns(CLOCK_MONOTONIC) - start_ns);
+		count_latency(s, now_ns() - start_ns);
 		if (r->operation == READ)
 			check(o, s, piece.local, piece.length);
 		s->bytes[r->operation] += piece.length;
@@ -624,11 +534,11 @@ static void serve_piece(const struct options *o, struct server *s, const struct 
 		s->written_sum += s->read_sum - read_sum;
 		s->read_sum = read_sum, s->expected_sum = expected_sum;
 	}
-	int64_t start_ns = now_ns(CLOCK_MONOTONIC);
+	int64_t start_ns = now_ns();
 	transfer(o, s, operation, h->local, h->length);
 	if (o->flush == FLUSH_EACH && operation == WRITE)
 		flush(o, s);
-	count_latency(s, now_ns(CLOCK_MONOTONIC) - start_ns);
+	count_latency(s, now_ns() - start_ns);
 	if (operation == READ)
 		check(o, s, h->local, h->length);
 	/* The data of a read, or that a write is done. */
@@ -689,14 +599,14 @@ static void be_client(const struct options *o, struct server *s, const struct re
 		fail("no memory for a request of %" PRId64 " bytes", s->buffer_bytes);
 	memset(s->buffer, 0, (size_t)s->buffer_bytes);
 	MPI_Barrier(MPI_COMM_WORLD);
-	s->start_ns = now_ns(CLOCK_MONOTONIC);
+	s->start_ns = now_ns();
 	for (int64_t n = 0; n < count && !over; n++) {
 		struct request r = events ? events[n] : pattern_request(o, s, n);
 		if (r.client % (int)o->clients != client)
 			continue;
 		if (o->timed)
 			wait_until(s->start_ns + r.time_ns);
-		over = o->runtime_s && now_ns(CLOCK_MONOTONIC) - s->start_ns >= o->runtime_s * NS;
+		over = o->runtime_s && now_ns() - s->start_ns >= o->runtime_s * NS;
 		/* A trace has as many requests of a client as it has: nobody waits for the others there. */
 		if (o->pace == LOCKSTEP && !events)
 			over = over_for_any(s, over);
@@ -718,7 +628,7 @@ static int64_t offered_at(const struct options *o, const struct server *s)
 
 static bool is_over(const struct options *o, const struct server *s)
 {
-	int over = o->runtime_s && now_ns(CLOCK_MONOTONIC) - s->start_ns >= o->runtime_s * NS;
+	int over = o->runtime_s && now_ns() - s->start_ns >= o->runtime_s * NS;
 	/* A collective call is made by all ranks or by none. */
 	if (o->collective && o->runtime_s)
 		MPI_Bcast(&over, 1, MPI_INT, 0, s->all);
@@ -729,7 +639,7 @@ static void run(const struct options *o, struct server *s, const struct request 
 		int64_t count)
 {
 	MPI_Barrier(MPI_COMM_WORLD);
-	s->start_ns = now_ns(CLOCK_MONOTONIC);
+	s->start_ns = now_ns();
 	if (o->pace != NO_CLIENTS)
 		serve_clients(o, s);
 	/* An offered load lasts its time, however large the file: it begins again at the first request. */
@@ -745,13 +655,13 @@ static void run(const struct options *o, struct server *s, const struct request 
 		}
 		serve(o, s, &r);
 	}
-	s->returned_ns = now_ns(CLOCK_MONOTONIC);
+	s->returned_ns = now_ns();
 	if (o->flush == FLUSH_END && s->writes) {
 		/* Nobody flushes while another still writes: the times of both stay apart. */
 		MPI_Barrier(s->all);
 		flush(o, s);
 	}
-	s->end_ns = now_ns(CLOCK_MONOTONIC);
+	s->end_ns = now_ns();
 }
 
 /* Room and a buffer for the largest piece; what a server will hold is known beforehand. */
@@ -817,12 +727,6 @@ static int by_rank(const void *a, const void *b)
 {
 	const struct arrival *x = a, *y = b;
 	return x->rank != y->rank ? (x->rank > y->rank) - (x->rank < y->rank) : by_time(a, b);
-}
-
-static int by_size(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-	return (x > y) - (x < y);
 }
 
 /* Whether four of five requests, of all ranks by time, lie behind the one before. */
@@ -961,20 +865,6 @@ struct result {
 struct rank_line {
 	int64_t bytes, requests, ns;
 };
-
-static FILE *create(const char *path)
-{
-	FILE *file = fopen(path, "w");
-	if (!file)
-		fail("%s: %s", path, strerror(errno));
-	return file;
-}
-
-static void close_result(FILE *file, const char *path)
-{
-	if (ferror(file) | fclose(file))
-		fail("%s: the result was not written whole", path);
-}
 
 static void write_json(const struct options *o, const struct server *s, const struct result *all,
 		       const struct rank_line *ranks, const uint64_t *buckets)

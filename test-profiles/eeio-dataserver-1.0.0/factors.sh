@@ -1,8 +1,8 @@
 # The factors of a run: key=value words -> checked variables. Sourced by the wrapper and pre.sh.
 # shellcheck shell=sh disable=SC2015,SC2034 # refuse leaves, so `A && B || refuse` is if-then-else
 tool=eeio-dataserver preset=${EEIO_PRESET:-standard}
-# shellcheck source=words.sh
-. "$HOME/words.sh"
+# shellcheck source=../common/checks.sh
+. "$HOME/checks.sh"
 
 level=library operation=read spatiality=sequential request_size=4m buffer=off processes=1
 api=posix clients='' stripe='' stride='' file=private collective=off flush='' fsync='' file_size=''
@@ -58,8 +58,6 @@ esac
 . "$HOME/shape.sh"
 [ "$buffer" = on ] && direct=off || direct=on
 
-scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
-output=${EEIO_OUTPUT_DIR:-$HOME/output}
 # A single file bears the same stamps whoever writes it, so that it serves one server and a shared mode alike.
 case $file$processes$replay in
 shared* | private1) marker="one file of $((clients * client_bytes)) bytes" ;;

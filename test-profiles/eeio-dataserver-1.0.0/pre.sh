@@ -6,13 +6,12 @@
 . "$HOME/factors.sh"
 words=$*
 set --
-# shellcheck source=mpi-io.sh
+# shellcheck source=../common/mpi-io.sh
 . "$HOME/mpi-io.sh"
-# shellcheck source=mpi.sh
+# shellcheck source=../common/mpi.sh
 . "$HOME/mpi.sh"
 
-mkdir -p "$scratch" 2>/dev/null && cd "$scratch" && [ -w . ] ||
-	refuse "$scratch: cannot be written; give another directory"
+enter "$scratch"
 if [ "$(cat eeio-dataserver.ready 2>/dev/null)" != "$marker" ]; then
 	rm -f eeio-dataserver.*
 	# Every byte that the trace touches is written once.
@@ -23,9 +22,6 @@ if [ "$(cat eeio-dataserver.ready 2>/dev/null)" != "$marker" ]; then
 	}
 	echo "$marker" >eeio-dataserver.ready
 fi
-# Reads start cold; where the caller drops all caches this finds nothing to do.
-for file in eeio-dataserver.[0-9]*; do
-	dd of="$file" oflag=nocache conv=notrunc,fdatasync count=0 2>/dev/null
-done
+drop_cached eeio-dataserver.[0-9]*
 calibrate $words
 exit 0

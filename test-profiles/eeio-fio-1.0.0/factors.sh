@@ -1,8 +1,8 @@
 # The factors of a run: key=value words -> checked variables. Sourced by eeio-fio and pre.sh.
 # shellcheck shell=sh disable=SC2015,SC2034 # refuse leaves, so `A && B || refuse` is if-then-else
 tool=eeio-fio preset=${EEIO_PRESET:-standard}
-# shellcheck source=words.sh
-. "$HOME/words.sh"
+# shellcheck source=../common/checks.sh
+. "$HOME/checks.sh"
 
 level=filesystem operation=read spatiality=sequential request_size=4m buffer=off processes=1
 engine=psync iodepth=1 stride=17 flush='' file_size='' runtime_s='' load='' arrivals=even precondition='' read_share=''

@@ -33,8 +33,7 @@ if [ -n "$device" ]; then
 	finish "$@"
 fi
 
-mkdir -p "$scratch" 2>/dev/null && cd "$scratch" && [ -w . ] ||
-	refuse "$scratch: cannot be written; give another directory"
+enter "$scratch"
 ready=$([ "$(cat eeio-fio.ready 2>/dev/null)" = "$marker" ] && echo yes)
 job=0
 while [ "$job" -lt "$processes" ]; do
@@ -45,8 +44,7 @@ done
 
 rm -f eeio-fio.*
 needed=$((share_bytes * processes))
-free=$(df -Pk . | awk 'NR == 2 { printf "%.0f", $4 * 1024 }')
-[ "$free" -gt "$needed" ] || refuse "$scratch: needs $needed bytes, $free are free"
+need_bytes "$needed"
 direct=0
 dd if=/dev/zero of=eeio-fio.probe bs=4096 count=1 oflag=direct 2>/dev/null && direct=1
 rm -f eeio-fio.probe

@@ -1,7 +1,5 @@
 # What is read or written, and what may be erased. Sourced by factors.sh, which has set the factors.
 # shellcheck shell=sh disable=SC2034,SC2154 # of factors.sh, and for those who source it
-scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
-output=${EEIO_OUTPUT_DIR:-$HOME/output}
 device=''
 if [ "$level" = device ]; then
 	[ "$buffer" = off ] || refuse "buffer=on: level=device is measured without the page cache; give buffer=off"

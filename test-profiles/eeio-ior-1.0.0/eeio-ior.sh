@@ -3,9 +3,9 @@
 trap 'echo $? >"$HOME/test-exit-status"' EXIT
 # shellcheck source=factors.sh
 . "$HOME/factors.sh"
-# shellcheck source=mpi-io.sh
+# shellcheck source=../common/mpi-io.sh
 . "$HOME/mpi-io.sh"
-# shellcheck source=mpi.sh
+# shellcheck source=../common/mpi.sh
 . "$HOME/mpi.sh"
 
 ior=$(sed -n 's/^path=//p' "$HOME/tool.conf")

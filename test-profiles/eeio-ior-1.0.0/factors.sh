@@ -1,8 +1,8 @@
 # The factors of a run: key=value words -> checked variables. Sourced by the wrapper and pre.sh.
 # shellcheck shell=sh disable=SC2015,SC2034 # refuse leaves, so `A && B || refuse` is if-then-else
 tool=eeio-ior preset=${EEIO_PRESET:-standard}
-# shellcheck source=words.sh
-. "$HOME/words.sh"
+# shellcheck source=../common/checks.sh
+. "$HOME/checks.sh"
 
 level=library operation=read spatiality=sequential request_size=4m buffer=on processes=1
 api=mpiio collective=off file_per_process=off flush='' fsync='' file_size=''
@@ -48,8 +48,6 @@ requests=$((bytes / processes / request_bytes))
 [ "$requests" -gt 0 ] || refuse "file_size=$file_size: less than a request of each of $processes processes"
 share_bytes=$((requests * request_bytes))
 
-scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
-output=${EEIO_OUTPUT_DIR:-$HOME/output}
 marker="api=$api processes=$processes share_bytes=$share_bytes request_bytes=$request_bytes \
 spatiality=$spatiality file_per_process=$file_per_process"
 

@@ -4,9 +4,9 @@
 # shellcheck disable=SC2015,SC2086 # refuse leaves; $words is words
 # shellcheck source=factors.sh
 . "$HOME/factors.sh"
-# shellcheck source=mpi-io.sh
+# shellcheck source=../common/mpi-io.sh
 . "$HOME/mpi-io.sh"
-# shellcheck source=mpi.sh
+# shellcheck source=../common/mpi.sh
 . "$HOME/mpi.sh"
 ior=$(sed -n 's/^path=//p' "$HOME/tool.conf")
 
@@ -22,13 +22,11 @@ if [ "$api" = hdf5 ]; then
 		refuse "flush=end: IOR 3.x does not flush HDF5 files; take IOR 4, or give flush=none"
 fi
 
-mkdir -p "$scratch" 2>/dev/null && cd "$scratch" && [ -w . ] ||
-	refuse "$scratch: cannot be written; give another directory"
+enter "$scratch"
 if [ "$(cat eeio-ior.ready 2>/dev/null)" != "$marker" ]; then
 	rm -f eeio-ior.*
 	needed=$((share_bytes * processes))
-	free=$(df -Pk . | awk 'NR == 2 { printf "%.0f", $4 * 1024 }')
-	[ "$free" -gt "$needed" ] || refuse "$scratch: needs $needed bytes, $free are free"
+	need_bytes "$needed"
 	(launch "$processes" "$ior" $words -w -e) >eeio-ior.prefill 2>&1 || {
 		grep -m 1 -i error eeio-ior.prefill >&2
 		echo "eeio-ior: prefilling $scratch failed" >&2
@@ -37,8 +35,5 @@ if [ "$(cat eeio-ior.ready 2>/dev/null)" != "$marker" ]; then
 	rm -f eeio-ior.prefill
 	echo "$marker" >eeio-ior.ready
 fi
-# Reads start cold; where the caller drops all caches this finds nothing to do.
-for file in eeio-ior.data*; do
-	dd of="$file" oflag=nocache conv=notrunc,fdatasync count=0 2>/dev/null
-done
+drop_cached eeio-ior.data*
 exit 0

@@ -1,8 +1,8 @@
 # The factors of a run: key=value words -> checked variables. Sourced by eeio-iozone and pre.sh.
 # shellcheck shell=sh disable=SC2015,SC2034 # refuse leaves, so `A && B || refuse` is if-then-else
 tool=eeio-iozone preset=${EEIO_PRESET:-standard}
-# shellcheck source=words.sh
-. "$HOME/words.sh"
+# shellcheck source=../common/checks.sh
+. "$HOME/checks.sh"
 
 level=filesystem operation=read spatiality=sequential request_size=4m buffer=off processes=1
 stride=17 file_size='' flush=end
@@ -53,8 +53,6 @@ share_bytes=$((bytes / processes))
 [ "$test" != 5 ] || [ "$share_bytes" -ge $((stride * request_bytes)) ] ||
 	refuse "stride=$stride: longer than the file; give a larger file_size"
 
-scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
-output=${EEIO_OUTPUT_DIR:-$HOME/output}
 marker="directory share_bytes=$share_bytes processes=$processes"
 
 is_ready() { # the files of these factors are whole

@@ -1,18 +1,16 @@
 #!/bin/sh
 # Outside the measured window: IOzone itself writes the files its reading tests will verify. Its
 # sequential write starts from an empty file, so it needs room only. Files that are ready are kept.
-# shellcheck disable=SC2015 # refuse leaves
+# shellcheck disable=SC2015,SC2086 # refuse exits; $files is a list
 # shellcheck source=factors.sh
 . "$HOME/factors.sh"
 iozone=$(sed -n 's/^path=//p' "$HOME/tool.conf")
 
-mkdir -p "$scratch" 2>/dev/null && cd "$scratch" && [ -w . ] ||
-	refuse "$scratch: cannot be written; give another directory"
+enter "$scratch"
 if ! is_ready; then
 	rm -f eeio-iozone.*
 	needed=$((share_bytes * processes))
-	free=$(df -Pk . | awk 'NR == 2 { printf "%.0f", $4 * 1024 }')
-	[ "$free" -gt "$needed" ] || refuse "$scratch: needs $needed bytes, $free are free"
+	need_bytes "$needed"
 	[ "$test" = 0 ] && exit 0
 	for file in $files; do
 		"$iozone" -i 0 -+n -w -e -s $((share_bytes / 1024))k -r $((request_bytes / 1024))k -f "$file" >/dev/null &&
@@ -21,9 +19,5 @@ if ! is_ready; then
 	done
 	echo "$marker" >eeio-iozone.ready
 fi
-# Reads start cold, as fio's --invalidate makes them; where the caller drops all caches this
-# finds nothing to do.
-for file in $files; do
-	dd of="$file" oflag=nocache conv=notrunc,fdatasync count=0 2>/dev/null
-done
+drop_cached $files
 exit 0

@@ -1,8 +1,8 @@
 # The factors of a run: key=value words -> checked variables. Sourced by eeio-lmbench and pre.sh.
 # shellcheck shell=sh disable=SC2015,SC2034 # refuse leaves, so `A && B || refuse` is if-then-else
 tool=eeio-lmbench preset=${EEIO_PRESET:-standard}
-# shellcheck source=words.sh
-. "$HOME/words.sh"
+# shellcheck source=../common/checks.sh
+. "$HOME/checks.sh"
 
 tests='memory syscall filesystem' memory_size='' memory_limit='' latency_size='' repetitions=''
 for word; do
@@ -48,5 +48,3 @@ done
 [ "$memory_mib" -le $((available_mib / 8)) ] || memory_mib=$((available_mib / 8 + 1))
 [ "$latency_mib" -le $((available_mib / 2)) ] || latency_mib=$((available_mib / 2 + 1))
 
-scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
-output=${EEIO_OUTPUT_DIR:-$HOME/output}

@@ -4,12 +4,10 @@
 # shellcheck disable=SC2015 # refuse leaves
 # shellcheck source=factors.sh
 . "$HOME/factors.sh"
-mkdir -p "$scratch" 2>/dev/null && cd "$scratch" && [ -w . ] ||
-	refuse "$scratch: cannot be written; give another directory"
+enter "$scratch"
 workload clear folder="$folder" server="$program" || exit
 # An empty one takes 130 MiB, its log among them, and its undo logs grow. A row takes 250 bytes with its
 # index; pages that were split are two thirds full.
 needed=$((268435456 + rows * 4 * 400))
-free=$(df -Pk . | awk 'NR == 2 { printf "%.0f", $4 * 1024 }')
-[ "$free" -gt "$needed" ] || refuse "$scratch: needs $needed bytes, $free are free"
+need_bytes "$needed"
 workload fill folder="$folder" server="$program" rows="$rows"

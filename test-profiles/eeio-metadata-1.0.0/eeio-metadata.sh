@@ -4,9 +4,9 @@
 trap 'echo $? >"$HOME/test-exit-status"' EXIT
 # shellcheck source=factors.sh
 . "$HOME/factors.sh"
-# shellcheck source=mpi-io.sh
+# shellcheck source=../common/mpi-io.sh
 . "$HOME/mpi-io.sh"
-# shellcheck source=mpi.sh
+# shellcheck source=../common/mpi.sh
 . "$HOME/mpi.sh"
 
 mkdir -p "$output" || refuse "EEIO_OUTPUT_DIR=$output: cannot be made"

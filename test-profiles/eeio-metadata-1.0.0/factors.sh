@@ -1,8 +1,8 @@
 # The factors of a run: key=value words -> checked variables. Sourced by the wrapper and pre.sh.
 # shellcheck shell=sh disable=SC2015,SC2034 # refuse leaves, so `A && B || refuse` is if-then-else
 tool=eeio-metadata preset=${EEIO_PRESET:-standard}
-# shellcheck source=words.sh
-. "$HOME/words.sh"
+# shellcheck source=../common/checks.sh
+. "$HOME/checks.sh"
 
 level=filesystem operation=metadata buffer=on processes=1 files='' rounds='' size=0 fsync=on
 layout=shared mode=auto
@@ -40,5 +40,3 @@ fi
 [ "$mode" != fork ] || [ -z "${EEIO_HOSTFILE:-}" ] ||
 	refuse "mode=fork: its processes run on one machine; unset EEIO_HOSTFILE, or give mode=mpi"
 
-scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
-output=${EEIO_OUTPUT_DIR:-$HOME/output}

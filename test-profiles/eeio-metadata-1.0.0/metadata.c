@@ -8,42 +8,16 @@
  * (of `size` bytes, if any), fsync and close. When all rounds of creating are over, all rounds of
  * stat follow, then of utime, then of unlink, so that each kind fills one stretch of time that a power
  * meter can see. The times of each call are kept in memory until everything is over.
- *
- * One file, though a long one: PTS copies a profile's folder alone, and its install.sh compiles this
- * with one command.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
-#include <ftw.h>
-#include <inttypes.h>
-#include <limits.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
-#include <pthread.h>
+#define PROGRAM "eeio-metadata"
 #ifdef WITH_MPI
-#include <mpi.h>
+#include "mpi-program.h"
 #else
-#include <signal.h>
-#include <stdatomic.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
+#include "processes.h"
 #endif
+#include <ftw.h>
 
 #define VERSION "1.0.0"
-#define NS 1000000000LL
-/* How far ahead the common start lies: time for every rank to be told of it. */
-#define LEAD_NS 200000
-#define LEAD_NS_A_RANK 20000
-#define MOST_RANKS 256
 #define TREE "eeio-metadata.files"
 
 enum call { OPEN, WRITE, FSYNC, CLOSE, STAT, UTIME, UNLINK, CALLS };
@@ -70,12 +44,7 @@ struct record {
 	int64_t start_ns[CALLS], end_ns[CALLS];
 };
 
-/* Where the ranks of one host meet, in memory that they share. Who waits here sleeps. */
-struct meeting {
-	pthread_barrier_t barrier;
-	int64_t clocks_ns[MOST_RANKS];
-};
-static struct meeting *meeting;
+static struct meeting *meeting; /* NULL if the ranks are on several hosts */
 
 struct world {
 	int rank, ranks;
@@ -86,16 +55,11 @@ struct world {
 
 #ifndef WITH_MPI
 struct shared {
-	struct meeting meeting;
-	atomic_bool telling, told; /* one rank says what is wrong, and has said it */
-	pid_t pids[MOST_RANKS];
+	struct processes processes;
 	struct record records[];
 };
 static struct shared *shared;
-static pid_t living[MOST_RANKS]; /* 0 where a rank has ended: its number may be another's by now */
-static bool child;
 #endif
-static int my_rank = -1;
 static char tree[PATH_MAX];
 
 static int remove_one(const char *path, const struct stat *found, int type, struct FTW *place)
@@ -110,98 +74,13 @@ static int remove_tree(void)
 	return tree[0] ? nftw(tree, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) : 0;
 }
 
-/* Ends every rank: one that stayed behind would wait for the others for ever. */
-__attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *format, ...)
-{
-	char line[PATH_MAX + 256];
-	va_list words;
-	va_start(words, format);
-	vsnprintf(line, sizeof line, format, words);
-	va_end(words);
-#ifdef WITH_MPI
-	fprintf(stderr, "eeio-metadata: %s\n", line);
-	fflush(stderr);
-	if (my_rank >= 0) {
-		/* mpirun ends without the words that are still on their way to it. */
-		nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
-		MPI_Abort(MPI_COMM_WORLD, 1);
-	}
-	exit(1);
-#else
-	/* A full disk stops all ranks at once; one line says it. The others stay until it is out: the
-	 * first to leave has all of them killed. */
-	if (!shared || !atomic_exchange(&shared->telling, true)) {
-		fprintf(stderr, "eeio-metadata: %s\n", line);
-		if (shared)
-			atomic_store(&shared->told, true);
-	}
-	for (int waited_ms = 0; shared && !atomic_load(&shared->told) && waited_ms < 5000; waited_ms++)
-		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-	if (child)
-		_exit(1);
-	remove_tree();
-	exit(1);
-#endif
-}
-
-/* What is wrong with the options is wrong on every rank alike: one says so, and all leave. */
-__attribute__((noreturn, format(printf, 1, 2))) static void refuse(const char *format, ...)
-{
-	va_list words;
-	va_start(words, format);
-	if (my_rank <= 0) {
-		fprintf(stderr, "eeio-metadata: ");
-		vfprintf(stderr, format, words);
-		fputc('\n', stderr);
-	}
-	va_end(words);
-#ifdef WITH_MPI
-	MPI_Finalize();
-#endif
-	exit(2);
-}
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * NS + t.tv_nsec;
-}
-
-static void wait_until(int64_t moment_ns)
-{
-	struct timespec t = {.tv_sec = moment_ns / NS, .tv_nsec = moment_ns % NS};
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
-		;
-}
-
 /* --- options ------------------------------------------------------------------------------- */
-
-static int64_t number(const char *key, const char *text, int64_t least, int64_t most)
-{
-	char *end;
-	errno = 0;
-	long long value = strtoll(text, &end, 10);
-	if (errno || end == text || *end || value < least || value > most)
-		refuse("%s=%s: give a whole number from %" PRId64 " to %" PRId64, key, text, least, most);
-	return value;
-}
-
-static bool choice(const char *key, const char *value, const char *no, const char *yes)
-{
-	if (strcmp(value, no) && strcmp(value, yes))
-		refuse("%s=%s: give %s or %s", key, value, no, yes);
-	return !strcmp(value, yes);
-}
 
 static struct options parse_options(int count, char **words)
 {
 	struct options o = {.files = 1, .rounds = 1, .fsync = true, .directory = "."};
 	for (int i = 1; i < count; i++) {
-		char *value = strchr(words[i], '=');
-		if (!value)
-			refuse("%s: give KEY=VALUE", words[i]);
-		*value++ = 0;
+		char *value = value_in(words[i]);
 		const char *key = words[i];
 		if (!strcmp(key, "ranks"))
 			o.ranks = number(key, value, 1, MOST_RANKS);
@@ -245,15 +124,6 @@ static void check_memory(const struct options *o, int ranks)
 
 /* --- the ranks, one after the other or at once ----------------------------------------------- */
 
-static void make_meeting(int ranks)
-{
-	pthread_barrierattr_t attributes;
-	pthread_barrierattr_init(&attributes);
-	pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
-	pthread_barrier_init(&meeting->barrier, &attributes, (unsigned)ranks);
-	pthread_barrierattr_destroy(&attributes);
-}
-
 static void barrier(void)
 {
 #ifdef WITH_MPI
@@ -268,16 +138,12 @@ static void barrier(void)
 /* All ranks leave this at one instant. Clocks of several hosts cannot agree on one. */
 static void meet(const struct world *w)
 {
-	int64_t start_ns = 0;
-	barrier();
-	if (!meeting)
-		return;
-	meeting->clocks_ns[w->rank] = now_ns();
-	barrier();
-	for (int i = 0; i < w->ranks; i++)
-		if (meeting->clocks_ns[i] > start_ns)
-			start_ns = meeting->clocks_ns[i];
-	wait_until(start_ns + LEAD_NS + w->ranks * LEAD_NS_A_RANK);
+	if (meeting)
+		meet_at(meeting, w->rank, w->ranks);
+#ifdef WITH_MPI
+	else
+		MPI_Barrier(MPI_COMM_WORLD);
+#endif
 }
 
 /* --- what is measured -------------------------------------------------------------------------- */
@@ -477,20 +343,6 @@ static double equation_10(const struct sums *s)
 	return (double)s->count[FSYNC] / s->seconds[FSYNC];
 }
 
-static FILE *create(const char *path)
-{
-	FILE *file = fopen(path, "w");
-	if (!file)
-		fail("%s: %s", path, strerror(errno));
-	return file;
-}
-
-static void close_result(FILE *file, const char *path)
-{
-	if (ferror(file) | fclose(file))
-		fail("%s: the result was not written whole", path);
-}
-
 static void put_time(FILE *f, int64_t ns)
 {
 	fprintf(f, "%" PRId64 ".%09" PRId64, ns / (int64_t)NS, ns % (int64_t)NS);
@@ -514,12 +366,6 @@ static void write_calls(const struct options *o, const struct all *a)
 		}
 	}
 	close_result(f, o->calls);
-}
-
-static int by_size(const void *one, const void *other)
-{
-	int64_t a = *(const int64_t *)one, b = *(const int64_t *)other;
-	return (a > b) - (a < b);
 }
 
 /* The shortest time that a share of all calls does not exceed, s. */
@@ -670,7 +516,7 @@ static void find_meeting(const struct world *w, MPI_Win *window)
 					&mine, window);
 		MPI_Win_shared_query(*window, 0, &bytes, &unit, &meeting);
 		if (!w->rank)
-			make_meeting(w->ranks);
+			make_meeting(meeting, w->ranks);
 		MPI_Barrier(here);
 	}
 	MPI_Comm_free(&here);
@@ -684,11 +530,7 @@ int main(int count, char **words)
 	MPI_Comm_size(MPI_COMM_WORLD, &w.ranks);
 	my_rank = w.rank;
 	struct options o = parse_options(count, words);
-	/* A launcher that does not fit this MPI starts N programs of one rank each. */
-	if (o.ranks && o.ranks != w.ranks)
-		refuse("%" PRId64 " ranks were started and MPI has joined %d: start them with the mpirun "
-		       "of the MPI it was compiled with, or srun --mpi=pmix",
-		       o.ranks, w.ranks);
+	check_joined(o.ranks, w.ranks);
 	if (w.ranks > MOST_RANKS)
 		refuse("%d ranks: give at most %d", w.ranks, MOST_RANKS);
 	check_memory(&o, w.ranks);
@@ -736,78 +578,17 @@ int main(int count, char **words)
 
 #else
 
-static void end_ranks(int ranks)
+static void be_rank(const void *options, int rank)
 {
-	for (int i = 0; i < ranks; i++)
-		if (living[i])
-			kill(living[i], SIGKILL);
-	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
-		;
-}
-
-/* A rank in its own process, which dies with the one that started it. */
-__attribute__((noreturn)) static void be_rank(const struct options *o, int rank, pid_t parent,
-					      const sigset_t *before)
-{
+	const struct options *o = options;
 	struct world w = {.rank = rank, .ranks = (int)o->ranks};
-	child = true;
-	my_rank = rank;
 	w.records = shared->records + rank * records_of_a_rank(o);
-	sigprocmask(SIG_SETMASK, before, NULL);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1);
 	run(o, &w);
-	_exit(0);
 }
 
-/* Waits for all ranks. One that dies would leave the others at a barrier: then all are ended. */
-static void watch(const struct options *o, const sigset_t *awaited)
+static void remove_files(void)
 {
-	for (int left = (int)o->ranks; left;) {
-		int status, signal = sigwaitinfo(awaited, NULL);
-		pid_t pid;
-		if (signal > 0 && signal != SIGCHLD) {
-			end_ranks((int)o->ranks);
-			remove_tree();
-			fprintf(stderr, "eeio-metadata: ended by signal %d\n", signal);
-			exit(128 + signal);
-		}
-		while (left && (pid = waitpid(-1, &status, WNOHANG)) > 0) {
-			int rank = 0;
-			while (living[rank] != pid)
-				rank++;
-			living[rank] = 0;
-			if (status) {
-				end_ranks((int)o->ranks);
-				if (WIFSIGNALED(status))
-					fail("rank %d (process %d) died of signal %d; the others were ended",
-					     rank, (int)pid, WTERMSIG(status));
-				fail("rank %d (process %d) left early; the others were ended", rank,
-				     (int)pid);
-			}
-			left--;
-		}
-	}
-}
-
-static void start_ranks(const struct options *o, const sigset_t *before)
-{
-	pid_t self = getpid();
-	meeting = &shared->meeting;
-	make_meeting((int)o->ranks);
-	for (int i = 0; i < o->ranks; i++) {
-		pid_t pid = fork();
-		if (!pid)
-			be_rank(o, i, self, before);
-		if (pid < 0) {
-			int error = errno;
-			end_ranks(i);
-			fail("only %d of %" PRId64 " processes could be started: %s", i, o->ranks,
-			     strerror(error));
-		}
-		living[i] = shared->pids[i] = pid;
-	}
+	remove_tree();
 }
 
 int main(int count, char **words)
@@ -818,30 +599,19 @@ int main(int count, char **words)
 	check_memory(&o, (int)o.ranks);
 	size_t bytes =
 		sizeof *shared + (size_t)(o.ranks * records_of_a_rank(&o)) * sizeof(struct record);
-	struct shared *memory =
-		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (memory == MAP_FAILED)
-		fail("no memory for the times of the calls: %s", strerror(errno));
-	shared = memory;
-	/* What is asked for while files are there is heard by watch(). */
-	sigset_t awaited, before;
-	sigemptyset(&awaited);
-	sigaddset(&awaited, SIGCHLD);
-	sigaddset(&awaited, SIGTERM);
-	sigaddset(&awaited, SIGINT);
-	sigaddset(&awaited, SIGHUP);
-	sigaddset(&awaited, SIGQUIT);
-	sigprocmask(SIG_BLOCK, &awaited, &before);
-	signal(SIGCHLD, SIG_DFL);
+	shared = share_memory(bytes, "the times of the calls");
+	meeting = &processes->meeting;
+	clean_up = remove_files;
+	hold_signals();
 	make_tree(&o, (int)o.ranks);
-	start_ranks(&o, &before);
-	watch(&o, &awaited);
+	start_processes(o.ranks, be_rank, &o);
+	watch_processes((int)o.ranks);
 	int error = remove_tree();
 	if (error)
 		fail("%s: it cannot be removed: %s", tree, strerror(error));
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	report(&o, &(struct all){(int)o.ranks, true, shared->records, shared->pids, NULL});
-	munmap(memory, bytes);
+	release_signals();
+	report(&o, &(struct all){(int)o.ranks, true, shared->records, processes->pids, NULL});
+	munmap(shared, bytes);
 	return 0;
 }
 

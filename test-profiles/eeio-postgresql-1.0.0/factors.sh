@@ -1,8 +1,8 @@
 # The factors of a run: key=value words -> checked variables. Sourced by the wrapper and pre.sh.
 # shellcheck shell=sh disable=SC2015,SC2034 # refuse leaves, so `A && B || refuse` is if-then-else
 tool=eeio-postgresql preset=${EEIO_PRESET:-standard}
-# shellcheck source=words.sh
-. "$HOME/words.sh"
+# shellcheck source=../common/checks.sh
+. "$HOME/checks.sh"
 
 level=application operation=mixed buffer=on processes=1 synchronous_commit=on fsync=on flush=''
 clients=4 scale='' runtime_s=''

@@ -4,14 +4,12 @@
 # shellcheck disable=SC2015 # refuse leaves
 # shellcheck source=factors.sh
 . "$HOME/factors.sh"
-mkdir -p "$scratch" 2>/dev/null && cd "$scratch" && [ -w . ] ||
-	refuse "$scratch: cannot be written; give another directory"
+enter "$scratch"
 workload clear folder="$folder" bin="$programs" || exit
 # 64 MiB are an empty one. Of a scale, 16 MiB are rows and indexes; what is loaded, each page that is
 # changed after it, and some 500 bytes a transaction go into the log, of which the server keeps about
 # 1 GiB at most.
 log=$((scale * 32 + runtime_s * 8))
 needed=$(((64 + scale * 20 + (log < 1280 ? log : 1280)) * 1048576))
-free=$(df -Pk . | awk 'NR == 2 { printf "%.0f", $4 * 1024 }')
-[ "$free" -gt "$needed" ] || refuse "$scratch: needs $needed bytes, $free are free"
+need_bytes "$needed"
 workload fill folder="$folder" bin="$programs" scale="$scale"

@@ -4,8 +4,7 @@
 # shellcheck disable=SC2015 # refuse leaves
 # shellcheck source=factors.sh
 . "$HOME/factors.sh"
-mkdir -p "$scratch" 2>/dev/null && cd "$scratch" && [ -w . ] ||
-	refuse "$scratch: cannot be written; give another directory"
+enter "$scratch"
 [ "$workload" = readrandom ] && [ "$(cat eeio-rocksdb.ready 2>/dev/null)" = "$keys $value_size" ] && exit 0
 rm -rf eeio-rocksdb.*
 # Logs, tables and what compaction holds at once; one that writes beside readers does for runtime_s.
@@ -16,8 +15,7 @@ esac
 needed=$((3 * most * (value_size + 32) + 268435456))
 [ "$workload" != readwhilewriting ] ||
 	needed=$((needed + (runtime_s == 0 || runtime_s > 64 ? 64 : runtime_s) * 67108864))
-free=$(df -Pk . | awk 'NR == 2 { printf "%.0f", $4 * 1024 }')
-[ "$free" -gt "$needed" ] || refuse "$scratch: needs $needed bytes, $free are free"
+need_bytes "$needed"
 case $workload in
 fill*)
 	# So that the caller can see what lies behind the database.

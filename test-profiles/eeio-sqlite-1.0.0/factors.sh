@@ -1,8 +1,8 @@
 # The factors of a run: key=value words -> checked variables. Sourced by the wrapper and pre.sh.
 # shellcheck shell=sh disable=SC2015,SC2034 # refuse leaves, so `A && B || refuse` is if-then-else
 tool=eeio-sqlite preset=${EEIO_PRESET:-standard}
-# shellcheck source=words.sh
-. "$HOME/words.sh"
+# shellcheck source=../common/checks.sh
+. "$HOME/checks.sh"
 
 level=application operation=mixed buffer=on processes=1 journal=delete synchronous=full flush=''
 transactions='' rows='' runtime_s=''
@@ -37,5 +37,3 @@ runtime_s=${runtime_s:-$(preset_value runtime_s)}
 	refuse "EEIO_PRESET=$preset: not in $HOME/presets.conf"
 
 python=$(sed -n 's/^path=//p' "$HOME/tool.conf")
-scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
-output=${EEIO_OUTPUT_DIR:-$HOME/output}

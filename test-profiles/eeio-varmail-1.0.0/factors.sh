@@ -1,8 +1,8 @@
 # The factors of a run: key=value words -> checked variables. Sourced by the wrapper and pre.sh.
 # shellcheck shell=sh disable=SC2015,SC2034 # refuse leaves, so `A && B || refuse` is if-then-else
 tool=eeio-varmail preset=${EEIO_PRESET:-standard}
-# shellcheck source=words.sh
-. "$HOME/words.sh"
+# shellcheck source=../common/checks.sh
+. "$HOME/checks.sh"
 
 level=application operation=mixed buffer=on processes=16 fsync=on flush='' files='' loops='' runtime_s=''
 size=16k append=16k
@@ -40,5 +40,3 @@ bytes append "$append"
 [ "$bytes" -le 2097152 ] || refuse "append=$append: give at most 2m"
 append=$bytes
 
-scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
-output=${EEIO_OUTPUT_DIR:-$HOME/output}

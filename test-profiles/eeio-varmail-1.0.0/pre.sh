@@ -4,17 +4,13 @@
 # shellcheck disable=SC2015 # refuse leaves
 # shellcheck source=factors.sh
 . "$HOME/factors.sh"
-mkdir -p "$scratch" 2>/dev/null && cd "$scratch" && [ -w . ] ||
-	refuse "$scratch: cannot be written; give another directory"
+enter "$scratch"
 rm -rf eeio-varmail.*
 # A file that is there has in the mean its first size or two appends, in whole blocks, and an inode.
 largest=$((size > 2 * append ? size : 2 * append))
 needed=$((files * (largest + 8192)))
-free=$(df -Pk . | awk 'NR == 2 { printf "%.0f", $4 * 1024 }')
-[ "$free" -gt "$needed" ] || refuse "$scratch: needs $needed bytes, $free are free"
-# A file system that makes inodes as it goes (btrfs) tells 0 of 0.
+need_bytes "$needed"
 inodes=$((files + files / 100 + processes + 3))
-free=$(df -Pi . | awk 'NR == 2 { print ($2 > 0 ? $4 : "any") }')
-[ "$free" = any ] || [ "$free" -gt "$inodes" ] || refuse "$scratch: needs $inodes inodes, $free are free"
+need_inodes "$inodes"
 "$HOME/varmail" fill ranks="$processes" files="$files" size="$size" directory="$scratch" || exit
 echo "$processes $files" >eeio-varmail.ready

@@ -9,39 +9,13 @@
  *
  * `fill` makes the tree, on the device. A run begins at one instant, each loop and each fsync is timed,
  * and its window ends when a syncfs(2) after the last loop has returned.
- *
- * One file, though a long one: PTS copies a profile's folder alone, and its install.sh compiles this
- * with one command.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <limits.h>
+#define PROGRAM "eeio-varmail"
+#include "processes.h"
 #include <math.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #define VERSION "1.0.0"
-#define NS 1000000000LL
-/* How far ahead the common start lies: time for every process to be told of it. */
-#define LEAD_NS 200000
-#define LEAD_NS_A_RANK 20000
-#define MOST_RANKS 256
 #define TREE "eeio-varmail.files"
 #define FILES_A_FOLDER 100
 #define FSYNCS_A_LOOP 2
@@ -63,9 +37,7 @@ struct told {
 };
 
 struct shared {
-	pthread_barrier_t barrier;
-	int64_t clocks_ns[MOST_RANKS];
-	atomic_bool telling, said; /* one process says what is wrong, and has said it */
+	struct processes processes;
 	struct told told[MOST_RANKS];
 	int64_t ns[]; /* by process: of its loops, then of their fsyncs */
 };
@@ -80,60 +52,8 @@ struct world {
 };
 
 static struct shared *shared;
-static pid_t living[MOST_RANKS]; /* 0 where a process has ended: its number may be another's by now */
-static bool child;
-
-/* Ends every process: one that stayed behind would fill the disk for nobody. */
-__attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *format, ...)
-{
-	char line[PATH_MAX + 256];
-	va_list words;
-	va_start(words, format);
-	vsnprintf(line, sizeof line, format, words);
-	va_end(words);
-	/* A full disk stops all at once; one line says it. The others stay until it is out: the first to
-	 * leave has all of them killed. */
-	if (!shared || !atomic_exchange(&shared->telling, true)) {
-		fprintf(stderr, "eeio-varmail: %s\n", line);
-		if (shared)
-			atomic_store(&shared->said, true);
-	}
-	for (int waited_ms = 0; shared && !atomic_load(&shared->said) && waited_ms < 5000; waited_ms++)
-		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-	if (child)
-		_exit(1);
-	exit(1);
-}
-
-__attribute__((noreturn, format(printf, 1, 2))) static void refuse(const char *format, ...)
-{
-	va_list words;
-	va_start(words, format);
-	fprintf(stderr, "eeio-varmail: ");
-	vfprintf(stderr, format, words);
-	fputc('\n', stderr);
-	va_end(words);
-	exit(2);
-}
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * NS + t.tv_nsec;
-}
 
 /* --- options ------------------------------------------------------------------------------- */
-
-static int64_t number(const char *key, const char *text, int64_t least, int64_t most)
-{
-	char *end;
-	errno = 0;
-	long long value = strtoll(text, &end, 10);
-	if (errno || end == text || *end || value < least || value > most)
-		refuse("%s=%s: give a whole number from %" PRId64 " to %" PRId64, key, text, least, most);
-	return value;
-}
 
 static struct options parse_options(int count, char **words)
 {
@@ -145,10 +65,7 @@ static struct options parse_options(int count, char **words)
 			o.fill = true;
 			continue;
 		}
-		char *value = strchr(words[i], '=');
-		if (!value)
-			refuse("%s: give KEY=VALUE", words[i]);
-		*value++ = 0;
+		char *value = value_in(words[i]);
 		if (!strcmp(key, "ranks"))
 			o.ranks = number(key, value, 1, MOST_RANKS);
 		else if (!strcmp(key, "files"))
@@ -163,11 +80,9 @@ static struct options parse_options(int count, char **words)
 			o.append = number(key, value, 1, POOL / 2);
 		else if (!strcmp(key, "seed"))
 			o.seed = number(key, value, 0, INT64_MAX);
-		else if (!strcmp(key, "fsync")) {
-			if (strcmp(value, "on") && strcmp(value, "off"))
-				refuse("fsync=%s: give on or off", value);
-			o.fsync = !strcmp(value, "on");
-		} else if (!strcmp(key, "directory"))
+		else if (!strcmp(key, "fsync"))
+			o.fsync = choice(key, value, "off", "on");
+		else if (!strcmp(key, "directory"))
 			o.directory = value;
 		else if (!strcmp(key, "eeio"))
 			o.eeio = value;
@@ -333,21 +248,6 @@ static void fill(const struct options *o)
 
 /* --- what is measured -------------------------------------------------------------------------- */
 
-/* All processes leave this at one instant. */
-static void meet(const struct world *w)
-{
-	int64_t start_ns = 0;
-	shared->clocks_ns[w->rank] = now_ns();
-	pthread_barrier_wait(&shared->barrier);
-	for (int i = 0; i < w->ranks; i++)
-		if (shared->clocks_ns[i] > start_ns)
-			start_ns = shared->clocks_ns[i];
-	start_ns += LEAD_NS + w->ranks * LEAD_NS_A_RANK;
-	struct timespec t = {.tv_sec = start_ns / NS, .tv_nsec = start_ns % NS};
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
-		;
-}
-
 /* Appends up to `append` bytes, evenly drawn, flushes them where asked for, and closes the file. */
 static void add_and_close(const struct options *o, struct world *w, const char *path, int file)
 {
@@ -392,7 +292,7 @@ static void run(const struct options *o, struct world *w)
 	/* Sleepers are woken when they asked for it, not up to 50 us later. */
 	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
 	make_world(o, w);
-	meet(w);
+	meet_at(&processes->meeting, w->rank, w->ranks);
 	int64_t until_ns = o->runtime_s ? now_ns() + o->runtime_s * NS : INT64_MAX;
 	int64_t begun_ns = w->told->start_ns = now_ns();
 	while (w->told->loops < w->most && begun_ns < until_ns) {
@@ -410,12 +310,6 @@ static void run(const struct options *o, struct world *w)
 static void put_time(FILE *f, const char *name, int64_t ns)
 {
 	fprintf(f, "\"%s\": %" PRId64 ".%09" PRId64 ", ", name, ns / (int64_t)NS, ns % (int64_t)NS);
-}
-
-static int by_size(const void *one, const void *other)
-{
-	int64_t a = *(const int64_t *)one, b = *(const int64_t *)other;
-	return (a > b) - (a < b);
 }
 
 /* Percentiles by nearest rank, and the longest. */
@@ -437,9 +331,7 @@ static void write_eeio(const struct options *o, const struct told *all, int64_t 
 {
 	double lasted_s = (double)(synced_ns - all->start_ns) / 1e9;
 	int64_t moved = all->read_bytes + all->written_bytes;
-	FILE *f = fopen(o->eeio, "w");
-	if (!f)
-		fail("%s: %s", o->eeio, strerror(errno));
+	FILE *f = create(o->eeio);
 	fprintf(f, "{\"schema_version\": 1,\n \"phases\": [\n  {\"name\": \"mail\", \"operation\": \"mixed\", ");
 	fprintf(f, "\"spatiality\": \"mixed\", \"request_size_bytes\": null, \"bytes_moved\": %" PRId64 ",\n   ",
 		moved);
@@ -465,8 +357,7 @@ static void write_eeio(const struct options *o, const struct told *all, int64_t 
 	fprintf(f, "},\n   \"invalid\": []}],\n \"notes\": [\"after Filebench's varmail, not Filebench: %" PRId64
 		   " processes, %" PRId64 " files\"]}\n",
 		o->ranks, o->files);
-	if (ferror(f) | fclose(f))
-		fail("%s: the result was not written whole", o->eeio);
+	close_result(f, o->eeio);
 }
 
 /* Of all processes; their times are moved together. */
@@ -500,80 +391,14 @@ static void report(const struct options *o, int64_t synced_ns)
 
 /* --- the processes ------------------------------------------------------------------------------ */
 
-static void end_ranks(int ranks)
+static void be_rank(const void *options, int rank)
 {
-	for (int i = 0; i < ranks; i++)
-		if (living[i])
-			kill(living[i], SIGKILL);
-	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
-		;
-}
-
-/* One in its own process, which dies with the one that started it. */
-__attribute__((noreturn)) static void be_rank(const struct options *o, int rank, pid_t parent,
-					      const sigset_t *before)
-{
+	const struct options *o = options;
 	int64_t most = share(o->loops, o->ranks, 0);
 	struct world w = {.rank = rank, .ranks = (int)o->ranks, .told = &shared->told[rank]};
 	w.loop_ns = shared->ns + rank * most;
 	w.fsync_ns = shared->ns + o->ranks * most + rank * most * FSYNCS_A_LOOP;
-	child = true;
-	sigprocmask(SIG_SETMASK, before, NULL);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1);
 	run(o, &w);
-	_exit(0);
-}
-
-/* Waits for all. One that dies would leave the others at the barrier: then all are ended. */
-static void watch(const struct options *o, const sigset_t *awaited)
-{
-	for (int left = (int)o->ranks; left;) {
-		int status, signal = sigwaitinfo(awaited, NULL);
-		pid_t pid;
-		if (signal > 0 && signal != SIGCHLD) {
-			end_ranks((int)o->ranks);
-			fprintf(stderr, "eeio-varmail: ended by signal %d\n", signal);
-			exit(128 + signal);
-		}
-		while (left && (pid = waitpid(-1, &status, WNOHANG)) > 0) {
-			int rank = 0;
-			while (living[rank] != pid)
-				rank++;
-			living[rank] = 0;
-			if (status) {
-				end_ranks((int)o->ranks);
-				if (WIFSIGNALED(status))
-					fail("process %d died of signal %d; the others were ended", (int)pid,
-					     WTERMSIG(status));
-				fail("process %d left early; the others were ended", (int)pid);
-			}
-			left--;
-		}
-	}
-}
-
-static void start_ranks(const struct options *o, const sigset_t *before)
-{
-	pid_t self = getpid();
-	pthread_barrierattr_t attributes;
-	pthread_barrierattr_init(&attributes);
-	pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
-	pthread_barrier_init(&shared->barrier, &attributes, (unsigned)o->ranks);
-	pthread_barrierattr_destroy(&attributes);
-	for (int i = 0; i < o->ranks; i++) {
-		pid_t pid = fork();
-		if (!pid)
-			be_rank(o, i, self, before);
-		if (pid < 0) {
-			int error = errno;
-			end_ranks(i);
-			fail("only %d of %" PRId64 " processes could be started: %s", i, o->ranks,
-			     strerror(error));
-		}
-		living[i] = pid;
-	}
 }
 
 int main(int count, char **words)
@@ -590,21 +415,11 @@ int main(int count, char **words)
 		refuse("loops=%" PRId64 ": their times need %zu bytes of memory, more than half of the %.0f "
 		       "that are there",
 		       o.loops, bytes, memory);
-	shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (shared == MAP_FAILED) {
-		shared = NULL;
-		fail("no memory for the times of the loops: %s", strerror(errno));
-	}
-	/* What is asked for meanwhile is heard by watch(). */
-	sigset_t awaited, before;
-	sigemptyset(&awaited);
-	for (size_t i = 0; i < 5; i++)
-		sigaddset(&awaited, (int[]){SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT}[i]);
-	sigprocmask(SIG_BLOCK, &awaited, &before);
-	signal(SIGCHLD, SIG_DFL);
-	start_ranks(&o, &before);
-	watch(&o, &awaited);
-	sigprocmask(SIG_SETMASK, &before, NULL);
+	shared = share_memory(bytes, "the times of the loops");
+	hold_signals();
+	start_processes(o.ranks, be_rank, &o);
+	watch_processes((int)o.ranks);
+	release_signals();
 	sync_tree(&o);
 	report(&o, now_ns());
 	munmap(shared, bytes);

@@ -121,7 +121,7 @@ def folder(home: Path) -> Path:
     [
         ("table: runs.csv", "table: /etc/passwd", "within the folder"),
         ("table: runs.csv", "table: ../runs.csv", "within the folder"),
-        ("\n  name: board", "\n  name: ../x", "campaigns/0/name"),
+        ("\n  name: board", "\n  name: ../x", "campaigns/0: campaign name"),
         ("scale: 10", "scale: .inf", "scale"),
         ("divide: 2", "divide: 0", "divide"),
         ("period_s: 0.5", "period_s: 0.5\n    format: " + "%d" * 51, "format"),

@@ -246,7 +246,18 @@ def test_without_strace_it_says_what_to_install(home: Path, eeio: Eeio) -> None:
 def test_both_tracers_find_the_phases_of_mpi_ranks(home: Path, eeio: Eeio) -> None:
     if shutil.which("strace") is None or shutil.which("mpicc") is None:
         pytest.skip("strace or mpicc is missing")
-    subprocess.run(["mpicc", "-O2", "-o", str(home / "btio"), str(BTIO), "-lm"], check=True)
+    subprocess.run(
+        [
+            "mpicc",
+            "-O2",
+            f"-I{BTIO.parents[1] / 'common'}",
+            "-o",
+            str(home / "btio"),
+            str(BTIO),
+            "-lm",
+        ],
+        check=True,
+    )
     mpi = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
            "OMPI_MCA_io": "romio321", "HWLOC_COMPONENTS": "-gl"}  # fmt: skip
     found = []

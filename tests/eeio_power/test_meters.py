@@ -189,7 +189,8 @@ def test_a_find_that_fails_is_told_in_its_finding(
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("rapl", "the name 'rapl' is taken by eeio itself"), ("auto", "taken by eeio itself"),
+    [("rapl", "eeio itself has a meter 'rapl' already"),
+     ("auto", "eeio itself has a meter 'auto' already"),
      ("my-meter", "is no name of a meter")],
 )  # fmt: skip
 def test_a_name_that_is_taken_is_refused(
@@ -206,7 +207,7 @@ def test_folders_that_are_missing_and_names_in_two_are_refused(
     for folder in ("a", "b"):
         own(tmp_path / folder, monkeypatch, bench=BENCH)
     monkeypatch.setenv("EEIO_METERS", f"{tmp_path}/a:{tmp_path}/b")
-    with pytest.raises(PowerError, match=f"is taken by {tmp_path}/a/bench.py"):
+    with pytest.raises(PowerError, match=f"{tmp_path}/a/bench.py has a meter 'bench' already"):
         meter_names()
     monkeypatch.setenv("EEIO_METERS", f"{tmp_path}/a::{tmp_path}/nowhere")
     with pytest.raises(PowerError, match="nowhere: No such file or directory; make the folder"):

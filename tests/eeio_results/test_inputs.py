@@ -199,7 +199,7 @@ def test_an_order_of_experiments_that_are_not_there(campaign: Path) -> None:
         with pytest.raises(SchemaError, match=f"there is no experiment '{place}'"):
             store.load(campaign)
     (campaign / "campaign.json").write_text(json.dumps({**body, "order": [[0.0, 1, 0]]}))
-    with pytest.raises(SchemaError, match=r"order: 0\.0 is no whole number"):
+    with pytest.raises(SchemaError, match=r"order/0/0: 0\.0 is no whole number"):
         store.load(campaign)
 
 

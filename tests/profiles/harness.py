@@ -1,16 +1,45 @@
 """Installs and runs a test profile as the Phoronix Test Suite and the runner do."""
 
 import os
+import re
 import selectors
+import shutil
 import subprocess
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from eeio.profiles import complete
 from eeio_results.tools.capture import Capture, Stamp
 
 PROFILES = Path(__file__).parents[2] / "test-profiles"
+FOLDERS = sorted(path.parent for path in PROFILES.glob("*/test-definition.xml"))
+
+
+def copy_of(profile: Path, folder: Path) -> Path:
+    """The complete profile as real files in `folder`, far from the checkout."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, path in complete.files(profile).items():
+        shutil.copy(path, folder / name)
+    return folder
+
+
+_READ = re.compile(r'(?:\$HOME|\$profile|\$\{0%/\*\})/([\w-]+\.(?:sh|py|conf|c))\b|#include "(.+)"')
+
+
+def missing_files(folder: Path) -> list[str]:
+    """What the scripts and sources in a folder read, include or import, and is not in it."""
+    optional = {"tool.sh", "tool.conf"}
+    missing = []
+    for path in (path for path in folder.iterdir() if path.is_file()):
+        text = path.read_text(errors="replace")
+        read = {"".join(names) for names in _READ.findall(text)}
+        read |= {"server.py"} if "\nimport server\n" in text else set()
+        missing += [
+            f"{path.name}: {name}" for name in read - optional if not (folder / name).exists()
+        ]
+    return missing
 
 
 @dataclass
@@ -24,8 +53,9 @@ class Installed:
     environment: dict[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.profile = PROFILES / f"eeio-{self.name}-1.0.0"
         self.home.mkdir(parents=True, exist_ok=True)
+        source = PROFILES / f"eeio-{self.name}-1.0.0"
+        self.profile = copy_of(source, self.home.parent / f"{self.home.name}-complete")
         self.directory.mkdir(parents=True, exist_ok=True)
         kept = {
             k: v for k, v in os.environ.items() if not k.startswith("EEIO_") and k != "LOG_FILE"

@@ -138,6 +138,7 @@ def compile_program(
     built = folder / name
     subprocess.run(
         ["mpicc" if mpi else "cc", "-std=c11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", *flags,
+         f"-I{PROFILES / 'common'}",
          "-o", str(built), str(source), "-lm"],
         check=True, timeout=TIMEOUT_S,
     )  # fmt: skip

@@ -300,7 +300,7 @@ def test_an_mpirun_that_locks_itself_up_is_ended(tmp_path: Path) -> None:
     segment = Path(f"/dev/shm/vader_segment.eeio-test.0.{job + 1:x}.0")
     segment.touch()
     done = subprocess.run(
-        ["sh", "-c", script, str(PROFILES / "eeio-btio-1.0.0/mpi.sh")],
+        ["sh", "-c", script, str(PROFILES / "common/mpi.sh")],
         env=programs.environment(
             {"EEIO_MPIRUN": str(mpirun), "TMPDIR": str(tmp_path), "JOB": str(job)}
         ),
@@ -322,7 +322,7 @@ def test_no_display_is_looked_for(tmp_path: Path) -> None:
     for given, told in (({}, "-gl"), ({"HWLOC_COMPONENTS": "-xml"}, "-xml,-gl")):
         done = subprocess.run(
             ["sh", "-c", '. "${0%/*}/mpi-io.sh"; . "$0"; launch 2 true',
-             str(PROFILES / "eeio-btio-1.0.0/mpi.sh")],
+             str(PROFILES / "common/mpi.sh")],
             env={"PATH": os.environ["PATH"], "EEIO_MPIRUN": str(mpirun), **given},
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
@@ -369,7 +369,7 @@ def test_the_romio_of_this_open_mpi_is_asked_for(
         (tmp_path / name).chmod(0o755)
     done = subprocess.run(
         ["sh", "-c", 'output=$OUT; . "${0%/*}/mpi-io.sh"; . "$0"; launch 2 true',
-         str(PROFILES / "eeio-btio-1.0.0/mpi.sh")],
+         str(PROFILES / "common/mpi.sh")],
         env={
             "PATH": os.environ["PATH"], "EEIO_MPIRUN": str(tmp_path / "mpirun"), "OUT": str(output),
             **({"OMPI_MCA_io": given} if given else {}),

@@ -11,7 +11,7 @@ import pytest
 
 from eeio_results import tools
 from tests.profiles import test_archive, test_servers, test_sqlite
-from tests.profiles.harness import PROFILES, Installed
+from tests.profiles.harness import FOLDERS, Installed
 
 pytestmark = pytest.mark.tools
 
@@ -204,7 +204,7 @@ def test_every_profile_has_a_run_that_is_not_slow() -> None:
         "postgresql": test_servers.test_lines_for_pts,
         "sqlite": test_sqlite.test_transactions_and_lookups,
     }
-    names = {path.name.removeprefix("eeio-").rpartition("-")[0] for path in PROFILES.glob("eeio-*")}
+    names = {path.name.removeprefix("eeio-").rpartition("-")[0] for path in FOLDERS}
     assert {tool for tool, _, _ in CYCLES} | set(elsewhere) == names
     for test in [test_cycle, *elsewhere.values()]:
         marks = {mark.name for mark in getattr(test, "pytestmark", [])}

@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.profiles.harness import PROFILES
+from eeio.profiles import complete
+from tests.profiles.harness import FOLDERS, PROFILES, copy_of, missing_files
 
-FOLDERS = sorted(p for p in PROFILES.iterdir() if p.is_dir())
 SCHEMAS = {
     "test-definition.xml": "test-profile.xsd",
     "results-definition.xml": "results-parser.xsd",
@@ -35,7 +35,7 @@ def parsed(path: Path) -> ElementTree.Element:
     return ElementTree.parse(path).getroot()  # noqa: S314 - the project's own file
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: p.name)
+@pytest.mark.parametrize("folder", [*FOLDERS, PROFILES / "common"], ids=lambda p: p.name)
 def test_shell(folder: Path) -> None:
     if not shutil.which("shellcheck"):
         pytest.skip("shellcheck is not installed")
@@ -51,14 +51,20 @@ def test_shell(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("folder", "name"),
     # A workload of our own has no downloads.xml.
-    [(folder, name) for folder in FOLDERS for name in SCHEMAS if (folder / name).exists()],
+    [(folder, name) for folder in FOLDERS for name in SCHEMAS if name in complete.files(folder)],
     ids=lambda part: part.name if isinstance(part, Path) else part,
 )
 def test_xml_against_pts_s_schemas(folder: Path, name: str) -> None:
     if not shutil.which("xmllint"):
         pytest.skip("xmllint is not installed")
     done = subprocess.run(
-        ["xmllint", "--noout", "--schema", schema_folder() / SCHEMAS[name], folder / name],
+        [
+            "xmllint",
+            "--noout",
+            "--schema",
+            schema_folder() / SCHEMAS[name],
+            complete.file(folder, name),
+        ],
         capture_output=True,
         text=True,
         timeout=60,
@@ -71,7 +77,7 @@ def test_xml_against_pts_s_schemas(folder: Path, name: str) -> None:
 def test_profile_is_whole(folder: Path) -> None:
     name = folder.name.rpartition("-")[0]
     for file in ("install.sh", "pre.sh", "post.sh", "presets.conf", f"{name}.sh"):
-        assert (folder / file).is_file(), f"{folder.name} has no {file}"
+        assert file in complete.files(folder), f"{folder.name} has no {file}"
     definition = parsed(folder / "test-definition.xml")
     assert definition.findtext("TestProfile/Version") == folder.name.rpartition("-")[2]
     assert int(definition.findtext("TestInformation/TimesToRun") or 0) == 3
@@ -102,10 +108,30 @@ def test_presets(folder: Path) -> None:
         assert all(re.fullmatch(r"\w+=[\w.]+", word) for word in words[1:])
 
 
-@pytest.mark.parametrize("name", ["words.sh", "mpi.sh", "mpi-io.sh", "server.py"])
-def test_shared_files_are_the_same_everywhere(name: str) -> None:
-    copies = {path.read_text() for path in PROFILES.glob(f"*/{name}")}
-    assert len(copies) == 1
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: p.name)
+def test_a_complete_profile_needs_no_other_file(folder: Path, tmp_path: Path) -> None:
+    """Every file that a script, a program or a source reads, includes or imports is in it."""
+    made = copy_of(folder, tmp_path / folder.name)
+    assert not (made / "common").exists()
+    assert missing_files(made) == []
+
+
+def test_every_shared_file_is_used_by_several_profiles() -> None:
+    shared = [str(path.relative_to(PROFILES / "common"))
+              for path in (PROFILES / "common").rglob("*") if path.is_file()]  # fmt: skip
+    lists = {folder: (folder / "common").read_text().split() for folder in FOLDERS}
+    for name in shared:
+        assert sum(name in names for names in lists.values()) > 1, name
+    for folder, names in lists.items():
+        assert set(names) <= set(shared), folder
+        own = {path.name for path in folder.iterdir()}
+        assert not own & {Path(name).name for name in names}, folder
+
+
+def test_no_file_of_a_profile_is_copied_into_another() -> None:
+    texts = [path.read_bytes() for folder in FOLDERS for path in folder.iterdir()
+             if path.name != "common"]  # fmt: skip
+    assert len(set(texts)) == len(texts)
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: p.name)
@@ -115,7 +141,7 @@ def test_every_parsed_line_is_printed(folder: Path) -> None:
     wrapper = (folder / f"{name}.sh").read_text()
     formats = re.findall(r'printf "(EEIO [^"]*?): %', wrapper)
     printed = [re.escape(text).replace("%s", "[a-z0-9 ]+") for text in formats]
-    root = parsed(folder / "results-definition.xml")
+    root = parsed(complete.file(folder, "results-definition.xml"))
     for template in root.findall("ResultsParser/OutputTemplate"):
         line = (template.text or "").partition(":")[0]
         assert any(re.fullmatch(pattern, line) for pattern in printed), line

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -31,15 +32,12 @@ def test_takes_the_systems_tool(installed: Callable[[str], Installed], tool: str
 
 
 def without_tool(tool: str, folder: Path) -> Installed:
-    """A copy of the profile on a machine that has no such tool and no network."""
+    """The profile on a machine that has no such tool and no network."""
     profile = Installed(tool, folder / "home", folder / "disk")
-    copy = folder / profile.profile.name
-    shutil.copytree(profile.profile, copy)
-    profile.profile = copy
-    script = (copy / "install.sh").read_text()
+    script = (profile.profile / "tool.sh").read_text()
     for place in ("/usr/sbin", "/usr/local/sbin", "/usr/lib/lmbench"):
         script = script.replace(place, str(folder / "nothing"))
-    (copy / "install.sh").write_text(script)
+    (profile.profile / "tool.sh").write_text(script)
     commands = folder / "commands"
     commands.mkdir()
     for command in COMMANDS:
@@ -64,10 +62,8 @@ def test_missing_tool_names_the_package(tool: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("tool", TOOLS)
 def test_a_changed_release_is_not_unpacked(tool: str, tmp_path: Path) -> None:
     profile = without_tool(tool, tmp_path)
-    script = (profile.profile / "install.sh").read_text()
-    version = next(x for x in script.splitlines() if x.startswith("version=")).split("=")[1]
-    name = next(x for x in script.splitlines() if x.startswith("archive=")).split("=")[1]
-    archive = profile.home / name.replace("$version", version)
+    (url,) = re.findall(r"\tunpack (\S+)", (profile.profile / "tool.sh").read_text())
+    archive = profile.home / url.rpartition("/")[2]
     archive.write_bytes(b"not the release")
     done = profile.install()
     assert done.returncode == 1

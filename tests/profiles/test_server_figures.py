@@ -9,11 +9,12 @@ from types import ModuleType
 
 import pytest
 
+from eeio.profiles import complete
 from tests.profiles.harness import PROFILES
 
 
 def _module(tool: str, name: str) -> ModuleType:
-    path = PROFILES / f"eeio-{tool}-1.0.0/{name}.py"
+    path = complete.file(PROFILES / f"eeio-{tool}-1.0.0", f"{name}.py")
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

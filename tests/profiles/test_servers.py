@@ -16,7 +16,7 @@ import pytest
 
 from eeio_results import tools
 from tests.profiles.conftest import is_present
-from tests.profiles.harness import PROFILES, Installed
+from tests.profiles.harness import PROFILES, Installed, copy_of
 
 pytestmark = pytest.mark.tools
 
@@ -265,7 +265,7 @@ def test_as_a_plain_user(served: Served, place: Path, tool: str) -> None:
         folder.mkdir()
         os.chown(folder, 65534, 65534)
     # A checkout below a closed home is nothing that everybody can read.
-    profile = shutil.copytree(PROFILES / f"eeio-{tool}-1.0.0", place / "profile")
+    profile = copy_of(PROFILES / f"eeio-{tool}-1.0.0", place / "profile")
     words = FEW[tool]
     for script in ("install.sh", "pre.sh", "run", "post.sh"):
         command = ["sh", str(profile / script), *words]

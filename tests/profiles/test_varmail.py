@@ -143,7 +143,7 @@ def test_bad_options_are_refused_and_touch_nothing(sanitized: Program, tmp_path:
             ("ranks=16 files=31", "files=31: give at least two for each of 16 processes"),
             ("loops=0", "loops=0: give a whole number from 1"),
             ("append=99999999", "append=99999999: give a whole number"),
-            ("fsync=yes", "fsync=yes: give on or off"),
+            ("fsync=yes", "fsync=yes: give off or on"),
             ("speed=fast", "unknown option speed"),
             ("fast", "fast: give KEY=VALUE"),
         ],

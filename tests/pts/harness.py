@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from eeio.profiles import complete
+
 ROOT = Path(__file__).resolve().parents[2]
 OUTPUT_LIMIT = 2_000_000
 CONFIG = """<?xml version="1.0"?>
@@ -97,7 +99,11 @@ class PtsHome:
         (folder / "modules" / "eeio_power.php").symlink_to(source)
 
     def add_profile(self, profile: Path) -> None:
-        (self.folder / "test-profiles/local" / profile.name).symlink_to(profile)
+        """As scripts/pts-link does."""
+        folder = self.folder / "test-profiles/local" / profile.name
+        folder.mkdir()
+        for name, path in complete.files(profile).items():
+            (folder / name).symlink_to(path)
 
     def add_suite(self, name: str, executes: Sequence[tuple[str, str, str]]) -> Path:
         """A suite of (profile, arguments, description)."""

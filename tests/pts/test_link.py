@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from eeio.profiles import complete
+from tests.profiles.harness import FOLDERS, missing_files
 from tests.pts.harness import ROOT
 
 SCRIPT = ROOT / "scripts" / "pts-link"
@@ -87,6 +89,11 @@ def test_it_links_everything_and_takes_it_away_again(tmp_path: Path, pts: Path) 
         profiles = {path.name for path in (data / "test-profiles/local").iterdir()}
         definitions = (ROOT / "test-profiles").glob("*/test-definition.xml")
         assert profiles == {path.parent.name for path in definitions}
+        for folder in FOLDERS:
+            linked = data / "test-profiles/local" / folder.name
+            targets = {path.name: path.resolve() for path in linked.iterdir()}
+            assert targets == complete.files(folder)
+            assert missing_files(linked) == []
         assert (data / "test-suites/local/eeio-suite/suite-definition.xml").is_file()
         module = (data / "modules/eeio_power.php").resolve()
         assert module == ROOT / "power-monitor/eeio_power.php"
@@ -94,6 +101,33 @@ def test_it_links_everything_and_takes_it_away_again(tmp_path: Path, pts: Path) 
         assert "TRUE</NoInternetCommunication>" in (data / "user-config.xml").read_text()
     assert link(home, None, "--remove")[0] == 0
     assert tree(home) == {".phoronix-test-suite"}
+
+
+def test_links_of_before_and_of_removed_files_are_replaced(tmp_path: Path, pts: Path) -> None:
+    place = tmp_path / ".phoronix-test-suite/test-profiles/local"
+    place.mkdir(parents=True)
+    # Before there were shared files, the folder itself was a link.
+    (place / "eeio-fio-1.0.0").symlink_to(ROOT / "test-profiles/eeio-fio-1.0.0")
+    assert link(tmp_path, pts)[0] == 0
+    assert not (place / "eeio-fio-1.0.0").is_symlink()
+    assert (place / "eeio-fio-1.0.0/checks.sh").is_file()
+    (place / "eeio-fio-1.0.0/gone.sh").symlink_to(ROOT / "test-profiles/eeio-fio-1.0.0/gone.sh")
+    assert link(tmp_path, pts)[0] == 0
+    assert not (place / "eeio-fio-1.0.0/gone.sh").is_symlink()
+
+
+def test_a_profile_of_the_users_own_is_linked(tmp_path: Path, pts: Path) -> None:
+    own = tmp_path / "own/eeio-mine-1.0.0"
+    own.mkdir(parents=True)
+    (own / "test-definition.xml").write_text("<x/>")
+    (own / "common").write_text("checks.sh interim.sh\n")
+    assert link(tmp_path, pts, str(own))[0] == 0
+    linked = tmp_path / ".phoronix-test-suite/test-profiles/local/eeio-mine-1.0.0"
+    assert {path.name for path in linked.iterdir()} == {
+        "test-definition.xml", "checks.sh", "interim.sh"
+    }  # fmt: skip
+    assert link(tmp_path, None, "--remove")[0] == 0
+    assert not linked.exists() and own.is_dir()
 
 
 def test_what_was_there_stays(tmp_path: Path, pts: Path) -> None:

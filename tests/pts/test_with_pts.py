@@ -19,6 +19,7 @@ import pytest
 from eeio.cli import main
 from eeio.pts import composite, entry
 from eeio.pts.composite import Result, ResultFile
+from tests.profiles.harness import FOLDERS, copy_of
 from tests.pts.harness import ROOT, TRIVIAL, Done, PtsHome, make_trivial_profile, running
 
 pytestmark = pytest.mark.pts
@@ -363,12 +364,11 @@ def test_a_result_that_exists_is_refused(tmp_path: Path, random_run: Ran) -> Non
     assert home.result("t").read_bytes() == before
 
 
-@pytest.mark.parametrize("profile", sorted((ROOT / "test-profiles").glob("eeio-*")), ids=str)
+@pytest.mark.parametrize("profile", FOLDERS, ids=lambda folder: folder.name)
 def test_pts_finds_our_profiles_valid(tmp_path: Path, profile: Path) -> None:
     """On a copy: PTS writes the definition again as it likes it."""
     home = PtsHome(tmp_path / "home")
-    copy = home.folder / "test-profiles/local" / profile.name
-    shutil.copytree(profile, copy)
+    copy_of(profile, home.folder / "test-profiles/local" / profile.name)
     output = home.run("validate-test-profile", f"local/{profile.name}").output
     assert "invalid" not in output.lower()
     assert "Test Profile XML Is Valid" in output, output[-1500:]

@@ -18,21 +18,23 @@ the sampler calls it again at once. A meter that is logged elsewhere has `logged
 """
 
 import importlib
-import os
-import pkgutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol, cast, runtime_checkable
 
+from eeio_limits import LimitError
+from eeio_limits.modules import Modules
 from eeio_limits.names import similar
 from eeio_limits.quantities import FIGURE
 from eeio_power.errors import PowerError
-from eeio_power.meters._own import VARIABLE, load, own_meters
+from eeio_power.meters._own import Guarded
 from eeio_power.reading import UNKNOWN, Contents, Domain, Kind, joined
 
 Quantity = Literal["power_w", "energy_j"]
+
+_MODULES = Modules("meter", __name__, "EEIO_METERS", reserved=("auto", "none"))
 
 COMMON_OPTIONS = {"name": "the meter's name in readings, to tell two of one kind apart"}
 
@@ -210,15 +212,21 @@ def meter_names() -> list[str]:
 
     Raises PowerError for a folder that is not there and a name that is taken.
     """
-    return sorted((*_our_names(), *_own_meters()))
-
-
-def _our_names() -> list[str]:
-    return [m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")]
+    return sorted((*_MODULES.ours(), *_own_meters()))
 
 
 def _own_meters() -> dict[str, Path]:
-    return own_meters(_our_names()) if os.environ.get(VARIABLE) else {}
+    try:
+        found = _MODULES.own()
+    except LimitError as error:
+        raise PowerError(str(error)) from error
+    for name, path in found.items():
+        if not name.isidentifier():
+            raise PowerError(
+                f"{_MODULES.variable}: {path}: '{name}' is no name of a meter: letters, digits and "
+                "_ only; a file that is no meter begins with _"
+            )
+    return found
 
 
 def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
@@ -363,9 +371,12 @@ def _find(name: str, root: Path) -> Detected:
 
 
 def _module(name: str) -> MeterModule:
-    own = _own_meters()
-    if name in own:
-        return cast(MeterModule, load(name, own[name]))
+    if name in _own_meters():
+        try:
+            module = _MODULES.load(name)
+        except LimitError as error:
+            raise PowerError(str(error)) from error
+        return cast(MeterModule, Guarded(name, module, Detected))
     try:
         return importlib.import_module(f"{__name__}.{name}")
     except ImportError as error:

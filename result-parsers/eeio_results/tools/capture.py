@@ -3,9 +3,9 @@
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
@@ -19,6 +19,7 @@ from eeio_results.record import (
     Phase,
     impossible_durable,
 )
+from eeio_results.typed import LATER
 
 CAPTURE_FILE = "capture.json"
 
@@ -122,36 +123,41 @@ class Capture:
         path = directory / CAPTURE_FILE
         try:
             return _capture(directory, inputs.read_json(path))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, ValueError) as error:
             raise ToolOutputError(f"{path}: not a capture of a run: {error}") from error
 
 
-def _capture(directory: Path, body: dict[str, Any]) -> Capture:
-    factors = {str(key): str(value) for key, value in body["factors"].items()}
-    started_s = q.TIMESTAMP.checked(body["started_monotonic_s"], "started_monotonic_s")
-    ended_s = q.TIMESTAMP.checked(body["ended_monotonic_s"], "ended_monotonic_s")
-    q.DURATION.checked(ended_s - started_s, "the time from its start to its end")
-    return Capture(
-        directory=directory,
-        factors=factors,
-        exit_code=q.EXIT_CODE.whole_number(body["exit_code"], "exit_code"),
-        started_monotonic_s=started_s,
-        ended_monotonic_s=ended_s,
-        started_utc_s=q.TIMESTAMP.checked(body["started_utc_s"], "started_utc_s"),
-        stamps=tuple(
-            Stamp(
-                str(stream),
-                q.SIZE.whole_number(offset, "a stamp's offset"),
-                q.TIMESTAMP.checked(at_s, "a stamp's time"),
-            )
-            for stream, offset, at_s in body["stamps"]
-        ),
-        left_out={
-            str(stream): q.SIZE.whole_number(count, "left_out")
-            for stream, count in body.get("left_out", {}).items()
-        },
-        left_running=q.COUNT.whole_number(body.get("left_running", 0), "left_running"),
-    )
+@dataclass(frozen=True)
+class StoredCapture:
+    """One invocation of a tool, next to its raw output. The runner writes it, and under PTS the
+    power session."""
+
+    factors: Mapping[str, str]
+    """The key=value arguments that the profile got, preset values included."""
+    exit_code: Annotated[int, q.EXIT_CODE]
+    started_monotonic_s: Annotated[float, q.TIMESTAMP]
+    ended_monotonic_s: Annotated[float, q.TIMESTAMP]
+    started_utc_s: Annotated[float, q.TIMESTAMP]
+    """The wall clock at started_monotonic_s."""
+    stamps: tuple[tuple[str, Annotated[int, q.SIZE], Annotated[float, q.TIMESTAMP]], ...]
+    """Stream, bytes that it had grown to, monotonic seconds of that."""
+    left_out: Mapping[str, Annotated[int, q.SIZE]] = field(default_factory=dict, metadata=LATER)
+    """Of stdout and stderr: bytes of the middle that were not kept."""
+    left_running: Annotated[int, q.COUNT] = field(default=0, metadata=LATER)
+    """Processes that still ran after the end of the tool."""
+
+    def impossible(self) -> str | None:
+        """What in it cannot be, beyond each field's own range."""
+        lasted_s = self.ended_monotonic_s - self.started_monotonic_s
+        if q.DURATION.holds(lasted_s):
+            return None
+        return q.DURATION.refusal(lasted_s, "the time from its start to its end")
+
+
+def _capture(directory: Path, body: object) -> Capture:
+    stored = typed.read(StoredCapture, body)
+    known = {item.name: getattr(stored, item.name) for item in fields(stored)}
+    return Capture(directory, **{**known, "stamps": tuple(Stamp(*one) for one in stored.stamps)})
 
 
 @contextmanager

@@ -196,7 +196,7 @@ class NodePower(Probe):
         self, profile: Profile, folder: Path, specs: tuple[str, ...], power: PowerMonitor,
         servers: ServerPower,
     ) -> None:  # fmt: skip
-        self.several = several() and (profile.folder / "mpi.sh").is_file() and bool(power.meters)
+        self.several = several() and profile.has_ranks and bool(power.meters)
         self._folder = folder
         self._specs = specs
         self._power = power

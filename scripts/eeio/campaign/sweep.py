@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from eeio.errors import RefusedError
+from eeio.profiles import complete
 from eeio.profiles.profile import Profile, script_environment
 from eeio.profiles.suite import LeftOut, SuiteEntry, size_of
 from eeio_limits.quantities import shortened
@@ -55,10 +56,8 @@ class Sweep:
         """Whether an experiment with these factors has the one that is swept."""
         if self.tool not in (None, profile.tool):
             return False
-        if self.name in ("threads", "ranks"):
-            has_ranks = (profile.folder / "mpi.sh").is_file()
-            if has_ranks != (self.name == "ranks"):
-                return False
+        if self.name in ("threads", "ranks") and profile.has_ranks != (self.name == "ranks"):
+            return False
         if self.name == _FILE_EACH:
             return "file_size" in factors
         return self.factor in factors
@@ -249,20 +248,21 @@ def refused(swept: Swept, why_not: Callable[[SuiteEntry], str | None]) -> dict[S
 def why_not(profile: Profile, preset: str, factors: Mapping[str, str]) -> str | None:
     """The words with which the profile's own factors.sh refuses them; None where it takes them. A
     profile of the user's own may have none."""
-    if not (profile.folder / "factors.sh").is_file():
+    if "factors.sh" not in profile.files:
         return None
     words = [f"{name}={value}" for name, value in sorted(factors.items())]
     told = {"EEIO_PRESET": preset, "EEIO_DEVICE": "", "EEIO_ERASE": "", "EEIO_DIRECTORY": os.curdir}
     try:
-        done = subprocess.run(
-            ["sh", "-c", '. "$HOME/factors.sh"', profile.name, *words],
-            env=script_environment(profile.folder, told),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            timeout=_CHECK_TIMEOUT_S,
-            check=False,
-        )
+        with complete.folder_of(profile.folder) as folder:
+            done = subprocess.run(
+                ["sh", "-c", '. "$HOME/factors.sh"', profile.name, *words],
+                env=script_environment(folder, told),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                timeout=_CHECK_TIMEOUT_S,
+                check=False,
+            )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise RefusedError(f"--sweep: {profile.folder}/factors.sh: {error}") from error
     if done.returncode == 0:

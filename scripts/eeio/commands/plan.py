@@ -372,7 +372,7 @@ def _names_waited_for(plan: plans.Plan) -> list[str]:
 
 
 def _has_ranks(plan: plans.Plan) -> bool:
-    return any((profile.folder / "mpi.sh").is_file() for profile in plan.profiles.values())
+    return any(profile.has_ranks for profile in plan.profiles.values())
 
 
 def _touched(plan: plans.Plan) -> list[str]:

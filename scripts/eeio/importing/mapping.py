@@ -1,15 +1,12 @@
 """The map of an import: which files hold what, in whose words (docs/importing.md)."""
 
-import json
 import re
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-import jsonschema
+from typing import Annotated, Any
 
 from eeio.errors import RefusedError
 from eeio_limits import LimitError
@@ -17,7 +14,9 @@ from eeio_limits import quantities as q
 from eeio_limits.names import campaign_name
 from eeio_power.csv_log import zone_of
 from eeio_power.errors import PowerError
-from eeio_results import documents
+from eeio_results import documents, typed
+from eeio_results.record import DEMO, DOMAINS, KINDS
+from eeio_results.typed import LATER
 
 _FOLDER = Path(__file__).parent
 # Of a file, or of a run in a log: a map's pattern may take quadratic time.
@@ -100,10 +99,10 @@ def load(path: Path) -> Map:
         raise RefusedError(f"{path}: {error}") from error
     for key in documents.keys_of_no_text(body):
         raise RefusedError(f"{path}: the key {q.shortened(key)} is no text: put it in quotes")
-    problem = jsonschema.exceptions.best_match(_validator().iter_errors(body))
-    if problem is not None:
-        place = "/".join(str(part) for part in problem.absolute_path) or "the whole file"
-        raise RefusedError(f"{path}: {place}: {problem.message:.300}")
+    try:
+        typed.read(_File, body)
+    except LimitError as error:
+        raise RefusedError(f"{path}: {error!s:.400}") from error
     for campaign in body["campaigns"]:
         _check(path, campaign)
     names = [campaign["name"] for campaign in body["campaigns"]]
@@ -128,37 +127,25 @@ def load(path: Path) -> Map:
     )
 
 
-# Where a campaign names its files; patterns too.
-_FILES = (
-    "table", "outputs", "spans", "file", "csv", "csv_of_run", "idle_csv", "blocks",
-    "minus_median_of",
-)  # fmt: skip
-
-
 def _check(path: Path, campaign: Mapping[str, Any]) -> None:
-    """What the schema cannot tell: names, numbers, zones, and files outside of the folder."""
+    """What the types cannot tell: zones, and files outside of the folder."""
     where = f"{path}: {campaign['name']}"
     try:
-        campaign_name(campaign["name"])
         for part in _objects(campaign):
             for key in _FILES:
                 if isinstance(part.get(key), str):
                     _check_file(key, part[key])
-            for key, quantity in _NUMBERS.items():
-                if key in part:
-                    quantity.checked(part[key], key)
-            if part.get("divide") == 0:
-                raise LimitError("divide: by 0")
             if isinstance(part.get("tz"), str):
                 zone_of(part["tz"])
     except (LimitError, PowerError) as error:
         raise RefusedError(f"{where}: {error}") from error
 
 
-_NUMBERS = {
-    "minus": q.FACTOR, "scale": q.FACTOR, "divide": q.FACTOR, "period_s": q.PERIOD,
-    "offset_s": q.OFFSET, "accuracy": q.FRACTION, "values_per_sample": q.REPETITIONS,
-}  # fmt: skip
+# Where a campaign names its files; patterns too.
+_FILES = (
+    "table", "outputs", "spans", "file", "csv", "csv_of_run", "idle_csv", "blocks",
+    "minus_median_of",
+)  # fmt: skip
 
 
 def _check_file(key: str, name: str) -> None:
@@ -181,7 +168,182 @@ def _patterns(body: Mapping[str, Any]) -> list[str]:
     return [part["name"] for part in parts if "name" in part]
 
 
-@cache
-def _validator() -> jsonschema.Draft202012Validator:
-    text = (_FOLDER / "map.schema.json").read_text(encoding="utf-8")
-    return jsonschema.Draft202012Validator(json.loads(text))
+# ---- the form of a file: read to be checked, and used as it was written ----
+
+_Columns = Mapping[str, str]
+_LONGEST_PATTERN, _LONGEST_FORMAT = 500, 100
+_FORMATS = ("fio", "fio-json", "ior", "iozone", "bonnie", "mdtest", "io500", "elbencho", "lmbench")
+_ACCURACY = q.Quantity("accuracy", "", 1e-9, q.FRACTION.most)
+
+
+def _one_of(part: Any, **needs: tuple[str, ...]) -> str | None:
+    """Exactly one of these fields is given, and with it those that it needs."""
+    given = [name for name in needs if getattr(part, name)]
+    if len(given) != 1:
+        return f"give one of {', '.join(needs)}"
+    lacking = [name for name in needs[given[0]] if not getattr(part, name)]
+    return f"{given[0]} needs {', '.join(lacking)}" if lacking else None
+
+
+def _too_long(part: Any, **most: int) -> str | None:
+    for name, length in most.items():
+        if len(getattr(part, name)) > length:
+            return f"{name}: longer than {length} characters"
+    return None
+
+
+@dataclass(frozen=True)
+class _Unused:
+    files: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class _LeftOut:
+    factors: Mapping[str, str]
+    reason: str
+
+
+@dataclass(frozen=True)
+class _Log:
+    file: str
+    name: str
+    offset_s: Annotated[float, q.OFFSET] = field(default=0, metadata=LATER)
+
+    def impossible(self) -> str | None:
+        return _too_long(self, name=_LONGEST_PATTERN)
+
+
+@dataclass(frozen=True)
+class _Values:
+    bandwidth_bytes_per_s: str
+    bytes_moved: str = field(default="", metadata=LATER)
+    duration_s: str = field(default="", metadata=LATER)
+
+    def __bool__(self) -> bool:
+        return bool(self.bandwidth_bytes_per_s)
+
+
+@dataclass(frozen=True)
+class _Runs:
+    table: str = field(default="", metadata=LATER)
+    columns: _Columns = field(default_factory=dict, metadata=LATER)
+    values: _Values = field(default_factory=lambda: _Values(""), metadata=LATER)
+    outputs: str = field(default="", metadata=LATER)
+    format: Annotated[str, _FORMATS] = field(default="", metadata=LATER)
+    name: str = field(default="", metadata=LATER)
+    spans: str = field(default="", metadata=LATER)
+    run: str = field(default="", metadata=LATER)
+    time: str = field(default="", metadata=LATER)
+    tz: str = field(default="", metadata=LATER)
+
+    def impossible(self) -> str | None:
+        return _too_long(self, name=_LONGEST_PATTERN) or _one_of(
+            self, table=("columns", "values"), outputs=(), spans=("run", "time", "name")
+        )
+
+
+@dataclass(frozen=True)
+class _Watts:
+    column: str
+    minus: Annotated[float, q.FACTOR] = field(default=0, metadata=LATER)
+    minus_median_of: str = field(default="", metadata=LATER)
+    scale: Annotated[float, q.FACTOR] = field(default=1, metadata=LATER)
+    divide: Annotated[float, q.FACTOR] = field(default=1, metadata=LATER)
+
+    def impossible(self) -> str | None:
+        return "divide: by 0" if self.divide == 0 else None
+
+
+@dataclass(frozen=True)
+class _Power:
+    domain: Annotated[str, DOMAINS]
+    meter: str
+    kind: Annotated[str, tuple(kind for kind in KINDS if kind != DEMO)] = field(
+        default="", metadata=LATER
+    )
+    accuracy: Annotated[float, _ACCURACY] = field(default=0, metadata=LATER)
+    table: str = field(default="", metadata=LATER)
+    columns: _Columns = field(default_factory=dict, metadata=LATER)
+    watts: tuple[_Watts, ...] = field(default=(), metadata=LATER)
+    period_s: Annotated[float, q.PERIOD] = field(default=0, metadata=LATER)
+    idle: _Columns = field(default_factory=dict, metadata=LATER)
+    csv: str = field(default="", metadata=LATER)
+    csv_of_run: str = field(default="", metadata=LATER)
+    map: str = field(default="", metadata=LATER)
+    tz: str = field(default="", metadata=LATER)
+    format: str = field(default="", metadata=LATER)
+    delimiter: Annotated[str, ("comma", "semicolon", "tab", "space", "bar")] = field(
+        default="", metadata=LATER
+    )
+    decimal: Annotated[str, ("point", "comma")] = field(default="", metadata=LATER)
+    encoding: str = field(default="", metadata=LATER)
+    offset_s: Annotated[float, q.OFFSET] = field(default=0, metadata=LATER)
+    mean: Annotated[str, ("samples", "time")] = field(default="", metadata=LATER)
+    idle_until: str = field(default="", metadata=LATER)
+    idle_csv: str = field(default="", metadata=LATER)
+    idle_map: str = field(default="", metadata=LATER)
+
+    def impossible(self) -> str | None:
+        return _too_long(self, format=_LONGEST_FORMAT) or _one_of(
+            self, table=("watts",), csv=("map",), csv_of_run=("map",)
+        )
+
+
+@dataclass(frozen=True)
+class _Processor:
+    table: str = field(default="", metadata=LATER)
+    columns: _Columns = field(default_factory=dict, metadata=LATER)
+    period_s: Annotated[float, q.PERIOD] = field(default=0, metadata=LATER)
+    csv: str = field(default="", metadata=LATER)
+    time: str = field(default="", metadata=LATER)
+    format: str = field(default="", metadata=LATER)
+    tz: str = field(default="", metadata=LATER)
+    blocks: str = field(default="", metadata=LATER)
+    values_per_sample: Annotated[int, q.REPETITIONS] = field(default=0, metadata=LATER)
+    use_percent: str = field(default="", metadata=LATER)
+    frequency_mhz: tuple[str, ...] = field(default=(), metadata=LATER)
+
+    def impossible(self) -> str | None:
+        return _too_long(self, format=_LONGEST_FORMAT) or _one_of(
+            self, table=(), blocks=("values_per_sample",), csv=("time", "format")
+        )
+
+
+@dataclass(frozen=True)
+class _Campaign:
+    name: str
+    machine: Mapping[str, Any]
+    runs: _Runs
+    title: str = field(default="", metadata=LATER)
+    words: Words = field(default_factory=dict, metadata=LATER)
+    tool: str = field(default="", metadata=LATER)
+    factors: Mapping[str, str] = field(default_factory=dict, metadata=LATER)
+    log: _Log = field(default_factory=lambda: _Log("", ""), metadata=LATER)
+    leave_out: tuple[_LeftOut, ...] = field(default=(), metadata=LATER)
+    power: tuple[_Power, ...] = field(default=(), metadata=LATER)
+    processor: _Processor = field(default_factory=_Processor, metadata=LATER)
+
+    def impossible(self) -> str | None:
+        try:
+            campaign_name(self.name)
+        except LimitError as error:
+            return str(error)
+        for name in ("hostname", "architecture", "kernel"):
+            if name not in self.machine:
+                return f"machine: {name} is missing"
+        return None
+
+
+@dataclass(frozen=True)
+class _File:
+    """The meaning of the files in a folder of results (docs/importing.md)."""
+
+    campaigns: tuple[_Campaign, ...]
+    title: str = field(default="", metadata=LATER)
+    source: str = field(default="", metadata=LATER)
+    words: Words = field(default_factory=dict, metadata=LATER)
+    not_imported: tuple[_Unused, ...] = field(default=(), metadata=LATER)
+
+    def impossible(self) -> str | None:
+        return None if self.campaigns else "campaigns: none"

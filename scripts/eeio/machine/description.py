@@ -23,23 +23,24 @@ import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Annotated, Any
 
-import jsonschema
 import yaml
 
 from eeio.errors import RefusedError
 from eeio_limits import LimitError, inputs
-from eeio_limits.quantities import shortened
+from eeio_limits.quantities import Quantity, shortened
 from eeio_limits.text import shown
-from eeio_results import documents
+from eeio_results import documents, typed
+from eeio_results.typed import LATER
 
 VERSION = 1
 JSON_SUFFIX = ".json"
 SUFFIXES = (JSON_SUFFIX, ".yaml", ".yml")
 
-_SCHEMA = Path(__file__).with_name("machine.schema.json")
 _LONGEST_PATH, _LONGEST_NAME = 2000, 255
+_LONGEST_ABOUT, _MOST_SOURCES = 500, 1000
+_MOST_COMMANDS, _MOST_WORDS, _LONGEST_WORD = 2000, 100, 4000
 # Nobody may read these, root neither: sysctl asks the mode alone, whatever capabilities there are.
 _UNREADABLE = (Path("/proc/sys/vm/compact_memory"), Path("/proc/sys/net/ipv4/route/flush"))
 # Can be opened, and every read at its beginning fails (EIO).
@@ -49,14 +50,23 @@ _DENIED = ("EACCES", "EPERM")
 _TAKES_LINES = {"ipmitool": "exec"}
 
 
+_EXIT_CODE = Quantity("exit code", "", 0, 255, whole=True)
+
+
 @dataclass(frozen=True)
 class Command:
     """What a program said when it was run with these words: `run[0]` is its name."""
 
     run: tuple[str, ...]
-    exit: int = 0
-    prints: str = ""
-    errors: str = ""
+    exit: Annotated[int, _EXIT_CODE] = field(default=0, metadata=LATER)
+    prints: str = field(default="", metadata=LATER)
+    errors: str = field(default="", metadata=LATER)
+
+    def impossible(self) -> str | None:
+        """What in it cannot be, beyond each field's own range."""
+        if not 1 <= len(self.run) <= _MOST_WORDS:
+            return f"run: {len(self.run)} words: from 1 to {_MOST_WORDS}"
+        return _too_long(("run", _LONGEST_WORD, self.run))
 
 
 @dataclass(frozen=True)
@@ -64,12 +74,28 @@ class Description:
     """A machine. Paths have no slash before them; `refused` names errors as errno does."""
 
     about: str
-    sources: tuple[str, ...] = ()
-    tree: Mapping[str, str] = field(default_factory=dict)
-    links: Mapping[str, str] = field(default_factory=dict)
-    refused: Mapping[str, str] = field(default_factory=dict)
-    commands: tuple[Command, ...] = ()
-    services: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    sources: tuple[str, ...] = field(default=(), metadata=LATER)
+    """Where each group of values was published."""
+    tree: Mapping[str, str] = field(default_factory=dict, metadata=LATER)
+    """Path of a file -> its text, without the last line feed."""
+    links: Mapping[str, str] = field(default_factory=dict, metadata=LATER)
+    """Path of a symbolic link -> its target, relative to its own folder."""
+    refused: Mapping[str, str] = field(default_factory=dict, metadata=LATER)
+    """Path of a file that cannot be read -> the name of the error."""
+    commands: tuple[Command, ...] = field(default=(), metadata=LATER)
+    services: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, metadata=LATER)
+    """Kind of an HTTP service -> path -> its answer."""
+
+    def impossible(self) -> str | None:
+        """What in it cannot be, beyond each field's own range."""
+        if not self.about:
+            return "about: empty: name the machine"
+        for name, most in (("sources", _MOST_SOURCES), ("commands", _MOST_COMMANDS)):
+            if len(getattr(self, name)) > most:
+                return f"{name}: more than {most}"
+        return _too_long(
+            ("about", _LONGEST_ABOUT, (self.about,)), ("sources", _LONGEST_PATH, self.sources)
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The form of the schema; what is empty is left out."""
@@ -103,40 +129,34 @@ def parse(text: str, is_json: bool) -> Description:
 
 def of_body(body: Any) -> Description:
     """Checks what a file held. Raises LimitError with the place of the fault."""
-    if isinstance(body, dict) and "machine" in body and body["machine"] != VERSION:
+    version = body.get("machine", VERSION) if isinstance(body, dict) else VERSION
+    if version != VERSION or version is True:
         raise LimitError(
-            f"machine: version {shortened(body['machine'])} of the form is unknown, this eeio "
+            f"machine: version {shortened(version)} of the form is unknown, this eeio "
             f"reads {VERSION}; update eeio"
         )
     for key in documents.keys_of_no_text(body):
         raise LimitError(f"the key {shortened(key)} is no text: put it in quotes")
-    schema = json.loads(_SCHEMA.read_text(encoding="utf-8"))
-    problem = jsonschema.exceptions.best_match(
-        jsonschema.Draft202012Validator(schema).iter_errors(body)
-    )
-    if problem is not None:
-        place = "/".join(str(part) for part in problem.absolute_path) or "the whole file"
-        raise LimitError(shown(f"{place:.300}: {problem.message:.300}"))
+    if not isinstance(body, dict) or "machine" not in body:
+        raise LimitError("machine is missing: not the description of a machine")
     try:
         json.dumps(body, ensure_ascii=False).encode()
-    except (UnicodeEncodeError, TypeError, ValueError) as error:
+        description = typed.read(Description, {k: v for k, v in body.items() if k != "machine"})
+    except (UnicodeEncodeError, TypeError) as error:
         raise LimitError(f"a text is not Unicode, or a value no JSON: {error!s:.200}") from None
-    description = Description(
-        about=body["about"],
-        sources=tuple(body.get("sources", ())),
-        tree=body.get("tree", {}),
-        links=body.get("links", {}),
-        refused=body.get("refused", {}),
-        commands=tuple(
-            Command(
-                tuple(c["run"]), int(c.get("exit", 0)), c.get("prints", ""), c.get("errors", "")
-            )
-            for c in body.get("commands", ())
-        ),
-        services=body.get("services", {}),
-    )
+    except LimitError as error:
+        raise LimitError(shown(f"{error!s:.600}")) from None
     _check(description)
     return description
+
+
+def _too_long(*texts: tuple[str, int, Iterable[str]]) -> str | None:
+    """The first of (name, most characters, texts) that has a longer one."""
+    for name, most, each in texts:
+        for text in each:
+            if len(text) > most:
+                return f"{name}: {shortened(text)} is longer than {most} characters"
+    return None
 
 
 def save(description: Description, path: Path) -> None:
@@ -192,7 +212,7 @@ def _refuse(path: Path, reason: str) -> None:
         path.symlink_to(next((p for p in _UNREADABLE if p.exists()), _FAILING))
 
 
-# ---- checks that the schema cannot tell ----
+# ---- checks that the types cannot tell ----
 
 
 def _check(description: Description) -> None:
@@ -207,8 +227,8 @@ def _check(description: Description) -> None:
     for name, target in description.links.items():
         _check_link(name, target)
     for name, reason in description.refused.items():
-        if not hasattr(errno, reason):
-            raise LimitError(f"refused: {shortened(name)}: there is no error {reason}")
+        if reason not in errno.errorcode.values():
+            raise LimitError(f"refused: {shortened(name)}: there is no error {shortened(reason)}")
     runs = set()
     for command in description.commands:
         program = command.run[0]

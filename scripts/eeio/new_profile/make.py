@@ -17,20 +17,21 @@ from eeio_results.errors import EeioError
 from eeio_results.tools import _figures
 
 _TEMPLATES = Path(__file__).parent / "template"
-_WORDS = "eeio-fio-1.0.0/words.sh"  # the same in every profile of ours
+_SHARED = ("checks.sh", "install.sh", "post.sh")
 
 
 def profile_files(workload: Workload) -> dict[str, str]:
     """Name -> text of each file of the profile; those that end in .sh are scripts."""
     values = _values(workload)
-    same = ("test-definition.xml", "results-definition.xml", "presets.conf", "install.sh",
-            "factors.sh", "pre.sh", "post.sh")  # fmt: skip
+    shared = shipped("test-profiles") / "common"  # copied: the folder is the user's
+    same = ("test-definition.xml", "results-definition.xml", "presets.conf", "tool.sh",
+            "factors.sh", "pre.sh")  # fmt: skip
     return {
         **{name: _filled(name, values) for name in same},
         f"eeio-{workload.name}.sh": _filled("run.sh", values),
         "figures.json": json.dumps(_definition(workload), indent=2) + "\n",
         "figures.py": Path(_figures.__file__).read_text(encoding="utf-8"),
-        "words.sh": (shipped("test-profiles") / _WORDS).read_text(encoding="utf-8"),
+        **{name: (shared / name).read_text(encoding="utf-8") for name in _SHARED},
     }
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eeio.paths import install_root
+from eeio.profiles import complete
 from eeio.profiles.profile import Profile, script_environment
 from eeio_limits import LimitError, inputs
 from eeio_limits.trust import make_folder, why_untrusted
@@ -135,24 +136,25 @@ def _install(profile: Profile, root: Path) -> Installation:
     home = root / f"{profile.identifier}.{wanted}.{number}"
     make_folder(home)
     try:
-        done = subprocess.run(
-            ["bash", str(profile.folder.resolve() / "install.sh"), f"{home}/"],
-            cwd=home,
-            env=script_environment(home, {}),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=INSTALL_TIMEOUT_S,
-            check=False,
-        )
+        with complete.folder_of(profile.folder) as folder:
+            done = subprocess.run(
+                ["bash", str(folder / "install.sh"), f"{home}/"],
+                cwd=home,
+                env=script_environment(home, {}),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=INSTALL_TIMEOUT_S,
+                check=False,
+            )
         if done.returncode != 0 or not os.access(home / profile.name, os.X_OK):
             lines = done.stdout.decode(errors="replace").strip().splitlines()
             raise EeioError(
                 f"{profile.identifier} cannot be installed: {lines[-1] if lines else 'no output'}"
             )
         for name in _SCRIPTS:
-            if (profile.folder / name).is_file():
-                shutil.copy(profile.folder / name, home / name)
+            if name in profile.files:
+                shutil.copy(profile.files[name], home / name)
         return _recorded(profile, home)
     except subprocess.TimeoutExpired as error:
         raise EeioError(
@@ -246,9 +248,8 @@ def _number(home: Path) -> int:
 
 
 def _of_profile(profile: Profile) -> str:
-    """Short hash of the profile's own files."""
-    names = sorted(path.name for path in profile.folder.iterdir() if path.is_file())
-    return _of_files({name: _sha256(profile.folder / name) for name in names})[:12]
+    """Short hash of the complete profile's files."""
+    return _of_files({name: _sha256(path) for name, path in profile.files.items()})[:12]
 
 
 def _of_files(files: Mapping[str, str]) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from eeio.errors import RefusedError
 from eeio.paths import search_path, shipped_paths
+from eeio.profiles import complete
 from eeio_limits import LimitError, inputs
 from eeio_limits.names import LONGEST_NAME
 from eeio_limits.quantities import FRACTION, PAUSE, shortened
@@ -44,6 +45,16 @@ class Profile:
     def is_shipped(self) -> bool:
         """Whether it is part of eeio, not of a user's own folder."""
         return self.folder.resolve().parent in [p.resolve() for p in shipped_paths("test-profiles")]
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """Name -> path of each file of the complete profile, the shared ones included."""
+        return complete.files(self.folder)
+
+    @property
+    def has_ranks(self) -> bool:
+        """Whether MPI starts its processes."""
+        return "mpi.sh" in self.files
 
     @property
     def tool(self) -> str:

@@ -25,6 +25,7 @@ from typing import Any
 from xml.etree.ElementTree import Element
 from xml.sax.saxutils import escape
 
+from eeio.profiles import complete
 from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
 from eeio_results import documents
@@ -237,7 +238,7 @@ def pts_words(profile: Path) -> dict[str, str]:
     rate: ...` in files a second that of the phase `create`. What the children of IOzone's processes
     add up to is no phase: its bandwidth is what their parent saw.
     """
-    path = profile / "results-definition.xml"
+    path = complete.file(profile, "results-definition.xml")
     if not path.exists():
         raise EeioError(f"{profile.name}: the Phoronix Test Suite has no such results")
     root = _definition(path)

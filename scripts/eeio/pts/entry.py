@@ -4,15 +4,11 @@ PTS's module (eeio_power.pts_entries, pts_module/results.php) and `eeio export p
 import` reads it. Its form is entry.schema.json. Another program's entries have nothing there.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any
 
-import jsonschema
-
+from eeio.pts import entry_form
 from eeio.pts.composite import ResultEntry
 from eeio_limits import LimitError
 from eeio_limits import quantities as q
@@ -116,13 +112,13 @@ def own_of(entry: ResultEntry) -> Own | None:
 
 def check(body: Mapping[str, Any]) -> None:
     """Raises SchemaError for what does not have the published form."""
-    form = next((form for form in ("idle", "quantity") if form in body), "values")
-    problem = jsonschema.exceptions.best_match(_validator(form).iter_errors(body))
-    if problem is not None:
-        where = "/".join(map(str, problem.absolute_path)) or "its form"
-        raise SchemaError(
-            f"what the result file says under eeio is damaged: {where}: {problem.message:.200}"
-        )
+    form: type = entry_form.Values
+    if "idle" in body or "quantity" in body:
+        form = entry_form.Idle if "idle" in body else entry_form.Quantity
+    try:
+        typed.read(form, dict(body))
+    except LimitError as error:
+        raise SchemaError(f"what the result file says under eeio is damaged: {error}") from error
 
 
 def _own(body: Mapping[str, Any]) -> Own:
@@ -157,10 +153,3 @@ def _trial(body: Mapping[str, Any]) -> TrialEntry:
         started_utc=body.get("started_utc"),
         duration_s=None if duration_s is None else q.DURATION.checked(duration_s, "duration_s"),
     )
-
-
-@cache
-def _validator(form: str) -> jsonschema.Draft202012Validator:
-    path = Path(__file__).with_name("entry.schema.json")
-    forms = json.loads(path.read_text(encoding="utf-8"))["$defs"]
-    return jsonschema.Draft202012Validator({**forms[form], "$defs": forms})

@@ -1,22 +1,23 @@
 """Our own words in a PTS result file: one form, whoever wrote them."""
 
-import copy
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
+import jsonschema
 import pytest
 
+from eeio import schemas
 from eeio.cli import main
-from eeio.pts import composite, entry
+from eeio.pts import composite, entry, entry_form
 from eeio.pts.composite import ResultEntry
 from eeio.pts.entry import Idle, QuantityEntry, Values, own_of
+from eeio_results import record
+from eeio_results import schemas as results_schemas
 from eeio_results.errors import SchemaError
 
 ROOT = Path(__file__).parents[3]
 DATA = ROOT / "tests/data/pts/10.8.6"
-SCHEMA = json.loads((ROOT / "scripts/eeio/pts/entry.schema.json").read_text())
-RUN_SCHEMA = json.loads((ROOT / "result-parsers/eeio_results/schemas/run.schema.json").read_text())
 
 
 def own(path: Path) -> list[dict[str, Any]]:
@@ -49,14 +50,23 @@ def test_what_an_export_writes_has_it_too_and_reads_back(
         assert json.loads(json.dumps(read.to_json())) == body
 
 
-def test_a_reading_is_that_of_the_run_record() -> None:
-    ours, theirs = SCHEMA["$defs"], RUN_SCHEMA["$defs"]
-    assert ours["energy_reading"] == theirs["energy_reading"]
-    assert ours["durable"] == theirs["durable"]
-    phase = copy.deepcopy(ours["phase"]["properties"])
-    phase["validity"] = phase.pop("invalid")
-    phase["metrics"] = phase["metrics"]["anyOf"][0]
-    assert phase == theirs["phase"]["properties"]
+@pytest.mark.parametrize("name", schemas.published())
+def test_a_published_schema_is_that_of_the_types(name: str) -> None:
+    made = results_schemas.text(schemas.published()[name])
+    assert (schemas.FOLDER / name).read_text() == made, "run python -m eeio.schemas"
+
+
+@pytest.mark.parametrize("name", ["native.xml", "random.xml", "metadata.xml"])
+def test_what_the_module_wrote_follows_the_published_schema(name: str) -> None:
+    form = jsonschema.Draft202012Validator(schemas.published()["pts/entry.schema.json"])
+    assert all(form.is_valid(body) for body in own(DATA / name))
+
+
+def test_a_phase_is_that_of_the_run_record() -> None:
+    ours, theirs = get_type_hints(entry_form.Phase), get_type_hints(record.Phase)
+    ours["validity"] = ours.pop("invalid")
+    ours["metrics"] = get_args(ours["metrics"])[0]
+    assert ours == theirs
 
 
 def test_a_phase_without_further_figures_comes_back_from_php() -> None:

@@ -113,7 +113,7 @@ def test_the_help_does_not_fail_for_a_broken_study(
             main(["study", "replicate", "--help"])
         assert end.value.code == 0
     assert main(["study", "replicate", "broken", "/nowhere"]) == 2
-    assert "EEIO_STUDIES names /nowhere" in capsys.readouterr().err
+    assert "EEIO_STUDIES: /nowhere: No such file or directory" in capsys.readouterr().err
     monkeypatch.setenv("EEIO_STUDIES", str(folder))
     assert main(["study", "replicate", "broken", "/nowhere"]) == 2
     assert "broken.py" in capsys.readouterr().err

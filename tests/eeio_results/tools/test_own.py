@@ -65,7 +65,7 @@ def test_a_broken_module_is_refused_before_the_first_run(home: Path, eeio: Eeio)
     for variable, own, told in (
         ("EEIO_PARSERS", home / "own", "cannot be imported"),
         ("EEIO_STUDIES", home / "own", "cannot be imported"),
-        ("EEIO_PARSERS", home / "nowhere", "is no folder"),
+        ("EEIO_PARSERS", home / "nowhere", "No such file or directory; make the folder"),
     ):
         done = eeio("run", *words, environment={variable: str(own)})
         assert done.returncode == 2

@@ -1,0 +1,180 @@
+"""JSON schemas of our files, made from the types that `typed` checks.
+
+    python -m eeio_results.schemas       # writes them anew, after a change of a type
+
+The files beside this one are published for other programs; only report.schema.json is written by
+hand. A class's docstring and those of its fields become descriptions.
+"""
+
+import ast
+import inspect
+import json
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from eeio_limits.quantities import Quantity
+from eeio_results.campaign import StoredDesign
+from eeio_results.record import SCHEMA_VERSION, Run
+from eeio_results.tools.capture import StoredCapture
+from eeio_results.typed import PAIRS, key_of, may_lack
+
+FOLDER = Path(__file__).parent
+_Schema = dict[str, Any]
+_WIDTH = 110
+_PLAIN: Mapping[Any, str] = types.MappingProxyType(
+    {str: "string", bool: "boolean", float: "number", int: "integer"}
+)
+_VERSION: Mapping[str, Any] = types.MappingProxyType(
+    {"schema_version": {"enum": list(range(1, SCHEMA_VERSION + 1))}}
+)
+_IDENTITY = {"experiment_id": {"type": "string", "pattern": "^[0-9a-f]{12}$"}}
+
+
+def published() -> dict[str, _Schema]:
+    """File name -> schema."""
+    return {
+        "run.schema.json": schema(
+            Run, "eeio run record", "One line of runs.jsonl", {**_VERSION, **_IDENTITY}
+        ),
+        "campaign.schema.json": schema(
+            StoredDesign, "eeio campaign", "campaign.json", dict(_VERSION)
+        ),
+        "capture.schema.json": schema(StoredCapture, "eeio capture", "capture.json"),
+    }
+
+
+def schema(kind: Any, title: str, file: str, more: Mapping[str, Any] | None = None) -> _Schema:
+    """The schema of a dataclass; `more` are properties that its JSON has beside its fields."""
+    parts: dict[str, _Schema] = {}
+    whole = _object(kind, parts)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$comment": f"made of the type {kind.__name__}; do not edit",
+        "title": title,
+        **whole,
+        "description": f"{file}: {whole['description']}",
+        "properties": {**(more or {}), **whole["properties"]},
+        "required": [*(more or {}), *whole["required"]],
+        **({"$defs": dict(sorted(parts.items()))} if parts else {}),
+    }
+
+
+def one_of(kinds: Sequence[Any], title: str) -> _Schema:
+    """The schema of JSON that is one of several dataclasses."""
+    parts: dict[str, _Schema] = {}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$comment": f"made of the types {', '.join(kind.__name__ for kind in kinds)}; do not edit",
+        "title": title,
+        "oneOf": [_of(kind, parts) for kind in kinds],
+        "$defs": dict(sorted(parts.items())),
+    }
+
+
+def write(folder: Path, made: Mapping[str, _Schema]) -> None:
+    """Writes schemas into their files."""
+    for name, body in made.items():
+        (folder / name).write_text(text(body), encoding="utf-8")
+
+
+def text(body: _Schema) -> str:
+    """The schema as a file has it: what fits is on one line."""
+    return _written(body, "") + "\n"
+
+
+def _written(value: Any, indent: str) -> str:
+    flat = json.dumps(value, ensure_ascii=False)
+    if len(indent) + len(flat) <= _WIDTH or not isinstance(value, dict):
+        return flat
+    deeper = indent + "  "
+    parts = (f"{deeper}{json.dumps(k)}: {_written(v, deeper)}" for k, v in value.items())
+    return "{\n" + ",\n".join(parts) + f"\n{indent}}}"
+
+
+def _object(kind: Any, parts: dict[str, _Schema]) -> _Schema:
+    hints = get_type_hints(kind, include_extras=True)
+    described = _descriptions(kind)
+    here = [item for item in fields(kind) if item.init]
+    properties = {}
+    for item in here:
+        properties[key_of(item)] = _of(hints[item.name], parts)
+        if item.name in described:
+            properties[key_of(item)] |= {"description": described[item.name]}
+    description = _first(kind.__doc__ or "")
+    return {
+        **({"description": description} if description else {}),
+        "type": "object",
+        "properties": properties,
+        "required": [key_of(item) for item in here if not may_lack(item)],
+        "additionalProperties": False,
+    }
+
+
+def _of(hint: Any, parts: dict[str, _Schema]) -> _Schema:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        base, mark = arguments
+        if mark == PAIRS:
+            return {"type": "object", "additionalProperties": {"type": "string"}}
+        return {"enum": list(mark)} if base is str else _number(mark, base is int)
+    if origin in (Union, types.UnionType):
+        return _union([_of(one, parts) for one in arguments if one is not type(None)],
+                      type(None) in arguments)  # fmt: skip
+    if origin is Literal:
+        return {"enum": list(arguments)}
+    if origin is tuple and arguments[-1] is Ellipsis:
+        return {"type": "array", "items": _of(arguments[0], parts)}
+    if origin is tuple:
+        each = [_of(one, parts) for one in arguments]
+        return {"type": "array", "prefixItems": each, "minItems": len(each), "maxItems": len(each)}
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return {"type": "object", "additionalProperties": _of(arguments[1], parts)}
+    if isinstance(hint, type) and is_dataclass(hint):
+        name = hint.__name__.removeprefix("_")
+        if name not in parts:
+            parts[name] = {}  # of a type that contains itself
+            parts[name] = _object(hint, parts)
+        return {"$ref": f"#/$defs/{name}"}
+    return {} if hint is Any else {"type": _PLAIN[hint]}
+
+
+def _number(quantity: Quantity, whole: bool) -> _Schema:
+    least, most = (int(end) if end == int(end) else end for end in (quantity.least, quantity.most))
+    return {"type": "integer" if whole else "number", "minimum": least, "maximum": most}
+
+
+def _union(kinds: list[_Schema], null: bool) -> _Schema:
+    if not null:
+        return {"anyOf": kinds}
+    if len(kinds) > 1 or "$ref" in kinds[0]:
+        return {"anyOf": [*kinds, {"type": "null"}]}
+    (only,) = kinds
+    if "enum" in only:
+        return {**only, "enum": [*only["enum"], None]}
+    return {**only, "type": [only["type"], "null"]}
+
+
+def _descriptions(kind: Any) -> dict[str, str]:
+    """Field -> the text that follows it in the source of its class."""
+    found: dict[str, str] = {}
+    classes = [one for one in kind.__mro__ if "__dataclass_fields__" in vars(one)]
+    for each in reversed(classes):
+        body = ast.parse(inspect.getsource(each)).body[0]
+        assert isinstance(body, ast.ClassDef)
+        for field, after in zip(body.body, body.body[1:], strict=False):
+            if (
+                isinstance(field, ast.AnnAssign)
+                and isinstance(field.target, ast.Name)
+                and isinstance(after, ast.Expr)
+                and isinstance(after.value, ast.Constant)
+            ):
+                found[field.target.id] = _first(str(after.value.value))
+    return found
+
+
+def _first(doc: str) -> str:
+    """The first paragraph of a docstring, on one line; of a dataclass without one nothing."""
+    return "" if "(" in doc.partition(" ")[0] else " ".join(doc.partition("\n\n")[0].split())

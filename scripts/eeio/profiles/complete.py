@@ -1,0 +1,60 @@
+"""Complete profiles: a profile's own files, and the shared ones that its file `common` lists.
+
+A folder without such a file is complete. The reasons are in
+docs/decisions/0042-shared-profile-files.md.
+"""
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from eeio.errors import RefusedError
+from eeio.paths import shipped
+from eeio_limits import LimitError, inputs
+
+_LIST = "common"
+
+
+def files(folder: Path) -> Mapping[str, Path]:
+    """Name -> path of each file of the complete profile. A file of the profile replaces a shared
+    one of the same name. Raises RefusedError for a list that names no shared file."""
+    own = {path.name: path for path in sorted(folder.iterdir()) if path.is_file()}
+    listing = own.pop(_LIST, None)
+    if listing is None:
+        return own
+    try:
+        names = inputs.read_text(listing, inputs.DEFINITION_BYTES).split()
+    except (OSError, LimitError) as error:
+        raise RefusedError(f"{listing}: {error}") from error
+    shared = {path.name: path for path in (_shared(name, listing) for name in names)}
+    return {**shared, **own}
+
+
+def file(folder: Path, name: str) -> Path:
+    """One of those files; its place in the profile's folder if there is none."""
+    return files(folder).get(name, folder / name) if folder.is_dir() else folder / name
+
+
+@contextmanager
+def folder_of(folder: Path) -> Iterator[Path]:
+    """The folder of a complete profile, for programs that read it while this is open: the profile's
+    own, or one of links."""
+    if not (folder / _LIST).is_file():
+        yield folder.resolve()
+        return
+    with tempfile.TemporaryDirectory(prefix="eeio-profile-") as made:
+        complete = Path(made) / folder.name
+        complete.mkdir()
+        folders = {path.name: path for path in folder.iterdir() if path.is_dir()}
+        for name, path in {**folders, **files(folder)}.items():
+            (complete / name).symlink_to(path.resolve())
+        yield complete
+
+
+def _shared(name: str, listing: Path) -> Path:
+    root = shipped("test-profiles") / "common"
+    path = root / name
+    if ".." in Path(name).parts or not path.is_relative_to(root) or not path.is_file():
+        raise RefusedError(f"{listing}: no file {name!r:.100} in {root}")
+    return path

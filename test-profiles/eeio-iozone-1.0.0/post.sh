@@ -1,7 +1,0 @@
-#!/bin/sh
-# Removes the files pre.sh wrote, unless they are to serve further runs.
-[ -n "${EEIO_KEEP_FILES:-}" ] && exit 0
-scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
-rm -f "$scratch"/eeio-iozone.*
-rmdir "$scratch" 2>/dev/null
-exit 0

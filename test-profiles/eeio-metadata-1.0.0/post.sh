@@ -1,7 +1,0 @@
-#!/bin/sh
-# Removes what is left, unless it is to serve further runs.
-[ -n "${EEIO_KEEP_FILES:-}" ] && exit 0
-scratch=${EEIO_DIRECTORY:-$HOME/scratch}/eeio-scratch
-rm -rf "$scratch"/eeio-metadata.*
-rmdir "$scratch" 2>/dev/null
-exit 0
