@@ -3,6 +3,7 @@
 tool=eeio-archive preset=${EEIO_PRESET:-standard}
 # shellcheck source=../common/checks.sh
 . "$HOME/checks.sh"
+python=$(sed -n 's/^python=//p' "$HOME/tool.conf")
 
 level=application operation=mixed buffer=on processes=1 flush=none action=tar files=''
 for word; do
@@ -25,4 +26,3 @@ rsync | zstd)
 	command -v "$action" >/dev/null || refuse "action=$action: $action is missing: install the package $action"
 	;;
 esac
-python=$(sed -n 's/^python=//p' "$HOME/tool.conf")

@@ -44,4 +44,3 @@ if [ -n "$multiple" ] && [ "$buffer" = on ]; then
 	least_mib=$(awk -v times="$multiple" '$1 == "MemTotal:" { printf "%d", $2 * times / 1024 + 1 }' /proc/meminfo)
 	[ "$size_mib" -ge "$least_mib" ] || size_mib=$least_mib
 fi
-

@@ -38,4 +38,3 @@ if [ "$collective_buffer" != 0 ]; then
 	bytes collective_buffer "$collective_buffer" && collective_buffer=$bytes
 	[ "$collective_buffer" -le 1073741824 ] || refuse "collective_buffer=$collective_buffer: give at most 1g"
 fi
-

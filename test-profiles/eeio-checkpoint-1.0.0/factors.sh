@@ -39,4 +39,3 @@ size=$bytes
 bytes request_size "$request_size"
 [ "$bytes" -ge 4096 ] && [ "$bytes" -le 8388608 ] || refuse "request_size=$request_size: give 4k to 8m"
 request_size=$bytes
-

@@ -47,4 +47,3 @@ done
 [ "$memory_mib" -le "$limit_mib" ] || memory_mib=$limit_mib
 [ "$memory_mib" -le $((available_mib / 8)) ] || memory_mib=$((available_mib / 8 + 1))
 [ "$latency_mib" -le $((available_mib / 2)) ] || latency_mib=$((available_mib / 2 + 1))
-

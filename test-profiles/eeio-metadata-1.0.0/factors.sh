@@ -39,4 +39,3 @@ fi
 		"and libopenmpi-dev, then this profile again"
 [ "$mode" != fork ] || [ -z "${EEIO_HOSTFILE:-}" ] ||
 	refuse "mode=fork: its processes run on one machine; unset EEIO_HOSTFILE, or give mode=mpi"
-

@@ -3,6 +3,8 @@
 tool=eeio-rocksdb preset=${EEIO_PRESET:-standard}
 # shellcheck source=../common/checks.sh
 . "$HOME/checks.sh"
+python=$(sed -n 's/^python=//p' "$HOME/tool.conf")
+db_bench=$(sed -n 's/^path=//p' "$HOME/tool.conf")
 
 level=application operation='' buffer=on processes=1 workload=fillrandom sync=off flush=''
 keys='' operations='' runtime_s='' value_size=100
@@ -41,6 +43,3 @@ runtime_s=${runtime_s:-$(preset_value runtime_s)}
 	refuse "EEIO_PRESET=$preset: not in $HOME/presets.conf"
 # It goes through the keys in order, once.
 [ "$workload" != fillseq ] || operations=$keys
-
-python=$(sed -n 's/^python=//p' "$HOME/tool.conf")
-db_bench=$(sed -n 's/^path=//p' "$HOME/tool.conf")

@@ -3,6 +3,7 @@
 tool=eeio-sqlite preset=${EEIO_PRESET:-standard}
 # shellcheck source=../common/checks.sh
 . "$HOME/checks.sh"
+python=$(sed -n 's/^path=//p' "$HOME/tool.conf")
 
 level=application operation=mixed buffer=on processes=1 journal=delete synchronous=full flush=''
 transactions='' rows='' runtime_s=''
@@ -35,5 +36,3 @@ rows=${rows:-$(preset_value rows)}
 runtime_s=${runtime_s:-$(preset_value runtime_s)}
 [ -n "$transactions" ] && [ -n "$rows" ] && [ -n "$runtime_s" ] ||
 	refuse "EEIO_PRESET=$preset: not in $HOME/presets.conf"
-
-python=$(sed -n 's/^path=//p' "$HOME/tool.conf")

@@ -39,4 +39,3 @@ size=$bytes
 bytes append "$append"
 [ "$bytes" -le 2097152 ] || refuse "append=$append: give at most 2m"
 append=$bytes
-

@@ -299,7 +299,7 @@ def test_root_runs_no_plug_in_and_no_profile_of_another_user(
         os.chown(folder / "mine.py", 1000, 1000)
     monkeypatch.setenv("EEIO_METERS", str(meters))
     assert main(["meter", "list"]) == 1
-    assert f"{meters}/mine.py: not run as root" in capsys.readouterr().err
+    assert f"{meters}/mine.py, named by EEIO_METERS: not run as root" in capsys.readouterr().err
     monkeypatch.delenv("EEIO_METERS")
     monkeypatch.setenv("EEIO_STUDIES", str(studies))
     assert main(["study", "replicate"]) != 0
