@@ -12,7 +12,7 @@ from eeio_results.record import LEVELS
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("*/README.md")])
-HOUSE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+ARCHITECTURE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
 
 
 def _anchors(page: Path) -> set[str]:
@@ -37,33 +37,33 @@ def test_the_readme_leads_to_every_guide() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     pages = [path.name for path in (ROOT / "docs").glob("adding-a-*.md")]
     for page in ("CONTRIBUTING.md", "architecture.md", *pages):
-        assert page in readme or (page in HOUSE and "architecture.md" in readme), page
+        assert page in readme or (page in ARCHITECTURE and "architecture.md" in readme), page
 
 
-def test_the_house_has_the_rooms_that_the_page_names() -> None:
-    """Every room stands in the table, and every folder and module that the table names is there."""
-    table = HOUSE.partition("## The rooms")[2].partition("## The walls")[0]
+def test_the_packages_are_those_of_the_architecture() -> None:
+    """Every package is in the table, and every folder and module that the table names exists."""
+    table = ARCHITECTURE.partition("## Packages")[2].partition("## Import rules")[0]
     named: dict[str, list[str]] = {}
     for row in re.findall(r"^\| (`.+?) \| (.+) \|$", table, flags=re.MULTILINE):
-        for room in re.findall(r"`([^`]+)`", row[0]):
-            named[room] = re.findall(r"`([\w/]+)`", row[1])
-    for room, parts in named.items():
-        assert (ROOT / room).exists(), room
+        for folder in re.findall(r"`([^`]+)`", row[0]):
+            named[folder] = re.findall(r"`([\w/]+)`", row[1])
+    for folder, parts in named.items():
+        assert (ROOT / folder).exists(), folder
         for part in parts:
-            if room.count("/") == 2 or room in ("scripts/", "scripts/eeio/"):
-                path = ROOT / room / part
-                assert path.exists() or path.with_suffix(".py").exists(), f"{room}{part}"
+            if folder.count("/") == 2 or folder in ("scripts/", "scripts/eeio/"):
+                path = ROOT / folder / part
+                assert path.exists() or path.with_suffix(".py").exists(), f"{folder}{part}"
     for package in ("power-monitor/eeio_power/", "result-parsers/eeio_results/", "scripts/eeio/"):
-        rooms = {path.parent.name for path in (ROOT / package).glob("*/__init__.py")}
-        assert rooms <= {part.rstrip("/") for part in named[package]}
+        folders = {path.parent.name for path in (ROOT / package).glob("*/__init__.py")}
+        assert folders <= {part.rstrip("/") for part in named[package]}
 
 
-def test_the_words_are_those_of_the_code() -> None:
+def test_the_glossary_has_the_values_of_the_code() -> None:
     assert eeio_results.record.DOMAINS == DOMAINS
-    assert ", ".join(f"`{domain}`" for domain in DOMAINS) in HOUSE
-    assert "`{}`, `{}`, `{}` or `{}`".format(*LEVELS) in HOUSE
+    assert ", ".join(f"`{domain}`" for domain in DOMAINS) in ARCHITECTURE
+    assert "`{}`, `{}`, `{}` or `{}`".format(*LEVELS) in ARCHITECTURE
     kinds = eeio_power.reading.KINDS
-    assert "`{}`, `{}`, `{}` or `{}`".format(*kinds) in HOUSE
+    assert "`{}`, `{}`, `{}` or `{}`".format(*kinds) in ARCHITECTURE
 
 
 def test_the_commands_of_contributing_are_there() -> None:
