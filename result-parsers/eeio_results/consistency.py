@@ -7,13 +7,9 @@ rounded figures and a short last request make real outputs differ by up to 1.8 t
 """
 
 import math
-from typing import TYPE_CHECKING
+from typing import Any
 
 from eeio_results.phase_times import lasted_s
-
-if TYPE_CHECKING:
-    from eeio_results.record import Phase
-    from eeio_results.tools.capture import PhaseResult
 
 MOST_TIMES = 3.0
 """Figures of one phase that differ by more contradict each other."""
@@ -31,8 +27,8 @@ _OF_A_PART = "told_bandwidth_bytes_per_s"
 """Metric: a bandwidth of which nobody knows what part of the window it is of."""
 
 
-def disagreement(phase: "PhaseResult | Phase") -> str | None:
-    """The two figures of a phase that contradict each other; None if none do."""
+def disagreement(phase: Any) -> str | None:
+    """The two figures of a `Phase` or `PhaseResult` that contradict each other; None if none do."""
     bandwidth, metrics = phase.bandwidth_bytes_per_s, phase.metrics
     if bandwidth is None:
         return None
@@ -72,7 +68,7 @@ def _of_time(
     return _words(took, f"{_TIMES.get(name, name)} is {told_s:.6g} s")
 
 
-def _of_requests(phase: "PhaseResult | Phase", bandwidth: float, rate: float) -> str | None:
+def _of_requests(phase: Any, bandwidth: float, rate: float) -> str | None:
     """`rate` is requests per second times the request size, bytes/s."""
     metrics = phase.metrics
     requests = f"{metrics['iops']:.6g} requests/s of {phase.request_size_bytes} bytes"

@@ -1,15 +1,13 @@
 """What a guideline says: figures with intervals, deployments, money; each None with its reason."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, field
+from typing import Literal
 
+from eeio_results.guideline.cost_inputs import CostInputs
 from eeio_results.guideline.servers import Costs
 from eeio_results.guideline.workload import CellKey, Workload
 from eeio_results.statistics.bootstrap import Estimate
-
-if TYPE_CHECKING:
-    from eeio_results.guideline.cost import Cost, LessPerTb
 
 Choice = Literal["medians", "best-worst"]
 DeploymentKind = Literal["fractional", "whole", "asked"]
@@ -104,6 +102,87 @@ class Deployment:
     money: Money | None
 
 
+STEP = 0.1
+"""Of the sensitivities: each input 10 % larger."""
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """The relative change of an answer where one input is 10 % larger: 0.04 is 4 % more. None with
+    its reason where the larger input cannot be."""
+
+    answer: str
+    input: str
+    change: float | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class ShareOfWork:
+    """An experiment of the mix: its share, and its own J/GB while it is busy."""
+
+    label: str
+    share: float
+    bandwidth_bytes_per_s: Estimate
+    power_w: Estimate
+    j_per_gb: Estimate
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The answers. `j_per_gb` is of the machine itself, with what it idles between; PUE comes in
+    with the kWh. `money_per_tb` and `g_co2e_per_tb` are the sums of the parts below them, of which
+    those that were not asked for are None with their reason; of `_tb_year` is what is stored."""
+
+    system: str
+    workload: str
+    combination: str
+    inputs: CostInputs
+    confidence: float
+    resamples: int
+    seed: int
+    idle_power_w: float | None
+    mix: tuple[ShareOfWork, ...]
+    j_per_gb: Estimate
+    kwh_per_tb: Estimate
+    money_per_tb: Estimate
+    electricity_per_tb: Estimate
+    purchase_per_tb: Estimate
+    g_co2e_per_tb: Estimate
+    g_co2e_operation_per_tb: Estimate
+    g_co2e_embodied_per_tb: Estimate
+    kwh_per_tb_year: Estimate
+    money_per_tb_year: Estimate
+    g_co2e_per_tb_year: Estimate
+    sensitivities: tuple[Sensitivity, ...] = ()
+    messages: tuple[str, ...] = field(default=())
+
+
+ANSWERS = (
+    "j_per_gb", "kwh_per_tb", "money_per_tb", "electricity_per_tb", "purchase_per_tb",
+    "g_co2e_per_tb", "g_co2e_operation_per_tb", "g_co2e_embodied_per_tb", "kwh_per_tb_year",
+    "money_per_tb_year", "g_co2e_per_tb_year",
+)  # fmt: skip
+HEADLINES = (
+    "j_per_gb", "kwh_per_tb", "money_per_tb", "g_co2e_per_tb", "kwh_per_tb_year",
+    "money_per_tb_year", "g_co2e_per_tb_year",
+)  # fmt: skip
+"""Those whose sensitivities are told: the others are their parts."""
+
+
+@dataclass(frozen=True)
+class LessPerTb:
+    """Which of two systems costs less per TB. `ratio` is the second's kWh (`kwh_per_tb`) or money
+    (`money_per_tb`) over the first's; `less` is the name of the one that costs less, None where the
+    interval of the ratio contains 1, or there is none."""
+
+    answer: str
+    first: str
+    second: str
+    ratio: Estimate
+    less: str | None
+
+
 @dataclass(frozen=True)
 class Guideline:
     """The answer. `ratio` is B_ts / B_lp; without it `reason` says what is missing."""
@@ -125,6 +204,6 @@ class Guideline:
     experiments: tuple[ExperimentComparison, ...]
     messages: tuple[str, ...]
     reason: str | None
-    per_tb: "tuple[Cost, ...]" = ()
-    less_per_tb: "tuple[LessPerTb, ...]" = ()
+    per_tb: tuple[Cost, ...] = ()
+    less_per_tb: tuple[LessPerTb, ...] = ()
     """What a TB costs on either system, the traditional one first; none where nobody asked."""

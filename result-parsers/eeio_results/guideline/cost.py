@@ -6,11 +6,20 @@ replicates, as the guideline's: one formula serves the figure, its interval and 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from eeio_results.errors import EeioError
+from eeio_results.guideline.answer import (
+    ANSWERS,
+    HEADLINES,
+    STEP,
+    Cost,
+    LessPerTb,
+    Sensitivity,
+    ShareOfWork,
+)
 from eeio_results.guideline.cost_inputs import CostInputs
 from eeio_results.guideline.money import KWH_PER_W_YEAR
 from eeio_results.guideline.replicates import (
@@ -29,72 +38,6 @@ from eeio_results.statistics.bootstrap import RESAMPLES, SEED, Estimate, Floats
 TB = 1e12
 _S_PER_YEAR = 365.25 * 86400
 _J_PER_KWH = 3.6e6
-STEP = 0.1
-"""Of the sensitivities: each input 10 % larger."""
-
-
-@dataclass(frozen=True)
-class Sensitivity:
-    """The relative change of an answer where one input is 10 % larger: 0.04 is 4 % more. None with
-    its reason where the larger input cannot be."""
-
-    answer: str
-    input: str
-    change: float | None
-    reason: str | None = None
-
-
-@dataclass(frozen=True)
-class ShareOfWork:
-    """An experiment of the mix: its share, and its own J/GB while it is busy."""
-
-    label: str
-    share: float
-    bandwidth_bytes_per_s: Estimate
-    power_w: Estimate
-    j_per_gb: Estimate
-
-
-@dataclass(frozen=True)
-class Cost:
-    """The answers. `j_per_gb` is of the machine itself, with what it idles between; PUE comes in
-    with the kWh. `money_per_tb` and `g_co2e_per_tb` are the sums of the parts below them, of which
-    those that were not asked for are None with their reason; of `_tb_year` is what is stored."""
-
-    system: str
-    workload: str
-    combination: str
-    inputs: CostInputs
-    confidence: float
-    resamples: int
-    seed: int
-    idle_power_w: float | None
-    mix: tuple[ShareOfWork, ...]
-    j_per_gb: Estimate
-    kwh_per_tb: Estimate
-    money_per_tb: Estimate
-    electricity_per_tb: Estimate
-    purchase_per_tb: Estimate
-    g_co2e_per_tb: Estimate
-    g_co2e_operation_per_tb: Estimate
-    g_co2e_embodied_per_tb: Estimate
-    kwh_per_tb_year: Estimate
-    money_per_tb_year: Estimate
-    g_co2e_per_tb_year: Estimate
-    sensitivities: tuple[Sensitivity, ...] = ()
-    messages: tuple[str, ...] = field(default=())
-
-
-ANSWERS = (
-    "j_per_gb", "kwh_per_tb", "money_per_tb", "electricity_per_tb", "purchase_per_tb",
-    "g_co2e_per_tb", "g_co2e_operation_per_tb", "g_co2e_embodied_per_tb", "kwh_per_tb_year",
-    "money_per_tb_year", "g_co2e_per_tb_year",
-)  # fmt: skip
-HEADLINES = (
-    "j_per_gb", "kwh_per_tb", "money_per_tb", "g_co2e_per_tb", "kwh_per_tb_year",
-    "money_per_tb_year", "g_co2e_per_tb_year",
-)  # fmt: skip
-"""Those whose sensitivities are told: the others are their parts."""
 
 
 @dataclass(frozen=True)
@@ -116,19 +59,6 @@ class _Terms:
 
 Answer = Floats | str
 """Values, or why there are none."""
-
-
-@dataclass(frozen=True)
-class LessPerTb:
-    """Which of two systems costs less per TB. `ratio` is the second's kWh (`kwh_per_tb`) or money
-    (`money_per_tb`) over the first's; `less` is the name of the one that costs less, None where the
-    interval of the ratio contains 1, or there is none."""
-
-    answer: str
-    first: str
-    second: str
-    ratio: Estimate
-    less: str | None
 
 
 def cost(

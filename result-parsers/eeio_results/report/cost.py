@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from eeio_results.guideline.cost import HEADLINES, STEP, Cost, LessPerTb
+from eeio_results.guideline.answer import HEADLINES, STEP, Cost, LessPerTb
 from eeio_results.record import SCHEMA_VERSION
 from eeio_results.report.columns import number
 from eeio_results.report.document import Document, flat

@@ -7,12 +7,13 @@ from typing import Any
 from eeio_results.guideline.answer import (
     CHOICES,
     Change,
+    Cost,
     Deployment,
     Guideline,
+    LessPerTb,
     Money,
     ServerFigures,
 )
-from eeio_results.guideline.cost import Cost, LessPerTb
 from eeio_results.guideline.workload import Workload
 from eeio_results.record import SCHEMA_VERSION
 from eeio_results.report.columns import number

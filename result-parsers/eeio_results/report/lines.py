@@ -1,6 +1,6 @@
 """Figures of lines over a common axis, a panel each: rounds of a drive, steps of a load.
 
-Nothing here needs a library to draw with before a figure is drawn (`line_figures`).
+matplotlib is imported when a figure is drawn.
 """
 
 from collections.abc import Sequence
@@ -12,6 +12,10 @@ from eeio_results.report.parts import Plot
 
 if TYPE_CHECKING:
     from eeio_results.report.drawing import Drawing, Look
+
+_SCREEN_INCHES = 9.5
+_PANEL_INCHES = 2.4
+_MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
 @dataclass(frozen=True)
@@ -48,14 +52,64 @@ def plot(name: str, lines: Lines) -> Plot:
     return Plot(name, lines.title, partial(_svg, lines), partial(_drawing, lines))
 
 
-def _drawing(lines: Lines, look: "Look") -> "Drawing":
-    from eeio_results.report.line_figures import draw
-
-    return draw(lines, look)
-
-
 def _svg(lines: Lines) -> str:
     from eeio_results.report.drawing import SCREEN, svg_of
 
     found = _drawing(lines, SCREEN)
     return svg_of(found.figure, found.title, found.description)
+
+
+def _drawing(asked: Lines, look: "Look") -> "Drawing":
+    """All panels over one x axis; values that span much on a logarithmic one."""
+    from eeio_results.report.drawing import (
+        COLOURS,
+        LOG_SCALE_RATIO,
+        Drawing,
+        foreign,
+        set_legend,
+        set_title,
+        sheet,
+        stamp,
+    )
+
+    panels = asked.panels
+    width = look.width_inches or _SCREEN_INCHES
+    labels = list(dict.fromkeys(line.label for panel in panels for line in panel.lines))
+    legend = [foreign(label) for label in labels]
+    figure = sheet(width, _PANEL_INCHES * len(panels) + 0.4, legend)
+    handles = {}
+    for axes, panel in zip(
+        figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0], panels, strict=True
+    ):
+        every = [y for line in panel.lines for _, y in line.points]
+        for line in panel.lines:
+            place = labels.index(line.label)
+            (handles[line.label],) = axes.plot(
+                [x for x, _ in line.points], [y for _, y in line.points],
+                marker=_MARKS[place % len(_MARKS)], color=COLOURS[place % len(COLOURS)],
+                markersize=4, linewidth=1.0,
+                linestyle="-" if place < len(COLOURS) else "--",
+            )  # fmt: skip
+        axis = panel.axis
+        if every and min(every) > 0 and max(every) > LOG_SCALE_RATIO * min(every):
+            axes.set_yscale("log")
+            axis += ", logarithmic scale"
+        elif panel.from_zero:
+            axes.set_ylim(bottom=0)
+        if panel.shaded is not None:
+            axes.axvspan(*panel.shaded, color="#EEEEEE", zorder=0)
+        axes.set_ylabel(axis, fontsize=8)
+        axes.tick_params(labelsize=7)
+        axes.grid(alpha=0.3)
+        if asked.stamped:
+            stamp(axes, asked.stamped, 0.8 * width)
+    axes.set_xlabel(asked.x_axis, fontsize=8)
+    set_title(figure, foreign(asked.title))
+    set_legend(figure, [handles[label] for label in labels], legend)
+    said = "; ".join(f"{panel.axis}: {_range(panel)}" for panel in panels)
+    return Drawing(figure, asked.title, f"{len(labels)} lines over {asked.x_axis}. {said}.")
+
+
+def _range(panel: Panel) -> str:
+    every = [y for line in panel.lines for _, y in line.points]
+    return f"{min(every):.4g} to {max(every):.4g}" if every else "not measured"

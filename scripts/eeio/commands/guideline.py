@@ -17,8 +17,7 @@ from eeio_results.errors import EeioError
 from eeio_results.stamps import QUICK_WARNING
 
 if TYPE_CHECKING:
-    from eeio_results.guideline.answer import Guideline
-    from eeio_results.guideline.cost import Cost, LessPerTb
+    from eeio_results.guideline.answer import Cost, Guideline, LessPerTb
     from eeio_results.guideline.servers import Costs, Server
     from eeio_results.store import Campaign
 

@@ -10,7 +10,8 @@ from hypothesis import given as drawn
 from hypothesis import strategies as st
 
 from eeio_results.errors import EeioError
-from eeio_results.guideline.cost import ANSWERS, HEADLINES, Cost, cost
+from eeio_results.guideline.answer import ANSWERS, HEADLINES, Cost
+from eeio_results.guideline.cost import cost
 from eeio_results.guideline.cost_inputs import CostInputs, Grid, load_inputs, read_grid
 from eeio_results.guideline.servers import CellValues, Server
 from eeio_results.guideline.workload import CellKey, WorkloadEntry, make_workload

@@ -329,3 +329,9 @@ def _compared(cell: VariantCell, every: Sequence[VariantCell]) -> VariantCell:
 def _ratio(cell: VariantCell, other: VariantCell | None, name: str) -> float | None:
     mine, theirs = cell.mean(name), other.mean(name) if other else None
     return mine / theirs if mine is not None and theirs else None
+
+
+def workload_label(cell: VariantCell) -> str:
+    """`x16 128 KiB in 32 KiB`: without variant and frequency."""
+    words = cell.description.partition(": ")[2] or cell.description
+    return words.partition(" - Variant")[0].rpartition(": ")[2]

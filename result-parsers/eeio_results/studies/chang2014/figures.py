@@ -28,8 +28,8 @@ from eeio_results.studies.chang2014.cells import (
     EQUATION_9,
     PARENT,
     VariantCell,
+    workload_label,
 )
-from eeio_results.studies.chang2014.tables import workload_label
 from eeio_results.units import MB
 
 _COLOURS = {"ext4": BLUE, "nojc": GREY, "fast_commit": VERMILION, "delayjc": GREEN}

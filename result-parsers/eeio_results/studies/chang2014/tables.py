@@ -6,7 +6,14 @@ from functools import partial
 from eeio_results.record import MARKS, mark
 from eeio_results.report.columns import number
 from eeio_results.report.parts import Plot, Table
-from eeio_results.studies.chang2014.cells import CHILDREN, CREATES, EQUATION_9, PARENT, VariantCell
+from eeio_results.studies.chang2014.cells import (
+    CHILDREN,
+    CREATES,
+    EQUATION_9,
+    PARENT,
+    VariantCell,
+    workload_label,
+)
 from eeio_results.units import MB
 
 _NONE = "-"
@@ -106,12 +113,6 @@ def _table(title: str, phase: str, cells: Sequence[VariantCell]) -> Table:
         numeric=frozenset(range(first - 1, len(header))),
         note="\n".join((_NOTES[phase], *reasons)),
     )
-
-
-def workload_label(cell: VariantCell) -> str:
-    """`x16 128 KiB in 32 KiB`: without variant and frequency."""
-    words = cell.description.partition(": ")[2] or cell.description
-    return words.partition(" - Variant")[0].rpartition(": ")[2]
 
 
 def _count(cell: VariantCell) -> str:
