@@ -217,8 +217,8 @@ class Measurement:
             node = self.raw_device.node if on_raw_device and self.raw_device else None
             only_here = "only this machine's part was flushed, of several"
             flush = Flush(power, volume.directory, node, only_here if nodes.several else None)
-            # Stopped in reverse: whose counts must have all that a buffered run wrote before the
-            # flush, and the journal's after it, which would take that flush for one of the tool's.
+            # Stopped in reverse. Those listed before the flush count what it writes; the journal's
+            # trace ends before it, or it would count as a flush of the tool.
             probes = (
                 servers,
                 nodes,
