@@ -107,10 +107,10 @@ def simulate(
                 sums.lengths[length] = sums.lengths.get(length, 0) + 1
             of_site.append((site, short.cells, whole.cells))
         of_site.sort(key=lambda one: (one[0].drive, one[0].machine == "PC"))
-        for (low, short_low, whole_low), (high, short_high, whole_high) in pairwise(of_site):
+        for (low, short_low, complete_low), (high, short_high, complete_high) in pairwise(of_site):
             if low.drive == high.drive:
                 sums.adaptive.add(servers((high, low), (short_high, short_low), seed + number))
-                sums.fixed.add(servers((high, low), (whole_high, whole_low), seed + number))
+                sums.fixed.add(servers((high, low), (complete_high, complete_low), seed + number))
     return sums
 
 

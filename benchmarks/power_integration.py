@@ -54,10 +54,10 @@ def main() -> int:
     count = sum(len(meter.times_s) for meter in samples.meters)
     print(f"{count} samples of 4 meters, {WINDOWS} windows of 2 s to 60 s: {took_s:.2f} s")
     print(f"{valid} of {len(readings)} readings valid; goal {GOAL_S:g} s")
-    whole_s, part_s = window_in_a_session(samples.meters[1])
+    complete_s, part_s = window_in_a_session(samples.meters[1])
     print(
         f"a window in that session of {HOURS} h: {1e3 * part_s:.2f} ms with what it depends on "
-        f"copied, {1e3 * whole_s:.2f} ms with all of it; goal {1e3 * WINDOW_GOAL_S:g} ms"
+        f"copied, {1e3 * complete_s:.2f} ms with all of it; goal {1e3 * WINDOW_GOAL_S:g} ms"
     )
     return 0 if took_s < GOAL_S and part_s < WINDOW_GOAL_S else 1
 

@@ -271,15 +271,15 @@ def sample(stage: Stage, draw: random.Random) -> MeterSamples:
     time_s = 2.0 + draw.uniform(0.0, info.period_s)
     shown_s = -1.0
     while time_s < SESSION_S:
-        seen_s = time_s
+        observed_s = time_s
         if stage.refresh_s is not None:
-            seen_s = math.floor((time_s - beat_s) / stage.refresh_s) * stage.refresh_s + beat_s
+            observed_s = math.floor((time_s - beat_s) / stage.refresh_s) * stage.refresh_s + beat_s
         lost = draw.random() < LOST
         paced = bool(getattr(stage.meter, "paces_itself", False))
         if not (paced and lost):
-            if seen_s != shown_s:
-                stage.at(seen_s)
-                shown_s = seen_s
+            if observed_s != shown_s:
+                stage.at(observed_s)
+                shown_s = observed_s
             values = [math.nan if v is None else v for v in stage.meter.read()]
             times_s.append(time_s)
             rows.append([math.nan] * len(values) if lost else values)

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.system.filesystem import check_storage, mount_of
 
 ROOT = Path(__file__).parents[1]
@@ -165,7 +165,7 @@ def test_a_guide_is_true(guide: str, copy: Copy) -> None:
     if "--directory" in page:
         try:
             check_storage(copy.root, mount_of(copy.root), False)
-        except RefusedError as error:
+        except RejectedError as error:
             pytest.skip(f"{error}; pytest --basetemp=DIR names another")
     assert "```console" in page, "a guide shows that what it made works"
     blocks = len(re.findall(r"^```\w", page, flags=re.MULTILINE))

@@ -59,12 +59,12 @@ def pilot(site: Site, draws: Draws, run: int, floor: float, pauses: Sequence[flo
         means = {
             length: dict(zip(METRICS, np.exp(whole + draws.cut[place, run, n]), strict=True))
             for n, length in enumerate(LENGTHS_S)
-            if length < experiment.whole_s
+            if length < experiment.complete_s
         }
         lengths[experiment.id] = proven_length(
             means, dict(zip(METRICS, np.exp(whole), strict=True)), floor
         )
-        seconds += experiment.whole_s + pauses[place % len(pauses)]
+        seconds += experiment.complete_s + pauses[place % len(pauses)]
     return Pilot(lengths, seconds)
 
 
@@ -151,7 +151,7 @@ class _Runs:
         self.round_of[order] = self.round
         self.logs.setdefault(place, []).append(found)
         self.orders.setdefault(place, []).append(order)
-        self.seconds += pause_s + (experiment.whole_s if length is None else length)
+        self.seconds += pause_s + (experiment.complete_s if length is None else length)
 
     def cells(self) -> list[Cell]:
         return [

@@ -101,7 +101,7 @@ def _site(tables: Path, machine: str, drive: str, zero: float, settled: Sequence
             apart = (apart + _SMOOTH * spread * noise) / math.sqrt(1 + _SMOOTH**2)
             whole[place] = level[place] + apart
             cut[place, :, :, 1:] = np.array([cuts[k] for k in group])[picked]
-        lasts = [e.whole_s for e in experiments]
+        lasts = [e.complete_s for e in experiments]
         cut[..., 0] = within_runs(rng, deviation, lasts, runs)
         return Draws(whole, cut)
 
@@ -111,7 +111,7 @@ def _site(tables: Path, machine: str, drive: str, zero: float, settled: Sequence
     )  # fmt: skip
 
 
-def _experiment(name: tuple[str, str, str], whole_s: float) -> Experiment:
+def _experiment(name: tuple[str, str, str], complete_s: float) -> Experiment:
     operation, size, cache = name
     buffer = "on" if cache == "1" else "off"
     return Experiment(
@@ -120,7 +120,7 @@ def _experiment(name: tuple[str, str, str], whole_s: float) -> Experiment:
         "random" if operation.startswith("rand") else "sequential",
         int(size) << 10,
         buffer,
-        whole_s,
+        complete_s,
         buffer == "off",
     )
 

@@ -29,7 +29,7 @@ class Experiment:
     spatiality: str
     request_size_bytes: int
     buffer: str
-    whole_s: float
+    complete_s: float
     is_cut: bool
 
 
@@ -63,14 +63,14 @@ class Site:
 
 
 def within_runs(
-    rng: np.random.Generator, deviation: Floats, whole_s: Sequence[float], runs: int
+    rng: np.random.Generator, deviation: Floats, complete_s: Sequence[float], runs: int
 ) -> Floats:
     """What the first seconds of a run are off the whole by chance that has no memory: by
     experiment, run and length. `deviation` is that of whole runs; WITHIN_SHARE of its square is
     chance within them. Lengths that are no shorter than the whole are off by nothing."""
     ends = np.array([0.0, *LENGTHS_S])
-    off = np.zeros((len(whole_s), runs, len(LENGTHS_S)))
-    for place, whole in enumerate(whole_s):
+    off = np.zeros((len(complete_s), runs, len(LENGTHS_S)))
+    for place, whole in enumerate(complete_s):
         edges = np.unique(np.append(np.minimum(ends, whole), whole))
         lasts = np.diff(edges)
         # Variance of the mean of s seconds: share x deviation^2 x whole / s.

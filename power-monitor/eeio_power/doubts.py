@@ -408,12 +408,12 @@ def held(
             found.append(Held(
                 meter, channel.domain, channel, column[begin], times_s[begin],
                 times_s[begin + count - 1], count, native_period_s,
-                channel.resolution or _seen_resolution(seen),
+                channel.resolution or _observed_resolution(seen),
             ))  # fmt: skip
     return found
 
 
-def _seen_resolution(column: Sequence[float]) -> float:
+def _observed_resolution(column: Sequence[float]) -> float:
     """The smallest change between readings, W; 0 if there are too few."""
     changes = [change for a, b in pairwise(column) if (change := abs(b - a)) > SAME_SHARE * abs(a)]
     return min(changes) if len(changes) >= LEAST_CHANGES else 0.0

@@ -173,7 +173,9 @@ def channel_energy(
             _gaps_error_j(stretches, touching, late, spread_w, native_period_s, start_s, end_s),
             math.sqrt(repeated) * spread_w * native_period_s,
         )
-    seen_s = math.fsum(inside_s) - unseen_time_s(channel, stretches, late, period_s, start_s, end_s)
+    observed_s = math.fsum(inside_s) - unseen_time_s(
+        channel, stretches, late, period_s, start_s, end_s
+    )
     found = ChannelEnergy(
         channel=channel.name,
         energy_j=None if reasons else energy_j,
@@ -182,7 +184,7 @@ def channel_energy(
         edges_j=_edges_error_j(stretches, (start_s, end_s), native_period_s),
         gaps_j=gaps_j,
         unsure_j=stretches.unsure_j,
-        coverage=min(1.0, max(0.0, seen_s) / window_s),
+        coverage=min(1.0, max(0.0, observed_s) / window_s),
         largest_gap_s=longest_s,
         samples=samples,
         lost=sum(lost_readings(stretches, k, period_s, start_s, end_s) for k in {*late, last}),
@@ -503,17 +505,17 @@ def energy_in_parts(
 
 
 def _sum(parts: Sequence[EnergyReading], lasted_s: Sequence[float]) -> EnergyReading:
-    whole_s = math.fsum(lasted_s)
+    complete_s = math.fsum(lasted_s)
     shares = zip(parts, lasted_s, strict=True)
     gaps = [part.largest_gap_s for part in parts if part.largest_gap_s is not None]
     energy_j = _all_of(part.energy_j for part in parts)
     valid = energy_j is not None and all(part.valid for part in parts)
     return replace(
         parts[0],
-        power_w=energy_j / whole_s if valid and energy_j is not None else None,
+        power_w=energy_j / complete_s if valid and energy_j is not None else None,
         energy_j=energy_j if valid else None,
         uncertainty_j=_all_of(part.uncertainty_j for part in parts) if valid else None,
-        coverage=min(1.0, math.fsum(part.coverage * s for part, s in shares) / whole_s),
+        coverage=min(1.0, math.fsum(part.coverage * s for part, s in shares) / complete_s),
         largest_gap_s=max(gaps, default=None),
         samples=sum(part.samples for part in parts),
         lost=sum(part.lost for part in parts),

@@ -169,9 +169,9 @@ class JsonClient:
             self._connection = None
 
     def _get(self, path: str) -> Any:
-        status, challenge, answer = self._asked(path)
+        status, challenge, answer = self._requested(path)
         if status == 401 and self._credentials is not None and self._answers(challenge):
-            status, _, answer = self._asked(path)
+            status, _, answer = self._requested(path)
         if status != 200:
             self.close()
             raise PowerError(
@@ -199,7 +199,7 @@ class JsonClient:
             return True
         return False
 
-    def _asked(self, path: str) -> tuple[int, str, bytes]:
+    def _requested(self, path: str) -> tuple[int, str, bytes]:
         """Status, challenge and body of one answer, whole and in time."""
         headers = dict(self._headers)
         if self._digest is not None:
@@ -281,7 +281,7 @@ def _shown(path: str) -> str:
 
 
 def client(
-    spec: str, options: Mapping[str, str], url: str, *, asked_user: str | None = None
+    spec: str, options: Mapping[str, str], url: str, *, requested_user: str | None = None
 ) -> JsonClient:
     """A client as the options want it. Raises PowerError if they do not fit.
 
@@ -289,9 +289,9 @@ def client(
     said how it wants it.
     """
     authorization, credentials = None, None
-    if asked_user is not None and ("user" in options or "password_file" in options):
-        credentials = Credentials(options.get("user", asked_user), password(spec, options))
-    elif asked_user is None and "user" in options:
+    if requested_user is not None and ("user" in options or "password_file" in options):
+        credentials = Credentials(options.get("user", requested_user), password(spec, options))
+    elif requested_user is None and "user" in options:
         authorization = _basic(Credentials(options["user"], password(spec, options)))
     timeout_s = number_option(spec, options, "timeout_s", above_zero=True) or TIMEOUT_S
     if timeout_s > MOST_TIMEOUT_S:

@@ -43,7 +43,7 @@ class FolderWatch:
     def __init__(self, folder: Path, changed: Callable[[float], None]) -> None:
         self._changed = changed
         self._watch = _inotify(folder)
-        self._told_to_stop, self._stop = os.pipe()
+        self._reported_to_stop, self._stop = os.pipe()
         self._thread = threading.Thread(target=self._run, name="eeio-folder-watch", daemon=True)
         self._thread.start()
 
@@ -51,18 +51,18 @@ class FolderWatch:
         """Returns when `changed` is called no more. To be called once."""
         os.close(self._stop)
         self._thread.join()
-        os.close(self._told_to_stop)
+        os.close(self._reported_to_stop)
         os.close(self._watch)
 
     def _run(self) -> None:
         while True:
-            ready = select.select([self._watch, self._told_to_stop], [], [])[0]
+            ready = select.select([self._watch, self._reported_to_stop], [], [])[0]
             now_s = time.monotonic()
             if self._watch in ready:
                 with suppress(OSError):
                     os.read(self._watch, 65536)
                 self._changed(now_s)
-            if self._told_to_stop in ready:
+            if self._reported_to_stop in ready:
                 return
 
 

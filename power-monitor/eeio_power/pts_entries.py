@@ -140,7 +140,7 @@ class _Made:
         """MB/J of a trial, or why there is none; None for a power that is not above 0."""
         trial = self._trials[k]
         if "efficiency" in trial:
-            found = _told_efficiency(trial["efficiency"], result["description"], reading)
+            found = _reported_efficiency(trial["efficiency"], result["description"], reading)
             if found is None:
                 return _NO_PHASE
             value: float | str = found["reason"] if found["mb_per_j"] is None else found["mb_per_j"]
@@ -161,7 +161,9 @@ class _Made:
         return ":".join(text.rstrip("0").rstrip(".") for text in texts)
 
 
-def _told_efficiency(efficiencies: Sequence[Body], description: str, reading: Body) -> Body | None:
+def _reported_efficiency(
+    efficiencies: Sequence[Body], description: str, reading: Body
+) -> Body | None:
     """The longest words that the description ends with are the result's: `Random Read` ends with
     `Read` too."""
     found = [

@@ -85,8 +85,8 @@ class LoadWatch:
             low, high = bisect_left(self._times_s, start_s), bisect_right(self._times_s, end_s) - 1
             if low >= high:
                 return None
-            seen_s = self._times_s[high] - self._times_s[low]
-            if seen_s < LEAST_WINDOW_S or seen_s < LEAST_SHARE * (end_s - start_s):
+            observed_s = self._times_s[high] - self._times_s[low]
+            if observed_s < LEAST_WINDOW_S or observed_s < LEAST_SHARE * (end_s - start_s):
                 return None
             return utilisation(self._noted[low], self._noted[high])
 

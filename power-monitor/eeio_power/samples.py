@@ -372,7 +372,7 @@ def _parse(
     for block in blocks:
         lines = rest + block
         # The last read may go on in the next block.
-        end = _whole_reads(lines)
+        end = _complete_reads(lines)
         rest = lines[end:]
         columns.add(lines[:end])
     columns.add(rest)
@@ -382,7 +382,7 @@ def _parse(
     )
 
 
-def _whole_reads(lines: bytes) -> int:
+def _complete_reads(lines: bytes) -> int:
     """Where the lines of the last time begin; the end where there is but one time."""
     begin = lines.rfind(b"\n", 0, -1) + 1
     time = lines[begin:].partition(b",")[0] + b","

@@ -150,7 +150,7 @@ def told(command: Sequence[str], folder: Path) -> dict[str, Any]:
     return body
 
 
-EXIT_REFUSED = 2
+EXIT_REJECTED = 2
 
 # Old kernels have no pidfd: there /proc is read this often. Finer would take power itself.
 POLL_PERIOD_S = 0.005
@@ -392,7 +392,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         power.start()
     except (PowerError, OSError) as error:
         say({"error": str(error)}, sys.stdout)
-        return EXIT_REFUSED
+        return EXIT_REJECTED
     session = Session(power)
     with contextlib.suppress(BrokenPipeError):
         say(session.greeting(), sys.stdout)

@@ -82,14 +82,16 @@ def characterize(campaign: Campaign, rules: Rules = RULES) -> list[Row]:
         if not any(row.level == level for row in rows):
             rows.append(_missing_row(campaign, level, None, _NO_PROFILE))
     found = agreement(campaign)
-    asked_s = campaign.design.protocol.min_phase_s
-    return sorted((_ranked(_doubted(row, found), rules, asked_s) for row in rows), key=_sort_key)
+    requested_s = campaign.design.protocol.min_phase_s
+    return sorted(
+        (_ranked(_doubted(row, found), rules, requested_s) for row in rows), key=_sort_key
+    )
 
 
-def _ranked(row: Row, rules: Rules, asked_s: float | None) -> Row:
+def _ranked(row: Row, rules: Rules, requested_s: float | None) -> Row:
     """The row with what keeps each of its domains out of a ranking."""
     lasted = row.work.duration_s
-    too_short = why_too_short(lasted.median if lasted else None, asked_s)
+    too_short = why_too_short(lasted.median if lasted else None, requested_s)
 
     def judge(every: tuple[DomainFigures, ...]) -> tuple[DomainFigures, ...]:
         return tuple(

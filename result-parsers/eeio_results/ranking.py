@@ -24,11 +24,11 @@ class Rules:
 RULES = Rules()
 
 
-def why_too_short(duration_s: float | None, asked_s: float | None) -> str | None:
+def why_too_short(duration_s: float | None, requested_s: float | None) -> str | None:
     """Why windows of that median duration are not ranked where longer ones were asked for."""
-    if duration_s is None or asked_s is None or duration_s >= asked_s:
+    if duration_s is None or requested_s is None or duration_s >= requested_s:
         return None
-    return f"lasted {duration_s:.2g} s, shorter than the {asked_s:g} s that were asked for"
+    return f"lasted {duration_s:.2g} s, shorter than the {requested_s:g} s that were asked for"
 
 
 def why_not_ranked(

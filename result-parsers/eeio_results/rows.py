@@ -70,7 +70,7 @@ class Row:
         return self.measured is not None and self.ranked_reason is None
 
     @property
-    def seen_otherwise(self) -> bool:
+    def observed_otherwise(self) -> bool:
         """Whether requests arrived in another order than the one that was asked for."""
         seen = self.work.spatiality_seen
         return seen is not None and not seen.startswith(self.spatiality or "")

@@ -118,7 +118,7 @@ class Store:
         return self.folder / _RUNS
 
     @contextmanager
-    def made_whole(self) -> Iterator["Store"]:
+    def made_complete(self) -> Iterator["Store"]:
         """A store elsewhere, which becomes this one when the block ends: whoever is killed in it
         leaves no half of a campaign under its name (`remove_half_made` clears what it does leave).
 

@@ -116,14 +116,14 @@ def _any_number(value: Any) -> Any:
     raise LimitError(f"{shortened(value)} is not a number")
 
 
-def _whole(value: Any) -> Any:
+def _complete(value: Any) -> Any:
     if type(value) is int:
         return value
     raise LimitError(f"{shortened(value)} is no whole number")
 
 
 _PLAIN: Mapping[Any, _Read] = types.MappingProxyType(
-    {str: _text, bool: _truth, float: _any_number, int: _whole, Any: lambda value: value}
+    {str: _text, bool: _truth, float: _any_number, int: _complete, Any: lambda value: value}
 )
 
 

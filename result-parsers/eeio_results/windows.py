@@ -175,12 +175,12 @@ def why_no_efficiency(phase: Phase) -> str | None:
     if share is None or phase.start_s is None or phase.end_s is None:
         return None
     tool_s = phase.end_s - phase.start_s
-    whole_s = durable.end_s - phase.start_s
+    complete_s = durable.end_s - phase.start_s
     # Where two clocks tell the ends, the one of the flush may lie a little before the tool's.
-    io_s = share * tool_s + max(0.0, whole_s - tool_s)
-    if whole_s <= 0 or io_s / whole_s >= LEAST_IO_SHARE:
+    io_s = share * tool_s + max(0.0, complete_s - tool_s)
+    if complete_s <= 0 or io_s / complete_s >= LEAST_IO_SHARE:
         return None
     return (
-        f"there was I/O in {io_s / whole_s:.0%} of the time that the power is the mean of; bytes "
-        "and energy of all of it are in the record"
+        f"there was I/O in {io_s / complete_s:.0%} of the time that the power is the mean of; "
+        "bytes and energy of all of it are in the record"
     )

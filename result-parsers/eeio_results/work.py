@@ -96,11 +96,11 @@ def work_of(experiment: Experiment, phases: Sequence[Phase]) -> Work:
     latencies = {
         key: found
         for key in LATENCIES
-        if (found := quartiles(_told(phases, f"latency_{key}_s"))) is not None
+        if (found := quartiles(_reported(phases, f"latency_{key}_s"))) is not None
     }
     seen = dict.fromkeys(p.spatiality_seen for p in phases if p.spatiality_seen is not None)
     journal = {
-        key: found for key in FIGURES if (found := quartiles(_told(phases, key))) is not None
+        key: found for key in FIGURES if (found := quartiles(_reported(phases, key))) is not None
     }
     lasts = [w.duration_s for w in windows if w.duration_s is not None]
     moved = [float(w.bytes_moved) for w in windows if w.bytes_moved is not None]
@@ -114,28 +114,28 @@ def work_of(experiment: Experiment, phases: Sequence[Phase]) -> Work:
             ("page_cache_bandwidth_bytes_per_s", into_cache, cached[0][1]),
             ("iops", served, "the tool tells none"),
             ("latency_s", latencies, _why_no_latency(phases)),
-            ("spatiality_seen", seen, _why_not_seen(phases)),
+            ("spatiality_seen", seen, _why_not_observed(phases)),
             ("journal", journal, "the journal was not traced (--trace-journal, on ext4)"),
         )  # fmt: skip
         reasons = {name: why for name, found, why in known if not found and why is not None}
     return Work(
         quartiles(lasts), quartiles(moved), quartiles(into_cache), quartiles(served), latencies,
-        "; ".join(seen) or None, _seen_by(phases) if seen else None, reasons,
+        "; ".join(seen) or None, _observed_by(phases) if seen else None, reasons,
         journal,
     )  # fmt: skip
 
 
-def _seen_by(phases: Sequence[Phase]) -> str:
+def _observed_by(phases: Sequence[Phase]) -> str:
     by = dict.fromkeys(p.spatiality_seen_by or "requests" for p in phases if p.spatiality_seen)
     return "; ".join(by)
 
 
-def _why_not_seen(phases: Sequence[Phase]) -> str:
+def _why_not_observed(phases: Sequence[Phase]) -> str:
     told = next((p.spatiality_seen_reason for p in phases if p.spatiality_seen_reason), None)
     return told or "nothing saw the order in which requests arrived"
 
 
-def _told(phases: Sequence[Phase], name: str) -> list[float]:
+def _reported(phases: Sequence[Phase], name: str) -> list[float]:
     return [phase.metrics[name] for phase in phases if name in phase.metrics]
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from eeio.errors import EXIT_REFUSED
+from eeio.errors import EXIT_REJECTED
 from eeio_limits.names import similar
 from eeio_limits.quantities import shortened
 
@@ -20,7 +20,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """One line instead of the usage, and where the options are listed. Ends the program."""
-        self.exit(EXIT_REFUSED, f"eeio: {message}. `{self.prog} --help` lists the options\n")
+        self.exit(EXIT_REJECTED, f"eeio: {message}. `{self.prog} --help` lists the options\n")
 
     def format_usage(self) -> str:
         return f"usage: {self._usage_words()}\n"

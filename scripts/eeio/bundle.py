@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from eeio import __version__
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.profiles import suite as suites
 from eeio_limits import LimitError, inputs
 from eeio_limits.names import campaign_name
@@ -43,14 +43,14 @@ def check_names(campaigns: Sequence[Campaign]) -> None:
         try:
             campaign_name(name)
         except LimitError as error:
-            raise RefusedError(str(error)) from error
+            raise RejectedError(str(error)) from error
         if names.count(name) > 1:
-            raise RefusedError(f"two campaigns lie in folders called {name}: rename one of them")
+            raise RejectedError(f"two campaigns lie in folders called {name}: rename one of them")
 
 
 def data_files(campaign: Campaign, with_raw: bool) -> dict[str, Path]:
     """Relative path -> file of a campaign: its records, the samples of its meters, and with
-    `with_raw` the output of the tools. RefusedError if one of them is, or is behind, a symbolic
+    `with_raw` the output of the tools. RejectedError if one of them is, or is behind, a symbolic
     link: what it leads to was not made by the campaign, and would be published."""
     folder = campaign.folder
     places = [folder / name for name in _RECORDS]
@@ -58,7 +58,7 @@ def data_files(campaign: Campaign, with_raw: bool) -> dict[str, Path]:
         places += [folder / sub, *sorted((folder / sub).rglob("*"))]
     link = next((path for path in places if path.is_symlink()), None)
     if link is not None:
-        raise RefusedError(f"{link}: a symbolic link, not a file of the campaign. Remove it")
+        raise RejectedError(f"{link}: a symbolic link, not a file of the campaign. Remove it")
     name = folder.resolve().name
     return {f"data/{name}/{path.relative_to(folder)}": path for path in places if path.is_file()}
 
@@ -208,9 +208,9 @@ def readme(campaigns: Sequence[Campaign], warnings: Sequence[str]) -> str:
 
 def write(folder: Path, data: Mapping[str, Path], made: Mapping[str, bytes]) -> None:
     """The folder of files that are copied and of those that were made, by their paths in it, with
-    its checksums. Raises RefusedError where it is there already."""
+    its checksums. Raises RejectedError where it is there already."""
     if folder.exists():
-        raise RefusedError(f"{folder} is there already: name another with -o")
+        raise RejectedError(f"{folder} is there already: name another with -o")
     sums = {}
     for name in sorted({*data, *made}):
         path = folder / name
@@ -227,11 +227,11 @@ def write(folder: Path, data: Mapping[str, Path], made: Mapping[str, bytes]) -> 
 
 def archive(folder: Path, path: Path) -> None:
     """The folder as a .tar.gz whose bytes depend on its files' names and bytes alone. Raises
-    RefusedError where it is there already."""
+    RejectedError where it is there already."""
     try:
         out = path.open("xb")
     except FileExistsError:
-        raise RefusedError(f"{path} is there already: name another with -o") from None
+        raise RejectedError(f"{path} is there already: name another with -o") from None
     with (
         out,
         gzip.GzipFile("", "wb", fileobj=out, mtime=0) as packed,

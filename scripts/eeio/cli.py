@@ -10,10 +10,10 @@ from eeio import __version__, commands, former_names
 from eeio.arguments import Parser
 from eeio.errors import (
     EXIT_FAILED,
-    EXIT_REFUSED,
+    EXIT_REJECTED,
     EXIT_SIGNAL_BASE,
     InterruptedCampaignError,
-    RefusedError,
+    RejectedError,
 )
 from eeio.terminal import harmless_streams
 from eeio_power.errors import PowerError
@@ -116,9 +116,9 @@ def _main(argv: Sequence[str] | None) -> int:
     except InterruptedCampaignError as error:
         print(f"\neeio: {error}", file=sys.stderr)
         return EXIT_SIGNAL_BASE + error.signum
-    except (RefusedError, SchemaError) as error:
+    except (RejectedError, SchemaError) as error:
         print(f"eeio: {error}", file=sys.stderr)
-        return EXIT_REFUSED
+        return EXIT_REJECTED
     except (EeioError, PowerError) as error:
         print(f"eeio: {error}", file=sys.stderr)
         return EXIT_FAILED

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
 from eeio_power import samples as power_samples
@@ -69,22 +69,22 @@ class Sum:
 
 
 def local_rank(environment: Mapping[str, str] = os.environ) -> int:
-    """Which rank of its node this process is. Raises RefusedError outside of mpirun and srun."""
+    """Which rank of its node this process is. Raises RejectedError outside of mpirun and srun."""
     for name in _LOCAL_RANK:
         if environment.get(name, "").isdigit():
             return int(environment[name])
-    raise RefusedError(
+    raise RejectedError(
         "not started by mpirun or srun: none of " + ", ".join(_LOCAL_RANK) + " is set; "
         "for one machine: `eeio record power -- COMMAND`"
     )
 
 
 def rank(environment: Mapping[str, str] = os.environ) -> int:
-    """Which of all ranks this process is. Raises RefusedError outside of mpirun and srun."""
+    """Which of all ranks this process is. Raises RejectedError outside of mpirun and srun."""
     for name in _RANK:
         if environment.get(name, "").isdigit():
             return int(environment[name])
-    raise RefusedError(f"not started by mpirun or srun: none of {', '.join(_RANK)} is set")
+    raise RejectedError(f"not started by mpirun or srun: none of {', '.join(_RANK)} is set")
 
 
 def clocks() -> Clocks:
@@ -102,13 +102,13 @@ def place(begun: Clocks, environment: Mapping[str, str] = os.environ) -> dict[st
     ended = clocks()
     return {
         "clocks": [[c.unix_s, c.monotonic_s] for c in (begun, ended)],
-        "ranks": _told(_LOCAL_RANKS, environment),
-        "all_ranks": _told(_ALL_RANKS, environment),
-        "all_nodes": _told(_ALL_NODES, environment),
+        "ranks": _reported(_LOCAL_RANKS, environment),
+        "all_ranks": _reported(_ALL_RANKS, environment),
+        "all_nodes": _reported(_ALL_NODES, environment),
     }
 
 
-def _told(names: Sequence[str], environment: Mapping[str, str]) -> int | None:
+def _reported(names: Sequence[str], environment: Mapping[str, str]) -> int | None:
     for name in names:
         if environment.get(name, "").isdigit():
             return int(environment[name])
@@ -128,7 +128,7 @@ def load(path: Path) -> NodeRecording:
         counted = body.get("counted", True) is not False
         return NodeRecording(str(body.get("node", path.stem)), duration_s, readings, counted)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RefusedError(f"{path}: not what `eeio meter node` writes ({error})") from error
+        raise RejectedError(f"{path}: not what `eeio meter node` writes ({error})") from error
 
 
 def _reading(fields: Mapping[str, Any]) -> EnergyReading:
@@ -144,15 +144,15 @@ def add(recordings: Sequence[NodeRecording]) -> Sum:
 
     A domain is summed over the one reading of its kind that each node has, by whatever meter; where
     a node has several, over the readings of each meter. A node whose reading is missing or invalid
-    makes the sum invalid, and is named. Raises RefusedError for a node that comes twice.
+    makes the sum invalid, and is named. Raises RejectedError for a node that comes twice.
     """
     recordings = [recording for recording in recordings if recording.counted]
     names = [recording.node for recording in recordings]
     if not names:
-        raise RefusedError("no node to sum")
+        raise RejectedError("no node to sum")
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise RefusedError(f"{', '.join(twice)}: more than one recording; give one a node")
+        raise RejectedError(f"{', '.join(twice)}: more than one recording; give one a node")
     duration_s = max(recording.duration_s for recording in recordings)
     shortest = min(recordings, key=lambda recording: recording.duration_s)
     remarks = []
@@ -252,27 +252,27 @@ def _load(folder: Path) -> tuple[list[Node], list[_Place]]:
                     q.COUNT.checked(body[key], "ranks")
             places.append((body["ranks"], body["all_ranks"], body["all_nodes"]))
         except (OSError, ValueError, KeyError, TypeError, PowerError) as error:
-            raise RefusedError(f"{path}: not what `eeio meter node` writes ({error})") from error
+            raise RejectedError(f"{path}: not what `eeio meter node` writes ({error})") from error
     return nodes, places
 
 
 def load_servers(folder: Path) -> tuple[Node, ...]:
-    """The servers of one run, which have no ranks. Raises RefusedError where one cannot be read."""
+    """The servers of a run, which have no ranks. Raises RejectedError if one cannot be read."""
     return tuple(_load(folder)[0])
 
 
 def load_nodes(folder: Path) -> tuple[Node, ...]:
-    """All nodes of one run. Raises RefusedError where one is missing, or cannot be read."""
+    """All nodes of one run. Raises RejectedError where one is missing, or cannot be read."""
     nodes, places = _load(folder)
     if not nodes:
-        raise RefusedError(f"no node has written its power to {folder}: do all nodes have it?")
+        raise RejectedError(f"no node has written its power to {folder}: do all nodes have it?")
     if all(None not in place[:2] for place in places):
         here, wanted, what = sum(place[0] or 0 for place in places), places[0][1], "ranks"
     else:
         here, wanted, what = len(places), places[0][2], "nodes"
     if here != wanted:
         names = ", ".join(node.name for node in nodes)
-        raise RefusedError(
+        raise RejectedError(
             f"the power of {here} of {wanted or '?'} {what} is in {folder} ({names}): all nodes "
             "must see that folder"
         )
@@ -297,17 +297,17 @@ def parts(
     """Each node's energy between two moments of this machine's monotonic clock.
 
     Clocks meet by UTC. `begun` and `ended` are this machine's around the whole program: each node
-    must have run its part in between, by its own clock. Raises RefusedError where it did not, or
+    must have run its part in between, by its own clock. Raises RejectedError where it did not, or
     where a clock was set meanwhile.
     """
     unseen_s = 0.0
     clocks_of = [(node.name, node.begun, node.ended) for node in nodes]
     for name, first, last in [("this machine", begun, ended), *clocks_of]:
         if abs(last.offset_s - first.offset_s) > _CLOCK_SET_S:
-            raise RefusedError(f"{name}: its clock was set during the run")
+            raise RejectedError(f"{name}: its clock was set during the run")
         early_s, late_s = begun.unix_s - first.unix_s, last.unix_s - ended.unix_s
         if max(early_s, late_s) > _CLOCK_SET_S:
-            raise RefusedError(
+            raise RejectedError(
                 f"{name}: its clock is {max(early_s, late_s):.2f} s off, or more: its part of the "
                 "program lies outside of the run; let the nodes keep one time (NTP)"
             )

@@ -4,13 +4,13 @@ from eeio_results.errors import EeioError
 
 EXIT_DONE = 0
 EXIT_FAILED = 1
-EXIT_REFUSED = 2
+EXIT_REJECTED = 2
 EXIT_DONE_WITH_INVALID_RUNS = 3
 EXIT_WORSE = 4
 EXIT_SIGNAL_BASE = 128
 
 
-class RefusedError(EeioError):
+class RejectedError(EeioError):
     """The input cannot be used: nothing was touched (exit code 2)."""
 
 

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 
 
 def _xdg(variable: str, default: str) -> Path:
@@ -36,7 +36,9 @@ def shipped(kind: str) -> Path:
     for candidate in (package.parents[1] / kind, package / "share" / kind):
         if candidate.is_dir():
             return candidate
-    raise RefusedError(f"{kind}/ is missing beside the eeio package in {package}; install it again")
+    raise RejectedError(
+        f"{kind}/ is missing beside the eeio package in {package}; install it again"
+    )
 
 
 def search_path(kind: str) -> list[Path]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio_limits import LimitError
 from eeio_limits.quantities import MEAN_POWER
 from eeio_power.errors import PowerError
@@ -16,7 +16,7 @@ def check_meters(specs: tuple[str, ...]) -> None:
     try:
         close_meters(open_meters(specs or ("auto",)))
     except PowerError as error:
-        raise RefusedError(str(error)) from error
+        raise RejectedError(str(error)) from error
 
 
 def recorded(readings: Sequence[EnergyReading]) -> tuple[EnergyReading, ...]:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.foreground import GATE
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.traces import bpftrace, strace
@@ -36,14 +36,14 @@ _INITIAL_PIDS = "pid:[4026531836]"
 
 
 def refuse(tracer: str, folder: Path | None = None) -> None:
-    """Raises RefusedError where this tracer cannot work; before anything is started."""
+    """Raises RejectedError where this tracer cannot work; before anything is started."""
     reason = _no_strace() if tracer == "strace" else no_bpftrace()
     if reason is not None:
-        raise RefusedError(reason)
+        raise RejectedError(reason)
     if folder is not None and (
         any(folder.glob("strace.*")) or (folder / bpftrace.OUTPUT_FILE).exists()
     ):
-        raise RefusedError(f"{folder}: holds a trace already; name another with -o")
+        raise RejectedError(f"{folder}: holds a trace already; name another with -o")
 
 
 def run(
@@ -240,7 +240,7 @@ class _Bpftrace:
         readable, _, _ = select.select([self._process.stdout], [], [], _START_S)
         if not readable or not self._process.stdout.readline():
             said = self._end()
-            raise RefusedError(
+            raise RejectedError(
                 f"bpftrace did not start, so nothing was run: {said}; or take --tracer strace"
             )
         self._ready_s = time.monotonic()

@@ -39,7 +39,7 @@ PR_SET_PDEATHSIG = 1
 LEAVING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
-class RefusedError(Exception):
+class RejectedError(Exception):
     """What cannot be done, where, and what to do next: one line."""
 
 
@@ -59,13 +59,13 @@ class Server:
         self._log = None
         self._delays = {}
         if os.geteuid() and _known(os.geteuid()) is None:
-            raise RefusedError(
+            raise RejectedError(
                 f"the user {os.geteuid()} has no name here (/etc/passwd), and the server wants "
                 "one: run as a user with a name"
             )
         self._user = None if os.geteuid() else next(filter(None, map(_known, users)), None)
         if self._user is None and not os.geteuid():
-            raise RefusedError(
+            raise RejectedError(
                 f"the server refuses root, and there is no user {' or '.join(users)} to run it "
                 "under: install the server's package, or run as a plain user"
             )
@@ -86,19 +86,19 @@ class Server:
             self._check_reach()
 
     def clear(self):
-        """Takes away what `make` made, and ends what still runs in it; RefusedError where it is
+        """Takes away what `make` made, and ends what still runs in it; RejectedError where it is
         not ours."""
         try:
             status = self.folder.lstat()
         except FileNotFoundError:
             return
         if not stat.S_ISDIR(status.st_mode):
-            raise RefusedError(
+            raise RejectedError(
                 f"{self.folder}: no folder (a link?): it is not touched; take it away"
             )
         # One that is empty was made and not yet marked.
         if not (self.folder / MARK).is_file() and any(self.folder.iterdir()):
-            raise RefusedError(
+            raise RejectedError(
                 f"{self.folder}: not made by eeio (no {MARK} in it): it is not touched; "
                 "take it away"
             )
@@ -119,20 +119,20 @@ class Server:
                 os.close(fd)
 
     def call(self, command, within_s):
-        """What a small program prints that runs to its end; RefusedError with its own words."""
+        """What a small program prints that runs to its end; RejectedError with its own words."""
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             process = self.spawn(command, out, err)
             try:
                 status = process.wait(within_s)
             except subprocess.TimeoutExpired:
-                raise RefusedError(
+                raise RejectedError(
                     f"{command[0]}: no end after {within_s} s{self.said()}"
                 ) from None
             finally:
                 end(process)
             if status:
                 words = telling(err) or telling(out)
-                raise RefusedError(f"{command[0]}: exit status {status}: {words}{self.said()}")
+                raise RejectedError(f"{command[0]}: exit status {status}: {words}{self.said()}")
             out.seek(0)
             return out.read(SPOKEN_BYTES).decode(errors="replace")
 
@@ -166,7 +166,7 @@ class Server:
         deadline_s = time.monotonic() + ANSWER_S
         while True:
             if self._process.poll() is not None:
-                raise RefusedError(f"the server ended at its start{self.said()}")
+                raise RejectedError(f"the server ended at its start{self.said()}")
             with tempfile.TemporaryFile() as nowhere:
                 asked = self.spawn(answers, nowhere, nowhere)
                 try:
@@ -177,7 +177,7 @@ class Server:
                 finally:
                     end(asked)
             if time.monotonic() > deadline_s:
-                raise RefusedError(f"the server does not answer after {ANSWER_S} s{self.said()}")
+                raise RejectedError(f"the server does not answer after {ANSWER_S} s{self.said()}")
             time.sleep(0.02)
 
     def stop(self, signum):
@@ -186,9 +186,9 @@ class Server:
         try:
             status = self._process.wait(STOP_S)
         except subprocess.TimeoutExpired:
-            raise RefusedError(f"the server does not end after {STOP_S} s{self.said()}") from None
+            raise RejectedError(f"the server does not end after {STOP_S} s{self.said()}") from None
         if status:
-            raise RefusedError(f"the server ended with status {status}{self.said()}")
+            raise RejectedError(f"the server ended with status {status}{self.said()}")
 
     def end_now(self):
         """Ends what still runs, without order."""
@@ -229,7 +229,7 @@ class Server:
         self._delays = {"LD_PRELOAD": ":".join([str(own), *others])}
 
     def _check_reach(self):
-        """RefusedError where the server's user cannot come to the data."""
+        """RejectedError where the server's user cannot come to the data."""
         for path in (*reversed(self.data.parents), self.data):
             with tempfile.TemporaryFile() as nowhere:
                 # From /, for the folder a child begins in needs no leave to be entered.
@@ -240,7 +240,7 @@ class Server:
                 )  # fmt: skip
             if done.returncode:
                 mode = stat.S_IMODE(path.stat().st_mode)
-                raise RefusedError(
+                raise RejectedError(
                     f"{path}: has mode {mode:04o}: the user {self.user}, under whom the server "
                     "runs where eeio is root, cannot pass it; give another directory, or run as a "
                     "plain user"
@@ -253,7 +253,7 @@ class Server:
         deadline_s = time.monotonic() + END_NOW_S
         while strays := [pid for pid in _processes() if self._is_stray(pid, where)]:
             if time.monotonic() > deadline_s:
-                raise RefusedError(
+                raise RejectedError(
                     f"{self.data}: the process {strays[0]} still works in it: end it"
                 )
             for pid in strays:
@@ -303,7 +303,7 @@ def _io(pid):
     except (FileNotFoundError, ProcessLookupError):
         return 0, 0  # it has ended: its parent has its bytes
     except (OSError, KeyError, ValueError) as error:
-        raise RefusedError(
+        raise RejectedError(
             f"/proc/{pid}/io: the kernel tells no account of bytes: {error}"
         ) from error
 
@@ -392,7 +392,7 @@ def guarded(tool, work, *of_server):
             work(server)
         finally:
             server.end_now()
-    except (RefusedError, OSError, subprocess.SubprocessError) as error:
+    except (RejectedError, OSError, subprocess.SubprocessError) as error:
         _clear_quietly(server)
         sys.exit(f"{tool}: {error}")
     except SystemExit:
@@ -402,5 +402,5 @@ def guarded(tool, work, *of_server):
 
 def _clear_quietly(server):
     if server is not None:
-        with suppress(RefusedError, OSError):
+        with suppress(RejectedError, OSError):
             server.clear()

@@ -93,11 +93,11 @@ def fill(place, program, rows):
 
 
 def check_filled(place, rows):
-    """RefusedError where rows are missing: sysbench's threads fail, and it ends with status 0."""
+    """RejectedError where rows are missing: sysbench's threads fail, and it ends with status 0."""
     counts = " UNION ALL ".join(f"SELECT count(*) FROM sbtest.sbtest{n + 1}" for n in range(TABLES))
     for number, found in enumerate(ask(place, counts).split(), start=1):
         if found != rows:
-            raise server.RefusedError(
+            raise server.RejectedError(
                 f"sysbench filled {found} of {rows} rows of its table {number}{place.said()}"
             )
 
@@ -115,7 +115,7 @@ def measure(place, program, factors):
             ("innodb_flush_method", FLUSH_METHODS[factors["buffer"]]),
         ):
             if kept.get(name) != value:
-                raise server.RefusedError(f"the server keeps {name}={kept.get(name)}, not {value}")
+                raise server.RejectedError(f"the server keeps {name}={kept.get(name)}, not {value}")
         server.sync(place.data)  # what its start has left is no part of what follows
         before = place.account()
         start_s = time.monotonic()
@@ -186,12 +186,12 @@ def transactions(place, factors):
         try:
             client_ended = server.reap(client, int(factors["runtime_s"]) + CLIENT_GRACE_S)
         except subprocess.TimeoutExpired:
-            raise server.RefusedError(f"sysbench does not end{place.said()}") from None
+            raise server.RejectedError(f"sysbench does not end{place.said()}") from None
         finally:
             server.end(client)
         if client.returncode:
             words = server.telling(err) or server.telling(out)
-            raise server.RefusedError(
+            raise server.RejectedError(
                 f"sysbench ended with status {client.returncode}: {words}{place.said()}"
             )
         out.seek(0)
@@ -204,7 +204,7 @@ def figures(text, lasted_s):
     steps = re.findall(r"^ *([\d.]+) \|\**  *(\d+)$", text, re.MULTILINE)
     counted = {round(float(value) / 1e3, 6): int(times) for value, times in steps}
     if sum(counted.values()) != done or not done:
-        raise server.RefusedError(f"sysbench's histogram has not its {done:g} transactions")
+        raise server.RejectedError(f"sysbench's histogram has not its {done:g} transactions")
     longest_s = told(text, r"^ *max: +([\d.]+)$") / 1e3
     # A step's middle, of the last may lie above what was longest.
     places = {name: min(spent_s, longest_s) for name, spent_s in server.latencies(counted).items()}
@@ -219,7 +219,7 @@ def figures(text, lasted_s):
 def told(text, pattern):
     found = re.search(pattern, text, re.MULTILINE)
     if found is None:
-        raise server.RefusedError(f"sysbench does not tell {pattern!r}: {text[-300:]!r}")
+        raise server.RejectedError(f"sysbench does not tell {pattern!r}: {text[-300:]!r}")
     return float(found[1])
 
 

@@ -94,7 +94,7 @@ def measure(place, programs, factors):
         kept = asked(place, programs)
         for name, value in (("fsync", fsync), ("synchronous_commit", commit)):
             if kept.get(name) != value:
-                raise server.RefusedError(f"the server keeps {name}={kept.get(name)}, not {value}")
+                raise server.RejectedError(f"the server keeps {name}={kept.get(name)}, not {value}")
         server.sync(place.data)  # what its start has left is no part of what follows
         before = place.account()
         start_s = time.monotonic()
@@ -109,7 +109,9 @@ def measure(place, programs, factors):
     print(text, end="")
     done = sum(counted.values())
     if told(text, r"transactions actually processed: (\d+)") != done or not done:
-        raise server.RefusedError(f"pgbench logged {done} transactions, and says otherwise: {text}")
+        raise server.RejectedError(
+            f"pgbench logged {done} transactions, and says otherwise: {text}"
+        )
     phase = {
         "name": "transactions", "operation": "mixed", "spatiality": "mixed",
         "request_size_bytes": None, "bytes_moved": fetched + dirtied,
@@ -166,7 +168,7 @@ def transactions(place, programs, factors):
         text = out.read(server.SPOKEN_BYTES).decode(errors="replace")
         if client.returncode:
             words = f"{server.telling(err)}{place.said()}"
-            raise server.RefusedError(f"pgbench ended with status {client.returncode}: {words}")
+            raise server.RejectedError(f"pgbench ended with status {client.returncode}: {words}")
     return counted, failed, text, by_client
 
 
@@ -185,7 +187,7 @@ def logged(path, client, deadline_s):
         poll.register(pipe, select.POLLIN)
         while True:
             if time.monotonic() > deadline_s:
-                raise server.RefusedError("pgbench does not end")
+                raise server.RejectedError("pgbench does not end")
             if not poll.poll(100):
                 # Nobody has opened it yet, or nobody will.
                 if os.waitid(os.P_PID, client.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG):
@@ -196,7 +198,7 @@ def logged(path, client, deadline_s):
                 return counted, failed
             *lines, rest = (rest + chunk).split(b"\n")
             if len(rest) > LINE_BYTES:
-                raise server.RefusedError(f"pgbench logs no transactions: {rest[:60]!r}")
+                raise server.RejectedError(f"pgbench logs no transactions: {rest[:60]!r}")
             for line in lines:
                 _, _, spent, *_ = *line.split(), b"", b"", b""
                 if spent.isdigit():
@@ -210,7 +212,7 @@ def logged(path, client, deadline_s):
 def told(text, pattern):
     found = re.search(pattern, text)
     if found is None:
-        raise server.RefusedError(f"pgbench does not tell {pattern!r}: {text[-300:]!r}")
+        raise server.RejectedError(f"pgbench does not tell {pattern!r}: {text[-300:]!r}")
     return float(found[1])
 
 

@@ -122,7 +122,7 @@ def test_the_published_world_is_that_of_the_paper() -> None:
     sites = published_world(PUBLISHED)
     assert [site.name for site in sites][::4] == ["PC HDD1", "CUBIE HDD1"]
     assert all(len(site.experiments) == 12 for site in sites)
-    hours = sum(10 * (e.whole_s + 20) for site in sites for e in site.experiments) / 3600
+    hours = sum(10 * (e.complete_s + 20) for site in sites for e in site.experiments) / 3600
     assert hours == pytest.approx(21.24, abs=0.005)
     settled = sites[0].settled_s
     assert len(settled) == 62 and min(settled) >= RULE.settle_least_s and max(settled) < 6
@@ -144,7 +144,7 @@ def test_the_published_data_as_a_command() -> None:
     assert body["wrong"] < 0.02 and body["coverage_servers"] > 0.8
 
 
-def test_data_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_data_that_is_not_there_is_rejected(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(SCRIPT), "--data", str(tmp_path), "--json"],
         capture_output=True, text=True, timeout=60, check=False,

@@ -189,7 +189,7 @@ def test_what_podman_needs_otherwise(machine: Path) -> None:
         (("--image",), "--image"),
     ],
 )
-def test_bad_input_is_refused_in_one_line(
+def test_bad_input_is_rejected_in_one_line(
     machine: Path, words: tuple[str, ...], named: str
 ) -> None:
     done = _run(machine, "--engine", "docker", "--print", *words)

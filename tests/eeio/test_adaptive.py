@@ -307,7 +307,7 @@ def test_a_killed_campaign_goes_on_in_the_same_order(home: Path, eeio: Eeio, aft
         (("--precision", "3%"), "give --adaptive, or --preset adaptive"),
     ],
 )
-def test_a_rule_that_makes_no_sense_is_refused(
+def test_a_rule_that_makes_no_sense_is_rejected(
     home: Path, eeio: Eeio, words: tuple[str, ...], said: str
 ) -> None:
     done = eeio("plan", "dummy-suite", "--directory", str(home / "target"), *words)
@@ -414,7 +414,7 @@ def _extend_repeats(home: Path, eeio: Eeio) -> None:
     assert report["extensions"] == 1 and report["alpha"] == 0.025, "two looks share the level"
 
 
-def test_extend_refuses_a_fixed_campaign(home: Path, eeio: Eeio) -> None:
+def test_extend_rejects_a_fixed_campaign(home: Path, eeio: Eeio) -> None:
     words = (
         "run", "dummy-suite", "--preset", "quick", "--directory", str(home / "target"),
         "--meter", "none", "--settle", "0", "--idle", "0", "--name", "fixed",

@@ -13,7 +13,7 @@ def test_a_share_is_a_number_or_a_percentage(text: str, value: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["10", "-1%", "101%", "nan", "%", "", "a tenth", "1" * 99])
-def test_other_shares_are_refused(text: str) -> None:
+def test_other_shares_are_rejected(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError):
         share(text)
 
@@ -29,7 +29,7 @@ def test_a_time_has_its_unit(text: str, value: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["5", "5 minutes", "-1ms", "0s", "ms", "infs", ""])
-def test_other_times_are_refused(text: str) -> None:
+def test_other_times_are_rejected(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError):
         seconds(text)
 
@@ -42,6 +42,6 @@ def test_rated_writes_are_in_powers_of_ten(text: str, value: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "T", "150", "0T", "-1T", "nanT", "1e99T", "150TiB", "1 2T"])
-def test_other_rated_writes_are_refused(text: str) -> None:
+def test_other_rated_writes_are_rejected(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError):
         decimal_bytes(text)

@@ -104,7 +104,7 @@ def test_transactions_stand_beside_bytes(home: Path, eeio: Eeio) -> None:
 
 @pytest.mark.root
 @pytest.mark.tools
-def test_calls_are_held_where_delayjc_is_asked_for(home: Path, eeio: Eeio) -> None:
+def test_calls_are_held_where_delayjc_is_asked(home: Path, eeio: Eeio) -> None:
     if delayjc.find_library() is None:
         pytest.skip("libdelayjc.so is not compiled (scripts/setup, with a C compiler)")
     suite = _suite(home, f"{COMMON} transactions=40 journal=wal synchronous=full flush=each")

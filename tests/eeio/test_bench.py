@@ -15,9 +15,9 @@ import pytest
 from tests.conftest import Eeio
 from tests.simulators import FakeRapl
 
-from eeio.bench import asked, plan, trial
+from eeio.bench import plan, request, trial
 from eeio.bench.plan import How
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.system import caches, image
 from eeio.system.filesystem import WITHOUT_STORAGE, mount_of
 from eeio.system.undo import UndoJournal
@@ -152,7 +152,7 @@ def test_a_run_repeats_a_command_by_its_time_until_durable(
     if mount_of(tmp_path).filesystem in WITHOUT_STORAGE:
         pytest.skip("needs a directory on a disk")
     monkeypatch.setattr(trial, "flush", _sync)
-    (command,) = asked.commands(["head -c 1048576 /dev/zero >f"], (), {})
+    (command,) = request.commands(["head -c 1048576 /dev/zero >f"], (), {})
     tried = trial.run(command, How(), str(tmp_path), 0)
     assert tried.bytes_written == pytest.approx(MIB, rel=0.1)
     assert tried.durable_s > 1000
@@ -163,7 +163,7 @@ def test_what_writes_nothing_waits_for_no_drive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trial, "flush", _sync)
-    (command,) = asked.commands(["true"], (), {})
+    (command,) = request.commands(["true"], (), {})
     tried = trial.run(command, How(), str(tmp_path), 2)
     assert tried.bytes_written == 0
     assert tried.durable_s < 1000
@@ -359,13 +359,13 @@ def test_formats(home: Path, eeio: Eeio, format: str) -> None:
 
 
 def test_steps_of_a_scan_have_no_rounding() -> None:
-    assert asked.scanned("x", "0", "0.3", "0.1") == ("x", ["0.0", "0.1", "0.2", "0.3"])
-    with pytest.raises(RefusedError, match="no way up"):
-        asked.scanned("x", "2", "1", None)
-    with pytest.raises(RefusedError, match="1001 values"):
-        asked.scanned("x", "0", "1000", None)
-    with pytest.raises(RefusedError, match="no name of a parameter"):
-        asked.scanned("a b", "0", "1", None)
+    assert request.scanned("x", "0", "0.3", "0.1") == ("x", ["0.0", "0.1", "0.2", "0.3"])
+    with pytest.raises(RejectedError, match="no way up"):
+        request.scanned("x", "2", "1", None)
+    with pytest.raises(RejectedError, match="1001 values"):
+        request.scanned("x", "0", "1000", None)
+    with pytest.raises(RejectedError, match="no name of a parameter"):
+        request.scanned("a b", "0", "1", None)
 
 
 def test_names_are_in_every_output_and_campaigns_are_compared_by_them(
@@ -396,7 +396,7 @@ def test_names_are_in_every_output_and_campaigns_are_compared_by_them(
 
 def test_names_of_commands() -> None:
     def names(texts: list[str], given: list[str], **parameters: list[str]) -> list[str | None]:
-        return [one.name for one in asked.commands(texts, (), parameters, given)]
+        return [one.name for one in request.commands(texts, (), parameters, given)]
 
     assert names(["a", "b"], ["first"]) == ["first", None]
     assert names(["a {x} {y}"], ["of {x}"], x=["1", "2"], y=["3"]) == [
@@ -407,25 +407,25 @@ def test_names_of_commands() -> None:
         (["a", "b"], ["x", "x"], "two commands have this name"),
         (["a"], [" "], "a name is empty"),
     ):
-        with pytest.raises(RefusedError, match=said):
+        with pytest.raises(RejectedError, match=said):
             names(texts, given)
 
 
 def test_the_shell_of_commands() -> None:
     def call(text: str, shell: str | None) -> object:
-        return asked.commands([text], (), {}, (), shell)[0].call
+        return request.commands([text], (), {}, (), shell)[0].call
 
     assert call("a 'b c'", None) == "a 'b c'"
     assert call("a 'b c'", "bash -e") == ("bash", "-e", "-c", "a 'b c'")
     assert call("a 'b c'", "none") == ("a", "b c")
     for text, shell in (("a 'b", "none"), ("a", "'"), ("a", "")):
-        with pytest.raises(RefusedError):
+        with pytest.raises(RejectedError):
             call(text, shell)
 
 
 @pytest.mark.parametrize(("precision", "expected"), [(None, 7), (0.05, 7)])
 def test_runs_at_least(home: Path, precision: float | None, expected: int) -> None:
-    commands = asked.commands(["true"], (), {})
+    commands = request.commands(["true"], (), {})
     how = How(repetitions=2, precision=precision, least=7)
     options = Options(preset=plan.PRESET, device=None, seed=1, suite=plan.SUITE,
                       directory=str(home), meters=())  # fmt: skip

@@ -148,7 +148,7 @@ def test_nothing_is_written_over(stored: Path, home: Path, eeio: Eeio, there: st
     assert not {"artifact", "artifact.tar.gz"} - {there} & {p.name for p in home.iterdir()}
 
 
-def test_two_campaigns_of_one_name_are_refused(stored: Path, home: Path, eeio: Eeio) -> None:
+def test_two_campaigns_of_one_name_are_rejected(stored: Path, home: Path, eeio: Eeio) -> None:
     other = home / "other/c"
     other.parent.mkdir()
     Store(other).create(design("c", 1))

@@ -24,7 +24,7 @@ from eeio.cluster import (
     samples_path,
     window,
 )
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio_power.meters import Channel
 from eeio_power.reading import EnergyReading
 from eeio_power.samples import MeterInfo, MeterSamples, Samples, header_line, sample_lines
@@ -91,14 +91,14 @@ def test_windows_that_differ_are_told() -> None:
 
 
 def test_a_node_counts_once() -> None:
-    with pytest.raises(RefusedError, match="a: more than one recording"):
+    with pytest.raises(RejectedError, match="a: more than one recording"):
         add([node("a", GOOD), node("b", GOOD), node("a", GOOD)])
 
 
 def test_mpirun_knows_better_than_the_batch_script() -> None:
     assert local_rank({"OMPI_COMM_WORLD_LOCAL_RANK": "3", "SLURM_LOCALID": "0"}) == 3
     assert local_rank({"SLURM_LOCALID": "1"}) == 1
-    with pytest.raises(RefusedError, match="not started by mpirun or srun"):
+    with pytest.raises(RejectedError, match="not started by mpirun or srun"):
         local_rank({})
 
 
@@ -192,13 +192,13 @@ def test_a_phase_is_found_on_each_nodes_clock() -> None:
 
 def test_clocks_that_disagree_give_no_energy() -> None:
     nodes = (one_node("a", 300.0, 100.0), one_node("b", 990.0, 60.0, ahead_s=3.0))
-    with pytest.raises(RefusedError, match=r"b: its clock is 2\.50 s off, or more"):
+    with pytest.raises(RejectedError, match=r"b: its clock is 2\.50 s off, or more"):
         window(nodes, 52.0, 57.0, BEGUN, ENDED)
     jumped = one_node("b", 990.0, 60.0)
     jumped = replace(jumped, ended=Clocks(jumped.ended.unix_s - 2.0, jumped.ended.monotonic_s))
-    with pytest.raises(RefusedError, match="b: its clock was set during the run"):
+    with pytest.raises(RejectedError, match="b: its clock was set during the run"):
         window((jumped,), 52.0, 57.0, BEGUN, ENDED)
-    with pytest.raises(RefusedError, match="this machine: its clock was set"):
+    with pytest.raises(RejectedError, match="this machine: its clock was set"):
         window((one_node("a", 1.0, 1.0),), 52.0, 57.0, BEGUN, Clocks(1015.0, 60.0))
 
 
@@ -223,16 +223,16 @@ def test_a_node_that_is_missing_is_noticed(
     tmp_path: Path, ranks: dict[str, str], told: str
 ) -> None:
     folder = tmp_path / "nodes"
-    with pytest.raises(RefusedError, match="no node has written its power"):
+    with pytest.raises(RejectedError, match="no node has written its power"):
         load_nodes(folder)
     write_node(folder, "a", ranks)
-    with pytest.raises(RefusedError, match=rf"the power of {told} is in .* \(a\)"):
+    with pytest.raises(RejectedError, match=rf"the power of {told} is in .* \(a\)"):
         load_nodes(folder)
     if ranks:
         write_node(folder, "b", ranks)
         assert [node.name for node in load_nodes(folder)] == ["a", "b"]
         (folder / "b.csv.gz").unlink()
-        with pytest.raises(RefusedError, match=r"b\.json: not what .*cannot read the samples"):
+        with pytest.raises(RejectedError, match=r"b\.json: not what .*cannot read the samples"):
             load_nodes(folder)
 
 

@@ -102,7 +102,7 @@ def test_numbers_that_cannot_be(
         (["--domain", "package"], "measured was system: --domain system"),
     ],
 )
-def test_what_is_refused_in_a_line(
+def test_what_is_rejected_in_a_line(
     campaign: str, capsys: pytest.CaptureFixture[str], words: list[str], why: str
 ) -> None:
     words = [f"{words[0]}={words[1]}"]

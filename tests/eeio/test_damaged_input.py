@@ -436,10 +436,10 @@ def test_a_campaign_file_of_other_types(
     home: Path, eeio: Eeio, refused: Refused, place: tuple[str | int, ...], value: object
 ) -> None:
     """None: the key is gone. What every command relies on is asked where the file is read."""
-    made_whole = Store(home / "data/eeio/results/c")
-    made_whole.create(records.design("c", 1))
-    made_whole.write_machine(records.MACHINE)
-    path = made_whole.folder / "campaign.json"
+    made_complete = Store(home / "data/eeio/results/c")
+    made_complete.create(records.design("c", 1))
+    made_complete.write_machine(records.MACHINE)
+    path = made_complete.folder / "campaign.json"
     body = json.loads(path.read_text())
     part = body
     for key in place[:-1]:

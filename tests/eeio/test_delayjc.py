@@ -514,7 +514,7 @@ def test_counters_of_no_file_say_so(tmp_path: Path) -> None:
         ({"library": Path("/with space/libdelayjc.so")}, "with a space"),
     ],
 )
-def test_settings_that_cannot_work_are_refused(options: dict[str, object], words: str) -> None:
+def test_settings_that_cannot_work_are_rejected(options: dict[str, object], words: str) -> None:
     with pytest.raises(EeioError, match=words):
         delayjc.settings(Path("/s"), **{"library": Path("/l.so"), **options})  # type: ignore[arg-type]
 

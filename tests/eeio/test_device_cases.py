@@ -152,7 +152,7 @@ def _digest(image: Path, most_bytes: int | None = None) -> str:
     return hashlib.sha256(image.read_bytes()[:most_bytes]).hexdigest()
 
 
-def _refused(done: "subprocess.CompletedProcess[str]", *expected: str) -> None:
+def _rejected(done: "subprocess.CompletedProcess[str]", *expected: str) -> None:
     message = done.stderr.strip()
     assert done.returncode == 2, (done.stdout, message)
     assert message.startswith("eeio: ") and len(message.splitlines()) == 1, message
@@ -373,7 +373,7 @@ def test_a_device_in_use_is_left_alone(rig: Rig, case: Case) -> None:
     most_bytes = 4096 if case in (swap, swap_by_a_name_with_a_blank) else None
     before = _digest(rig.home / "image", most_bytes)
     # Whatever it carries: named or not, it is in use.
-    _refused(rig.run(node), expected)
+    _rejected(rig.run(node), expected)
     assert _digest(rig.home / "image", most_bytes) == before
     assert not (rig.home / "data/eeio/results/c").exists()
 
@@ -401,8 +401,8 @@ def test_a_mounted_device_by_another_name_is_left_alone(rig: Rig, alias: str) ->
     else:
         name = Path(f"/dev/../dev/./{node.name}")
     before = _digest(rig.home / "image")
-    _refused(rig.run(name), "is mounted at")
-    _refused(rig.run(node, erase=name), "is mounted at")
+    _rejected(rig.run(name), "is mounted at")
+    _rejected(rig.run(node, erase=name), "is mounted at")
     assert _digest(rig.home / "image") == before
 
 
@@ -443,7 +443,7 @@ def test_what_is_not_the_device_is_left_alone(
     names = {"node": node, "other": other, "home": rig.home, "free": free}
     before = _digest(rig.home / "image"), _digest(rig.home / "second")
     done = rig.run(device.format(**names), erase=erase.format(**names))
-    _refused(done, expected)
+    _rejected(done, expected)
     assert (_digest(rig.home / "image"), _digest(rig.home / "second")) == before
 
 
@@ -534,9 +534,9 @@ def test_what_a_device_carries_is_lost_only_when_named(
     node = _make(rig, what)
     before = _digest(rig.home / "image")
     done = rig.run(node)
-    _refused(done, "carries", words)
+    _rejected(done, "carries", words)
     for name in wrong:
-        _refused(rig.run(node, "--lose", name), "carries")
+        _rejected(rig.run(node, "--lose", name), "carries")
     assert _digest(rig.home / "image") == before
     # And with the very words that were told it is.
     told = subprocess.run(
@@ -551,7 +551,7 @@ def test_what_a_device_carries_is_lost_only_when_named(
 
 def test_a_device_that_carries_nothing_needs_no_name(rig: Rig) -> None:
     node = rig.device()
-    _refused(rig.run(node, "--lose", "ext4:HOME"), "carries no such thing")
+    _rejected(rig.run(node, "--lose", "ext4:HOME"), "carries no such thing")
     done = rig.run(node)
     assert done.returncode == 0, done.stderr
     assert PATTERN in (rig.home / "image").read_bytes()
@@ -574,7 +574,7 @@ def test_a_plan_tells_what_is_lost(rig: Rig) -> None:
     assert (
         f"{node}: WRITTEN OVER: all that is on it is lost, ext4 'HOME' (UUID {UUID})" in done.stdout
     )
-    _refused(rig.eeio(*words, "--lose", "ext4:HOME"), "--lose ext4:HOME needs --erase DEV")
+    _rejected(rig.eeio(*words, "--lose", "ext4:HOME"), "--lose ext4:HOME needs --erase DEV")
     assert _digest(rig.home / "image") == before
 
 
@@ -582,7 +582,7 @@ def test_file_systems_are_made_only_over_what_was_named(rig: Rig) -> None:
     node = _make(rig, "xfs")
     words = ("--directory", str(rig.home / "target"), "--filesystem", "ext4")
     before = _digest(rig.home / "image")
-    _refused(rig.run(node, *words), "carries xfs", f"--lose xfs:{UUID}")
+    _rejected(rig.run(node, *words), "carries xfs", f"--lose xfs:{UUID}")
     assert _digest(rig.home / "image") == before
 
 
@@ -712,7 +712,7 @@ def test_a_campaign_goes_on_over_what_it_may_lose_and_made_itself(rig: Rig) -> N
     _drop_last_run(rig.home)
     _do("mkfs.ext4", "-q", "-F", str(node))
     before = _digest(rig.home / "image")
-    _refused(rig.resume(), "carries ext4", "--lose ext4:")
+    _rejected(rig.resume(), "carries ext4", "--lose ext4:")
     assert _digest(rig.home / "image") == before
 
 
@@ -736,8 +736,10 @@ def test_a_device_not_named_with_erase_is_only_read(rig: Rig) -> None:
     node = rig.device()
     before = _digest(rig.home / "image")
     suite = dummy.suite(rig.home, WRITES)
-    _refused(rig.eeio("run", suite, "--device", str(node)), "is only read", "--erase")
-    _refused(rig.eeio("run", suite, "--device", str(node), "--filesystem", "ext4"), "name it again")
+    _rejected(rig.eeio("run", suite, "--device", str(node)), "is only read", "--erase")
+    _rejected(
+        rig.eeio("run", suite, "--device", str(node), "--filesystem", "ext4"), "name it again"
+    )
     assert _digest(rig.home / "image") == before
 
 
@@ -750,16 +752,16 @@ def test_data_without_a_signature_must_be_given_up_by_name(rig: Rig, place: str)
         file.seek(offset)
         file.write(os.urandom(4096 if place != "middle" else 16 << 20))
     before = _digest(rig.home / "image")
-    _refused(rig.run(node), "contains data of an unknown kind", "--lose data")
+    _rejected(rig.run(node), "contains data of an unknown kind", "--lose data")
     assert _digest(rig.home / "image") == before
     assert rig.run(node, "--lose", "data").returncode == 0
 
 
-def test_a_loop_device_whose_image_another_process_writes_is_refused(rig: Rig) -> None:
+def test_a_loop_device_whose_image_another_process_writes_is_rejected(rig: Rig) -> None:
     node = rig.device()
     holder = rig.opener(rig.home / "image", "os.O_RDWR")
     before = _digest(rig.home / "image")
-    _refused(rig.run(node), f"the image of {node} is open by process {holder.pid}")
+    _rejected(rig.run(node), f"the image of {node} is open by process {holder.pid}")
     assert _digest(rig.home / "image") == before
     holder.kill()
     holder.wait()

@@ -27,7 +27,7 @@ SCRIPT = """
 import json, mmap, os, subprocess
 from dataclasses import astuple
 from pathlib import Path
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.system import counters
 from eeio.system.device import ErasedDevice, Permission, check_erasable
 from eeio.system.filesystem import block_device
@@ -56,7 +56,7 @@ def case(name, device, *lose):
     try:
         check_erasable(Path(device), Permission(Path(device), lose))
         told(name, "free")
-    except RefusedError as error:
+    except RejectedError as error:
         told(name, str(error))
 
 def moved(of, by):

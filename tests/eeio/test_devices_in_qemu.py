@@ -36,7 +36,7 @@ pytestmark = [
 SCRIPT = """
 import json, subprocess, sys
 from pathlib import Path
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.system.device import Permission, check_erasable
 
 def do(*words):
@@ -48,7 +48,7 @@ def case(name, device, *lose):
     try:
         check_erasable(Path(device), Permission(Path(device), lose))
         verdict = "free"
-    except RefusedError as error:
+    except RejectedError as error:
         verdict = str(error)
     print("case", json.dumps([name, device, verdict]), flush=True)
 

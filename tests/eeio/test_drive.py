@@ -125,7 +125,7 @@ def test_four_drives_called_sda_are_four() -> None:
     assert devices == {f"DISK 00000{letter}" for letter in "abcd"}
 
 
-def test_two_drives_of_one_label_are_refused() -> None:
+def test_two_drives_of_one_label_are_rejected() -> None:
     one, other = on("naa.a", made.MACHINE, 1e8), on("naa.b", made.MACHINE, 2e8)
     named = [replace(c, machine=replace(c.machine, drive_label="blue")) for c in (one, other)]
     with pytest.raises(EeioError, match="two drives of board have the label 'blue'"):

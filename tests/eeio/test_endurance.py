@@ -40,7 +40,7 @@ def test_what_was_written_is_counted_in_thousands_of_sectors(
     assert drive.wear(disk, tmp_path / "dev") is None, "no drive holds so much"
 
 
-def test_a_drive_that_refuses_tells_nothing(disk: Path, tmp_path: Path) -> None:
+def test_a_drive_that_rejects_tells_nothing(disk: Path, tmp_path: Path) -> None:
     # A file answers no NVMe command.
     assert drive.percentage_used(disk, tmp_path / "dev") is None
     (tmp_path / "dev/nvme0").unlink()

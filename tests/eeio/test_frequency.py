@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.conftest import Eeio
 from tests.cpufreq import acpi_tree, bytes_of, pstate_tree, write
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.system import frequency, undo
 from eeio.system.frequency import ordered_limits, parse_hz
 from eeio.system.undo import UndoEntry, UndoJournal
@@ -201,8 +201,8 @@ def test_frequencies_are_read(text: str, hz: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1GHz", "1.6", "fast", "1e9", "1,6GHz", "1.6THz"])
-def test_what_is_no_frequency_is_refused(text: str) -> None:
-    with pytest.raises(RefusedError, match="no frequency"):
+def test_what_is_no_frequency_is_rejected(text: str) -> None:
+    with pytest.raises(RejectedError, match="no frequency"):
         parse_hz(text)
 
 
@@ -285,14 +285,14 @@ def test_what_cannot_be_reached_touches_nothing(
     pstate: Path, journal: UndoJournal, hz: int
 ) -> None:
     before = bytes_of(pstate)
-    with pytest.raises(RefusedError, match=r"policy0 goes from 0\.8 GHz to 3\.9 GHz"):
+    with pytest.raises(RejectedError, match=r"policy0 goes from 0\.8 GHz to 3\.9 GHz"):
         frequency.set_frequency(hz, journal, pstate)
     assert bytes_of(pstate) == before
     assert journal.entries == ()
 
 
-def test_a_step_that_is_not_listed_is_refused(acpi: Path, journal: UndoJournal) -> None:
-    with pytest.raises(RefusedError, match=r"policy0 has 1\.2 GHz, 1\.6 GHz, 2\.4 GHz"):
+def test_a_step_that_is_not_listed_is_rejected(acpi: Path, journal: UndoJournal) -> None:
+    with pytest.raises(RejectedError, match=r"policy0 has 1\.2 GHz, 1\.6 GHz, 2\.4 GHz"):
         frequency.set_frequency(1_700_000_000, journal, acpi)
     assert journal.entries == ()
 
@@ -658,7 +658,7 @@ def test_the_next_run_restores_first(home: Path, tree: Path, eeio: Eeio) -> None
         (("--set", "lowest", "--", "nosuchprogram"), "no such program"),
     ],
 )
-def test_wrong_use_is_refused(
+def test_wrong_use_is_rejected(
     pstate: Path, eeio: Eeio, words: tuple[str, ...], reason: str
 ) -> None:
     before = bytes_of(pstate)

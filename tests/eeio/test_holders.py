@@ -247,7 +247,7 @@ def _a_node() -> Path:
 
 
 @pytest.mark.parametrize("way", ["mount", "swap", "swap with blanks", "swap, name gone"])
-def test_names_are_asked_for_their_number(tree: Tree, tmp_path: Path, way: str) -> None:
+def test_names_are_asked_their_number(tree: Tree, tmp_path: Path, way: str) -> None:
     node = _a_node()
     number = node.stat().st_rdev
     tree.disk("odd", f"{os.major(number)}:{os.minor(number)}", "9:9")

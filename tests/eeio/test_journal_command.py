@@ -213,13 +213,13 @@ def test_an_external_journal_is_traced_all_the_same(tmp_path: Path, eeio: Eeio) 
         subprocess.run(["losetup", "--detach", node], check=True)
 
 
-def test_another_file_system_is_refused(eeio: Eeio) -> None:
+def test_another_file_system_is_rejected(eeio: Eeio) -> None:
     done = eeio("record", "journal", "--directory", "/dev/shm", "--", "true")
     assert done.returncode == 2
     assert "not on ext4 but on tmpfs" in done.stderr
 
 
-def test_a_container_s_own_process_numbers_are_refused(traced: Path, home: Path) -> None:
+def test_a_container_s_own_process_numbers_are_rejected(traced: Path, home: Path) -> None:
     """The kernel traces by the host's: nothing was traced, without a word."""
     done = subprocess.run(
         ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-m", "eeio", "record",
@@ -250,7 +250,7 @@ def test_a_full_disk_takes_the_trace_and_leaves_no_instance(traced: Path, eeio: 
     assert not _instances(traced)
 
 
-def test_a_static_program_is_refused_for_delayjc(ext4: Path, eeio: Eeio) -> None:
+def test_a_static_program_is_rejected_for_delayjc(ext4: Path, eeio: Eeio) -> None:
     if delayjc.find_library() is None:
         pytest.skip("libdelayjc.so is not compiled (scripts/setup, with a C compiler)")
     program = ext4.parent / "static"
@@ -290,7 +290,7 @@ def test_the_program_in_this_folder_is_the_one_looked_at(
 
 
 @pytest.mark.parametrize("window", ["nan", "inf", "0", "-1"])
-def test_a_window_that_is_no_time_is_refused(window: str, ext4: Path, eeio: Eeio) -> None:
+def test_a_window_that_is_no_time_is_rejected(window: str, ext4: Path, eeio: Eeio) -> None:
     done = eeio(
         "record", "journal", "--delayjc", f"--window={window}", "--directory", str(ext4),
         "-o", str(ext4.parent / "o"), "--", "true",

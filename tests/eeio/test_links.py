@@ -37,7 +37,7 @@ def test_an_image_is_not_made_over_what_is_there(
 
 
 @pytest.mark.parametrize("kind", ["link", "link to nothing", "file", "another user's"])
-def test_a_scratch_folder_that_is_none_is_refused(home: Path, eeio: Eeio, kind: str) -> None:
+def test_a_scratch_folder_that_is_none_is_rejected(home: Path, eeio: Eeio, kind: str) -> None:
     scratch, victim = home / "target/eeio-scratch", home / "victim"
     if kind == "another user's":
         if os.geteuid() != 0:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.system.lock import FolderLock, drive_lock, lock_folders, machine_lock
 from eeio.system.owner import this_process
 
@@ -24,7 +24,7 @@ def test_one_at_a_time(path: Path) -> None:
     for _ in range(2):
         with drive_lock("sdx"):
             assert path.read_text() == f"{this_process(os.getpid()).name}\n"
-            with pytest.raises(RefusedError, match=f"process {os.getpid()}"), drive_lock("sdx"):
+            with pytest.raises(RejectedError, match=f"process {os.getpid()}"), drive_lock("sdx"):
                 pass
     assert path.stat().st_mode & 0o777 == 0o666
 
@@ -61,7 +61,7 @@ def test_what_is_no_lock_is_left_as_it_is(path: Path, tmp_path: Path, kind: str)
         path.mkdir()
     else:
         path.write_text("precious")
-    with pytest.raises(RefusedError, match=r"eeio-sdx\.lock"), drive_lock("sdx"):
+    with pytest.raises(RejectedError, match=r"eeio-sdx\.lock"), drive_lock("sdx"):
         pass
     assert victim.read_text() == before
     assert not (tmp_path / "new").exists()
@@ -72,12 +72,12 @@ def test_what_is_no_lock_is_left_as_it_is(path: Path, tmp_path: Path, kind: str)
 def test_campaigns_exclude_each_other_unless_all_share_the_machine(path: Path) -> None:
     with machine_lock(shared=False):
         for shared in (False, True):
-            with pytest.raises(RefusedError, match="--share-machine"), machine_lock(shared=shared):
+            with pytest.raises(RejectedError, match="--share-machine"), machine_lock(shared=shared):
                 pass
     with (
         machine_lock(shared=True),
         machine_lock(shared=True),
-        pytest.raises(RefusedError, match="another campaign"),
+        pytest.raises(RejectedError, match="another campaign"),
         machine_lock(shared=False),
     ):
         pass
@@ -100,7 +100,7 @@ def test_root_and_a_user_who_may_not_write_to_run_lock_see_each_other(
     with drive_lock(name):
         monkeypatch.setattr(os, "access", access)
         assert Path("/run/lock") not in lock_folders()
-        with pytest.raises(RefusedError, match=name), drive_lock(name):
+        with pytest.raises(RejectedError, match=name), drive_lock(name):
             pass
     for folder in folders:
         (folder / f"eeio-{name}.lock").unlink()
@@ -111,7 +111,7 @@ def test_a_folder_is_locked_for_one_process(tmp_path: Path) -> None:
     with FolderLock(tmp_path, "campaign c"):
         assert this_process(os.getpid()).name in lock.read_text()
         with (
-            pytest.raises(RefusedError, match=f"campaign c is in use by process {os.getpid()} on"),
+            pytest.raises(RejectedError, match=f"campaign c is in use by process {os.getpid()} on"),
             FolderLock(tmp_path, "campaign c"),
         ):
             pass
@@ -125,7 +125,7 @@ def test_the_lock_goes_with_its_folder(tmp_path: Path) -> None:
     with FolderLock(tmp_path / "new", "campaign c"):
         (tmp_path / "new").rename(tmp_path / "c")
         with (
-            pytest.raises(RefusedError, match=f"campaign c is in use by process {os.getpid()} on"),
+            pytest.raises(RejectedError, match=f"campaign c is in use by process {os.getpid()} on"),
             FolderLock(tmp_path / "c", "campaign c"),
         ):
             pass
@@ -150,7 +150,7 @@ def test_without_locks_the_process_in_the_file_decides(
             pass
         return
     with (
-        pytest.raises(RefusedError, match="on another-node; if that has ended, delete"),
+        pytest.raises(RejectedError, match="on another-node; if that has ended, delete"),
         FolderLock(tmp_path, "campaign c"),
     ):
         pass

@@ -50,7 +50,7 @@ def _reasons(home: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("mounted", ["/dev/shm"], indirect=True)
-def test_an_image_on_tmpfs_is_refused(
+def test_an_image_on_tmpfs_is_rejected(
     home: Path, mounted: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It was measured as a drive of 4194 MB/s, and valid."""

@@ -127,7 +127,7 @@ def test_a_command_that_fails_is_an_invalid_run(home: Path, own: Path, eeio: Eei
         (("x", "--suite", "{home}/target", "--", "true"), "{home}/target"),
     ],
 )
-def test_refused(home: Path, own: Path, eeio: Eeio, words: tuple[str, ...], named: str) -> None:
+def test_rejected(home: Path, own: Path, eeio: Eeio, words: tuple[str, ...], named: str) -> None:
     done = eeio("profile", "new", *(word.replace("{home}", str(home)) for word in words))
     assert done.returncode == 2
     last = done.stderr.strip().splitlines()[-1]

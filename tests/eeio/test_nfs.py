@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.system import image, nfs
 from eeio.system.undo import UndoJournal
 
@@ -35,17 +35,17 @@ def test_each_end_of_the_cable_has_half_of_the_delay() -> None:
     "words", ["nfs@", "nfs@fast", "nfs@1gbit+1gbit", "nfs@1ms+1gbit", "nfs@0ms", "nfs@-1ms",
               "nfs@1gbit+", "nfs@1gbit+1ms+1ms", "nfs@1;reboot", "nfs@99999gbit"],
 )  # fmt: skip
-def test_other_words_are_refused(words: str) -> None:
-    with pytest.raises(RefusedError, match=r"nfs@RATE\+DELAY"):
+def test_other_words_are_rejected(words: str) -> None:
+    with pytest.raises(RejectedError, match=r"nfs@RATE\+DELAY"):
         image.check(words)
 
 
-def test_a_server_that_is_not_here_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_is_not_here_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(RefusedError, match=r"nfs-kernel-server.*nfs-ganesha-vfs"):
+    with pytest.raises(RejectedError, match=r"nfs-kernel-server.*nfs-ganesha-vfs"):
         nfs.server()
     monkeypatch.setenv("EEIO_NFS_SERVER", "samba")
-    with pytest.raises(RefusedError, match="kernel or ganesha"):
+    with pytest.raises(RejectedError, match="kernel or ganesha"):
         nfs.server()
 
 

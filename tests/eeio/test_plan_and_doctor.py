@@ -18,7 +18,7 @@ def _plan(eeio: Eeio, home: Path, *words: str) -> "tuple[int, str, str]":
     return done.returncode, done.stdout, done.stderr
 
 
-def test_a_meter_that_run_refuses_is_refused_after_the_plan(home: Path, eeio: Eeio) -> None:
+def test_a_meter_that_run_rejects_is_rejected_after_the_plan(home: Path, eeio: Eeio) -> None:
     code, out, err = _plan(eeio, home, "--meter", "foo")
     assert code == 2
     assert "about " in out and "would be touched" in out

@@ -169,7 +169,7 @@ def test_an_invalid_reading_is_null_with_the_reason_and_exit_code_3(
         (["--rate", "0", "--", "true"], "readings a second above 0"),
     ],
 )
-def test_refused_input_has_exit_code_2(eeio: Any, words: list[str], says: str) -> None:
+def test_rejected_input_has_exit_code_2(eeio: Any, words: list[str], says: str) -> None:
     done = eeio("record", "power", *words)
     assert done.returncode == 2
     assert says in done.stderr
@@ -426,7 +426,7 @@ def test_calibrate_from_saved_pulses(eeio: Any, tmp_path: Path) -> None:
         (["--pulses", "/nowhere", "--meter", "csv:x,map=time:T+power_w:W"], "no pulses"),
     ],
 )
-def test_calibrate_refuses(eeio: Any, words: list[str], says: str) -> None:
+def test_calibrate_rejects(eeio: Any, words: list[str], says: str) -> None:
     done = eeio("meter", "calibrate", *words)
     assert done.returncode == 2
     assert says in done.stderr
@@ -529,7 +529,7 @@ def test_slow_and_broken_connections_end_without_a_word(
     assert "Traceback" not in capfd.readouterr().err
 
 
-def test_a_port_that_is_none_is_refused(eeio: Any, rapl: str) -> None:
+def test_a_port_that_is_none_is_rejected(eeio: Any, rapl: str) -> None:
     done = eeio("meter", "serve", "--meter", rapl, "--port", "99999")
     assert done.returncode == 2
     assert "127.0.0.1:99999" in done.stderr and "choose another --port" in done.stderr

@@ -116,6 +116,6 @@ def test_a_value_that_does_not_stay_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.root
-def test_a_setting_that_a_drive_has_not_is_refused(eeio: Eeio, loop: str) -> None:
+def test_a_setting_that_a_drive_has_not_is_rejected(eeio: Eeio, loop: str) -> None:
     done = eeio("drive", "states", "--device", loop, "--meter", "none", "--setting", "alpm")
     assert done.returncode == 2 and "the drive is on no SATA link" in done.stderr

@@ -26,7 +26,7 @@ from tests.conftest import Eeio
         (["report", "never-begun"], "never-begun"),
     ],
 )
-def test_refused(home: Path, eeio: Eeio, words: list[str], named: str) -> None:
+def test_rejected(home: Path, eeio: Eeio, words: list[str], named: str) -> None:
     file = home / "plain-file"
     file.write_text("not a device")
     places = {"target": str(home / "target"), "file": str(file)}
@@ -100,7 +100,7 @@ def test_a_folder_in_the_way_does_not_hide_a_stored_campaign(
     assert "Machine of mine" in eeio("report", "copied").stdout
 
 
-def test_a_newer_schema_is_refused(home: Path, eeio: Eeio) -> None:
+def test_a_newer_schema_is_rejected(home: Path, eeio: Eeio) -> None:
     words = ("run", "dummy-suite", "--directory", str(home / "target"), "--meter", "none",
              "--name", "mine")  # fmt: skip
     assert eeio(*words).returncode == 0
@@ -167,7 +167,7 @@ def test_a_suite_with_factors_that_mean_nothing(home: Path, eeio: Eeio, argument
     assert not list((home / "data/eeio/results").glob("*"))
 
 
-def test_a_campaign_of_nothing_is_refused(home: Path, eeio: Eeio) -> None:
+def test_a_campaign_of_nothing_is_rejected(home: Path, eeio: Eeio) -> None:
     suite = home / "suites" / "own"
     suite.mkdir(parents=True)
     for file in (Path(os.environ["EEIO_SUITES"]) / "dummy-suite").iterdir():
@@ -203,18 +203,18 @@ def test_two_campaigns_on_one_disk(home: Path, eeio: Eeio) -> None:
 
 def test_a_folder_on_no_mount(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a chroot whose root is no mount point: it stands in no mount table."""
-    from eeio.errors import RefusedError
+    from eeio.errors import RejectedError
     from eeio.system import filesystem
 
     monkeypatch.setattr(filesystem, "mounts", lambda root: [])
-    with pytest.raises(RefusedError, match=f"no mount at {home} or a folder above it, not even /"):
+    with pytest.raises(RejectedError, match=f"no mount at {home} or a folder above it, not even /"):
         filesystem.mount_of(home)
 
 
 @pytest.mark.parametrize("processes", ["5" * 5000, "²", "0", "-1", "", "1.5"])
 def test_a_number_of_processes_that_is_none(processes: str) -> None:
-    from eeio.errors import RefusedError
+    from eeio.errors import RejectedError
     from eeio.profiles.suite import experiment_of
 
-    with pytest.raises(RefusedError, match=r"processes is .{0,120}; it is a number of at least 1"):
+    with pytest.raises(RejectedError, match=r"processes is .{0,120}; it is a number of at least 1"):
         experiment_of("fio", {"level": "device", "processes": processes}, "file", None)

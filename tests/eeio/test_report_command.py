@@ -70,7 +70,7 @@ def test_what_nothing_beats_stands_in_report_and_comparison(
         (["--duty-cycle", "0"], "never in use"),
     ],
 )
-def test_options_that_cannot_be_are_refused(
+def test_options_that_cannot_be_are_rejected(
     campaign: str, capsys: pytest.CaptureFixture[str], words: list[str], why: str
 ) -> None:
     with pytest.raises(SystemExit):

@@ -52,7 +52,7 @@ class Meter(PowerMonitor):
         )  # fmt: skip
 
 
-def whole_run(moved_bytes: float = BYTES_PER_S * WHOLE_S, **changed: Any) -> Run:
+def complete_run(moved_bytes: float = BYTES_PER_S * WHOLE_S, **changed: Any) -> Run:
     phase = Phase(
         name="read", operation="read", spatiality="sequential", request_size_bytes=4096,
         bytes_moved=int(moved_bytes), bandwidth_bytes_per_s=moved_bytes / WHOLE_S,
@@ -80,7 +80,7 @@ def proof(
     mean_w: Callable[[float], float | None] = lambda _: 40.0,
 ) -> pilots.Proof:
     return pilots.prove_run_time(
-        PLANNED, run or whole_run(), drive or moved(), Meter(mean_w), RULE, LENGTHS_S
+        PLANNED, run or complete_run(), drive or moved(), Meter(mean_w), RULE, LENGTHS_S
     )
 
 
@@ -94,7 +94,7 @@ def test_bandwidth_that_settles_late_asks_for_more() -> None:
     """Twice as fast in the first second: 1/20 too much after 20 s, less the sixtieth that the
     whole run has of it."""
     slower = moved(lambda s: BYTES_PER_S * (1.3 if s < 1.0 else 1.0))
-    found = proof(whole_run(BYTES_PER_S * (WHOLE_S + 0.3)), slower)
+    found = proof(complete_run(BYTES_PER_S * (WHOLE_S + 0.3)), slower)
     assert found.runtime_s == "20", "1.5 % after 20 s is 1.0 % above the 0.5 % of the whole"
 
 
@@ -113,9 +113,12 @@ def test_a_length_without_its_power_is_not_proved() -> None:
 @pytest.mark.parametrize(
     ("run", "words"),
     [
-        (whole_run(validity=("it failed",)), "of no use: it failed"),
-        (whole_run(phases=()), "of no use: it is not one phase"),
-        (whole_run(BYTES_PER_S * WHOLE_S * 1.05), "its drive moved 6e+09 bytes and the tool 6.3e"),
+        (complete_run(validity=("it failed",)), "of no use: it failed"),
+        (complete_run(phases=()), "of no use: it is not one phase"),
+        (
+            complete_run(BYTES_PER_S * WHOLE_S * 1.05),
+            "its drive moved 6e+09 bytes and the tool 6.3e",
+        ),
     ],
 )
 def test_a_pilot_of_no_use_leaves_the_run_whole_and_says_so(run: Run, words: str) -> None:
@@ -127,7 +130,7 @@ def test_a_drive_that_was_not_watched_proves_nothing() -> None:
     part = MovedBytes([100.0, 110.0], [0, 10**9])
     assert "not watched for all of the run" in proof(drive=part).words
     alone = pilots.prove_run_time(
-        PLANNED, whole_run(), None, Meter(lambda _: 40.0), RULE, LENGTHS_S
+        PLANNED, complete_run(), None, Meter(lambda _: 40.0), RULE, LENGTHS_S
     )
     assert alone.runtime_s == "60" and "no drive's counters" in alone.words
 
@@ -182,7 +185,7 @@ def test_a_stored_pilot_answers_on_its_own_machine(home: Path) -> None:
         ({"asked": replace(ASKED, meters=("rapl",))}, "the meters was none, is rapl"),
     ],
 )
-def test_a_pilot_of_another_machine_is_refused_with_the_reason(
+def test_a_pilot_of_another_machine_is_rejected_with_the_reason(
     home: Path, changed: dict[str, Any], said: str
 ) -> None:
     pilot_store.keep(stored())

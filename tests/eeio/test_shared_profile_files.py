@@ -8,7 +8,7 @@ import pytest
 from tests.profiles.conftest import is_present
 from tests.profiles.harness import FOLDERS, copy_of, missing_files
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.profiles import complete, installation
 from eeio.profiles import profile as profiles
 from eeio.profiles.profile import Profile
@@ -59,8 +59,8 @@ def test_a_folder_without_a_list_is_complete(made: Callable[[str], Profile]) -> 
 @pytest.mark.parametrize(
     "name", ["nothing.sh", "../../own/eeio-x-1.0.0/own.sh", "/etc/passwd", "."]
 )
-def test_a_list_with_another_file_is_refused(made: Callable[[str], Profile], name: str) -> None:
-    with pytest.raises(RefusedError, match="common: no file "):
+def test_a_list_with_another_file_is_rejected(made: Callable[[str], Profile], name: str) -> None:
+    with pytest.raises(RejectedError, match="common: no file "):
         _ = made(f"a.sh {name}").files
 
 

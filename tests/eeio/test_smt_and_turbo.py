@@ -9,7 +9,7 @@ from tests.conftest import Eeio
 from tests.cpufreq import acpi_tree, bytes_of, pstate_tree
 from tests.dummy import suite
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.system import frequency
 from eeio.system.undo import UndoJournal
 
@@ -36,7 +36,7 @@ def test_both_are_switched_again_and_again_and_put_back(
     assert bytes_of(root) == before
 
 
-def test_what_is_not_asked_for_is_left(tmp_path: Path, journal: UndoJournal) -> None:
+def test_what_is_not_asked_is_left(tmp_path: Path, journal: UndoJournal) -> None:
     root = pstate_tree(tmp_path / "tree")
     frequency.switch_smt_and_turbo("off", None, journal, root)
     assert [entry.subject for entry in journal.entries] == [str(frequency.smt_control(root))]
@@ -51,13 +51,13 @@ def test_what_is_not_asked_for_is_left(tmp_path: Path, journal: UndoJournal) -> 
         ((), ("off",), "no cpufreq"),
     ],
 )
-def test_what_cannot_be_switched_is_refused(
+def test_what_cannot_be_switched_is_rejected(
     tmp_path: Path, smt: tuple[str, ...], turbo: tuple[str, ...], reason: str
 ) -> None:
     control = tmp_path / "sys/devices/system/cpu/smt/control"
     control.parent.mkdir(parents=True)
     control.write_text("notsupported\n")
-    with pytest.raises(RefusedError, match=reason):
+    with pytest.raises(RejectedError, match=reason):
         frequency.check_smt_and_turbo(smt, turbo, tmp_path)
 
 

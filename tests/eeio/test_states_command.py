@@ -93,7 +93,7 @@ def test_a_read_that_wakes_nothing_is_no_spin_up(
 
 @pytest.mark.root
 @pytest.mark.parametrize("words", [("--seconds", "nan"), ("--seconds", "inf"), ("--settle", "nan")])
-def test_times_that_are_none_are_refused(
+def test_times_that_are_none_are_rejected(
     home: Path, eeio: Eeio, loop: str, drive: dict[str, str], words: tuple[str, str]
 ) -> None:
     done = eeio("drive", "states", "--device", loop, "--meter", "none", *words, environment=drive)
@@ -101,7 +101,7 @@ def test_times_that_are_none_are_refused(
 
 
 @pytest.mark.root
-def test_a_drive_without_states_is_refused(
+def test_a_drive_without_states_is_rejected(
     home: Path, eeio: Eeio, loop: str, drive: dict[str, str]
 ) -> None:
     (home / "state").write_text("unknown\n")
@@ -111,7 +111,7 @@ def test_a_drive_without_states_is_refused(
 
 
 @pytest.mark.root
-def test_a_drive_behind_a_bridge_without_answers_is_refused(
+def test_a_drive_behind_a_bridge_without_answers_is_rejected(
     home: Path, eeio: Eeio, loop: str, drive: dict[str, str]
 ) -> None:
     """What hdparm prints of a Western Digital behind its USB bridge (patch 53 of hdparm's tracker);
@@ -160,6 +160,6 @@ def test_an_idle_state_that_changed_meanwhile_is_none(
     assert "from idle_a to idle_b" in idle["invalid"]
 
 
-def test_what_is_no_device_is_refused(home: Path, eeio: Eeio) -> None:
+def test_what_is_no_device_is_rejected(home: Path, eeio: Eeio) -> None:
     done = eeio("drive", "states", "--device", str(home / "state"))
     assert done.returncode == 2

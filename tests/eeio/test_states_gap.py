@@ -222,7 +222,7 @@ def test_after_sigkill_restore_puts_the_drive_back(
         (("--repetitions", "3"), "go with --gap"),
     ],
 )
-def test_what_cannot_be_measured_is_refused(
+def test_what_cannot_be_measured_is_rejected(
     home: Path, eeio: Eeio, loop: str, drive: dict[str, str], words: tuple[str, ...], said: str
 ) -> None:
     done = eeio("drive", "states", "--device", loop, "--meter", "none", *words, environment=drive)

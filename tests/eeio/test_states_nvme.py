@@ -66,7 +66,7 @@ def test_states_are_as_the_drive_describes_them(controller: NvmeController) -> N
     assert controller.state() == 0 and controller.is_autonomous() is True
 
 
-def test_what_is_set_is_proved_and_what_is_refused_is_said(controller: NvmeController) -> None:
+def test_what_is_set_is_proved_and_what_is_rejected_is_said(controller: NvmeController) -> None:
     controller.set_state(3)
     controller.set_autonomous(False)
     assert controller.state() == 3 and controller.is_autonomous() is False
@@ -131,7 +131,7 @@ def test_every_state_is_measured_and_put_back(
 
 
 @pytest.mark.root
-def test_a_state_that_is_refused_and_one_that_nothing_wakes(
+def test_a_state_that_is_rejected_and_one_that_nothing_wakes(
     file: Path,
     loop: str,
     meter: str,

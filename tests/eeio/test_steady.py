@@ -102,7 +102,7 @@ def test_killed_at_any_place_it_goes_on_in_the_same_order(
         (("--precondition", "200%"), "eeio-drive"),
     ],
 )
-def test_what_contradicts_its_rule_is_refused(
+def test_what_contradicts_its_rule_is_rejected(
     home: Path, eeio: Eeio, suite: str, option: tuple[str, ...], said: str
 ) -> None:
     done = eeio(*words(suite, home), *option)
@@ -114,7 +114,7 @@ def test_what_contradicts_its_rule_is_refused(
     [("5", "steady"), ("{rounds: 1}", "steady"), ("{rounds: 4}", "steady"),
      ("{range_share: x}", "range_share")],
 )  # fmt: skip
-def test_a_rule_that_is_none_is_refused(
+def test_a_rule_that_is_none_is_rejected(
     home: Path, eeio: Eeio, suite: str, rule: str, said: str
 ) -> None:
     path = Path(suite) / "protocol.yaml"
@@ -139,7 +139,7 @@ def test_a_plan_tells_the_least_and_the_most_rounds(home: Path, eeio: Eeio) -> N
     assert twice["bytes_written"] - once["bytes_written"] == 256 << 20
 
 
-def test_a_budget_smaller_than_the_test_files_is_refused(home: Path, eeio: Eeio) -> None:
+def test_a_budget_smaller_than_the_test_files_is_rejected(home: Path, eeio: Eeio) -> None:
     target = str(home / "target")
     done = eeio("run", "eeio-drive", "--preset", "quick", "--directory", target, "--max-written",
                 "0.4G")  # fmt: skip
@@ -205,7 +205,7 @@ def test_wear_is_asked_before_the_first_run_and_at_each_end(
 
 
 @pytest.mark.root
-def test_a_drive_that_is_too_small_is_refused(home: Path, eeio: Eeio, loop: str) -> None:
+def test_a_drive_that_is_too_small_is_rejected(home: Path, eeio: Eeio, loop: str) -> None:
     done = eeio(
         "run", "eeio-drive", "--preset", "quick", "--device", loop, "--erase", loop,
         "--lose", "data", "--directory", str(home / "target"), "--meter", "none",

@@ -8,7 +8,7 @@ from tests.conftest import Eeio
 
 from eeio.campaign import plan as plans
 from eeio.campaign import sweep
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.profiles import suite as suites
 from eeio_results.campaign import Options
 
@@ -62,8 +62,8 @@ def test_values(text: str, values: str) -> None:
         ("threads=../..", "no value"),
     ],
 )
-def test_what_is_no_sweep_is_refused(text: str, said: str, eeio: Eeio) -> None:
-    with pytest.raises(RefusedError, match="--sweep") as refused:
+def test_what_is_no_sweep_is_rejected(text: str, said: str, eeio: Eeio) -> None:
+    with pytest.raises(RejectedError, match="--sweep") as refused:
         sweep.parse(text)
     assert said in str(refused.value)
 
@@ -105,7 +105,7 @@ def test_record_size_and_the_size_of_each_file(home: Path) -> None:
     assert len(of) == 8
 
 
-def test_what_is_asked_for_is_run_though_the_preset_leaves_it_out(home: Path) -> None:
+def test_what_is_asked_is_run_though_the_preset_leaves_it_out(home: Path) -> None:
     assert "256" not in factor(plan(home, "eeio-chang2014", preset="quick"), "iozone", "processes")
     made = plan(home, "eeio-chang2014", "threads=256", preset="quick")
     assert set(factor(made, "iozone", "processes")) == {"256"}
@@ -150,10 +150,10 @@ def test_it_says_the_hours_and_its_words_stand_in_the_campaign(home: Path, eeio:
         (("buffer=off,maybe",), "buffer=maybe: give one of: on off"),
     ],
 )
-def test_what_cannot_be_swept_is_refused_with_the_reason(
+def test_what_cannot_be_swept_is_rejected_with_the_reason(
     home: Path, sweeps: tuple[str, ...], said: str
 ) -> None:
-    with pytest.raises(RefusedError) as refused:
+    with pytest.raises(RejectedError) as refused:
         plan(home, "eeio-chang2014", *sweeps)
     assert said in str(refused.value)
 
@@ -163,5 +163,5 @@ def test_the_hold_of_another_preset(home: Path) -> None:
     assert protocol.study is not None
     assert protocol.study.window_us["iozone"] == 16_000 and not protocol.study.flush_first
     assert protocol.study.most_repetitions == 300  # standard's own
-    with pytest.raises(RefusedError, match="--windows-of belongs to"):
+    with pytest.raises(RejectedError, match="--windows-of belongs to"):
         plan(home, "eeio-panadero2012", windows_of="quick")

@@ -11,7 +11,7 @@ from tests.eeio_results import made
 
 from eeio.campaign.plan import of_design
 from eeio.campaign.volumes import Volumes
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.system import caches, counters, device, image
 from eeio.system.device import Permission
 from eeio.system.filesystem import backing_device, block_device, check_directory, mount_of
@@ -43,35 +43,35 @@ def loop(tmp_path: Path) -> Iterator[Path]:
 @root
 def test_a_free_device_may_be_erased_only_when_named_twice(loop: Path) -> None:
     assert device.check_erasable(loop, Permission(loop)).name == loop.name
-    with pytest.raises(RefusedError, match="name it twice"):
+    with pytest.raises(RejectedError, match="name it twice"):
         device.check_erasable(loop, Permission(Path("/dev/null")))
 
 
 @root
-def test_a_mounted_device_is_refused(loop: Path, tmp_path: Path) -> None:
+def test_a_mounted_device_is_rejected(loop: Path, tmp_path: Path) -> None:
     subprocess.run(["mkfs.ext4", "-q", str(loop)], check=True)
     mount_point = tmp_path / "mnt"
     mount_point.mkdir()
     subprocess.run(["mount", str(loop), str(mount_point)], check=True)
-    with pytest.raises(RefusedError, match="mounted at"):
+    with pytest.raises(RejectedError, match="mounted at"):
         device.check_erasable(loop, Permission(loop))
     device.check_readable(loop)  # reading a mounted device harms nobody
 
 
 @root
-def test_a_swap_device_is_refused(loop: Path) -> None:
+def test_a_swap_device_is_rejected(loop: Path) -> None:
     subprocess.run(["mkswap", str(loop)], check=True, capture_output=True)
     if subprocess.run(["swapon", str(loop)], check=False, capture_output=True).returncode:
         pytest.skip("swapon is not permitted here")
     try:
-        with pytest.raises(RefusedError, match="swap"):
+        with pytest.raises(RejectedError, match="swap"):
             device.check_erasable(loop, Permission(loop))
     finally:
         subprocess.run(["swapoff", str(loop)], check=True)
 
 
 @root
-def test_a_device_held_by_a_mounted_partition_is_refused(loop: Path, tmp_path: Path) -> None:
+def test_a_device_held_by_a_mounted_partition_is_rejected(loop: Path, tmp_path: Path) -> None:
     subprocess.run(["losetup", "--detach", str(loop)], check=True)
     subprocess.run(["sfdisk", "-q", str(tmp_path / "backing.img")], input=b"2048,\n", check=True)
     again = subprocess.run(
@@ -86,7 +86,7 @@ def test_a_device_held_by_a_mounted_partition_is_refused(loop: Path, tmp_path: P
         (tmp_path / "mnt").mkdir()
         subprocess.run(["mount", str(partition), str(tmp_path / "mnt")], check=True)
         try:
-            with pytest.raises(RefusedError, match="mounted at"):
+            with pytest.raises(RejectedError, match="mounted at"):
                 device.check_erasable(Path(again), Permission(Path(again)))
         finally:
             subprocess.run(["umount", str(partition)], check=True)
@@ -95,8 +95,8 @@ def test_a_device_held_by_a_mounted_partition_is_refused(loop: Path, tmp_path: P
 
 
 @pytest.mark.parametrize("node", ["/dev/null", "/etc/passwd", "/dev/does-not-exist"])
-def test_what_is_no_block_device_is_refused(node: str) -> None:
-    with pytest.raises(RefusedError, match=node):
+def test_what_is_no_block_device_is_rejected(node: str) -> None:
+    with pytest.raises(RejectedError, match=node):
         device.check_readable(Path(node))
 
 
@@ -238,24 +238,24 @@ def test_a_page_that_cannot_be_dropped_is_reported(tmp_path: Path) -> None:
 
 
 def test_directories_that_cannot_be_used(tmp_path: Path) -> None:
-    with pytest.raises(RefusedError, match="no such directory"):
+    with pytest.raises(RejectedError, match="no such directory"):
         check_directory(tmp_path / "missing", 0, False)
-    with pytest.raises(RefusedError, match="needed"):
+    with pytest.raises(RejectedError, match="needed"):
         check_directory(tmp_path, 1 << 60, True)
     shm = Path("/dev/shm")
     if shm.is_dir() and mount_of(shm).filesystem == "tmpfs":
-        with pytest.raises(RefusedError, match="tmpfs"):
+        with pytest.raises(RejectedError, match="tmpfs"):
             check_directory(shm, 0, False)
         check_directory(shm, 0, True)
         assert backing_device(shm)[0] is None
 
 
 @root
-def test_a_read_only_file_system_is_refused(loop: Path, tmp_path: Path) -> None:
+def test_a_read_only_file_system_is_rejected(loop: Path, tmp_path: Path) -> None:
     subprocess.run(["mkfs.ext4", "-q", str(loop)], check=True)
     (tmp_path / "mnt").mkdir()
     subprocess.run(["mount", "-o", "ro", str(loop), str(tmp_path / "mnt")], check=True)
-    with pytest.raises(RefusedError, match=r"read-only|not writable"):
+    with pytest.raises(RejectedError, match=r"read-only|not writable"):
         check_directory(tmp_path / "mnt", 0, False)
 
 

@@ -224,7 +224,7 @@ def test_a_file_that_nothing_touched_is_told_as_that(home: Path, eeio: Eeio) -> 
         (("--gap", "-1", "--", "true"), "--gap is 0 or above"),
     ],
 )
-def test_refused(home: Path, eeio: Eeio, words: tuple[str, ...], said: str) -> None:
+def test_rejected(home: Path, eeio: Eeio, words: tuple[str, ...], said: str) -> None:
     done = eeio("record", "trace", *words)
     assert (done.returncode, said in done.stderr) == (2, True), done.stderr
 

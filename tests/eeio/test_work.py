@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import DATA, Eeio
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.profiles import suite as suites
 
 SUITE = """<?xml version="1.0"?>
@@ -56,13 +56,13 @@ def test_each_run_moves_the_work_and_campaign_json_says_it(
     ("work", "said"),
     [("0", "0 bytes are none"), ("-1", "not a size"), ("many", "not a size"), ("[1]", "no text")],
 )
-def test_work_that_is_none_is_refused(tmp_path: Path, eeio: Eeio, work: str, said: str) -> None:
-    with pytest.raises(RefusedError, match=said):
+def test_work_that_is_none_is_rejected(tmp_path: Path, eeio: Eeio, work: str, said: str) -> None:
+    with pytest.raises(RejectedError, match=said):
         suites.load(_suite(tmp_path / "s", work))
 
 
 @pytest.mark.parametrize("work", ["0", "-1", "1.5g", ""])
-def test_an_option_that_is_no_work_is_refused(eeio: Eeio, work: str) -> None:
+def test_an_option_that_is_no_work_is_rejected(eeio: Eeio, work: str) -> None:
     done = eeio("plan", "dummy-suite", "--directory", ".", f"--work={work}")
     assert done.returncode == 2 and "--work" in done.stderr
 

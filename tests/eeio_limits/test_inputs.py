@@ -27,7 +27,7 @@ from eeio_limits import LimitError, inputs
         ("", "not JSON"),
     ],
 )
-def test_json_that_is_refused(text: str, words: str) -> None:
+def test_json_that_is_rejected(text: str, words: str) -> None:
     with pytest.raises(LimitError, match=words):
         inputs.parse_json(text)
 

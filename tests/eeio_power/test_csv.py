@@ -249,7 +249,7 @@ def test_a_wrong_zone_shows_in_the_reading(tmp_path: Path) -> None:
     assert any("begins after now" in r and "(1.00 h): check tz=" in r for r in reading.reasons)
 
 
-def test_a_step_of_this_machines_clock_refuses_the_log(tmp_path: Path) -> None:
+def test_a_step_of_this_machines_clock_rejects_the_log(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     write_log(path, time.time() - 5, 60, 42.0)
     offset_s = [time.monotonic() - time.time()]

@@ -28,7 +28,7 @@ def write(path: Path, body: str, info: MeterInfo = INFO) -> Path:
     ["8.0,0,inf", "8.0,0,nan", "8.0,0,1e999", "8.0,0,1e12", "nan,0,5", "inf,0,5", "1e300,0,5",
      "6.0,0,5", "8.0,1,5", "8.0,0,5,5", "8.0,0," + "9" * 400],
 )  # fmt: skip
-def test_a_sample_that_cannot_be_is_refused_with_its_line(tmp_path: Path, line: str) -> None:
+def test_a_sample_that_cannot_be_is_rejected_with_its_line(tmp_path: Path, line: str) -> None:
     with pytest.raises(PowerError, match=r"s\.gz: line 3"):
         load(write(tmp_path / "s.gz", f"7.5,0,5\n{line}\n"))
 
@@ -52,7 +52,7 @@ def test_a_header_that_cannot_be(tmp_path: Path, old: str, new: str) -> None:
         load(tmp_path / "s.gz")
 
 
-def test_samples_packed_a_thousandfold_are_refused_at_once(tmp_path: Path) -> None:
+def test_samples_packed_a_thousandfold_are_rejected_at_once(tmp_path: Path) -> None:
     path = write(tmp_path / "s.gz", "0" * 50_000_000)
     with pytest.raises(PowerError, match="line 2 is too long"):
         load(path)
@@ -237,7 +237,7 @@ def test_white_space_of_other_scripts_in_ipmitools_answer() -> None:
         ipmi.parse_dcmi([" dc 57\x85 00 02 00"])
 
 
-def test_a_long_list_of_cpus_is_refused_in_few_words() -> None:
+def test_a_long_list_of_cpus_is_rejected_in_few_words() -> None:
     from eeio_power.meters import perf
 
     with pytest.raises(ValueError, match=r"^CPUs ") as refused:

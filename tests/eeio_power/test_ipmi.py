@@ -16,7 +16,7 @@ from tests.simulators.ipmitool import dcmi_line, install_fake_ipmitool, node_man
 
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, discover, ipmi, open_meters
-from eeio_power.meters.ipmi import parse_dcmi, parse_node_manager, watt_sensors, whole_system
+from eeio_power.meters.ipmi import complete_system, parse_dcmi, parse_node_manager, watt_sensors
 from eeio_power.sampler import Sampler
 
 PATIENCE_S = 20.0
@@ -155,7 +155,7 @@ def test_dcmi_is_parsed() -> None:
             parse_dcmi(nonsense)
 
 
-def test_sensors_are_chosen_or_refused() -> None:
+def test_sensors_are_chosen_or_rejected() -> None:
     lines = ["PS1 Input,88,Watts,ok", "PS2 Input,,Watts,ns", "Fan1,3000,RPM,ok", "rubbish"]
     assert watt_sensors(lines) == {"PS1 Input": 88.0, "PS2 Input": None}, "it is there, silent"
     assert watt_sensors(["System Fan,,,ns", "Ambient,,,ns"]) == {}
@@ -164,7 +164,7 @@ def test_sensors_are_chosen_or_refused() -> None:
         (["CPU Power", "Sys Power"], "Sys Power"),
         (["PS1 Input", "PS2 Input", "Pwr Consumption"], "Pwr Consumption"),
     ):
-        assert whole_system(dict.fromkeys(names, 88.0)).sensors == (chosen,)
+        assert complete_system(dict.fromkeys(names, 88.0)).sensors == (chosen,)
 
 
 # Names that BMCs of servers show for watts, on ipmitool's manual pages and in users' questions.
@@ -188,7 +188,7 @@ def test_sensors_are_chosen_or_refused() -> None:
 def test_a_part_or_one_of_the_supplies_is_never_the_system(
     sensors: dict[str, float | None], reason: str
 ) -> None:
-    chosen = whole_system(sensors)
+    chosen = complete_system(sensors)
     assert chosen.sensors == ()
     assert reason in (chosen.reason or "")
 
@@ -351,7 +351,7 @@ def test_dcmi_over_the_network_against_pyghmi(bmc: int) -> None:
 
 
 @needs_ipmitool
-def test_a_wrong_password_is_refused(bmc: int, tmp_path: Path) -> None:
+def test_a_wrong_password_is_rejected(bmc: int, tmp_path: Path) -> None:
     open_when_up(f"ipmi:lanplus,host=127.0.0.1,port={bmc},user=admin").close()
     (tmp_path / "password").write_text("opensesame\n")
     spec = f"ipmi:lanplus,host=127.0.0.1,port={bmc},user=admin,password_file={tmp_path}/password"

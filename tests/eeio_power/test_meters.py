@@ -193,7 +193,7 @@ def test_a_find_that_fails_is_told_in_its_finding(
      ("auto", "eeio itself has a meter 'auto' already"),
      ("my-meter", "is no name of a meter")],
 )  # fmt: skip
-def test_a_name_that_is_taken_is_refused(
+def test_a_name_that_is_taken_is_rejected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, words: str
 ) -> None:
     own(tmp_path / "mine", monkeypatch, **{name: BENCH})
@@ -201,7 +201,7 @@ def test_a_name_that_is_taken_is_refused(
         open_meters(["modelled"])
 
 
-def test_folders_that_are_missing_and_names_in_two_are_refused(
+def test_folders_that_are_missing_and_names_in_two_are_rejected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for folder in ("a", "b"):

@@ -144,7 +144,7 @@ def test_other_meters_keep_their_pace(meter: ScriptedMeter, tmp_path: Path) -> N
     assert len(kept.times_s) == 3, "at the start, at the mark and at the end"
 
 
-def test_a_rate_that_cannot_be_is_refused(tmp_path: Path) -> None:
+def test_a_rate_that_cannot_be_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(PowerError, match=r"0\.0 Hz"):
         PowerMonitor(PowerSource((counter(),), None), tmp_path / "p.csv.gz", 10.0, 0.0)
 

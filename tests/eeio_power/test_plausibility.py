@@ -90,14 +90,14 @@ CONTRADICTIONS: list[Pair] = [
 @pytest.mark.parametrize("seed", range(20))
 def test_meters_that_contradict_each_other_are_all_told(seed: int) -> None:
     rng = random.Random(1000 + seed)
-    part, part_holds, whole, whole_holds = rng.choice(CONTRADICTIONS)
+    part, part_holds, whole, complete_holds = rng.choice(CONTRADICTIONS)
     limits = rng.uniform(0.005, 0.1), rng.uniform(0.005, 0.1)
-    whole_w = rng.uniform(5.0, 800.0)
+    complete_w = rng.uniform(5.0, 800.0)
     # Beyond both limits, by a little or by much.
-    part_w = whole_w * (1 + limits[1]) / (1 - limits[0]) * rng.uniform(1.001, 3.0)
+    part_w = complete_w * (1 + limits[1]) / (1 - limits[0]) * rng.uniform(1.001, 3.0)
     pair = [
         reading("first", part, part_w, limits[0], part_holds),
-        reading("second", whole, whole_w, limits[1], whole_holds),
+        reading("second", whole, complete_w, limits[1], complete_holds),
     ]
     bystander = replace(reading("model", "system", 1.0), kind="modelled")
     invalid = replace(

@@ -164,7 +164,7 @@ def test_a_counter_that_cannot_be_read_is_an_error_number(helper: Path, tmp_path
         (("-r", "x" * 5000, "1000", "intel-rapl:0"), "too long"),
     ],
 )
-def test_anything_but_a_zone_is_refused(
+def test_anything_but_a_zone_is_rejected(
     helper: Path, words: tuple[str, ...], complaint: str
 ) -> None:
     done = run(helper, *words)

@@ -66,9 +66,9 @@ def test_a_trial_from_its_start_to_the_end_of_its_process(tmp_path: Path, rapl: 
             assert client.ask({"do": "watch", "pid": tool.pid, "start_s": start_s}) == {}
             tool.wait()
         window = client.ask({"do": "end"})
-        asked_s = time.monotonic()
+        requested_s = time.monotonic()
         assert window["start_s"] == pytest.approx(start_s, abs=1e-5)
-        assert 0.4 <= window["duration_s"] <= asked_s - start_s
+        assert 0.4 <= window["duration_s"] <= requested_s - start_s
         total = sum(reading["energy_j"] for reading in window["readings"])
         expected = POWER_W * window["duration_s"]
         assert total == pytest.approx(expected, rel=0.15)
@@ -118,7 +118,7 @@ def test_idle_sync_and_nonsense(tmp_path: Path, rapl: str) -> None:
         assert "sync_s" in client.ask({"do": "sync"})
 
 
-def test_a_meter_that_is_not_there_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_a_meter_that_is_not_there_is_rejected_in_one_line(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "eeio_power.session", "--samples", str(tmp_path / "s.gz"),
          "--meter", f"rapl,root={tmp_path}/none"],

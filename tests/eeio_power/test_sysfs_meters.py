@@ -36,7 +36,7 @@ def test_iio_reads_a_processed_and_a_scaled_channel(tmp_path: Path) -> None:
     assert meter.read() == [None]
 
 
-def test_iio_channels_of_unknown_wiring_are_refused_until_named(tmp_path: Path) -> None:
+def test_iio_channels_of_unknown_wiring_are_rejected_until_named(tmp_path: Path) -> None:
     write_tree(
         tmp_path,
         {"iio:device0/name": "pac1934", "iio:device0/in_power0_input": 1000,
@@ -262,7 +262,7 @@ def test_a_drives_interval_power(tmp_path: Path, scale: int) -> None:
         assert os.fstat(another.fileno()), "the number of the drive's descriptor is another's now"
 
 
-def test_a_drive_that_reports_no_power_is_refused(tmp_path: Path) -> None:
+def test_a_drive_that_reports_no_power_is_rejected(tmp_path: Path) -> None:
     write_tree(tmp_path, {"dev/nvme0": ""})
     drive = FakeNvme(lambda: 0.0, scale=0)
     with pytest.raises(PowerError, match=r"does not report its power.*NVMe 2\.3"):

@@ -74,7 +74,7 @@ def test_a_meter_that_misses_the_first_question_is_asked_again(
     assert fake.heard.count("#V,R,0") >= 2
 
 
-def test_a_silent_line_is_refused_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_line_is_rejected_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wattsup, "ANSWER_S", 0.01)
     with (
         FakeWattsUp(deaf_to=99) as fake,

@@ -113,13 +113,13 @@ def written(
 ) -> Phase:
     """A buffered write of 1 GB: 2 s at 500 MB/s into the page cache at 80 W, then `flush` more
     seconds until it is on the device; all of that at `power_w`, with that limit of error."""
-    whole_s = 2.0 + flush
+    complete_s = 2.0 + flush
     until = None
     if durable:
         reading = energy(power_w)
         if power_w is not None:
-            reading = replace(reading, energy_j=whole_s * power_w, uncertainty_j=uncertainty_j)
-        until = Durable(whole_s, 1e9 / whole_s, "syncfs", (reading,))
+            reading = replace(reading, energy_j=complete_s * power_w, uncertainty_j=uncertainty_j)
+        until = Durable(complete_s, 1e9 / complete_s, "syncfs", (reading,))
     return replace(
         phase(500e6, (energy(80.0),)),
         name="write",

@@ -119,6 +119,6 @@ def test_the_order_of_lines_does_not_matter(data: st.DataObject) -> None:
 
 
 @given(st.integers(0, len(REAL.read_text().partition("end ")[0])))
-def test_a_trace_cut_anywhere_is_refused(length: int) -> None:
+def test_a_trace_cut_anywhere_is_rejected(length: int) -> None:
     with pytest.raises(ToolOutputError):
         parsed(REAL.read_text()[:length])

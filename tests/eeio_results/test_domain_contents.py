@@ -114,7 +114,7 @@ def test_a_doubtful_figure_is_marked_with_both_names() -> None:
     assert row["domains"][0]["doubts"] == [DOUBT]
 
 
-def test_contents_that_are_no_texts_are_refused() -> None:
+def test_contents_that_are_no_texts_are_rejected() -> None:
     with pytest.raises(LimitError, match="includes"):
         typed.check(replace(WALL, includes=(1,)))  # type: ignore[arg-type]
     with pytest.raises(LimitError, match="domain: 'socket' is not one of"):

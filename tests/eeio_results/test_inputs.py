@@ -331,7 +331,7 @@ def test_a_long_line_in_a_packed_trace(tmp_path: Path) -> None:
         ("- " * 3000, "nested deeper"),
     ],
 )
-def test_yaml_that_is_refused(text: str, words: str) -> None:
+def test_yaml_that_is_rejected(text: str, words: str) -> None:
     with pytest.raises(LimitError, match=words):
         documents.parse_yaml(text)
 
@@ -343,7 +343,7 @@ def test_xml_in_an_encoding_that_none_is_in(encoding: str) -> None:
         composite.parse(content)
 
 
-def test_millions_of_results_are_refused_soon() -> None:
+def test_millions_of_results_are_rejected_soon() -> None:
     content = b"<PhoronixTestSuite>" + b"<Result/>" * 1_000_000 + b"</PhoronixTestSuite>"
     with pytest.raises(SchemaError, match="more than 500000 elements"):
         composite.parse(content)
@@ -363,7 +363,7 @@ def test_millions_of_results_are_refused_soon() -> None:
         {"meter": None},
     ],
 )
-def test_what_is_no_reading_is_refused(change: dict[str, Any]) -> None:
+def test_what_is_no_reading_is_rejected(change: dict[str, Any]) -> None:
     with pytest.raises(LimitError):
         typed.check(replace(made.energy(5.0), **change))
 

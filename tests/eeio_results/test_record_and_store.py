@@ -132,19 +132,19 @@ def test_what_is_no_size(text: str) -> None:
 
 def test_a_campaign_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     made = store.Store(tmp_path / "c")
-    with pytest.raises(ZeroDivisionError), made.made_whole() as new:
+    with pytest.raises(ZeroDivisionError), made.made_complete() as new:
         new.create(design("c", 1))
         raise ZeroDivisionError
     assert list(tmp_path.iterdir()) == []
-    with made.made_whole() as new:
+    with made.made_complete() as new:
         new.create(design("c", 1))
         assert not made.folder.exists()
         # Another that makes the same, or clears what is left of the dead, leaves it alone.
         assert not store.remove_half_made(new.folder.parent)
-        with pytest.raises(EeioError, match="is there already"), made.made_whole():
+        with pytest.raises(EeioError, match="is there already"), made.made_complete():
             pass
     assert [path.name for path in tmp_path.iterdir()] == ["c"]
-    with pytest.raises(EeioError, match="is there already"), made.made_whole() as new:
+    with pytest.raises(EeioError, match="is there already"), made.made_complete() as new:
         new.create(design("c", 1))
     assert [path.name for path in tmp_path.iterdir()] == ["c"]
 
@@ -153,7 +153,7 @@ def test_what_a_killed_process_left_of_making_a_campaign_is_in_nobody_s_way(tmp_
     (tmp_path / ".c.new/c/raw").mkdir(parents=True)
     (tmp_path / ".d.new").mkdir()
     assert [path.name for path in store.half_made(tmp_path)] == [".c.new", ".d.new"]
-    with store.Store(tmp_path / "c").made_whole() as new:
+    with store.Store(tmp_path / "c").made_complete() as new:
         new.create(design("c", 1))
     assert store.remove_half_made(tmp_path / ".d.new")
     assert [path.name for path in tmp_path.iterdir()] == ["c"]

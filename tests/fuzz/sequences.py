@@ -462,9 +462,9 @@ def _reset_in_gap(scene: Scene) -> None:
     # A counter that began not long ago, or is about to wrap, hides a reset best.
     if scene.draw.random() < 0.7:
         used_j = scene.device.gain * scene.truth.energy_j(scene.device.reset_s)
-        whole_j = scene.kind.range_j or 0.0
+        complete_j = scene.kind.range_j or 0.0
         scene.device.offset_j = (
-            whole_j
+            complete_j
             - used_j
             + scene.draw.uniform(-0.5, 1.5)
             * (scene.truth.energy_j(gap[1]) - scene.truth.energy_j(gap[0]))
@@ -578,9 +578,9 @@ def _gap(scene: Scene) -> None:
     _lose(scene, gap)
     if gap[0] < scene.end_s < gap[1] or gap[0] < scene.start_s < gap[1]:
         # At an edge of the window power that was not seen before stays unseen.
-        seen_s = scene.start_s - 8 * scene.period_s, min(gap[0], scene.end_s)
+        observed_s = scene.start_s - 8 * scene.period_s, min(gap[0], scene.end_s)
         unseen_s = max(gap[0], scene.start_s), min(gap[1], scene.end_s)
-        scene.observable = _highest_w(scene, unseen_s) <= _highest_w(scene, seen_s)
+        scene.observable = _highest_w(scene, unseen_s) <= _highest_w(scene, observed_s)
 
 
 def _highest_w(scene: Scene, span_s: tuple[float, float]) -> float:

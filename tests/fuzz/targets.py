@@ -637,10 +637,10 @@ def shouted(folder: Path) -> Any:
     return [wattsups.record_power_w(packet, 18) for packet in found]
 
 
-def told_by_ipmitool(folder: Path) -> Any:
+def reported_by_ipmitool(folder: Path) -> Any:
     lines = text(folder, "answer.txt").splitlines()
     sensors = ipmis.watt_sensors(lines)
-    ipmis.whole_system(sensors)
+    ipmis.complete_system(sensors)
     with suppress(PowerError):
         return sensors, ipmis.parse_node_manager(lines)
     return sensors, ipmis.parse_dcmi(lines)
@@ -782,7 +782,7 @@ def meter_targets() -> list[Target]:
             lambda client: tasmotas.TasmotaMeter("t", "t", client, "/cm"))),
         Target("wattsup", [{"line.bin": record * 5 + b"#v,-,8,1,2,3,4,5,6,7,8;\n" + record}],
                shouted),
-        Target("ipmi", [{"answer.txt": dcmi}], told_by_ipmitool),
+        Target("ipmi", [{"answer.txt": dcmi}], reported_by_ipmitool),
         Target("ipmi-helper", [{"records.bin": answered * 4}], asked,
                missing=True),
         Target("rapl-helper", [{"records.bin": struct.pack("=qqqq", 10**9, 10**9, 5, 6) * 9}],

@@ -789,11 +789,11 @@ class Import(Target):
         super().__init__(home)
         done = self._import("whole")
         assert done.returncode == 0, done.stderr
-        self._whole = (self.results / "whole/runs.jsonl").read_bytes()
+        self._complete = (self.results / "whole/runs.jsonl").read_bytes()
 
     @property
     def runs(self) -> int:
-        return self._whole.count(b"\n")
+        return self._complete.count(b"\n")
 
     def _import(self, name: str) -> "subprocess.CompletedProcess[str]":
         words = [sys.executable, "-m", "eeio", "import", str(COMPOSITE), "--name", name]
@@ -804,7 +804,7 @@ class Import(Target):
 
     def wrong_at_end(self) -> Iterator[str]:
         path = self.results / CAMPAIGN / "runs.jsonl"
-        if not path.exists() or path.read_bytes() != self._whole:
+        if not path.exists() or path.read_bytes() != self._complete:
             yield "the import is not what one that nobody killed gives"
 
     def left(self) -> Iterator[str]:

@@ -61,7 +61,7 @@ def living(
         yield Living(machine, root, addresses, life)
 
 
-def test_each_meter_is_found_or_refused(living: Living) -> None:
+def test_each_meter_is_found_or_rejected(living: Living) -> None:
     expected = living.machine.expected.meters
     findings = {finding.spec: finding for finding in discover(living.root)}
     for name, finding in findings.items():

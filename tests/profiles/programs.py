@@ -106,7 +106,7 @@ class Program:
         assert line.startswith(f"eeio-{self.name}: "), line
         return line.removeprefix(f"eeio-{self.name}: ")
 
-    def all_refused(self, options: Sequence[tuple[str, str]], *common: str) -> None:
+    def all_rejected(self, options: Sequence[tuple[str, str]], *common: str) -> None:
         """Each option in turn, with the words that must be told; two at a time."""
 
         def one(pair: tuple[str, str]) -> None:
@@ -216,7 +216,7 @@ def parent(pid: int) -> int:
 DIED = re.compile("signal 9|Killed")
 
 
-def told_of_a_death(
+def reported_of_a_death(
     profile: Installed,
     program: Path,
     words: Sequence[str],

@@ -50,7 +50,7 @@ def test_a_tree_is_archived_and_copied(installed: Installer, tmp_path: Path, act
     assert list(profile.directory.iterdir()) == []
 
 
-def test_refused(installed: Installer) -> None:
+def test_rejected(installed: Installer) -> None:
     profile = installed("archive")
     for words, said in (
         ("action=cp", "action=cp: give one of: tar untar rsync zstd"),

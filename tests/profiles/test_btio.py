@@ -231,10 +231,10 @@ BAD_OPTIONS = [
 
 @pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("options", [BAD_OPTIONS[:2], BAD_OPTIONS[2:]], ids=["some", "others"])
-def test_bad_options_are_refused_and_touch_nothing(
+def test_bad_options_are_rejected_and_touch_nothing(
     sanitized: Program, tmp_path: Path, options: list[tuple[str, str]]
 ) -> None:
-    sanitized.all_refused(options, f"directory={tmp_path}")
+    sanitized.all_rejected(options, f"directory={tmp_path}")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -285,7 +285,7 @@ def test_valgrind_sees_nothing(program: Program, tmp_path: Path) -> None:
         ("speed=fast", "unknown factor 'speed=fast'"),
     ],
 )
-def test_factors_are_refused(installed: Callable[[str], Installed], words: str, told: str) -> None:
+def test_factors_are_rejected(installed: Callable[[str], Installed], words: str, told: str) -> None:
     profile = installed("btio")
     for done in (profile.script("pre.sh", words), profile.run(words)):
         assert done.returncode == 2
@@ -350,7 +350,7 @@ def test_nothing_stays_when_a_rank_dies(installed: Callable[[str], Installed]) -
     words = ("class=S", "processes=4", "compute_ms=5000")
     assert profile.script("pre.sh", *words).returncode == 0
     program = profile.home / "btio"
-    told = programs.told_of_a_death(profile, program, words, 4, "eeio-btio.out")
+    told = programs.reported_of_a_death(profile, program, words, 4, "eeio-btio.out")
     assert programs.DIED.search(told)
     assert profile.script("post.sh", *words).returncode == 0
     assert list(profile.directory.iterdir()) == []

@@ -107,9 +107,7 @@ def test_a_late_checkpoint_is_counted_and_told(program: Program, tmp_path: Path)
 
 
 @pytest.mark.parametrize("fsync", ["on", "off"])
-def test_what_is_flushed_is_what_was_asked_for(
-    program: Program, tmp_path: Path, fsync: str
-) -> None:
+def test_what_is_flushed_is_what_was_asked(program: Program, tmp_path: Path, fsync: str) -> None:
     programs.need("strace")
     folder, trace = tmp_path / "files", tmp_path / "strace"
     folder.mkdir()
@@ -144,10 +142,10 @@ BAD_OPTIONS = [
 
 @pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("options", [BAD_OPTIONS[:2], BAD_OPTIONS[2:]], ids=["some", "others"])
-def test_bad_options_are_refused_and_touch_nothing(
+def test_bad_options_are_rejected_and_touch_nothing(
     sanitized: Program, tmp_path: Path, options: list[tuple[str, str]]
 ) -> None:
-    sanitized.all_refused(options, f"directory={tmp_path}")
+    sanitized.all_rejected(options, f"directory={tmp_path}")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -185,7 +183,7 @@ def test_a_full_disk_ends_all_ranks(program: Program, tmp_path: Path) -> None:
         ("speed=fast", "unknown factor 'speed=fast'"),
     ],
 )
-def test_factors_are_refused(installed: Installer, words: str, told: str) -> None:
+def test_factors_are_rejected(installed: Installer, words: str, told: str) -> None:
     profile = installed("checkpoint")
     for done in (profile.script("pre.sh", *words.split()), profile.run(*words.split())):
         assert done.returncode == 2
@@ -222,7 +220,7 @@ def test_nothing_stays_when_a_rank_dies(installed: Installer) -> None:
     words = ("processes=2", "size=256m", "spread=0", "interval_s=0", "checkpoints=100000")
     assert profile.script("pre.sh", *words).returncode == 0
     program = profile.home / "checkpoint"
-    told = programs.told_of_a_death(profile, program, words, 2, "eeio-checkpoint.")
+    told = programs.reported_of_a_death(profile, program, words, 2, "eeio-checkpoint.")
     assert programs.DIED.search(told)
     assert profile.script("post.sh").returncode == 0
     assert list(profile.directory.iterdir()) == []

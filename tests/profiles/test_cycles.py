@@ -298,7 +298,7 @@ def test_iozone_s_write_keeps_the_files_of_its_reads(installed: Installer) -> No
     ],
 )
 @pytest.mark.parametrize("script", ["run", "pre"])
-def test_refused_factors(
+def test_rejected_factors(
     installed: Installer, tool: str, words: str, said: str, script: str
 ) -> None:
     profile = installed(tool)
@@ -311,7 +311,7 @@ def test_refused_factors(
     assert list(profile.directory.iterdir()) == []
 
 
-def test_a_date_without_nanoseconds_is_refused(installed: Installer, tmp_path: Path) -> None:
+def test_a_date_without_nanoseconds_is_rejected(installed: Installer, tmp_path: Path) -> None:
     """As busybox 1.35 prints it, the only one on a plain Alpine: runs would have no window."""
     profile = installed("fio")
     words = ["operation=read", "request_size=64k", "file_size=4m"]
@@ -391,7 +391,7 @@ def test_result_lines_for_pts(
 # Devices
 
 
-def test_what_is_no_block_device_is_refused(installed: Installer, tmp_path: Path) -> None:
+def test_what_is_no_block_device_is_rejected(installed: Installer, tmp_path: Path) -> None:
     profile = installed("fio")
     (tmp_path / "file").write_bytes(bytes(1 << 20))
     for node in (tmp_path / "file", Path("/dev/null"), tmp_path / "nothing"):

@@ -273,7 +273,7 @@ def test_a_replay_has_the_spatiality_of_its_trace(
         ("", r": no event in it"),
     ],
 )
-def test_a_bad_trace_is_refused_with_its_line(
+def test_a_bad_trace_is_rejected_with_its_line(
     program: Program, tmp_path: Path, line: str, told: str
 ) -> None:
     path = tmp_path / "trace.csv"
@@ -355,10 +355,10 @@ BAD_OPTIONS = [
 
 @pytest.mark.fast_variants(1)
 @pytest.mark.parametrize("options", [BAD_OPTIONS[:2], BAD_OPTIONS[2:]], ids=["some", "others"])
-def test_bad_options_are_refused_and_touch_nothing(
+def test_bad_options_are_rejected_and_touch_nothing(
     sanitized: Program, tmp_path: Path, options: list[tuple[str, str]]
 ) -> None:
-    sanitized.all_refused(options, f"directory={tmp_path}")
+    sanitized.all_rejected(options, f"directory={tmp_path}")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -426,7 +426,7 @@ def test_valgrind_sees_nothing(program: Program, tmp_path: Path) -> None:
         ("speed=fast", "unknown factor 'speed=fast'"),
     ],
 )
-def test_factors_are_refused(installed: Callable[[str], Installed], words: str, told: str) -> None:
+def test_factors_are_rejected(installed: Callable[[str], Installed], words: str, told: str) -> None:
     profile = installed("dataserver")
     for done in (profile.script("pre.sh", *words.split()), profile.run(*words.split())):
         assert done.returncode == 2
@@ -506,7 +506,7 @@ def test_nothing_stays_when_a_process_dies(
     )  # fmt: skip
     assert profile.script("pre.sh", *words).returncode == 0
     program = profile.home / "dataserver"
-    told = programs.told_of_a_death(
+    told = programs.reported_of_a_death(
         profile, program, words, 2, "eeio-dataserver.",
         lambda ranks: ranks[0] if victim == "rank" else programs.parent(ranks[0]),
     )  # fmt: skip

@@ -38,7 +38,7 @@ def pretended(tmp_path: Path, version: str, apis: str) -> Installed:
         ("4.0.0", "POSIX|HDF5|MPIIO", ("buffer=off",), "only api=posix has direct I/O"),
     ],
 )
-def test_what_hdf5_cannot_do_is_refused_before_anything_runs(
+def test_what_hdf5_cannot_do_is_rejected_before_anything_runs(
     tmp_path: Path, version: str, apis: str, words: tuple[str, ...], said: str
 ) -> None:
     profile = pretended(tmp_path, version, apis)

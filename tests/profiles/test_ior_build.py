@@ -78,7 +78,7 @@ def test_without_a_network_it_says_what_to_do(tmp_path: Path) -> None:
     assert not (tmp_path / "bin/ior").exists()
 
 
-def test_another_file_than_the_release_is_refused(tmp_path: Path, url: str) -> None:
+def test_another_file_than_the_release_is_rejected(tmp_path: Path, url: str) -> None:
     """As a portal of a hotel answers."""
     done = build(tmp_path, url)
     assert (done.returncode, done.stdout) == (1, "")

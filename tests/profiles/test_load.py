@@ -74,7 +74,7 @@ def test_arrivals_by_poisson_are_asked_of_fio(fio: Installed) -> None:
         ("load=50", "no measured maximum of these factors; run pre.sh"),
     ],
 )
-def test_a_load_that_cannot_be_offered_is_refused(fio: Installed, words: str, why: str) -> None:
+def test_a_load_that_cannot_be_offered_is_rejected(fio: Installed, words: str, why: str) -> None:
     done = fio.run(*words.split())
     assert done.returncode == 2 and why in done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -124,7 +124,7 @@ def test_data_servers_hold_a_load_for_the_whole_time(servers: Installed, tmp_pat
         ("load=50 runtime_s=0", "for a time"),
     ],
 )
-def test_a_load_that_servers_cannot_have_is_refused(
+def test_a_load_that_servers_cannot_have_is_rejected(
     servers: Installed, words: str, why: str
 ) -> None:
     done = servers.run(*SERVERS.split(), *words.split())

@@ -290,8 +290,8 @@ BAD_OPTIONS = [
 
 
 @pytest.mark.fast_variants(1)
-def test_bad_options_are_refused_and_touch_nothing(sanitized: Program, tmp_path: Path) -> None:
-    sanitized.all_refused(BAD_OPTIONS, f"directory={tmp_path}")
+def test_bad_options_are_rejected_and_touch_nothing(sanitized: Program, tmp_path: Path) -> None:
+    sanitized.all_rejected(BAD_OPTIONS, f"directory={tmp_path}")
     if sanitized.mpi:
         assert "3 ranks were started and MPI has joined 1" in sanitized.refused("ranks=3")
     assert list(tmp_path.iterdir()) == []
@@ -418,7 +418,7 @@ def test_valgrind_sees_nothing(program: Program, tmp_path: Path) -> None:
         ("speed=fast", "unknown factor 'speed=fast'"),
     ],
 )
-def test_factors_are_refused(installed: Callable[[str], Installed], words: str, told: str) -> None:
+def test_factors_are_rejected(installed: Callable[[str], Installed], words: str, told: str) -> None:
     profile = installed("metadata")
     for done in (profile.script("pre.sh", words), profile.run(words)):
         assert done.returncode == 2
@@ -510,7 +510,7 @@ def test_nothing_stays_when_a_process_dies(
         programs.need("mpicc", "mpirun")
     profile = installed("metadata")
     assert profile.script("pre.sh", "rounds=1").returncode == 0
-    told = programs.told_of_a_death(
+    told = programs.reported_of_a_death(
         profile, profile.home / f"metadata-{mode}", endless(mode), 4, "eeio-metadata.files",
         lambda ranks: max(ranks) if victim == "rank" else programs.parent(ranks[0]),
     )  # fmt: skip

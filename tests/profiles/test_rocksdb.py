@@ -118,7 +118,7 @@ def test_a_database_that_was_only_read_is_kept(installed: Installer, tmp_path: P
         ("cache=1", "unknown factor 'cache=1'"),
     ],
 )
-def test_refused_factors(installed: Installer, words: str, told: str) -> None:
+def test_rejected_factors(installed: Installer, words: str, told: str) -> None:
     profile = installed("rocksdb")
     for done in (profile.run(*words.split()), profile.script("pre.sh", *words.split())):
         assert done.returncode == 2
@@ -249,7 +249,7 @@ def test_lines_for_pts(installed: Installer, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("preset", ["quick", "standard", "paper"])
 @pytest.mark.parametrize("workload", ["fillseq", "fillrandom", "readwhilewriting"])
-def test_the_footprint_is_the_room_that_is_asked_for(
+def test_the_footprint_is_the_room_that_is_asked(
     installed: Installer, tmp_path: Path, preset: str, workload: str
 ) -> None:
     profile = installed("rocksdb")

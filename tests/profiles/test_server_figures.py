@@ -38,22 +38,22 @@ def test_percentiles_are_by_nearest_rank(server: ModuleType) -> None:
     assert set(server.latencies({0.5: 1}).values()) == {0.5}
 
 
-def test_root_without_another_user_is_refused(
+def test_root_without_another_user_is_rejected(
     server: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     with pytest.raises(
-        server.RefusedError, match="refuses root, and there is no user no-a or no-b"
+        server.RejectedError, match="refuses root, and there is no user no-a or no-b"
     ):
         server.Server(tmp_path, "/bin/true", ("no-a", "no-b"), signal.SIGKILL)
 
 
-def test_a_user_without_a_name_is_refused(
+def test_a_user_without_a_name_is_rejected(
     server: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As with `podman run --user 1234567`."""
     monkeypatch.setattr(os, "geteuid", lambda: 1234567)
-    with pytest.raises(server.RefusedError, match="user 1234567 has no name here"):
+    with pytest.raises(server.RejectedError, match="user 1234567 has no name here"):
         server.Server(tmp_path, "/bin/true", ("nobody",), signal.SIGKILL)
 
 
@@ -84,7 +84,7 @@ def test_what_sysbench_tells(server: ModuleType) -> None:
         (SYSBENCH.partition("    ignored")[0], "sysbench does not tell"),
         ("", "sysbench does not tell"),
     ):
-        with pytest.raises(server.RefusedError, match=said):
+        with pytest.raises(server.RejectedError, match=said):
             workload.figures(text, 4.0)
 
 
@@ -93,5 +93,5 @@ def test_what_pgbench_tells(server: ModuleType) -> None:
     for words in ("without initial connection time", "excluding connections establishing"):
         text = f"tps = 9.5 (including connections establishing)\ntps = 10.5 ({words})\n"
         assert workload.told(text, workload.TPS) == 10.5
-    with pytest.raises(server.RefusedError, match="pgbench does not tell"):
+    with pytest.raises(server.RejectedError, match="pgbench does not tell"):
         workload.told("tps = 9.5 (including connections establishing)", workload.TPS)

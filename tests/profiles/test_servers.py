@@ -203,7 +203,7 @@ def test_a_server_on_the_default_port_is_not_in_the_way(served: Served, tmp_path
         ("mariadb", "rows=-1", "rows=-1"),
     ],
 )  # fmt: skip
-def test_refused_factors(served: Served, tool: str, words: str, said: str) -> None:
+def test_rejected_factors(served: Served, tool: str, words: str, said: str) -> None:
     profile = served(tool)
     for done in (profile.run(*words.split()), profile.script("pre.sh", *words.split())):
         assert done.returncode == 2

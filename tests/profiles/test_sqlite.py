@@ -97,7 +97,7 @@ def test_a_phase_ends_in_time(installed: Installer, tmp_path: Path) -> None:
         ("cache=1", "unknown factor 'cache=1'"),
     ],
 )
-def test_refused_factors(installed: Installer, words: str, said: str) -> None:
+def test_rejected_factors(installed: Installer, words: str, said: str) -> None:
     profile = installed("sqlite")
     for done in (profile.run(*words.split()), profile.script("pre.sh", *words.split())):
         assert done.returncode == 2

@@ -44,7 +44,7 @@ def ran(program: Program, folder: Path, ranks: int, *options: str) -> dict[str, 
     return dict(phase)
 
 
-def test_sizes_are_of_the_mean_that_was_asked_for(program: Program, tmp_path: Path) -> None:
+def test_sizes_are_of_the_mean_that_was_asked(program: Program, tmp_path: Path) -> None:
     program.good(3, "fill", "files=4000", "size=2000", f"directory={tmp_path}")
     found = sorted(sizes(tmp_path).values())
     assert len(found) == 4000
@@ -136,8 +136,8 @@ def test_it_ends_in_time_and_sanitizers_see_nothing(sanitized: Program, tmp_path
     assert phase["metrics"]["operations"] == 1
 
 
-def test_bad_options_are_refused_and_touch_nothing(sanitized: Program, tmp_path: Path) -> None:
-    sanitized.all_refused(
+def test_bad_options_are_rejected_and_touch_nothing(sanitized: Program, tmp_path: Path) -> None:
+    sanitized.all_rejected(
         [
             ("ranks=257", "ranks=257: give a whole number from 1 to 256"),
             ("ranks=16 files=31", "files=31: give at least two for each of 16 processes"),
@@ -192,7 +192,7 @@ def test_an_error_in_the_middle_ends_all(program: Program, tmp_path: Path, call:
         ("speed=fast", "unknown factor 'speed=fast'"),
     ],
 )
-def test_factors_are_refused(installed: Installer, words: str, told: str) -> None:
+def test_factors_are_rejected(installed: Installer, words: str, told: str) -> None:
     profile = installed("varmail")
     for done in (profile.script("pre.sh", *words.split()), profile.run(*words.split())):
         assert done.returncode == 2
@@ -231,7 +231,7 @@ def test_nothing_stays_when_a_process_dies(installed: Installer) -> None:
     profile = installed("varmail")
     assert profile.script("pre.sh", "processes=3", "files=60").returncode == 0
     words = ("processes=3", "files=60", "loops=10000000", "runtime_s=600")
-    told = programs.told_of_a_death(profile, profile.home / "varmail", words, 3, TREE)
+    told = programs.reported_of_a_death(profile, profile.home / "varmail", words, 3, TREE)
     assert "died of signal 9; the others were ended" in told
     assert profile.script("post.sh").returncode == 0
     assert list(profile.directory.iterdir()) == []

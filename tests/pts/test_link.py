@@ -67,7 +67,7 @@ def tree(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
 
-def test_a_release_with_another_hash_is_refused_and_not_kept(tmp_path: Path) -> None:
+def test_a_release_with_another_hash_is_rejected_and_not_kept(tmp_path: Path) -> None:
     if shutil.which("phoronix-test-suite"):
         pytest.skip("PTS is in PATH")
     forged = 'while [ "$1" != -o ]; do shift; done; echo forged >"$2"'
@@ -146,7 +146,7 @@ def test_what_was_there_stays(tmp_path: Path, pts: Path) -> None:
     assert link(tmp_path, pts, "--remove", **override)[0] == 0
 
 
-def test_a_name_that_is_taken_is_refused(tmp_path: Path, pts: Path) -> None:
+def test_a_name_that_is_taken_is_rejected(tmp_path: Path, pts: Path) -> None:
     taken = tmp_path / ".phoronix-test-suite/test-suites/local/eeio-suite"
     taken.mkdir(parents=True)
     code, output = link(tmp_path, pts)

@@ -373,7 +373,7 @@ def test_a_result_file_cut_off_by_a_full_disk_is_put_back(tmp_path: Path) -> Non
         ("EEIO_PYTHON", "/bin/false"),
     ],
 )
-def test_a_setting_that_cannot_be_is_refused_in_one_line(
+def test_a_setting_that_cannot_be_is_rejected_in_one_line(
     tmp_path: Path, setting: str, value: str
 ) -> None:
     code, _, said = run(tmp_path / "out", [experiment("a=1", "1")], **{setting: value})
@@ -383,7 +383,7 @@ def test_a_setting_that_cannot_be_is_refused_in_one_line(
     assert value.partition("=")[2] in lines[0] or value in lines[0]
 
 
-def test_a_seed_that_is_no_number_is_refused(tmp_path: Path) -> None:
+def test_a_seed_that_is_no_number_is_rejected(tmp_path: Path) -> None:
     code, _, said = run(
         tmp_path / "out", [experiment("a=1", "1")], EEIO_PROTOCOL="random", EEIO_SEED="dice"
     )

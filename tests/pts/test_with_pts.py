@@ -333,7 +333,7 @@ def refused(home: PtsHome, words: str, code: int = 2, **environment: str) -> Non
     assert "Started Run" not in done.output
 
 
-def test_a_meter_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_meter_that_is_not_there_is_rejected(tmp_path: Path) -> None:
     home = home_with(tmp_path, TWO)
     refused(home, f"{tmp_path}/none", EEIO_METER=f"rapl,root={tmp_path}/none")
     zone = tmp_path / "rapl" / "intel-rapl:0"
@@ -343,19 +343,19 @@ def test_a_meter_that_is_not_there_is_refused(tmp_path: Path) -> None:
     refused(home, str(tmp_path / "rapl"), EEIO_METER=f"rapl,root={tmp_path}/rapl")
 
 
-def test_a_suite_that_names_a_missing_profile_is_refused(tmp_path: Path) -> None:
+def test_a_suite_that_names_a_missing_profile_is_rejected(tmp_path: Path) -> None:
     home = home_with(tmp_path, [*TWO, ("eeio-nobody-1.0.0", "", "Nobody")])
     refused(home, "local/eeio-nobody-1.0.0")
 
 
-def test_a_profile_that_cannot_be_installed_is_refused(tmp_path: Path) -> None:
+def test_a_profile_that_cannot_be_installed_is_rejected(tmp_path: Path) -> None:
     home = PtsHome(tmp_path / "home")
     home.add_profile(make_trivial_profile(tmp_path, install_exit=1))
     home.add_suite("eeio-two", TWO)
     refused(home, "is not installed")
 
 
-def test_a_result_that_exists_is_refused(tmp_path: Path, random_run: Ran) -> None:
+def test_a_result_that_exists_is_rejected(tmp_path: Path, random_run: Ran) -> None:
     home = home_with(tmp_path, TWO)
     home.result("t").parent.mkdir()
     shutil.copy(random_run.home.result("t"), home.result("t"))

@@ -94,7 +94,7 @@ class CsvMeter:
         self._offset_s = offset_s
         self._clock_offset_s = clock_offset_s
         self._opened_offset_s = clock_offset_s()
-        self._seen: tuple[int, int] | None = None
+        self._observed: tuple[int, int] | None = None
         self._log = Log([], [], 0)
 
     def logged(self) -> tuple[Sequence[float], tuple[Sequence[float], ...]]:
@@ -107,9 +107,9 @@ class CsvMeter:
             )
         try:
             status = self._file.stat()
-            if self._seen != (status.st_mtime_ns, status.st_size):
+            if self._observed != (status.st_mtime_ns, status.st_size):
                 self._log = parse_log(read_bytes(self._file), self._layout)
-                self._seen = (status.st_mtime_ns, status.st_size)
+                self._observed = (status.st_mtime_ns, status.st_size)
         except OSError as error:
             raise PowerError(f"{self._file}: {error.strerror}") from error
         except PowerError as error:

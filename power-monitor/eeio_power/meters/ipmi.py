@@ -162,7 +162,7 @@ class Chosen:
     reason: str | None = None
 
 
-def whole_system(sensors: Mapping[str, float | None]) -> Chosen:
+def complete_system(sensors: Mapping[str, float | None]) -> Chosen:
     """The sensors that stand for the whole system."""
     whole = [name for name in sensors if not _PART.search(name) and not _SUPPLY.fullmatch(name)]
     likely = [name for name in whole if _WHOLE_SYSTEM.search(name) and not _OUTPUT.search(name)]
@@ -449,7 +449,7 @@ class IpmiMeter:
                 if remark
                 else "the BMC has neither DCMI power readings nor a sensor in watts"
             )
-        chosen = whole_system(sensors)
+        chosen = complete_system(sensors)
         if not chosen.sensors:
             raise PowerError(
                 (f"{remark}; " if remark else "")

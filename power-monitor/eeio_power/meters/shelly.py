@@ -160,7 +160,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> ShellyMeter
     ways: list[_Component | None] = [*COMPONENTS.values(), None]
     if wanted is not None or phase != "total":
         ways = [COMPONENTS[wanted or "em"]]
-    client = http_json.client(spec, options, host, asked_user=USER)
+    client = http_json.client(spec, options, host, requested_user=USER)
     switch = int(number_option(spec, options, "switch") or 0)
     period_s = number_option(spec, options, "period_s", above_zero=True) or NATIVE_PERIOD_S
     problem: PowerError | None = None

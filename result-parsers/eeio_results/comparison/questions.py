@@ -63,7 +63,7 @@ def counted(found: Sequence[Question]) -> dict[str, dict[Answer, int]]:
     return counts
 
 
-def repetitions_asked(found: Sequence[Question], most: int) -> Mapping[str, int]:
+def repetitions_requested(found: Sequence[Question], most: int) -> Mapping[str, int]:
     """Experiment id -> the repetitions that its open questions take, of those that take no more
     than `most`."""
     asked: dict[str, int] = {}

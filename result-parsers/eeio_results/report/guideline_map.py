@@ -92,10 +92,10 @@ def draw(guideline: Guideline, is_measurement: bool = True) -> str | None:
         f"{len(found)} points by B_ts / B_lp and P_lp / P_ts; below the line, where their product "
         "is under 1, replacing saves power"
     )
-    return _told(svg_of(figure, name, description), found)
+    return _reported(svg_of(figure, name, description), found)
 
 
-def _told(svg: str, points: Sequence[Point]) -> str:
+def _reported(svg: str, points: Sequence[Point]) -> str:
     """With a `title` in each point: browsers show it under the pointer, screen readers say it."""
     for point in points:
         group = f'<g id="{_group(point)}">'

@@ -240,7 +240,7 @@ def _row_notes(row: Row, experiment: Experiment) -> Iterator[str]:
             yield row.reasons["durable"]
         else:
             yield f"{label}: until durable: {row.reasons['durable']}"
-    if row.seen_otherwise:
+    if row.observed_otherwise:
         at_drive = row.work.spatiality_seen_by == "drive"
         where = "reached the drive" if at_drive else "arrived at the target"
         yield f"{label}: what {where} was {row.work.spatiality_seen}"

@@ -40,7 +40,7 @@ def parse(capture: Capture) -> ToolResult:
         definition = inputs.parse_json(capture.text(DEFINITION), inputs.DEFINITION_BYTES)
         if definition["schema_version"] != 1:
             raise ToolOutputError(f"{source}: not of version 1, which this program reads")
-        told = _told(capture, definition)
+        told = _reported(capture, definition)
         phase = _phase(capture, definition, told)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ToolOutputError(f"{source}: does not say what to read: {error!r:.200}") from error
@@ -49,7 +49,7 @@ def parse(capture: Capture) -> ToolResult:
     return ToolResult(phases=(phase,), notes=words)
 
 
-def _told(capture: Capture, definition: Mapping[str, Any]) -> Mapping[str, Any]:
+def _reported(capture: Capture, definition: Mapping[str, Any]) -> Mapping[str, Any]:
     for stream, count in capture.left_out.items():
         raise ToolOutputError(
             f"{capture.directory / stream}.txt: the program printed so much that {count} bytes of "
@@ -124,12 +124,16 @@ def _metric(unit: str) -> str:
 
 def _window(capture: Capture) -> tuple[float, float, str]:
     """Of the command, in seconds from the start of the invocation: by the lines around it."""
-    whole_s = capture.ended_monotonic_s - capture.started_monotonic_s
+    complete_s = capture.ended_monotonic_s - capture.started_monotonic_s
     text = capture.text("stderr.txt")
     first, last = text.find(BEGINS), text.rfind(ENDS)
     arrivals = Arrivals(capture, "stderr", text)
     start_s = arrivals.of(first + len(BEGINS)) if first >= 0 else None
     end_s = arrivals.of(last + len(ENDS)) if last > first >= 0 else None
     if start_s is None or end_s is None or not 0 <= start_s < end_s:
-        return 0.0, whole_s, "the whole run of the profile's script: nobody saw the command begin"
+        return (
+            0.0,
+            complete_s,
+            "the whole run of the profile's script: nobody saw the command begin",
+        )
     return start_s, end_s, "when the lines that its script prints around the command arrived"

@@ -53,7 +53,7 @@ def parse(capture: Capture) -> ToolResult:
     divided; each direction's figures are then metrics that begin with `read_` or `write_`.
     """
     source = str(capture.directory / OUTPUT_FILE)
-    _refuse_killed(capture)
+    _reject_killed(capture)
     body = _document(capture.text(OUTPUT_FILE, None), source)
     try:
         jobs = body["jobs"]
@@ -99,7 +99,7 @@ def _offered(options: Mapping[str, Any], processes: int) -> float | None:
     return float(rate * processes) if rate else None
 
 
-def _refuse_killed(capture: Capture) -> None:
+def _reject_killed(capture: Capture) -> None:
     """fio ends with 0 when a process of it was killed, and counts the bytes of the others."""
     for name in ("stderr.txt", "stdout.txt"):
         said = ""
@@ -332,11 +332,11 @@ def _text_phases(text: str, source: str) -> ToolResult:
     for block, end in zip(blocks, ends, strict=True):
         header = of_job.get(block["job"], headers[0])
         phases.append(_text_phase(text[block.start() : end], block, header, source))
-    _check_whole(text, blocks, statuses, source)
+    _check_complete(text, blocks, statuses, source)
     return ToolResult(phases=tuple(phases), notes=("text report: bytes are requests x block size",))
 
 
-def _check_whole(
+def _check_complete(
     text: str, blocks: list[re.Match[str]], statuses: list[re.Match[str]], source: str
 ) -> None:
     """Each group must end with the totals of every direction its jobs had."""

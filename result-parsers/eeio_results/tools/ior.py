@@ -129,12 +129,12 @@ def parse_without_summary(text: str, source: str = "IOR's report") -> ToolResult
         (match,) = results
         columns = _columns(match[2], source)
         options = dict(_OPTION.findall(head))
-        counts = [_told(options, name, source) for name in ("tasks", "segments", "blocksize")]
+        counts = [_reported(options, name, source) for name in ("tasks", "segments", "blocksize")]
         moved = _MOVED.search(tail)
         if moved is None and None in counts:
             raise ToolOutputError(f"{source}: IOR tells its block size rounded, not the bytes")
         tasks, segments, block = (count or 0 for count in counts)
-        transfer = _told(options, "xfersize", source)
+        transfer = _reported(options, "xfersize", source)
         flush = _flush(head)
         strided = segments > 1 and tasks > 1 and block == transfer
         random = options.get("ordering in a file") == "random"
@@ -154,7 +154,7 @@ def parse_without_summary(text: str, source: str = "IOR's report") -> ToolResult
         return ToolResult(phases=(phase,), notes=_warnings(text))
 
 
-def _told(options: Mapping[str, str], name: str, source: str) -> int | None:
+def _reported(options: Mapping[str, str], name: str, source: str) -> int | None:
     """A count or a size of IOR's options; None for a size that it rounds."""
     if name not in options:
         raise ToolOutputError(f"{source}: cut off: IOR's {name} is missing")

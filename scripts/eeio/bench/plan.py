@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from eeio.bench.asked import Command
+from eeio.bench.request import Command
 from eeio.campaign.plan import Plan, in_rounds, order
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.profiles import profile as profiles
 from eeio.system import caches
 from eeio_results.campaign import AdaptiveProtocol, Options, PlannedExperiment, Protocol
@@ -40,21 +40,21 @@ class How:
     """Runs of each command at least, also with `precision`."""
 
     def check(self) -> None:
-        """RefusedError for what cannot be."""
+        """RejectedError for what cannot be."""
         if self.cold and not (os.geteuid() == 0 and os.access(caches.drop_file(), os.W_OK)):
-            raise RefusedError(
+            raise RejectedError(
                 "--cold: only root can empty the page cache, so it could not be proved to be "
                 "cold; run it with sudo, or measure with --warm"
             )
         if self.stdin is not None and not Path(self.stdin).is_file():
-            raise RefusedError(f"--stdin {self.stdin}: no such file")
+            raise RejectedError(f"--stdin {self.stdin}: no such file")
 
 
 def make(
     options: Options, commands: Sequence[Command], counts: Sequence[int], how: How, directory: str
 ) -> Plan:
     """The plan of a campaign in which a run of `commands[k]` is so many executions, `counts[k]`.
-    Raises RefusedError."""
+    Raises RejectedError."""
     how.check()
     rule = None
     if how.precision is not None:
@@ -64,7 +64,7 @@ def make(
             settle_least_s=0.0, settle_most_s=how.settle_s, lengths_s=(), pilot="none",
         )  # fmt: skip
         if (why := rule.impossible()) is not None:
-            raise RefusedError(why)
+            raise RejectedError(why)
     experiments = [
         _planned(command, count, how, directory)
         for command, count in zip(commands, counts, strict=True)

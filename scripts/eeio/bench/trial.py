@@ -12,10 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from eeio.bench.asked import Command
 from eeio.bench.plan import How
+from eeio.bench.request import Command
 from eeio.campaign.pilots import READINGS
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.system.caches import flush
 from eeio.system.owner import Orphans
 from eeio.system.undo import mark
@@ -51,7 +51,7 @@ class Trial:
 
 
 def run(command: Command, how: How, directory: str, warmup: int) -> Trial:
-    """Runs a command `warmup` times and once more. EeioError where it fails, RefusedError where it
+    """Runs a command `warmup` times and once more. EeioError where it fails, RejectedError where it
     cannot be run at all."""
     for left in reversed(range(warmup + 1)):
         _shell(how.prepare, directory, "--prepare")
@@ -83,7 +83,7 @@ def _once(command: Command, how: How, directory: str) -> Trial:
             name = signal.Signals(-code).name
             raise EeioError(f"{command.words}: the process that times it was killed ({name})")
         if not told.is_file():
-            raise RefusedError(f"{said or 'it cannot be run'}")
+            raise RejectedError(f"{said or 'it cannot be run'}")
         body = json.loads(told.read_text(encoding="utf-8"))
     if code != 0:
         hint = "; a shell finds no such command" if code == 127 else ""

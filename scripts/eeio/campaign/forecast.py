@@ -163,8 +163,10 @@ def phase_length(
     """By an earlier campaign on the same disk, else by the pilot to come, which makes phases last
     `least_s`, else by the run time."""
     profile = plan.profiles[planned.profile]
-    if (seen_s := earlier.get(planned.experiment.id)) is not None:
-        return Length(seen_s, seen_s, f"phases of {seen_s:.2g} s, as an earlier campaign has it")
+    if (observed_s := earlier.get(planned.experiment.id)) is not None:
+        return Length(
+            observed_s, observed_s, f"phases of {observed_s:.2g} s, as an earlier campaign has it"
+        )
     runtime_s = DURATION.of_text(planned.factors.get("runtime_s", "0")) or None
     sized = (
         least_s is not None

@@ -32,7 +32,7 @@ from eeio.campaign import pilot_store, safety
 from eeio.campaign.pilot_store import Asked, StoredPilot
 from eeio.campaign.plan import Plan
 from eeio.campaign.probes import Sampling
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.profiles.profile import Profile
 from eeio.system.counters import read_counters
 from eeio.system.filesystem import BlockDevice
@@ -140,11 +140,11 @@ def sized(
     steps = _steps(factor, profile)
     now, then = (_amount(steps, p.factors[factor]) for p in (planned, tried))
     runtime_s = DURATION.of_text(planned.factors.get("runtime_s", "0"))
-    shortest_s, whole_s = min(lasted_s) * now / then, sum(lasted_s) * now / then
-    if not runtime_s and whole_s > timeout_s:
+    shortest_s, complete_s = min(lasted_s) * now / then, sum(lasted_s) * now / then
+    if not runtime_s and complete_s > timeout_s:
         return Sized(planned, too_slow=(
             f"too slow for this preset: {factor}={planned.factors[factor]} would take "
-            f"{whole_s:.0f} s (a pilot of {tried.factors[factor]} took {sum(lasted_s):.1f} s), "
+            f"{complete_s:.0f} s (a pilot of {tried.factors[factor]} took {sum(lasted_s):.1f} s), "
             f"and a run is given up after {timeout_s:.0f} s; take preset {PILOT_PRESET}, or a "
             "faster disk"
         ))  # fmt: skip
@@ -155,7 +155,7 @@ def sized(
     wanted = now * 2 ** math.ceil(math.log2(least_s * _MARGIN / shortest_s))
     is_count = steps is None and factor != "file_size"
     # Of a run that has a run time, that ends it.
-    in_time = math.inf if runtime_s else now * MOST_TIMES * least_s / whole_s
+    in_time = math.inf if runtime_s else now * MOST_TIMES * least_s / complete_s
     most = min(in_time, MOST_COUNT if is_count else min(MOST_BYTES, most_bytes))
     word, amount = _at_most(steps, wanted, now, most)
     grown = planned
@@ -324,10 +324,10 @@ def lengths_to_try(
 ) -> tuple[float, ...]:
     """Run times shorter than the experiment's own, s, no shorter than a phase has to be; none where
     its runs stay whole: they go through the page cache, or their work ends them."""
-    whole_s = DURATION.of_text(planned.factors.get("runtime_s", "0"))
+    complete_s = DURATION.of_text(planned.factors.get("runtime_s", "0"))
     if rule.pilot == "none" or planned.experiment.cache.buffer != "off":
         return ()
-    return tuple(s for s in sorted(rule.lengths_s) if least_s <= s < whole_s)
+    return tuple(s for s in sorted(rule.lengths_s) if least_s <= s < complete_s)
 
 
 def with_run_time(planned: PlannedExperiment, runtime_s: str, words: str) -> PlannedExperiment:
@@ -472,7 +472,7 @@ class Pilots:
 
     def work(self) -> Plan:
         """The plan with work whose phases last long enough; itself where nothing asks for that.
-        Raises RefusedError where only stored pilots may be used, and one does not hold."""
+        Raises RejectedError where only stored pilots may be used, and one does not hold."""
         plan = self.plan
         least_s = least_phase_s(plan.protocol, plan.options, self.power.meters)
         if least_s is None:
@@ -486,7 +486,7 @@ class Pilots:
 
     def lengths(self) -> Plan:
         """The plan with run times as short as is proved; itself where nothing is to be cut. Raises
-        RefusedError as `work` does."""
+        RejectedError as `work` does."""
         plan = self.plan
         rule = plan.protocol.adaptive
         if rule is None:
@@ -567,7 +567,7 @@ class Pilots:
         return prove_run_time(planned, run, bytes_of.moved(), self.power, rule, lengths_s)
 
     def _known(self, asked: Asked, planned: PlannedExperiment) -> StoredPilot | None:
-        """A stored one that holds, if those may be used; RefusedError where no other may be."""
+        """A stored one that holds, if those may be used; RejectedError where no other may be."""
         rule = self.plan.protocol.adaptive
         uses = "each" if rule is None else rule.pilot
         if uses == "each":
@@ -578,7 +578,7 @@ class Pilots:
             return known
         if uses == "stored":
             reason = "; ".join(why) or "there is none"
-            raise RefusedError(
+            raise RejectedError(
                 f"{planned.description}: no stored pilot holds: {shown(reason)}; without --pilot "
                 "stored the campaign makes one"
             )

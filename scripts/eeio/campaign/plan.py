@@ -18,7 +18,7 @@ from pathlib import Path
 from eeio.campaign import sweep
 from eeio.campaign.safety import SCRATCH, check_scratch, check_targets
 from eeio.campaign.variants import Processors, Setting, processor_settings, study_settings
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.machine.root import HERE, memory_bytes
 from eeio.profiles import profile as profiles
 from eeio.profiles.profile import Profile
@@ -257,7 +257,9 @@ class Plan(Design):
         if options.directory is None:
             if any(planned.volume == "" and planned.experiment.target != "device"
                    for planned in self.experiments):  # fmt: skip
-                raise RefusedError("this suite needs a directory: give --directory DIR on the disk")
+                raise RejectedError(
+                    "this suite needs a directory: give --directory DIR on the disk"
+                )
             return
         directory = Path(options.directory)
         check_scratch(directory)
@@ -265,7 +267,7 @@ class Plan(Design):
         if options.device is None:
             for filesystem in self.made_volumes:
                 if (there := in_the_way(filesystem, directory)) is not None:
-                    raise RefusedError(
+                    raise RejectedError(
                         f"{there} is there already; is another campaign using it? Delete it if not"
                     )
                 size = self.room_bytes(filesystem)
@@ -328,11 +330,11 @@ def prefilled_bytes(planned: PlannedExperiment) -> int:
 
 
 def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
-    """Decides experiments and order; RefusedError when the options cannot be used. `root` stands
+    """Decides experiments and order; RejectedError when the options cannot be used. `root` stands
     for `/` of a machine that was laid out from a description."""
     protocol = _adaptive(suite.protocol(options.preset), options)
     if protocol.steady is not None and options.repetitions is not None:
-        raise RefusedError(
+        raise RejectedError(
             f"suite {suite.name} goes on until the drive is in its steady state, "
             f"{protocol.repetitions} rounds at least: leave out --repetitions"
         )
@@ -354,7 +356,7 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
         # A number that the user gives is that number, whatever the spread.
         protocol = replace(protocol, study=replace(protocol.study, half_width=None))
     if root == HERE and options.directory is not None and not Path(options.directory).is_dir():
-        raise RefusedError(f"{options.directory}: no such directory; create it or name another")
+        raise RejectedError(f"{options.directory}: no such directory; create it or name another")
     cells, frequency_reason = study_settings(
         protocol.study, options.variants, options.frequencies, options.frequency_root
     )
@@ -363,14 +365,14 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
             options.frequencies, options.smt, options.turbo, options.frequency_root
         )
     elif options.smt or options.turbo:
-        raise RefusedError(
+        raise RejectedError(
             f"suite {suite.name} is a study, which holds frequencies with SMT and turbo off: leave "
             "out --smt and --turbo"
         )
     else:
         every = [Processors()]
     if cells and options.filesystems:
-        raise RefusedError(
+        raise RejectedError(
             f"suite {suite.name} makes its own variants of ext4: choose among them with "
             "--variant, without --filesystem"
         )
@@ -434,9 +436,9 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
     ids = [planned.experiment.id for planned in experiments]
     if len(set(ids)) != len(ids):
         twice = next(p for p in experiments if ids.count(p.experiment.id) > 1)
-        raise RefusedError(f"suite {suite.name} has one experiment twice: {twice.description}")
+        raise RejectedError(f"suite {suite.name} has one experiment twice: {twice.description}")
     if len(experiments) * protocol.repetitions > _MOST_RUNS:
-        raise RefusedError(
+        raise RejectedError(
             f"{len(experiments)} experiments x {protocol.repetitions} repetitions are more than "
             f"{_MOST_RUNS} runs: give fewer values to --sweep, or a campaign for some of them each"
         )
@@ -478,19 +480,19 @@ def _active_bytes(
 def _check_precondition(
     options: Options, experiments: Sequence[PlannedExperiment], root: Path
 ) -> None:
-    """RefusedError where a device is smaller than what is to be written over, or nothing is."""
+    """RejectedError where a device is smaller than what is to be written over, or nothing is."""
     written = [planned for planned in experiments if "precondition" in planned.factors]
     device = block_device(Path(options.device), root) if options.device else None
     most = max((p.file_bytes for p in written if p.experiment.target == "device"), default=0)
     if device is not None and most > device.size_bytes:
-        raise RefusedError(
+        raise RejectedError(
             f"{options.device}: {device.size_bytes / 1e9:.3g} GB, less than the {most / 1e9:.3g} "
             "GB that are written over and measured: give less (--sweep file_size=64m)"
         )
     if options.precondition_percent is None:
         return
     if not written:
-        raise RefusedError(
+        raise RejectedError(
             "--precondition is of suites that write over what they measure before, such as "
             "eeio-drive"
         )
@@ -500,7 +502,7 @@ def check_budget(plan: Plan) -> None:
     """Refuses a campaign whose test files alone are more than it may write."""
     most = plan.options.max_written_bytes
     if most is not None and plan.prefill_bytes > most:
-        raise RefusedError(
+        raise RejectedError(
             f"before the first run {plan.prefill_bytes / 1e9:.3g} GB are written, more than the "
             f"{most / 1e9:.3g} GB of --max-written: allow more, or write less (--work, "
             "--precondition)"
@@ -512,7 +514,7 @@ def _with_windows(study: StudyProtocol | None, options: Options, suite: Suite) -
     assert options.windows_of is not None
     other = suite.protocol(options.windows_of).study
     if study is None or other is None:
-        raise RefusedError("--windows-of belongs to suites with `study:` in their protocol.yaml")
+        raise RejectedError("--windows-of belongs to suites with `study:` in their protocol.yaml")
     return replace(
         study,
         window_us=other.window_us,
@@ -525,7 +527,7 @@ _LEAST_ADAPTIVE, _FEWEST_ADAPTIVE = 4, 3
 
 
 def _adaptive(protocol: Protocol, options: Options) -> Protocol:
-    """The protocol with the rule that the options ask for; RefusedError where that is none."""
+    """The protocol with the rule that the options ask for; RejectedError where that is none."""
     chosen = {
         name: value
         for name in ("precision", "indifference", "floor", "pilot")
@@ -533,12 +535,12 @@ def _adaptive(protocol: Protocol, options: Options) -> Protocol:
     }
     if protocol.adaptive is None and not options.adaptive:
         if chosen:
-            raise RefusedError(
+            raise RejectedError(
                 f"--{min(chosen)} is of adaptive campaigns: give --adaptive, or --preset adaptive"
             )
         return protocol
     if protocol.study is not None or protocol.steady is not None:
-        raise RefusedError(
+        raise RejectedError(
             f"suite {options.suite} repeats by a rule of its own, which is not this one: leave "
             "out --adaptive"
         )
@@ -559,17 +561,17 @@ def _adaptive(protocol: Protocol, options: Options) -> Protocol:
     rule = replace(protocol.adaptive, **chosen)
     repetitions = options.repetitions or protocol.repetitions
     if repetitions < _FEWEST_ADAPTIVE:
-        raise RefusedError(
+        raise RejectedError(
             f"{repetitions} repetitions at least: a spread by luck of so few would end an adaptive "
             f"campaign; give {_FEWEST_ADAPTIVE} or more"
         )
     if (why := rule.impossible()) is not None:
-        raise RefusedError(why)
+        raise RejectedError(why)
     return replace(protocol, adaptive=rule)
 
 
 def of_design(design: Design) -> Plan:
-    """The plan of a stored campaign; RefusedError where it cannot be run here."""
+    """The plan of a stored campaign; RejectedError where it cannot be run here."""
     for planned in design.experiments:
         _check_runtime(planned.experiment.tool, planned.factors)
     names = {planned.profile for planned in design.experiments}
@@ -596,7 +598,7 @@ def _check_own_modules(found: Iterable[Profile]) -> None:
         for profile in found:
             tools.check(profile.tool)
     except EeioError as error:
-        raise RefusedError(str(error)) from error
+        raise RejectedError(str(error)) from error
 
 
 def _targets(options: Options, factors: Mapping[str, str]) -> list[Setting]:
@@ -660,7 +662,7 @@ def _check_runtime(tool: str, factors: Mapping[str, str]) -> None:
     try:
         DURATION.of_text(factors.get("runtime_s", "1"))
     except LimitError as error:
-        raise RefusedError(
+        raise RejectedError(
             f"{tool}: runtime_s is {shortened(factors['runtime_s'])}; it is a number of seconds, "
             "0 for none and a year at most"
         ) from error

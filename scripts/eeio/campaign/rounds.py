@@ -123,7 +123,7 @@ def who_goes_on(
     return frozenset(ids | set(anchors) if ids else ids), anchors, stopped
 
 
-def is_whole(planned: PlannedExperiment) -> bool:
+def is_complete(planned: PlannedExperiment) -> bool:
     """Whether its run is never shortened: it moves a fixed work, or writes through the page cache,
     whose rate depends on how long it lasts, or a pilot found that no shorter one tells the same."""
     untimed = not float(planned.factors.get("runtime_s", "0") or 0)
@@ -133,7 +133,7 @@ def is_whole(planned: PlannedExperiment) -> bool:
 
 def most_repetitions(planned: PlannedExperiment, rule: AdaptiveProtocol, least: int) -> int:
     """Of one experiment, no fewer than all have."""
-    return max(least, rule.most_whole if is_whole(planned) else rule.most_repetitions)
+    return max(least, rule.most_whole if is_complete(planned) else rule.most_repetitions)
 
 
 def _why_stopped(asked: Asked, precision: float) -> str | None:

@@ -20,12 +20,12 @@ from eeio.campaign.progress import Progress, cost_of_run, format_duration, words
 from eeio.campaign.rounds import WriteBudget
 from eeio.campaign.sharing import Sharing, missing, why_shared, without_energy
 from eeio.campaign.volumes import Volumes, raw_device
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.power import idle_medians, recorded
 from eeio.profiles import installation
 from eeio.profiles import profile as profiles
 from eeio.profiles.installation import Installation, Program
-from eeio.putting_back import tell
+from eeio.restoring import tell
 from eeio.signals import signals_raise
 from eeio.system import frequency, image
 from eeio.system.drive import wear
@@ -102,7 +102,7 @@ def _outcome(store: Store) -> Outcome:
 @contextmanager
 def campaign_locks(plan: Plan) -> Iterator[None]:
     """Holds the machine, every disk of the plan, and the processors where the plan sets their
-    frequency, SMT or turbo, so that no second campaign uses one meanwhile. RefusedError if one
+    frequency, SMT or turbo, so that no second campaign uses one meanwhile. RejectedError if one
     does."""
     options = plan.options
     names: set[str] = set()
@@ -378,7 +378,7 @@ class _Campaign:
         differences = environment.differences(before, now, of_target)
         differences += [self._broken[name] for name in before.programs if name in self._broken]
         if differences:
-            raise RefusedError(
+            raise RejectedError(
                 f"{self._store.folder.name} cannot go on, its runs would be of two machines: "
                 f"{'; '.join(differences)}; bring that back, or begin another with `eeio run`"
             )
@@ -493,7 +493,7 @@ class _Campaign:
         volume = self._volumes.get("")
         try:
             safety.check_scratch(volume.directory)
-        except RefusedError as error:
+        except RejectedError as error:
             print(f"eeio: the test files stay: {error}", file=sys.stderr)
             return
         for identifier, installed in self._installed.items():

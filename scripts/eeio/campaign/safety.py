@@ -5,7 +5,7 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.machine.root import HERE
 from eeio.system import device as devices
 from eeio.system.filesystem import (
@@ -31,10 +31,10 @@ def check_scratch(directory: Path) -> None:
     except OSError:
         return  # made by the profiles, or refused there
     if not stat.S_ISDIR(status.st_mode):
-        raise RefusedError(f"{scratch} is no folder (a link?): it is not followed. Take it away")
+        raise RejectedError(f"{scratch} is no folder (a link?): it is not followed. Take it away")
     # Who owns the directory may change all of it anyway.
     if status.st_uid not in (0, os.geteuid(), directory.stat().st_uid):
-        raise RefusedError(f"{scratch} belongs to user {status.st_uid}: take it away")
+        raise RejectedError(f"{scratch} belongs to user {status.st_uid}: take it away")
 
 
 def permission(options: Options, folder: Path | None = None) -> devices.Permission:
@@ -60,7 +60,7 @@ def check_disks(options: Options, disks_before: Mapping[str, str]) -> None:
     now = disks(options)
     for option, before in disks_before.items():
         if now.get(option) != before:
-            raise RefusedError(
+            raise RejectedError(
                 f"{getattr(options, option)} is not on the disk that the campaign began on: it was "
                 f"{before!r}, is {now.get(option)!r}; mount or attach that disk there again"
             )
@@ -74,9 +74,11 @@ def check_targets(
     for name in options.filesystems:
         check(name)
     if options.erase is not None and options.device is None:
-        raise RefusedError("--erase DEV needs --device DEV: name the device twice to write over it")
+        raise RejectedError(
+            "--erase DEV needs --device DEV: name the device twice to write over it"
+        )
     if options.lose and options.erase is None:
-        raise RefusedError(
+        raise RejectedError(
             f"--lose {options.lose[0]} needs --erase DEV: it names what that device carries"
         )
     if options.device is None:
@@ -86,7 +88,7 @@ def check_targets(
         if folder is None:  # later on it may be gone already
             devices.check_named(Path(options.device), options.lose)
     elif makes_filesystems:
-        raise RefusedError(
+        raise RejectedError(
             f"making file systems writes over {options.device}: name it again with --erase, "
             "or leave --device out for a loop image in --directory"
         )

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from eeio import cluster
 from eeio.campaign.probes import Environment, Probe
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.power import recorded
 from eeio.profiles.profile import Profile
 from eeio.system.owner import start_ticks
@@ -101,13 +101,13 @@ class ServerPower(Probe):
 
     def parts(self, start_s: float, end_s: float) -> cluster.Parts:
         """Each server's energy between two moments of this machine's monotonic clock; none without
-        a command. Raises RefusedError where a server's clock is another."""
+        a command. Raises RejectedError where a server's clock is another."""
         if not self._commands:
             return cluster.Parts()
         servers = cluster.load_servers(self._folder)
         names = [server.name for server in servers]
         if len(set(names)) != len(self._commands):
-            raise RefusedError(f"--server-power: {len(self._commands)} servers said {names}")
+            raise RejectedError(f"--server-power: {len(self._commands)} servers said {names}")
         return cluster.parts(servers, start_s, end_s, self._begun, self._ended)
 
 
@@ -204,14 +204,14 @@ class NodePower(Probe):
 
     @property
     def settings(self) -> Environment:
-        """Raises RefusedError for words that the profile's shell would take apart."""
+        """Raises RejectedError for words that the profile's shell would take apart."""
         if not self.several:
             return {}
         kinds = {meter.kind for meter in self._power.meters}
         specs = self._specs or ("modelled" if kinds == {"modelled"} else "auto",)
         for word in (*specs, str(self._folder)):
             if len(word.split()) != 1:
-                raise RefusedError(
+                raise RejectedError(
                     f"{word!r}: with several nodes meters and paths without blanks only"
                 )
         meters = " ".join(f"--meter {spec}" for spec in specs)
@@ -241,7 +241,7 @@ class NodePower(Probe):
                     name = socket.gethostname()
                     found = cluster.Parts((cluster.NodeRecording(name, end_s - start_s, here),))
                 return recorded(cluster.total(found + self._servers.parts(start_s, end_s)))
-            except RefusedError as error:
+            except RejectedError as error:
                 return tuple(_none(reading, str(error)) for reading in recorded(here))
 
         return of

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.profiles import complete
 from eeio.profiles.profile import Profile, script_environment
 from eeio.profiles.suite import LeftOut, SuiteEntry, size_of
@@ -79,10 +79,10 @@ class Swept:
 
 
 def parse(text: str) -> Sweep:
-    """RefusedError for what is no sweep."""
+    """RejectedError for what is no sweep."""
     match = _FORM.fullmatch(text)
     if match is None:
-        raise RefusedError(
+        raise RejectedError(
             f"--sweep {shortened(text)}: give FACTOR=VALUES, such as threads=1..256, "
             "file_size=1m,4m or btio:class=A,B"
         )
@@ -90,9 +90,9 @@ def parse(text: str) -> Sweep:
     for piece in match["values"].split(","):
         found += _values(text, piece)
         if len(found) > MOST_VALUES:
-            raise RefusedError(f"--sweep {shortened(text)}: more than {MOST_VALUES} values")
+            raise RejectedError(f"--sweep {shortened(text)}: more than {MOST_VALUES} values")
     if len(set(found)) != len(found):
-        raise RefusedError(f"--sweep {shortened(text)}: one value twice")
+        raise RejectedError(f"--sweep {shortened(text)}: one value twice")
     return Sweep(text, match["tool"], match["name"], tuple(found))
 
 
@@ -100,7 +100,7 @@ def _values(text: str, piece: str) -> Iterator[str]:
     span = _RANGE.fullmatch(piece)
     if span is None:
         if not _WORD.fullmatch(piece):
-            raise RefusedError(
+            raise RejectedError(
                 f"--sweep {shortened(text)}: {shortened(piece)} is no value; give words with "
                 "commas between, a..b (doubled) or a..b+step"
             )
@@ -109,19 +109,19 @@ def _values(text: str, piece: str) -> Iterator[str]:
     first, last, step = (None if word is None else _number(text, word) for word in span.groups())
     assert first is not None and last is not None
     if not 0 < first <= last or step == 0:
-        raise RefusedError(f"--sweep {shortened(text)}: {piece} goes from above 0 upwards")
+        raise RejectedError(f"--sweep {shortened(text)}: {piece} goes from above 0 upwards")
     in_bytes = any(word is not None and not word.isdigit() for word in span.groups())
     value, made = first, 0
     while value <= last:
         made += 1
         if made > MOST_VALUES:
-            raise RefusedError(f"--sweep {shortened(text)}: more than {MOST_VALUES} values")
+            raise RejectedError(f"--sweep {shortened(text)}: more than {MOST_VALUES} values")
         yield _size_word(value) if in_bytes else str(value)
         if value == last:
             return
         value = value * 2 if step is None else value + step
     by = "doubling" if step is None else f"steps of {span['step']}"
-    raise RefusedError(
+    raise RejectedError(
         f"--sweep {shortened(text)}: {by} from {span['first']} does not meet {span['last']}; give "
         "an end that it meets, or the values with commas between"
     )
@@ -131,7 +131,7 @@ def _number(text: str, word: str) -> int:
     try:
         return parse_size(word)
     except EeioError as error:
-        raise RefusedError(f"--sweep {shortened(text)}: {error}") from error
+        raise RejectedError(f"--sweep {shortened(text)}: {error}") from error
 
 
 def _size_word(size_bytes: int) -> str:
@@ -149,7 +149,7 @@ def swept(
     factors_of: Callable[[SuiteEntry], Mapping[str, str]],
 ) -> Swept:
     """The experiments that `sweeps` ask for. `factors_of` tells all factors of an entry, those of
-    the preset too. RefusedError where no experiment has a factor, or where there would be too
+    the preset too. RejectedError where no experiment has a factor, or where there would be too
     many."""
     made: dict[SuiteEntry, SuiteEntry] = {}
     values_of: dict[SuiteEntry, Mapping[str, str]] = {}
@@ -162,7 +162,7 @@ def swept(
         used.update(sweep.asked for sweep in own)
         if len({_target(sweep) for sweep in own}) != len(own):
             both = " and ".join(sweep.asked for sweep in own)
-            raise RefusedError(f"--sweep {both}: of one factor of {profile.tool}; give it once")
+            raise RejectedError(f"--sweep {both}: of one factor of {profile.tool}; give it once")
         if not own:
             made[entry] = entry
             continue
@@ -176,12 +176,12 @@ def swept(
                 made[new] = entry
                 values_of[new] = told
         if len(made) > MOST_EXPERIMENTS:
-            raise RefusedError(
+            raise RejectedError(
                 f"--sweep: more than {MOST_EXPERIMENTS} experiments; give fewer values"
             )
     for sweep in sweeps:
         if sweep.asked not in used:
-            raise RefusedError(
+            raise RejectedError(
                 f"--sweep {sweep.asked}: no experiment of this suite has {sweep.name}"
                 f"{f' with {sweep.tool}' if sweep.tool else ''}; they have "
                 f"{', '.join(_known(entries, profile_of, factors_of))}"
@@ -223,13 +223,13 @@ def _with(
 
 def _count(tool: str, word: str) -> int:
     if not word.isdecimal() or not 0 < int(word[:19]) <= 1 << 20:
-        raise RefusedError(f"--sweep: processes of {tool} is {shortened(word)}: no number of them")
+        raise RejectedError(f"--sweep: processes of {tool} is {shortened(word)}: no number of them")
     return int(word)
 
 
 def refused(swept: Swept, why_not: Callable[[SuiteEntry], str | None]) -> dict[SuiteEntry, str]:
     """The combinations that `why_not` refuses, with its reasons: a record cannot be longer than its
-    file. RefusedError for a value that is in no combination which can be run."""
+    file. RejectedError for a value that is in no combination which can be run."""
     found: dict[SuiteEntry, str] = {}
     left: dict[tuple[str, str, str], str | None] = {}
     for entry, values in swept.values.items():
@@ -241,7 +241,7 @@ def refused(swept: Swept, why_not: Callable[[SuiteEntry], str | None]) -> dict[S
             left[key] = left.get(key, reason) and reason
     for reason in left.values():
         if reason is not None:
-            raise RefusedError(f"--sweep: {reason}")
+            raise RejectedError(f"--sweep: {reason}")
     return found
 
 
@@ -264,7 +264,7 @@ def why_not(profile: Profile, preset: str, factors: Mapping[str, str]) -> str | 
                 check=False,
             )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise RefusedError(f"--sweep: {profile.folder}/factors.sh: {error}") from error
+        raise RejectedError(f"--sweep: {profile.folder}/factors.sh: {error}") from error
     if done.returncode == 0:
         return None
     last = done.stderr[-4096:].decode(errors="replace").strip().rpartition("\n")[2]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.system import frequency
 from eeio_results import studies
 from eeio_results.campaign import StudyProtocol
@@ -78,18 +78,18 @@ def study_settings(
     """
     if study is None:
         if variants:
-            raise RefusedError("--variant belongs to suites with `study:` in their protocol.yaml")
+            raise RejectedError("--variant belongs to suites with `study:` in their protocol.yaml")
         return [], None
     _check_study(study)
     chosen = variants or study.variants
     if unknown := [name for name in chosen if name not in VARIANTS]:
-        raise RefusedError(f"variant {unknown[0]!r}: there are {', '.join(VARIANTS)}")
+        raise RejectedError(f"variant {unknown[0]!r}: there are {', '.join(VARIANTS)}")
     try:
         steps: list[int | None] = [*_frequencies(frequencies or study.frequencies, sysfs_root)]
         reason = None
     except EeioError as error:
         if frequencies:
-            raise RefusedError(f"--frequency: {error}") from error
+            raise RejectedError(f"--frequency: {error}") from error
         steps, reason = [None], str(error)
     return [_setting(name, step) for name in dict.fromkeys(chosen) for step in steps], reason
 
@@ -98,7 +98,7 @@ def processor_settings(
     frequencies: Sequence[str], smt: Sequence[str], turbo: Sequence[str], sysfs_root: Path
 ) -> list[Processors]:
     """Every frequency, or every state of SMT with every one of turbo; one that leaves all as it is
-    where nothing is asked for. RefusedError for what this machine cannot."""
+    where nothing is asked for. RejectedError for what this machine cannot."""
     if not (frequencies or smt or turbo):
         return [Processors()]
     frequency.check_smt_and_turbo(tuple(smt), tuple(turbo), sysfs_root)
@@ -108,14 +108,14 @@ def processor_settings(
         pairs = dict.fromkeys(product(of_smt, of_turbo))
         return [Processors(smt=one, turbo=other) for one, other in pairs]
     if "on" in (*smt, *turbo):
-        raise RefusedError(
+        raise RejectedError(
             "--frequency: a frequency is held with SMT and turbo off; leave out --smt and --turbo, "
             "or --frequency"
         )
     try:
         return [Processors(step) for step in _frequencies(frequencies, sysfs_root)]
     except EeioError as error:
-        raise RefusedError(f"--frequency: {error}") from error
+        raise RejectedError(f"--frequency: {error}") from error
 
 
 def _check_study(study: StudyProtocol) -> None:
@@ -123,9 +123,9 @@ def _check_study(study: StudyProtocol) -> None:
     try:
         asked = studies.of_campaign(study.name)
     except EeioError as error:
-        raise RefusedError(str(error)) from error
+        raise RejectedError(str(error)) from error
     if study.half_width is not None and all(found.figure_of_merit is None for found in asked):
-        raise RefusedError(
+        raise RejectedError(
             f"the study {study.name!r} has no figure to repeat for: set half_width to null in the "
             "suite's protocol.yaml"
         )

@@ -55,7 +55,7 @@ class Volumes:
 
     def hold(self) -> None:
         """Takes the device that may be written over, and keeps it from everybody else until
-        `close`; RefusedError when it may not be written."""
+        `close`; RejectedError when it may not be written."""
         options = self._plan.options
         if options.device is not None and options.erase is not None:
             self._erased = ErasedDevice(

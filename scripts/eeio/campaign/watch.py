@@ -50,7 +50,7 @@ class JournalWatch(Probe):
         self._raw = raw
         self._journal = journal
         self._study = study
-        self._asked = asked
+        self._requested = asked
         self._stack = ExitStack()
         self._trace: JournalTracer | None = None
         self._state: Path | None = None
@@ -68,7 +68,7 @@ class JournalWatch(Probe):
         if held := self._held():
             self._state = self._stack.enter_context(delayjc.state_file(self._journal))
             self._settings = held(self._state)
-        if not of_study and not self._asked:
+        if not of_study and not self._requested:
             return
         try:
             self._trace = self._stack.enter_context(
@@ -113,7 +113,7 @@ class JournalWatch(Probe):
         return replace(result, phases=tuple(phases), notes=(*self._notes, *result.notes))
 
     def _with_figures(self, phases: Sequence[PhaseResult], run: Run) -> Sequence[PhaseResult]:
-        trace = self._whole_trace()
+        trace = self._complete_trace()
         delays = self._of_delays()
         if self._study is None:
             if self._delays is not None:
@@ -144,7 +144,7 @@ class JournalWatch(Probe):
             return False
         return not self._loaded or self._planned.experiment.flush == "each"
 
-    def _whole_trace(self) -> jbd2.JournalTrace | None:
+    def _complete_trace(self) -> jbd2.JournalTrace | None:
         """What was traced; None with a note where events were lost."""
         if self._trace is None:
             return None

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from eeio import __version__, paths
 from eeio.arguments import WithProgram, arrange
-from eeio.bench import asked, trial
 from eeio.bench import plan as plans
+from eeio.bench import request, trial
 from eeio.bench.plan import How
 from eeio.bench.trial import Trial
 from eeio.campaign import safety
@@ -22,7 +22,7 @@ from eeio.commands import campaign_options
 from eeio.commands.campaign_folders import analysis
 from eeio.commands.output_file import add_formats, write_document
 from eeio.commands.restore import restore_orphans
-from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RefusedError
+from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RejectedError
 from eeio.power import check_meters
 from eeio_limits import LimitError
 from eeio_limits.names import campaign_name
@@ -145,10 +145,10 @@ def bench(arguments: argparse.Namespace) -> int:
         arguments.precision, least=arguments.min_runs,
     )  # fmt: skip
     how.check()
-    wanted = _asked(arguments)
+    wanted = _requested(arguments)
     directory = str(Path(arguments.directory).absolute())
     if not Path(directory).is_dir():
-        raise RefusedError(f"{directory}: no such directory")
+        raise RejectedError(f"{directory}: no such directory")
     options = Options(
         preset=plans.PRESET, device=arguments.device, seed=campaign_options.drawn(arguments.seed),
         suite=plans.SUITE, directory=directory, meters=tuple(arguments.meter),
@@ -172,7 +172,7 @@ def bench(arguments: argparse.Namespace) -> int:
         eeio_version=__version__,
     )
     with campaign_locks(plan), ExitStack() as held:
-        with store.made_whole() as new:
+        with store.made_complete() as new:
             new.create(plan)
             held.enter_context(store_lock(new.folder))
         _announce(plan, trials, counts)
@@ -243,15 +243,15 @@ def show(store: Store, arguments: argparse.Namespace) -> None:
     print(f"campaign {campaign.name}: `eeio report {campaign.name}`", file=sys.stderr)
 
 
-def _asked(arguments: argparse.Namespace) -> list[asked.Command]:
+def _requested(arguments: argparse.Namespace) -> list[request.Command]:
     parameters: dict[str, Sequence[str]] = {}
     for name, least, most in arguments.parameter_scan:
-        name, values = asked.scanned(name, least, most, arguments.parameter_step_size)
+        name, values = request.scanned(name, least, most, arguments.parameter_step_size)
         parameters[name] = values
     for name, words in arguments.parameter_list:
-        name, values = asked.listed(name, words)
+        name, values = request.listed(name, words)
         parameters[name] = values
-    return asked.commands(
+    return request.commands(
         arguments.commands, arguments.program, parameters, arguments.command_name, arguments.shell
     )
 
@@ -261,10 +261,10 @@ def _store(name: str | None) -> Store:
     try:
         campaign_name(name)
     except LimitError as error:
-        raise RefusedError(str(error)) from error
+        raise RejectedError(str(error)) from error
     store = Store(paths.results_root() / name)
     if store.folder.exists():
-        raise RefusedError(f"{store.folder} is there already; --name gives this one another name")
+        raise RejectedError(f"{store.folder} is there already; --name gives this one another name")
     return store
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from eeio import paths
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio_limits import LimitError
 from eeio_limits.names import campaign_name, similar
 from eeio_results import studies
@@ -32,11 +32,11 @@ def analysis() -> Iterator[None]:
 
 
 def named_study(name: str) -> studies.Study:
-    """Raises RefusedError for one that there is not, or that cannot be used."""
+    """Raises RejectedError for one that there is not, or that cannot be used."""
     try:
         return studies.find(name)
     except EeioError as error:
-        raise RefusedError(str(error)) from error
+        raise RejectedError(str(error)) from error
 
 
 def campaign_folder(name: str) -> Path:
@@ -56,16 +56,16 @@ def campaign_folder(name: str) -> Path:
     for found in (folder, Path(name)):
         if name and found.is_dir():
             return found
-    raise RefusedError(refusal)
+    raise RejectedError(refusal)
 
 
 def load_campaigns(names: Sequence[str]) -> list[Campaign]:
-    """The campaigns, in their order. Raises RefusedError for one named twice."""
+    """The campaigns, in their order. Raises RejectedError for one named twice."""
     folders = [campaign_folder(name) for name in names]
     real = [folder.resolve() for folder in folders]
     for folder in folders:
         if real.count(folder.resolve()) > 1:
-            raise RefusedError(f"{folder} is named twice")
+            raise RejectedError(f"{folder} is named twice")
     # Records refer to nothing that refers back: looking through millions of them for circles, again
     # and again while they are made, takes longer than to read them.
     gc.disable()
@@ -76,12 +76,12 @@ def load_campaigns(names: Sequence[str]) -> list[Campaign]:
         gc.enable()
 
 
-def refuse_mixed_demo(campaigns: Sequence[Campaign]) -> None:
-    """Raises RefusedError where fictitious power would be compared with any other."""
+def reject_mixed_demo(campaigns: Sequence[Campaign]) -> None:
+    """Raises RejectedError where fictitious power would be compared with any other."""
     demo = [campaign.name for campaign in campaigns if campaign.is_demo]
     others = [campaign.name for campaign in campaigns if not campaign.is_demo]
     if demo and others:
-        raise RefusedError(
+        raise RejectedError(
             f"{', '.join(demo)}: the power is fictitious (meter demo); it is compared with other "
             f"demo campaigns only, not with {', '.join(others)}"
         )

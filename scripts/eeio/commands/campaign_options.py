@@ -217,9 +217,9 @@ def options_of(arguments: argparse.Namespace) -> Options:
     )
 
 
-def drawn(asked_for: int | None) -> int:
+def drawn(requested: int | None) -> int:
     """The seed that was asked for, or a new one."""
-    return secrets.randbelow(2**31) if asked_for is None else asked_for
+    return secrets.randbelow(2**31) if requested is None else requested
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -227,15 +227,15 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def repetitions(text: str) -> int:
-    return _whole(REPETITIONS, text)
+    return _complete(REPETITIONS, text)
 
 
 def seed(text: str) -> int:
     # What campaign.json can hold; -5 would draw the order of 5.
-    return _whole(COUNT, text)
+    return _complete(COUNT, text)
 
 
-def _whole(quantity: Quantity, text: str) -> int:
+def _complete(quantity: Quantity, text: str) -> int:
     try:
         return quantity.whole_number(int(text))
     except LimitError as error:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from eeio.arguments import arrange
 from eeio.commands.amounts import seconds
-from eeio.commands.campaign_folders import analysis, load_campaigns, refuse_mixed_demo
+from eeio.commands.campaign_folders import analysis, load_campaigns, reject_mixed_demo
 from eeio.commands.output_file import add_formats, write_document
 from eeio.commands.report import with_tests
 from eeio.commands.where import FACTORS, add_where, wanted
-from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_WORSE, RefusedError
+from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_WORSE, RejectedError
 from eeio_limits.text import shown
 from eeio_results.errors import EeioError
 from eeio_results.metrics import gated
@@ -103,17 +103,17 @@ def compare(arguments: argparse.Namespace) -> int:
         from eeio_results.report import comparison as report
         from eeio_results.statistics.decision import Rule
     if not 0 < arguments.alpha < 1:
-        raise RefusedError(f"--alpha {arguments.alpha}: it is between 0 and 1")
+        raise RejectedError(f"--alpha {arguments.alpha}: it is between 0 and 1")
     try:
         rule = Rule(arguments.indifference, arguments.floor, arguments.alpha)
     except EeioError as error:
-        raise RefusedError(str(error)) from error
+        raise RejectedError(str(error)) from error
     if arguments.fail_if is not None and len(arguments.campaigns) < 2:
-        raise RefusedError("--fail-if: name two campaigns, the one before first")
+        raise RejectedError("--fail-if: name two campaigns, the one before first")
     if arguments.sessions:
         return compare_sessions(arguments, rule)
     campaigns = load_campaigns(arguments.campaigns)
-    refuse_mixed_demo(campaigns)
+    reject_mixed_demo(campaigns)
     cells = comparison.named_cells(campaigns)
     found = comparison.compare(
         campaigns,
@@ -127,7 +127,7 @@ def compare(arguments: argparse.Namespace) -> int:
         rule=rule,
     )
     if found is None:
-        raise RefusedError("none of these campaigns has such an experiment with a result")
+        raise RejectedError("none of these campaigns has such an experiment with a result")
     write_document(arguments, report.document(found, lambda: _page(campaigns, found)))
     if arguments.fail_if is None:
         return EXIT_DONE
@@ -148,15 +148,15 @@ def compare_sessions(arguments: argparse.Namespace, rule: "Rule") -> int:
         ("--max-p99", arguments.max_p99 is not None),
     ):  # fmt: skip
         if given:
-            raise RefusedError(f"{name}: not with --sessions")
+            raise RejectedError(f"{name}: not with --sessions")
     names = [[name for name in group.split(",") if name] for group in arguments.campaigns]
     if not all(names):
-        raise RefusedError("--sessions: a group without a campaign; give such as A1,A2 B1,B2")
+        raise RejectedError("--sessions: a group without a campaign; give such as A1,A2 B1,B2")
     groups = [load_campaigns(group) for group in names]
     try:
         found = compare_groups(groups, rule, arguments.adjust)
     except EeioError as error:
-        raise RefusedError(f"--sessions: {error}") from error
+        raise RejectedError(f"--sessions: {error}") from error
     write_document(arguments, report.document(found))
     if arguments.fail_if is None:
         return EXIT_DONE

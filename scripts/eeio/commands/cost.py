@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from eeio.arguments import arrange, former
 from eeio.commands import guideline
 from eeio.commands.amounts import decimal_bytes, duty
-from eeio.commands.campaign_folders import analysis, load_campaigns, refuse_mixed_demo
+from eeio.commands.campaign_folders import analysis, load_campaigns, reject_mixed_demo
 from eeio.commands.measured_cells import add_choice, choice_of, chosen_domain, number_of, told
 from eeio.commands.output_file import add_formats, write_document
-from eeio.errors import EXIT_DONE, RefusedError
+from eeio.errors import EXIT_DONE, RejectedError
 from eeio_limits import LimitError
 from eeio_limits import quantities as q
 from eeio_results.errors import EeioError
@@ -112,25 +112,27 @@ def cost(arguments: argparse.Namespace) -> int:
             if getattr(arguments, name[2:].replace("-", "_")) not in (None, [], 1, "medians")
         ]
         if given:
-            raise RefusedError(f"{given[0]}: only with --traditional and --low-power")
+            raise RejectedError(f"{given[0]}: only with --traditional and --low-power")
         if not arguments.campaigns:
-            raise RefusedError(
+            raise RejectedError(
                 "which campaign? `eeio cost NAME`, or --traditional NAME --low-power NAME"
             )
         return cost_of(arguments)
     missing = [name for name, names in sides.items() if not names]
     if missing:
-        raise RefusedError(f"{missing[0]} NAME is missing: a guideline compares two servers")
+        raise RejectedError(f"{missing[0]} NAME is missing: a guideline compares two servers")
     if arguments.campaigns:
-        raise RefusedError(
+        raise RejectedError(
             f"{arguments.campaigns[0]}: give it after --traditional or after --low-power"
         )
     if arguments.demo:
-        raise RefusedError("--demo: demo power is not accepted for the replacement of servers")
+        raise RejectedError("--demo: demo power is not accepted for the replacement of servers")
     for name in _ONLY_CAMPAIGNS:
         if getattr(arguments, name):
             option = name.replace("_", "-")
-            raise RefusedError(f"--{option}: not with --traditional; it has --traditional-{option}")
+            raise RejectedError(
+                f"--{option}: not with --traditional; it has --traditional-{option}"
+            )
     return guideline.guide(arguments)
 
 
@@ -160,12 +162,12 @@ def cost_of(arguments: argparse.Namespace) -> int:
         given = [_inputs(arguments, place, len(names)) for place in range(len(names))]
         workload = None if arguments.workload is None else load_workload(arguments.workload)
     except (EeioError, LimitError) as error:
-        raise RefusedError(str(error)) from error
+        raise RejectedError(str(error)) from error
     campaigns = load_campaigns(names)
-    refuse_mixed_demo(campaigns)
+    reject_mixed_demo(campaigns)
     demo = [campaign.name for campaign in campaigns if campaign.is_demo]
     if demo and not arguments.demo:
-        raise RefusedError(
+        raise RejectedError(
             f"{', '.join(demo)}: the power is fictitious (meter demo), so nothing costs this; "
             "--demo computes it all the same, to try the command"
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from eeio.arguments import add_json
 from eeio.commands import restore
-from eeio.errors import EXIT_DONE, EXIT_FAILED, RefusedError
+from eeio.errors import EXIT_DONE, EXIT_FAILED, RejectedError
 from eeio.machine import capture
 from eeio.machine.examination import Finding, can_measure, examine, examine_replay
 from eeio.machine.replay import replayed
@@ -56,7 +56,7 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
 def show(arguments: argparse.Namespace) -> int:
     if arguments.capture is not None:
         if arguments.replay is not None:
-            raise RefusedError("--capture and --replay: one of them")
+            raise RejectedError("--capture and --replay: one of them")
         return _capture(arguments.capture, arguments.yes)
     if arguments.replay is None:
         return _show(examine(), arguments)
@@ -73,7 +73,7 @@ def _show(findings: Sequence[Finding], arguments: argparse.Namespace) -> int:
     required = {word for word in arguments.require.split(",") if word}
     unknown = required - {f.kind for f in findings} - {f.name for f in findings}
     if unknown:
-        raise RefusedError(f"--require {min(unknown)}: `eeio doctor` looks for no such thing")
+        raise RejectedError(f"--require {min(unknown)}: `eeio doctor` looks for no such thing")
     missing = dict.fromkeys(
         f.name for f in findings if not required.isdisjoint({f.kind, f.name}) and not f.found
     )
@@ -109,14 +109,14 @@ def _json(findings: Sequence[Finding]) -> str:
 def _capture(path: Path, yes: bool) -> int:
     """Shows what would be handed on, and writes it if that is wanted."""
     if not yes and not sys.stdin.isatty():
-        raise RefusedError("--capture asks before it writes; without a terminal give --yes")
+        raise RejectedError("--capture asks before it writes; without a terminal give --yes")
     capture.check_name(path)
     taken = capture.take(_json(examine()))
     print(f"{path} would hold of this machine:")
     for line in taken.listed():
         print(line)
     if not yes and input("Write it? [y/N] ").strip().lower() not in ("y", "yes"):
-        raise RefusedError("nothing was written")
+        raise RejectedError("nothing was written")
     capture.write(taken, path)
     print(f"{path}: written; `tar -xOf {path}` shows all of it, `eeio doctor --replay` reads it")
     return EXIT_DONE

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from eeio.commands.campaign_folders import analysis, load_campaigns
 from eeio.commands.measured_cells import choice_of, chosen_domain, number_of, told
 from eeio.commands.output_file import write_document
-from eeio.errors import EXIT_DONE, RefusedError
+from eeio.errors import EXIT_DONE, RejectedError
 from eeio_limits import LimitError
 from eeio_limits import quantities as q
 from eeio_results.errors import EeioError
@@ -76,11 +76,11 @@ def guide(arguments: argparse.Namespace) -> int:
         from eeio_results.guideline.workload_file import load_workload
         from eeio_results.report import guideline as report
     if arguments.workload is None:
-        raise RefusedError("--workload MIX.yaml is missing: the guideline is for one workload mix")
+        raise RejectedError("--workload MIX.yaml is missing: the guideline is for one workload mix")
     campaigns = {side: load_campaigns(getattr(arguments, side)) for side in _SIDES}
     every = [campaign for side in _SIDES for campaign in campaigns[side]]
     if demo := [campaign.name for campaign in every if campaign.is_demo]:
-        raise RefusedError(
+        raise RejectedError(
             f"{', '.join(demo)}: the power is fictitious (meter demo): no server is replaced for "
             "it; measure with a meter (`eeio doctor`)"
         )
@@ -130,11 +130,11 @@ def _costs(arguments: argparse.Namespace) -> "Costs | None":
 
     embodied = any(getattr(arguments, f"{side}_embodied_kg") for side in _SIDES)
     if embodied and arguments.years is None:
-        raise RefusedError("embodied carbon is spread over --years: give them")
+        raise RejectedError("embodied carbon is spread over --years: give them")
     if arguments.price_per_kwh is None and arguments.years is not None and embodied:
         return None
     if (arguments.price_per_kwh is None) != (arguments.years is None):
-        raise RefusedError("electricity needs both --price-per-kwh and --years")
+        raise RejectedError("electricity needs both --price-per-kwh and --years")
     if arguments.price_per_kwh is None:
         return None
     return Costs(
@@ -157,7 +157,7 @@ def _per_tb(
     try:
         grid = None if arguments.grid_g_per_kwh is None else grid_of(arguments.grid_g_per_kwh)
     except (EeioError, LimitError) as error:
-        raise RefusedError(str(error)) from error
+        raise RejectedError(str(error)) from error
     given = CostInputs(
         price_per_kwh=arguments.price_per_kwh or None,
         grid=grid,
@@ -192,7 +192,7 @@ def _system(
 
     machines = {campaign.machine.hostname for campaign in campaigns}
     if len(machines) > 1:
-        raise RefusedError(
+        raise RejectedError(
             f"--{side.replace('_', '-')}: campaigns of several machines: "
             f"{', '.join(sorted(machines))}; each side is one kind of server"
         )

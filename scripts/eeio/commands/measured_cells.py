@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from eeio.commands.amounts import seconds
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio_limits import LimitError
 from eeio_limits import quantities as q
 from eeio_results.record import DOMAINS
@@ -54,7 +54,7 @@ def choice_of(arguments: argparse.Namespace) -> "Choice":
 
 
 def chosen_domain(campaigns: "Sequence[Campaign]", choice: "Choice") -> str:
-    """Raises RefusedError where no domain has experiments in every campaign, with what to type."""
+    """Raises RejectedError where no domain has experiments in every campaign, with what to type."""
     from eeio_results.guideline.measured import LeftOut, cells, domain_of
 
     domain = domain_of(campaigns, choice)
@@ -68,7 +68,7 @@ def chosen_domain(campaigns: "Sequence[Campaign]", choice: "Choice") -> str:
     for campaign in without:
         cells(campaign, choice, domain or "system", left_out)
     told(left_out)
-    raise RefusedError(
+    raise RejectedError(
         f"{', '.join(c.name for c in without)}: no experiment of {choice.tool} at the level "
         f"{choice.level} has both bandwidth and {words}" + _what_there_is(without, choice)
     )

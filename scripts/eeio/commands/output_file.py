@@ -8,7 +8,7 @@ from typing import Any
 from eeio import pager, terminal
 from eeio.arguments import add_format
 from eeio.commands.campaign_folders import analysis
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio_results import studies
 from eeio_results.report.document import RENDERERS, Document, render_terminal
 
@@ -63,7 +63,7 @@ def write_answer(arguments: argparse.Namespace, answer: Document | str) -> None:
     elif arguments.format in studies.FORMATS:
         write_output(arguments, answer)
     else:
-        raise RefusedError(
+        raise RejectedError(
             f"--format {arguments.format}: this study has {', '.join(studies.FORMATS)} only"
         )
 

@@ -18,7 +18,7 @@ from eeio.campaign.progress import duration_text
 from eeio.commands import campaign_options, plan_detection
 from eeio.commands.amounts import decimal_bytes
 from eeio.commands.doctor import add_replay
-from eeio.errors import EXIT_DONE, RefusedError
+from eeio.errors import EXIT_DONE, RejectedError
 from eeio.machine.examination import recorded
 from eeio.machine.replay import replayed
 from eeio.paths import install_root
@@ -67,7 +67,7 @@ def show(arguments: argparse.Namespace) -> int:
     suite = suites.find(options.suite)
     if arguments.replay is not None:
         if arguments.detect is not None:
-            raise RefusedError(
+            raise RejectedError(
                 "--detect: a description holds no campaign; give it without --replay"
             )
         return _show_described(options, suite, arguments.replay, arguments.rated_writes)
@@ -105,7 +105,7 @@ def show(arguments: argparse.Namespace) -> int:
     if refusals:
         # Last, for a plan is asked how long it takes, too, and that needs no room.
         sys.stdout.flush()
-        raise RefusedError(f"`eeio run` would refuse this: {'; '.join(refusals)}")
+        raise RejectedError(f"`eeio run` would refuse this: {'; '.join(refusals)}")
     return EXIT_DONE
 
 
@@ -115,11 +115,11 @@ def _refusals(plan: plans.Plan) -> list[str]:
     found = [] if plan.why_nothing is None else [plan.why_nothing]
     try:
         plan.check_room()
-    except RefusedError as error:
+    except RejectedError as error:
         found.append(str(error))
     try:
         check_meters(plan.options.meters)
-    except RefusedError as error:
+    except RejectedError as error:
         found.append(str(error))
     return found
 
@@ -130,7 +130,7 @@ def _show_described(
     """The plan on another machine, without what a description does not hold: the room, what lies
     on devices, and whether this machine's profiles are installed."""
     if options.erase is not None:
-        raise RefusedError("--erase: a description does not hold what a device carries")
+        raise RejectedError("--erase: a description does not hold what a device carries")
     with replayed(path) as replay:
         if options.sysfs_root == "/":
             options = dataclasses.replace(options, sysfs_root=str(replay.root))
@@ -142,7 +142,7 @@ def _show_described(
             raise type(error)(replay.named(str(error))) from error
         except OSError as error:
             missing = replay.named(str(error.filename))
-            raise RefusedError(
+            raise RejectedError(
                 f"{path}: {missing}: {error.strerror}, which a plan needs"
             ) from error
         names = [

@@ -17,7 +17,7 @@ from eeio.campaign.plan import Plan
 from eeio.campaign.progress import duration_text
 from eeio.commands import campaign_options
 from eeio.commands.campaign_folders import analysis, load_campaigns
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.profiles import suite as suites
 from eeio_limits.text import shown
 from eeio_results.campaign import AdaptiveProtocol, Design, PlannedExperiment, PlannedRun
@@ -128,7 +128,7 @@ def detected(
 ) -> Detection | None:
     """What was asked for; None where nothing was."""
     if arguments.earlier is not None and arguments.detect is None:
-        raise RefusedError("--from is of --detect SHARE: the difference that is to be seen")
+        raise RejectedError("--from is of --detect SHARE: the difference that is to be seen")
     if arguments.detect is None:
         return None
     with analysis():
@@ -139,13 +139,13 @@ def detected(
     try:
         found = needed(earlier, arguments.detect, Rule(adaptive.indifference, adaptive.floor))
     except EeioError as error:
-        raise RefusedError(f"--detect: {error}") from error
+        raise RejectedError(f"--detect: {error}") from error
     times = repeated(plan, earlier.design, hardest(found))
     return Detection(arguments.detect, earlier.name, tuple(found), times)
 
 
 def _earlier(plan: plans.Plan, suite: suites.Suite, name: str | None) -> Campaign:
-    """The campaign whose spread tells; RefusedError where there is none."""
+    """The campaign whose spread tells; RejectedError where there is none."""
     if name is not None:
         return load_campaigns([name])[0]
     disks = safety.disks(plan.options)
@@ -158,7 +158,7 @@ def _earlier(plan: plans.Plan, suite: suites.Suite, name: str | None) -> Campaig
                 return load(file.parent)
         except EeioError:
             continue  # damaged, which `eeio report` tells
-    raise RefusedError(
+    raise RejectedError(
         f"--detect: no campaign of {suite.name} on this disk tells how much its experiments "
         "scatter; run one (--preset quick tells roughly), or name one by --from"
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from eeio.commands.campaign_folders import analysis
 from eeio.commands.where import wanted
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 
 if TYPE_CHECKING:
     from eeio_results.report.model import Report
@@ -46,10 +46,10 @@ def plot_files(
 
 
 def write_plots(files: Mapping[str, bytes], folder: Path) -> None:
-    """Each into a file of its name, which is printed to stderr. Raises RefusedError if `folder` has
-    the name of a file."""
+    """Each into a file of its name, which is printed to stderr. Raises RejectedError if the name of
+    `folder` is that of a file."""
     if folder.suffix[1:] in FORMATS:
-        raise RefusedError(f"{folder}: name a folder; a plot has a file name of its own")
+        raise RejectedError(f"{folder}: name a folder; a plot has a file name of its own")
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (folder / name).write_bytes(content)

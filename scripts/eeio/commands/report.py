@@ -13,7 +13,7 @@ from eeio.commands.output_file import add_formats, write_document
 from eeio.commands.plots import FORMATS as PLOT_FORMATS
 from eeio.commands.plots import WIDTHS, plot_files, write_plots
 from eeio.commands.where import add_where
-from eeio.errors import EXIT_DONE, RefusedError
+from eeio.errors import EXIT_DONE, RejectedError
 from eeio_limits.names import similar
 from eeio_results import store
 from eeio_results.comparison.drift import compared_cells
@@ -89,7 +89,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def report(arguments: argparse.Namespace) -> int:
     if arguments.where and arguments.plots is None:
-        raise RefusedError("--where selects the experiments of --plots DIR")
+        raise RejectedError("--where selects the experiments of --plots DIR")
     rules = Rules(arguments.most_uncertain, arguments.duty_cycle)
     built = with_tests(
         build(load_campaigns(arguments.campaigns), rules, arguments.columns), rules.most_uncertain

@@ -12,7 +12,7 @@ from eeio.campaign.progress import duration_text
 from eeio.campaign.runner import store_lock
 from eeio.commands.campaign_folders import analysis
 from eeio.commands.run import run_rest, stored
-from eeio.errors import EXIT_DONE, RefusedError
+from eeio.errors import EXIT_DONE, RejectedError
 from eeio_results.campaign import Design
 from eeio_results.store import Campaign, Store, load, read_design
 
@@ -47,7 +47,7 @@ def resume(arguments: argparse.Namespace) -> int:
     if arguments.extend:
         return extend(arguments)
     if arguments.dry_run or arguments.most is not None:
-        raise RefusedError("--most and --dry-run: only with --extend")
+        raise RejectedError("--most and --dry-run: only with --extend")
     store = stored(arguments.name)
     with store_lock(store.folder):
         return run_rest(store, read_design(store.folder))
@@ -66,7 +66,7 @@ def _extend(store: Store, arguments: argparse.Namespace) -> int:
     campaign = load(store.folder)
     _check(campaign, arguments.most)
     with analysis():
-        from eeio_results.comparison.questions import repetitions_asked
+        from eeio_results.comparison.questions import repetitions_requested
         from eeio_results.report.answers import answers, rule_of
     now = answers(campaign)
     adaptive = campaign.design.protocol.adaptive
@@ -75,7 +75,7 @@ def _extend(store: Store, arguments: argparse.Namespace) -> int:
     design = replace(campaign.design, extensions=campaign.design.extensions + 1)
     then = answers(replace(campaign, design=design))
     assert then is not None and then.rule == rule_of(adaptive, design.extensions)
-    targets = repetitions_asked(then.questions, arguments.most)
+    targets = repetitions_requested(then.questions, arguments.most)
     _say(campaign, now, targets, arguments.most)
     if not targets or arguments.dry_run:
         return EXIT_DONE
@@ -85,7 +85,7 @@ def _extend(store: Store, arguments: argparse.Namespace) -> int:
 def _check(campaign: Campaign, most: int) -> None:
     design: Design = campaign.design
     if design.protocol.adaptive is None:
-        raise RefusedError(
+        raise RejectedError(
             f"{campaign.name}: its repetitions are one random order of a fixed number; more of "
             "some of them would be of another time and by another rule. Begin a campaign with "
             f"--adaptive, or with the repetitions that `eeio plan --detect 5% --from "
@@ -93,9 +93,9 @@ def _check(campaign: Campaign, most: int) -> None:
         )
     left = {p.experiment.id for p in design.experiments} - set(design.stopped)
     if campaign.stored_runs < campaign.planned_runs or left:
-        raise RefusedError(f"{campaign.name} has not ended: `eeio resume {campaign.name}` first")
+        raise RejectedError(f"{campaign.name} has not ended: `eeio resume {campaign.name}` first")
     if most < 2:
-        raise RefusedError(f"--most {most}: 2 repetitions or more")
+        raise RejectedError(f"--most {most}: 2 repetitions or more")
 
 
 def _say(campaign: Campaign, now: "Answers", targets: Mapping[str, int], most: int) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from eeio import paths
 from eeio.campaign.runner import store_lock
 from eeio.commands.campaign_folders import campaign_folder
-from eeio.errors import EXIT_DONE, RefusedError
+from eeio.errors import EXIT_DONE, RejectedError
 from eeio_results.errors import EeioError
 from eeio_results.store import delete, progress
 
@@ -41,7 +41,7 @@ def _stored(name: str) -> Path:
     folder = campaign_folder(name)
     root = paths.results_root()
     if folder.is_symlink() or folder.parent.resolve() != root.resolve():
-        raise RefusedError(
+        raise RejectedError(
             f"{folder} is not in {root}, so eeio does not delete it. Delete it with rm -r"
         )
     return root / folder.resolve().name
@@ -59,9 +59,9 @@ def _words(folder: Path) -> str:
 
 def _ask(count: int) -> None:
     if not sys.stdin.isatty():
-        raise RefusedError("nothing was deleted: there is no terminal to ask on; give --yes")
+        raise RejectedError("nothing was deleted: there is no terminal to ask on; give --yes")
     print(
         f"Delete {count} campaign{'s' * (count > 1)}? [y/N] ", end="", file=sys.stderr, flush=True
     )
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise RefusedError("nothing was deleted")
+        raise RejectedError("nothing was deleted")

@@ -17,7 +17,7 @@ from eeio.campaign.progress import duration_text
 from eeio.campaign.runner import Outcome, campaign_locks, execute, store_lock
 from eeio.commands import campaign_options, report
 from eeio.commands.restore import restore_orphans
-from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RefusedError
+from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RejectedError
 from eeio.power import check_meters
 from eeio.profiles import suite as suites
 from eeio_limits import LimitError
@@ -60,16 +60,16 @@ def run_suite(arguments: argparse.Namespace) -> int:
     restore_orphans()
     plan = plans.make(options, suite)
     if plan.why_nothing is not None:
-        raise RefusedError(plan.why_nothing)
+        raise RejectedError(plan.why_nothing)
     plan.check_room()
     if plan.made_volumes and os.geteuid() != 0:
-        raise RefusedError(
+        raise RejectedError(
             f"making file systems ({', '.join(plan.made_volumes)}) needs root: run it with sudo"
         )
     check_meters(options.meters)
     store = Store(paths.results_root() / name)
     if store.folder.exists():
-        raise RefusedError(
+        raise RejectedError(
             f"{store.folder} is there already: `eeio resume {name}` goes on with it, "
             "--name gives this campaign another name"
         )
@@ -81,14 +81,14 @@ def run_suite(arguments: argparse.Namespace) -> int:
         eeio_version=__version__,
     )
     with campaign_locks(plan), ExitStack() as held:
-        with store.made_whole() as new:
+        with store.made_complete() as new:
             _announce(plan, suite, arguments.yes)
             new.create(plan)
             held.enter_context(store_lock(new.folder))
         print(f"campaign {name}: {len(plan.runs)} runs, results in {store.folder}", file=sys.stderr)
         try:
             outcome = execute(plan, store)
-        except RefusedError:
+        except RejectedError:
             if not store.done_indices():  # its name is free again
                 shutil.rmtree(store.folder)
             raise
@@ -96,7 +96,7 @@ def run_suite(arguments: argparse.Namespace) -> int:
 
 
 def _announce(plan: plans.Plan, suite: suites.Suite, agreed: bool) -> None:
-    """Prints time and bytes; asks on a terminal if they are large. RefusedError after a no."""
+    """Prints time and bytes; asks on a terminal if they are large. RejectedError after a no."""
     expected = forecast(plan, suite)
     print(
         f"{len(plan.runs)} runs, about {duration_text(expected.expected_s)}, at most "
@@ -107,22 +107,22 @@ def _announce(plan: plans.Plan, suite: suites.Suite, agreed: bool) -> None:
     if is_large and not agreed and sys.stdin.isatty() and sys.stderr.isatty():
         print("Start? [y/N] ", end="", file=sys.stderr, flush=True)
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            raise RefusedError(
+            raise RejectedError(
                 "nothing was run. --preset quick is shorter; --yes starts without the question"
             )
 
 
 def stored(name: str) -> Store:
-    """The campaign of that name; RefusedError where there is none."""
+    """The campaign of that name; RejectedError where there is none."""
     _check_name(name)
     store = Store(paths.results_root() / name)
     if not store.folder.is_dir():
         known = similar(name, paths.campaigns())
-        raise RefusedError(f"no campaign {name!r} in {paths.results_root()}{known}")
+        raise RejectedError(f"no campaign {name!r} in {paths.results_root()}{known}")
     for path in (store.folder, store.folder / "campaign.json"):
         # It contains commands, and files are written there.
         if (why := why_untrusted(path)) is not None:
-            raise RefusedError(
+            raise RejectedError(
                 f"{path}: not resumed as root: {why}. Change its owner, or resume it as that user"
             )
     return store
@@ -162,7 +162,7 @@ def _check_name(name: str) -> None:
     try:
         campaign_name(name)
     except LimitError as error:
-        raise RefusedError(str(error)) from error
+        raise RejectedError(str(error)) from error
 
 
 def _finish(store: Store, outcome: Outcome) -> int:

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 
 if TYPE_CHECKING:
     from eeio_results.comparison.cells import Cell
@@ -34,16 +34,16 @@ def add_where(parser: argparse.ArgumentParser) -> None:
 
 
 def wanted(words: Sequence[str], cells: "Sequence[Cell]") -> dict[str, str]:
-    """Factor -> level. Raises RefusedError for one that no experiment has."""
+    """Factor -> level. Raises RejectedError for one that no experiment has."""
     found = {}
     for word in words:
         name, equals, level = word.partition("=")
         if not equals or name not in FACTORS:
-            raise RefusedError(
+            raise RejectedError(
                 f"--where {word}: it is FACTOR=LEVEL with one of {', '.join(FACTORS)}"
             )
         known = sorted({cell.factors[name] for cell in cells})
         if level not in known:
-            raise RefusedError(f"--where {word}: no experiment; there is {', '.join(known)}")
+            raise RejectedError(f"--where {word}: no experiment; there is {', '.join(known)}")
         found[name] = level
     return found

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from eeio import __version__, paths
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.power import idle_medians
 from eeio_limits import LimitError
 from eeio_limits.names import campaign_name
@@ -78,7 +78,7 @@ class Imported:
 def store(campaigns: Sequence[Imported], prefix: str) -> list[tuple[str, Path, int]]:
     """Stores each campaign as PREFIX-NAME; (name, folder, runs) of each.
 
-    Raises RefusedError, before anything is written, when one of the names is taken.
+    Raises RejectedError, before anything is written, when one of the names is taken.
     """
     try:
         stores = [
@@ -86,13 +86,13 @@ def store(campaigns: Sequence[Imported], prefix: str) -> list[tuple[str, Path, i
             for item in campaigns
         ]
     except LimitError as error:
-        raise RefusedError(str(error)) from error
+        raise RejectedError(str(error)) from error
     for _, place in stores:
         if place.folder.exists():
-            raise RefusedError(f"{place.folder} is there already: give another --name")
+            raise RejectedError(f"{place.folder} is there already: give another --name")
     stored = []
     for item, place in stores:
-        with place.made_whole() as new:
+        with place.made_complete() as new:
             new.create(replace(item.design, name=place.folder.name))
             new.write_machine(item.machine)
             new.write_idle(item.idle, item.idle_reason, item.idle_medians)

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio_limits import LimitError
 from eeio_limits import quantities as q
 from eeio_limits.names import campaign_name
@@ -90,25 +90,27 @@ def shipped() -> dict[str, Path]:
 
 
 def load(path: Path) -> Map:
-    """Reads and checks a map. Raises RefusedError that names the place of a fault."""
+    """Reads and checks a map. Raises RejectedError that names the place of a fault."""
     try:
         body = documents.read_yaml(path)
     except OSError as error:
-        raise RefusedError(f"{path}: {error.strerror}; --map names the map of the files") from error
+        raise RejectedError(
+            f"{path}: {error.strerror}; --map names the map of the files"
+        ) from error
     except LimitError as error:
-        raise RefusedError(f"{path}: {error}") from error
+        raise RejectedError(f"{path}: {error}") from error
     for key in documents.keys_of_no_text(body):
-        raise RefusedError(f"{path}: the key {q.shortened(key)} is no text: put it in quotes")
+        raise RejectedError(f"{path}: the key {q.shortened(key)} is no text: put it in quotes")
     try:
         typed.read(_File, body)
     except LimitError as error:
-        raise RefusedError(f"{path}: {error!s:.400}") from error
+        raise RejectedError(f"{path}: {error!s:.400}") from error
     for campaign in body["campaigns"]:
         _check(path, campaign)
     names = [campaign["name"] for campaign in body["campaigns"]]
     for name in names:
         if names.count(name) > 1:
-            raise RefusedError(f"{path}: two campaigns are called {name}")
+            raise RejectedError(f"{path}: two campaigns are called {name}")
     for pattern in _patterns(body):
         try:
             with warnings.catch_warnings():
@@ -116,7 +118,7 @@ def load(path: Path) -> Map:
                 warnings.simplefilter("ignore")
                 re.compile(pattern)
         except (re.error, OverflowError, RecursionError) as error:
-            raise RefusedError(f"{path}: name: {pattern!r} is no pattern: {error}") from error
+            raise RejectedError(f"{path}: name: {pattern!r} is no pattern: {error}") from error
     return Map(
         path=path,
         title=body.get("title", path.stem),
@@ -138,7 +140,7 @@ def _check(path: Path, campaign: Mapping[str, Any]) -> None:
             if isinstance(part.get("tz"), str):
                 zone_of(part["tz"])
     except (LimitError, PowerError) as error:
-        raise RefusedError(f"{where}: {error}") from error
+        raise RejectedError(f"{where}: {error}") from error
 
 
 # Where a campaign names its files; patterns too.

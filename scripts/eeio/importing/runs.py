@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.importing import outputs
 from eeio.importing.imported import Imported
 from eeio.importing.mapping import Key, Labels, Map
@@ -89,10 +89,10 @@ class Folder:
 def read(mapping: Map, folder: Path) -> Folder:
     """The campaigns of a folder; one whose files are not there is left out with a remark.
 
-    Raises RefusedError when none is there, EeioError for files that are not what the map says.
+    Raises RejectedError when none is there, EeioError for files that are not what the map says.
     """
     if not folder.is_dir():
-        raise RefusedError(f"{folder}: no such folder")
+        raise RejectedError(f"{folder}: no such folder")
     found: list[Imported] = []
     absent = []
     for body in mapping.campaigns:
@@ -105,7 +105,7 @@ def read(mapping: Map, folder: Path) -> Folder:
         remarks = tuple(remark.replace(f"{folder}/", "") for remark in campaign.remarks)
         found.append(replace(campaign, remarks=remarks))
     if not found:
-        raise RefusedError(f"{folder} holds none of the files of {mapping.path.name}: {absent[0]}")
+        raise RejectedError(f"{folder} holds none of the files of {mapping.path.name}: {absent[0]}")
     absent += [
         f"{path.relative_to(folder)}: not imported: {item['reason']}"
         for item in mapping.not_imported
@@ -115,11 +115,13 @@ def read(mapping: Map, folder: Path) -> Folder:
 
 
 def _glob(folder: Path, pattern: str) -> list[Path]:
-    """Files of the folder, sorted. Raises RefusedError for what is no pattern of files in it."""
+    """Files of the folder, sorted. Raises RejectedError for what is no pattern of files in it."""
     try:
         return sorted(folder.glob(pattern))
     except (ValueError, NotImplementedError, OSError) as error:
-        raise RefusedError(f"{pattern!r:.100}: no pattern of files in {folder}: {error}") from error
+        raise RejectedError(
+            f"{pattern!r:.100}: no pattern of files in {folder}: {error}"
+        ) from error
 
 
 def _campaign(mapping: Map, body: Mapping[str, Any], folder: Path) -> Imported:
@@ -223,7 +225,7 @@ def _from_table(source: Mapping[str, Any], folder: Path, labels: Labels) -> _Col
             continue
         duration_s = numbers.get("duration_s", math.nan)
         moved = numbers.get("bytes_moved", math.nan)
-        phase = _told(
+        phase = _reported(
             key,
             "the run as a whole: a table tells its duration",
             None if math.isnan(duration_s) else duration_s,
@@ -297,7 +299,7 @@ def _from_spans(source: Mapping[str, Any], folder: Path, labels: Labels) -> _Col
         span = Span(span.name, min(span.start_s, at_s), max(span.end_s, at_s))
         collected.spans[key] = span
         source_words = "from the first to the last sample that bears the run's name"
-        phase = _told(key, source_words, span.end_s - span.start_s)
+        phase = _reported(key, source_words, span.end_s - span.start_s)
         collected.runs[key] = _Found((phase,), span.end_s - span.start_s, str(table.path))
     return collected
 
@@ -373,7 +375,7 @@ def _possible(run: Run, remarks: list[str]) -> Run:
     return run
 
 
-def _told(
+def _reported(
     key: Key,
     window_source: str,
     duration_s: float | None,
@@ -430,7 +432,7 @@ def _machine(body: Mapping[str, Any], mapping: Map) -> Machine:
     """A machine from what the map tells of it; the rest is missing, with that reason."""
     known = {item.name for item in fields(Machine)} - {"tools", "programs", "missing"}
     if unknown := set(body) - known:
-        raise RefusedError(
+        raise RejectedError(
             f"{mapping.path}: machine: {', '.join(sorted(unknown))}: not known; there are "
             f"{', '.join(sorted(known))}"
         )
@@ -442,7 +444,7 @@ def _machine(body: Mapping[str, Any], mapping: Map) -> Machine:
     try:
         typed.check(machine)
     except LimitError as error:
-        raise RefusedError(f"{mapping.path}: machine: {error}") from error
+        raise RejectedError(f"{mapping.path}: machine: {error}") from error
     return machine
 
 

@@ -19,14 +19,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.machine import anonymous, description
 from eeio.machine.anonymous import Replacer
 from eeio.machine.description import Command, Description
 from eeio.machine.root import FOLDERS, HERE, which
 from eeio.system import nfs
 from eeio_limits import LimitError, inputs
-from eeio_power.meters.ipmi import DCMI_POWER_READING, watt_sensors, whole_system
+from eeio_power.meters.ipmi import DCMI_POWER_READING, complete_system, watt_sensors
 
 _MEMBERS = ("machine.json", "machine.yaml")
 # tar's headers and its end.
@@ -162,13 +162,13 @@ def take(doctor: str, root: Path = HERE, replacer: Replacer | None = None) -> Ma
         tree=gathering.tree,
         links=gathering.links,
         refused=gathering.refused,
-        commands=(Command(("eeio", "doctor", "--json"), 0, doctor), *_asked(root)),
+        commands=(Command(("eeio", "doctor", "--json"), 0, doctor), *_requested(root)),
     )
     return MachineRecording(_anonymous(found, replacer), dict(replacer.counts))
 
 
 def write(capture: MachineRecording, path: Path) -> None:
-    """Writes FILE.tar.gz, which must be new. Raises RefusedError, OSError."""
+    """Writes FILE.tar.gz, which must be new. Raises RejectedError, OSError."""
     check_name(path)
     text = json.dumps(capture.description.to_json(), indent=1, ensure_ascii=False) + "\n"
     data = text.encode()
@@ -177,7 +177,7 @@ def write(capture: MachineRecording, path: Path) -> None:
             raise LimitError(f"longer than {inputs.size(inputs.MACHINE_BYTES)}")
         description.parse(text, True)  # never one that --replay would refuse
     except LimitError as error:
-        raise RefusedError(f"{path}: this machine makes no capture: {error}") from error
+        raise RejectedError(f"{path}: this machine makes no capture: {error}") from error
     member = tarfile.TarInfo(_MEMBERS[0])
     member.size = len(data)
     member.mode = 0o644
@@ -189,28 +189,28 @@ def write(capture: MachineRecording, path: Path) -> None:
         ):
             archive.addfile(member, io.BytesIO(data))
     except FileExistsError as error:
-        raise RefusedError(f"{path} is there already; name another file") from error
+        raise RejectedError(f"{path} is there already; name another file") from error
 
 
 def check_name(path: Path) -> None:
-    """Raises RefusedError for a name that is taken, or of another kind of file."""
+    """Raises RejectedError for a name that is taken, or of another kind of file."""
     if not path.name.endswith((".tar.gz", ".tgz")):
-        raise RefusedError(f"{path}: a capture is an archive: name it .tar.gz")
+        raise RejectedError(f"{path}: a capture is an archive: name it .tar.gz")
     if os.path.lexists(path):
-        raise RefusedError(f"{path} is there already; name another file")
+        raise RejectedError(f"{path} is there already; name another file")
 
 
 def load(path: Path) -> Description:
-    """A capture, or the description itself (.json, .yaml). RefusedError, in one line."""
+    """A capture, or the description itself (.json, .yaml). RejectedError, in one line."""
     if path.suffix in description.SUFFIXES:
         return description.load(path)
     try:
         name, data = _only_member(_unpacked(inputs.read_bytes(path, inputs.MACHINE_BYTES)))
         return description.parse(inputs.decode(data), name.endswith(".json"))
     except OSError as error:
-        raise RefusedError(f"{path}: {error.strerror or error}") from error
+        raise RejectedError(f"{path}: {error.strerror or error}") from error
     except LimitError as error:
-        raise RefusedError(f"{path}: {error}") from error
+        raise RejectedError(f"{path}: {error}") from error
 
 
 # ---- the archive ----
@@ -340,7 +340,7 @@ def _about(root: Path) -> str:
     return ", ".join(filter(None, words))[:400] or "a machine that does not tell what it is"
 
 
-def _asked(root: Path) -> list[Command]:
+def _requested(root: Path) -> list[Command]:
     """What programs answer, in the words in which eeio asks them; all only read."""
     questions: list[list[str]] = []
     disks = [path.name for path in _matches(root, "sys/block/*")]
@@ -366,7 +366,7 @@ def _asked(root: Path) -> list[Command]:
             if ",Watts," in rest:
                 found += _answer([*listed.run[:-3], "sdr", "get", name])
         # Where supplies are added up, all are asked for at once.
-        together = whole_system(watt_sensors(listed.prints.splitlines())).sensors
+        together = complete_system(watt_sensors(listed.prints.splitlines())).sensors
         if len(together) > 1:
             found += _answer([*listed.run[:-3], "sdr", "get", *together])
     return found

@@ -27,7 +27,7 @@ from typing import Annotated, Any
 
 import yaml
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio_limits import LimitError, inputs
 from eeio_limits.quantities import Quantity, shortened
 from eeio_limits.text import shown
@@ -109,16 +109,16 @@ class Description:
 
 
 def load(path: Path) -> Description:
-    """Reads and checks a description, JSON by the name's end and YAML else. RefusedError in one
+    """Reads and checks a description, JSON by the name's end and YAML else. RejectedError in one
     line that names the file and the place of the fault."""
     try:
         most = inputs.MACHINE_BYTES if path.suffix == JSON_SUFFIX else inputs.DEFINITION_BYTES
         text = inputs.read_text(path, most)
         return parse(text, path.suffix == JSON_SUFFIX)
     except OSError as error:
-        raise RefusedError(f"{path}: {error.strerror}") from error
+        raise RejectedError(f"{path}: {error.strerror}") from error
     except LimitError as error:
-        raise RefusedError(f"{path}: {error}") from error
+        raise RejectedError(f"{path}: {error}") from error
 
 
 def parse(text: str, is_json: bool) -> Description:
@@ -173,11 +173,11 @@ def lay_out(description: Description, folder: Path) -> tuple[Path, Path]:
     """Writes the tree below FOLDER/root and the commands into FOLDER/bin; returns those two.
 
     A file that is `refused` with EACCES or EPERM cannot be read there either, by root neither; of
-    other errors that it fails is kept, not how (EIO). Raises RefusedError for a folder that has
+    other errors that it fails is kept, not how (EIO). Raises RejectedError for a folder that has
     something in it, OSError.
     """
     if folder.exists() and any(folder.iterdir()):
-        raise RefusedError(f"{folder} is not empty; name a new folder")
+        raise RejectedError(f"{folder} is not empty; name a new folder")
     root, programs = folder / "root", folder / "bin"
     root.mkdir(parents=True)
     programs.mkdir()
@@ -186,7 +186,7 @@ def lay_out(description: Description, folder: Path) -> tuple[Path, Path]:
     for name, target in description.links.items():
         _with_folder(root / name).symlink_to(target)
     for name, reason in description.refused.items():
-        _refuse(_with_folder(root / name), reason)
+        _reject(_with_folder(root / name), reason)
     for program in dict.fromkeys(command.run[0] for command in description.commands):
         script = programs / program
         known = [command for command in description.commands if command.run[0] == program]
@@ -203,7 +203,7 @@ def _with_folder(path: Path) -> Path:
     return path
 
 
-def _refuse(path: Path, reason: str) -> None:
+def _reject(path: Path, reason: str) -> None:
     if reason not in _DENIED:
         path.symlink_to(_FAILING)
     elif os.geteuid() != 0:

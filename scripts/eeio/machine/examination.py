@@ -11,7 +11,7 @@ from pathlib import Path
 
 from eeio import hostnames
 from eeio.bench.plan import PROFILE as BENCH_PROFILE
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.machine.replay import Replay
 from eeio.machine.root import HERE, user_id, which
 from eeio.profiles import installation
@@ -84,7 +84,7 @@ def examine_replay(replay: Replay) -> list[Finding]:
 
 
 def recorded(replay: Replay) -> list[Finding]:
-    """What doctor said, on the machine itself, of the installation there. Raises RefusedError."""
+    """What doctor said, on the machine itself, of the installation there. Raises RejectedError."""
     if replay.doctor is None:
         return []
     try:
@@ -98,7 +98,7 @@ def recorded(replay: Replay) -> list[Finding]:
         ):
             raise LimitError("a text is wanted")
     except (LimitError, TypeError, KeyError) as error:
-        raise RefusedError(
+        raise RejectedError(
             f"what `eeio doctor --format json` said is not sound: {error}"
         ) from error
     return [finding for finding in found if finding.kind in _OF_THE_INSTALLATION]

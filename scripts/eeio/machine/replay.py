@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.machine import capture, description
 from eeio.machine.description import Description
 
@@ -36,7 +36,7 @@ def replayed(path: Path) -> Iterator[Replay]:
     """Lays out a capture or a description. While it is there the described programs are all that
     this process, and what it starts, finds on PATH: none of this machine's may answer instead.
 
-    Raises RefusedError.
+    Raises RejectedError.
     """
     found = capture.load(path)
     before = os.environ.get("PATH")
@@ -44,7 +44,7 @@ def replayed(path: Path) -> Iterator[Replay]:
         try:
             root, programs = description.lay_out(found, Path(folder).resolve() / "m")
         except OSError as error:
-            raise RefusedError(f"{path}: cannot be laid out: {error.strerror}") from error
+            raise RejectedError(f"{path}: cannot be laid out: {error.strerror}") from error
         os.environ["PATH"] = str(programs)
         try:
             yield Replay(found, root)

@@ -9,8 +9,8 @@ from itertools import product
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from eeio.errors import RefusedError
-from eeio.new_profile.asked import LEVEL, Workload, pieces
+from eeio.errors import RejectedError
+from eeio.new_profile.request import LEVEL, Workload, pieces
 from eeio.paths import shipped
 from eeio.profiles.suite import DEFINITION, PROTOCOL
 from eeio_results.errors import EeioError
@@ -45,10 +45,10 @@ def suite_files(workload: Workload) -> dict[str, str]:
 
 
 def write(folder: Path, files: Mapping[str, str]) -> None:
-    """The files in a folder that is made for them, whole or not at all. RefusedError for one that
+    """The files in a folder that is made for them, whole or not at all. RejectedError for one that
     is there already."""
     if folder.exists() or folder.is_symlink():
-        raise RefusedError(f"{folder} is there already, and nothing is written over it")
+        raise RejectedError(f"{folder} is there already, and nothing is written over it")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))

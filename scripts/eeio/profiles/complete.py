@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.paths import shipped
 from eeio_limits import LimitError, inputs
 
@@ -18,7 +18,7 @@ _LIST = "common"
 
 def files(folder: Path) -> Mapping[str, Path]:
     """Name -> path of each file of the complete profile. A file of the profile replaces a shared
-    one of the same name. Raises RefusedError for a list that names no shared file."""
+    one of the same name. Raises RejectedError for a list that names no shared file."""
     own = {path.name: path for path in sorted(folder.iterdir()) if path.is_file()}
     listing = own.pop(_LIST, None)
     if listing is None:
@@ -26,7 +26,7 @@ def files(folder: Path) -> Mapping[str, Path]:
     try:
         names = inputs.read_text(listing, inputs.DEFINITION_BYTES).split()
     except (OSError, LimitError) as error:
-        raise RefusedError(f"{listing}: {error}") from error
+        raise RejectedError(f"{listing}: {error}") from error
     shared = {path.name: path for path in (_shared(name, listing) for name in names)}
     return {**shared, **own}
 
@@ -56,5 +56,5 @@ def _shared(name: str, listing: Path) -> Path:
     root = shipped("test-profiles") / "common"
     path = root / name
     if ".." in Path(name).parts or not path.is_relative_to(root) or not path.is_file():
-        raise RefusedError(f"{listing}: no file {name!r:.100} in {root}")
+        raise RejectedError(f"{listing}: no file {name!r:.100} in {root}")
     return path

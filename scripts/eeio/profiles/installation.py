@@ -73,7 +73,7 @@ class Program:
 
     def __init__(self, installation: Installation) -> None:
         self.installation = installation
-        self._seen = {name: _signature(self._path(name)) for name in installation.files}
+        self._observed = {name: _signature(self._path(name)) for name in installation.files}
         self._lock = os.open(installation.home / _IN_USE, os.O_RDONLY | os.O_CLOEXEC)
         with contextlib.suppress(OSError):  # not every file system has locks, nor every user rights
             fcntl.flock(self._lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -89,14 +89,14 @@ class Program:
             seen = _signature(path)
             if seen is None:
                 return f"{path} has vanished"
-            if seen != self._seen[name]:
+            if seen != self._observed[name]:
                 try:
                     now = _sha256(path)
                 except OSError as error:
                     return f"{path}: {error.strerror}"
                 if now != sha256:
                     return f"{path} has changed"
-                self._seen[name] = seen
+                self._observed[name] = seen
         return None
 
     def _path(self, name: str) -> Path:

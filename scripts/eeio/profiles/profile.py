@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.paths import search_path, shipped_paths
 from eeio.profiles import complete
 from eeio_limits import LimitError, inputs
@@ -66,7 +66,7 @@ class Profile:
         try:
             return self.presets[preset]
         except KeyError:
-            raise RefusedError(
+            raise RejectedError(
                 f"{self.folder / 'presets.conf'}: no preset {preset!r}; "
                 f"it has {', '.join(sorted(self.presets)) or 'none'}"
             ) from None
@@ -89,11 +89,11 @@ def find(identifier: str) -> Profile:
     folders = search_path("test-profiles")
     # It may come from a file of others.
     if len(identifier) > LONGEST_NAME or not _IDENTIFIER.fullmatch(identifier):
-        raise RefusedError(f"{shortened(identifier)} is no name of a test profile")
+        raise RejectedError(f"{shortened(identifier)} is no name of a test profile")
     for folder in folders:
         if (folder / identifier / "test-definition.xml").is_file():
             return load(folder / identifier)
-    raise RefusedError(
+    raise RejectedError(
         f"no test profile {identifier} in {', '.join(map(str, folders))}; `eeio list` shows them"
     )
 
@@ -114,7 +114,7 @@ def load(folder: Path) -> Profile:
     try:
         root = documents.read_xml(definition)
     except (OSError, LimitError) as error:
-        raise RefusedError(f"{definition}: not a PTS test definition: {error}") from error
+        raise RejectedError(f"{definition}: not a PTS test definition: {error}") from error
     return Profile(
         folder=folder,
         title=root.findtext("TestInformation/Title") or folder.name,
@@ -131,14 +131,14 @@ def _read_presets(path: Path) -> dict[str, dict[str, str]]:
     try:
         text = inputs.read_text(path, inputs.DEFINITION_BYTES)
     except (OSError, LimitError) as error:
-        raise RefusedError(f"{path}: {error}") from error
+        raise RejectedError(f"{path}: {error}") from error
     for number, line in enumerate(text.splitlines(), 1):
         words = line.partition("#")[0].split()
         if not words:
             continue
         pairs = [word.partition("=") for word in words[1:]]
         if any(not separator for _, separator, _ in pairs):
-            raise RefusedError(
+            raise RejectedError(
                 f"{path}:{number}: expected `preset key=value ...`, found {line!r:.100}"
             )
         preset = presets[words[0]] = {key: value for key, _, value in pairs}
@@ -147,7 +147,7 @@ def _read_presets(path: Path) -> dict[str, dict[str, str]]:
                 if name in preset:
                     quantity.of_text(preset[name], name)
         except LimitError as error:
-            raise RefusedError(f"{path}:{number}: {error}") from error
+            raise RejectedError(f"{path}:{number}: {error}") from error
     return presets
 
 

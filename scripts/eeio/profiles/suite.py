@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.paths import search_path
 from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
@@ -126,18 +126,18 @@ class Suite:
         return self.folder.name
 
     def protocol(self, preset: str) -> Protocol:
-        """How the preset repeats and spaces; RefusedError where the suite has none of that name."""
+        """How the preset repeats and pauses; RejectedError if the suite has none of that name."""
         return self._preset(preset).protocol
 
     def left_out(self, preset: str) -> tuple[LeftOut, ...]:
-        """What the preset does not run; RefusedError where the suite has none of that name."""
+        """What the preset does not run; RejectedError where the suite has none of that name."""
         return self._preset(preset).leave_out
 
     def _preset(self, name: str) -> Preset:
         try:
             return self.presets[name]
         except KeyError:
-            raise RefusedError(
+            raise RejectedError(
                 f"suite {self.name} has no preset {q.shortened(name)}"
                 f"{similar(name, self.presets)}; it has {', '.join(self.presets)}"
             ) from None
@@ -146,7 +146,7 @@ class Suite:
 def find(name: str) -> Suite:
     """The suite of that name on the search path, or in the folder of that path."""
     if "\0" in name:  # from a campaign.json of others
-        raise RefusedError(f"{q.shortened(name)} is no name of a suite")
+        raise RejectedError(f"{q.shortened(name)} is no name of a suite")
     if "/" in name:
         return load(Path(name).resolve())
     folders = search_path("suites")
@@ -154,7 +154,7 @@ def find(name: str) -> Suite:
         if (folder / name / DEFINITION).is_file():
             return load(folder / name)
     known = available()
-    raise RefusedError(
+    raise RejectedError(
         f"no suite {q.shortened(name)}{similar(name, known)}; there are: {', '.join(known)}"
     )
 
@@ -175,10 +175,10 @@ def load(folder: Path) -> Suite:
     try:
         root = documents.read_xml(path)
     except (OSError, LimitError) as error:
-        raise RefusedError(f"{path}: not a PTS suite definition: {error}") from error
+        raise RejectedError(f"{path}: not a PTS suite definition: {error}") from error
     entries = tuple(_entry(node, path) for node in root.findall("Execute"))
     if not entries:
-        raise RefusedError(f"{path}: no <Execute> in it, so there is nothing to run")
+        raise RejectedError(f"{path}: no <Execute> in it, so there is nothing to run")
     presets, optional = _read_protocol_file(folder / PROTOCOL)
     return Suite(
         folder=folder,
@@ -193,16 +193,16 @@ def load(folder: Path) -> Suite:
 def _entry(node: Element, path: Path) -> SuiteEntry:
     test = (node.findtext("Test") or "").removeprefix("local/")
     if not test:
-        raise RefusedError(f"{path}: an <Execute> without <Test>")
+        raise RejectedError(f"{path}: an <Execute> without <Test>")
     factors = {}
     try:
         words = shlex.split(node.findtext("Arguments") or "")
     except ValueError as error:
-        raise RefusedError(f"{path}: arguments of {test}: {error}") from error
+        raise RejectedError(f"{path}: arguments of {test}: {error}") from error
     for word in words:
         key, separator, value = word.partition("=")
         if not separator:
-            raise RefusedError(f"{path}: argument {word!r} of {test} is not key=value")
+            raise RejectedError(f"{path}: argument {word!r} of {test} is not key=value")
         factors[key] = value
     return SuiteEntry(test, factors, node.findtext("Description") or "")
 
@@ -255,7 +255,7 @@ def _read_protocol_file(path: Path) -> tuple[dict[str, Preset], tuple[Optional, 
             for preset, values in body["presets"].items()
         }, optional
     except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise RefusedError(f"{path}: not a suite protocol: {error!s:.300}") from error
+        raise RejectedError(f"{path}: not a suite protocol: {error!s:.300}") from error
 
 
 def _work(value: object) -> int | None:
@@ -365,14 +365,16 @@ def experiment_of(
     rest = dict(factors)
     level = rest.pop("level", "context")
     if level not in _LEVELS:
-        raise RefusedError(f"{tool}: unknown level {level!r}; it is one of {', '.join(_LEVELS)}")
+        raise RejectedError(f"{tool}: unknown level {level!r}; it is one of {', '.join(_LEVELS)}")
     for name, known in (("operation", OPERATIONS), ("spatiality", SPATIALITIES)):
         if (value := rest.get(name)) is not None and value not in known:
-            raise RefusedError(f"{tool}: unknown {name} {value!r}; it is one of {', '.join(known)}")
+            raise RejectedError(
+                f"{tool}: unknown {name} {value!r}; it is one of {', '.join(known)}"
+            )
     told = str(rest.pop("processes", "1"))  # YAML has numbers
     processes = inputs.whole_number(told)
     if not processes:
-        raise RefusedError(
+        raise RejectedError(
             f"{tool}: processes is {q.shortened(told)}; it is a number of at least 1"
         )
     request_size = rest.pop("request_size", None)
@@ -380,7 +382,7 @@ def experiment_of(
     if flush is not None:
         flush = _FLUSH_WORDS.get(flush, flush)
         if flush not in FLUSHES:
-            raise RefusedError(
+            raise RejectedError(
                 f"{tool}: unknown flush {flush!r}; it is one of {', '.join(FLUSHES)}"
             )
     buffer = _switch(tool, "buffer", rest.pop("buffer", None))
@@ -402,14 +404,14 @@ def experiment_of(
 
 
 def size_of(tool: str, name: str, value: str) -> int:
-    """Bytes of a factor that is a size; RefusedError when it is none."""
+    """Bytes of a factor that is a size; RejectedError when it is none."""
     try:
         return parse_size(value)
     except EeioError as error:
-        raise RefusedError(f"{tool}: {name} is {error}") from error
+        raise RejectedError(f"{tool}: {name} is {error}") from error
 
 
 def _switch(tool: str, name: str, value: str | None) -> str | None:
     if value not in (None, "on", "off"):
-        raise RefusedError(f"{tool}: {name} is {value!r}; it is on or off")
+        raise RejectedError(f"{tool}: {name} is {value!r}; it is on or off")
     return value

@@ -38,7 +38,7 @@ class Values:
         body |= {"trial-of-value": list(self.trial_of_value), "trials": self.trials}
         return body | ({"told": list(self.told)} if self.told else {})
 
-    def told_of(self, trial: int) -> Told | None:
+    def reported_of(self, trial: int) -> Told | None:
         """What the trial's output told; None if that is not known."""
         return self.told[trial] if trial < len(self.told) else None
 
@@ -133,11 +133,11 @@ def _own(body: Mapping[str, Any]) -> Own:
         trial_of_value=tuple(int(trial) for trial in body["trial-of-value"]),
         trials=int(body["trials"]),
         phase=body.get("phase"),
-        told=tuple(None if told is None else _told(told) for told in body.get("told", ())),
+        told=tuple(None if told is None else _reported(told) for told in body.get("told", ())),
     )
 
 
-def _told(body: Told) -> Told:
+def _reported(body: Told) -> Told:
     # PHP writes an empty object as an empty array.
     phases = [{**phase, "metrics": phase["metrics"] or {}} for phase in body["phases"]]
     return {**body, "phases": phases}

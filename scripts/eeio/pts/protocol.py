@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from eeio.errors import EXIT_DONE, EXIT_REFUSED, RefusedError
+from eeio.errors import EXIT_DONE, EXIT_REJECTED, RejectedError
 from eeio.profiles import suite as suites
 from eeio.profiles.suite import Suite
 from eeio_results.errors import EeioError
@@ -28,10 +28,10 @@ _VALUES = ("repetitions", "settle_s", "idle_s", "work_bytes")
 
 
 def protocol_of(preset: str, folders: Sequence[str]) -> dict[str, Any]:
-    """The object that is printed. Raises RefusedError where a suite has no such preset."""
+    """The object that is printed. Raises RejectedError where a suite has no such preset."""
     found = {suite.name: suite.protocol(preset) for suite in map(_suite, folders or ("",))}
     if any(protocol.adaptive is not None for protocol in found.values()):
-        raise RefusedError("PTS repeats no single test further: use `eeio run --preset adaptive`")
+        raise RejectedError("PTS repeats no single test further: use `eeio run --preset adaptive`")
     body: dict[str, Any] = {}
     reasons = {}
     for value in _VALUES:
@@ -70,11 +70,11 @@ def main(arguments: Sequence[str]) -> int:
     """Prints the protocol as one line of JSON."""
     try:
         if not arguments:
-            raise RefusedError("usage: python -m eeio.pts.protocol PRESET FOLDER...")
+            raise RejectedError("usage: python -m eeio.pts.protocol PRESET FOLDER...")
         print(json.dumps(protocol_of(arguments[0], arguments[1:])))
     except (EeioError, OSError) as error:
         print(error, file=sys.stderr)
-        return EXIT_REFUSED
+        return EXIT_REJECTED
     return EXIT_DONE
 
 

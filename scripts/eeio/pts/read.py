@@ -17,14 +17,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eeio import __version__, paths
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.profiles import profile as profiles
 from eeio.profiles.profile import Profile
 from eeio.profiles.suite import experiment_of, size_of
 from eeio.pts import composite
 from eeio.pts.composite import Result, ResultEntry, ResultFile, System
 from eeio.pts.entry import ENERGY, Idle, QuantityEntry, TrialEntry, Values, own_of
-from eeio.pts.trial import with_told
+from eeio.pts.trial import with_reported
 from eeio_limits import LimitError, inputs
 from eeio_limits.names import LONGEST_NAME, campaign_name
 from eeio_results.campaign import PlannedExperiment
@@ -326,8 +326,8 @@ def run_of(test: PtsExperiment, trial: int, system: System) -> Run:
         device_reason="PTS keeps no counters of the device",
         validity=("the trial failed under PTS",) if failed else (),
     )
-    words = (column.own.told_of(trial) for column in test.columns if column.own)
-    return with_told(run, next((told for told in words if told is not None), None))
+    words = (column.own.reported_of(trial) for column in test.columns if column.own)
+    return with_reported(run, next((told for told in words if told is not None), None))
 
 
 def _phases(
@@ -406,7 +406,7 @@ def import_file(path: Path, name: str | None, preset: str | None) -> list[tuple[
     """Stores a campaign a system of the file; (name, folder, runs) of each.
 
     `name` is the campaign's, else the file's own title; `preset` is what it ran with where the
-    file does not say. Raises RefusedError when nothing in it is ours to read, or a name is taken,
+    file does not say. Raises RejectedError when nothing in it is ours to read, or a name is taken,
     and SchemaError, with the file, for what cannot be.
     """
     try:
@@ -427,16 +427,16 @@ def _import(path: Path, name: str | None, preset: str | None) -> list[tuple[str,
             made.append((f"{base}-{slug(system.identifier)}" if several else base, system, tests))
     made = [(_checked(campaign), system, tests) for campaign, system, tests in made]
     if not made:
-        raise RefusedError(f"{path}: no result of our profiles, pts/fio or pts/iozone in it")
+        raise RejectedError(f"{path}: no result of our profiles, pts/fio or pts/iozone in it")
     for campaign, _, _ in made:
         if (paths.results_root() / campaign).exists():
-            raise RefusedError(
+            raise RejectedError(
                 f"{paths.results_root() / campaign} is there already: give another --name"
             )
     stored = []
     for campaign, system, tests in made:
         folder = paths.results_root() / campaign
-        with Store(folder).made_whole() as store:
+        with Store(folder).made_complete() as store:
             runs = _store(store, campaign, file, system, tests, preset)
         stored.append((campaign, folder, runs))
     return stored
@@ -505,4 +505,4 @@ def _checked(name: str) -> str:
     try:
         return campaign_name(name)
     except LimitError as error:
-        raise RefusedError(str(error)) from error
+        raise RejectedError(str(error)) from error

@@ -100,7 +100,7 @@ def telling(run: Run) -> Told | None:
     }
 
 
-def with_told(run: Run, told: Told | None) -> Run:
+def with_reported(run: Run, told: Told | None) -> Run:
     """The run with the phases and the drive's state that were told of it, if they were. Invalid if
     the figures of a phase contradict each other."""
     if not told or run.validity:

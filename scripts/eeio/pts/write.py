@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.profiles import profile as profiles
 from eeio.profiles import suite as suites
 from eeio.profiles.profile import Profile
@@ -82,8 +82,8 @@ def _experiment(
         # What PTS appends itself, for a phase that its profile prints; else the phase's name.
         words_of = words.get(name) or f"{name.title()}{'' if is_rate else ' Bandwidth'}"
         described = f"{planned.description} - {words_of}"
-        all_told = () if results else tuple(telling(run) for run in runs)
-        own = Values(tuple(good), len(runs), name, all_told)
+        all_reported = () if results else tuple(telling(run) for run in runs)
+        own = Values(tuple(good), len(runs), name, all_reported)
         times = ":".join(f"{runs[k].duration_s:.3f}" for k in good)
         body = {"test-run-times": times, "eeio": own.to_json()}
         bandwidth = Result(
@@ -187,12 +187,12 @@ def _figure(phase: Phase, window: Window) -> float | None:
 def _arguments(campaign: Campaign, planned: PlannedExperiment, profile: Profile) -> str:
     """The suite's own words in their order, so that PTS finds the same test; without the suite,
     all factors but the preset's."""
-    with suppress(RefusedError):
+    with suppress(RejectedError):
         for entry in suites.find(campaign.design.suite).entries:
             if (entry.profile, entry.description) == (planned.profile, planned.description):
                 return " ".join(f"{key}={value}" for key, value in entry.factors.items())
     sizes: Mapping[str, str] = {}
-    with suppress(RefusedError):
+    with suppress(RejectedError):
         sizes = profile.preset(campaign.preset)
     factors = planned.factors.items()
     return " ".join(f"{k}={v}" for k, v in factors if sizes.get(k) != v)
@@ -242,8 +242,8 @@ def _system(machine: Machine, identifier: str, created: str) -> System:
     }
     return System(
         identifier=identifier,
-        hardware=_told(hardware),
-        software=_told(software),
+        hardware=_reported(hardware),
+        software=_reported(software),
         user="",
         timestamp=created,
         client_version=_CLIENT_VERSION,
@@ -251,7 +251,7 @@ def _system(machine: Machine, identifier: str, created: str) -> System:
     )
 
 
-def _told(pairs: Mapping[str, str | None]) -> str:
+def _reported(pairs: Mapping[str, str | None]) -> str:
     # PTS splits at the commas.
     return ", ".join(f"{k}: {v.replace(',', ' ')}" for k, v in pairs.items() if v)
 

@@ -28,7 +28,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.system.filesystem import (
     BlockDevice,
     Mount,
@@ -433,25 +433,25 @@ _PAUSE_S = 0.1
 
 
 def check_readable(node: Path, root: Path = Path("/")) -> BlockDevice:
-    """The device at `node`, which this user can read; RefusedError otherwise. `root` stands for `/`
+    """The device at `node`, which this user can read; RejectedError if not. `root` is `/`, or that
     of a machine that is only described."""
     path = node if root == Path("/") else root / str(node).lstrip("/")
     try:
         path.stat()
     except OSError as error:
-        raise RefusedError(f"{node}: {error.strerror}; `lsblk` lists the devices") from error
+        raise RejectedError(f"{node}: {error.strerror}; `lsblk` lists the devices") from error
     device = block_device(node, root)
     if device is None:
-        raise RefusedError(f"{node} is not a block device; `lsblk` lists them")
+        raise RejectedError(f"{node} is not a block device; `lsblk` lists them")
     if not os.access(path, os.R_OK):
-        raise RefusedError(f"{node}: this user may not read it; run as root or join group disk")
+        raise RejectedError(f"{node}: this user may not read it; run as root or join group disk")
     return device
 
 
 def check_unused(node: Path) -> BlockDevice:
     """The device at `node`, which is readable and which nothing uses."""
     device = check_readable(node)
-    _refuse_used(device)
+    _reject_used(device)
     return device
 
 
@@ -472,27 +472,27 @@ class Permission:
 
 def check_erasable(node: Path, permission: Permission) -> BlockDevice:
     """The device at `node`, which may be written over: it is the one that the user named with
-    --erase, nothing uses it, and all that it carries was given up by name. RefusedError says what
+    --erase, nothing uses it, and all that it carries was given up by name. RejectedError says what
     stands against it."""
     device = check_readable(node)
     if block_device(permission.erase) != device:
-        raise RefusedError(
+        raise RejectedError(
             f"--erase names {permission.erase}, --device names {node}: to write to a device name "
             "it twice"
         )
     with suppress(OSError):
         if (device.sysfs / "ro").read_text(encoding="ascii").strip() == "1":
-            raise RefusedError(f"{node} is read-only; `blockdev --setrw` changes that")
+            raise RejectedError(f"{node} is read-only; `blockdev --setrw` changes that")
     if not os.access(node, os.W_OK):
-        raise RefusedError(f"{node}: this user may not write to it; run as root")
+        raise RejectedError(f"{node}: this user may not write to it; run as root")
     if not device.size_bytes:
-        raise RefusedError(f"{node} holds 0 bytes: no medium is in it, or nothing is attached")
-    _refuse_in_use(device)
+        raise RejectedError(f"{node} holds 0 bytes: no medium is in it, or nothing is attached")
+    _reject_in_use(device)
     os.close(_claim(node, device))
     found = signatures_carried(node)
     missing = permission.missing(found)
     if missing:
-        raise RefusedError(
+        raise RejectedError(
             f"{node} ({device.size_bytes / 1e9:.3g} GB) carries "
             f"{signatures_listed(missing, node)}: all that is on it would be lost. To allow that "
             f"add {options_of_signatures(missing)}"
@@ -505,16 +505,16 @@ DATA = "data"
 
 
 def check_named(node: Path, lose: Sequence[str]) -> None:
-    """RefusedError for what --lose names and the device does not carry, since it may be another
+    """RejectedError for what --lose names and the device does not carry, since it may be another
     disk's; and for data without a signature that --lose does not name."""
     found = signatures_carried(node)
     known = {name for signature in found for name in signature.names} | {DATA}
     for name in lose:
         if name not in known:
             has = signatures_listed(found, node) or "nothing that has a name"
-            raise RefusedError(f"--lose {name}: {node} carries no such thing; it carries {has}")
+            raise RejectedError(f"--lose {name}: {node} carries no such thing; it carries {has}")
     if not found and DATA not in lose and has_data(node):
-        raise RefusedError(
+        raise RejectedError(
             f"{node} contains data of an unknown kind, which would be lost. To allow that add "
             f"--lose {DATA}"
         )
@@ -532,13 +532,13 @@ def has_data(node: Path) -> bool:
 
 
 def signatures_carried(node: Path) -> list[Signature]:
-    """All signatures on a device and its partitions; RefusedError when they cannot be told."""
+    """All signatures on a device and its partitions; RejectedError when they cannot be told."""
     device = block_device(node)
     parts = device.partitions if device else []
     try:
         return signatures_found([node, *(part.node for part in parts)])
     except EeioError as error:
-        raise RefusedError(str(error)) from error
+        raise RejectedError(str(error)) from error
 
 
 def readers(node: Path) -> list[str]:
@@ -574,12 +574,12 @@ class ErasedDevice:
         self._same()
         if self._descriptor is None:
             self._descriptor = _claim(self.node, self._device)
-        _refuse_in_use(self._device)
+        _reject_in_use(self._device)
         found = signatures_carried(self.node)
         made = self._permission.made | read_made(self._record)
         permission = Permission(self._permission.erase, self._permission.lose, made)
         if missing := permission.missing(found):
-            raise RefusedError(
+            raise RejectedError(
                 f"{self.node} carries {signatures_listed(missing, self.node)}, which was not there "
                 "when the campaign began; it is not written any more. If that may be lost, begin "
                 f"another campaign with {options_of_signatures(missing)}"
@@ -589,7 +589,7 @@ class ErasedDevice:
         with suppress(OSError):
             if block_device(self.node) == self._device and self._device.identity == self._identity:
                 return
-        raise RefusedError(
+        raise RejectedError(
             f"{self.node} is no longer the device that the campaign began on ({self._identity}); "
             "it is not written any more. Attach that device again, then `eeio resume`"
         )
@@ -650,37 +650,39 @@ def _claim(node: Path, device: BlockDevice) -> int:
             descriptor = os.open(node, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError as error:
             if error.errno != errno.EBUSY:
-                raise RefusedError(f"{node}: {error.strerror}") from error
+                raise RejectedError(f"{node}: {error.strerror}") from error
             if left:
                 time.sleep(_PAUSE_S)
                 continue
-            _refuse_used(device)
+            _reject_used(device)
             openers = "; ".join(opener.text for opener in Kernel().openers(device.name))
             by = openers or "the kernel: RAID, LVM, a file system?"
-            raise RefusedError(f"{node} is in use, and its user lets nobody else ({by})") from error
+            raise RejectedError(
+                f"{node} is in use, and its user lets nobody else ({by})"
+            ) from error
         number = os.fstat(descriptor).st_rdev
         if (os.major(number), os.minor(number)) == (device.major, device.minor):
             return descriptor
         os.close(descriptor)
         break
-    raise RefusedError(f"{node} became another device just now; look what changes it")
+    raise RejectedError(f"{node} became another device just now; look what changes it")
 
 
-def _refuse_used(device: BlockDevice, kernel: Kernel | None = None) -> None:
+def _reject_used(device: BlockDevice, kernel: Kernel | None = None) -> None:
     """Refuses a device that anything uses, with the first that does."""
     used = (kernel or Kernel()).users(device.name)
     if used:
         more = f" (and {len(used) - 1} more)" if len(used) > 1 else ""
-        raise RefusedError(used[0] + more)
+        raise RejectedError(used[0] + more)
 
 
-def _refuse_in_use(device: BlockDevice) -> None:
+def _reject_in_use(device: BlockDevice) -> None:
     """Also one that a process, such as a virtual machine, may write to. Those that only read (udev,
     smartd) lose nothing."""
     kernel = Kernel()
-    _refuse_used(device, kernel)
+    _reject_used(device, kernel)
     for opener in kernel.openers(device.name):
         if opener.writes:
-            raise RefusedError(f"{device.node} is held open by {opener.text}; end it first")
+            raise RejectedError(f"{device.node} is held open by {opener.text}; end it first")
     for opener in kernel.image_writers(device.name):
-        raise RefusedError(f"the image of {device.node} is open by {opener.text}; end it first")
+        raise RejectedError(f"the image of {device.node} is open by {opener.text}; end it first")

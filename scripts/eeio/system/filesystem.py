@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 
 # File systems that keep data in memory, or have no storage of their own: no I/O cost to measure.
 WITHOUT_STORAGE = frozenset(
@@ -151,7 +151,7 @@ def mount_of(directory: Path, root: Path = Path("/")) -> Mount:
         if inside and (best is None or len(str(mount.mount_point)) >= len(str(best.mount_point))):
             best = mount
     if best is None:
-        raise RefusedError(
+        raise RejectedError(
             f"{directory}: cannot tell its file system: /proc/self/mountinfo lists no mount at "
             f"{resolved} or a folder above it, not even /. In a chroot make the new root a mount "
             "point (`mount --bind ROOT ROOT` before entering it), or name a directory on a mount"
@@ -276,25 +276,25 @@ def _btrfs_members(device: BlockDevice) -> list[str]:
 def check_directory(directory: Path, needed_bytes: int, allow_memory: bool) -> None:
     """Refuses a directory that cannot hold the test files, before anything runs."""
     if not directory.is_dir():
-        raise RefusedError(f"{directory}: no such directory; create it or name another")
+        raise RejectedError(f"{directory}: no such directory; create it or name another")
     if not os.access(directory, os.W_OK | os.X_OK):
-        raise RefusedError(f"{directory}: not writable by this user; name another directory")
+        raise RejectedError(f"{directory}: not writable by this user; name another directory")
     check_storage(directory, mount_of(directory), allow_memory)
     check_not_in_memory(backing_device(directory)[0], str(directory), allow_memory)
     free = os.statvfs(directory)
     free_bytes = free.f_bavail * free.f_frsize
     if free_bytes < needed_bytes:
-        raise RefusedError(
+        raise RejectedError(
             f"{directory}: {needed_bytes / 1e6:.0f} MB needed for the test files, "
             f"{free_bytes / 1e6:.0f} MB free; free some room or choose a smaller preset"
         )
 
 
 def check_not_in_memory(device: BlockDevice | None, name: str, allow_memory: bool) -> None:
-    """RefusedError if the device keeps its data in memory."""
+    """RejectedError if the device keeps its data in memory."""
     why = None if device is None or allow_memory else why_in_memory(device)
     if why is not None:
-        raise RefusedError(
+        raise RejectedError(
             f"{name}: {why}, so there is no storage device to measure. Name one that is on a disk "
             "(or give --allow-memory-filesystem to try things out)"
         )
@@ -303,9 +303,9 @@ def check_not_in_memory(device: BlockDevice | None, name: str, allow_memory: boo
 def check_storage(directory: Path, mount: Mount, allow_memory: bool) -> None:
     """Refuses a mount that cannot be written, or has no storage to measure."""
     if "ro" in mount.options.split(","):
-        raise RefusedError(f"{directory}: {mount.mount_point} is mounted read-only")
+        raise RejectedError(f"{directory}: {mount.mount_point} is mounted read-only")
     if mount.filesystem in WITHOUT_STORAGE and not allow_memory:
-        raise RefusedError(
+        raise RejectedError(
             f"{directory} lies on {mount.filesystem}, which has no storage device to measure; "
             "name a directory on a disk (or give --allow-memory-filesystem to try things out)"
         )

@@ -34,7 +34,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Literal
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.system.undo import UndoEntry, UndoJournal
 from eeio_limits.inputs import CPUS
 from eeio_results.errors import EeioError
@@ -126,11 +126,11 @@ def steps_hz(root: Path = Path("/")) -> tuple[int, ...]:
 
 
 def parse_hz(text: str) -> int:
-    """`1.6GHz`, `1600MHz` or `1600000000` in Hz; RefusedError for anything else."""
+    """`1.6GHz`, `1600MHz` or `1600000000` in Hz; RejectedError for anything else."""
     match = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,9})?) ?(|[GMk]?Hz)", text, re.IGNORECASE)
     hz = Decimal(match[1]) * _UNITS_HZ[match[2].lower()] if match else Decimal(0)
     if hz <= 0 or hz != int(hz):
-        raise RefusedError(
+        raise RejectedError(
             f"{text}: no frequency; 1.6GHz, 1600MHz, 1600000000, lowest or highest is wanted"
         )
     return int(hz)
@@ -166,18 +166,18 @@ def prepare(journal: UndoJournal, root: Path = Path("/")) -> None:
 
 
 def check_reachable(hz: int, root: Path = Path("/")) -> None:
-    """RefusedError when a policy does not go there."""
+    """RejectedError when a policy does not go there."""
     for policy in _policies(root):
         khz, left = divmod(hz, 1000)
         low, high = _khz(policy / "cpuinfo_min_freq"), _khz(policy / "cpuinfo_max_freq")
         if left or not low <= khz <= high:
-            raise RefusedError(
+            raise RejectedError(
                 f"{_words(hz)} cannot be reached: {policy.name} goes from {_words(low * 1000)} to "
                 f"{_words(high * 1000)}" + (", in whole kHz" if left else "")
             )
         listed = _listed_khz(policy)
         if listed and khz not in listed:
-            raise RefusedError(
+            raise RejectedError(
                 f"{_words(hz)} cannot be reached: {policy.name} has "
                 + ", ".join(_words(step * 1000) for step in sorted(listed))
             )
@@ -186,7 +186,7 @@ def check_reachable(hz: int, root: Path = Path("/")) -> None:
 def set_frequency(hz: int, journal: UndoJournal, root: Path = Path("/")) -> None:
     """Sets all processors to one frequency; may be called again and again with one journal.
 
-    By the governor `userspace` where it is offered, else by both limits. RefusedError, before
+    By the governor `userspace` where it is offered, else by both limits. RejectedError, before
     anything is written, when a policy does not go there; EeioError when a file may not be written
     or reads back differently.
     """
@@ -514,25 +514,25 @@ State = Literal["on", "off"]
 def check_smt_and_turbo(
     smt: tuple[str, ...], turbo: tuple[str, ...], root: Path = Path("/")
 ) -> None:
-    """RefusedError where what is asked for cannot be switched on this machine."""
+    """RejectedError where what is asked for cannot be switched on this machine."""
     for name, states in (("--smt", smt), ("--turbo", turbo)):
         if wrong := [state for state in states if state not in ("on", "off")]:
-            raise RefusedError(f"{name} {wrong[0]}: on, off, or on,off")
+            raise RejectedError(f"{name} {wrong[0]}: on, off, or on,off")
     if smt:
         found = smt_state(root)
         if found not in ("on", "off"):
-            raise RefusedError(
+            raise RejectedError(
                 f"--smt: this machine has none to switch (the kernel's word: {found or 'none'})"
             )
     if turbo:
         try:
             switches, state = turbo_switches(root), turbo_state(root)
         except EeioError as error:
-            raise RefusedError(f"--turbo: {error}") from error
+            raise RejectedError(f"--turbo: {error}") from error
         if state is None:
-            raise RefusedError("--turbo: this machine shows no switch for it")
+            raise RejectedError("--turbo: this machine shows no switch for it")
         if "on" in smt and found == "off" and not _common(switches):
-            raise RefusedError(
+            raise RejectedError(
                 "--smt on with --turbo: the processors that SMT brings have switches of their own, "
                 "whose state is not known before: turn SMT on first"
             )

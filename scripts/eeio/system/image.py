@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.system import nfs
 from eeio.system.device import ErasedDevice
 from eeio.system.undo import UndoEntry, UndoJournal, run_command
@@ -59,7 +59,7 @@ def check(filesystem: str) -> None:
     if nfs.is_nfs(filesystem):
         nfs.check(filesystem)
     elif filesystem not in MKFS:
-        raise RefusedError(f"--filesystem {filesystem}: eeio makes {', '.join([*MKFS, NFS])}")
+        raise RejectedError(f"--filesystem {filesystem}: eeio makes {', '.join([*MKFS, NFS])}")
 
 
 def how(filesystem: str) -> str:

@@ -10,7 +10,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from eeio import paths
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.system.owner import start_ticks, this_process
 from eeio_limits.trust import make_folder
 
@@ -47,12 +47,12 @@ class Lock:
         self._held.close()
 
     def take(self, descriptor: int, path: Path) -> None:
-        """Locks an open lock file, and writes who has it. RefusedError if another one has it."""
+        """Locks an open lock file, and writes who has it. RejectedError if another one has it."""
         status = os.fstat(descriptor)
         plain = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
         content = os.pread(descriptor, 200, 0) if plain else b""
         if not plain or not _CONTENT.fullmatch(content):
-            raise RefusedError(
+            raise RejectedError(
                 f"{path} is not a lock file of eeio, so eeio leaves it as it is. Find out who made "
                 "it, and delete it"
             )
@@ -62,7 +62,7 @@ class Lock:
             )
         except BlockingIOError:
             holder = content.decode("ascii").partition("-")[0].strip() or "unknown"
-            raise RefusedError(f"{self._what} (process {holder})") from None
+            raise RejectedError(f"{self._what} (process {holder})") from None
         if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_RDWR:
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"{this_process(os.getpid()).name}\n".encode(), 0)
@@ -96,7 +96,7 @@ def lock_folders() -> Sequence[Path]:
         make_folder(state)
     except OSError:
         if not found:
-            raise RefusedError(
+            raise RejectedError(
                 "no folder for lock files: /run/lock, /tmp and the state folder cannot be written. "
                 "EEIO_LOCKS=DIR names one"
             ) from None
@@ -140,7 +140,7 @@ def _has_ended(name: str, now: str) -> bool:
 
 
 class FolderLock:
-    """The file `.eeio-lock` in a folder that several machines may share. RefusedError if another
+    """The file `.eeio-lock` in a folder that several machines may share. RejectedError if another
     process has it: also on a file system without locks, by the process that the file names. The
     folder may be renamed meanwhile."""
 
@@ -157,7 +157,7 @@ class FolderLock:
                 descriptor = os.open(self._path.name, flags, 0o600, dir_fd=folder)
                 stack.callback(os.close, descriptor)
             except OSError as error:
-                raise RefusedError(f"{self._path}: {error.strerror}; campaigns lock it") from error
+                raise RejectedError(f"{self._path}: {error.strerror}; campaigns lock it") from error
             self._take(descriptor, folder)
             self._folder = folder
             self._held = stack.pop_all()
@@ -169,15 +169,15 @@ class FolderLock:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise RefusedError(f"{self._what} is in use by {holder}; wait for it") from None
+            raise RejectedError(f"{self._what} is in use by {holder}; wait for it") from None
         except OSError:
             # No locks here: only of this boot and container is known which processes have ended.
             if host and not _has_ended(name, now.name):
-                raise RefusedError(
+                raise RejectedError(
                     f"{self._what} is in use by {holder}; if that has ended, delete {self._path}"
                 ) from None
         if not _is_at(descriptor, self._path.name, folder):
-            raise RefusedError(f"{self._what}: another process has just released it; try again")
+            raise RejectedError(f"{self._what}: another process has just released it; try again")
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{now.name} {platform.node()}\n".encode(), 0)
 
@@ -200,7 +200,7 @@ class _File:
         try:
             descriptor = self._open()
         except OSError as error:
-            raise RefusedError(f"{self._path}: {error.strerror}; campaigns lock it") from error
+            raise RejectedError(f"{self._path}: {error.strerror}; campaigns lock it") from error
         try:
             self._lock.take(descriptor, self._path)
         except BaseException:

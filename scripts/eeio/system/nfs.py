@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.system.owner import start_ticks
 from eeio.system.undo import UndoEntry, UndoJournal, mark, run_command
 from eeio_results.errors import EeioError
@@ -106,7 +106,7 @@ def is_nfs(filesystem: str) -> bool:
 
 
 def link_of(filesystem: str) -> Link:
-    """`nfs`, `nfs@1gbit`, `nfs@0.5ms`, `nfs@1gbit+0.5ms`; RefusedError for anything else."""
+    """`nfs`, `nfs@1gbit`, `nfs@0.5ms`, `nfs@1gbit+0.5ms`; RejectedError for anything else."""
     found = _PATTERN.fullmatch(filesystem)
     rate = delay_s = None
     words = found[1].split("+") if found and found[1] else []
@@ -119,7 +119,7 @@ def link_of(filesystem: str) -> Link:
         else:
             found = None
     if found is None:
-        raise RefusedError(
+        raise RejectedError(
             f"--filesystem {filesystem[:60]}: nfs, nfs@RATE, nfs@DELAY or nfs@RATE+DELAY, as "
             "nfs@1gbit+0.5ms: mbit or gbit, and the delay of a round trip in us or ms"
         )
@@ -130,12 +130,12 @@ def check(filesystem: str) -> None:
     """Refuses what cannot be made on this machine, before anything is."""
     link_of(filesystem)
     if os.geteuid() != 0:
-        raise RefusedError(f"--filesystem {filesystem}: making it needs root")
+        raise RejectedError(f"--filesystem {filesystem}: making it needs root")
     for program, package in PROGRAMS.items():
         if shutil.which(program) is None:
-            raise RefusedError(f"--filesystem {filesystem}: {program} is missing ({package})")
+            raise RejectedError(f"--filesystem {filesystem}: {program} is missing ({package})")
     if not _kernel_has("nfs4", "nfsv4"):
-        raise RefusedError(
+        raise RejectedError(
             f"--filesystem {filesystem}: this kernel has no NFS client (nfs4 in /proc/filesystems)"
         )
     server()
@@ -145,7 +145,7 @@ def server() -> str:
     """`kernel` or `ganesha`: what EEIO_NFS_SERVER names, else the first that is here."""
     asked = os.environ.get("EEIO_NFS_SERVER", "")
     if asked not in ("", "kernel", "ganesha"):
-        raise RefusedError(f"EEIO_NFS_SERVER={asked[:40]}: kernel or ganesha")
+        raise RejectedError(f"EEIO_NFS_SERVER={asked[:40]}: kernel or ganesha")
     why_not = []
     if asked != "ganesha":
         missing = [name for name in KERNEL_PROGRAMS if shutil.which(name) is None]
@@ -158,7 +158,7 @@ def server() -> str:
         if not missing:
             return "ganesha"
         why_not.append(f"NFS-Ganesha: {missing[0]} is missing (nfs-ganesha-vfs, iproute2)")
-    raise RefusedError(f"no NFS server: {'; '.join(why_not)}")
+    raise RejectedError(f"no NFS server: {'; '.join(why_not)}")
 
 
 def _kernel_has(filesystem: str, module: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.eeio.importing import made
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.importing import mapping
 
 
@@ -41,25 +41,25 @@ def _faulty(change: str, value: Any) -> dict[str, Any]:
         ("campaigns/0/log", {"file": "x", "name": "("}, "no pattern"),
     ],
 )
-def test_a_fault_is_refused_with_its_place(
+def test_a_fault_is_rejected_with_its_place(
     tmp_path: Path, change: str, value: Any, words: str
 ) -> None:
-    with pytest.raises(RefusedError, match=words):
+    with pytest.raises(RejectedError, match=words):
         mapping.load(made.write(tmp_path, _faulty(change, value)))
 
 
 def test_two_campaigns_of_one_name(tmp_path: Path) -> None:
     body = copy.deepcopy(made.MAP)
     body["campaigns"] *= 2
-    with pytest.raises(RefusedError, match="two campaigns are called board"):
+    with pytest.raises(RejectedError, match="two campaigns are called board"):
         mapping.load(made.write(tmp_path, body))
 
 
 def test_no_map(tmp_path: Path) -> None:
-    with pytest.raises(RefusedError, match="--map"):
+    with pytest.raises(RejectedError, match="--map"):
         mapping.load(tmp_path / "none.yaml")
     (tmp_path / "bad.yaml").write_text("a: [")
-    with pytest.raises(RefusedError, match="not YAML"):
+    with pytest.raises(RejectedError, match="not YAML"):
         mapping.load(tmp_path / "bad.yaml")
 
 

@@ -37,14 +37,14 @@ def test_real_output_is_read_without_a_window(form: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(("form", "name"), REAL)
-def test_cut_off_output_is_refused_by_its_name(form: str, name: str) -> None:
+def test_cut_off_output_is_rejected_by_its_name(form: str, name: str) -> None:
     text = _text(name)
     with pytest.raises(EeioError, match=r"there\.txt"):
         outputs.read(form, text[: len(text) // 3], "there.txt")
 
 
 @pytest.mark.parametrize("form", outputs.FORMATS)
-def test_another_tools_output_is_refused(form: str) -> None:
+def test_another_tools_output_is_rejected(form: str) -> None:
     with pytest.raises(EeioError) as told:
         outputs.read(form, "hello\n", "here.txt")
     assert "here.txt" in str(told.value) and "/tmp/" not in str(told.value)
@@ -97,7 +97,7 @@ def test_mdtest_tells_the_mean_rate_of_what_it_tried() -> None:
 
 
 @pytest.mark.parametrize("end", ["-- finished", "   File creation", "SUMMARY"])
-def test_mdtest_that_was_cut_off_is_refused(end: str) -> None:
+def test_mdtest_that_was_cut_off_is_rejected(end: str) -> None:
     with pytest.raises(EeioError, match=r"m\.txt: cut off"):
         outputs.read("mdtest", MDTEST[: MDTEST.index(end)], "m.txt")
 
@@ -136,7 +136,7 @@ def test_iors_reports_within_io500_have_no_summary(
 
 
 @pytest.mark.parametrize("end", ["blocksize", "\nResults:", "read      5821", "0.003063"])
-def test_a_report_within_io500_that_was_cut_off_is_refused(end: str) -> None:
+def test_a_report_within_io500_that_was_cut_off_is_rejected(end: str) -> None:
     text = (IO500 / "ior-hard-read.txt").read_text()
     with pytest.raises(EeioError, match=r"i\.txt: cut off"):
         outputs.read("io500", text[: text.index(end)], "i.txt")
@@ -203,6 +203,6 @@ def test_repeated_phases_of_elbencho_are_numbered_and_rates_of_files_kept() -> N
         ('{"phase_type": "READ", "config": [], "last_done": []}', "phase read"),
     ],
 )
-def test_what_is_not_elbenchos_is_refused(text: str, words: str) -> None:
+def test_what_is_not_elbenchos_is_rejected(text: str, words: str) -> None:
     with pytest.raises(EeioError, match=f"e.json: .*{words}"):
         outputs.read("elbencho", text, "e.json")

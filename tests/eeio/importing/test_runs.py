@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.eeio.importing import made
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.importing import mapping, runs
 from eeio.importing.imported import Imported
 from eeio_results.errors import EeioError
@@ -147,12 +147,12 @@ def test_files_that_are_not_what_the_map_says(
         read(tmp_path, **files)
 
 
-def test_a_folder_without_the_files_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_the_files_is_rejected(tmp_path: Path) -> None:
     path = made.write(tmp_path)
     (tmp_path / "runs.csv").unlink()
-    with pytest.raises(RefusedError, match="holds none of the files"):
+    with pytest.raises(RejectedError, match="holds none of the files"):
         runs.read(mapping.load(path), tmp_path)
-    with pytest.raises(RefusedError, match="no such folder"):
+    with pytest.raises(RejectedError, match="no such folder"):
         runs.read(mapping.load(path), tmp_path / "nowhere")
 
 
@@ -289,7 +289,7 @@ def test_blocks_of_frequencies(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["1 2 3", "1503016989 5 6", "1503016989 1 2 3 1503016990", ""])
-def test_torn_blocks_are_refused(tmp_path: Path, text: str) -> None:
+def test_torn_blocks_are_rejected(tmp_path: Path, text: str) -> None:
     body = _logged(mean="samples")
     body["campaigns"][0]["processor"] = {"blocks": "blocks.csv", "values_per_sample": 2}
     with pytest.raises(EeioError, match=r"blocks\.csv"):

@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import Eeio
 
 from eeio.cli import main
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.machine import capture, description, examination
 from eeio.machine.anonymous import Replacer, own_serials
 from eeio.machine.description import Command, Description
@@ -190,7 +190,7 @@ def test_a_plan_for_a_described_machine(server: Path, eeio: Eeio) -> None:
         ((), "give --directory DIR"),
     ],
 )
-def test_what_no_campaign_could_use_there_is_refused(
+def test_what_no_campaign_could_use_there_is_rejected(
     server: Path, eeio: Eeio, words: tuple[str, ...], says: str
 ) -> None:
     done = eeio("plan", "dummy-suite", "--replay", str(server), *words)
@@ -222,7 +222,7 @@ SECRETS = {
 }  # fmt: skip
 
 
-def _told_all(folder: Path) -> Path:
+def _reported_all(folder: Path) -> Path:
     return description.lay_out(
         Description(
             about="x",
@@ -252,7 +252,7 @@ def _told_all(folder: Path) -> Path:
 
 
 def test_what_tells_whose_machine_it_is_is_replaced(tmp_path: Path) -> None:
-    root = _told_all(tmp_path / "machine")
+    root = _reported_all(tmp_path / "machine")
     said = json.dumps({"findings": [], "by": "/home/annabel on kestrel.example.org, 127.0.0.1"})
     taken = capture.take(said, root, Replacer(SECRETS["hosts"], SECRETS["users"]))
     capture.write(taken, tmp_path / "c.tar.gz")
@@ -420,7 +420,7 @@ BAD: dict[str, tuple[Callable[[], bytes], str]] = {
 
 
 @pytest.mark.parametrize("name", list(BAD))
-def test_a_bad_capture_is_refused_in_one_line(
+def test_a_bad_capture_is_rejected_in_one_line(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "machine.tar.gz"
@@ -434,13 +434,13 @@ def test_a_bad_capture_is_refused_in_one_line(
         assert len(said.splitlines()) == 1
 
 
-def test_a_file_of_10_gb_is_refused(tmp_path: Path) -> None:
+def test_a_file_of_10_gb_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "machine.tar.gz"
     with path.open("wb") as file:
         file.truncate(10 << 30)
-    with pytest.raises(RefusedError, match="longer than 16 MiB"):
+    with pytest.raises(RejectedError, match="longer than 16 MiB"):
         capture.load(path)
-    with pytest.raises(RefusedError, match="No such file"):
+    with pytest.raises(RejectedError, match="No such file"):
         capture.load(tmp_path / "none.tar.gz")
 
 
@@ -450,5 +450,5 @@ def test_what_doctor_said_must_be_sound(server: Path) -> None:
         body = SERVER.to_json()
         body["commands"] = [{"run": ["eeio", "doctor", "--json"], "prints": said}]
         server.write_text(json.dumps(body))
-        with replayed(server) as replay, pytest.raises(RefusedError, match="not sound"):
+        with replayed(server) as replay, pytest.raises(RejectedError, match="not sound"):
             examination.examine_replay(replay)

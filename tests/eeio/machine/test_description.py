@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.machine import description as descriptions
 from eeio.machine.description import Command, Description
 from eeio_limits import inputs
@@ -80,32 +80,32 @@ def test_saved_and_loaded_it_is_the_same(tmp_path: Path, name: str) -> None:
         ("machine: 1\nabout: !!python/object:os.system x", "not YAML"),
     ],
 )  # fmt: skip
-def test_a_wrong_description_is_refused_in_one_line(tmp_path: Path, text: str, says: str) -> None:
+def test_a_wrong_description_is_rejected_in_one_line(tmp_path: Path, text: str, says: str) -> None:
     path = tmp_path / "machine.yaml"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(RefusedError) as refused:
+    with pytest.raises(RejectedError) as refused:
         descriptions.load(path)
     assert str(refused.value).startswith(f"{path}: ")
     assert says in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
-def test_a_description_without_end_is_refused(tmp_path: Path) -> None:
+def test_a_description_without_end_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "machine.json"
     with path.open("wb") as file:
         file.truncate(10 << 30)
-    with pytest.raises(RefusedError, match="longer than 16 MiB"):
+    with pytest.raises(RejectedError, match="longer than 16 MiB"):
         descriptions.load(path)
     tree = {f"sys/{number}": "" for number in range(inputs.MACHINE_FILES + 1)}
     path.write_text(json.dumps({"machine": 1, "about": "x", "tree": tree}), encoding="utf-8")
-    with pytest.raises(RefusedError, match="more than 50000 files"):
+    with pytest.raises(RejectedError, match="more than 50000 files"):
         descriptions.load(path)
 
 
-def test_a_text_that_is_not_unicode_is_refused(tmp_path: Path) -> None:
+def test_a_text_that_is_not_unicode_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "machine.json"
     path.write_text(r'{"machine": 1, "about": "x", "tree": {"sys/a": "\ud800"}}', encoding="ascii")
-    with pytest.raises(RefusedError, match="not Unicode"):
+    with pytest.raises(RejectedError, match="not Unicode"):
         descriptions.load(path)
 
 
@@ -120,7 +120,7 @@ def test_the_tree_is_laid_out_with_links_and_what_cannot_be_read(tmp_path: Path)
     with pytest.raises(OSError) as failed:
         (root / "sys/class/hwmon/hwmon0/power1_input").read_bytes()
     assert failed.value.errno == errno.EIO
-    with pytest.raises(RefusedError, match="not empty"):
+    with pytest.raises(RejectedError, match="not empty"):
         descriptions.lay_out(WHOLE, tmp_path / "machine")
 
 

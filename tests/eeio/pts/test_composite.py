@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from eeio.cli import main
 from eeio.pts import composite
 from eeio.pts.composite import Result, ResultEntry, ResultFile, System
-from eeio.pts.trial import with_told
+from eeio.pts.trial import with_reported
 from eeio.pts.write import result_file
 from eeio_limits import inputs
 from eeio_results import store
@@ -70,12 +70,12 @@ REMOTE = b'<!DOCTYPE x SYSTEM "http://127.0.0.1/x.dtd"><PhoronixTestSuite/>'
 
 
 @pytest.mark.parametrize("attack", [BOMB, OUTSIDE, REMOTE])
-def test_entities_and_document_types_are_refused(attack: bytes) -> None:
+def test_entities_and_document_types_are_rejected(attack: bytes) -> None:
     with pytest.raises(SchemaError, match="document type"):
         composite.parse(attack, "evil.xml")
 
 
-def test_an_oversized_file_is_refused_unread(tmp_path: Path) -> None:
+def test_an_oversized_file_is_rejected_unread(tmp_path: Path) -> None:
     path = tmp_path / "composite.xml"
     with path.open("wb") as file:
         file.truncate(inputs.XML_BYTES + 1)
@@ -83,26 +83,26 @@ def test_an_oversized_file_is_refused_unread(tmp_path: Path) -> None:
         composite.read(path)
 
 
-def test_a_deep_file_is_refused() -> None:
+def test_a_deep_file_is_rejected() -> None:
     content = b"<PhoronixTestSuite>" + b"<a>" * 100_000
     with pytest.raises(SchemaError, match="deeper"):
         composite.parse(content)
 
 
 @pytest.mark.parametrize("content", [b"", b"not xml", b"<html><body/></html>", b"\x00\x01"])
-def test_other_files_are_refused_by_name(content: bytes) -> None:
+def test_other_files_are_rejected_by_name(content: bytes) -> None:
     with pytest.raises(SchemaError, match=r"^other\.xml: not"):
         composite.parse(content, "other.xml")
 
 
-def test_json_that_is_none_is_refused() -> None:
+def test_json_that_is_none_is_rejected() -> None:
     content = (DATA / "native.xml").read_bytes().replace(b'{"test-run', b'{{"test-run', 1)
     with pytest.raises(SchemaError, match="JSON"):
         composite.parse(content)
 
 
 @given(st.binary(max_size=200), st.integers(0, 5000))
-def test_a_damaged_file_is_read_or_refused(noise: bytes, place: int) -> None:
+def test_a_damaged_file_is_read_or_rejected(noise: bytes, place: int) -> None:
     content = (DATA / "native.xml").read_bytes()[:6000]
     with pytest.raises(SchemaError):
         composite.parse(content[:place] + noise)
@@ -259,7 +259,7 @@ def test_upstreams_iozone(results: Path, tmp_path: Path) -> None:
     assert dict(run.experiment.arguments)["file_size"] == "8g"
 
 
-def test_files_without_our_results_and_names_that_exist_are_refused(
+def test_files_without_our_results_and_names_that_exist_are_rejected(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "composite.xml"
@@ -306,5 +306,5 @@ def test_a_write_is_exported_until_durable_and_comes_back_whole(
         for entry in result.entries
         if "told" in entry.own
     )
-    back = with_told(replace(changed[0], phases=()), json.loads(json.dumps(told[0])))
+    back = with_reported(replace(changed[0], phases=()), json.loads(json.dumps(told[0])))
     assert back.phases[0].until_durable in [run.phases[0].until_durable for run in changed]

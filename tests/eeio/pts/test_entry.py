@@ -77,7 +77,7 @@ def test_a_phase_without_further_figures_comes_back_from_php() -> None:
         ResultEntry("x", "1", json={"eeio": {"trial-of-value": [0], "trials": 1, "told": told[:1]}})
     )
     assert isinstance(values, Values)
-    first = values.told_of(0)
+    first = values.reported_of(0)
     assert first is not None and first["phases"][0]["metrics"] == {}
 
 
@@ -98,6 +98,6 @@ def test_plain_pts_says_nothing() -> None:
         ({"unknown": 1}, "under eeio is damaged"),
     ],
 )  # fmt: skip
-def test_what_has_another_form_is_refused(body: dict[str, Any], words: str) -> None:
+def test_what_has_another_form_is_rejected(body: dict[str, Any], words: str) -> None:
     with pytest.raises(SchemaError, match=words):
         own_of(ResultEntry("x", "1", json={"eeio": body}))

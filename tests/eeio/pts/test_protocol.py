@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.profiles import suite as suites
 from eeio.pts import protocol
 
@@ -75,5 +75,5 @@ def test_as_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         (SUITES / "eeio-suite" / "suite-definition.xml").read_bytes()
     )
     (tmp_path / "protocol.yaml").write_text("presets: 5")
-    with pytest.raises(RefusedError, match="not a suite protocol"):
+    with pytest.raises(RejectedError, match="not a suite protocol"):
         protocol.protocol_of("quick", [str(tmp_path)])

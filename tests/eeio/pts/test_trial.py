@@ -228,24 +228,24 @@ def test_a_record_takes_what_was_told_and_tells_it_again() -> None:
     own = {"trial-of-value": [1], "trials": 2, "told": [None, TOLD]}
     values = own_of(ResultEntry("here", "1", json={"eeio": own}))
     assert isinstance(values, Values)
-    assert values.told_of(0) is values.told_of(5) is None
-    told_body = values.told_of(1)
-    run = pts_trial.with_told(run_of(), told_body)
+    assert values.reported_of(0) is values.reported_of(5) is None
+    reported_body = values.reported_of(1)
+    run = pts_trial.with_reported(run_of(), reported_body)
     assert (run.device, run.disk_cache_found, run.notes) == ("vda", "on", ("n",))
     assert run.phases[0].energy[0].energy_j == 80.0
-    told_again = json.loads(json.dumps(pts_trial.telling(run)))
-    (reading,) = told_again["phases"][0]["energy"]
+    reported_again = json.loads(json.dumps(pts_trial.telling(run)))
+    (reading,) = reported_again["phases"][0]["energy"]
     # What an older record does not say is empty, and then it is as it was.
     assert [reading.pop(key) for key in ("includes", "leaves_out", "doubtful")] == [[], [], False]
-    (phase,) = told_again["phases"]
+    (phase,) = reported_again["phases"]
     assert phase.pop("includes_flush") is False and phase.pop("stretches") == []
     seen = ("spatiality_seen", "spatiality_seen_by", "spatiality_seen_reason")
     assert [phase.pop(key) for key in ("until_durable", "durable_reason", *seen)] == [None] * 5
-    assert told_again == TOLD
+    assert reported_again == TOLD
     failed = run_of(validity=("the trial failed under PTS",))
-    assert pts_trial.with_told(failed, told_body) == failed
+    assert pts_trial.with_reported(failed, reported_body) == failed
     assert pts_trial.telling(failed) is None
-    assert pts_trial.with_told(run_of(), None) == run_of()
+    assert pts_trial.with_reported(run_of(), None) == run_of()
 
 
 @pytest.mark.parametrize(
@@ -253,19 +253,22 @@ def test_a_record_takes_what_was_told_and_tells_it_again() -> None:
     [{"phases": None}, {"phases": [{}]}, {"phases": ["x"]}, {"context": [{"name": "x"}]},
      {"phases": [{**PHASE, "energy": [{"domain": "package"}]}]}, {"notes": None}],
 )  # fmt: skip
-def test_damaged_words_are_refused(damage: dict[str, Any]) -> None:
+def test_damaged_words_are_rejected(damage: dict[str, Any]) -> None:
     with pytest.raises(SchemaError, match="damaged"):
-        pts_trial.with_told(run_of(), {**TOLD, **damage})
+        pts_trial.with_reported(run_of(), {**TOLD, **damage})
 
 
 def test_figures_that_contradict_each_other_make_the_trial_invalid() -> None:
-    told_body: Any = {**TOLD, "phases": [{**PHASE, "bandwidth_bytes_per_s": 1e7}]}
-    run = pts_trial.with_told(run_of(), told_body)
+    reported_body: Any = {**TOLD, "phases": [{**PHASE, "bandwidth_bytes_per_s": 1e7}]}
+    run = pts_trial.with_reported(run_of(), reported_body)
     assert run.phases == ()
     (reason,) = run.validity
     assert "read: 1000000 bytes at 1e+07 bytes/s take 0.1 s, but its window is 1 s" in reason
-    marked: Any = {**TOLD, "phases": [{**told_body["phases"][0], "invalid": ["it was stopped"]}]}
-    assert pts_trial.with_told(run_of(), marked).phases[0].validity == ("it was stopped",)
+    marked: Any = {
+        **TOLD,
+        "phases": [{**reported_body["phases"][0], "invalid": ["it was stopped"]}],
+    }
+    assert pts_trial.with_reported(run_of(), marked).phases[0].validity == ("it was stopped",)
 
 
 def test_no_thread_is_left(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_a_gate_for_ci(
 
 
 @pytest.mark.parametrize("rule", [("--floor", "0.2"), ("--indifference", "0")])
-def test_a_rule_that_makes_no_sense_is_refused(
+def test_a_rule_that_makes_no_sense_is_rejected(
     imported: Path, eeio: Eeio, rule: tuple[str, str]
 ) -> None:
     done = eeio("compare", "two-big", "two-small", *rule)
@@ -206,7 +206,7 @@ def test_figures(imported: Path, eeio: Eeio) -> None:
         (("study", "replicate", "--figures", "x"), 2, "name it, and its data"),
     ],
 )
-def test_refused(imported: Path, eeio: Eeio, words: tuple[str, ...], code: int, said: str) -> None:
+def test_rejected(imported: Path, eeio: Eeio, words: tuple[str, ...], code: int, said: str) -> None:
     done = eeio(*words)
     assert (done.returncode, said in done.stderr) == (code, True), done.stderr
 
@@ -231,7 +231,7 @@ def test_a_guideline_that_cannot_be_had(
     assert said in done.stderr
 
 
-def test_a_name_that_is_taken_is_refused_before_anything_is_written(
+def test_a_name_that_is_taken_is_rejected_before_anything_is_written(
     imported: Path, eeio: Eeio
 ) -> None:
     results = imported / "data" / "eeio" / "results"

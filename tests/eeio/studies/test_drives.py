@@ -24,7 +24,7 @@ def _as_one_port(results: Path, identities: Mapping[str, Mapping[str, str]]) -> 
         runs.write_text("".join(json.dumps({**r, "device": "sda"}) + "\n" for r in records))
 
 
-def _told(eeio: Eeio, home: Path) -> dict[str, str]:
+def _reported(eeio: Eeio, home: Path) -> dict[str, str]:
     """What each command makes of the eight campaigns."""
     sides = ("--traditional", *NAMES[:4], "--low-power", *NAMES[4:])
     mix = ("--workload", str(home / "mix.yaml"), "--choice", "best-worst", "--format", "json")
@@ -43,11 +43,11 @@ def _told(eeio: Eeio, home: Path) -> dict[str, str]:
 def test_four_drives_called_sda_give_pavans_tables_and_guideline(home: Path, eeio: Eeio) -> None:
     assert eeio("import", "ccpe2017", str(PUBLISHED)).returncode == 0
     (home / "mix.yaml").write_text(MIX)
-    wanted = _told(eeio, home)
+    wanted = _reported(eeio, home)
     drives = ("HDD1", "HDD2", "SSD1", "SSD2")
     results = home / "data/eeio/results"
     _as_one_port(results, {name: {"drive_label": name} for name in drives})
-    assert _told(eeio, home) == wanted
+    assert _reported(eeio, home) == wanted
     # Without labels the drives have their models' names, and the figures stay.
     _as_one_port(results, {"sda": {}})
     for name in NAMES:
@@ -55,7 +55,7 @@ def test_four_drives_called_sda_give_pavans_tables_and_guideline(home: Path, eei
         body = json.loads(machine.read_text())
         body |= {"drive_id": f"wwn-0x5000c500{body.pop('drive_label').lower():0>8}"}
         machine.write_text(json.dumps(body))
-    told = _told(eeio, home)
+    told = _reported(eeio, home)
     for command in wanted:
         assert _figures(json.loads(told[command])) == pytest.approx(
             _figures(json.loads(wanted[command]))

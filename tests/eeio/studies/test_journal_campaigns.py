@@ -21,7 +21,7 @@ from eeio.campaign import rounds
 from eeio.campaign.plan import of_design
 from eeio.campaign.variants import study_settings
 from eeio.cli import main
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.journal import delayjc
 from eeio.system import frequency
 from eeio.system.lock import drive_lock
@@ -148,7 +148,7 @@ def test_killed_in_the_middle_of_a_run(home: Path, eeio: Eeio, signum: signal.Si
 
 
 @pytest.mark.root
-def test_fewer_repetitions_than_asked_for_are_not_converged(home: Path, eeio: Eeio) -> None:
+def test_fewer_repetitions_than_asked_are_not_converged(home: Path, eeio: Eeio) -> None:
     """Of three repetitions the last is taken away, as a kill would; the others agree by chance."""
     suite = _suite(home, METADATA, "repetitions: 3, half_width: 1.0e+6")
     suite_file = Path(suite) / "protocol.yaml"
@@ -265,7 +265,7 @@ def test_another_tree_is_found_again_from_elsewhere(
     assert set(roots) == {tree}
 
 
-def test_without_root_it_is_refused_before_anything_is_touched(
+def test_without_root_it_is_rejected_before_anything_is_touched(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     suite = _suite(home, METADATA, "variants: [nojc]")
@@ -282,20 +282,20 @@ def test_no_cpufreq_is_a_reason_or_a_refusal(tmp_path: Path) -> None:
     cells, reason = study_settings(study, (), (), tmp_path)
     assert [cell.frequency_hz for cell in cells] == [None]
     assert reason is not None and "no cpufreq" in reason
-    with pytest.raises(RefusedError, match="no cpufreq"):
+    with pytest.raises(RejectedError, match="no cpufreq"):
         study_settings(study, (), ("lowest",), tmp_path)
 
 
 def test_frequencies_and_variants_that_are_not_there(tmp_path: Path) -> None:
     study = StudyProtocol(("ext4",), ("all",), {}, 64, True, None, 3)
     tree = pstate_tree(tmp_path)
-    with pytest.raises(RefusedError, match="9 GHz cannot be reached"):
+    with pytest.raises(RejectedError, match="9 GHz cannot be reached"):
         study_settings(study, (), ("9GHz",), tree)
-    with pytest.raises(RefusedError, match="no frequency"):
+    with pytest.raises(RejectedError, match="no frequency"):
         study_settings(study, (), ("fast",), tree)
-    with pytest.raises(RefusedError, match="variant 'xfs'"):
+    with pytest.raises(RejectedError, match="variant 'xfs'"):
         study_settings(study, ("xfs",), (), tree)
-    with pytest.raises(RefusedError, match="belongs to suites"):
+    with pytest.raises(RejectedError, match="belongs to suites"):
         study_settings(None, ("ext4",), (), tree)
     cells, reason = study_settings(study, ("nojc", "ext4"), ("lowest", "1.6GHz"), tree)
     assert reason is None

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, Cell
-from eeio_results.comparison.questions import counted, questions, repetitions_asked
+from eeio_results.comparison.questions import counted, questions, repetitions_requested
 from eeio_results.statistics.decision import Rule
 
 RULE = Rule()
@@ -41,5 +41,5 @@ def test_open_questions_ask_for_repetitions_of_both() -> None:
     found = questions([SMALL, rough], RULE)
     needed = found[0].change.needed
     assert found[0].is_open and needed is not None and needed > 4
-    assert repetitions_asked(found, 1000) == {"a": needed, "b": needed}
-    assert repetitions_asked(found, needed - 1) == {}, "more than may be"
+    assert repetitions_requested(found, 1000) == {"a": needed, "b": needed}
+    assert repetitions_requested(found, needed - 1) == {}, "more than may be"

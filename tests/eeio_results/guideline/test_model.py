@@ -515,7 +515,7 @@ def test_unknown_prices_and_idle_power_have_reasons() -> None:
         "w", [WorkloadEntry(READ, 1.0), WorkloadEntry(replace(READ, disk="on"), 1.0)]
     ),
 ])  # fmt: skip
-def test_contradictory_input_is_refused(call) -> None:  # type: ignore[no-untyped-def]
+def test_contradictory_input_is_rejected(call) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(EeioError):
         call(*_systems())
 
@@ -574,7 +574,7 @@ ENTRY = "  - {operation: read, spatiality: random, request_size_bytes: 4k, cache
     ("workload:\n" + ENTRY.replace("buffer", "page") + "share: 1}", "unknown key 'page'"),
     ("workload: !!python/object:os.system {}", "workload must be a list"),
 ])  # fmt: skip
-def test_a_wrong_workload_file_is_refused_with_its_place(
+def test_a_wrong_workload_file_is_rejected_with_its_place(
     tmp_path: Path, text: str, words: str
 ) -> None:
     path = tmp_path / "w.yaml"

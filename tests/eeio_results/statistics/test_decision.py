@@ -89,7 +89,7 @@ def test_what_cannot_be_told() -> None:
 @pytest.mark.parametrize(
     ("indifference", "floor"), [(0.05, 0.05), (0.01, 0.05), (0.0, 0.0), (1.0, 0.0), (0.1, -0.1)]
 )
-def test_a_rule_that_makes_no_sense_is_refused(indifference: float, floor: float) -> None:
+def test_a_rule_that_makes_no_sense_is_rejected(indifference: float, floor: float) -> None:
     with pytest.raises(EeioError, match="0 <= floor < indifference < 1"):
         Rule(indifference, floor)
 

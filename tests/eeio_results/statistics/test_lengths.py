@@ -50,7 +50,7 @@ def test_a_cut_without_a_metric_of_the_whole_proves_nothing() -> None:
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf])
-def test_means_that_are_not_above_0_are_refused(value: float) -> None:
+def test_means_that_are_not_above_0_are_rejected(value: float) -> None:
     with pytest.raises(EeioError, match=r"power of the first 20 s is .*leave the run whole"):
         proven_length({20.0: {"power": value}}, {"power": 1.0}, 0.01)
     with pytest.raises(EeioError, match="power of the whole run"):
@@ -58,6 +58,6 @@ def test_means_that_are_not_above_0_are_refused(value: float) -> None:
 
 
 @pytest.mark.parametrize("floor", [-0.01, 1.0, math.nan])
-def test_a_floor_that_is_no_share_is_refused(floor: float) -> None:
+def test_a_floor_that_is_no_share_is_rejected(floor: float) -> None:
     with pytest.raises(EeioError, match="give a share"):
         proven_length({10.0: WHOLE}, WHOLE, floor)

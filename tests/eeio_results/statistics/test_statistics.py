@@ -36,7 +36,7 @@ OZONE = {
 TEN = tuple(100.0 + step * step for step in range(10))
 numbers = st.floats(-1e6, 1e6).map(lambda value: round(value, 3))
 samples = st.lists(numbers, min_size=1, max_size=30)
-small_whole = st.lists(st.integers(0, 6).map(float), min_size=1, max_size=12)
+small_complete = st.lists(st.integers(0, 6).map(float), min_size=1, max_size=12)
 
 
 # Bootstrap
@@ -149,7 +149,7 @@ def test_values_that_are_not_finite_are_named(bad: float) -> None:
     lambda: several.dunn({"a": TEN, "b": TEN}, sides="left"),  # type: ignore[arg-type]
     lambda: adjustment.adjust((0.5, 1.5), "holm"),
 ])  # fmt: skip
-def test_wrong_arguments_are_refused(call) -> None:  # type: ignore[no-untyped-def]
+def test_wrong_arguments_are_rejected(call) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(EeioError):
         call()
 
@@ -308,7 +308,7 @@ def test_ranks_alone_matter(a: list[float], b: list[float]) -> None:
         assert (plain.p, plain.u) == (bent.p, bent.u)
 
 
-@given(small_whole, small_whole)
+@given(small_complete, small_complete)
 def test_p_is_a_probability_or_has_a_reason(a: list[float], b: list[float]) -> None:
     found = pairs.mann_whitney(a, b)
     assert (found.p is None) == (found.reason is not None)

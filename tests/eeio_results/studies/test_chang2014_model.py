@@ -183,9 +183,9 @@ def test_equations_5_and_6_are_identities(
 ) -> None:
     """What docs/studies/chang2014.md says of them."""
     commit = Commit(1, begin_s, begin_s, begin_s, begin_s, begin_s + commit_s)
-    whole_s = journal_waits.write_time_s(start_s, start_s + took_s)
+    complete_s = journal_waits.write_time_s(start_s, start_s + took_s)
     for equation in (journal_waits.fully_blocked_s, journal_waits.partly_blocked_s):
-        assert equation(start_s, start_s + took_s, commit) == pytest.approx(whole_s, abs=1e-9)
+        assert equation(start_s, start_s + took_s, commit) == pytest.approx(complete_s, abs=1e-9)
 
 
 def test_a_trace_with_holes_says_so() -> None:
@@ -203,14 +203,14 @@ def test_a_trace_with_holes_says_so() -> None:
         (f"{jbd2.HEADER}\n# overruns: many\n", "overruns"),
     ],
 )
-def test_other_texts_are_refused(text: str, words: str, tmp_path: Path) -> None:
+def test_other_texts_are_rejected(text: str, words: str, tmp_path: Path) -> None:
     path = tmp_path / "trace"
     path.write_text(text)
     with pytest.raises(ToolOutputError, match=words):
         jbd2.load(path)
 
 
-def test_a_truncated_file_is_refused(tmp_path: Path) -> None:
+def test_a_truncated_file_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "journal.gz"
     path.write_bytes((DATA / "metadata-8/journal.gz").read_bytes()[:5000])
     with pytest.raises(ToolOutputError, match="not a whole journal trace"):

@@ -11,7 +11,7 @@ from tests.eeio_results.made import MACHINE, design, phase, run
 from eeio.campaign.variants import study_settings
 from eeio.cli import main
 from eeio.commands.study import reference
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.profiles.suite import StudyProtocol
 from eeio_results import studies
 from eeio_results.errors import EeioError
@@ -72,11 +72,11 @@ def test_the_study_that_a_suite_names_says_what_is_repeated_for(folder: Path) ->
     assert len(every) > len(named) == 1
 
 
-def test_a_study_that_a_suite_names_wrongly_is_refused_before_the_first_run(folder: Path) -> None:
+def test_a_study_that_a_suite_names_wrongly_is_rejected_before_the_first_run(folder: Path) -> None:
     (folder / "silent.py").write_text("from eeio_results.studies import Study\nSTUDY = Study()\n")
     for name, words in (("nobody", "no study 'nobody'"), ("silent", "no figure to repeat for")):
         protocol = StudyProtocol(("ext4",), ("all",), {}, 64, True, 0.05, 3, name)
-        with pytest.raises(RefusedError, match=words):
+        with pytest.raises(RejectedError, match=words):
             study_settings(protocol, (), (), folder)
 
 

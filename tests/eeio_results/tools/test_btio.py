@@ -47,7 +47,7 @@ def test_a_failed_verification_is_told() -> None:
     assert phase.invalid == ("its verification: UNSUCCESSFUL",)
 
 
-def test_output_that_is_not_whole_is_refused() -> None:
+def test_output_that_is_not_whole_is_rejected() -> None:
     whole = text("W-4-full.txt")
     for lines in (0, 5, 40, 100, 110):
         with pytest.raises(ToolOutputError, match="not the whole output"):

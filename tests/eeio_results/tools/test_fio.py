@@ -170,7 +170,7 @@ def test_an_error_of_fio_is_an_error(tmp_path: Path) -> None:
         parse("fio", capture)
 
 
-def test_jobs_that_were_not_grouped_are_refused(tmp_path: Path) -> None:
+def test_jobs_that_were_not_grouped_are_rejected(tmp_path: Path) -> None:
     text = (OTHER / "two-jobs.json").read_text()
     capture = with_file("read", tmp_path, fio.OUTPUT_FILE, text)
     with pytest.raises(ToolOutputError, match="--group_reporting"):

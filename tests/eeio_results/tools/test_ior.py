@@ -120,7 +120,7 @@ def test_a_write_that_was_flushed_is_durable_when_it_ends(version: str, tmp_path
 
 
 @given(st.data())
-def test_a_report_that_is_cut_off_is_refused_or_whole(data: st.DataObject) -> None:
+def test_a_report_that_is_cut_off_is_rejected_or_whole(data: st.DataObject) -> None:
     content = text(data.draw(st.sampled_from(VERSIONS)), "collective.txt")
     cut = data.draw(st.integers(0, len(content)))
     try:

@@ -81,7 +81,7 @@ def test_the_wider_columns_of_debian_13(tmp_path: Path, case: str, tests: list[s
     ]
 
 
-def test_columns_of_no_known_version_are_refused(tmp_path: Path) -> None:
+def test_columns_of_no_known_version_are_rejected(tmp_path: Path) -> None:
     text = (DATA / "other/all-tests.txt").read_text().replace("  freread", "    freread")
     with pytest.raises(ToolOutputError, match="of no known version"):
         of_text(tmp_path, text)

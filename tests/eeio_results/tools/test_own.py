@@ -58,7 +58,7 @@ def test_a_broken_parser_is_told(folder: Path, name: str, text: str, words: str)
         tools.check("mine")
 
 
-def test_a_broken_module_is_refused_before_the_first_run(home: Path, eeio: Eeio) -> None:
+def test_a_broken_module_is_rejected_before_the_first_run(home: Path, eeio: Eeio) -> None:
     (home / "own").mkdir()
     (home / "own/dummy.py").write_text("import nothing_like_it\n")
     words = ["dummy-suite", "--directory", f"{home}/target", "--meter", "none"]

@@ -157,7 +157,7 @@ def page_of(report: Report) -> Page:
             row,
             campaigns[row.campaign],
             _name(row),
-            ", ".join(_told(names[p], of_row[p]) for p in varying if of_row[p] != NONE),
+            ", ".join(_reported(names[p], of_row[p]) for p in varying if of_row[p] != NONE),
             of_row,
         )
         for row, of_row in zip(rows, levels, strict=True)
@@ -172,7 +172,7 @@ def _name(row: Row) -> str:
     return words if row.request_size_bytes is None else f"{words} · {_size(row)}"
 
 
-def _told(factor: str, level: str) -> str:
+def _reported(factor: str, level: str) -> str:
     """A level as it stands below a name: `buffer cache off`, but `fio` and `device`."""
     if factor in ("Tool", "Target"):
         return level

@@ -35,7 +35,7 @@ class PowerSeries:
     @cached_property
     def _known_s(self) -> Sequence[float]:
         """The time up to each moment in which power was read, s, from any origin."""
-        if self._whole:
+        if self._complete:
             return self.times_s
         steps = map(sub, self.times_s[1:], self.times_s)
         known = (step if w == w else 0.0 for step, w in zip(steps, self.watts[1:], strict=True))
@@ -46,12 +46,12 @@ class PowerSeries:
         """The energy up to each moment, as far as power was read; of a whole campaign doubles keep
         it to better than a microjoule."""
         found: Iterable[float] = map(mul, self.watts[1:], map(sub, self.times_s[1:], self.times_s))
-        if not self._whole:
+        if not self._complete:
             found = (joules if joules == joules else 0.0 for joules in found)
         return array("d", accumulate(found, initial=0.0))
 
     @cached_property
-    def _whole(self) -> bool:
+    def _complete(self) -> bool:
         return not math.isnan(sum(self.watts[1:]))
 
     def mean_w(self, first: int, last: int) -> float | None:

@@ -128,14 +128,14 @@ def _sum_of_rates(parts: Sequence[tuple[int, float]]) -> float | None:
 
 
 def _creation(creators: Sequence[FileTask]) -> dict[str, float]:
-    whole_s = syncs_s = 0.0
+    complete_s = syncs_s = 0.0
     for task in creators:
         assert task.opened is not None and task.closed is not None
         syncs_s += task.synced_s - task.written_s
         # The three calls follow each other; what lies between them is their tracing.
-        whole_s += task.closed.end_s - task.opened.start_s
+        complete_s += task.closed.end_s - task.opened.start_s
     count = len(creators)
-    return {"model_rate_eq9_per_s": count / whole_s, "model_rate_eq10_per_s": count / syncs_s}
+    return {"model_rate_eq9_per_s": count / complete_s, "model_rate_eq10_per_s": count / syncs_s}
 
 
 def _durable(tasks: Sequence[FileTask]) -> dict[str, float]:

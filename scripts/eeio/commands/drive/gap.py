@@ -13,10 +13,10 @@ from pathlib import Path
 from eeio import foreground, power_gap, terminal
 from eeio.commands import campaign_options
 from eeio.commands.restore import restore_orphans
-from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, EXIT_FAILED, RefusedError
+from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, EXIT_FAILED, RejectedError
 from eeio.power import check_meters
 from eeio.power_gap import GapReading, Saved, Work
-from eeio.putting_back import putting_back
+from eeio.restoring import restoring
 from eeio.system.caches import flush, read_direct
 from eeio.system.device import check_readable, check_unused
 from eeio.system.filesystem import BlockDevice, backing_device, mounts
@@ -61,12 +61,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def is_asked(arguments: argparse.Namespace) -> bool:
-    """RefusedError for what goes with --gap and stands without it."""
+def is_requested(arguments: argparse.Namespace) -> bool:
+    """RejectedError for what goes with --gap and stands without it."""
     if arguments.gap is None:
         further = (arguments.repetitions, arguments.seed, arguments.state)
         if arguments.words or any(one is not None for one in further):
-            raise RefusedError("a COMMAND, --repetitions, --seed and --state go with --gap")
+            raise RejectedError("a COMMAND, --repetitions, --seed and --state go with --gap")
         return False
     return True
 
@@ -79,16 +79,16 @@ def gaps(arguments: argparse.Namespace) -> int:
     device = check_readable(node) if words else check_unused(node)
     check_meters(tuple(arguments.meter))
     if words and shutil.which(words[0]) is None:
-        raise RefusedError(f"{words[0]}: no such program")
+        raise RejectedError(f"{words[0]}: no such program")
     try:
         power_gap.check_gaps(arguments.gap, repetitions)
         drive = drive_at(node, device.disk_sysfs, arguments.state)
         drive.state()
     except EeioError as error:
-        raise RefusedError(f"not measured: {error}") from error
+        raise RejectedError(f"not measured: {error}") from error
     source = open_source(tuple(arguments.meter), False)
     if source.reason is not None:
-        raise RefusedError(f"not measured: {source.reason}")
+        raise RejectedError(f"not measured: {source.reason}")
     seed = campaign_options.drawn(arguments.seed)
     with machine_lock(shared=False), drive_lock(device.disk_sysfs.name):
         restore_orphans()  # what a killed run left would be taken for the beginning
@@ -97,7 +97,7 @@ def gaps(arguments: argparse.Namespace) -> int:
         with (
             tempfile.TemporaryDirectory(prefix="eeio-") as folder,
             PowerMonitor(source, Path(folder) / "power.csv.gz") as power,
-            putting_back(journal) as failures,
+            restoring(journal) as failures,
         ):
             found = power_gap.measure(drive, arguments.gap, repetitions, work, power, journal, seed)
     of_meters = power_gap.saved(found)

@@ -16,9 +16,9 @@ from eeio.commands.drive import listing, nvme
 from eeio.commands.drive import settings as kernel_settings
 from eeio.commands.drive.reading import Asked, StateReading, during, read_for, wake
 from eeio.commands.restore import restore_orphans
-from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RefusedError
+from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RejectedError
 from eeio.power import check_meters
-from eeio.putting_back import putting_back
+from eeio.restoring import restoring
 from eeio.system import nvme_power, power_saving
 from eeio.system.device import check_readable, check_unused
 from eeio.system.filesystem import BlockDevice
@@ -74,7 +74,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def states(arguments: argparse.Namespace) -> int:
     node: Path = arguments.device
-    if pauses.is_asked(arguments):
+    if pauses.is_requested(arguments):
         return pauses.gaps(arguments)
     if arguments.list:
         listing.show(node, check_readable(node), arguments.format == "json")
@@ -82,7 +82,7 @@ def states(arguments: argparse.Namespace) -> int:
     device = check_unused(node)
     check_meters(tuple(arguments.meter))
     if not 0 < arguments.seconds < math.inf or not 0 <= arguments.settle < math.inf:
-        raise RefusedError("--seconds is above 0, --settle not below")
+        raise RejectedError("--seconds is above 0, --settle not below")
     try:
         setting = _setting(device, arguments.setting)
         controller = None if setting else nvme_power.controller_of(device.disk_sysfs)
@@ -91,10 +91,10 @@ def states(arguments: argparse.Namespace) -> int:
         elif setting is None:
             power_saving.state_of(node)
     except EeioError as error:
-        raise RefusedError(f"not measured: {error}") from error
+        raise RejectedError(f"not measured: {error}") from error
     source = open_source(tuple(arguments.meter), False)
     if source.reason is not None:
-        raise RefusedError(f"not measured: {source.reason}")
+        raise RejectedError(f"not measured: {source.reason}")
     with (
         machine_lock(shared=False),
         drive_lock(device.disk_sysfs.name),
@@ -137,7 +137,7 @@ def _setting(device: BlockDevice, key: str | None) -> Setting | None:
 def _swept(of: NvmeController | Setting | None, asked: Asked) -> list[StateReading]:
     restore_orphans()  # what a killed run left would be taken for the beginning
     journal = UndoJournal()
-    with putting_back(journal):
+    with restoring(journal):
         if isinstance(of, Setting):
             return kernel_settings.sweep(of, asked, journal)
         assert of is not None

@@ -8,7 +8,7 @@ from eeio import bundle as bundles
 from eeio.commands.campaign_folders import load_campaigns
 from eeio.commands.plots import plot_files
 from eeio.commands.report import complete_report
-from eeio.errors import EXIT_DONE, RefusedError
+from eeio.errors import EXIT_DONE, RejectedError
 from eeio_limits.text import latex, markdown
 from eeio_results.report.contents import document
 from eeio_results.report.document import RENDERERS
@@ -45,7 +45,7 @@ def bundle(arguments: argparse.Namespace) -> int:
     packed = folder.with_name(f"{folder.name}.tar.gz")
     for path in (folder, packed):
         if path.exists():
-            raise RefusedError(f"{path} is there already: name another with -o")
+            raise RejectedError(f"{path} is there already: name another with -o")
     report = complete_report(campaigns)
     tables = document(report)
     files = {

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from eeio.commands.campaign_folders import campaign_folder
-from eeio.errors import EXIT_DONE, RefusedError
+from eeio.errors import EXIT_DONE, RejectedError
 from eeio.pts import composite, write
 from eeio_limits import LimitError
 from eeio_limits.names import campaign_name
@@ -28,11 +28,13 @@ def export(arguments: argparse.Namespace) -> int:
     campaign = store.load(campaign_folder(arguments.campaign))
     file = write.result_file(campaign)
     if not file.results:
-        raise RefusedError(f"campaign {campaign.name} has no valid bandwidth or rate to export yet")
+        raise RejectedError(
+            f"campaign {campaign.name} has no valid bandwidth or rate to export yet"
+        )
     folder: Path = arguments.output or _named_folder(campaign.name)
     path = folder / "composite.xml"
     if path.exists():
-        raise RefusedError(f"{path} is there already: give another folder with -o")
+        raise RejectedError(f"{path} is there already: give another folder with -o")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         path.write_text(composite.render(file), encoding="utf-8")
@@ -47,4 +49,4 @@ def _named_folder(name: str) -> Path:
     try:
         return Path(campaign_name(name))
     except LimitError as error:
-        raise RefusedError(f"{error}: give a folder with -o") from error
+        raise RejectedError(f"{error}: give a folder with -o") from error

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from eeio.commands.meter.meters import seconds
-from eeio.errors import EXIT_DONE, RefusedError
+from eeio.errors import EXIT_DONE, RejectedError
 from eeio_limits import LimitError, inputs
 from eeio_limits.quantities import TIMESTAMP
 from eeio_power import alignment
@@ -35,14 +35,14 @@ def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 
 def calibrate(arguments: argparse.Namespace) -> int:
     if arguments.meter is None and arguments.save is None:
-        raise RefusedError("name the log with --meter csv:..., or keep the pulses with --save")
+        raise RejectedError("name the log with --meter csv:..., or keep the pulses with --save")
     if arguments.count < 2:
-        raise RefusedError("--count: two pulses at least")
+        raise RejectedError("--count: two pulses at least")
     if arguments.save is not None:
         try:
             arguments.save.open("a").close()  # before a minute of pulses is spent
         except OSError as error:
-            raise RefusedError(f"--save {arguments.save}: {error.strerror}") from error
+            raise RejectedError(f"--save {arguments.save}: {error.strerror}") from error
     meter = None if arguments.meter is None else _log(arguments.meter)
     pulses = _load_pulses(arguments.pulses) if arguments.pulses else None
     if pulses is None:
@@ -75,10 +75,10 @@ def _log(spec: str) -> LoggedMeter:
     try:
         (meter,) = open_meters([spec])
     except (PowerError, ValueError) as error:
-        raise RefusedError(str(error)) from error
+        raise RejectedError(str(error)) from error
     if not isinstance(meter, LoggedMeter) or meter.channels[0].quantity != "power_w":
         close_meters([meter])
-        raise RefusedError(f"{spec}: this meter needs no calibration; it is for logs of power")
+        raise RejectedError(f"{spec}: this meter needs no calibration; it is for logs of power")
     return meter
 
 
@@ -94,4 +94,4 @@ def _load_pulses(path: Path) -> list[alignment.Pulse]:
             raise LimitError("pulses that overlap, or end before they start")
         return pulses
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RefusedError(f"{path}: no pulses that --save wrote ({error})") from error
+        raise RejectedError(f"{path}: no pulses that --save wrote ({error})") from error

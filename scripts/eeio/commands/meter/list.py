@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 
 from eeio.arguments import add_json
 from eeio.commands.doctor import add_replay
-from eeio.errors import EXIT_DONE, RefusedError
+from eeio.errors import EXIT_DONE, RejectedError
 from eeio.machine.replay import replayed
 from eeio_power.errors import PowerError
 from eeio_power.meters import (
@@ -43,7 +43,9 @@ def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 def show_list(arguments: argparse.Namespace) -> int:
     if arguments.meter:
         if arguments.replay is not None:
-            raise RefusedError("--meter opens a meter of this machine, and --replay is another one")
+            raise RejectedError(
+                "--meter opens a meter of this machine, and --replay is another one"
+            )
         return _probe(arguments.meter, arguments.format == "json")
     if arguments.replay is None:
         return _show_list(discover(), arguments.format == "json")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio_limits.quantities import DURATION
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, close_meters
@@ -32,9 +32,9 @@ def opened(specs: Sequence[str] | None) -> Iterator[tuple[Meter, ...]]:
     try:
         source = open_source(tuple(specs or ()), estimates_allowed=False)
     except PowerError as error:
-        raise RefusedError(str(error)) from error
+        raise RejectedError(str(error)) from error
     if not source.meters:
-        raise RefusedError(f"{source.reason}; `eeio meter list` shows what each meter needs")
+        raise RejectedError(f"{source.reason}; `eeio meter list` shows what each meter needs")
     try:
         yield source.meters
     finally:

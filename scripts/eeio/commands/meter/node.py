@@ -14,7 +14,7 @@ from pathlib import Path
 
 from eeio import cluster
 from eeio.commands.meter.meters import add_meters, opened
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio.signals import signals_raise
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter
@@ -46,12 +46,12 @@ def record_node(arguments: argparse.Namespace) -> int:
     if arguments.folder == Path("-") and not words:
         return _until_input_ends(arguments)
     if not words:
-        raise RefusedError("which program? `eeio meter node DIR -- PROGRAM [ARGUMENT]...`")
+        raise RejectedError("which program? `eeio meter node DIR -- PROGRAM [ARGUMENT]...`")
     if cluster.local_rank() != 0:
         try:
             os.execvp(words[0], words)
         except OSError as error:
-            raise RefusedError(f"{words[0]}: {error.strerror}") from error
+            raise RejectedError(f"{words[0]}: {error.strerror}") from error
     node = socket.gethostname()
     counted = arguments.first_ranks is None or cluster.rank() < arguments.first_ranks
     path = arguments.folder / f"{node}.json"
@@ -70,8 +70,8 @@ def record_node(arguments: argparse.Namespace) -> int:
         told = {**to_json(recording), "node": node, **cluster.place(begun), "counted": counted}
         part.write_text(json.dumps(told, indent=1) + "\n")
         part.replace(path)
-    except (OSError, PowerError, RefusedError) as error:
-        raise RefusedError(f"{node}: {error}") from error
+    except (OSError, PowerError, RejectedError) as error:
+        raise RejectedError(f"{node}: {error}") from error
     # An invalid reading stands in the file: another code would end the other nodes' ranks.
     return recording.exit_code
 
@@ -90,7 +90,7 @@ def _until_input_ends(arguments: argparse.Namespace) -> int:
                 "samples": base64.b64encode(samples.read_bytes()).decode("ascii"),
             }  # fmt: skip
     except (OSError, PowerError) as error:
-        raise RefusedError(f"{socket.gethostname()}: {error}") from error
+        raise RejectedError(f"{socket.gethostname()}: {error}") from error
     print(json.dumps(body), flush=True)
     return recording.exit_code
 

@@ -3,7 +3,7 @@
 import argparse
 
 from eeio.commands.meter.meters import NOWHERE, add_meters, opened
-from eeio.errors import EXIT_DONE, RefusedError
+from eeio.errors import EXIT_DONE, RejectedError
 from eeio_power import prometheus
 from eeio_power.errors import PowerError
 from eeio_power.sampler import Sampler
@@ -28,7 +28,7 @@ def serve(arguments: argparse.Namespace) -> int:
                 prometheus.Totals(sampler), arguments.address, arguments.port
             )
         except PowerError as error:
-            raise RefusedError(str(error)) from error
+            raise RejectedError(str(error)) from error
         with sampler, server:
             print(f"http://{arguments.address}:{server.server_address[1]}/metrics", flush=True)
             try:

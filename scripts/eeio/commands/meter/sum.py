@@ -7,7 +7,7 @@ from pathlib import Path
 from eeio import cluster
 from eeio.arguments import add_json
 from eeio.commands.meter.readings import line
-from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RefusedError
+from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RejectedError
 from eeio_power.recording import reading_json
 
 _SUM_SCHEMA = 1
@@ -29,7 +29,7 @@ def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 
 def show_sum(arguments: argparse.Namespace) -> int:
     if arguments.nodes is not None and arguments.nodes != len(arguments.files):
-        raise RefusedError(f"{len(arguments.files)} files for {arguments.nodes} nodes")
+        raise RejectedError(f"{len(arguments.files)} files for {arguments.nodes} nodes")
     total = cluster.add([cluster.load(path) for path in arguments.files])
     if arguments.format == "json":
         body = {

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from eeio.arguments import WithProgram
 from eeio.commands import campaign_options
-from eeio.errors import EXIT_DONE, RefusedError
-from eeio.new_profile import asked, make
-from eeio.new_profile.asked import Workload
+from eeio.errors import EXIT_DONE, RejectedError
+from eeio.new_profile import make, request
+from eeio.new_profile.request import Workload
 from eeio.profiles import profile as profiles
 from eeio_results import tools
 from eeio_results.tools import _figures
@@ -47,15 +47,15 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="what it moves: a number in what it prints, a size, or a factor such as {size}; "
         "without it there is no MB/J",
     )  # fmt: skip
-    parser.add_argument("--operation", choices=asked.OPERATIONS, default="mixed",
+    parser.add_argument("--operation", choices=request.OPERATIONS, default="mixed",
                         help="what it does with storage (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--spatiality", choices=asked.SPATIALITIES, default="mixed",
+    parser.add_argument("--spatiality", choices=request.SPATIALITIES, default="mixed",
                         help="(default: %(default)s)")  # fmt: skip
     parser.add_argument("--buffer", choices=("on", "off"), default="on",
                         help="whether it uses the page cache (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--flush", choices=asked.FLUSHES, default="none",
+    parser.add_argument("--flush", choices=request.FLUSHES, default="none",
                         help="when it flushes what it writes (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--level", choices=(asked.LEVEL,), default=asked.LEVEL,
+    parser.add_argument("--level", choices=(request.LEVEL,), default=request.LEVEL,
                         help="(default: %(default)s)")  # fmt: skip
     parser.add_argument("--prepare", metavar="COMMAND", default="",
                         help="for the shell, before each run and not measured")  # fmt: skip
@@ -76,7 +76,7 @@ def new_profile(arguments: argparse.Namespace) -> int:
     target = folder / workload.profile
     suite = None if arguments.suite is None else Path(arguments.suite).absolute()
     if suite is not None and (suite.exists() or suite == target):
-        raise RefusedError(f"{suite} is there already, and nothing is written over it")
+        raise RejectedError(f"{suite} is there already, and nothing is written over it")
     make.write(target, make.profile_files(workload))
     print(f"profile {target}")
     if suite is not None:
@@ -92,18 +92,18 @@ def new_profile(arguments: argparse.Namespace) -> int:
 
 def _workload(arguments: argparse.Namespace) -> Workload:
     if (arguments.figure is None) != (arguments.unit is None):
-        raise RefusedError(
+        raise RejectedError(
             "--figure and --unit belong together: a number without its unit is none, such as "
             "--figure '([0-9.]+) MB/s' --unit MB/s"
         )
     factors: dict[str, tuple[str, ...]] = {}
     for text in arguments.factor:
-        name, values = asked.factor(text)
+        name, values = request.factor(text)
         if name in factors:
-            raise RefusedError(f"--factor {name} is given twice: give all its values at once")
+            raise RejectedError(f"--factor {name} is given twice: give all its values at once")
         factors[name] = values
     if not 1 <= arguments.timeout <= 604800:
-        raise RefusedError(f"--timeout {arguments.timeout:g}: from 1 s to a week, 604800")
+        raise RejectedError(f"--timeout {arguments.timeout:g}: from 1 s to a week, 604800")
     return Workload(
         name=arguments.name, command=tuple(arguments.program), factors=factors,
         operation=arguments.operation, spatiality=arguments.spatiality, buffer=arguments.buffer,
@@ -116,7 +116,7 @@ def _workload(arguments: argparse.Namespace) -> Workload:
 def _folder(named: str | None) -> Path:
     first = named or os.environ.get(_VARIABLE, "").partition(":")[0]
     if not first:
-        raise RefusedError(
+        raise RejectedError(
             f"no folder for the profile: give --folder DIR, or name one in {_VARIABLE}, such as "
             f"export {_VARIABLE}=$HOME/eeio-profiles"
         )
@@ -128,9 +128,9 @@ def _check_free(workload: Workload) -> None:
     taken = {name.rpartition("-")[0]: folder for name, folder in profiles.available().items()}
     holder = taken.get(f"eeio-{workload.name}")
     if holder is not None:
-        raise RefusedError(f"{holder} is a profile of that name: give yours another one")
+        raise RejectedError(f"{holder} is a profile of that name: give yours another one")
     if workload.name in tools.names():
-        raise RefusedError(
+        raise RejectedError(
             f"eeio has a parser {workload.name!r}, which would read what your command prints: give "
             "the profile another name"
         )

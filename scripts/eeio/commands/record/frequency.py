@@ -11,8 +11,8 @@ from pathlib import Path
 from eeio import foreground
 from eeio.arguments import add_json
 from eeio.commands.restore import restore_orphans
-from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RefusedError
-from eeio.putting_back import putting_back
+from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RejectedError
+from eeio.restoring import restoring
 from eeio.system import frequency as frequencies
 from eeio.system.frequency import Processors
 from eeio.system.lock import drive_lock
@@ -47,14 +47,14 @@ def frequency(arguments: argparse.Namespace) -> int:
     words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
     root = arguments.sysfs_root.resolve()
     if bool(words) != (arguments.wanted is not None):
-        raise RefusedError("a frequency and a program go together: --set HZ -- COMMAND")
+        raise RejectedError("a frequency and a program go together: --set HZ -- COMMAND")
     if not words:
         found = frequencies.describe(root)
         print(_to_json(found) if arguments.format == "json" else _lines(found))
         return EXIT_DONE
     wanted_hz = None if arguments.wanted in _ENDS else frequencies.parse_hz(arguments.wanted)
     if shutil.which(words[0]) is None:
-        raise RefusedError(f"{words[0]}: no such program")
+        raise RejectedError(f"{words[0]}: no such program")
     with drive_lock(frequencies.lock_name(root)):
         restore_orphans()  # what a killed run left would be taken for the beginning
         if wanted_hz is not None:
@@ -64,7 +64,7 @@ def frequency(arguments: argparse.Namespace) -> int:
 
 def _run(words: Sequence[str], name: str, wanted_hz: int | None, root: Path, as_json: bool) -> int:
     journal = UndoJournal()
-    with putting_back(journal) as failures:
+    with restoring(journal) as failures:
         frequencies.prepare(journal, root)
         if wanted_hz is None:
             # Only now: with turbo off the highest may be another one.

@@ -14,7 +14,7 @@ from typing import Any
 
 from eeio import foreground, terminal
 from eeio.arguments import add_json
-from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RefusedError
+from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RejectedError
 from eeio.journal import delayjc
 from eeio.journal.trace import JournalTracer, find_ext4, read_transactions
 from eeio.signals import signals_raise
@@ -88,7 +88,7 @@ def journal(arguments: argparse.Namespace) -> int:
         print(json.dumps({**asdict(counters), "total": asdict(counters.total)}, indent=1))
         return EXIT_DONE
     if bool(words) == bool(arguments.read):
-        raise RefusedError(
+        raise RejectedError(
             "which program, or which trace? `eeio record journal -- COMMAND`, or --read FILE"
         )
     if arguments.read:
@@ -105,26 +105,28 @@ def journal(arguments: argparse.Namespace) -> int:
 def _run(words: Sequence[str], arguments: argparse.Namespace) -> _Traced:
     program = shutil.which(words[0])
     if program is None:
-        raise RefusedError(f"{words[0]}: no such program")
+        raise RejectedError(f"{words[0]}: no such program")
     if os.geteuid() != 0:
-        raise RefusedError("not traced: tracing the journal needs root")
+        raise RejectedError("not traced: tracing the journal needs root")
     try:
         target = find_ext4(arguments.directory)
     except EeioError as error:
-        raise RefusedError(f"not traced: {error}") from error
+        raise RejectedError(f"not traced: {error}") from error
     folder: Path = arguments.output or Path(f"journal-{datetime.now(UTC):%Y%m%d-%H%M%S}")
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / _TRACE).exists():
-        raise RefusedError(f"{folder}: holds a trace already; name another with -o")
+        raise RejectedError(f"{folder}: holds a trace already; name another with -o")
     environment = dict(os.environ)
     state: Path | None = None
     if arguments.delayjc:
         # Absolute: of `./su` Path leaves `su`, which is another program in PATH.
         reason = delayjc.cannot_preload(Path(program).absolute())
         if reason is not None:
-            raise RefusedError(f"--delayjc: {reason}")
+            raise RejectedError(f"--delayjc: {reason}")
         if not 0 < arguments.window < math.inf:
-            raise RefusedError(f"--window {arguments.window:g}: a number of milliseconds is wanted")
+            raise RejectedError(
+                f"--window {arguments.window:g}: a number of milliseconds is wanted"
+            )
     undo = UndoJournal()
     before = read_transactions(target)
     with signals_raise("the trace was taken away"), ExitStack() as stack:

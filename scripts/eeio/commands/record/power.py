@@ -17,7 +17,7 @@ from eeio.errors import (
     EXIT_DONE_WITH_INVALID_RUNS,
     EXIT_FAILED,
     EXIT_SIGNAL_BASE,
-    RefusedError,
+    RejectedError,
 )
 from eeio.signals import signals_raise
 from eeio_power.errors import PowerError
@@ -61,7 +61,7 @@ def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 def record_command(arguments: argparse.Namespace) -> int:
     words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
     if not words:
-        raise RefusedError("which command? `eeio record power -- COMMAND [ARGUMENT]...`")
+        raise RejectedError("which command? `eeio record power -- COMMAND [ARGUMENT]...`")
     with opened(arguments.meter) as meters, tempfile.TemporaryDirectory(prefix="eeio-") as folder:
         try:
             with signals_raise("so is the command", (signal.SIGTERM,)):
@@ -75,7 +75,7 @@ def record_command(arguments: argparse.Namespace) -> int:
                     stdout=sys.stderr if arguments.format == "json" else None,
                 )
         except PowerError as error:
-            raise RefusedError(str(error)) from error
+            raise RejectedError(str(error)) from error
     grades = _grades(recording, PROFILES.get(arguments.profile or ""), arguments.idle)
     if arguments.format == "json":
         body = to_json(recording)

@@ -15,7 +15,7 @@ from typing import Any
 from eeio import terminal, tracers
 from eeio.arguments import add_json
 from eeio.commands.campaign_folders import analysis
-from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RefusedError
+from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RejectedError
 from eeio.power import check_meters, recorded
 from eeio_limits import LimitError, inputs
 from eeio_power.monitor import PowerMonitor, open_source
@@ -87,11 +87,11 @@ class _Traced:
 def trace(arguments: argparse.Namespace) -> int:
     words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
     if bool(words) == bool(arguments.read):
-        raise RefusedError(
+        raise RejectedError(
             "which program, or which trace? `eeio record trace -- COMMAND`, or --read FILE"
         )
     if not arguments.gap >= 0:
-        raise RefusedError(f"--gap {arguments.gap}: --gap is 0 or above, in seconds")
+        raise RejectedError(f"--gap {arguments.gap}: --gap is 0 or above, in seconds")
     folder = arguments.output
     if arguments.read:
         unobserved: set[Unobserved] = set()
@@ -160,9 +160,9 @@ def _first_line(path: Path) -> str:
         with inputs.open_file(path) as file:
             return file.readline(inputs.TRACE_LINE_BYTES).decode("utf-8", "replace")
     except OSError as error:
-        raise RefusedError(f"{path}: {error.strerror}") from error
+        raise RejectedError(f"{path}: {error.strerror}") from error
     except LimitError as error:
-        raise RefusedError(f"{path}: {error}") from error
+        raise RejectedError(f"{path}: {error}") from error
 
 
 def _is_strace(first: str) -> bool:
@@ -174,7 +174,7 @@ def _run(
 ) -> tuple[_Traced, list[TracePhase]]:
     """Traces a program while the meters are read; what it printed is the user's to see."""
     if shutil.which(words[0]) is None:
-        raise RefusedError(f"{words[0]}: no such program")
+        raise RejectedError(f"{words[0]}: no such program")
     check_meters(tuple(arguments.meter))
     tracers.refuse(arguments.tracer, folder)
     folder.mkdir(parents=True, exist_ok=True)

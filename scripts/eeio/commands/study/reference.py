@@ -4,7 +4,7 @@ import argparse
 
 from eeio.commands.campaign_folders import analysis, load_campaigns, named_study
 from eeio.commands.output_file import add_formats, write_answer
-from eeio.errors import EXIT_DONE, RefusedError
+from eeio.errors import EXIT_DONE, RejectedError
 from eeio_results import studies
 
 
@@ -42,7 +42,7 @@ def reference(arguments: argparse.Namespace) -> int:
         if answer is not None:
             write_answer(arguments, answer)
             return EXIT_DONE
-    raise RefusedError(
+    raise RejectedError(
         f"{', '.join(arguments.campaigns)}: nothing at the application level; "
         f"`eeio run {' or '.join(suites)}` measures one"
     )

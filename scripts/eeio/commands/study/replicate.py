@@ -9,7 +9,7 @@ from pathlib import Path
 from eeio.commands.campaign_folders import analysis, named_study
 from eeio.commands.output_file import add_formats, write_answer
 from eeio.commands.plots import write_plots
-from eeio.errors import EXIT_DONE, RefusedError
+from eeio.errors import EXIT_DONE, RejectedError
 from eeio.importing import mapping, runs
 from eeio_results import printed, studies
 from eeio_results.report.document import Document
@@ -57,10 +57,10 @@ def _data(word: str) -> tuple[str, Path]:
 
 def replicate(arguments: argparse.Namespace) -> int:
     if arguments.study is not None and arguments.data:
-        raise RefusedError(f"--data is for the list of all papers; give {arguments.study} DIR")
+        raise RejectedError(f"--data is for the list of all papers; give {arguments.study} DIR")
     if arguments.study is None:
         if arguments.figures is not None:
-            raise RefusedError("--figures draws those of one study; name it, and its data")
+            raise RejectedError("--figures draws those of one study; name it, and its data")
         answer: Document | str = of_all(_every(dict(arguments.data)))
     else:
         answer = _one(arguments)
@@ -73,7 +73,7 @@ def _one(arguments: argparse.Namespace) -> "Document | str":
     study = named_study(name)
     if study.published is not None:
         if arguments.folder is None:
-            raise RefusedError(
+            raise RejectedError(
                 f"{name} is recomputed from its published data; give the folder of a copy"
             )
         sources = _sources(study.published, arguments.folder)
@@ -83,9 +83,9 @@ def _one(arguments: argparse.Namespace) -> "Document | str":
                 write_plots({n: svg.encode() for n, svg in drawn.items()}, arguments.figures)
             return study.published.answer(sources, arguments.format)
     if study.printed is None:
-        raise RefusedError(f"the study {name!r} has no printed figures to recompute")
+        raise RejectedError(f"the study {name!r} has no printed figures to recompute")
     if arguments.folder is not None or arguments.figures is not None:
-        raise RefusedError(
+        raise RejectedError(
             f"{name} has no published data to take a folder of, or to draw; what it prints is "
             f"recomputed by `eeio study replicate {name}`"
         )
@@ -97,7 +97,7 @@ def _every(data: dict[str, Path]) -> list[Listed]:
     every = studies.every()
     for name in data:
         if named_study(name).published is None:
-            raise RefusedError(f"--data: the study {name!r} has no published data")
+            raise RejectedError(f"--data: the study {name!r} has no published data")
     found = []
     for name, study in every.items():
         if study.printed is not None:

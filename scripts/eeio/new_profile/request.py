@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 from eeio_limits import quantities as q
 from eeio_results.errors import EeioError
 from eeio_results.tools import _figures
@@ -69,9 +69,9 @@ class Workload:
         return self.moved is not None and "(" in self.moved
 
     def check(self) -> None:
-        """Raises RefusedError."""
+        """Raises RejectedError."""
         if not _NAME.fullmatch(self.name):
-            raise RefusedError(
+            raise RejectedError(
                 f"{q.shortened(self.name)} is no name of a profile: small letters and digits, "
                 "beginning with a letter, 32 at most, such as mycopy"
             )
@@ -85,29 +85,29 @@ class Workload:
             try:
                 parse_size(self.footprint)
             except EeioError as error:
-                raise RefusedError(f"--footprint: {error}") from error
+                raise RejectedError(f"--footprint: {error}") from error
             if not self.footprint.isalnum():
-                raise RefusedError(f"--footprint {q.shortened(self.footprint)}: such as 16m")
+                raise RejectedError(f"--footprint {q.shortened(self.footprint)}: such as 16m")
 
     def _check_command(self) -> None:
         if not self.command or not self.command[0]:
-            raise RefusedError("no command; give one after --, such as -- dd if=in of=/dev/null")
+            raise RejectedError("no command; give one after --, such as -- dd if=in of=/dev/null")
         text = "".join((*self.command, self.prepare))
         if len(self.command) > MOST_WORDS or len(text) > MOST_CHARACTERS:
-            raise RefusedError(
+            raise RejectedError(
                 f"the command is longer than {MOST_WORDS} words or {MOST_CHARACTERS} characters: "
                 "put it into a script, and name that"
             )
         if not text.isprintable():
-            raise RefusedError(
+            raise RejectedError(
                 "the command, or what prepares it, has line ends or control characters: put it "
                 "into a script, and name that"
             )
         program = self.command[0]
         if "{" in program:
-            raise RefusedError(f"{q.shortened(program)}: the program itself is no factor")
+            raise RejectedError(f"{q.shortened(program)}: the program itself is no factor")
         if "/" in program and not program.startswith("/"):
-            raise RefusedError(
+            raise RejectedError(
                 f"{q.shortened(program)}: it runs in a folder of the target directory; give the "
                 "program's full path, or one that PATH has"
             )
@@ -118,25 +118,27 @@ class Workload:
         for name, values in self.factors.items():
             if not _FACTOR.fullmatch(name) or name in _TAKEN:
                 why = "eeio has one of that name" if name in _TAKEN else "small letters, digits, _"
-                raise RefusedError(f"--factor {q.shortened(name)}: {why}; give it another name")
+                raise RejectedError(f"--factor {q.shortened(name)}: {why}; give it another name")
             if not values or len(values) > MOST_VALUES or len(set(values)) < len(values):
-                raise RefusedError(
+                raise RejectedError(
                     f"--factor {name}: 1 to {MOST_VALUES} values, each once, such as {name}=1,2,4"
                 )
             bad = next((value for value in values if not _VALUE.fullmatch(value)), None)
             if bad is not None:
-                raise RefusedError(
+                raise RejectedError(
                     f"--factor {name}: {q.shortened(bad)} is no value: letters, digits and . _ -, "
                     "32 at most"
                 )
             if f"{{{name}}}" not in text:
-                raise RefusedError(f"--factor {name}: the command has no {{{name}}} in it")
+                raise RejectedError(f"--factor {name}: the command has no {{{name}}} in it")
             experiments *= len(values)
         if experiments > MOST_EXPERIMENTS:
-            raise RefusedError(f"{experiments} combinations of factors: {MOST_EXPERIMENTS} at most")
+            raise RejectedError(
+                f"{experiments} combinations of factors: {MOST_EXPERIMENTS} at most"
+            )
         for place in _PLACE.findall(text):
             if place not in self.factors:
-                raise RefusedError(
+                raise RejectedError(
                     f"{{{place}}} stands in the command, and no --factor {place}=A,B gives its "
                     "values"
                 )
@@ -153,17 +155,17 @@ class Workload:
             except (EeioError, _figures.FiguresError):
                 fits = False
             if not fits:
-                raise RefusedError(
+                raise RejectedError(
                     f"--bytes {q.shortened(moved)}: {q.shortened(size)} is no size such as 16m; "
                     "give one, a factor of sizes such as {size}, or a pattern with a group (...)"
                 )
 
 
 def factor(text: str) -> tuple[str, tuple[str, ...]]:
-    """`NAME=A,B,C`. Raises RefusedError."""
+    """`NAME=A,B,C`. Raises RejectedError."""
     name, separator, values = text.partition("=")
     if not separator:
-        raise RefusedError(f"--factor {q.shortened(text)}: give NAME=A,B, such as threads=1,2,4")
+        raise RejectedError(f"--factor {q.shortened(text)}: give NAME=A,B, such as threads=1,2,4")
     return name, tuple(values.split(","))
 
 
@@ -180,17 +182,17 @@ def pieces(text: str, factors: Sequence[str]) -> str:
 
 def _check_pattern(option: str, pattern: str) -> None:
     if len(pattern) > _figures.PATTERN_CHARACTERS or not pattern.isprintable():
-        raise RefusedError(
+        raise RejectedError(
             f"{option}: longer than {_figures.PATTERN_CHARACTERS} characters, or not in one line"
         )
     try:
         groups = re.compile(pattern).groups
     except (re.error, OverflowError, RecursionError) as error:
-        raise RefusedError(
+        raise RejectedError(
             f"{option} {q.shortened(pattern)} is no regular expression: {error}"
         ) from error
     if groups != 1:
-        raise RefusedError(
+        raise RejectedError(
             f"{option} {q.shortened(pattern)} has {groups} groups: put the number, and nothing "
             "else, into one (...); others are (?:...)"
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from itertools import zip_longest
 
-from eeio.errors import RefusedError
+from eeio.errors import RejectedError
 
 MOST_COMMANDS = 200
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -42,20 +42,20 @@ def commands(
     """Every command with every combination of the parameters, whose names stand as `{name}` in it.
 
     `program` is what followed `--`: one command, run without a shell. `names` are those of the
-    first commands; `shell` runs the texts (None: /bin/sh, `none`: no shell). RefusedError for no
+    first commands; `shell` runs the texts (None: /bin/sh, `none`: no shell). RejectedError for no
     command, one given twice, a parameter that is in none, or names that fit no command.
     """
     if texts and program:
-        raise RefusedError("give commands in quotes, or one after `--`, not both")
+        raise RejectedError("give commands in quotes, or one after `--`, not both")
     plain = [Command(text, _call(text, shell)) for text in texts]
     if program:
         plain = [Command(" ".join(program), tuple(program))]
     if not plain or not all(command.words.strip() for command in plain):
-        raise RefusedError("no command; give one in quotes, such as eeio bench 'cp a b'")
+        raise RejectedError("no command; give one in quotes, such as eeio bench 'cp a b'")
     if len(names) > len(plain):
-        raise RefusedError(f"{len(names)} names (-n) for {len(plain)} commands: one each at most")
+        raise RejectedError(f"{len(names)} names (-n) for {len(plain)} commands: one each at most")
     if not all(map(str.strip, names)):
-        raise RefusedError("-n: a name is empty")
+        raise RejectedError("-n: a name is empty")
     plain = [
         replace(command, name=name) for command, name in zip_longest(plain, names, fillvalue=None)
         if command is not None
@@ -67,15 +67,15 @@ def commands(
     ]
     unused = [name for name in parameters if not any(f"{{{name}}}" in one.words for one in plain)]
     if unused:
-        raise RefusedError(f"no command has the parameter {{{unused[0]}}}")
+        raise RejectedError(f"no command has the parameter {{{unused[0]}}}")
     once = {command.words: command for command in found}
     twice = [name for name, n in Counter(c.name for c in once.values()).items() if name and n > 1]
     if twice:
-        raise RefusedError(f"-n {twice[0]}: two commands have this name; give each its own")
+        raise RejectedError(f"-n {twice[0]}: two commands have this name; give each its own")
     if len(once) < len(found) and not parameters:
-        raise RefusedError("a command is given twice: its repetitions are --repetitions")
+        raise RejectedError("a command is given twice: its repetitions are --repetitions")
     if len(once) > MOST_COMMANDS:
-        raise RefusedError(f"{len(once)} commands: {MOST_COMMANDS} at most")
+        raise RejectedError(f"{len(once)} commands: {MOST_COMMANDS} at most")
     return list(once.values())
 
 
@@ -85,12 +85,12 @@ def scanned(name: str, least: str, most: str, step: str | None) -> tuple[str, li
     try:
         low, high, by = Decimal(least), Decimal(most), Decimal(step or 1)
     except InvalidOperation as error:
-        raise RefusedError(f"--parameter-scan {name}: numbers, such as 1 8") from error
+        raise RejectedError(f"--parameter-scan {name}: numbers, such as 1 8") from error
     if not (by > 0 and low.is_finite() and high.is_finite() and low <= high):
-        raise RefusedError(f"--parameter-scan {name}: from {least} to {most} by {by} is no way up")
+        raise RejectedError(f"--parameter-scan {name}: from {least} to {most} by {by} is no way up")
     count = int((high - low) / by) + 1
     if count > MOST_COMMANDS:
-        raise RefusedError(f"--parameter-scan {name}: {count} values: {MOST_COMMANDS} at most")
+        raise RejectedError(f"--parameter-scan {name}: {count} values: {MOST_COMMANDS} at most")
     return name, [str(low + place * by) for place in range(count)]
 
 
@@ -102,7 +102,7 @@ def listed(name: str, values: str) -> tuple[str, list[str]]:
 
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
-        raise RefusedError(f"{name!r} is no name of a parameter: letters, digits, _ and -")
+        raise RejectedError(f"{name!r} is no name of a parameter: letters, digits, _ and -")
 
 
 def _filled(command: Command, values: Mapping[str, str]) -> Command:
@@ -123,9 +123,9 @@ def _call(text: str, shell: str | None) -> str | tuple[str, ...]:
     try:
         words = () if shell is None else tuple(shlex.split(text if shell == "none" else shell))
     except ValueError as error:
-        raise RefusedError(f"{text if shell == 'none' else shell}: {error}") from error
+        raise RejectedError(f"{text if shell == 'none' else shell}: {error}") from error
     if shell is None:
         return text
     if not words:
-        raise RefusedError("--shell: an empty command")
+        raise RejectedError("--shell: an empty command")
     return words if shell == "none" else (*words, "-c", text)

@@ -9,7 +9,7 @@ from eeio.system.undo import UndoJournal
 
 
 @contextmanager
-def putting_back(journal: UndoJournal) -> Iterator[list[str]]:
+def restoring(journal: UndoJournal) -> Iterator[list[str]]:
     """Signals raise in the block, and all that the journal holds is put back after it. The list has
     then what could not be, which is said as well."""
     failures: list[str] = []
