@@ -23,8 +23,8 @@ class Guarded:
         for offer in _OFFERS:
             if not hasattr(module, offer):
                 raise PowerError(
-                    f"meter '{name}': {path} offers no {offer}; docs/how-to/adding-a-meter.md lists "
-                    "what a meter offers"
+                    f"meter '{name}': {path} offers no {offer}; "
+                    "docs/how-to/adding-a-meter.md lists what a meter offers"
                 )
         self._finding = finding
         self._name = name

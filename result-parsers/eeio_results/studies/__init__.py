@@ -122,8 +122,8 @@ class PublishedData:
 
     `import_map` is how they are read: the name of a map of ours, or the path of one
     (docs/how-to/import-results.md). `answer` gives the outcome in one of FORMATS; `figures` what
-    the paper draws, file name -> SVG. For the list of all papers: what `paper` names (Pavan et al. 2018), and
-    how many claims come out how, of no sources all `no`.
+    the paper draws, file name -> SVG. For the list of all papers: what `paper` names (Pavan et al.
+    2018), and how many claims come out how, of no sources all `no`.
     """
 
     import_map: str | Path
