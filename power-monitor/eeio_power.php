@@ -9,7 +9,7 @@
  *
  * Settings, from the environment: EEIO_METER (specs, separated by blanks; unset: every measured
  * source), EEIO_PROTOCOL (native or random), EEIO_SEED, EEIO_PRESET, EEIO_WORK, and EEIO_IDLE_S, EEIO_SETTLE_S
- * in seconds, EEIO_PYTHON. docs/pts.md tells them all.
+ * in seconds, EEIO_PYTHON. docs/how-to/use-pts.md tells them all.
  */
 // PTS's folder of modules holds a link to this file.
 foreach(glob(dirname(realpath(__FILE__)) . '/pts_module/*.php') as $eeio_power_file)
@@ -40,7 +40,7 @@ class eeio_power extends pts_module_interface
 
 	public static function module_info()
 	{
-		return 'Power, energy and MB/J of every trial; see docs/pts.md of eeio.';
+		return 'Power, energy and MB/J of every trial; see docs/how-to/use-pts.md of eeio.';
 	}
 
 	public static function __pre_option_process($command)

@@ -28,7 +28,7 @@ from eeio.system.filesystem import check_storage, mount_of
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("power-monitor", "result-parsers", "scripts")
-GUIDES = [*sorted(path.stem for path in (ROOT / "docs").glob("adding-a-*.md")), "faq"]
+GUIDES = [*sorted(path.stem for path in (ROOT / "docs/how-to").glob("adding-a-*.md")), "faq"]
 
 _STEP = re.compile(
     r"^(?:`(?P<new>[^`\n]+)`|At the end of `(?P<longer>[^`\n]+)`"
@@ -131,7 +131,7 @@ def copy(tmp_path: Path) -> Copy:
 
 def _touched(guide: str) -> tuple[set[str], list[str]]:
     """The files that a page adds, and those of the checkout that it changes, once for each time."""
-    page = (ROOT / "docs" / f"{guide}.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/how-to" / f"{guide}.md").read_text(encoding="utf-8")
     steps = list(_STEP.finditer(page))
     added = {step["new"] for step in steps if step["new"]}
     changed = [found for step in steps if (found := step["longer"] or step["changed"])]
@@ -161,7 +161,7 @@ def test_what_one_adds_touches_one_place() -> None:
 @pytest.mark.fast_variants(2)
 @pytest.mark.parametrize("guide", GUIDES)
 def test_a_guide_is_true(guide: str, copy: Copy) -> None:
-    page = (ROOT / "docs" / f"{guide}.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/how-to" / f"{guide}.md").read_text(encoding="utf-8")
     if "--directory" in page:
         try:
             check_storage(copy.root, mount_of(copy.root), False)

@@ -1,4 +1,4 @@
-"""Failures of a campaign, by the exit code they lead to (docs/user-guide.md lists the codes)."""
+"""Failures of a campaign, by the exit code they lead to (docs/reference/exit-codes.md)."""
 
 from eeio_results.errors import EeioError
 

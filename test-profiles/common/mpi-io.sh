@@ -13,7 +13,7 @@ choose_io() {
 			sed -n 's/^mca:io:\(romio[0-9]*\):version:.*/\1/p' | sort -u | tail -n 1)
 		if [ -n "$OMPI_MCA_io" ]; then export OMPI_MCA_io; else unset OMPI_MCA_io; fi
 	fi
-	# For the record (docs/adding-a-profile.md).
+	# For the record (docs/how-to/adding-a-profile.md).
 	[ -d "${output:-}" ] || return 0
 	{
 		printf 'MPI-IO by %s, ' "${OMPI_MCA_io:-what Open MPI chooses (no ROMIO was found; OMPIO ignores its hints)}"

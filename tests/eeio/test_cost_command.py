@@ -1,4 +1,4 @@
-"""`eeio cost` as typed, and the worked example of docs/cost.md."""
+"""`eeio cost` as typed, and the worked example of docs/how-to/costs.md."""
 
 import json
 from dataclasses import replace
@@ -10,7 +10,7 @@ from tests.eeio_results.made import MACHINE, design, energy, phase, run
 from eeio.cli import main
 from eeio_results.store import Store
 
-PAGE = Path(__file__).parents[2] / "docs/cost.md"
+PAGE = Path(__file__).parents[2] / "docs/how-to/costs.md"
 WATTS = (46.0, 48.0, 49.0, 50.0, 50.0, 51.0, 52.0, 54.0)
 GIVEN = [
     "--price-per-kwh", "0.30", "--grid-g-per-kwh", "400", "--pue", "1.5", "--duty-cycle", "25%",

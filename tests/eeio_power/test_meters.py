@@ -105,23 +105,23 @@ def test_specs_are_parsed() -> None:
 
 
 def test_a_meter_is_added_by_adding_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "bench.py").write_text(
+    (tmp_path / "addedmeter.py").write_text(
         "from eeio_power.meters import Detected\n"
         "OPTIONS = {'port': 'where it is'}\n"
         "def open_meter(spec, options, root): raise AssertionError(options['port'])\n"
-        "def find(root): return Detected('bench', 'measured', ('system',), False, 'no port')\n"
+        "def find(root): return Detected('addedmeter', 'measured', ('system',), False, 'no port')\n"
     )
     (tmp_path / "broken.py").write_text("import a_module_nobody_has\n")
     monkeypatch.setattr(meters_package, "__path__", [*meters_package.__path__, str(tmp_path)])
-    assert {"bench", "broken"} <= set(meter_names())
+    assert {"addedmeter", "broken"} <= set(meter_names())
     with pytest.raises(AssertionError, match="usb0"):
-        open_meters(["bench,port=usb0"])
+        open_meters(["addedmeter,port=usb0"])
     with pytest.raises(PowerError, match="a_module_nobody_has"):
         open_meters(["broken"])
     found = {f.spec: f for f in discover(tmp_path)}
-    assert found["bench"].reason == "no port"
+    assert found["addedmeter"].reason == "no port"
     assert "a_module_nobody_has" in (found["broken"].reason or "")
-    monkeypatch.delitem(sys.modules, "eeio_power.meters.bench")
+    monkeypatch.delitem(sys.modules, "eeio_power.meters.addedmeter")
 
 
 def own(folder: Path, monkeypatch: pytest.MonkeyPatch, **files: str) -> None:

@@ -174,9 +174,12 @@ def test_cycle(
     assert list(zip((p.name for p in result.phases), told, strict=True)) == phases
     duration_s = capture.ended_monotonic_s - capture.started_monotonic_s
     for phase in result.phases:
-        assert phase.start_s is not None and phase.end_s is not None
-        assert 0 <= phase.start_s < phase.end_s <= duration_s + 0.01
         assert phase.window_source
+        if phase.start_s is None or phase.end_s is None:
+            # On a busy machine both ends of a short phase may be read at the same time.
+            assert tool == "bonnie" and "arrived at the same time" in phase.window_source
+        else:
+            assert 0 <= phase.start_s < phase.end_s <= duration_s + 0.01
         if phase.bandwidth_bytes_per_s is not None:
             assert 1e5 < phase.bandwidth_bytes_per_s < 1e12
         else:

@@ -23,8 +23,8 @@ class Guarded:
         for offer in _OFFERS:
             if not hasattr(module, offer):
                 raise PowerError(
-                    f"meter '{name}': {path} offers no {offer}; docs/adding-a-meter.md lists what "
-                    "a meter offers"
+                    f"meter '{name}': {path} offers no {offer}; "
+                    "docs/how-to/adding-a-meter.md lists what a meter offers"
                 )
         self._finding = finding
         self._name = name
@@ -43,7 +43,7 @@ class Guarded:
         if lacks:
             raise PowerError(
                 f"meter '{self._name}': {self._path}: what open_meter gives has no "
-                f"{', '.join(lacks)}; docs/adding-a-meter.md says what a meter is"
+                f"{', '.join(lacks)}; docs/how-to/adding-a-meter.md says what a meter is"
             )
         domains = {channel.domain for channel in meter.channels}
         if meter.kind not in KINDS or not domains <= set(DOMAINS) or not domains:

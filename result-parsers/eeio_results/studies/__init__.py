@@ -1,7 +1,7 @@
 """Questions that papers ask of run records: one module or package a study, found by its name.
 
-Ours lie here, a user's own in the folders that EEIO_STUDIES names (docs/adding-a-study.md). Each
-module has
+eeio's studies are here, those of a user in the folders of EEIO_STUDIES
+(docs/how-to/adding-a-study.md). Each module has
 
     STUDY = Study(...)
 
@@ -121,9 +121,9 @@ class PublishedData:
     """A paper's own data, of which `eeio study replicate` recomputes what the paper prints.
 
     `import_map` is how they are read: the name of a map of ours, or the path of one
-    (docs/importing.md). `answer` gives the outcome in one of FORMATS; `figures` what the paper
-    draws, file name -> SVG. For the list of all papers: what `paper` names (Pavan et al. 2018), and
-    how many claims come out how, of no sources all `no`.
+    (docs/how-to/import-results.md). `answer` gives the outcome in one of FORMATS; `figures` what
+    the paper draws, file name -> SVG. For the list of all papers: what `paper` names (Pavan et al.
+    2018), and how many claims come out how, of no sources all `no`.
     """
 
     import_map: str | Path

@@ -1,7 +1,7 @@
 """One file a benchmark: what the tool wrote -> metrics in SI units.
 
 A profile `eeio-NAME-x.y.z` is read by the module `eeio_results.tools.NAME`, found by that name here
-or in the folders of a user's own that EEIO_PARSERS names (docs/adding-a-profile.md); a profile
+or in the folders of EEIO_PARSERS (docs/how-to/adding-a-profile.md); a profile
 without a module writes `eeio.json` and is read by `native`, or leaves `figures.json` beside what
 its program printed (`eeio profile new`) and is read by `figures`. Each module has
 

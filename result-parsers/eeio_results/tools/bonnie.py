@@ -155,7 +155,7 @@ def _phase(
 
 def _window(capture: Capture, words: str) -> tuple[float | None, float | None, str]:
     """When the progress words of a phase arrived and when its last `done` did."""
-    missing = "none: Bonnie++'s progress words were not stamped"
+    missing = "none: the arrival of Bonnie++'s progress lines was not recorded"
     try:
         text = capture.text(PROGRESS_FILE)
     except ToolOutputError:
@@ -165,6 +165,8 @@ def _window(capture: Capture, words: str) -> tuple[float | None, float | None, s
         return None, None, missing
     arrivals = Arrivals(capture, "stderr", text)
     start_s, end_s = arrivals.of(match.end(1)), arrivals.of(match.end(2))
-    if start_s is None or end_s is None or not start_s < end_s:
+    if start_s is None or end_s is None:
         return None, None, missing
+    if not start_s < end_s:
+        return None, None, "none: the start and the end of the phase arrived at the same time"
     return start_s, end_s, "arrival of Bonnie++'s progress words"

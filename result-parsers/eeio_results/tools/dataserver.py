@@ -1,7 +1,7 @@
 """The data servers' own `eeio.json`; a replay has the spatiality of its trace.
 
-That of the logical requests of each client, by the rule of docs/tracing.md, reads and writes each
-for themselves; `mixed` where they differ, or where no client made two requests.
+That of the logical requests of each client, by the rule of docs/how-to/trace-a-program.md, reads
+and writes each for themselves; `mixed` where they differ, or where no client made two requests.
 """
 
 from collections.abc import Iterable

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from eeio_limits import quantities as q
 
 GAP_S = 0.5
-"""A pause as long as this ends a phase (docs/tracing.md)."""
+"""A pause as long as this ends a phase (docs/how-to/trace-a-program.md)."""
 
 # A stretch of one operation shorter than this between others is part of an alternation.
 _FEWEST = 8

@@ -181,7 +181,7 @@ NO_IDLE = "runs over MPI have the power of several nodes, of which idle is not m
 
 
 def several(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether ranks may start on other machines than this one (docs/cluster.md)."""
+    """Whether ranks may start on other machines than this one (docs/how-to/run-on-a-cluster.md)."""
     slurm = bool(environment.get("SLURM_JOB_ID"))
     in_slurm = slurm and environment.get("SLURM_JOB_NUM_NODES", "1") != "1"
     return in_slurm or bool(environment.get("EEIO_HOSTFILE"))

@@ -33,9 +33,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser = subparsers.add_parser(
         "cost",
         help="J, kWh, money and carbon per TB; guideline for replacing servers",
-        description="Computes what a TB costs from a campaign's bandwidth and power and from your "
-        "prices, with intervals (docs/cost.md). For two or more campaigns it shows which costs "
-        "less per TB. With --traditional and --low-power it shows how many low-power servers "
+        description="Computes the cost of a TB from a campaign's bandwidth and power and from your "
+        "prices, with intervals (docs/how-to/costs.md). For two or more campaigns it shows which "
+        "costs less per TB. With --traditional and --low-power it shows how many low-power servers "
         "replace one traditional server. eeio contains no prices and no carbon figures: a figure "
         "that needs one you do not give is missing, with its reason.",
     )

@@ -34,8 +34,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     from_runs = sources.add_parser(
         _RUNS,
         help="a folder of results whose files a map describes",
-        description="Any folder of tables, logs and tools' outputs; docs/importing.md tells how to "
-        "write its map.",
+        description="Imports a folder of tables, logs and tools' outputs. See "
+        "docs/how-to/import-results.md for the map.",
     )
     from_runs.add_argument("--map", metavar="MAP.yaml", type=Path, required=True)
     _add_folder(from_runs)

@@ -1,4 +1,4 @@
-"""The map of an import: which files hold what, in whose words (docs/importing.md)."""
+"""The map of an import: which files hold what, in whose words (docs/how-to/import-results.md)."""
 
 import re
 import warnings
@@ -339,7 +339,7 @@ class _Campaign:
 
 @dataclass(frozen=True)
 class _File:
-    """The meaning of the files in a folder of results (docs/importing.md)."""
+    """The meaning of the files in a folder of results (docs/how-to/import-results.md)."""
 
     campaigns: tuple[_Campaign, ...]
     title: str = field(default="", metadata=LATER)

@@ -27,8 +27,8 @@ def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         description="Put in front of the program in a call of mpirun or srun. The first rank of "
         "each node records the node's energy from its start to its end in DIR/HOST.json, and the "
         "samples in DIR/HOST.csv.gz; the others just run. `eeio meter sum` adds the nodes "
-        "(docs/cluster.md). With - for DIR and without a command it records until its standard "
-        "input ends and prints both: for `eeio run --server-power`.",
+        "(docs/how-to/run-on-a-cluster.md). With - for DIR and without a command it records until "
+        "its standard input ends and prints both: for `eeio run --server-power`.",
         epilog="exit codes: the program's own; 2 wrong usage or no meter, nothing ran",
     )  # fmt: skip
     add_meters(parser)
