@@ -5,8 +5,8 @@
 The protocol is the preset `adaptive` of the suite eeio-pavan2018. All parts together, by the
 product's own functions: pilot lengths, rounds and anchors, the stop on precision, the settle rule
 on sampled pauses, drift taken out, the one test at the end, the guideline's number of servers.
-Worlds: the published runs of Pavan et al. 2018 (docs/method.md, "How adaptive campaigns were
-checked") and made ones. The fixed protocol meets the same draws.
+Worlds: the published runs of Pavan et al. 2018 (benchmarks/README.md,
+"How adaptive campaigns were checked") and made ones. The fixed protocol meets the same draws.
 
 Assumed where nothing is published: a quarter of the variance of bandwidth is chance within a run,
 and a cut run has no bias of its own (made worlds have one); the drive stands still within the least

@@ -8,8 +8,8 @@ monitoring; and what PTS takes for itself per trial, against `eeio run`.
 
 Needs PTS (PTS_DIR or PATH) and, for `truth` and `cost`, root: the simulated meter is mounted over
 /sys/class in a mount namespace, where PTS's sys.power sensor and our hwmon meter both find it: the
-same ACPI power meter, which gives a mean power and an energy counter. docs/performance.md keeps the
-figures.
+same ACPI power meter, which gives a mean power and an energy counter. The figures are in
+benchmarks/README.md.
 """
 
 import argparse

@@ -1,7 +1,8 @@
 """How much may come in: every input's bound, and readers that keep them.
 
-The bounds stand here and in docs/method.md, which a test holds together. They are far above what
-the tools, meters and people write, and low enough that no input takes a machine's memory or hours.
+The bounds stand here and in docs/reference/limits.md, which a test compares. They are far
+above what the tools, meters and people write, and low enough that no input takes a machine's
+memory or hours.
 """
 
 import errno

@@ -124,7 +124,7 @@ ADAPTIVE_RULE = 1
 
 @dataclass(frozen=True)
 class AdaptiveProtocol:
-    """Rounds until each experiment is known well enough (docs/method.md).
+    """Rounds until each experiment is known well enough (docs/explanation/statistics.md).
 
     After `Protocol.repetitions` rounds of all experiments those go on of which, in the logarithm of
     bandwidth, a measured power or MB/J, the 95 % interval of the mean is wider to either side than

@@ -1,7 +1,8 @@
 """The four-level characterization: bandwidth, power, energy and efficiency of each experiment.
 
-Method: docs/method.md. Repetitions are summarized by median and quartiles; J/GB is the energy of
-the window over its bytes, and MB/J is 1000 divided by J/GB.
+Method: docs/explanation/energy-and-uncertainty.md. Repetitions are summarized by
+median and quartiles; J/GB is the energy of the window over its bytes,
+and MB/J is 1000 divided by J/GB.
 """
 
 import statistics

@@ -251,7 +251,7 @@ def _shared(
     seen: Sequence[tuple[Window, EnergyReading]], idle_w: float | None, busy: float | None
 ) -> Quartiles | None:
     """J/GB of a system that is in use for the share `busy` of the time and idle for the rest:
-    (P t + P_idle t (1 - b) / b) per GB (docs/method.md)."""
+    (P t + P_idle t (1 - b) / b) per GB (docs/explanation/energy-and-uncertainty.md)."""
     if busy is None or idle_w is None:
         return None
     values = [

@@ -1,5 +1,5 @@
 """The times of a phase: what cannot be in them, and those of one that goes on in stretches, with
-something else in between (docs/method.md)."""
+something else in between (docs/explanation/windows-and-durability.md)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

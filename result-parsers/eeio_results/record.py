@@ -169,7 +169,8 @@ class Phase:
     bytes were on the device, and `durable_reason` says why that is not known. `includes_flush`
     tells that the tool's own time holds its flush: the rate into the page cache is not known then.
     Where the phase goes on in `stretches` and the tool did something else in between, its energy,
-    its power and its time are those of the stretches alone (docs/method.md).
+    its power and its time are those of the stretches alone
+    (docs/explanation/windows-and-durability.md).
     `spatiality_seen` is the order in which requests arrived, where that was seen; by whom says
     `spatiality_seen_by`: the program's own log of its requests (also None), or the block layer,
     which gave them to the drive. `spatiality_seen_reason` is why it was not.

@@ -1,5 +1,6 @@
 """What a phase is judged by: of a write the time until its bytes are on the device, where that is
-known; of all else the time until the tool returned (docs/method.md, "The window")."""
+known; of all else the time until the tool returned
+(docs/explanation/windows-and-durability.md, "The window")."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -21,10 +21,10 @@ from eeio_results.traces.events import Event, Unobserved
 NAMES = ("strace", "bpftrace")
 OVERHEAD = {
     "strace": "the program ran under strace, which stops it at each call (17 to 60 us where that "
-    "was measured, docs/performance.md) and takes power itself: MB/s, J and MB/J are the traced "
+    "was measured, benchmarks/README.md) and takes power itself: MB/s, J and MB/J are the traced "
     "program's, of small requests far from the program's own",
     "bpftrace": "the program ran under bpftrace (3 to 9 us a call where that was measured, "
-    "docs/performance.md), which takes power itself: MB/s, J and MB/J are the traced program's",
+    "benchmarks/README.md), which takes power itself: MB/s, J and MB/J are the traced program's",
 }
 """What tracing adds to what is measured, in words."""
 # bpftrace compiles and attaches 36 probes: some seconds, on a slow board more.

@@ -799,7 +799,7 @@ static bool is_strided(const struct arrival *all, int64_t count, int64_t *distan
 	return found && 5 * most >= 4 * found;
 }
 
-/* What the files saw of the requests that were kept, in words (docs/method.md); rank 0 tells it. */
+/* What the files saw of the requests that were kept, in words (docs/explanation/caches-and-validity.md); rank 0 tells it. */
 static void describe(const struct options *o, struct arrival *all, int64_t count, char *words,
 		     size_t room)
 {

@@ -543,7 +543,7 @@ def _freeze(scene: Scene) -> None:
 
 
 def _fine_enough(kind: Kind, shown_w: float, lasted_s: float) -> bool:
-    """Whether no machine is so steady: docs/method.md."""
+    """Whether no machine is so steady: docs/reference/meters.md."""
     if not kind.resolution:
         return False  # its own readings tell it, if they are many
     share = kind.resolution / shown_w

@@ -381,5 +381,6 @@ def _module(name: str) -> MeterModule:
         return importlib.import_module(f"{__name__}.{name}")
     except ImportError as error:
         raise PowerError(
-            f"meter '{name}' cannot be loaded ({error}); install what it needs (docs/meters.md)"
+            f"meter '{name}' cannot be loaded ({error}); install what it needs "
+            "(docs/reference/meters.md)"
         ) from error

@@ -45,7 +45,7 @@ from eeio_power.reading import CONTENTS, DOMAINS, Content, Contents, Kind
 
 OPTIONS = {
     "file": "the log",
-    "map": "which column is what: time:NAME+power_w:NAME (see docs/meters.md)",
+    "map": "which column is what: time:NAME+power_w:NAME (see docs/reference/meters.md)",
     "tz": "time zone of times without one: Europe/Madrid, utc, +01:00",
     "format": "how times are written, in strptime's letters (default: ISO 8601)",
     "start": "time of second 0 (ISO 8601 with its zone), for 'seconds'",

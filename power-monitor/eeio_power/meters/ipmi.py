@@ -578,7 +578,7 @@ def find(root: Path) -> Detected:
     try:
         meter = open_meter("ipmi", {}, root, FIND_ANSWER_S)
     except PowerError as error:
-        remedy = "if it is only slow, name it: --meter ipmi; else see docs/meters.md, ipmi"
+        remedy = "if it is only slow, name it: --meter ipmi; see docs/reference/meters.md, ipmi"
         return Detected("ipmi", KIND, ("system",), False, str(error), remedy)
     meter.close()
     remark = next((channel.remark for channel in meter.channels if channel.remark), None)

@@ -93,7 +93,7 @@ _ZONE = re.compile(r"intel-rapl:[0-9a-f]+(:[0-9a-f]+)?")
 _PERMISSION_REASON = "energy_uj is readable by root only since CVE-2020-8694"
 _PERMISSION_REMEDY = (
     "run as root, or give a group the right to read it, at every boot: "
-    "'chgrp power {files}' and 'chmod g+r {files}' (see docs/meters.md)"
+    "'chgrp power {files}' and 'chmod g+r {files}' (see docs/reference/meters.md)"
 )
 _ABSENT_REMEDY = (
     "load the driver ('modprobe intel_rapl_msr'; intel_rapl on kernels before 5.3); virtual "

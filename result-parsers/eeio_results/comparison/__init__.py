@@ -2,6 +2,6 @@
 
 A cell is one experiment on one machine and device with the values of its repetitions (`cells`). Two
 cells that differ in one factor alone make a pair (`pairing`); a difference is told only when a test
-confirms it (`differences`, `effects`). The rules are those of docs/method.md. `cells` needs no
-scientific library, the others do.
+confirms it (`differences`, `effects`). The rules are in docs/explanation/statistics.md. `cells`
+needs no scientific library, the others do.
 """

@@ -1,4 +1,6 @@
-"""The difference of a pair of cells, and whether a test confirms it (docs/method.md)."""
+"""The difference of a pair of cells, and whether a test confirms it.
+
+Method: docs/explanation/statistics.md."""
 
 import statistics
 from collections.abc import Iterable, Sequence

@@ -101,8 +101,9 @@ def _by_dunn(
     groups: Groups, index: Index, metric: str, factor: str, adjustment: Adjustment
 ) -> Iterator[Tested]:
     """More of them: Dunn's test among the experiments of each group, adjusted over all pairs of the
-    group, among them two drives of one type (docs/method.md). Two levels that no group holds, as
-    machines with a drive of their own each among others, are tested as pairs are."""
+    group, among them two drives of one type (docs/explanation/statistics.md). Two levels
+    that no group holds, as machines with a drive of their own each among others, are
+    tested as pairs are."""
     tested = [_Group(group, metric, factor, adjustment) for group in groups.values()]
     for first, second in combinations(index.levels(factor), 2):
         of_both = [d for group in tested for d in group.differences(first, second)]

@@ -1,5 +1,6 @@
-"""What moving a TB costs on a measured system, and storing one for a year (docs/method.md, "Cost
-and carbon"): J, kWh, money and g CO2e, of the user's prices and the campaign's power.
+"""What moving a TB costs on a measured system, and storing one for a year
+(docs/explanation/guideline-and-cost.md, "Cost and carbon"): J, kWh, money and g CO2e, of the user's
+prices and the campaign's power.
 
 Pure functions over arrays whose first place is the figure and whose others are its bootstrap
 replicates, as the guideline's: one formula serves the figure, its interval and its sensitivities.

@@ -1,4 +1,5 @@
-"""When low-power servers pay: a rule with intervals (docs/method.md, "Replacement guideline").
+"""When low-power servers pay: a rule with intervals
+(docs/explanation/guideline-and-cost.md, "Replacement guideline").
 
 For a workload mix and two systems' repetitions: how many low-power servers carry what one
 traditional server carries (B_ts / B_lp), what that does to power, to the bandwidth of each
@@ -51,7 +52,9 @@ def guideline(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Guideline:
-    """The replacement rule of docs/method.md for a mix, with bootstrap intervals.
+    """The replacement rule for a mix, with bootstrap intervals.
+
+    Method: docs/explanation/guideline-and-cost.md.
 
     `counts` are further numbers of low-power servers to judge beside B_ts / B_lp and the next whole
     number. An experiment of the mix that one system lacks leaves the mix without an answer, with

@@ -25,7 +25,7 @@ _SPATIALITIES = ("sequential", "random", "strided")
 
 
 def load_workload(path: Path) -> Workload:
-    """A workload from YAML (docs/method.md shows one).
+    """A workload from YAML (docs/explanation/guideline-and-cost.md shows one).
 
     Raises EeioError, with file, line and key, for anything that is not known or not a mix.
     """

@@ -1,6 +1,7 @@
 """The replacement rule as a map: every experiment by B_ts / B_lp and P_lp / P_ts, as SVG.
 
-Below the line (B_ts / B_lp) x P_lp = P_ts replacing saves power (docs/method.md).
+Below the line (B_ts / B_lp) x P_lp = P_ts replacing saves power
+(docs/explanation/guideline-and-cost.md).
 """
 
 import math

@@ -2,7 +2,7 @@
 
 scipy.stats.bootstrap gives the same intervals (a test holds the two together); ours draws the
 resamples of one size once for all samples, so that the thousands of intervals of a comparison take
-a twentieth of the time (docs/performance.md), and says why a sample is too small for any interval.
+a twentieth of the time (benchmarks/README.md), and says why a sample is too small for any interval.
 """
 
 import math

@@ -74,8 +74,8 @@ def _no_normality(values: Sequence[float], least: int) -> str | None:
 def kolmogorov_smirnov_fitted(values: Sequence[float]) -> TestResult:
     """Kolmogorov-Smirnov against the normal distribution with the sample's own mean and sd.
 
-    As in docs/method.md (R's `ks.test(x, "pnorm", mean(x), sd(x))`). Its p is far too
-    large, because the parameters were fitted (Lilliefors 1967): for comparison only.
+    As in docs/explanation/statistics.md (R's `ks.test(x, "pnorm", mean(x), sd(x))`). Its p is far
+    too large, because the parameters were fitted (Lilliefors 1967): for comparison only.
     """
     found = finite(values, "the sample")
     if reason := _no_normality(found, 2):

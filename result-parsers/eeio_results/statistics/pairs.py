@@ -1,7 +1,7 @@
 """Two samples: Wilcoxon-Mann-Whitney and Cliff's delta.
 
 scipy's mannwhitneyu takes some fifty times as long at the sizes of repetitions
-(docs/performance.md); ours also chooses between exact and normal as R does, and says when no data
+(benchmarks/README.md); ours also chooses between exact and normal as R does, and says when no data
 of such sizes could be significant.
 """
 

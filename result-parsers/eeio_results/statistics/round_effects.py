@@ -6,7 +6,8 @@ one experiment of two modes must not move the others.
 
 The effect that is taken out of an experiment comes from the others of the round alone. With its own
 value in it, a round of few would draw that value to its level: the spread shrinks, and intervals
-hold the truth in 90 % of cases instead of 95 % (benchmarks/round_effects.py, docs/method.md).
+hold the truth in 90 % of cases instead of 95 % (benchmarks/round_effects.py,
+docs/explanation/statistics.md).
 """
 
 import statistics

@@ -21,7 +21,8 @@ bandwidth hold the flush already; `durable_reason`, why nobody knows when they w
 goes on in stretches, and computes in between, tells them: `stretches_monotonic_s` is a list of
 [start, end], the first and the last at the phase's own edges; then its power is that of the
 stretches alone, and it is durable within its own time (`includes_flush`) or not at all. Of reads as
-well: `spatiality_seen`, the order in which the requests were made (docs/method.md).
+well: `spatiality_seen`, the order in which the requests were made
+(docs/explanation/caches-and-validity.md).
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,6 @@
-"""The order in which requests arrived, in words (docs/method.md, "The order that the target sees").
+"""The order in which requests arrived, in words.
+
+Method: docs/explanation/caches-and-validity.md, "The order that the target sees".
 
 The same rules and words as eeio-dataserver's own log of its requests (its `describe`), for those
 that a drive was given. Nobody knows there which process a request is of.

@@ -210,7 +210,7 @@ def _meters(root: Path) -> list[Finding]:
             if meter.available
             else meter.reason or "not found",
             "power, energy and MB/J of its domains",
-            meter.remedy or "connect one; docs/meters.md says how",
+            meter.remedy or "connect one; docs/reference/meters.md says how",
         )
         for meter in discover(root)
     ]

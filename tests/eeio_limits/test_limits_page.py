@@ -1,4 +1,4 @@
-"""The bounds in docs/method.md are those of the code, and all of them are there."""
+"""The bounds in docs/reference/limits.md are those of the code, and all of them are there."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from eeio_limits import inputs, names, quantities
 from eeio_limits.quantities import Quantity
 
-PAGE = Path(__file__).parents[2] / "docs/method.md"
+PAGE = Path(__file__).parents[2] / "docs/reference/limits.md"
 
 
 def rows() -> dict[str, str]:
