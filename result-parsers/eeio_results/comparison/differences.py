@@ -10,7 +10,7 @@ from functools import cached_property
 from eeio_results.comparison.cells import Cell
 from eeio_results.statistics.adjustment import Adjustment, adjust
 from eeio_results.statistics.bootstrap import Estimate, ratio_interval
-from eeio_results.statistics.pairs import MannWhitney, mann_whitney
+from eeio_results.statistics.pairs import MannWhitney, mann_whitney, smallest_p
 
 ALPHA = 0.05
 _RESAMPLES = 2000
@@ -26,11 +26,19 @@ class Difference:
     higher: Cell
     lower: Cell
     percent: float
-    test: MannWhitney
     p: float | None
 
     def confirmed(self, alpha: float = ALPHA) -> bool:
         return self.p is not None and self.p < alpha
+
+    @cached_property
+    def test(self) -> MannWhitney:
+        return mann_whitney(*values_to_test(self.higher, self.lower, self.metric))
+
+    @property
+    def is_too_small(self) -> bool:
+        """Whether no data of these sizes could be significant."""
+        return smallest_p(self.higher.n(self.metric), self.lower.n(self.metric)) >= ALPHA
 
     @cached_property
     def ratio(self) -> Estimate:
@@ -69,7 +77,7 @@ def differences(
     known = [test.p for _, _, _, test in tested if test.p is not None]
     adjusted = iter(adjust(known, adjustment) if adjustment != "none" else known)
     return [
-        Difference(metric, a, b, percent, test, next(adjusted) if test.p is not None else None)
+        Difference(metric, a, b, percent, next(adjusted) if test.p is not None else None)
         for a, b, percent, test in tested
     ]
 

@@ -1,5 +1,6 @@
 """What each factor does to each metric, over all pairs of cells that differ in it alone."""
 
+import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -10,12 +11,10 @@ from eeio_results.comparison.differences import (
     Difference,
     differences,
     largest,
-    percent_above,
 )
 from eeio_results.comparison.pairing import FOLLOWS, Index, Rest
 from eeio_results.statistics.adjustment import Adjustment
-from eeio_results.statistics.groups import dunn as dunn_test
-from eeio_results.statistics.pairs import mann_whitney
+from eeio_results.statistics.groups import dunn_p
 
 FACTORS = (
     "buffer", "disk", "size", "spatiality", "operation", "frequency", "smt", "turbo", "type",
@@ -126,22 +125,18 @@ class _Group:
             self._places.setdefault(cell.factors[factor], []).append(n)
         # Values without the effects of rounds are those of one campaign: of a machine, a drive.
         across = factor == "machine" or factor in FOLLOWS
-        self._values = [
-            cell.values[metric] if across else cell.tested(metric) for cell in self._cells
-        ]
-        self._p: dict[tuple[int, int], float | None] = {}
-        if len(self._cells) > 1:
-            dunn = dunn_test({str(n): v for n, v in enumerate(self._values)}, adjustment)
-            self._p = {(int(pair.a), int(pair.b)): pair.p_adjusted for pair in dunn.pairs}
+        values = [cell.values[metric] if across else cell.tested(metric) for cell in self._cells]
+        self._medians = list(map(statistics.median, values))
+        self._p = dunn_p(values, adjustment) if len(self._cells) > 1 else {}
 
     def differences(self, first: str, second: str) -> Iterator[Difference]:
         """Of each cell of the first level from each of the second."""
         for n in self._places.get(first, ()):
             for m in self._places.get(second, ()):
-                values = self._values[n], self._values[m]
                 yield Difference(
-                    self._metric, self._cells[n], self._cells[m], percent_above(*values),
-                    mann_whitney(*values), self._p[min(n, m), max(n, m)],
+                    self._metric, self._cells[n], self._cells[m],
+                    100.0 * (self._medians[n] / self._medians[m] - 1.0),
+                    self._p[min(n, m), max(n, m)],
                 )  # fmt: skip
 
 
@@ -149,13 +144,11 @@ def _both_ways(
     metric: str, factor: str, first: str, second: str, tested: Sequence[Difference], alpha: float
 ) -> list[Effect]:
     turned = [
-        Difference(
-            metric, d.lower, d.higher, 100.0 * (100.0 / (100.0 + d.percent) - 1.0), d.test, d.p
-        )
+        Difference(metric, d.lower, d.higher, 100.0 * (100.0 / (100.0 + d.percent) - 1.0), d.p)
         for d in tested
         if d.percent > -100.0
     ]
-    too_few = sum(d.test.too_small is not None for d in tested)
+    too_few = sum(d.is_too_small for d in tested)
     return [
         Effect(
             metric, factor, high, low, len(one_way),

@@ -80,7 +80,7 @@ def change(before: Sequence[float], after: Sequence[float], rule: Rule) -> Chang
         return Change(
             "open", ratio, None, None, None, n, reason=f"n = {min(n)}: no spread is known"
         )
-    spread = statistics.variance(logs[0]), statistics.variance(logs[1])
+    spread = _variance(logs[0]), _variance(logs[1])
     error, degrees = welch(spread, n)
     half = float(stdtrit(degrees, 0.975)) * error
     found = Change(
@@ -93,6 +93,12 @@ def change(before: Sequence[float], after: Sequence[float], rule: Rule) -> Chang
     )
     needed = _needed(abs(difference), spread, max(n), rule)
     return answered(replace(found, needed=needed), found.p_direction, rule)
+
+
+def _variance(values: Sequence[float]) -> float:
+    """Of a sample. The standard library's computes in fractions, which takes 20 times as long."""
+    mean = math.fsum(values) / len(values)
+    return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
 
 
 def answered(found: Change, p_direction: float | None, rule: Rule) -> Change:

@@ -60,6 +60,12 @@ class _Ranked:
     def all_equal(self) -> bool:
         return self.ties == self.total**3 - self.total
 
+    @property
+    def variance(self) -> float:
+        """Of a rank, with the correction for ties."""
+        total = self.total
+        return total * (total + 1) / 12.0 - self.ties / (12.0 * (total - 1))
+
 
 def _rank(groups: Mapping[str, Sequence[float]]) -> _Ranked:
     """Ranks over all groups, ties at their mean rank; empty groups have rank 0."""
@@ -78,6 +84,22 @@ def _rank(groups: Mapping[str, Sequence[float]]) -> _Ranked:
         start += size
     ties = sum(count**3 - count for count in counts.tolist() if count > 1)
     return _Ranked(n, tuple(means), len(every), ties)
+
+
+def dunn_p(
+    samples: Sequence[Sequence[float]], adjustment: Adjustment
+) -> dict[tuple[int, int], float | None]:
+    """The adjusted two-sided p of `dunn` for each two samples, by their places. For many samples,
+    none of them empty; None if all values are equal."""
+    ranked = _rank({str(place): sample for place, sample in enumerate(samples)})
+    if ranked.all_equal:
+        return dict.fromkeys(combinations(range(len(samples)), 2))
+    first, second = np.triu_indices(len(samples), 1)
+    means, shares = np.array(ranked.mean_ranks), 1.0 / np.array(ranked.n)
+    error = np.sqrt(ranked.variance * (shares[first] + shares[second]))
+    scores = np.abs(means[first] - means[second]) / error
+    p = adjust([2.0 * upper_tail(score) for score in scores.tolist()], adjustment)
+    return dict(zip(zip(first.tolist(), second.tolist(), strict=True), p, strict=True))
 
 
 def dunn(
@@ -109,9 +131,8 @@ def dunn(
         elif ranked.all_equal:
             reason = "all values are equal"
         else:
-            variance = total * (total + 1) / 12.0 - ranked.ties / (12.0 * (total - 1))
             z = (ranked.mean_ranks[i] - ranked.mean_ranks[j]) / math.sqrt(
-                variance * (1.0 / n_a + 1.0 / n_b)
+                ranked.variance * (1.0 / n_a + 1.0 / n_b)
             )
             p = factor * upper_tail(abs(z))
         drafts.append(DunnPair(a, b, n_a, n_b, z, p, None, None, reason))

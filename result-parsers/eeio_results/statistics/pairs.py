@@ -94,6 +94,7 @@ def mann_whitney(
     return MannWhitney(n_a, n_b, u, p, alternative, "normal", alpha, delta, least, warning)
 
 
+@lru_cache(maxsize=1024)
 def smallest_p(n_a: int, n_b: int, alternative: Alternative = "two-sided") -> float:
     """The smallest exact p of Mann-Whitney at these sizes: 0.1 at 3 against 3, two-sided."""
     factor = 2.0 if alternative == "two-sided" else 1.0
