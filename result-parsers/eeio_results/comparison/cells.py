@@ -118,6 +118,8 @@ class Cell:
         kind = " ".join(left[k] for k in ("spatiality", "operation") if k in left)
         rest = [left["size"]] if "size" in left else []
         rest += [f"{k} {left[k]}" for k in ("buffer", "disk") if k in left]
+        arguments = left.get("arguments", "").split()
+        rest += [f"load {one[5:]} %" for one in arguments if one.startswith("load=")]
         rest += [left["frequency"]] if "frequency" in left else []
         rest += [f"{k} {left[k]}" for k in ("smt", "turbo") if k in left]
         rest += [f"flush {left['flush']}"] if left.get("flush", UNKNOWN) != UNKNOWN else []

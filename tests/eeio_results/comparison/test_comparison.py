@@ -428,3 +428,8 @@ def test_sizes_that_pilots_found_do_not_keep_two_machines_apart() -> None:
     assert len(list(pairs(piloted, {"machine": "pc"}, {"machine": "board"}))) == 1
     chosen = [of("board", "1g", None), of("pc", "8g", None)]
     assert not list(pairs(chosen, {"machine": "pc"}, {"machine": "board"}))
+
+
+def test_the_steps_of_a_load_curve_have_their_load_in_the_label() -> None:
+    labels = [cell([1.0], arguments=f"load={load} runtime_s=2").label() for load in (10, 100)]
+    assert labels[0].endswith("buffer off, load 10 %") and labels[1].endswith("load 100 %")
