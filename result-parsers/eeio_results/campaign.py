@@ -99,8 +99,8 @@ class StudyProtocol:
     """Every experiment of the suite, on every variant of ext4 and at every frequency, with the
     journal traced (docs/studies/).
 
-    `frequencies` are `lowest`, `highest`, `all` or Hz. `window_us` tells, by tool, how long the
-    variant `delayjc` holds an fsync. Repetitions go on until the 95 % interval of the mean is
+    `frequencies` are `lowest`, `highest`, `all` or Hz. `window_us` is, by tool, how long the
+    variant `delayjc` delays an fsync. Repetitions go on until the 95 % interval of the mean is
     within `half_width` of it (a share), `most_repetitions` at most; None: a fixed number. `name` is
     the study (eeio_results.studies) whose figure that is the mean of; None: the first that has one
     of a run.
@@ -120,7 +120,7 @@ PRECISE, MOST = "precise enough", "the most repetitions"
 """How `Design.stopped` begins where an experiment was known well enough, and where it was not."""
 
 ADAPTIVE_RULE = 1
-"""Version of the rule by which adaptive campaigns go on; a campaign goes on by its own alone."""
+"""Version of the rule by which adaptive campaigns continue; a campaign always uses its version."""
 
 
 @dataclass(frozen=True)
@@ -300,16 +300,16 @@ class Wear:
 
 @dataclass(frozen=True)
 class Design:
-    """A campaign as it is planned, or as who imports it found it.
+    """A campaign as planned, or as imported.
 
-    `disks` tells, by option, the disk behind it from others; `remarks` what an importer passed
-    over, changed or found odd; `frequency_reason` why no frequency is set. Of an adaptive campaign
-    `anchors` are the ids of the experiments that run in each round, and `stopped` tells by id why
-    one is repeated no further. `targets` are the repetitions, by id, that an extension asked for,
-    `extensions` how many there were: each looked at the answers, which costs their level.
-    `pilots_s` is what the pilots took. `ended` tells why a campaign has no further run though its
-    protocol would ask for more. `wear` is the drive's before the first run and after the last;
-    none of drives that do not tell.
+    `disks` identifies, by option, the disk behind it; `remarks` is what an importer skipped,
+    changed or found odd; `frequency_reason` is why no frequency is set. In an adaptive campaign,
+    `anchors` are the ids of the experiments that run in each round, and `stopped` is, by id, why
+    one is no longer repeated. `targets` are the repetitions, by id, that an extension requested;
+    `extensions` is how many there were: each looked at the answers, which costs their level.
+    `pilots_s` is the time that the pilots took. `ended` is why a campaign has no further run though
+    its protocol requires more. `wear` is the drive's before the first run and after the last; empty
+    if the drive does not report it.
     """
 
     name: str

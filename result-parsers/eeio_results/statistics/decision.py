@@ -22,7 +22,7 @@ Answer = Literal["higher", "lower", "none above", "open"]
 INDIFFERENCE = 0.05
 """A difference below this share is none that matters."""
 FLOOR = 0.01
-"""No direction is told of a smaller difference: meters and cut runs are not that true."""
+"""No direction is reported for a smaller difference: meters and cut runs are less accurate."""
 MOST_REPETITIONS = 1000
 
 
@@ -45,8 +45,8 @@ class Change:
 
     `ratio` is that of the geometric means and `interval` its 95 % interval by Student's t (None
     with fewer than two values of either). `p_direction` is that of a difference beyond the floor,
-    `p_none` that of one below the indifference. `needed` tells the repetitions of each side that an
-    open question would take if means and spread stay; None: more than MOST_REPETITIONS, or unknown.
+    `p_none` that of one below the indifference. `needed` is the repetitions of each side to decide
+    an open question if means and spread stay; None: more than MOST_REPETITIONS, or unknown.
     """
 
     answer: Answer
@@ -64,7 +64,7 @@ class Change:
 
 
 def change(before: Sequence[float], after: Sequence[float], rule: Rule) -> Change:
-    """The answer by these samples alone. Raises EeioError for values that are not finite."""
+    """The answer from these samples only. Raises EeioError for values that are not finite."""
     first, second = finite(before, "the values before"), finite(after, "the values after")
     n = len(first), len(second)
     if not first or not second:

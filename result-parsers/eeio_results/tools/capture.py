@@ -41,11 +41,11 @@ _MOST_NOTES = 20
 class Capture:
     """One invocation: a directory of raw output and the times around it.
 
-    `directory` holds `stdout.txt`, `stderr.txt` and the files the profile wrote. `factors` are the
-    key=value arguments the profile got, preset values included. Monotonic times are CLOCK_MONOTONIC
-    seconds; `started_utc_s` is the wall clock at `started_monotonic_s`, to place stamps that a tool
-    took from the wall clock. `left_out`: bytes missing in the middle of `stdout` and `stderr`, if
-    one was too long to store (eeio_limits.inputs).
+    `directory` contains `stdout.txt`, `stderr.txt` and the files the profile wrote. `factors` are
+    the key=value arguments the profile got, preset values included. Monotonic times are
+    CLOCK_MONOTONIC seconds; `started_utc_s` is the wall clock at `started_monotonic_s`, to place
+    stamps that a tool took from the wall clock. `left_out`: bytes missing in the middle of `stdout`
+    and `stderr`, if one was too long to store (eeio_limits.inputs).
     """
 
     directory: Path
@@ -174,8 +174,8 @@ class PhaseResult:
 
     `start_s` and `end_s` count from the start of the invocation; both are None when the tool does
     not report them. `window_source` is how they were found (or why not). `operation` is read,
-    write, mixed, or metadata (files created, looked up, touched, deleted), whose `spatiality` is
-    none and whose bandwidth is None unless data were written too. `bytes_moved` is the tool's
+    write, mixed, or metadata (files created, looked up, touched, deleted). Metadata has the
+    `spatiality` none, and no bandwidth unless data were written too. `bytes_moved` is the tool's
     reported bytes of this phase, None if not known. `metrics` contains further figures under names
     with their unit (`iops`, `latency_mean_s`, `latency_p99_s`, ...). If the tool flushed by itself,
     `until_durable` is the time until the write is durable, without energy. A phase in `stretches`,

@@ -1,9 +1,9 @@
 """fio: JSON and JSON+ of 3.x; the text report of 2.x and 3.x for results that already exist.
 
 The window of a run begins at the stamp that the profile has fio write right before its I/O
-(`fio-start.txt`), because fio's process also lays out, opens and reports. It ends after fio's own
-run time. The stamp right after the I/O (`fio-end.txt`) is late by the time in which fio writes its
-logs and starts a program. This delay bounds the error of both edges.
+(`fio-start.txt`), because fio's process also lays out, opens and reports. It ends after fio's run
+time. The stamp right after the I/O (`fio-end.txt`) is late by the time in which fio writes its logs
+and starts a program. This delay bounds the error of both edges.
 """
 
 import re
@@ -262,7 +262,7 @@ _FLUSHES = (
 
 
 def _durable(phase: PhaseResult, options: Mapping[str, Any]) -> PhaseResult:
-    """The phase with the effect of fio's own flush on its writes."""
+    """The phase with the effect of fio's flush on its writes."""
     source = next((source for name, on, source in _FLUSHES if str(options.get(name)) in on), None)
     if phase.operation == "read" or source is None:
         return phase
