@@ -44,7 +44,7 @@ class Choice:
 
 def choices(cells: Iterable[Cell], most_uncertain: float = MOST_UNCERTAIN) -> tuple[Choice, ...]:
     """Each experiment that moves bytes, group by group, the largest MB/J first. By medians: two
-    whose intervals overlap may change places."""
+    with overlapping intervals may change places."""
     groups: dict[tuple[str, str], list[Choice]] = {}
     for cell in cells:
         if cell.n(BANDWIDTH) or cell.n(EFFICIENCY):

@@ -37,8 +37,8 @@ _ALL_PAIRS = 10
 
 @dataclass(frozen=True)
 class Bench:
-    """One command: values by figure, one a run; `reasons` for those that are missing. `phases` are
-    those that count, with their executions. `words` is its name, or its text without one."""
+    """One command: values by figure, one per run; `reasons` for missing ones. `phases` are those
+    that count, with their executions. `words` is its name, or its text without one."""
 
     words: str
     parameters: Mapping[str, str]

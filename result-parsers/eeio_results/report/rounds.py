@@ -1,4 +1,4 @@
-"""How an adaptive campaign was repeated: what stopped each experiment, and what drifted."""
+"""The repetitions of an adaptive campaign: why each experiment stopped, and the drift."""
 
 import math
 import statistics

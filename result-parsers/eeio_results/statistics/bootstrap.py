@@ -40,7 +40,7 @@ class Interval:
 class Estimate:
     """A figure and its interval. `n` contains the size of each sample.
 
-    When `value` or `interval` is None, `reason` says why; a reason with both is a warning.
+    When `value` or `interval` is None, `reason` is why; a reason with both is a warning.
     """
 
     value: float | None
@@ -52,7 +52,7 @@ class Estimate:
 def smallest_n_for_interval(confidence: float = 0.95) -> int:
     """Repetitions below which no interval of a median can have this confidence.
 
-    A bootstrap interval lies within the sample's range, and the range of n values covers the median
+    A bootstrap interval is within the sample's range, and the range of n values covers the median
     with probability 1 - 2^(1-n) (David and Nagaraja 2003, section 7.1): 6 for 95 %, 5 for 90 %.
     """
     check_share(confidence, "confidence")

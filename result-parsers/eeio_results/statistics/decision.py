@@ -96,10 +96,10 @@ def change(before: Sequence[float], after: Sequence[float], rule: Rule) -> Chang
 
 
 def answered(found: Change, p_direction: float | None, rule: Rule) -> Change:
-    """With the answer that `p_direction` gives, such as one that is adjusted over many questions.
+    """With the answer for `p_direction`, such as one that is adjusted over many questions.
 
-    None above the indifference goes before a direction: a small difference, however sure, is none
-    that matters.
+    None above the equivalence margin precedes a direction: a small difference, even if certain,
+    does not matter.
     """
     if found.ratio is None or p_direction is None or found.p_none is None:
         return found
@@ -108,7 +108,7 @@ def answered(found: Change, p_direction: float | None, rule: Rule) -> Change:
     if p_direction < rule.alpha:
         way: Answer = "higher" if found.ratio > 1 else "lower"
         return replace(found, answer=way, p_direction=p_direction)
-    # What is open only since it is one of many questions takes one repetition more, at least.
+    # A question that is open only due to the adjustment takes one repetition more, at least.
     needed = None if found.needed is None else max(found.needed, max(found.n) + 1)
     return replace(found, answer="open", p_direction=p_direction, needed=needed)
 

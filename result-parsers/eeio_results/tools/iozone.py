@@ -129,7 +129,7 @@ def _is_flushed(text: str) -> bool:
 
 
 def _durable(phase: PhaseResult, text: str) -> PhaseResult:
-    """The phase with the effect of IOzone's own flush on its writes: its time includes it."""
+    """The phase with the effect of IOzone's flush on its writes: its time includes it."""
     source = next((source for mark, source in _FLUSHES.items() if mark in text), None)
     if phase.operation != "write" or source is None:
         return phase
@@ -163,7 +163,7 @@ def _rows(capture: Capture, text: str, begin: int, source: str) -> list[_Test]:
                 figure = figures[end]
                 rate = _kib(figure[0], q.BANDWIDTH, "rate")
                 if rate == 0:
-                    continue  # -+n prints 0 for the second pass it leaves out
+                    continue  # -+n prints 0 for the second pass it skips
                 arrived_s = arrivals.of(position + end)
                 test = _Test(*told, record_bytes, size_bytes, rate, arrived_s, metrics={})
                 if test.operation == "write" and not _is_flushed(text):

@@ -176,7 +176,7 @@ def parse(
 ) -> list[Event]:
     """Events of all processes, by time, less the `clock` line's nanoseconds.
 
-    Raises ToolOutputError when events were lost, the trace is cut off, or it is not ours.
+    Raises ToolOutputError when events are missing, the trace is cut off, or it is not eeio's.
     """
     rows: list[tuple[str, list[str]]] = []
     names: dict[_File, dict[int, str]] = {}

@@ -1,4 +1,4 @@
-"""Which writes a commit of the journal held up, and which commit each fsync waited for.
+"""Which writes a commit of the journal blocked, and which commit each fsync waited for.
 
 From the calls and commits of a trace (jbd2.py). The classes of a thread and the equations for its
 time are those of a paper. docs/studies/ describes where they are identities and where they do not

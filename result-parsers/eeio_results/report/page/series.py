@@ -1,4 +1,4 @@
-"""Power and bandwidth over time, reduced to what a card of one repetition can show."""
+"""Power and bandwidth over time, reduced to the resolution of a card of one repetition."""
 
 import math
 from array import array
