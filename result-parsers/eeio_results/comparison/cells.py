@@ -165,8 +165,8 @@ def cells_of(campaign: Campaign, machine_name: str | None = None) -> list[Cell]:
     for run in campaign.runs:
         if run.experiment.level != "context":
             runs.setdefault(run.experiment.id, []).append(run)
-    # Each machine's pilot finds a different size; comparisons are per byte and per second. A run
-    # that a pilot shortened represents the full run, as the pilot proved.
+    # Each machine's pilot finds its size; comparisons are per byte and per second. A run that a
+    # pilot shortened represents the full run, as the pilot proved.
     planned = {planned.experiment.id: planned for planned in campaign.design.experiments}
     found = []
     for id, of_experiment in runs.items():

@@ -62,7 +62,7 @@ def layer_of(cell: Cell) -> str | None:
     if any(arguments.get(name, plain) != plain for name, plain in _PLAIN.items()):
         return None
     if factors["operation"] == "write" and factors["durable"] != "yes":
-        return None  # its share of the work is not known
+        return None  # the completed part of the work is not known
     if factors["level"] == "device" and factors["target"] != "device":
         return None  # a file in place of the device has a file system in between
     level, api, processes = factors["level"], factors["api"], factors["processes"]
@@ -83,7 +83,7 @@ def layer_of(cell: Cell) -> str | None:
 
 def on_one_drive(disks: Mapping[str, str]) -> bool:
     """Whether a campaign's raw device and its directory (`Design.disks`) are on the same drive;
-    true if there is only one of them. False if this is not known."""
+    true if there is at most one of them. False if this is not known."""
     told = [disks[option] for option in ("device", "directory") if option in disks]
     drives = {
         tuple(

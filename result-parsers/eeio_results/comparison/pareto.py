@@ -1,7 +1,7 @@
 """Pareto-optimal experiments in two figures at once: MB/J against MB/s, and against p99.
 
-High bandwidth or low latency conflicts with low energy. The Pareto front contains the experiments
-left after removing all that are worse in both. The energy-delay product combines both into one
+High bandwidth or low latency can conflict with low energy. The Pareto front contains the
+experiments that no other dominates in both figures. The energy-delay product combines both into one
 figure (Gonzalez and Horowitz 1996), here for moving a GB.
 """
 

@@ -153,7 +153,10 @@ def is_trace(first: str) -> bool:
 
 
 def read(path: Path, unobserved: set[Unobserved] | None = None) -> list[Event]:
-    """Events of all processes, by time; adds I/O whose bytes no call reports to `unobserved`."""
+    """Events of all processes, by time; adds I/O whose bytes no call reports to `unobserved`.
+
+    Raises ToolOutputError when an event is missing.
+    """
     try:
         with inputs.open_file(path) as file:
             return parse(inputs.trace_lines(file), str(path), unobserved)
