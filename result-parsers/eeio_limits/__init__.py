@@ -1,15 +1,15 @@
-"""What may come in and go out: numbers, sizes of inputs, text of others; what cannot all be true.
+"""Limits of input and output: numbers, sizes of inputs, external text, contradictions.
 
-The leaf under eeio_power, eeio_results and eeio: it imports none of them, and only the standard
-library. Its refusals are `LimitError`, a ValueError; who called adds the file and the line.
+The package below eeio_power, eeio_results and eeio: it imports none of them, and only the standard
+library. Its errors are `LimitError`, a ValueError; the caller adds the file and the line.
 """
 
-# Of a message: its beginning says what is wrong with what, its end what to do.
+# The beginning of a message describes the problem, its end the remedy.
 _HEAD, _TAIL = 1500, 300
 
 
 class ShortError(Exception):
-    """An error whose message has an end, whatever text of others stands in it."""
+    """An error whose message is limited in length, for any text inside it."""
 
     def __str__(self) -> str:
         text = super().__str__()
@@ -19,4 +19,4 @@ class ShortError(Exception):
 
 
 class LimitError(ShortError, ValueError):
-    """A number, a size or a text outside what this package allows; the message says which limit."""
+    """A number, a size or a text outside this package's limits; the message names the limit."""

@@ -1,14 +1,14 @@
-"""Readings of power that cannot all be true: pure functions over whatever has such readings.
+"""Power readings that cannot all be true: pure functions over any objects with such readings.
 
-Power domains lie in each other: the system holds modules, packages, memory and devices, a module
-holds packages and memory. So
+Power domains contain each other: the system contains modules, packages, memory and devices, a
+module contains packages and memory. So
 
-- two readings of one domain agree within both limits of error; where one holds more than the other
+- two readings of one domain agree within both uncertainties. If one includes more than the other
   (a plug before the supply, a BMC behind it), the smaller one may be smaller, by half at most if
-  the losses of the supply are all that tells them apart;
-- a part draws no more than the whole, nor do all parts of different domains together.
+  they differ only by the losses of the supply;
+- a part draws no more than the total, nor do all parts of different domains together.
 
-Modelled readings contradict nobody, and a reading whose limit of error nobody told can not.
+Modelled readings cannot contradict others, nor can readings without an uncertainty.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,10 +22,10 @@ INSIDE: Mapping[str, tuple[str, ...]] = {
     "dram": (),
     "device": (),
 }
-"""What lies in each domain."""
+"""The domains inside each domain."""
 
 LEAST_EFFICIENCY = 0.5
-"""No supply in use loses more than half of what it takes."""
+"""No supply in use loses more than half of its input power."""
 
 
 class Reading(Protocol):
@@ -68,7 +68,7 @@ def contradictions(readings: Sequence[R]) -> list[tuple[tuple[R, ...], str]]:
         if words:
             found.append(((one, other), words))
     if not found:
-        # A sum says nothing new where one of its parts contradicts the whole already.
+        # A sum adds no information if one of its parts already contradicts the total.
         for whole in known:
             parts = _parts(whole, known)
             if len(parts) > 1 and _exceeds(parts, whole):
@@ -99,7 +99,7 @@ def _same_domain(one: Reading, other: Reading) -> str | None:
 
 
 def _held_by_one(more: Reading, less: Reading) -> set[str]:
-    """What is in the reading that says more, and not surely in the other; empty if not told."""
+    """The contents of the higher reading that may be missing in the other; empty if not known."""
     if not less.includes and not less.leaves_out:
         return set()
     return {content for content in more.includes if content not in less.includes}
@@ -118,8 +118,7 @@ def _nested(one: Reading, other: Reading) -> str | None:
 
 
 def _parts(whole: R, readings: Sequence[R]) -> list[R]:
-    """Readings inside `whole` that hold nothing in common: the lowest of each domain; a module
-    before what is in it."""
+    """Disjoint readings inside `whole`: the lowest of each domain; a module before its parts."""
     lowest: dict[str, R] = {}
     for reading in readings:
         if reading.domain in INSIDE[whole.domain]:

@@ -1,8 +1,8 @@
-"""How much may come in: every input's bound, and readers that keep them.
+"""Size limits of every input, and readers that enforce them.
 
-The bounds stand here and in docs/reference/limits.md, which a test compares. They are far
-above what the tools, meters and people write, and low enough that no input takes a machine's
-memory or hours.
+The limits are here and in docs/reference/limits.md, which a test compares. They are far above
+normal output of tools, meters and people, and low enough that no input takes a machine's memory or
+hours.
 """
 
 import errno
@@ -20,7 +20,7 @@ from eeio_limits.quantities import MOST_DIGITS
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 JSON_BYTES = 64 * MIB
-"""A file of ours: campaign.json, machine.json, idle.json, capture.json, a node's recording."""
+"""One of eeio's files: campaign.json, machine.json, idle.json, capture.json, a node's recording."""
 RECORDS_BYTES = 4 * GIB
 """runs.jsonl."""
 RECORD_BYTES = 64 * MIB
@@ -32,7 +32,7 @@ SAMPLE_BYTES = 256
 HEADER_BYTES = 1 * MIB
 """The header of a samples file."""
 DEFINITION_BYTES = 128 * KIB
-"""A protocol, a preset file, a map, a workload: what people write."""
+"""A file that people write: a protocol, a preset file, a map, a workload."""
 XML_BYTES = 64 * MIB
 """A result file of PTS."""
 XML_ELEMENTS = 500_000
@@ -48,17 +48,17 @@ TOOL_LINE_CHARACTERS = 64 * KIB
 TRACE_BYTES = 64 * GIB
 TRACE_LINE_BYTES = 64 * KIB
 KEPT_HEAD_BYTES = 8 * MIB
-"""Of what a tool prints on stdout, and of stderr: the first bytes that are kept ..."""
+"""The first bytes stored of a tool's stdout, and of its stderr ..."""
 KEPT_TAIL_BYTES = 8 * MIB
 """... and the last ones; of those between only the number."""
 STAMPS = 100_000
-"""When pieces of a tool's output arrived: the first so many are kept."""
+"""Arrival times of pieces of a tool's output: only the first so many are stored."""
 ANSWER_BYTES = 1 * MIB
 """A meter's answer over HTTP, or a request to the power session."""
 DEPTH = 32
 """Objects and lists of JSON and YAML in each other."""
 YAML_VALUES = 100_000
-"""With what aliases repeat."""
+"""Including values that aliases repeat."""
 SYSFS_BYTES = 4 * MIB
 """A file of the kernel's that a meter reads."""
 MACHINE_BYTES = 16 * MIB
@@ -67,7 +67,7 @@ MACHINE_FILES = 50_000
 """In its tree."""
 CPUS = 65536
 CHASSIS = 32
-"""Of a BMC, that are asked for a reading."""
+"""Chassis of a BMC that are read."""
 
 _CHUNK = 1 << 16
 
@@ -112,7 +112,7 @@ def read_text(path: Path, most_bytes: int, errors: str = "strict") -> str:
 
 
 def decode(data: bytes, errors: str = "strict") -> str:
-    """Bytes as UTF-8. Raises LimitError with the line of what is none."""
+    """Bytes as UTF-8. Raises LimitError with the line of invalid bytes."""
     try:
         text = data.decode("utf-8-sig", errors)
     except UnicodeDecodeError as error:
@@ -122,15 +122,15 @@ def decode(data: bytes, errors: str = "strict") -> str:
 
 
 def read_json(path: Path, most_bytes: int = JSON_BYTES, typed: bool = False) -> Any:
-    """What a JSON file holds. Raises OSError, and LimitError for what `parse_json` refuses."""
+    """The content of a JSON file. Raises OSError, and LimitError as `parse_json` does."""
     return parse_json(read_text(path, most_bytes), typed=typed)
 
 
 def parse_json(text: str | bytes, most_bytes: int = JSON_BYTES, typed: bool = False) -> Any:
-    """JSON with an end to its length, its depth and its numbers; NaN and infinities are no JSON.
+    """JSON of limited length, depth and numbers; NaN and infinities are invalid.
 
-    `typed` says that who asks reads all of it by types (eeio_results.typed), which bound numbers
-    and depth themselves. Raises LimitError.
+    With `typed`, the caller reads all of it by types (eeio_results.typed), which limit numbers and
+    depth. Raises LimitError.
     """
     return _parsed(text, most_bytes, (_QUICK if typed else _CAREFUL).decode, typed)
 
@@ -245,7 +245,7 @@ def check_lines(text: str, most_characters: int = TOOL_LINE_CHARACTERS) -> None:
 
 
 def size(count: int) -> str:
-    """Bytes in words: 64 MiB."""
+    """Bytes as text: 64 MiB."""
     for unit, factor in (("GiB", GIB), ("MiB", MIB), ("KiB", KIB)):
         if count >= factor:
             return f"{count // factor} {unit}"

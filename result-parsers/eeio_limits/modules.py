@@ -1,9 +1,9 @@
-"""Modules found by name: ours in a package, and others in folders of a user's own.
+"""Modules found by name: eeio's in a package, and others in folders of the user.
 
-A variable such as EEIO_STUDIES names the folders, separated by colons. What lies there, a file
-`NAME.py` or a folder `NAME` with an `__init__.py`, is imported as a module of our package, so that
-it is written as ours are: a module of EEIO_STUDIES is `eeio_results.studies.NAME`. It runs with the
-rights of who runs eeio (SECURITY.md). One whose name begins with `_` is not such a module.
+A variable such as EEIO_STUDIES names the folders, separated by colons. A file `NAME.py` or a folder
+`NAME` with an `__init__.py` there is imported as a module of our package, so it is written like
+eeio's: a module of EEIO_STUDIES is `eeio_results.studies.NAME`. It runs with the rights of eeio's
+user (SECURITY.md). Names that begin with `_` are skipped.
 """
 
 import importlib
@@ -21,8 +21,8 @@ from eeio_limits.trust import why_untrusted
 
 @dataclass(frozen=True)
 class Modules:
-    """Where modules of one kind are. `kind` is the word for one of them in messages; `reserved`
-    are names that stand for something else."""
+    """Locations of modules of one kind. `kind` is its name in messages; `reserved` are names with
+    another meaning."""
 
     kind: str
     package: str
@@ -30,8 +30,8 @@ class Modules:
     reserved: tuple[str, ...] = ()
 
     def names(self) -> list[str]:
-        """All of them, by name. Raises LimitError for a folder of the user's own that is not
-        there, and for a name that two modules have."""
+        """All of them, by name. Raises LimitError for a user folder that does not exist, and for a
+        name that two modules have."""
         return sorted([*self.ours(), *self.own()])
 
     def load(self, name: str) -> ModuleType | None:
@@ -59,7 +59,7 @@ class Modules:
         return [found.name for found in pkgutil.iter_modules(paths) if _is_public(found.name)]
 
     def own(self) -> dict[str, Path]:
-        """Name -> file of each module in the folders of the user's own."""
+        """Name -> file of each module in the user's folders."""
         found: dict[str, Path] = {}
         for entry in filter(None, os.environ.get(self.variable, "").split(":")):
             folder = Path(entry)

@@ -1,4 +1,4 @@
-"""Names of campaigns, which become folders; and what a mistyped name may have meant."""
+"""Names of campaigns, which become folders; and suggestions for mistyped names."""
 
 import difflib
 import re
@@ -23,7 +23,7 @@ def campaign_name(name: str) -> str:
 
 
 def similar(name: str, known: Iterable[str]) -> str:
-    """`; did you mean report?` for the known name that is most like this one; nothing where none
-    is like it. For the end of a message."""
+    """`; did you mean report?` for the known name that is most like this one; empty if none is like
+    it. For the end of a message."""
     found = difflib.get_close_matches(name[:LONGEST_NAME], list(known), n=1)
     return f"; did you mean {found[0]}?" if found else ""

@@ -1,9 +1,9 @@
-"""What a number may be: finite, in its range, in its unit.
+"""Valid numbers: finite, in their range, in their unit.
 
     BANDWIDTH.checked(value, "fio's bandwidth")
 
-A truth value is no number, and no limit is reached by what exists: a value outside means that a
-tool, a meter or a file is wrong. Ranges hold their ends.
+A boolean is not a number. No real value reaches a limit: a value outside means that a tool, a meter
+or a file is wrong. Ranges include their ends.
 """
 
 import math
@@ -20,7 +20,7 @@ _SHOWN = 40
 
 @dataclass(frozen=True)
 class Quantity:
-    """A kind of number: its name, unit and range; `whole` ones have no fraction."""
+    """A kind of number: its name, unit and range. `whole` numbers are integers."""
 
     name: str
     unit: str
@@ -38,7 +38,7 @@ class Quantity:
         )
 
     def checked(self, value: object, what: str = "") -> float:
-        """The value as a float. Raises LimitError that says `what` it was of."""
+        """The value as a float. Raises LimitError that names `what`."""
         if not self.holds(value):
             raise LimitError(self.refusal(value, what))
         assert isinstance(value, int | float)
@@ -93,7 +93,7 @@ _EXBI = 2.0**63
 BANDWIDTH = Quantity("bandwidth", "bytes/s", 0, 1e15)
 POWER = Quantity("power", "W", 0, 1e9)
 POWER_SAMPLE = Quantity("power sample", "W", -1e9, 1e9)
-"""One reading as a meter gave it; `eeio_power.stretches` says which are used."""
+"""One reading as a meter gave it; `eeio_power.stretches` defines which are used."""
 MEAN_POWER = Quantity("mean power", "W", -100, 1e9)
 """Of a window: the noise of an idle sensor may bring it a little below zero."""
 ENERGY = Quantity("energy", "J", 0, 1e15)
@@ -112,7 +112,7 @@ PAUSE = Quantity("pause", "s", 0, 7 * 86400)
 """Between runs, and of the idle baseline: a week."""
 REPETITIONS = Quantity("repetitions", "", 1, 10_000, whole=True)
 REPETITION = Quantity("repetition", "", 1, _EXBI, whole=True)
-"""Which one: imported ones may have numbers of their own."""
+"""Number of a repetition: imported ones may have different numbers."""
 COUNT = Quantity("count", "", 0, _EXBI, whole=True)
 SIZE = Quantity("size", "bytes", 0, _EXBI, whole=True)
 REQUEST_SIZE = Quantity("request size", "bytes", 1, 2.0**44, whole=True)
@@ -125,7 +125,7 @@ EXIT_CODE = Quantity("exit code", "", -(2**31), 2**32, whole=True)
 NUMBER = Quantity("number", "", 0, 2**32, whole=True)
 """That the kernel gives to something."""
 FIGURE = Quantity("figure", "", -1e18, 1e18)
-"""Anything else that a tool or a machine tells."""
+"""Any other figure that a tool or a machine reports."""
 PRICE = Quantity("price", "", 0, 1e12)
 YEARS = Quantity("years", "", 0, 1000)
 PUE = Quantity("PUE", "", 1, 100)
@@ -138,9 +138,9 @@ LEAST_COVERAGE = 0.5
 MOST_UNKNOWN = 0.5
 """An energy with a larger limit of error, as a share of it, is not shown."""
 FACTOR = Quantity("factor", "", -1e12, 1e12)
-"""What an import multiplies a column with, or takes from it."""
+"""The factor or offset that an import applies to a column."""
 
-# By the end of a name, the longest first: units stand in names.
+# By the end of a name, the longest first: names contain units.
 _BY_SUFFIX: Mapping[str, Quantity] = MappingProxyType(
     {
         "_bytes_per_s": BANDWIDTH,
@@ -163,10 +163,10 @@ _BY_UNIT: Mapping[str, Quantity] = MappingProxyType(
 
 @lru_cache(maxsize=256)
 def of_name(name: str) -> Quantity:
-    """What kind of number a metric is, by the unit in its name; FIGURE where there is none."""
+    """The kind of number of a metric, by the unit in its name; FIGURE if there is none."""
     return next((q for suffix, q in _BY_SUFFIX.items() if name.endswith(suffix)), FIGURE)
 
 
 def of_unit(unit: str) -> Quantity:
-    """What kind of number a context value is."""
+    """The kind of number of a context value."""
     return _BY_UNIT.get(unit, FIGURE)

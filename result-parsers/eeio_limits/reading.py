@@ -1,4 +1,4 @@
-"""The energy of a power domain over a window, as a meter tells it and as records hold it."""
+"""The energy of a power domain over a window, as meters report it and records contain it."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal

@@ -1,7 +1,7 @@
-"""Text of others, made harmless where it leaves.
+"""Makes external text harmless on output.
 
-Names, reasons and tool output may hold anything. Inside they are kept as they came; each way out
-makes them harmless for what reads them there: a terminal, a spreadsheet, a Markdown viewer, XML.
+Names, reasons and tool output may contain anything. Inside they are stored unchanged; each output
+makes them harmless for its reader: a terminal, a spreadsheet, a Markdown viewer, XML.
 """
 
 import re
@@ -10,12 +10,12 @@ import unicodedata
 # A spreadsheet takes a cell that begins so for a formula (OWASP, "CSV Injection").
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
-# What begins a tag or an entity, ends the text of a link or an image, ends a cell, or stresses.
-# Brackets alone stay: intervals are written with them.
+# Characters that begin a tag or an entity, end the text of a link or an image, end a cell, or
+# stress. Other brackets stay: intervals use them.
 _MARKDOWN = re.compile(r"&(?=[#\w])|<|\](?=[(\[:])|[\\|*~]")
 _ENTITIES = {"&": "&amp;", "<": "&lt;"}
-# What LaTeX gives a meaning, or the first fonts (OT1) another face. [ would be an option after a
-# line's end, so it stands in a group.
+# Characters with a meaning in LaTeX, or another glyph in the first fonts (OT1). [ would be an
+# option after a line's end, so it is in a group.
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
     "%": r"\%", "_": r"\_", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}",
@@ -67,9 +67,9 @@ def markdown(text: str) -> str:
 
 
 def latex(text: str) -> str:
-    """For a line of a LaTeX document: no command, comment, group or formula of others. Letters of
+    """For a line of a LaTeX document: no external command, comment, group or formula. Letters of
     Latin alphabets stay, as every engine sets them with the T1 encoding; pdflatex stops at others,
-    which stand as escapes."""
+    which become escapes."""
     # Two hyphens would be set as one dash.
     return "-{}".join("".join(map(_latex, part)) for part in _HYPHENS.split(shown(text)))
 
@@ -91,8 +91,8 @@ def _latex(character: str) -> str:
 
 
 def xml(text: str) -> str:
-    """Text that an XML document (SVG, composite.xml) may hold, before its own escaping: what XML
-    forbids, and what `shown` escapes beside line breaks and tabs, stands as escapes."""
+    """Text that an XML document (SVG, composite.xml) may contain, before XML escaping. Characters
+    that XML forbids, and those that `shown` escapes except line breaks and tabs, become escapes."""
     return _NO_XML.sub(lambda match: _escape(match[0]), shown_lines(text))
 
 

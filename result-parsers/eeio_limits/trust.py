@@ -37,7 +37,7 @@ def why_untrusted(path: Path) -> str | None:
 
 
 def _others_may_write(status: os.stat_result, *, is_leaf: bool) -> bool:
-    # In a folder such as /tmp nobody can replace what others own.
+    # In a folder such as /tmp only owners can replace their files.
     if stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX and not is_leaf:
         return False
     if status.st_mode & stat.S_IWOTH:

@@ -1,1 +1,1 @@
-"""What results mean: run records, tool output, the store, characterization and reports."""
+"""Analysis of results: run records, tool output, the store, characterization and reports."""

@@ -1,15 +1,15 @@
-"""What the meters of a campaign say over all of it, held against each other.
+"""Compares the meters of a campaign over all of it.
 
-A single window may be too short to tell a contradiction: a slow meter's edges alone make some per
-cent of it. Over a campaign what is by chance averages out, and what is of the meter stays.
+A single window may be too short to show a contradiction: a slow meter's edges make some per cent of
+it. Over a campaign random errors average out, and errors of the meter remain.
 
-**Limit of error.** The record has one limit u a window, of which no more than the share r of the
-energy E may be the meter's own accuracy, the same in all windows: r is the smallest u / E of any
-window. The rest is independent from window to window. So the limit of the sum is
+**Uncertainty.** The record has one uncertainty u per window. At most the share r of the energy E is
+the meter's accuracy, the same in all windows: r is the smallest u / E of any window. The rest is
+independent from window to window. So the uncertainty of the sum is
 
     sqrt(sum(u^2) + r^2 * (sum(E)^2 - sum(E^2)))
 
-which is at most the sum of the limits, and never below what accuracy and chance add up to.
+which is at most the sum of the uncertainties, and never below accuracy and random error combined.
 """
 
 import math
@@ -26,7 +26,7 @@ Key = tuple[str, str, str]
 """(domain, meter, kind)"""
 
 LEAST_WINDOWS = 2
-"""Of one window its own readings tell already."""
+"""For one window, its readings already show it."""
 
 
 @dataclass(frozen=True)
@@ -59,21 +59,21 @@ class Agreement:
     """The readings that contradict each other, and how."""
 
     def doubts(self, key: Key) -> tuple[str, ...]:
-        """Why a domain of a meter is doubtful over the whole campaign."""
+        """Why a domain of a meter is doubtful over the complete campaign."""
         return tuple(words for keys, words in self.contradictions if key in keys)
 
 
 def agreement(campaign: Campaign) -> Agreement:
-    """Holds the means of all valid windows against each other.
+    """Compares the means of all valid windows.
 
-    Two meters are compared over the windows that both of them saw, several over those of all.
-    Windows that are not compared otherwise (`why_not_ranked`) are not compared here.
+    Two meters are compared over the windows that both measured, several over those of all. Windows
+    that are not compared otherwise (`why_not_ranked`) are not compared here.
     """
     known: dict[Key, Key] = {}
     windows = [_by_key(readings, known) for readings in _windows(campaign)]
     keys = list(known)
     found: dict[str, tuple[Key, ...]] = {}
-    # The pairs first: of three that contradict each other, two may do alone.
+    # The pairs first: of three that contradict each other, two may suffice.
     groups: list[Sequence[Key]] = list(combinations(keys, 2))
     for group in [*groups, keys] if len(keys) > 2 else groups:
         shared = [window for window in windows if all(key in window for key in group)]

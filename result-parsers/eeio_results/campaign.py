@@ -1,7 +1,8 @@
 """campaign.json: which experiments a campaign runs, in which order, under which protocol.
 
-The second contract beside the run record. Runner and importers make a `Design` and the store writes
-it; who analyses reads it. Its published form is `schemas/campaign.schema.json`.
+This is the second contract, next to the run record. The runner and the importers make a `Design`,
+and the store writes it. The analysis reads it. Its published form is
+`schemas/campaign.schema.json`.
 """
 
 import dataclasses
@@ -98,8 +99,8 @@ class StudyProtocol:
     """Every experiment of the suite, on every variant of ext4 and at every frequency, with the
     journal traced (docs/studies/).
 
-    `frequencies` are `lowest`, `highest`, `all` or Hz. `window_us` tells, by tool, how long the
-    variant `delayjc` holds an fsync. Repetitions go on until the 95 % interval of the mean is
+    `frequencies` are `lowest`, `highest`, `all` or Hz. `window_us` is, by tool, how long the
+    variant `delayjc` delays an fsync. Repetitions go on until the 95 % interval of the mean is
     within `half_width` of it (a share), `most_repetitions` at most; None: a fixed number. `name` is
     the study (eeio_results.studies) whose figure that is the mean of; None: the first that has one
     of a run.
@@ -119,23 +120,23 @@ PRECISE, MOST = "precise enough", "the most repetitions"
 """How `Design.stopped` begins where an experiment was known well enough, and where it was not."""
 
 ADAPTIVE_RULE = 1
-"""Version of the rule by which adaptive campaigns go on; a campaign goes on by its own alone."""
+"""Version of the rule by which adaptive campaigns continue; a campaign always uses its version."""
 
 
 @dataclass(frozen=True)
 class AdaptiveProtocol:
     """Rounds until each experiment is known well enough (docs/explanation/statistics.md).
 
-    After `Protocol.repetitions` rounds of all experiments those go on of which, in the logarithm of
-    bandwidth, a measured power or MB/J, the 95 % interval of the mean is wider to either side than
-    `precision`; `most_repetitions` at most, or `most_whole` where nothing but its work ends a run.
-    `indifference` and `floor` are those of the test at the end. Before each run the machine
+    After `Protocol.repetitions` rounds of all experiments, an experiment is repeated while the
+    half-width of its 95 % interval exceeds `precision`, in the logarithm of bandwidth, a measured
+    power or MB/J. The limit is `most_repetitions`, or `most_whole` for runs that only their work
+    ends. `indifference` and `floor` are those of the test at the end. Before each run the machine
     settles: `settle_least_s` at least, then until power is within the share `settle_power` of idle
-    and the drive stands still, `settle_most_s` at most.
+    and the drive is idle, `settle_most_s` at most.
 
-    Runs that a time ends, past the page cache, are as short as a pilot proves on this machine:
-    the shortest of `lengths_s` from which on bandwidth and power stay within `floor` of those of
-    the whole run. `pilot` tells where such proofs come from.
+    Direct I/O runs that a time ends are as short as a pilot proves on this machine: the shortest of
+    `lengths_s` from which on bandwidth and power stay within `floor` of those of the complete run.
+    `pilot` is the source of such proofs.
     """
 
     most_repetitions: Annotated[int, q.REPETITIONS] = 6
@@ -153,7 +154,7 @@ class AdaptiveProtocol:
     """Of the protocol in whose place it stands."""
 
     def impossible(self) -> str | None:
-        """What in it makes no sense, beyond each field's own range."""
+        """What is invalid in it, beyond each field's range."""
         if not 0 < self.precision < 1:
             return f"precision {self.precision:g}: a share above 0 and below 1, such as 0.03"
         try:
@@ -184,7 +185,7 @@ class SteadyProtocol:
     active_share: Annotated[float, q.FRACTION] | None = field(default=None, metadata=LATER)
 
     def impossible(self) -> str | None:
-        """What in it makes no sense, beyond each field's own range."""
+        """What is invalid in it, beyond each field's range."""
         if self.rounds < 2:
             return "steady: a window of one round has no slope; give 2 rounds or more"
         if self.most_rounds < self.rounds:
@@ -299,16 +300,16 @@ class Wear:
 
 @dataclass(frozen=True)
 class Design:
-    """A campaign as it is planned, or as who imports it found it.
+    """A campaign as planned, or as imported.
 
-    `disks` tells, by option, the disk behind it from others; `remarks` what an importer passed
-    over, changed or found odd; `frequency_reason` why no frequency is set. Of an adaptive campaign
-    `anchors` are the ids of the experiments that run in each round, and `stopped` tells by id why
-    one is repeated no further. `targets` are the repetitions, by id, that an extension asked for,
-    `extensions` how many there were: each looked at the answers, which costs their level.
-    `pilots_s` is what the pilots took. `ended` tells why a campaign has no further run though its
-    protocol would ask for more. `wear` is the drive's before the first run and after the last;
-    none of drives that do not tell.
+    `disks` identifies, by option, the disk behind it; `remarks` is what an importer skipped,
+    changed or found odd; `frequency_reason` is why no frequency is set. In an adaptive campaign,
+    `anchors` are the ids of the experiments that run in each round, and `stopped` is, by id, why
+    one is no longer repeated. `targets` are the repetitions, by id, that an extension requested;
+    `extensions` is how many there were: each looked at the answers, which costs their level.
+    `pilots_s` is the time that the pilots took. `ended` is why a campaign has no further run though
+    its protocol requires more. `wear` is the drive's before the first run and after the last; empty
+    if the drive does not report it.
     """
 
     name: str
@@ -408,7 +409,7 @@ class Design:
         )
 
 
-# As it stands in the file, where the order names experiments by their index and says their id too.
+# As it is in the file, where the order refers to experiments by index and contains their id too.
 
 
 @dataclass(frozen=True)
@@ -435,7 +436,7 @@ class _StoredExperiment:
     turbo: str | None = field(default=None, metadata=LATER)
 
     def impossible(self) -> str | None:
-        """What in it cannot be, beyond each field's own range."""
+        """What is invalid in it, beyond each field's range."""
         if self.experiment_id != self.experiment.id:
             return f"experiment_id: {q.shortened(self.experiment_id)} is not that of its factors"
         return None
@@ -475,7 +476,7 @@ class StoredDesign:
     wear: tuple[Wear, ...] = field(default=(), metadata=LATER)
 
     def impossible(self) -> str | None:
-        """What in it cannot be, beyond each field's own range."""
+        """What is invalid in it, beyond each field's range."""
         try:
             datetime.fromisoformat(self.created_utc or "1970-01-01")
         except ValueError as error:
@@ -508,7 +509,7 @@ def _planned(stored: _StoredExperiment) -> PlannedExperiment:
 def _runs(
     experiments: Sequence[PlannedExperiment], order: Sequence[tuple[int | str, int, int]]
 ) -> tuple[PlannedRun, ...]:
-    """The order. What early versions imported has the experiment's id instead."""
+    """The order. Imports of early versions contain the experiment's id instead of its index."""
     by_id: dict[int | str, PlannedExperiment] = {p.experiment.id: p for p in experiments}
     by_index: dict[int | str, PlannedExperiment] = dict(enumerate(experiments))
     runs = []

@@ -90,7 +90,7 @@ def characterize(campaign: Campaign, rules: Rules = RULES) -> list[Row]:
 
 
 def _ranked(row: Row, rules: Rules, requested_s: float | None) -> Row:
-    """The row with what keeps each of its domains out of a ranking."""
+    """The row with the reason why each of its domains is not ranked, if any."""
     lasted = row.work.duration_s
     too_short = why_too_short(lasted.median if lasted else None, requested_s)
 
@@ -109,7 +109,7 @@ def _ranked(row: Row, rules: Rules, requested_s: float | None) -> Row:
 
 
 def _doubted(row: Row, found: Agreement) -> Row:
-    """The row with what its meters contradict over the whole campaign."""
+    """The row with the contradictions of its meters over the complete campaign."""
     if not found.contradictions:
         return row
     domains = tuple(
@@ -123,7 +123,7 @@ def _doubted(row: Row, found: Agreement) -> Row:
 
 
 def context(campaign: Campaign) -> list[ContextRow]:
-    """The machine's own figures: memory bandwidth, latencies."""
+    """The machine's context figures: memory bandwidth, latencies."""
     values: dict[tuple[str, str], list[float]] = {}
     for run in campaign.runs:
         if not run.validity:
@@ -284,7 +284,7 @@ def _phase_row(
         spatiality=first.spatiality,
         request_size_bytes=first.request_size_bytes,
         cache=CacheLayers(experiment.cache.buffer, _disk_cache(experiment, runs)),
-        # Of what moves bytes that nobody counted there is time and power, too.
+        # Experiments that move uncounted bytes have time and power, too.
         n=len(bandwidths) or len(rates) or len(uncounted),
         invalid_runs=len(runs) - len(good),
         bandwidth_bytes_per_s=quartiles(bandwidths),
@@ -304,12 +304,12 @@ def _phase_row(
 
 
 def _durable(operation: str | None, windows: Sequence[Window]) -> bool | None:
-    """Of a row whose windows are all of one kind; None where nothing is written, or measured."""
+    """For a row whose windows are all of one kind; None if there is no write or no measurement."""
     return bool(windows[0].durable) if windows and writes(operation) else None
 
 
 def _disk_cache(experiment: Experiment, runs: list[Run]) -> Any:
-    """What was asked for, else what was found, if it was the same in every run."""
+    """The requested state, else the state found, if it was the same in every run."""
     if experiment.cache.disk is not None:
         return experiment.cache.disk
     found = {run.disk_cache_found for run in runs}

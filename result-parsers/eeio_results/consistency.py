@@ -14,7 +14,7 @@ from eeio_results.phase_times import lasted_s
 MOST_TIMES = 3.0
 """Figures of one phase that differ by more contradict each other."""
 _TOLD_S = 0.002
-"""Tools report whole milliseconds."""
+"""Tools report integer milliseconds."""
 _OBSERVED_S = 0.1
 """A window may be known by when a line of output arrived."""
 
@@ -24,7 +24,7 @@ _TRANSFER_TIME = "transfer_s"
 """Metric: the time that the rate of requests is of, without opening and closing."""
 _TIMES = {"window": "its window", "durable": "the time until it is durable"}
 _OF_A_PART = "told_bandwidth_bytes_per_s"
-"""Metric: a bandwidth of which nobody knows what part of the window it is of."""
+"""Metric: a bandwidth that covers an unknown part of the window."""
 
 
 def disagreement(phase: Any) -> str | None:

@@ -12,7 +12,7 @@ from eeio_limits import LimitError, inputs
 
 
 def read_yaml(path: Path) -> Any:
-    """What a YAML file holds. Raises OSError, and LimitError for what `parse_yaml` refuses."""
+    """The content of a YAML file. Raises OSError, and LimitError as `parse_yaml` does."""
     return parse_yaml(inputs.read_text(path, inputs.DEFINITION_BYTES))
 
 
@@ -29,9 +29,9 @@ def parse_yaml(text: str) -> Any:
         raise LimitError(f"nested deeper than {inputs.DEPTH}") from None
     except LimitError:
         raise
-    except Exception as error:  # a date 2001-99-99, a key that is a list: each has its own
+    except Exception as error:  # a date 2001-99-99, a key that is a list: different errors
         raise LimitError(f"not YAML: {error!r:.200}") from error
-    # An alias costs a word, and repeats all that it stands for.
+    # An alias is short, and repeats all that it refers to.
     inputs.check_depth(body, inputs.YAML_VALUES)
     return body
 
@@ -53,15 +53,15 @@ _FLOW_DEPTH = 8 * inputs.DEPTH
 
 
 def read_xml(path: Path) -> ElementTree.Element:
-    """The root of an XML file. Raises OSError, and LimitError for what `parse_xml` refuses."""
+    """The root of an XML file. Raises OSError, and LimitError as `parse_xml` does."""
     return parse_xml(inputs.read_bytes(path, inputs.XML_BYTES))
 
 
 def parse_xml(content: bytes) -> ElementTree.Element:
-    """The root of a document. Raises LimitError for anything that is not whole and plain XML.
+    """The root of a document. Raises LimitError for anything but complete, plain XML.
 
-    Entities are declared in a document type, and nowhere else: without one there are no bombs, no
-    files of this machine and no requests to others. Nobody's definitions or results need one.
+    Entities are declared only in a document type: without one there are no bombs, no files of this
+    machine and no requests to others. No definitions or results need one.
     """
     if len(content) > inputs.XML_BYTES:
         raise LimitError(f"longer than {inputs.size(inputs.XML_BYTES)}")
@@ -98,13 +98,13 @@ def parse_xml(content: bytes) -> ElementTree.Element:
     except LimitError:
         raise
     except (expat.ExpatError, LookupError, ValueError) as error:
-        # Of the encodings that a document may name Python knows some only, and expat fewer.
+        # Python supports only some of the encodings that a document may name, and expat fewer.
         raise LimitError(f"not whole XML: {error}") from error
     return builder.close()
 
 
 def keys_of_no_text(part: Any) -> Iterator[object]:
-    """Keys that YAML reads as a number, a truth value, a date or nothing, for the user to quote."""
+    """Keys that YAML reads as a number, a boolean, a date or null, for the user to quote."""
     if isinstance(part, list):
         for item in part:
             yield from keys_of_no_text(item)

@@ -1,4 +1,4 @@
-"""What meters saw of power domains, over the repetitions of one row of a report."""
+"""Readings of power domains, over the repetitions of one row of a report."""
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ class Quartiles:
 
 
 def quartiles(values: Sequence[float]) -> Quartiles | None:
-    """None without values; one value is its own quartiles."""
+    """None without values; for one value, all quartiles are that value."""
     if not values:
         return None
     if len(values) == 1:
@@ -33,7 +33,7 @@ def quartiles(values: Sequence[float]) -> Quartiles | None:
 
 @dataclass(frozen=True)
 class Marginal:
-    """What is above the idle baseline of the same meter and domain: power in W, J/GB, bytes/J."""
+    """Figures above the idle baseline of the same meter and domain: power in W, J/GB, bytes/J."""
 
     power_w: Quartiles | None = None
     energy_j_per_gb: Quartiles | None = None
@@ -42,8 +42,8 @@ class Marginal:
 
 @dataclass(frozen=True)
 class DomainFigures:
-    """What one meter saw of one power domain, over the valid repetitions. `n` of them have a value;
-    `reason` is why the others have none. A figure that is None has its reason in `reasons`."""
+    """Readings of one power domain by one meter, over the valid repetitions. `n` of them have a
+    value; `reason` is why the others have none. `reasons` contains the reason of each None."""
 
     power_domain: str
     meter: str
@@ -58,21 +58,20 @@ class DomainFigures:
     includes: tuple[str, ...] = ()
     leaves_out: tuple[str, ...] = ()
     leaves_drives_out: bool = False
-    """The MB/J is not that of the storage: what the drives draw is not in the power."""
+    """Whether the MB/J excludes the drives, because the power excludes them."""
     doubts: tuple[str, ...] = ()
     """Why the figures are doubtful: which meter contradicts them, and by how much."""
     energy_j_per_gb: Quartiles | None = None
     uncertainty_relative: Quartiles | None = None
-    """Of the energy: the limit of error of its reading over it, and nothing else."""
+    """Of the energy: only the uncertainty of its reading, divided by it."""
     marginal: Marginal = field(default_factory=Marginal)
     busy_energy_j_per_gb: Quartiles | None = None
-    """J/GB with the idle energy shared out, where a duty cycle was asked for (`eeio report
-    --duty-cycle`)."""
+    """J/GB including shared idle energy, if a duty cycle is given (`eeio report --duty-cycle`)."""
     iops_per_w: Quartiles | None = None
     energy_j_per_operation: Quartiles | None = None
-    """Mean power over operations a second, of tools that count operations of their own."""
+    """Mean power over operations per second, of tools that count operations."""
     ranked_reason: str | None = None
-    """Why its MB/J stands in no ranking; None where it does."""
+    """Why its MB/J is not ranked; None if it is."""
     reasons: Mapping[str, str] = field(default_factory=dict)
     metrics: Mapping[str, Quartiles] = field(default_factory=dict)
     """Metrics of the registry that no field above is for (eeio_results.metrics)."""
@@ -82,7 +81,7 @@ class DomainFigures:
         return self.power_domain, self.meter, self.energy_kind
 
     def contents(self) -> str | None:
-        """What the domain holds, in words; None where its meter did not tell."""
+        """The contents of the domain as text; None if its meter does not report them."""
         parts = [f"includes {', '.join(self.includes)}"] if self.includes else []
         parts += [f"leaves out {', '.join(self.leaves_out)}"] if self.leaves_out else []
         return f"{self.power_domain} ({self.meter}): {'; '.join(parts)}" if parts else None
@@ -110,9 +109,9 @@ def domain_figures(
     why_no_idle: str | None,
     busy: float | None,
 ) -> list[DomainFigures]:
-    """Those of every meter and domain, the widest domain first; `rates` are the IOPS of each
-    window, `operations` its operations a second where its power is theirs, `busy` is the share of
-    the time that a drive is in use (0 to 1), None: not asked."""
+    """Those of every meter and domain, the widest domain first. `rates` are the IOPS of each
+    window, `operations` its operations per second if its power applies to them. `busy` is the share
+    of the time that a drive is in use (0 to 1), None if not given."""
     keys = dict.fromkeys(
         (reading.domain, reading.meter, reading.kind)
         for window in windows
@@ -211,7 +210,7 @@ def _marginal(
     why_no_idle: str | None,
     reason: str | None,
 ) -> tuple[Marginal, dict[str, str]]:
-    """Power less idle power, and what follows; with the reasons of what is missing."""
+    """Power less idle power, and the derived figures; with the reasons for missing ones."""
     names = ("power_w", "energy_j_per_gb", "efficiency_bytes_per_j")
     if idle_w is None:
         why = why_no_idle or "idle power was not measured by this meter in this domain"
@@ -219,8 +218,8 @@ def _marginal(
     if not seen:
         return Marginal(), {f"marginal.{name}": reason or "no valid reading" for name in names}
     above = [(w, r, r.power_w - idle_w) for w, r in seen if r.power_w is not None]
-    # What lies within the limit of error may as well be nothing, or less; and without it the median
-    # of the others would flatter.
+    # Power within the uncertainty may as well be zero or less. Without it the median of the others
+    # would be too favourable.
     no_higher = sum(extra_w <= _limit_w(r) for _, r, extra_w in above)
     clear = [] if no_higher else above
     energies = [value for w, r, extra_w in clear if (value := w.j_per_gb(r, extra_w)) is not None]
@@ -280,5 +279,5 @@ def _why_no_work(windows: Sequence[Window], reason: str | None) -> str:
 
 
 def _agreed(told: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """What all repetitions say."""
+    """The entries that all repetitions have."""
     return tuple(word for word in told[0] if all(word in words for words in told))

@@ -4,7 +4,8 @@ from eeio_limits import ShortError
 
 
 class EeioError(ShortError):
-    """Something a user can act on: the message says what was wrong, with what, and what to do."""
+    """An error that a user can fix: the message contains the problem, its object, and the
+    remedy."""
 
 
 class ToolOutputError(EeioError):

@@ -6,7 +6,7 @@ from eeio_results.campaign import Design, Options, PlannedExperiment, PlannedRun
 from eeio_results.record import Run
 
 IMPORTED = "imported"
-"""The suite of a campaign whose runs somebody else made."""
+"""The suite of a campaign with imported runs."""
 
 
 def imported(

@@ -55,7 +55,7 @@ class Metric:
     compared: bool = True
     """`eeio compare` tests it, if it has `value`."""
     in_rows: bool = True
-    """False: `eeio compare` alone has it."""
+    """False: only `eeio compare` has it."""
 
     @property
     def header(self) -> str:
@@ -63,7 +63,7 @@ class Metric:
 
     @property
     def hint(self) -> str:
-        """What is below the name on the page: what it is of, its unit, or which way is better."""
+        """The text below the name on the page: the subject, the unit, or which way is better."""
         title, _, unit = self.title.partition(" (")
         if unit:
             return unit.rstrip(")") if title == self.name else title.lower()
@@ -210,7 +210,7 @@ def named(name: str) -> Metric:
 
 
 def gated() -> tuple[str, ...]:
-    """What `--fail-if` accepts: power, and the metrics with a value in each repetition and a better
+    """Metrics for `--fail-if`: power, and the metrics with a value in each repetition and a better
     direction."""
     found = [one.name for one in METRICS if one.value and one.better and not one.is_share]
     return ("W", *found)

@@ -1,5 +1,5 @@
-"""The times of a phase: what cannot be in them, and those of one that goes on in stretches, with
-something else in between (docs/explanation/windows-and-durability.md)."""
+"""The times of a phase: checks for invalid ones, and those of a phase in stretches, with other work
+in between (docs/explanation/windows-and-durability.md)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class _Phase(Protocol):
 
 
 def lasted_s(phase: _Phase) -> float | None:
-    """How long a phase took, without what lay between its stretches, s."""
+    """The duration of a phase without the time between its stretches, s."""
     if phase.start_s is None or phase.end_s is None:
         return None
     if phase.stretches:
@@ -39,7 +39,7 @@ def lasted_s(phase: _Phase) -> float | None:
 def impossible_figures(
     start_s: float | None, end_s: float | None, metrics: Mapping[str, float]
 ) -> str | None:
-    """What cannot be in the window and the further figures that a tool tells of a phase."""
+    """What is invalid in the window and the further figures that a tool reports of a phase."""
     if start_s is not None and end_s is not None and end_s < start_s:
         return f"it ends at {end_s} s, before its start at {start_s} s"
     for name, value in metrics.items():
@@ -50,7 +50,7 @@ def impossible_figures(
 
 
 def impossible_stretches(phase: _Phase) -> str | None:
-    """What cannot be in the stretches of a phase: they follow each other, from edge to edge."""
+    """What is invalid in the stretches of a phase: they follow each other, from edge to edge."""
     if not phase.stretches:
         return None
     if phase.start_s is None or phase.end_s is None:

@@ -1,8 +1,8 @@
 """Figures that a paper prints, recomputed from others that it prints.
 
-For papers that publish no data: what their text says is held against their own tables. A figure is
-kept as the paper prints it, so that its decimals say how exactly it is known; the place (section,
-figure, table) is kept, never the sentence.
+For papers without published data: their text is compared with their tables. A figure is stored as
+the paper prints it, so that its decimals show its precision. The place (section, figure, table) is
+stored, but not the sentence.
 """
 
 import math
@@ -15,15 +15,15 @@ Verdict = Literal["match", "truncated", "partial", "no"]
 VERDICTS: tuple[Verdict, ...] = ("match", "truncated", "partial", "no")
 
 _MOST_INPUTS = 10
-"""A formula is asked at both ends of each input: 2^10 times at most."""
+"""A formula is evaluated at both ends of each input: at most 2^10 times."""
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A figure at its place. `formula` gives it of `inputs`, each a figure that the paper prints
-    too; without one, `remark` says why nothing printed gives it. With one, `remark` says how the
-    paper's words were read, or where it goes wrong. `in_part` says what else gives the figure,
-    where the formula does not."""
+    """A figure at its place. `formula` computes it from `inputs`, each also printed in the paper.
+    Without a formula, `remark` says why no printed figures give it. With one, `remark` says how the
+    text was interpreted, or where it is wrong. `in_part` says what else gives the figure, if the
+    formula does not."""
 
     id: str
     place: str
@@ -38,7 +38,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Recomputed:
-    """A statement computed anew. `low` and `high` are what the rounding of the inputs allows."""
+    """A recomputed statement. `low` and `high` are the range allowed by the inputs' rounding."""
 
     statement: Statement
     value: float | None
@@ -64,14 +64,14 @@ class Recomputed:
 
 
 def decimals_of(printed: str) -> int:
-    """How many stand behind the point."""
+    """The number of digits after the decimal point."""
     return len(printed.partition(".")[2])
 
 
 def agreement(printed: float, decimals: int, value: float) -> Literal["match", "truncated"] | None:
     """Whether a value prints as the paper does: rounded, or cut off."""
     unit = 10.0**-decimals
-    # Half a unit, and what binary fractions add to it.
+    # Half a unit, plus the error of binary fractions.
     if abs(value - printed) <= unit / 2 * (1 + 1e-9):
         return "match"
     if math.floor(value / unit * (1 + 1e-12)) == round(printed / unit):
@@ -80,9 +80,9 @@ def agreement(printed: float, decimals: int, value: float) -> Literal["match", "
 
 
 def recompute(statement: Statement) -> Recomputed:
-    """The verdict: `partial` also where only the rounding of the inputs leaves room for the printed
-    figure. The range is that of the formula at the ends of its inputs, so it must rise or fall
-    with each. Raises ValueError for a statement with neither a formula nor a remark."""
+    """The verdict: `partial` also if only the rounding of the inputs allows the printed figure. The
+    range is that of the formula at the ends of its inputs, so it must rise or fall with each.
+    Raises ValueError for a statement with neither a formula nor a remark."""
     if statement.formula is None:
         if not statement.remark:
             raise ValueError(f"{statement.id}: neither a formula nor why there is none")

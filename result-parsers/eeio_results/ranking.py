@@ -1,4 +1,4 @@
-"""Which MB/J may stand in one order: those of whole work, well known, that nothing contradicts."""
+"""Which MB/J may be ranked: those of complete work, known precisely, without contradictions."""
 
 from dataclasses import dataclass
 
@@ -13,9 +13,9 @@ MOST_UNCERTAIN = 0.1
 
 @dataclass(frozen=True)
 class Rules:
-    """What a reader may choose: `most_uncertain` is the largest limit of error of what is ranked,
-    as a share of the energy; `busy` the share of the time in which the system is in use, for J/GB
-    with the idle energy shared out (None: not asked)."""
+    """Options of the reader: `most_uncertain` is the largest uncertainty of a ranked figure, as a
+    share of the energy; `busy` the share of the time in which the system is in use, for J/GB with
+    the idle energy shared out (None: not requested)."""
 
     most_uncertain: float = MOST_UNCERTAIN
     busy: float | None = None
@@ -25,7 +25,7 @@ RULES = Rules()
 
 
 def why_too_short(duration_s: float | None, requested_s: float | None) -> str | None:
-    """Why windows of that median duration are not ranked where longer ones were asked for."""
+    """Why windows of that median duration are not ranked if longer ones were requested."""
     if duration_s is None or requested_s is None or duration_s >= requested_s:
         return None
     return f"lasted {duration_s:.2g} s, shorter than the {requested_s:g} s that were asked for"
@@ -38,8 +38,8 @@ def why_not_ranked(
     rules: Rules,
     too_short: str | None = None,
 ) -> str | None:
-    """The first reason why its MB/J is not ranked; None where it is. `too_short` is what
-    `why_too_short` says of its windows: it goes before the limit of error, which it makes wide."""
+    """The first reason why its MB/J is not ranked; None if it is. `too_short` is the result of
+    `why_too_short`: it precedes the uncertainty, which it increases."""
     if figures.energy_kind in MARKS:
         return f"{figures.energy_kind} power is not ranked"
     if figures.efficiency_bytes_per_j is None:

@@ -1,8 +1,8 @@
 """The run record: the contract between what measures and what analyses.
 
 Everything that measures writes these types; everything after it only reads them. On disk a run is
-one JSON line that follows `schemas/run.schema.json`; what each field may hold is said by its type
-(`typed.py`). A missing value is null, and a reason stands beside it; it is never 0.
+one JSON line that follows `schemas/run.schema.json`. The types (`typed.py`) define the valid values
+of each field. A missing value is null, with a reason next to it; it is never 0.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from eeio_results.phase_times import Stretch, impossible_figures, impossible_str
 from eeio_results.typed import LATER, PAIRS
 
 SCHEMA_VERSION = 2
-"""2 tells of writes until their bytes are on the device; version 1 is read, and lacks it."""
+"""Version 2 adds writes until their bytes are on the device. Version 1 is still readable."""
 
 
 DOMAINS: tuple[str, ...] = readings.DOMAINS
@@ -48,7 +48,7 @@ def mark(kind: str) -> str:
 Switch = Literal["on", "off"]
 
 FLUSHES = ("none", "end", "each")
-"""When the tool itself asks a write's bytes onto the device: never, at its end, with each call."""
+"""When the tool itself flushes a write to the device: never, at its end, with each call."""
 
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
@@ -66,9 +66,9 @@ class CacheLayers:
 class Experiment:
     """One combination of factor levels.
 
-    `target` says what kind of thing is measured (`file`, `file on xfs`, `device`), not where it
-    lies, so that the same experiment has the same `id` on every machine. `flush` is None for what
-    writes nothing, and in records of version 1, where nobody told.
+    `target` is the kind of target (`file`, `file on xfs`, `device`), not its location, so the same
+    experiment has the same `id` on every machine. `flush` is None for experiments that do not
+    write, and in records of version 1, which lack it.
     """
 
     level: Level
@@ -85,12 +85,12 @@ class Experiment:
 
     @property
     def is_command(self) -> bool:
-        """Whether it is a command of the user's (`eeio bench`): its files may lie anywhere."""
+        """Whether it is a user command (`eeio bench`). Its files may be anywhere."""
         return self.tool == "command"
 
     @cached_property
     def id(self) -> str:
-        """Twelve hexadecimal digits that depend on the factors alone."""
+        """Twelve hexadecimal digits that depend only on the factors."""
         body = {**self.to_json(), "arguments": self.arguments}
         return hashlib.sha256(_CANONICAL.encode(body).encode()).hexdigest()[:12]
 
@@ -143,8 +143,8 @@ class DeviceCounters:
 class Durable:
     """A write until its bytes are on the device: from the start of its phase to `end_s`.
 
-    `source` says what made them durable: the tool's own flush, or a syncfs right after it ended.
-    The bandwidth is the phase's bytes over that time.
+    `source` is what made them durable: the tool's own flush, or a syncfs right after it ended. The
+    bandwidth is the phase's bytes over that time.
     """
 
     end_s: Annotated[float, q.OFFSET]
@@ -161,19 +161,18 @@ LEAST_IO_SHARE = 0.9
 class Phase:
     """A stretch of a run in which the tool did one kind of I/O.
 
-    `start_s` and `end_s` count from the start of the run; None when the tool does not tell.
-    `bytes_moved` is what the tool claims; None where nothing kept it (results of plain PTS).
+    `start_s` and `end_s` count from the start of the run; None when the tool does not report them.
+    `bytes_moved` is the tool's reported bytes; None if not stored (results of plain PTS).
     `validity` lists why the phase must not be used; empty means valid.
 
-    Of a write these are of the time until the tool returned; `until_durable` is the time until its
-    bytes were on the device, and `durable_reason` says why that is not known. `includes_flush`
-    tells that the tool's own time holds its flush: the rate into the page cache is not known then.
-    Where the phase goes on in `stretches` and the tool did something else in between, its energy,
-    its power and its time are those of the stretches alone
-    (docs/explanation/windows-and-durability.md).
-    `spatiality_seen` is the order in which requests arrived, where that was seen; by whom says
-    `spatiality_seen_by`: the program's own log of its requests (also None), or the block layer,
-    which gave them to the drive. `spatiality_seen_reason` is why it was not.
+    For a write, these describe the time until the tool returned. `until_durable` is the time until
+    its bytes were on the device, and `durable_reason` is why that is not known. `includes_flush`:
+    the tool's time includes its flush, so the rate into the page cache is not known. If the phase
+    consists of `stretches` with other work between them, its energy, power and time are those of
+    the stretches only (docs/explanation/windows-and-durability.md). `spatiality_seen` is the
+    observed order of requests. `spatiality_seen_by` is its source: the program's log of its
+    requests (also None), or the block layer, which passed them to the drive.
+    `spatiality_seen_reason` is why no order was observed.
     """
 
     name: str
@@ -198,13 +197,13 @@ class Phase:
 
     @property
     def lasted_s(self) -> float | None:
-        """How long it took, without what lay between its stretches, s."""
+        """Its duration without the time between its stretches, s."""
         return lasted_s(self)
 
     @property
     def io_share(self) -> float | None:
-        """How much of the phase's time the tool's bandwidth speaks of; the rest is computation, or
-        the tool's own start. None where a part of it is not known."""
+        """The share of the phase's time that the tool's bandwidth covers; the rest is computation,
+        or the tool's start. None if a part of it is not known."""
         if not self.bytes_moved or not self.bandwidth_bytes_per_s:
             return None
         lasted_s = self.lasted_s
@@ -214,7 +213,7 @@ class Phase:
 
     @property
     def why_no_efficiency(self) -> str | None:
-        """The reason where bandwidth and mean power are not of the same time."""
+        """Why bandwidth and mean power do not cover the same time; None if they do."""
         share = self.io_share
         if share is None or share >= LEAST_IO_SHARE:
             return None
@@ -224,7 +223,7 @@ class Phase:
         )
 
     def impossible(self) -> str | None:
-        """What in it cannot be, beyond each field's own range."""
+        """What is invalid in it, beyond each field's range."""
         return (
             impossible_figures(self.start_s, self.end_s, self.metrics)
             or impossible_durable(self.start_s, self.end_s, self.until_durable)
@@ -237,14 +236,14 @@ class Phase:
         return typed.read(cls, body)
 
 
-# What is durable may be a little earlier than what the tool says of itself: two clocks.
+# The durable end may be slightly earlier than the tool's reported end: two clocks.
 _DURABLE_TOLERANCE_S = 0.05
 
 
 def impossible_durable(
     start_s: float | None, end_s: float | None, durable: Durable | None
 ) -> str | None:
-    """What cannot be in the time until a write is durable."""
+    """What is invalid in the time until a write is durable."""
     if durable is None:
         return None
     if start_s is None or end_s is None:
@@ -263,7 +262,7 @@ class ContextValue:
     unit: str
 
     def impossible(self) -> str | None:
-        """What in it cannot be, beyond each field's own range."""
+        """What is invalid in it, beyond each field's range."""
         quantity = q.of_unit(self.unit)
         return None if quantity.holds(self.value) else quantity.refusal(self.value, self.name)
 
@@ -284,14 +283,14 @@ class ProcessorSeries:
     missing: Mapping[str, str] = field(default_factory=dict)
 
     def impossible(self) -> str | None:
-        """What in it cannot be, beyond each field's own range."""
+        """What is invalid in it, beyond each field's range."""
         same = len(self.times_s) == len(self.use) == len(self.frequency_hz)
         return None if same else "columns of different lengths"
 
 
 UNCHECKED = "not checked against a device"
 CHECKED = "checked against"
-"""How notes of a run begin that tell of the comparison with the device's counters."""
+"""Prefixes of run notes about the comparison with the device's counters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,12 +298,12 @@ class Run:
     """One repetition of one experiment: one invocation of a profile.
 
     `order_index` is the place in the campaign's random order. `started_monotonic_s` and
-    `duration_s` are CLOCK_MONOTONIC seconds of the process; `started_utc` is ISO 8601.
-    `validity` lists what makes the whole run unusable (a tool that failed); phases add their own.
-    `device_before` and `device_after` bracket the process and the `sync` after it; they are None
-    when no block device lies behind the target, with `device_reason`.
-    `cache_dropped` tells what was found in the page cache after dropping it, before the tool began.
-    `prepare_s` is the time that prefilling, dropping caches and their verification took.
+    `duration_s` are CLOCK_MONOTONIC seconds of the process; `started_utc` is ISO 8601. `validity`
+    lists what makes the run unusable (a tool that failed); phases have their lists. `device_before`
+    and `device_after` bracket the process and the `sync` after it; they are None when no block
+    device is behind the target, with `device_reason`. `cache_dropped` is the state of the page
+    cache after dropping it, before the tool began. `prepare_s` is the time that prefilling,
+    dropping caches and their verification took.
     """
 
     experiment: Experiment
@@ -336,8 +335,8 @@ class Run:
 
     @property
     def device_check(self) -> str | None:
-        """What is to be known of the comparison with a device's counters: that there was none and
-        why, or what the device itself lies on; None where it is a drive that counted."""
+        """A remark on the comparison with a device's counters: that there was none and why, or what
+        the device itself is on. None if a drive counted."""
         if not self.phases or self.experiment.level == "context":
             return None
         if self.device is None or self.device_before is None:
@@ -360,8 +359,8 @@ class Run:
 
     @classmethod
     def from_json(cls, body: object, experiment: Experiment | None = None) -> "Run":
-        """Raises LimitError. `experiment` is the one that the record tells again, where who reads
-        has it already."""
+        """Raises LimitError. `experiment` is the one that the record repeats, if the caller already
+        has it."""
         if not isinstance(body, dict):
             raise LimitError("no object")
         fields = {k: v for k, v in body.items() if k not in ("schema_version", "experiment_id")}
@@ -387,10 +386,10 @@ class Tool:
 
 @dataclass(frozen=True)
 class Machine:
-    """What an outsider needs to know to repeat a campaign.
+    """The information that is required to repeat a campaign elsewhere.
 
-    Each value that could not be read is None, and `missing` names it with the reason.
-    Frequencies are in Hz, memory in bytes.
+    Each value that could not be read is None, and `missing` names it with the reason. Frequencies
+    are in Hz, memory in bytes.
     """
 
     hostname: str
@@ -433,8 +432,8 @@ class Machine:
 
     @property
     def drive(self) -> str | None:
-        """What tells its drive from others: the user's label, else its identity; None in records of
-        before, and of drives that tell nothing."""
+        """What distinguishes its drive from others: the user's label, else its identity. None in
+        earlier records, and for drives that report no identity."""
         return self.drive_label or self.drive_id
 
     @property

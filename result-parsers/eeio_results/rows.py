@@ -19,10 +19,10 @@ LATER = (
 
 @dataclass(frozen=True)
 class Row:
-    """One experiment, one kind of I/O. `domains` holds the measured sources, `estimates` the
+    """One experiment, one kind of I/O. `domains` contains the measured sources, `estimates` the
     modelled ones, which are never mixed with them. A null figure has its reason in `reasons`.
-    `operations_per_s` is the rate of a tool's own operations (files, transactions), in the window
-    that the row is judged by; None for a tool that counts none."""
+    `operations_per_s` is the rate of operations that a tool counts (files, transactions), in the
+    row's window; None for a tool that counts none."""
 
     campaign: str
     preset: str
@@ -43,9 +43,9 @@ class Row:
     reasons: dict[str, str] = field(default_factory=dict)
     invalid_reasons: tuple[str, ...] = ()
     device_checks: tuple[str, ...] = ()
-    """What its runs say of the comparison with the device's counters (Run.device_check)."""
+    """Its runs' remarks on the comparison with the device's counters (Run.device_check)."""
     flush: str | None = None
-    """none, end, each or unknown; None for what writes no data."""
+    """none, end, each or unknown; None for rows that write no data."""
     durable: bool | None = None
     """Whether bandwidth and energy run until the bytes are on the device; None as `flush`."""
     work: Work = NOTHING
@@ -61,7 +61,7 @@ class Row:
 
     @property
     def ranked_reason(self) -> str | None:
-        """Why its MB/J stands in no ranking; None where it does."""
+        """Why its MB/J is not ranked; None if it is."""
         best = self.measured
         return best.ranked_reason if best else self.reasons.get("efficiency_bytes_per_j")
 
@@ -71,7 +71,7 @@ class Row:
 
     @property
     def observed_otherwise(self) -> bool:
-        """Whether requests arrived in another order than the one that was asked for."""
+        """Whether requests arrived in another order than the requested one."""
         seen = self.work.spatiality_seen
         return seen is not None and not seen.startswith(self.spatiality or "")
 
@@ -79,7 +79,7 @@ class Row:
         """An object of the `characterization` list (schemas/report.schema.json)."""
         best = self.measured
         experiment = self.experiment
-        # What was not asked of version 1 is not what makes a row poor.
+        # Figures that version 1 lacks do not make a row poor.
         reasons = sorted({why for name, why in self.reasons.items() if name not in LATER})
         kinds = [d.energy_kind for d in ([best] if best else self.estimates)]
         return {

@@ -1,4 +1,4 @@
-"""What is written across every figure of a campaign that is not to be published."""
+"""The text across every figure of a campaign that is not to be published."""
 
 from collections.abc import Iterable
 
@@ -24,7 +24,7 @@ def stamp_of(campaigns: Iterable[Campaign]) -> str:
 
 
 def warnings_of(campaign: Campaign) -> list[str]:
-    """What a reader must know before any figure of the campaign."""
+    """Warnings that come before any figure of the campaign."""
     return [
         *([] if campaign.is_measurement else [QUICK_WARNING]),
         *([DEMO_WARNING] if campaign.is_demo else []),

@@ -12,7 +12,7 @@ from eeio_results.record import Run
 from eeio_results.statistics.steady import Steadiness, steadiness
 
 _CHANGES = ("write", "mixed")
-"""Operations that change what a drive has to tidy up."""
+"""Operations that change a drive's background work."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def state(design: Design, rule: SteadyProtocol, runs: Sequence[Run]) -> State:
     found = []
     for id in writing or ids:
         values = tuple(_bandwidth(by_round[number][id]) for number in range(1, rounds + 1))
-        # What never worked, such as an engine that the kernel lacks, says nothing of the drive.
+        # Ignore experiments that never worked, such as an engine that the kernel lacks.
         if rounds >= rule.rounds and not any(values):
             continue
         window = [value for value in values[first - 1 :] if value is not None]
@@ -86,8 +86,8 @@ def parted(design: Design, runs: Sequence[Run]) -> tuple[tuple[Run, ...], tuple[
 
 
 def why_not_steady(found: State | None) -> str | None:
-    """What must be said before any figure of a campaign; None where its drive is in its steady
-    state, or nobody asked."""
+    """A warning that comes before any figure of a campaign; None if its drive is in its steady
+    state, or if the protocol requires none."""
     if found is None or found.is_steady:
         return None
     return (
@@ -98,7 +98,7 @@ def why_not_steady(found: State | None) -> str | None:
 
 
 def _bandwidth(run: Run) -> float | None:
-    """Of its valid phases together, by the tool's own figure."""
+    """Of its valid phases together, by the tool's figure."""
     if run.validity:
         return None
     values = [

@@ -1,10 +1,10 @@
-"""Campaigns on disk: one folder each, one line a run, nothing lost in a crash.
+"""Campaigns on disk: one folder each, one line per run, safe in a crash.
 
-NAME/campaign.json   what was asked for, and the order of all runs
-NAME/machine.json    the machine as it was found
+NAME/campaign.json   the request, and the order of all runs
+NAME/machine.json    the machine's state before the campaign
 NAME/idle.json       energy readings of the idle baseline
-NAME/runs.jsonl      one run record a line, in the order they ended
-NAME/raw/...         the tools' own output, one folder a run
+NAME/runs.jsonl      one run record per line, in the order they ended
+NAME/raw/...         the tools' output, one folder per run
 NAME/samples/...     power samples (gzip)
 """
 
@@ -49,7 +49,7 @@ class Campaign:
     set_aside: tuple[Run, ...] = ()
     """Runs of rounds that are no measurement: before a drive was in its steady state."""
     idle_medians: tuple[IdleMedian, ...] = ()
-    """None of a campaign of before they were kept, of PTS, and of readings that are invalid."""
+    """Empty for campaigns from before they were stored, for PTS, and for invalid readings."""
 
     @property
     def name(self) -> str:
@@ -60,7 +60,7 @@ class Campaign:
         return self.design.options.preset
 
     def idle_median_w(self, reading: EnergyReading) -> float | None:
-        """Of one reading of the idle baseline; None where it was not kept."""
+        """The median of one reading of the idle baseline; None if it was not stored."""
         for median in self.idle_medians:
             if (median.domain, median.meter) == (reading.domain, reading.meter):
                 return median.power_w
@@ -92,13 +92,13 @@ class Campaign:
 
     @property
     def steady_state(self) -> State | None:
-        """None where its protocol asks for no steady state."""
+        """None if its protocol requires no steady state."""
         rule = self.design.protocol.steady
         return None if rule is None else state(self.design, rule, (*self.set_aside, *self.runs))
 
     @property
     def shortcomings(self) -> list[str]:
-        """What keeps it from being what its protocol asks for, said before any figure."""
+        """Where it falls short of its protocol; reported before any figure."""
         missing = self.planned_runs - self.stored_runs
         found = [
             f"{missing} of {self.planned_runs} runs are not done; `eeio resume {self.name}` goes on"
@@ -119,8 +119,8 @@ class Store:
 
     @contextmanager
     def made_complete(self) -> Iterator["Store"]:
-        """A store elsewhere, which becomes this one when the block ends: whoever is killed in it
-        leaves no half of a campaign under its name (`remove_half_made` clears what it does leave).
+        """A store elsewhere, which becomes this one when the block ends. A process that is killed
+        in it leaves no partial campaign under this name (`remove_half_made` clears the rest).
 
         EeioError when the name is taken.
         """
@@ -173,7 +173,7 @@ class Store:
         reason: str | None,
         medians: Sequence[IdleMedian] = (),
     ) -> None:
-        """The idle baseline; `reason` says why there is none."""
+        """Writes the idle baseline; `reason` is why there is none."""
         self.write(
             _IDLE,
             {
@@ -193,7 +193,7 @@ class Store:
         return _read_machine(path) if path.exists() else None
 
     def write(self, name: str, body: Mapping[str, Any]) -> None:
-        """A whole file or none: written beside, synced, renamed."""
+        """Writes a file atomically: writes a temporary file, syncs it, renames it."""
         path = self.folder / name
         new = path.with_suffix(".new")
         with new.open("w", encoding="utf-8") as file:
@@ -234,7 +234,7 @@ class Store:
                 os.fsync(file.fileno())
 
     def done_indices(self) -> set[int]:
-        """Order indices of the runs that are stored whole."""
+        """Order indices of the runs that are stored completely."""
         if not self.runs_path.exists():
             return set()
         done = set()
@@ -247,13 +247,13 @@ class Store:
 
 
 def half_made(results: Path) -> list[Path]:
-    """What killed processes left in a folder of campaigns."""
+    """Partial campaigns of killed processes in a folder of campaigns."""
     return [path for path in sorted(results.glob(".*.new")) if path.is_dir()]
 
 
 def delete(folder: Path) -> None:
-    """Deletes a campaign of which the caller holds the lock. Whoever is killed meanwhile leaves
-    nothing under its name; `remove_half_made` clears the rest."""
+    """Deletes a campaign; the caller has its lock. A process killed meanwhile leaves no campaign
+    under its name; `remove_half_made` clears the rest."""
     aside = folder.with_name(f".{folder.name}.new")
     remove_half_made(aside)
     folder.rename(aside)
@@ -291,7 +291,7 @@ def read_design(folder: Path) -> Design:
 
 @dataclass(frozen=True)
 class Extent:
-    """What a campaign is of, and how far it is."""
+    """A campaign's suite and progress."""
 
     suite: str
     planned_runs: int
@@ -299,25 +299,25 @@ class Extent:
 
 
 def progress(folder: Path) -> Extent:
-    """Counts the records without reading them, so that a list of many campaigns is quick: what is
-    damaged in them shows when the campaign is loaded. EeioError where there is no campaign."""
+    """Counts the records without reading them, so a list of many campaigns is quick. Damaged
+    records appear when the campaign is loaded. EeioError where there is no campaign."""
     path = folder / _CAMPAIGN
     with _naming(path):
         body = _read_json(path, typed=True)
         order = body.get("order")
-        # The places in the order are alike, and many: the first stands for them.
+        # The entries of the order are alike, and many: check only the first.
         few = {**body, "order": order[:1]} if isinstance(order, list) else body
         suite = Design.from_json(few).suite
     return Extent(suite, len(body["order"]), _count_lines(folder / _RUNS))
 
 
 def _count_lines(path: Path) -> int:
-    """Whole lines of a file, 0 where there is none."""
+    """Complete lines of a file, 0 if there is no file."""
     try:
         count, chunk = 0, bytearray(_CHUNK)
         with inputs.open_file(path) as file:
             while read := file.readinto(chunk):
-                # Records are long: to look for each end is three times as quick as to count them.
+                # Records are long: searching for each end is three times as quick as counting them.
                 end = chunk.find(b"\n", 0, read)
                 while end >= 0:
                     count += 1
@@ -375,7 +375,7 @@ def _read_machine(path: Path) -> Machine:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """What a damaged file brings about becomes a SchemaError that names it."""
+    """Turns errors from a damaged file into a SchemaError that names the file."""
     try:
         yield
     except LimitError as error:
@@ -408,8 +408,8 @@ def _read_runs(path: Path, design: Design) -> list[Run]:
 def _planned(
     where: str, body: Mapping[str, Any], design: Design, experiments: Mapping[str, Any]
 ) -> PlannedRun:
-    """The run that was planned at a record's place. SchemaError where the record is of another one:
-    its figures would stand under factors that they were not measured with."""
+    """The planned run of a record's index. SchemaError if the record is of another run: its figures
+    would appear under factors with which they were not measured."""
     index = body.get("order_index")
     if type(index) is not int or not 0 <= index < len(design.runs):
         raise SchemaError(
@@ -434,7 +434,7 @@ def _planned(
 
 
 def _lines(path: Path) -> Iterator[tuple[int, Any]]:
-    """Number and JSON of each whole line. Raises SchemaError that names a line that is none."""
+    """Number and JSON of each complete line. Raises SchemaError that names an invalid line."""
     number = 0
     try:
         with inputs.open_file(path) as file:

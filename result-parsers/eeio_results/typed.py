@@ -1,16 +1,16 @@
-"""Dataclasses from JSON, checked by the types and ranges that their own fields declare.
+"""Dataclasses from JSON, checked by the types and ranges of their fields.
 
-    run = typed.read(Run, body)      # from what a file held
+    run = typed.read(Run, body)      # from the JSON of a file
     typed.check(run)                 # made here, before it is stored
 
-A field's type says what may stand in it; `Annotated[float, POWER]` adds the range of a
-`eeio_limits.quantities.Quantity`, `Annotated[str, DOMAINS]` the words that are known. Every field
-must be there, but for those marked LATER, which files of earlier versions lack. What no single
-field can tell (two times that contradict each other) a class says in `impossible()`. Refusals are
-LimitErrors that begin with the place of the fault (`phases/0/energy/1/domain: ...`), to which who
-called adds the file and the line. `schemas` publishes the same types as JSON schemas.
+A field's type defines its valid values; `Annotated[float, POWER]` adds the range of a
+`eeio_limits.quantities.Quantity`, `Annotated[str, DOMAINS]` the known names. Every field is
+required, except those marked LATER, which files of earlier versions lack. A class checks conditions
+on several fields (two times that contradict each other) in `impossible()`. Errors are LimitErrors
+that begin with the place of the fault (`phases/0/energy/1/domain: ...`); the caller adds the file
+and the line. `schemas` publishes the same types as JSON schemas.
 
-Hand-written readers and a schema said the same twice and took ten times as long: a campaign of
+Hand-written readers plus a schema duplicated these rules and took ten times as long: a campaign of
 10 000 runs was read in 16 s (docs/decisions/0017-records-are-checked-by-their-types.md).
 """
 
@@ -35,11 +35,11 @@ from eeio_limits import LimitError
 from eeio_limits.quantities import Quantity, shortened
 
 LATER: Mapping[str, bool] = types.MappingProxyType({"later": True})
-"""Metadata of a field that files of earlier versions do not have: its default stands for it."""
+"""Metadata of a field that files of earlier versions lack: its default applies to them."""
 
 
 def key_of(item: Any) -> str:
-    """The name of a field in JSON: its own, or the one that its metadata gives as `key`."""
+    """The name of a field in JSON: the field's name, or `key` of its metadata."""
     name: str = item.metadata.get("key", item.name)
     return name
 
@@ -53,7 +53,7 @@ _NONE = type(None)
 
 
 def read(kind: type[_T], body: object) -> _T:
-    """The dataclass that a JSON value holds. Raises LimitError."""
+    """The dataclass of a JSON value. Raises LimitError."""
     made: _T = _reader(cast("Any", kind), True)(body)
     return made
 
@@ -98,7 +98,7 @@ def _reader(hint: Any, stored: bool) -> _Read:
 
 def _text(value: Any) -> Any:
     if type(value) is str:
-        # The same few names and reasons stand in each of many records.
+        # Many records contain the same few names and reasons.
         return intern(value) if len(value) < 256 else value
     raise LimitError(f"{shortened(value)} is no text")
 
@@ -201,13 +201,13 @@ def _sequence(item: Any, stored: bool) -> _Read:
 
 @lru_cache(maxsize=4096)
 def _shared(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """One tuple for all that are equal: what a domain holds stands in each of its readings."""
+    """One tuple for all that are equal: each reading of a domain contains the same contents."""
     return texts
 
 
 def _quick_numbers(item: Any) -> Callable[[Any], bool] | None:
-    """Whether a series holds numbers in their range alone, without a call for each of them: a run
-    may have thousands. What it does not take, the slow way judges and names."""
+    """Whether a series contains only numbers in their range, without a call for each: a run may
+    have thousands. The slow way checks and names the values that it does not accept."""
     null = False
     if get_origin(item) is types.UnionType and _NONE in get_args(item):
         null = True
@@ -285,7 +285,7 @@ def _object(kind: Any) -> _Read:
 
     def object_(body: Any) -> Any:
         if type(body) is not dict:
-            if type(body) is kind:  # read before, and given in place of what it was read from
+            if type(body) is kind:  # read before, and given instead of its JSON
                 return body
             raise LimitError(f"{shortened(body)} is no object")
         found = {}

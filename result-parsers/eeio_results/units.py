@@ -39,7 +39,7 @@ def format_size(size_bytes: int) -> str:
 
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""),
              (1e-3, "m"), (1e-6, "u"), (1e-9, "n"))  # fmt: skip
-# Of a share, a count, or a time of which nobody says kiloseconds.
+# For a share, a count, or a time (kiloseconds are not used).
 _ONLY_BELOW = ("s",)
 _PREFIXED = ("B/s", "B", "Hz", "s", "W", "J", "bytes")
 
@@ -58,5 +58,5 @@ def prefixed(value: float, unit: str) -> tuple[float, str]:
 
 
 def percent(part: float) -> str:
-    """A share in percent, two digits of what is below 10 %: `0.05`, `1.2`, `34`, `533`."""
+    """A share in percent, two digits below 10 %: `0.05`, `1.2`, `34`, `533`."""
     return f"{100 * part:.2g}" if part < 0.1 else f"{100 * part:.0f}"

@@ -1,6 +1,6 @@
-"""What a phase is judged by: of a write the time until its bytes are on the device, where that is
-known; of all else the time until the tool returned
-(docs/explanation/windows-and-durability.md, "The window")."""
+"""The window of a phase: for a write, the time until its bytes are on the device, if known;
+otherwise the time until the tool returned (docs/explanation/windows-and-durability.md, "The
+window")."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,12 +18,12 @@ FLUSH_UNKNOWN = "flush: unknown: the record does not tell whether its bytes were
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One phase in the window that it is judged by.
+    """One phase and its window.
 
-    `durable` is None for what writes no data; False with `durable_reason` where the window ends
-    when the tool returned. `rate_scale` turns a rate that the tool tells of its own time into that
-    of the window. `why_no_efficiency` is the reason where bandwidth and mean power are not of the
-    same time.
+    `durable` is None for phases that write no data; False with `durable_reason` if the window ends
+    when the tool returned. `rate_scale` converts a rate over the tool's time to one over the
+    window. `why_no_efficiency` is the reason if bandwidth and mean power do not cover the same
+    time.
     """
 
     bandwidth_bytes_per_s: float | None
@@ -53,8 +53,8 @@ class Window:
         return efficiency if efficiency is not None and FIGURE.holds(efficiency) else None
 
     def seconds_per_gb(self, lasted_s: float | None) -> float | None:
-        """The time for 10^9 bytes, of a window of that length: by the bytes that were counted, by
-        the bandwidth where none were. None where the window holds other work, too."""
+        """The time for 10^9 bytes, of a window of that length: by the counted bytes, or by the
+        bandwidth if there are none. None if the window includes other work."""
         if self.why_no_efficiency:
             return None
         if not self.bytes_moved:
@@ -70,7 +70,7 @@ def writes(operation: str | None) -> bool:
 
 
 def flush_of(experiment: Experiment, operation: str | None) -> str | None:
-    """none, end or each; `unknown` in records of version 1; None for what writes no data."""
+    """none, end or each; `unknown` in records of version 1; None if no data are written."""
     return (experiment.flush or "unknown") if writes(operation) else None
 
 
@@ -103,18 +103,17 @@ def window_of(experiment: Experiment, phase: Phase) -> Window:
 
 
 def energy_of(phase: Phase) -> tuple[EnergyReading, ...]:
-    """The readings over the window that the phase is judged by; without values where nearly
-    nothing is known of them."""
+    """The readings over the phase's window; without values if their uncertainty is too large."""
     durable = phase.until_durable
     if durable is None or not writes(phase.operation):
         return tuple(map(known, phase.energy))
-    # A tool that flushes within its own time: one window, and its readings are kept once.
+    # A tool that flushes within its time: one window, and its readings are stored once.
     same = phase.end_s is not None and abs(durable.end_s - phase.end_s) < _SAME_S
     return tuple(map(known, durable.energy or (phase.energy if same else ())))
 
 
 def known(reading: EnergyReading) -> EnergyReading:
-    """The reading; without values, and with the reason, where nearly nothing is known of it."""
+    """The reading; without values, and with the reason, if its uncertainty is too large."""
     if not reading.valid or not reading.energy_j or reading.uncertainty_j is None:
         return reading
     if reading.kind == "modelled":  # an estimate, which is always marked as one and never ranked
@@ -132,8 +131,8 @@ def known(reading: EnergyReading) -> EnergyReading:
 def judged(
     experiment: Experiment, phases: Sequence[Phase]
 ) -> tuple[list[tuple[Phase, Window]], str | None]:
-    """The phases of one row, with their windows, that may stand in one median; and why others may
-    not. Where some are known until durable and some are not, those alone that are."""
+    """The phases of one row, with their windows, that may share one median; and why others may not.
+    If some are known until durable and some are not, only those that are."""
     found = [(phase, window_of(experiment, phase)) for phase in phases]
     if all(window.durable is not True for _, window in found):
         return found, None
@@ -177,7 +176,7 @@ def why_no_efficiency(phase: Phase) -> str | None:
         return None
     tool_s = phase.end_s - phase.start_s
     complete_s = durable.end_s - phase.start_s
-    # Where two clocks tell the ends, the one of the flush may lie a little before the tool's.
+    # If two clocks give the ends, that of the flush may be slightly before the tool's.
     io_s = share * tool_s + max(0.0, complete_s - tool_s)
     if complete_s <= 0 or io_s / complete_s >= LEAST_IO_SHARE:
         return None

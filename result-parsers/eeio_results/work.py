@@ -10,8 +10,8 @@ from eeio_results.traces.journal_figures import FIGURES
 from eeio_results.windows import Window, page_cache_bandwidth, window_of
 
 LATENCIES = ("p50", "p95", "p99", "p999", "max", "p9999")
-"""Of single requests: percentiles 50, 95, 99 and 99.9, the longest, and percentile 99.99. The page
-goes by the places: what comes new goes to the end."""
+"""For single requests: percentiles 50, 95, 99 and 99.9, the longest, and percentile 99.99. The page
+uses the positions: add new ones at the end."""
 
 _BYTES_OF = {
     "command": "drive",
@@ -20,8 +20,8 @@ _BYTES_OF = {
 
 
 def bytes_of(experiment: Experiment) -> str:
-    """Whose bytes MB, MB/s, MB/J and J/GB count: `tool` (those that it reports), `process` (those
-    that the kernel counts for its processes), or `drive`."""
+    """The source of the bytes in MB, MB/s, MB/J and J/GB: `tool` (those that it reports), `process`
+    (those that the kernel counts for its processes), or `drive`."""
     return _BYTES_OF.get(experiment.tool, "tool")
 
 
@@ -29,9 +29,9 @@ def bytes_of(experiment: Experiment) -> str:
 class Work:
     """Medians over the repetitions; a figure that is None has its reason in `reasons`.
 
-    `iops` is requests over the time that the row is judged by. `spatiality_seen` is the order in
-    which requests arrived, of all repetitions: at the file by the program's own log
-    (`spatiality_seen_by` is `requests`), or at the drive by the block layer (`drive`).
+    `iops` is requests over the row's window. `spatiality_seen` is the observed order of requests,
+    of all repetitions: at the file by the program's log (`spatiality_seen_by` is `requests`), or at
+    the drive by the block layer (`drive`).
     """
 
     duration_s: Quartiles | None = None
@@ -43,7 +43,7 @@ class Work:
     spatiality_seen_by: str | None = None
     reasons: Mapping[str, str] = field(default_factory=dict)
     journal: Mapping[str, Quartiles] = field(default_factory=dict)
-    """What ext4's journal did meanwhile, where it was traced: `traces.journal_figures.FIGURES`."""
+    """The activity of ext4's journal, if traced: `traces.journal_figures.FIGURES`."""
 
     def to_json(self) -> dict[str, Any]:
         found = {key: asdict(value) for key, value in self.latency_s.items()}
@@ -69,13 +69,13 @@ NAMES = tuple(NOTHING.to_json())
 
 
 def iops_of(phase: Phase, window: Window) -> float | None:
-    """Requests a second over the window; the tool's own figure is of its own time."""
+    """Requests per second over the window; the tool's figure is over its time."""
     told = phase.metrics.get("iops")
     return None if told is None or window.rate_scale is None else told * window.rate_scale
 
 
 def operations_rate(phase: Phase, window: Window) -> float | None:
-    """Operations of the tool's own kind (files, transactions) a second of the window."""
+    """Operations that the tool counts (files, transactions) per second of the window."""
     told = phase.metrics.get("operations_per_s")
     return None if told is None or window.rate_scale is None else told * window.rate_scale
 

@@ -1,4 +1,4 @@
-"""The comparison of campaigns as a whole, which `eeio compare` prints."""
+"""The complete comparison of campaigns, which `eeio compare` prints."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ Levels = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Group:
-    """The effects within one part of the cells; `levels` are what they have in common."""
+    """The effects within one part of the cells; `levels` are their common levels."""
 
     levels: Levels
     effects: tuple[Effect, ...]
@@ -44,7 +44,7 @@ class Comparison:
 
 
 def named_cells(campaigns: Sequence[Campaign]) -> list[list[Cell]]:
-    """The cells of each campaign, under names that tell their machines apart."""
+    """The cells of each campaign, under names that distinguish their machines."""
     names = machine_names(campaigns)
     return [compared_cells(campaign, name) for campaign, name in zip(campaigns, names, strict=True)]
 
@@ -61,9 +61,9 @@ def compare(
     max_p99_s: float | None = None,
     rule: Rule | None = None,
 ) -> Comparison | None:
-    """Of the cells of each campaign (`named_cells`) those that fit `where` and whose median p99
-    latency is at most `max_p99_s`, the levels of the factors `by` asked apart; None if there is no
-    such cell."""
+    """Compares the cells of each campaign (`named_cells`) that fit `where` and whose median p99
+    latency is at most `max_p99_s`, separately for each level of the factors `by`; None if there is
+    no such cell."""
     fitting = [cell for of_one in cells for cell in of_one if fits(cell, where or {})]
     chosen = [cell for cell in fitting if why_too_slow(cell, max_p99_s) is None]
     too_slow = [

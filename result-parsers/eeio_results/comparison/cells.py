@@ -17,9 +17,9 @@ from eeio_results.windows import GB, Window, flush_of, judged
 BANDWIDTH, EFFICIENCY = "bandwidth_bytes_per_s", "efficiency_bytes_per_j"
 POWER = {domain: f"power_{domain}_w" for domain in DOMAINS}
 TESTED = (BANDWIDTH, *POWER.values(), EFFICIENCY)
-"""What the effects of factors are tested in."""
+"""Metrics in which the effects of factors are tested."""
 P99 = "latency_p99_s"
-"""The 99th percentile of the latency of single requests: kept, but not compared by itself."""
+"""The 99th percentile of the latency of single requests: stored, but not compared by itself."""
 J_PER_GB, S_PER_GB = "energy_j_per_gb", "seconds_per_gb"
 """Energy and time of 10^9 bytes, of the power domain that the efficiency is of: for layers."""
 J_PER_GB_OF = {domain: f"energy_{domain}_j_per_gb" for domain in DOMAINS}
@@ -45,10 +45,10 @@ class Cell:
     """One experiment on one machine and device.
 
     `factors` are its levels by name (`machine`, `device`, `type`, `operation`, `spatiality`,
-    `size`, `buffer`, `flush`, ...); `durable` tells of writes whether bandwidth and power run until
-    the bytes are on the device (`yes`, `no`, `unknown` in records of version 1). `values` holds the
-    repetitions of each metric; a metric that was not
-    measured is absent and stands in `reasons`.
+    `size`, `buffer`, `flush`, ...); `durable` is, for writes, whether bandwidth and power run until
+    the bytes are on the device (`yes`, `no`, `unknown` in records of version 1). `values` contains
+    the repetitions of each metric. A metric that was not measured is absent, with the reason in
+    `reasons`.
     """
 
     factors: Mapping[str, str]
@@ -56,24 +56,24 @@ class Cell:
     reasons: Mapping[str, str] = field(default_factory=dict)
     invalid_runs: int = 0
     efficiency_of: tuple[str, ...] = ()
-    """The power domains whose MB/J its efficiency is."""
+    """The power domains to which its MB/J applies."""
     doubts: tuple[str, ...] = ()
     """Which of its powers another meter contradicts, and how."""
     runs: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """The run that each value is of, by its place in the campaign's order."""
     request_size_bytes: int | None = None
-    """What the level `size` is the word for; None: no one size."""
+    """The bytes of the level `size`; None if there is no single size."""
     experiment_id: str = ""
     work_bytes: int | None = None
-    """What each repetition moved, where it was the same in all; None else."""
+    """The bytes that each repetition moved, if all moved the same number; None otherwise."""
     levelled: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    """Of an adaptive campaign the values less the effect of their round (`without_drift`): what is
-    tested inside the campaign. Medians are of `values`."""
+    """For an adaptive campaign, the values without the effect of their round (`without_drift`), for
+    tests inside the campaign. Medians are of `values`."""
     command: str = ""
     """Of `eeio bench`: the command's text, or the name that it was given."""
 
     def tested(self, metric: str) -> tuple[float, ...]:
-        """What a test against another cell of the same campaign takes."""
+        """The values for a test against another cell of the same campaign."""
         return self.levelled.get(metric, self.values.get(metric, ()))
 
     def n(self, metric: str) -> int:
@@ -105,8 +105,8 @@ class Cell:
 
     def label(self, without: Iterable[str] = (), tool: bool = False) -> str:
         """The cell in one line: `PC HDD1: sequential write, 32 KiB, buffer off`; with its level,
-        tool and target when `tool` is true. What was left as found is left out. Of a command
-        of `eeio bench` its name or its text."""
+        tool and target when `tool` is true. Omits factors left as found. For a command of `eeio
+        bench`, its name or its text."""
         left = {
             name: level
             for name, level in self.factors.items()
@@ -133,9 +133,9 @@ def size_label(size_bytes: int | None) -> str:
 
 
 def machine_names(campaigns: Sequence[Campaign]) -> list[str]:
-    """What to call each campaign's machine: its host name, or the campaign's own name where two
-    campaigns were run on the same drive of the same machine. Raises EeioError where two drives of
-    a machine have one label."""
+    """The name of each campaign's machine: its host name, or the campaign's name if two campaigns
+    ran on the same drive of the same machine. Raises EeioError if two drives of a machine have one
+    label."""
     ids: dict[tuple[str, str], str] = {}
     for campaign in campaigns:
         machine = campaign.machine
@@ -155,7 +155,7 @@ def machine_names(campaigns: Sequence[Campaign]) -> list[str]:
 
 
 def cells_of(campaign: Campaign, machine_name: str | None = None) -> list[Cell]:
-    """The cells of one campaign; invalid runs and phases are counted, not used."""
+    """The cells of one campaign. Invalid runs and phases are counted but not used."""
     machine = campaign.machine
     kind = {True: "HDD", False: "SSD", None: "unknown"}[machine.device_rotational]
     place = {
@@ -167,8 +167,8 @@ def cells_of(campaign: Campaign, machine_name: str | None = None) -> list[Cell]:
     for run in campaign.runs:
         if run.experiment.level != "context":
             runs.setdefault(run.experiment.id, []).append(run)
-    # Each machine's pilot finds a size of its own, and what is compared is per byte and per second.
-    # What a pilot cut short stands for the whole run, as it proved.
+    # Each machine's pilot finds its size; comparisons are per byte and per second. A run that a
+    # pilot shortened represents the full run, as the pilot proved.
     planned = {planned.experiment.id: planned for planned in campaign.design.experiments}
     found = []
     for id, of_experiment in runs.items():
@@ -270,7 +270,7 @@ def _cell(
 
 
 def _processors(arguments: Mapping[str, str]) -> dict[str, str]:
-    """What was set of them."""
+    """The processor settings of the experiment."""
     hz = arguments.get("frequency_hz")
     return {
         "frequency": "as found" if hz is None else f"{int(hz) / 1e9:g} GHz",
@@ -280,7 +280,7 @@ def _processors(arguments: Mapping[str, str]) -> dict[str, str]:
 
 
 def _argument(name: str, value: str, planned: PlannedExperiment | None) -> str:
-    """As it stands in comparisons: what pilots found may differ from machine to machine."""
+    """The value as comparisons show it: pilot results may differ between machines."""
     if planned is None:
         return value
     if name == planned.sized:
@@ -289,7 +289,7 @@ def _argument(name: str, value: str, planned: PlannedExperiment | None) -> str:
 
 
 def _durable(experiment: Experiment, windows: Sequence[Window]) -> str:
-    """`as found` for what writes no data, and where nothing was measured."""
+    """`as found` for experiments that write no data, and if there is no measurement."""
     if not windows or windows[0].durable is None:
         return "as found"
     if windows[0].durable:
@@ -325,8 +325,8 @@ def fits(cell: Cell, where: Where) -> bool:
 
 
 def why_too_slow(cell: Cell, max_p99_s: float | None) -> str | None:
-    """Why a cell does not keep to a median p99 latency of that many seconds; None where it does, or
-    none was asked for."""
+    """Why a cell exceeds a median p99 latency of that many seconds. None if it does not, or if
+    there is no limit."""
     if max_p99_s is None:
         return None
     if not cell.n(P99):

@@ -1,4 +1,4 @@
-"""What changed from one campaign to another: each experiment that both have, metric by metric."""
+"""Changes from one campaign to another: each experiment that both have, metric by metric."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -33,12 +33,12 @@ def change_metrics() -> tuple[str, ...]:
 
 
 PLACE = ("machine", "device", "type")
-"""Where an experiment ran, which is what differs between campaigns."""
+"""Where an experiment ran, which differs between campaigns."""
 
 
 @dataclass(frozen=True)
 class MetricChange:
-    """One metric of one experiment; `reason` says why there is no answer."""
+    """One metric of one experiment; `reason` is why there is no answer."""
 
     metric: str
     verdict: Verdict
@@ -65,9 +65,9 @@ class ExperimentChange:
 class Changes:
     """From the campaign `before` to the campaign `after`.
 
-    Their values are of repetitions, or of sessions where `of_sessions` (comparison/sessions.py).
+    Their values are of repetitions, or of sessions if `of_sessions` (comparison/sessions.py).
     `headline` is the metric that answers whether the change helped: J/GB, bandwidth where one of
-    them has no energy, or the time of commands that move nothing. `only_before` and `only_after`
+    them has no energy, or the time of commands that move no bytes. `only_before` and `only_after`
     are experiments that the other lacks.
     """
 
@@ -108,7 +108,7 @@ def changes(
     most_uncertain: float = MOST_UNCERTAIN,
 ) -> Changes:
     """Names and cells of two campaigns. Directions are adjusted over all experiments of a metric;
-    an energy whose limit of error is above the share `most_uncertain` has no answer."""
+    an energy with an uncertainty above the share `most_uncertain` has no answer."""
     first, second = ({what(cell): cell for cell in cells} for _, cells in (before, after))
     pairs = [(first[key], second[key]) for key in first if key in second]
     columns = {
@@ -130,7 +130,7 @@ def changes(
 
 
 def _headline(columns: Mapping[str, Sequence[MetricChange]]) -> str:
-    """J/GB; without energy MB/s, and of commands that move nothing their time."""
+    """J/GB; without energy MB/s; for commands that move no bytes their time."""
     for metric in (J_PER_GB, BANDWIDTH, EXECUTION_S):
         if any(found.change.ratio is not None for found in columns[metric]):
             return metric
@@ -138,7 +138,7 @@ def _headline(columns: Mapping[str, Sequence[MetricChange]]) -> str:
 
 
 def what(cell: Cell) -> tuple[tuple[str, str], ...]:
-    """What was run, without where."""
+    """The experiment, without its place."""
     return tuple((name, level) for name, level in cell.factors.items() if name not in PLACE)
 
 

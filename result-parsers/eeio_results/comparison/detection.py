@@ -30,7 +30,7 @@ def repetitions_to_detect(
     share: float, spread: tuple[float, float], rule: Rule, power: float = POWER
 ) -> int | None:
     """The least repetitions of each side with which a true difference of `share` (0.05: 5 %) is
-    told its direction in the share `power` of campaigns.
+    reported with its direction in the share `power` of campaigns.
 
     `spread` are the variances of the logarithms of the two sides. The difference beyond the floor
     is to be (t(1-alpha/2) + t(power)) standard errors, with 2 (n - 1) degrees of freedom: the usual
@@ -84,7 +84,7 @@ def needed(earlier: Campaign, share: float, rule: Rule) -> list[Needed]:
 
 
 def hardest(found: Sequence[Needed]) -> Mapping[str, int]:
-    """Experiment id -> what the hardest of its questions takes, of those that can be answered."""
+    """Experiment id -> repetitions for the hardest of its questions that can be answered."""
     of: dict[str, int] = {}
     for one in found:
         for cell in (one.question.before, one.question.after):

@@ -18,9 +18,9 @@ _RESAMPLES = 2000
 
 @dataclass(frozen=True)
 class Difference:
-    """`higher` lies `percent` above `lower`, by the medians of what is tested (`values_to_test`);
-    `p` is two-sided, of `test` or of Dunn's among more than two experiments, adjusted where
-    several pairs are asked."""
+    """`higher` is `percent` above `lower`, by the medians of the tested values (`values_to_test`).
+    `p` is two-sided, of `test` or of Dunn's among more than two experiments, adjusted if several
+    pairs are tested."""
 
     metric: str
     higher: Cell
@@ -49,8 +49,8 @@ class Difference:
 
 
 def values_to_test(a: Cell, b: Cell, metric: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """What tells a from b: within one campaign the values without the effects of its rounds, which
-    have nothing in common from campaign to campaign."""
+    """The values that distinguish a from b: within one campaign, without the effects of its rounds,
+    which differ from campaign to campaign."""
     if (a.levelled or b.levelled) and all(
         a.factors.get(name) == b.factors.get(name) for name in ("machine", "device")
     ):

@@ -1,5 +1,5 @@
-"""What drifts within a campaign: the trend of the experiments that run in each of its rounds, and
-the effects of the rounds, which are taken out before its experiments are compared."""
+"""Drift within a campaign: the trend of the experiments that run in each of its rounds, and the
+effects of the rounds, which are removed before its experiments are compared."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -102,9 +102,9 @@ def power_effects(cells: Sequence[Cell], round_of: Mapping[int, int]) -> dict[st
 
 
 def without_drift(cells: Sequence[Cell], round_of: Mapping[int, int]) -> list[Cell]:
-    """The cells of one campaign, with the effects of its rounds taken out of `levelled`: of powers,
-    and of MB/J and J/GB through the power that they are of. Bandwidth is left alone: it does not
-    follow the machine's warmth, and its noise would only be passed on."""
+    """The cells of one campaign, with the effects of its rounds removed from `levelled`: from
+    powers, and from MB/J and J/GB through their power. Bandwidth is unchanged: it does not follow
+    the machine's temperature, and the correction would only add noise."""
     effects = power_effects(cells, round_of)
     return [_levelled(cell, effects, round_of) for cell in cells] if effects else list(cells)
 
@@ -120,7 +120,7 @@ def _series(cell: Cell) -> Series:
 
 def _levelled(cell: Cell, effects: Mapping[str, RoundEffects], round_of: Mapping[int, int]) -> Cell:
     levelled = {}
-    # The sign with which a power's effect stands in a figure, and the power.
+    # The sign of a power's effect in a figure, and the power.
     follows = {metric: (1, metric) for metric in POWER.values()}
     if len(cell.efficiency_of) == 1:
         power = POWER[cell.efficiency_of[0].split()[0]]

@@ -1,4 +1,4 @@
-"""What each factor does to each metric, over all pairs of cells that differ in it alone."""
+"""The effect of each factor on each metric, over all pairs of cells that differ only in it."""
 
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,8 +25,8 @@ FACTORS = (
 
 @dataclass(frozen=True)
 class Effect:
-    """What one factor does to one metric: of all pairs whose `factor` is `higher` against `lower`,
-    how many the test confirms, and the largest of them."""
+    """The effect of one factor on one metric: of all pairs whose `factor` is `higher` against
+    `lower`, how many the test confirms, and the largest of them."""
 
     metric: str
     factor: str
@@ -63,7 +63,7 @@ def effects(
             for (first, second), of_pair in tested:
                 if of_pair:
                     found += _both_ways(metric, factor, first, second, of_pair, alpha)
-    # By metric, as they are told.
+    # By metric, in the order of the report.
     return sorted(found, key=lambda effect: metrics.index(effect.metric))
 
 
@@ -73,8 +73,8 @@ Groups = Mapping[Rest, Sequence[Cell]]
 
 
 def _groups(index: Index, factor: str) -> Groups:
-    """Of cells that are alike in all but the factor, and in what follows from it: several drives of
-    a type stand beside those of the other."""
+    """Groups of cells that are alike in all but the factor and its consequences: several drives of
+    a type are in a group with those of the other."""
     levels = set(index.levels(factor))
     found: dict[Rest, list[Cell]] = {}
     for rest, cell in index.groups(factor):
@@ -84,7 +84,7 @@ def _groups(index: Index, factor: str) -> Groups:
 
 
 def _needs_dunn(groups: Groups) -> bool:
-    """Whether more than two experiments are held against each other anywhere."""
+    """Whether more than two experiments are compared with each other anywhere."""
     return any(len(group) > 2 for group in groups.values())
 
 
@@ -100,9 +100,8 @@ def _by_dunn(
     groups: Groups, index: Index, metric: str, factor: str, adjustment: Adjustment
 ) -> Iterator[Tested]:
     """More of them: Dunn's test among the experiments of each group, adjusted over all pairs of the
-    group, among them two drives of one type (docs/explanation/statistics.md). Two levels
-    that no group holds, as machines with a drive of their own each among others, are
-    tested as pairs are."""
+    group, among them two drives of one type (docs/explanation/statistics.md). Two levels that no
+    group contains, such as machines that each have a different drive, are tested as pairs are."""
     tested = [_Group(group, metric, factor, adjustment) for group in groups.values()]
     for first, second in combinations(index.levels(factor), 2):
         of_both = [d for group in tested for d in group.differences(first, second)]

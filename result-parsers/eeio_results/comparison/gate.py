@@ -2,13 +2,13 @@
 
 Each experiment is a test of that hypothesis, one-sided, on the logarithms of its values (Welch
 1947): its difference must exceed the share by more than chance. The p-values are adjusted over the
-experiments (Benjamini and Hochberg 1995), so that a campaign in which nothing is worse by more than
-the share fails with a probability of `alpha` at most (Simes 1986).
+experiments (Benjamini and Hochberg 1995), so a campaign in which no experiment is worse by more
+than the share fails with a probability of `alpha` at most (Simes 1986).
 
 Few repetitions may all be of one mode of a drive and look quieter than it is. So the error of a row
 is never taken to be smaller than that of the median row (benchmarks/gate_truth.py shows the rates).
 An experiment that had the metric before and has it no more, or has one value, cannot be tested. It
-fails by name, since a gate that passes it would hide what broke.
+fails by name, since a gate that passes it would hide the fault.
 """
 
 import math
@@ -90,7 +90,7 @@ class Side:
 
 def gate(before: Side, after: Side, share: float, metric: str | None, alpha: float = ALPHA) -> Gate:
     """`metric` is one of `metrics.gated()`; None: J/GB if the campaign before has it, else MB/s, or
-    the time of commands that move nothing. Raises EeioError if no experiment has it."""
+    the time of commands that move no bytes. Raises EeioError if no experiment has it."""
     cells = {what(cell): cell for cell in after.cells}
     metric = metric or _headline(before.cells)
     pairs: list[tuple[Cell, Cell | None, str]] = []

@@ -1,4 +1,4 @@
-"""Idle against busy: where the power above idle goes."""
+"""Idle against busy: the domains in which power exceeds idle power."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from eeio_results.store import Campaign
 @dataclass(frozen=True)
 class IdleBusy:
     """Power of one domain at idle and in the busiest experiment, W; None where not measured.
-    `idle_w` is the mean, as energy has it; `idle_median_w` stands beside it where it was kept."""
+    `idle_w` is the mean, as energy uses it; `idle_median_w` is the median, if stored."""
 
     machine: str
     device: str
@@ -31,7 +31,7 @@ class IdleBusy:
 
 def idle_and_busy(campaign: Campaign, cells: Sequence[Cell]) -> list[IdleBusy]:
     """Each measured domain of a campaign, idle against the experiment with the highest system
-    power, and the `rest`: system less what its parts take.
+    power, and the `rest`: system power less the power of its parts.
 
     All domains are those of that one experiment, so that they add up.
     """
@@ -57,7 +57,7 @@ def idle_and_busy(campaign: Campaign, cells: Sequence[Cell]) -> list[IdleBusy]:
             reason = campaign.idle_reason or f"idle was not measured in the domain {domain}"
         found.append(IdleBusy(*place, domain, idle_w, busy_w, words, reason, median_w))
     by_domain = {item.domain: item for item in found}
-    # A module holds its package and memory: either it is a part of the system, or they are.
+    # A module contains its package and memory: either it is a part of the system, or they are.
     inner = ("package", "dram") if "module" in by_domain else ("module",)
     parts = [item for item in found if item.domain not in ("system", *inner)]
     if "system" in by_domain and parts:

@@ -1,4 +1,4 @@
-"""What each layer of the I/O stack costs over the one below it, in energy and in time."""
+"""The cost of each layer of the I/O stack over the one below it, in energy and in time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -52,8 +52,8 @@ class LayerCost:
 def layer_costs(
     found: Sequence[Match], alpha: float = ALPHA, most_uncertain: float = MOST_UNCERTAIN
 ) -> tuple[LayerCost, ...]:
-    """Of experiments that are one layer apart, whose `machine` is the name of their campaign. An
-    energy with a limit of error above the share `most_uncertain` gives no verdict."""
+    """Costs from experiments that are one layer apart, whose `machine` is the name of their
+    campaign. An energy with an uncertainty above the share `most_uncertain` gives no verdict."""
     tests = [_test(match, alpha) for match in found]
     known = [test.p for test in tests if test is not None and test.p is not None]
     adjusted = iter(adjust(known, "benjamini-hochberg"))
@@ -65,7 +65,7 @@ def layer_costs(
 
 
 def _values(match: Match, metric: str) -> tuple[Sequence[float], Sequence[float]]:
-    """Of one campaign: what its tests take."""
+    """The values for the tests, from one campaign."""
     return match.upper.tested(metric), match.lower.tested(metric)
 
 

@@ -1,8 +1,8 @@
-"""Experiments that differ in one layer of the I/O stack alone.
+"""Experiments that differ in only one layer of the I/O stack.
 
 From the drive upwards: the device itself, a file system on it, a library's POSIX calls, MPI-IO of
-one process, of two in one shared file; HDF5 stands on MPI-IO of one process. Everything else is the
-same: machine, drive, operation, spatiality, request size, cache layers, flush.
+one process, of two in one shared file; HDF5 is above MPI-IO of one process. Everything else is the
+same: machine, drive, operation, access pattern, request size, cache layers, flush.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,9 +20,9 @@ _BELOW: Mapping[str, tuple[str, ...]] = {
     SHARED: (MPI_IO,),
     HDF5: (MPI_IO,),
 }
-"""Layer -> what it is compared with: the nearest of these that was measured."""
+"""Layer -> its reference layer: the nearest of these that was measured."""
 
-# Whose experiments stand for a layer where several tools have it, the first first.
+# Tools that represent a layer if several measure it, in order of preference.
 _TOOLS = ("fio", "dataserver", "ior")
 _ALIKE = (
     "machine",
@@ -53,7 +53,7 @@ class Match:
 
 
 def layer_of(cell: Cell) -> str | None:
-    """The layer that an experiment stands for; None for one that is no plain one of its layer."""
+    """The layer of an experiment; None if it is not a plain one of its layer."""
     factors = cell.factors
     words = (word.partition("=") for word in factors["arguments"].split())
     arguments = {name: value for name, _, value in words}
@@ -62,9 +62,9 @@ def layer_of(cell: Cell) -> str | None:
     if any(arguments.get(name, plain) != plain for name, plain in _PLAIN.items()):
         return None
     if factors["operation"] == "write" and factors["durable"] != "yes":
-        return None  # which part of the work it did is not known
+        return None  # the completed part of the work is not known
     if factors["level"] == "device" and factors["target"] != "device":
-        return None  # a file that stands for the device has a file system in between
+        return None  # a file in place of the device has a file system in between
     level, api, processes = factors["level"], factors["api"], factors["processes"]
     shared = arguments.get("file") == "shared" or (
         factors["tool"] == "ior" and arguments.get("file_per_process", "off") == "off"
@@ -82,8 +82,8 @@ def layer_of(cell: Cell) -> str | None:
 
 
 def on_one_drive(disks: Mapping[str, str]) -> bool:
-    """Whether a campaign's raw device and its directory (`Design.disks`) lie on the same drive; so
-    they do where there is one of them alone. False where nothing tells it."""
+    """Whether a campaign's raw device and its directory (`Design.disks`) are on the same drive;
+    true if there is at most one of them. False if this is not known."""
     told = [disks[option] for option in ("device", "directory") if option in disks]
     drives = {
         tuple(
@@ -96,7 +96,7 @@ def on_one_drive(disks: Mapping[str, str]) -> bool:
 
 def matches(cells: Iterable[Cell], one_drive: bool = True) -> list[Match]:
     """Every layer of one campaign with the nearest one below it: from small requests to large ones,
-    and from the drive upwards. Without `one_drive` the device is below nothing."""
+    and from the drive upwards. Without `one_drive` no layer has the device below it."""
     of_layer: dict[tuple[str, ...], dict[str, list[Cell]]] = {}
     for cell in cells:
         layer = layer_of(cell)

@@ -20,8 +20,8 @@ class NormalityCount:
 
 
 def normality_counts(cells: Sequence[Cell], alpha: float = ALPHA) -> list[NormalityCount]:
-    """For each metric that was measured. Kolmogorov-Smirnov with fitted mean and deviation is far
-    too lenient and stands here for comparison with older papers; the other two decide."""
+    """For each measured metric. Kolmogorov-Smirnov with fitted mean and deviation is far too
+    lenient, and only for comparison with older papers; the other two decide."""
     found = []
     for metric in TESTED:
         tested = [normality_of(cell.values[metric], alpha) for cell in cells if cell.n(metric)]

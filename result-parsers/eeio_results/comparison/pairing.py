@@ -6,17 +6,17 @@ from itertools import chain
 from eeio_results.comparison.cells import Cell, Where, fits
 
 FOLLOWS = {"type": ("device",)}
-"""A factor that cannot change alone: another kind of drive is another drive."""
+"""A factor that cannot change by itself: another kind of drive is another drive."""
 
 Rest = tuple[tuple[str, str], ...]
 """The levels of a cell in all factors that may not differ."""
 
 
 class Index:
-    """Cells by their levels, so that the pairs of two levels are found without asking all cells.
+    """Cells by their levels, so that the pairs of two levels are found without testing all cells.
 
-    Made once for all cells that are compared; what a question costs grows with the cells that have
-    the two levels and with the pairs that it gives.
+    Made once for all compared cells. The cost of a query grows with the cells that have the two
+    levels and with the pairs that it returns.
     """
 
     def __init__(self, cells: Iterable[Cell]) -> None:
@@ -40,7 +40,7 @@ class Index:
                 yield self.cells[place], partner
 
     def groups(self, factor: str) -> Iterator[tuple[Rest, Cell]]:
-        """Every cell, with what it has in common with those that differ from it in the factor."""
+        """Every cell, with its common part with those that differ from it in the factor."""
         return zip(self._rest(_free({factor}, self.cells)), self.cells, strict=True)
 
     def _at(self, factor: str) -> dict[str, list[int]]:

@@ -1,8 +1,8 @@
-"""Which experiments nothing beats in two figures at once: MB/J against MB/s, and against p99.
+"""Pareto-optimal experiments in two figures at once: MB/J against MB/s, and against p99.
 
-A bandwidth or a latency that is asked for and the least energy for it are two wishes; what is left
-when all that is worse in both is taken away is the choice (the Pareto front). The energy-delay
-product puts both into one figure (Gonzalez and Horowitz 1996), here of moving a GB.
+High bandwidth or low latency can conflict with low energy. The Pareto front contains the
+experiments that no other dominates in both figures. The energy-delay product combines both into one
+figure (Gonzalez and Horowitz 1996), here for moving a GB.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,11 +22,11 @@ from eeio_results.ranking import MOST_UNCERTAIN
 
 @dataclass(frozen=True)
 class Choice:
-    """An experiment with its medians, and on which fronts of its group it stands.
+    """An experiment with its medians, and its fronts in its group.
 
-    A group is of one operation and buffer: reads are no choice in place of writes, nor is the page
-    cache in place of the drive. `energy_delay_j_s_per_gb2` is J/GB x s/GB. `on_bandwidth_front` and
-    `on_p99_front` are None where the figures are missing, or may not be ranked; `reason` says why.
+    A group has one operation and buffer: reads cannot replace writes, nor the page cache the drive.
+    `energy_delay_j_s_per_gb2` is J/GB x s/GB. `on_bandwidth_front` and `on_p99_front` are None if
+    the figures are missing, or may not be ranked; `reason` is why.
     """
 
     label: str
@@ -44,7 +44,7 @@ class Choice:
 
 def choices(cells: Iterable[Cell], most_uncertain: float = MOST_UNCERTAIN) -> tuple[Choice, ...]:
     """Each experiment that moves bytes, group by group, the largest MB/J first. By medians: two
-    whose intervals overlap may change places."""
+    with overlapping intervals may change places."""
     groups: dict[tuple[str, str], list[Choice]] = {}
     for cell in cells:
         if cell.n(BANDWIDTH) or cell.n(EFFICIENCY):
@@ -76,7 +76,7 @@ def _choice(cell: Cell, most_uncertain: float) -> Choice:
 
 
 def _why_not(cell: Cell, most_uncertain: float) -> str | None:
-    """Why it stands on no front, whatever its figures."""
+    """Why it is on no front, for any figures."""
     if not cell.n(EFFICIENCY):
         return cell.reasons.get(EFFICIENCY, "not measured")
     if cell.factors["durable"] == "no":
@@ -89,7 +89,7 @@ def _why_not(cell: Cell, most_uncertain: float) -> str | None:
 
 
 def _placed(group: Sequence[Choice]) -> list[Choice]:
-    """With their fronts; what may not be ranked neither stands on one nor beats another."""
+    """Adds their fronts. Unranked experiments are on no front and dominate no other."""
     ranked = [one for one in group if one.reason is None]
     of_rate = {
         id(one): (one.efficiency_bytes_per_j, one.bandwidth_bytes_per_s)
@@ -113,7 +113,7 @@ def _placed(group: Sequence[Choice]) -> list[Choice]:
 
 
 def _front(points: dict[int, tuple[float, float]], one: Choice) -> bool | None:
-    """Whether no other point is as good in both and better in one; None for what is no point."""
+    """Whether no other point is as good in both and better in one; None if there is no point."""
     own = points.get(id(one))
     if own is None:
         return None

@@ -1,9 +1,9 @@
-"""What a campaign asks of its own experiments: each two that differ in one factor, in each figure.
+"""A campaign's questions about its experiments: each two that differ in one factor, in each figure.
 
 One test at the end with three answers (statistics/decision.py), on values without the effects of
-their rounds. Each has its own level: of the pairs that do not differ at most alpha are told a
-direction, of those that differ by more than the indifference at most alpha are told that they do
-not.
+their rounds. Each has its level: of the pairs that do not differ, at most alpha are reported with a
+direction; of those that differ by more than the equivalence margin, at most alpha are reported as
+not different.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ FACTORS = ("buffer", "disk", "size", "spatiality", "operation")
 
 @dataclass(frozen=True)
 class Question:
-    """Does the `metric` differ from `before` to `after`, which differ in the `factor` alone?"""
+    """Does the `metric` differ from `before` to `after`, which differ only in the `factor`?"""
 
     metric: str
     factor: str
@@ -35,7 +35,7 @@ class Question:
 
     @property
     def label(self) -> str:
-        """The pair in words."""
+        """The pair as text."""
         place = ("machine", "device", "type", self.factor)
         levels = (cell.factors[self.factor] for cell in (self.before, self.after))
         return f"{self.before.label(without=place)}: {self.factor} {' against '.join(levels)}"

@@ -1,4 +1,4 @@
-"""What must be said before any difference: of the runs, of the power, of what stands alone."""
+"""Remarks that come before any difference: on runs, power, and experiments without a match."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ _FEW = 5
 
 
 def of_runs(campaigns: Sequence[Campaign], cells: Sequence[Cell]) -> list[str]:
-    """Of what the differences rest on: repetitions, what is invalid, what is missing."""
+    """On the basis of the differences: repetitions, invalid and missing runs."""
     found = []
     for campaign in campaigns:
         found += [f"{campaign.name}: {stamp}"] if (stamp := stamp_of([campaign])) else []
@@ -36,7 +36,8 @@ def of_runs(campaigns: Sequence[Campaign], cells: Sequence[Cell]) -> list[str]:
 
 
 def of_flush(cells: Sequence[Cell]) -> list[str]:
-    """What is not joined because some writes were flushed otherwise, or nobody knows how."""
+    """On experiments not joined because some writes were flushed differently, or it is unknown
+    how."""
     levels = {(c.factors.get("flush", ""), c.factors.get("durable", "")) for c in cells}
     known = {(flush, durable) for flush, durable in levels if flush not in ("", "as found")}
     found = []
@@ -53,7 +54,7 @@ def of_flush(cells: Sequence[Cell]) -> list[str]:
 
 
 def unmatched(cells: Sequence[Cell]) -> list[str]:
-    """Experiments that one machine has and another has not, in words."""
+    """Experiments that one machine has and another has not, as text."""
     place = ("machine", "device", "type")
     of_machine: dict[str, set[str]] = {}
     for cell in cells:
@@ -67,8 +68,8 @@ def unmatched(cells: Sequence[Cell]) -> list[str]:
 
 
 def domain_warnings(cells: Sequence[Cell]) -> list[str]:
-    """What must be said of the power behind a MB/J: without the drives, of different domains on
-    different sides, contradicted by another meter."""
+    """Remarks on the power behind a MB/J: without the drives, of different domains on different
+    sides, contradicted by another meter."""
     of_machine: dict[str, dict[str, None]] = {}
     doubts: dict[str, None] = {}
     for cell in cells:

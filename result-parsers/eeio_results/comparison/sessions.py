@@ -1,8 +1,8 @@
-"""Several campaigns of one machine as sessions of one campaign: what changes from day to day.
+"""Several campaigns of one machine as sessions of one campaign: changes from day to day.
 
-A campaign is one session: its repetitions tell nothing of what changes between two, as temperature
-or what else was installed. Of several sessions each has one value a figure, the geometric mean of
-its repetitions, and those values are the repetitions of what follows.
+A campaign is one session: its repetitions do not show changes between two, such as temperature or
+other installed software. In several sessions each has one value per figure, the geometric mean of
+its repetitions. The comparison uses these values as its repetitions.
 """
 
 import math
@@ -31,8 +31,8 @@ class SessionEffect:
     """How much a metric changes from session to session of the campaigns `of`.
 
     `between` and `within` are standard deviations of the logarithm, so shares: between sessions
-    (over `experiments` that all have it, each its own) and between repetitions of one. `shift` is
-    by campaign what is common to its experiments: the median of their deviations.
+    (over `experiments` that all have it, each separately) and between repetitions of one. `shift`
+    is, by campaign, the deviation common to its experiments: the median of their deviations.
     """
 
     metric: str
@@ -127,9 +127,9 @@ def session_effects(
 
 
 def _effect(metric: str, names: tuple[str, ...], shared: Sequence[Sequence[Cell]]) -> SessionEffect:
-    """Of each experiment: the variance of the sessions' means, less what their repetitions alone
-    would make of it (the method of moments of a one-way random model, Searle, Casella, McCulloch
-    1992, "Variance Components", 3.5), at least 0; the mean over the experiments."""
+    """For each experiment: the variance of the sessions' means, less the part due to their
+    repetitions (the method of moments of a one-way random model, Searle, Casella, McCulloch 1992,
+    "Variance Components", 3.5), at least 0; the mean over the experiments."""
     between, within = [], []
     deviations: dict[str, list[float]] = {name: [] for name in names}
     for cells in shared:

@@ -1,1 +1,1 @@
-"""How many low-power servers stand in for a traditional one, and what that costs."""
+"""The number of low-power servers that replace a traditional one, and the cost."""

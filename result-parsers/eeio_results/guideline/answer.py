@@ -1,4 +1,4 @@
-"""What a guideline says: figures with intervals, deployments, money; each None with its reason."""
+"""A guideline's result: figures with intervals, deployments, money; each None with its reason."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -39,7 +39,7 @@ class ExperimentComparison:
     """One experiment on both systems, or the reason why it cannot be compared.
 
     `share` is None outside the mix. `saves` is whether (B_ts / B_lp) P_lp < P_ts: None when the
-    interval of the product holds 1 or there is none.
+    interval of the product contains 1 or there is none.
     """
 
     key: CellKey
@@ -68,7 +68,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Money:
-    """What a deployment costs against the traditional server, in the currency of `Costs`.
+    """The cost of a deployment compared with the traditional server, in the currency of `Costs`.
 
     `outcome`: pays-back (dearer to buy, cheaper to run: `break_even_years`), at-once (cheaper in
     both: 0 years), until (cheaper to buy, dearer to run: cheaper only until `break_even_years`),
@@ -119,7 +119,7 @@ class Sensitivity:
 
 @dataclass(frozen=True)
 class ShareOfWork:
-    """An experiment of the mix: its share, and its own J/GB while it is busy."""
+    """An experiment of the mix: its share, and its J/GB while it is busy."""
 
     label: str
     share: float
@@ -130,9 +130,9 @@ class ShareOfWork:
 
 @dataclass(frozen=True)
 class Cost:
-    """The answers. `j_per_gb` is of the machine itself, with what it idles between; PUE comes in
-    with the kWh. `money_per_tb` and `g_co2e_per_tb` are the sums of the parts below them, of which
-    those that were not asked for are None with their reason; of `_tb_year` is what is stored."""
+    """The answers. `j_per_gb` is of the machine itself, including idle time between; the kWh
+    include PUE. `money_per_tb` and `g_co2e_per_tb` are the sums of the parts below them; parts that
+    were not requested are None with their reason. Figures in `_tb_year` are for storage."""
 
     system: str
     workload: str
@@ -167,7 +167,7 @@ HEADLINES = (
     "j_per_gb", "kwh_per_tb", "money_per_tb", "g_co2e_per_tb", "kwh_per_tb_year",
     "money_per_tb_year", "g_co2e_per_tb_year",
 )  # fmt: skip
-"""Those whose sensitivities are told: the others are their parts."""
+"""Answers with sensitivities: the others are their parts."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class LessPerTb:
 
 @dataclass(frozen=True)
 class Guideline:
-    """The answer. `ratio` is B_ts / B_lp; without it `reason` says what is missing."""
+    """The answer. `ratio` is B_ts / B_lp; without it `reason` is what is missing."""
 
     workload: Workload
     costs: Costs | None
@@ -206,4 +206,4 @@ class Guideline:
     reason: str | None
     per_tb: tuple[Cost, ...] = ()
     less_per_tb: tuple[LessPerTb, ...] = ()
-    """What a TB costs on either system, the traditional one first; none where nobody asked."""
+    """The cost of a TB on either system, the traditional one first; empty if not requested."""

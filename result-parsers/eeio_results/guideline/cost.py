@@ -1,6 +1,6 @@
-"""What moving a TB costs on a measured system, and storing one for a year
-(docs/explanation/guideline-and-cost.md, "Cost and carbon"): J, kWh, money and g CO2e, of the user's
-prices and the campaign's power.
+"""The cost of moving a TB on a measured system, and of storing one for a year
+(docs/explanation/guideline-and-cost.md, "Cost and carbon"): J, kWh, money and g CO2e, from the
+user's prices and the campaign's power.
 
 Pure functions over arrays whose first place is the figure and whose others are its bootstrap
 replicates, as the guideline's: one formula serves the figure, its interval and its sensitivities.
@@ -43,7 +43,7 @@ _J_PER_KWH = 3.6e6
 
 @dataclass(frozen=True)
 class _Terms:
-    """What the formulas take: measured arrays, and numbers of the user."""
+    """The inputs of the formulas: measured arrays, and the user's numbers."""
 
     bandwidth: Floats
     power: Floats
@@ -95,7 +95,7 @@ def costs(
     if workload is None:
         systems = _common(systems)
     bootstrap = Bootstrap(confidence, resamples, seed)
-    # Streams of their own: the systems' runs are independent of each other.
+    # Separate streams: the systems' runs are independent of each other.
     made = [
         _cost(system, workload, inputs, bootstrap, _STREAMS * place)
         for place, (system, inputs) in enumerate(zip(systems, given, strict=True))
@@ -240,7 +240,7 @@ def _of_workload(
 def _together(
     shares: Sequence[float], cells: Sequence[CellReplicates], share_of: ShareOf
 ) -> tuple[Floats, Floats]:
-    """Bandwidth and power under the mix; shares of time are this system's own."""
+    """Bandwidth and power under the mix; shares of time are specific to this system."""
     bytes_shares = [
         share * (cell.bandwidth if share_of == "time" else np.ones_like(cell.bandwidth))
         for share, cell in zip(shares, cells, strict=True)
@@ -358,7 +358,7 @@ def _priced(answer: Answer, price: float | None, option: str) -> Answer:
 
 
 def _sum(running: Answer, bought: Answer, given: float | None) -> Answer:
-    """Both parts; what was bought only where it was given: then both must be known."""
+    """The sum of both; the purchase only if its price is given: then both must be known."""
     if given is None or isinstance(running, str):
         return running
     return bought if isinstance(bought, str) else running + bought
@@ -380,8 +380,8 @@ _NAMES: Mapping[str, str] = {
 
 
 def _sensitivities(terms: _Terms) -> tuple[Sensitivity, ...]:
-    """For each answer, what moves it the most first: by the formulas themselves, one input after
-    the other 10 % larger. An input that does not count in an answer is not told of it."""
+    """For each answer, the inputs by effect, the largest first: by the formulas, one input after
+    the other 10 % larger. Skips inputs that an answer does not depend on."""
     central = replace(terms, bandwidth=terms.bandwidth[:1], power=terms.power[:1])
     before = _answers(central)
     found: list[Sensitivity] = []

@@ -1,4 +1,4 @@
-"""What a cost is computed with: the user's own prices, carbon and times, from options or YAML.
+"""The inputs of a cost: the user's prices, carbon and times, from options or YAML.
 
 None of these numbers is built in. A grid's carbon intensity is a number, or a CSV file of hours:
 
@@ -36,11 +36,11 @@ class Grid:
 
 @dataclass(frozen=True)
 class CostInputs:
-    """All that the user gave; None is not given, and is never replaced by a guess.
+    """The user's inputs; None is not given, and is never replaced by a guess.
 
-    Prices are in `currency`, whichever it is; `purchase` and `embodied_kg` (CO2e) are of the whole
-    machine with its drives, and are spread over `years`. `duty` is the share of the time in which
-    it moves bytes, `capacity_bytes` what it stores. `pue` multiplies all energy.
+    Prices are in `currency`, whichever it is; `purchase` and `embodied_kg` (CO2e) are of the
+    complete machine with its drives, and are spread over `years`. `duty` is the share of the time
+    in which it moves bytes, `capacity_bytes` its storage capacity. `pue` multiplies all energy.
     """
 
     price_per_kwh: float | None = None
@@ -69,11 +69,11 @@ KINDS: Mapping[str, q.Quantity] = {
     "years": q.YEARS,
     "capacity_bytes": q.SIZE,
 }
-"""Each key of the YAML file that is a number, and what it may be."""
+"""Each numeric key of the YAML file, and its valid values."""
 
 
 def positive(name: str, text_or_number: object) -> float:
-    """A number of that key, above 0. Raises LimitError: what costs nothing is not given."""
+    """A number of that key, above 0. Raises LimitError for 0: zero costs must be left out."""
     quantity = KINDS[name]
     if isinstance(text_or_number, str):
         value = quantity.of_text(text_or_number.strip(), name)
@@ -85,7 +85,7 @@ def positive(name: str, text_or_number: object) -> float:
 
 
 def load_inputs(path: Path) -> CostInputs:
-    """The inputs of a YAML file. `grid_g_per_kwh` may name a CSV file, beside it.
+    """The inputs of a YAML file. `grid_g_per_kwh` may name a CSV file, in the same folder.
 
     Raises EeioError, with the file, for anything that is not known.
     """

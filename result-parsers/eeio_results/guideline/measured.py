@@ -66,8 +66,8 @@ def cells(campaign: Campaign, choice: Choice, domain: str, left_out: LeftOut) ->
 
 
 def domain_of(campaigns: Sequence[Campaign], choice: Choice) -> str | None:
-    """The power domain to compare in: the one that was asked for, else the widest in which every
-    campaign has an experiment that counts; None where there is none."""
+    """The power domain to compare in: the requested one, else the widest in which every campaign
+    has an experiment that counts; None if there is none."""
     if choice.domain is not None:
         return choice.domain
     for domain in DOMAINS:
@@ -77,7 +77,7 @@ def domain_of(campaigns: Sequence[Campaign], choice: Choice) -> str | None:
 
 
 def domain_words(domain: str, campaigns: int) -> str | None:
-    """What must be said of power that is not the whole machine's."""
+    """A remark on power that is not that of the complete machine."""
     if domain == "system":
         return None
     both = "every campaign has" if campaigns > 1 else "the campaign has"

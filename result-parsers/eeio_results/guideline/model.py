@@ -1,9 +1,9 @@
-"""When low-power servers pay: a rule with intervals
-(docs/explanation/guideline-and-cost.md, "Replacement guideline").
+"""When low-power servers pay: a rule with intervals (docs/explanation/guideline-and-cost.md,
+"Replacement guideline").
 
-For a workload mix and two systems' repetitions: how many low-power servers carry what one
-traditional server carries (B_ts / B_lp), what that does to power, to the bandwidth of each
-experiment and to the bill. Pure functions.
+For a workload mix and two systems' repetitions: how many low-power servers carry the load of one
+traditional server (B_ts / B_lp), and the effect on power, on the bandwidth of each experiment and
+on the bill. Pure functions.
 """
 
 import math
@@ -56,9 +56,9 @@ def guideline(
 
     Method: docs/explanation/guideline-and-cost.md.
 
-    `counts` are further numbers of low-power servers to judge beside B_ts / B_lp and the next whole
-    number. An experiment of the mix that one system lacks leaves the mix without an answer, with
-    the reason. Raises EeioError for contradictory input.
+    `counts` are further numbers of low-power servers to judge, in addition to B_ts / B_lp and the
+    next integer. If one system lacks an experiment of the mix, the mix has no answer, with the
+    reason. Raises EeioError for contradictory input.
     """
     _check(traditional, low_power, costs, choice, counts, confidence, resamples)
     bootstrap = Bootstrap(confidence, resamples, seed)
@@ -209,7 +209,7 @@ def _compare(
                 ExperimentComparison(key, share, None, None, none, none, none, None, reason)
             )
             continue
-        # Four streams an experiment: every sample of either system is drawn on its own.
+        # Four streams per experiment: every sample of either system is drawn independently.
         pair = Pair(
             key,
             share,
@@ -278,7 +278,7 @@ def _deployment(
     operations = []
     for operation in dict.fromkeys(pair.key.operation for pair in of_mix):
         part = mix_of([p for p in of_mix if p.key.operation == operation], workload.share_of)
-        # The number of servers rests on the whole mix, unless it is given.
+        # The number of servers is based on the complete mix, unless it is given.
         n = mix.n if kind == "fractional" else part.n
         operations.append(Change(operation, True, change(part.b_lp, part.b_ts, n)))
     count = Replicates(servers, mix.n)

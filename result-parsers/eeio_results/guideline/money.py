@@ -1,4 +1,4 @@
-"""What a deployment costs against the traditional server, and when it has paid back."""
+"""The cost of a deployment compared with the traditional server, and when it has paid back."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,7 +32,7 @@ def _saved_w(servers: Floats, mix: Mix, systems: tuple[Server, Server], costs: C
         if system.idle_power_w is None and share < 1.0 - 1e-9:
             return f"the idle power of {system.name} is not known, and it idles part of the time"
         idles.append(system.idle_power_w)
-    # At full load a missing idle power counts nothing; its weight is 0 but for rounding.
+    # At full load a missing idle power has no effect; its weight is 0 but for rounding.
     idle_ts, idle_lp = (0.0 if idle is None else idle for idle in idles)
     p_ts = busy * mix.p_ts + (1.0 - busy) * idle_ts
     p_lp = needed * mix.p_lp + (1.0 - needed) * idle_lp

@@ -1,5 +1,5 @@
-"""The formulas' numbers: each an array whose first place is the figure from the medians, the others
-its bootstrap replicates, so that one formula serves both."""
+"""The formulas' numbers: each an array whose first element is the figure from the medians, the
+others its bootstrap replicates, so that one formula serves both."""
 
 import math
 from collections.abc import Sequence
@@ -66,7 +66,7 @@ class Bootstrap:
         )
 
     def _how(self, n: Sequence[int]) -> str | None:
-        """By what the interval is where it is not the bootstrap's alone."""
+        """The method of the interval if it is not only the bootstrap's."""
         few = min(n)
         if few >= smallest_n_for_interval(self.confidence):
             return None
@@ -95,7 +95,7 @@ def _unusable(values: Sequence[float], unit: str) -> str | None:
 
 
 def pick(system: Server, key: CellKey, choice: Choice, best: bool) -> CellValues | str:
-    """The cell of a system that stands for a key, or why there is none."""
+    """The cell of a system for a key, or why there is none."""
     cells = [cell for cell in system.cells if key.covers(cell.key)]
     if not cells:
         return f"{system.name} has no such experiment"

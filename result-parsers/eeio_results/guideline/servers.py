@@ -1,4 +1,4 @@
-"""What is known of two kinds of server, and what electricity costs."""
+"""The data on two kinds of server, and the price of electricity."""
 
 from dataclasses import dataclass
 
@@ -11,9 +11,9 @@ class CellValues:
     """The valid repetitions of one experiment on one system.
 
     Values at the same place belong to the same repetition: bandwidth and power of one run are of
-    the same work. `variant` tells alternatives of one system apart (its devices: HDD1, HDD2),
-    `left_out` how many repetitions had but one of the two. `durable` tells of writes whether both
-    run until the bytes are on the device; None for reads, and where nobody told. Raises EeioError
+    the same work. `variant` distinguishes alternatives of one system (its devices: HDD1, HDD2);
+    `left_out` is how many repetitions had only one of the two. `durable` is, for writes, whether
+    both run until the bytes are on the device; None for reads, and if not known. Raises EeioError
     for tuples of two lengths.
     """
 
@@ -28,7 +28,7 @@ class CellValues:
 
     @property
     def flushed(self) -> str:
-        """In words: what was asked to flush, and whether it is durable."""
+        """As text: the requested flush, and whether it is durable."""
         flush = self.key.flush or "unknown"
         return f"flush {flush}, not durable" if self.durable is False else f"flush {flush}"
 
@@ -60,7 +60,7 @@ class Server:
 
     @property
     def why_no_price(self) -> str:
-        """What is missing of its price, in words; nothing where it is known."""
+        """The missing part of its price, as text; empty if the price is known."""
         if self.price is not None:
             return ""
         parts = [] if self.server_price is not None else ["its own"]
@@ -71,7 +71,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Costs:
-    """What electricity costs and for how long.
+    """The price of electricity, and the period.
 
     `pue` multiplies both systems' energy. `busy_share` is the part of the time in which the
     traditional server is busy (the rest it idles); None compares both at busy power all the time,

@@ -25,8 +25,8 @@ COMBINATIONS: Mapping[ShareOf, str] = {
 
 @dataclass(frozen=True)
 class CellKey:
-    """The factors by which experiments of two systems are joined; `disk` and `flush` None are
-    "whatever" in a mix. Of an experiment `flush` is None for reads, and where nobody told."""
+    """The factors by which experiments of two systems are joined; `disk` and `flush` None mean
+    "any" in a mix. For an experiment `flush` is None for reads, and if not known."""
 
     operation: str
     spatiality: str
@@ -44,7 +44,7 @@ class CellKey:
         return f"{words}, flush {self.flush}" if self.flush else words
 
     def covers(self, other: "CellKey") -> bool:
-        """Whether the other has these factors; what is not stated covers any."""
+        """Whether the other has these factors; a factor that is not stated covers any."""
         alike = replace(other, disk=self.disk, flush=self.flush) == self
         return alike and self.disk in (None, other.disk) and self.flush in (None, other.flush)
 
@@ -59,7 +59,7 @@ class WorkloadEntry:
 
 @dataclass(frozen=True)
 class Workload:
-    """A mix whose shares sum to 1; `messages` says what was changed to make them."""
+    """A mix whose shares sum to 1; `messages` describes changes made for that."""
 
     name: str
     entries: tuple[WorkloadEntry, ...]
@@ -70,7 +70,7 @@ class Workload:
 def make_workload(
     name: str, entries: Sequence[WorkloadEntry], share_of: ShareOf = "bytes"
 ) -> Workload:
-    """A workload with its shares normalised. Raises EeioError for what makes no mix."""
+    """A workload with its shares normalised. Raises EeioError for an invalid mix."""
     if share_of not in get_args(ShareOf):
         raise EeioError(f"share_of {share_of!r}: choose bytes or time")
     if not entries:

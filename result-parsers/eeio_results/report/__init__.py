@@ -1,1 +1,1 @@
-"""What a person or a program gets to see: tables once, then one file a format."""
+"""Output for people and programs: tables once, then one module per format."""

@@ -1,4 +1,4 @@
-"""What adaptive campaigns decided between their own experiments, what is open, what it took."""
+"""Decisions of adaptive campaigns between their experiments, inconclusive results, and the cost."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ def answers(campaign: Campaign) -> Answers | None:
 
 
 def answers_table(found: Sequence[Answers]) -> Table | None:
-    """A row a campaign and figure; None where nothing is asked."""
+    """A row per campaign and figure; None if there are no questions."""
     rows = []
     for one in found:
         for metric, counts in counted(one.questions).items():

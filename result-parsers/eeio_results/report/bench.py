@@ -1,4 +1,4 @@
-"""What `eeio bench` says of commands: time, W, J, bytes, MB/J, and which takes more."""
+"""The output of `eeio bench`: time, W, J, bytes, MB/J, and which command takes more."""
 
 import json
 import statistics
@@ -26,10 +26,10 @@ FIGURES = (
 """Of one execution of a command; power of the time that the energy is of."""
 _COMPARED = ("energy_j", "duration_s", "durable_s", "power_w", "efficiency_bytes_per_j")
 _TOLD = {"energy_j": "energy", "duration_s": "time", "durable_s": "time until durable"}
-# As hyperfine has it: a distance from the median of ten standard deviations, told by the median
+# As in hyperfine: a distance from the median of ten standard deviations, estimated by the median
 # absolute deviation, which is a standard deviation over 1.4826.
 _OUTLIER_DEVIATIONS = 14.826
-# Of fewer runs nobody can say which one is unusual.
+# With fewer runs an unusual one cannot be identified.
 _FEWEST_RUNS = 4
 # So many pairs of commands that all are compared; of more, each with the first.
 _ALL_PAIRS = 10
@@ -37,8 +37,8 @@ _ALL_PAIRS = 10
 
 @dataclass(frozen=True)
 class Bench:
-    """One command: values by figure, one a run; `reasons` for those that are missing. `phases` are
-    those that count, with their executions. `words` is its name, or its text without one."""
+    """One command: values by figure, one per run; `reasons` for missing ones. `phases` are those
+    that count, with their executions. `words` is its name, or its text without one."""
 
     words: str
     parameters: Mapping[str, str]
@@ -94,7 +94,7 @@ class Comparison:
 
 
 def benches(campaign: Campaign) -> list[Bench]:
-    """The commands of a campaign, in the order in which they were asked."""
+    """The commands of a campaign, in the order of the request."""
     runs: dict[str, list[Run]] = {}
     for run in campaign.runs:
         runs.setdefault(run.experiment.id, []).append(run)
@@ -110,7 +110,7 @@ def benches(campaign: Campaign) -> list[Bench]:
 
 
 def _text(factor: str) -> str:
-    """A command as one may type it, of what the profile takes."""
+    """A command as typed, from the profile's factor."""
     call = json.loads(factor)
     return call if isinstance(call, str) else " ".join(call)
 
@@ -156,8 +156,8 @@ def document(
 def _to_json(
     campaign: Campaign, found: Sequence[Bench], compared: Sequence[Comparison]
 ) -> dict[str, Any]:
-    """The contract of `eeio bench --format json`: each figure is its quartiles, or null, and
-    `reasons` says why; `reason` is the first of these."""
+    """The contract of `eeio bench --format json`: each figure is its quartiles, or null with the
+    reason in `reasons`; `reason` is the first of these."""
     return {
         "schema_version": SCHEMA_VERSION,
         "campaign": campaign.name,
@@ -188,8 +188,8 @@ def _record(one: Bench) -> dict[str, Any]:
 
 def hyperfine_json(found: Sequence[Bench]) -> str:
     """The file that hyperfine's `--export-json` writes, so that scripts which plot it read ours;
-    `times` are of one execution, the mean of each run. With the median energy beside, which such
-    scripts pass over."""
+    `times` are of one execution, the mean of each run. Adds the median energy, which such scripts
+    ignore."""
     results = []
     for one in found:
         times = one.values.get("duration_s", ())
@@ -372,7 +372,7 @@ def _table(found: Sequence[Bench]) -> Table:
 
 
 def _sentences(found: Sequence[Bench], compared: Sequence[Comparison]) -> list[str]:
-    """What is missing, each reason once; then which command takes more."""
+    """The missing figures, each reason once; then which command takes more."""
     missing: dict[str, dict[str, list[str]]] = {}
     for one in found:
         for name, why in one.reasons.items():

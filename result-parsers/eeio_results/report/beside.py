@@ -1,6 +1,6 @@
-"""What papers print beside the campaigns' own figures: a table and a plot for each topic.
+"""Papers' figures next to the campaigns' figures: a table and a plot for each topic.
 
-Studies say what stands in them (`Chapter.beside`); nothing here knows a paper.
+Studies provide the contents (`Chapter.beside`); this module depends on no paper.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 def stamped(chapter: Chapter, campaigns: "Sequence[Campaign]") -> str:
-    """What marks the campaigns that are shown with the paper; empty where they are measurements."""
+    """The mark of the campaigns that are shown with the paper; empty if they are measurements."""
     shown = {figure.campaign for figure in chapter.beside}
     return stamp_of(campaign for campaign in campaigns if campaign.name in shown)
 
 
 def tables(chapter: Chapter, mark: str) -> list[Table]:
-    """One a topic, with a row for each figure that the campaigns have a counterpart for; the note
-    counts the others by their reason, that of the first says how all differ from the paper.
-    `mark` is what `stamped` returns."""
+    """One per topic, with a row for each figure that has an equivalent in the campaigns. The note
+    counts the others by their reason; that of the first describes how all differ from the paper.
+    `mark` is the result of `stamped`."""
     return [
         _table(_title(chapter, topic, mark), chapter, found, "" if place else chapter.apart)
         for place, (topic, found) in enumerate(_topics(chapter.beside))

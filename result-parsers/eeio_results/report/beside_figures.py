@@ -1,4 +1,4 @@
-"""A paper's figures and the campaigns' own, a line each: hollow the paper, filled the campaign."""
+"""A paper's figures (hollow) and the campaigns' figures (filled), a line each."""
 
 import textwrap
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ _MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
 def draw(found: Sequence[PaperFigure], title: str, stamped: str, look: Look) -> Drawing:
-    """Figures of one topic, whose unit is that of the first; each has a value of ours."""
+    """Figures of one topic, in the unit of the first; each has a value of the campaign."""
     unit = found[0].unit
     width = look.width_inches or _SCREEN_INCHES
     campaigns = list(dict.fromkeys(figure.campaign for figure in found))

@@ -1,4 +1,4 @@
-"""What changed from one campaign to another, as tables, as JSON, and as one line that answers."""
+"""Changes from one campaign to another, as tables, as JSON, and as one line with the answer."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -75,7 +75,7 @@ def label(experiment: ExperimentChange, changes: Changes) -> str:
 
 
 def tables(changes: Changes) -> list[Table]:
-    """The headline with its verdicts, then what else changed."""
+    """The headline with its verdicts, then the other changes."""
     return [_headline(changes), _others(changes)] if changes.experiments else []
 
 
@@ -214,7 +214,7 @@ def _experiment_json(experiment: ExperimentChange) -> dict[str, Any]:
 
 
 def _order(found: MetricChange) -> tuple[int, float]:
-    """Worse first, the largest change first, then better, open, none, and what has no answer."""
+    """Worse first, the largest change first, then better, open, none, and those not compared."""
     ranks: Sequence[str] = ("worse", "better", "open", "none above", "not compared")
     size = abs(found.change.percent) if found.change.percent is not None else 0.0
     return ranks.index(found.verdict), -size

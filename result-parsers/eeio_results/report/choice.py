@@ -8,11 +8,11 @@ from eeio_results.report.model import Report
 from eeio_results.rows import Row
 
 SORTS = tuple(metric.name.lower() for metric in METRICS if metric.better and metric.in_rows)
-"""What rows can be sorted by: the words of `--columns` for the same metrics."""
+"""Sort keys of rows: the names in `--columns` of the same metrics."""
 
 
 def of_levels(report: Report, levels: Sequence[str]) -> Report:
-    """Only what is of these levels; of no level (the machine's own context) then nothing."""
+    """Only rows of these levels; without the machine's context, which has no level."""
     return replace(
         report,
         levels=tuple(level for level in report.levels if level in levels),

@@ -1,4 +1,4 @@
-"""The columns of a report's tables: what each is called, and how its cell is made of a row."""
+"""The columns of a report's tables: their names, and how a cell is made from a row."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ DOUBTFUL = "doubtful"
 
 @dataclass(frozen=True)
 class TableColumn:
-    """`cell` is given a row and its figures of one power domain, None where it has none. Where
-    `needed` is false the column is left out of a table in which no row has anything for it. `word`
-    is what `--columns` calls it."""
+    """`cell` receives a row and its figures of one power domain, None if it has none. If `needed`
+    is false, a table in which all cells are empty omits the column. `word` is its name in
+    `--columns`."""
 
     header: str
     cell: Callable[[Row, DomainFigures | None], str]
@@ -81,7 +81,7 @@ def _load(row: Row, _: DomainFigures | None) -> str:
 
 
 def _marked(figures: DomainFigures | None, text: str, of_storage: bool = False) -> str:
-    """A cell of a power domain, with what the power is not: measured, or that of the drives too."""
+    """A cell of a power domain, marked if the power is not measured, or excludes the drives."""
     if figures is None or text == NONE:
         return NONE
     text = f"{text} ({WITHOUT_DRIVES})" if of_storage and figures.leaves_drives_out else text
@@ -148,7 +148,7 @@ _TEXTS = {
 
 
 def groups() -> dict[str, tuple[TableColumn, ...]]:
-    """The columns that `eeio report --columns` adds, by the word that asks for them."""
+    """The columns that `eeio report --columns` adds, by the name of each group."""
     words = dict.fromkeys(metric.group for metric in METRICS if metric.group)
     return {word: _of([m for m in METRICS if m.group == word]) for word in words} | _TEXTS
 

@@ -1,4 +1,4 @@
-"""`eeio compare --format html`: the report's page with what changed at its top."""
+"""`eeio compare --format html`: the report's page with the changes at its top."""
 
 from collections.abc import Sequence
 
@@ -13,8 +13,8 @@ from eeio_results.report.page.repetitions import Power
 
 
 def render(report: Report, comparison: Comparison, power: Power | None = None) -> str:
-    """The page of the compared campaigns. Of more than two the page has what changed from the first
-    to the second; the tables of a terminal have all."""
+    """The page of the compared campaigns. For more than two, the page has the changes from the
+    first to the second; the tables of a terminal have all."""
     if not comparison.changes:
         return page.render(report, None, power)
     first = comparison.changes[0]

@@ -1,4 +1,4 @@
-"""What `eeio compare` says: sentences, tables and JSON of confirmed differences."""
+"""The output of `eeio compare`: sentences, tables and JSON of confirmed differences."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
@@ -24,7 +24,7 @@ _DOMAINS = {"system": "of the system", "module": "of the module", "package": "of
 
 
 def sentence(effect: Effect) -> str:
-    """One effect in a sentence, with what it rests on."""
+    """One effect in a sentence, with its basis."""
     change = _change(effect)
     if effect.largest is None:
         few = f", {effect.too_few} of them too small to tell" if effect.too_few else ""
@@ -57,7 +57,7 @@ def _not_confirmed(found: Sequence[Effect]) -> list[str]:
 
 
 def _without(effect: Effect, best: Difference) -> list[str]:
-    """Factors in which the two differ, so that only what they share is named."""
+    """Factors in which the two differ, so that the label contains only common ones."""
     apart = best.higher.factors["device"] != best.lower.factors["device"]
     return [effect.factor, *(["device"] if apart else [])]
 
@@ -93,7 +93,7 @@ def _interval(difference: Difference) -> tuple[float, float] | None:
 
 
 def document(comparison: Comparison, page: Callable[[], str] | None = None) -> Document:
-    """The answer of `eeio compare`: what changed, then the effect of each factor."""
+    """The answer of `eeio compare`: the changes, then the effect of each factor."""
     return Document(
         title=f"eeio compare: {', '.join(comparison.campaigns)}",
         parts=tuple(_parts(comparison)),

@@ -26,7 +26,7 @@ def document(report: Report, page: Callable[[], str] | None = None) -> Document:
 
 
 def contents(report: Report) -> list[Table]:
-    """The tables of studies first, then the four levels and the rest, then what papers print."""
+    """The tables of studies first, then the four levels and the rest, then the papers' figures."""
     of_studies = [table for one in report.chapters for table in one.tables]
     of_papers = [table for one in report.chapters for table in _paper_tables(report, one)]
     return [*of_studies, *tables(report), *of_papers]
@@ -41,7 +41,7 @@ def drawings(report: Report) -> list[Plot]:
 
 
 def chapter_tables(report: Report, chapter: Chapter) -> list[Table]:
-    """A study's own, then what its paper prints beside the campaigns' figures."""
+    """The study's tables, then its paper's figures with the campaigns'."""
     return [*chapter.tables, *_paper_tables(report, chapter)]
 
 
@@ -50,5 +50,5 @@ def _paper_tables(report: Report, chapter: Chapter) -> list[Table]:
 
 
 def chapter_plots(report: Report, chapter: Chapter) -> list[Plot]:
-    """A study's own, then its paper's figures beside the campaigns'."""
+    """The study's plots, then its paper's figures with the campaigns'."""
     return [*chapter.plots, *beside.plots(chapter, beside.stamped(chapter, report.campaigns))]

@@ -1,4 +1,4 @@
-"""What moving and storing a TB costs: the answer of `eeio cost`."""
+"""The cost of moving and storing a TB: the answer of `eeio cost`."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -54,12 +54,12 @@ def _to_json(costs: Sequence[Cost], less: Sequence[LessPerTb], domain: str) -> d
 
 
 def messages(costs: Sequence[Cost]) -> list[str]:
-    """What must be said before any number, each once."""
+    """Warnings that come before any number, each once."""
     return list(dict.fromkeys(message for cost in costs for message in cost.messages))
 
 
 def tables(costs: Sequence[Cost]) -> list[Table]:
-    """Answers side by side, what moves them, the workloads and what was given, in this order."""
+    """Answers side by side, their sensitivities, the workloads and the inputs, in this order."""
     found = [_answers(costs)]
     for cost in costs:
         several = f", {cost.system}" if len(costs) > 1 else ""

@@ -1,4 +1,4 @@
-"""What an analysing command answers, and its renderers: one for each format."""
+"""The result of an analysing command, and its renderers: one for each format."""
 
 import csv as csv_files
 import io
@@ -21,7 +21,7 @@ class Document:
     """An answer, the same in every format. `parts` are tables, sentences, and the lines of a
     paragraph in the order in which they are read; `warnings` come before any number. `data` is the
     body of the JSON; `records` are the lines of the CSV, with values in SI units at full precision.
-    `page` makes an HTML page of its own; without it the page has the tables."""
+    `page` makes a separate HTML page; without it the page has the tables."""
 
     title: str
     parts: tuple[Table | str | tuple[str, ...], ...]
@@ -30,7 +30,7 @@ class Document:
     warnings: tuple[str, ...] = ()
     page: Callable[[], str] | None = None
     hint: str = ""
-    """What to do next; for readers of the terminal and of Markdown."""
+    """The next step; for readers of the terminal and of Markdown."""
 
 
 def flat(value: Any, prefix: str = "") -> dict[str, Any]:

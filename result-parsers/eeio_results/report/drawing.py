@@ -1,7 +1,7 @@
-"""What all figures share: sizes, colours, legends, stamps, and the files they become.
+"""Common parts of all figures: sizes, colours, legends, stamps, and files.
 
 A figure is drawn for a screen or for one or two columns of a paper (`Look`), at the size that it is
-printed in: text is as large as it says. The same data gives the same file.
+printed in, with text of its nominal size. The same data gives the same file.
 """
 
 import html
@@ -33,7 +33,7 @@ LOG_SCALE_RATIO = 20.0
 
 _LEGEND_LINE_INCHES = 0.17
 _LEGEND_EDGE_INCHES = 0.12
-# Of DejaVu Sans at 7 points, on average; and what a handle takes.
+# Of DejaVu Sans at 7 points, on average; and of a handle.
 _CHARACTER_INCHES = 0.058
 _HANDLE_INCHES = 0.45
 _PNG_DPI = 300
@@ -46,8 +46,8 @@ def ending(stamped: str) -> str:
 
 @dataclass(frozen=True)
 class Look:
-    """Where a figure is shown. `width_inches` is that of the whole figure, None: as wide as what it
-    shows needs."""
+    """Where a figure is shown. `width_inches` is that of the complete figure; None: as wide as its
+    content needs."""
 
     width_inches: float | None = None
 
@@ -60,7 +60,7 @@ FORMATS = ("svg", "pdf", "png")
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure with its title and what it shows, in words, for who cannot see it."""
+    """A figure with its title and a description of its content, for people who cannot see it."""
 
     figure: Figure
     title: str
@@ -68,7 +68,7 @@ class Drawing:
 
 
 def sheet(width: float, height: float, legend: Sequence[str] = ()) -> Figure:
-    """A figure of that size in inches, and below it the room that a legend of these words takes.
+    """A figure of that size in inches, with room for the legend's labels below it.
 
     loc="outside lower center" would make that room itself, but needs matplotlib 3.7.
     """
@@ -83,7 +83,7 @@ def sheet(width: float, height: float, legend: Sequence[str] = ()) -> Figure:
 
 
 def set_legend(figure: Figure, handles: Sequence[Any], labels: Sequence[str]) -> None:
-    """In the room that `sheet` leaves below the panels, in as many columns as are whole there."""
+    """In the room that `sheet` leaves below the panels, in as many columns as fit there."""
     width = figure.get_size_inches()[0]
     figure.legend(
         list(handles),
@@ -120,8 +120,8 @@ def set_title(figure: Figure, title: str) -> None:
 
 
 def stamp(axes: Axes, words: str, inches: float | None = None) -> None:
-    """Words across a panel that is at least `inches` wide (default: as the figure would set it):
-    they stay when the picture is cropped or shown without its caption."""
+    """Text across a panel that is at least `inches` wide (default: as the figure would set it): it
+    stays when the picture is cropped or shown without its caption."""
     if inches is None:
         inches = axes.bbox.width / axes.figure.dpi
     size = max(5.0, min(15.0, 0.9 * 72 * inches / (0.6 * len(words))))
@@ -152,7 +152,7 @@ def svg_of(figure: Figure, title: str = "", description: str = "") -> str:
             f'{text[:end]} role="img" aria-label="{name}">\n <title>{name}</title>{said}'
             f"{text[end + 1 :]}"
         )
-    # Names of others may hold what XML forbids.
+    # External names may contain characters that XML forbids.
     return harmless.xml(text)
 
 
@@ -162,7 +162,7 @@ def file_of(drawing: Drawing, form: str) -> bytes:
     if form == "svg":
         return svg_of(drawing.figure, title, description).encode("utf-8")
     out = io.BytesIO()
-    # What both keep as text must be text; neither has a date, for the same data give the same file.
+    # Text in both must be valid; neither has a date, because the same data give the same file.
     title, description = harmless.shown(title), harmless.shown(description)
     if form == "pdf":
         with matplotlib.rc_context({"pdf.fonttype": 42}):

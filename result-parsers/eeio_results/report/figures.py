@@ -53,7 +53,7 @@ from eeio_results.units import MB, format_size
 _COLOURS = {"off": BLUE, "on": VERMILION, "as found": GREY}
 _MARKS = {"off": "o", "on": "s", "as found": "D"}
 _PANEL_INCHES = (3.1, 2.9)
-# Of what stands below an axis: narrower, and the words of neighbours touch.
+# Of the labels below an axis: narrower, and neighbours touch.
 _KIND_INCHES = 0.36
 _METRICS = {BANDWIDTH: ("bandwidth", "Bandwidth (MB/s)", MB),
             EFFICIENCY: ("efficiency", "Energy efficiency (MB/J)", MB)}  # fmt: skip
@@ -86,7 +86,7 @@ def drawn(
     found: dict[str, Drawing] = {}
     for source in dict.fromkeys(_source(cell) for cell in cells):
         mine = [cell for cell in cells if _source(cell) == source]
-        # Most campaigns have one; its name then says nothing.
+        # Most campaigns have one; its name then adds no information.
         suffix = "" if len({_source(cell) for cell in cells}) == 1 else "-" + "-".join(source)
         for metric, (name, label, unit) in _metrics(mine).items():
             for operation in ("write", "read"):
@@ -150,7 +150,7 @@ def _times(
 
 
 def _domains(cells: Sequence[Cell]) -> str:
-    """Whose power a MB/J is over: ` of system`; of several machines all that there are."""
+    """The power domains of a MB/J: ` of system`; for several machines all of their domains."""
     names = dict.fromkeys(name for cell in cells for name in cell.efficiency_of)
     return f" of {', '.join(map(foreign, names))}" if names else ""
 
@@ -185,8 +185,8 @@ def _place(cell: Cell) -> tuple[str, str]:
 def _grid(
     places: Sequence[tuple[str, str]], look: Look, least: float, legend: Sequence[str]
 ) -> tuple[Figure, dict[tuple[str, str], Axes]]:
-    """A row of panels a machine, in as many lines as its drives need; drives that all machines have
-    stand below each other. `least` is how wide a panel is at least, in inches."""
+    """A row of panels per machine, in as many lines as its drives need; drives that all machines
+    have are below each other. `least` is the minimum width of a panel, in inches."""
     machines = list(dict.fromkeys(machine for machine, _ in places))
     drives = {m: [drive for machine, drive in places if machine == m] for m in machines}
     columns = max(len(of_machine) for of_machine in drives.values())

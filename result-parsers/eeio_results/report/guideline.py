@@ -33,7 +33,7 @@ PER_TB = {
     "g_co2e_operation_per_tb": "  of it operation",
     "g_co2e_embodied_per_tb": "  of it embodied",
 }
-"""What moving a TB costs, by the names of `Cost`, as tables call it."""
+"""Costs of moving a TB, by the names of `Cost`, with their table labels."""
 _OUTCOMES = {
     "pays-back": "dearer to buy, cheaper to run",
     "at-once": "cheaper to buy, no dearer to run",
@@ -56,7 +56,7 @@ def document(guideline: Guideline, page: Callable[[], str] | None = None) -> Doc
 
 
 def to_json(guideline: Guideline) -> dict[str, Any]:
-    """SI units; a missing figure is null with its reason beside it; changes are ratios (0.25)."""
+    """SI units; a missing figure is null with its reason next to it; changes are ratios (0.25)."""
     body = asdict(guideline)
     body["per_tb"] = [
         {"system": one.system, **{name: asdict(getattr(one, name)) for name in PER_TB}}
@@ -99,7 +99,7 @@ def tables(guideline: Guideline) -> list[Table]:
 
 
 def _per_tb_table(costs: Sequence[Cost], less: Sequence[LessPerTb]) -> Table:
-    """What moving a TB costs on each system, one server of it."""
+    """The cost of moving a TB on each system, one server of it."""
     currency = costs[0].inputs.currency or "money"
     reasons = dict.fromkeys(
         f"{title.strip()}: {why}"
@@ -150,14 +150,14 @@ def percent(figure: Estimate) -> str:
     if figure.value is None:
         return _NONE
     value = f"{_signed(figure.value)} %"
-    # Rounding alone makes an interval of what no resample changes (the bandwidth that is kept).
+    # Rounding makes an interval even if no resample changes the value (the bandwidth retained).
     if figure.interval is None or figure.interval.high - figure.interval.low < 1e-9:
         return value
     return f"{value} [{_signed(figure.interval.low)} - {_signed(figure.interval.high)}]"
 
 
 def _signed(ratio: float) -> str:
-    """Per cent with its sign; what rounds to 0 is +0.0, never -0.0."""
+    """Per cent with its sign; values that round to 0 are +0.0, never -0.0."""
     return f"{round(100 * ratio, 1) + 0.0:+.1f}"
 
 
@@ -167,7 +167,7 @@ def _title(guideline: Guideline) -> str:
 
 
 def warnings(guideline: Guideline) -> list[str]:
-    """What must be said before any number."""
+    """Warnings that come before any number."""
     found = list(guideline.messages)
     reasons = dict.fromkeys(
         figure.reason

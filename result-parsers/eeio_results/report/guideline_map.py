@@ -39,8 +39,8 @@ _MARGIN = 1.4
 def draw(guideline: Guideline, is_measurement: bool = True) -> str | None:
     """SVG of the map, or None when no experiment can be compared.
 
-    Filled points belong to the mix, hollow ones do not; the star is the mix itself. Bars are the
-    confidence intervals of both ratios. Of campaigns that are no measurement it says so itself.
+    Filled points belong to the mix, hollow ones do not; the star is the mix. Bars are the
+    confidence intervals of both ratios. A map of campaigns that are no measurement is marked.
     """
     found = points(guideline)
     if not found:
@@ -55,7 +55,7 @@ def draw(guideline: Guideline, is_measurement: bool = True) -> str | None:
     axis.fill_between(across, bottom, 1.0 / across, color=_REGION, alpha=0.15, lw=0)
     axis.plot(across, 1.0 / across, "-", color=_REGION, lw=1.5)
     for index, point in enumerate(found):
-        # Numbers stand around their points in turn, so that those of neighbours stay apart.
+        # Numbers are placed around their points in turn, so that those of neighbours stay apart.
         angle = math.radians(45 + 80 * index)
         _draw_point(axis, point, (16 * math.cos(angle), 16 * math.sin(angle)))
     axis.set_xscale("log")
@@ -78,7 +78,7 @@ def draw(guideline: Guideline, is_measurement: bool = True) -> str | None:
     if not is_measurement:
         stamp(axis, QUICK)
     interval = f"{100 * guideline.confidence:g} % intervals"
-    # Beside the axes; figure.legend(loc="outside ...") would need matplotlib 3.7.
+    # Next to the axes; figure.legend(loc="outside ...") would need matplotlib 3.7.
     axis.legend(
         handles=_handles(found),
         loc="upper left",
@@ -120,7 +120,7 @@ def _span(figures: list[Estimate], others: Sequence[float] = ()) -> tuple[float,
 
 
 def _bars(figure: Estimate) -> list[list[float]] | None:
-    """Lengths of an error bar below and above; a bootstrap interval may miss its own median."""
+    """Lengths of an error bar below and above; a bootstrap interval may miss its median."""
     if figure.interval is None or figure.value is None:
         return None
     low, high = figure.value - figure.interval.low, figure.interval.high - figure.value

@@ -9,8 +9,8 @@ from eeio_results.statistics.bootstrap import Estimate
 
 @dataclass(frozen=True)
 class Point:
-    """One experiment, or the whole mix: `x` is B_ts / B_lp, `y` P_lp / P_ts, both above 0. `saves`
-    is whether replacing saves power there; None where the interval does not tell."""
+    """One experiment, or the complete mix: `x` is B_ts / B_lp, `y` P_lp / P_ts, both above 0.
+    `saves` is whether replacing saves power there; None if the interval does not decide."""
 
     number: str
     label: str
@@ -23,7 +23,7 @@ class Point:
 
 
 def words(point: Point) -> str:
-    """The point in words: both ratios with their intervals."""
+    """The point as text: both ratios with their intervals."""
     mix = "" if point.in_mix else ", not in the mix"
     return harmless.xml(
         f"{point.number}: {point.label}{mix}; B_ts / B_lp {interval(point.x)}; "

@@ -10,10 +10,10 @@ HEAD = (
     "% needs \\usepackage[T1]{fontenc}, \\usepackage{textcomp}, \\usepackage{booktabs} and "
     "\\usepackage{graphicx}"
 )
-# More columns than this are set small and narrow; what is wider than a line then is shrunk to it.
+# Tables with more columns are small and narrow; those still too wide are shrunk to a line.
 _MANY = 8
 _LONG_CELL = 34
-"""Characters; a column of words with a longer cell breaks its lines."""
+"""Characters; a text column with a longer cell breaks its lines."""
 _LONG_COLUMN = (r"p{4.6cm}", 30)
 """Such a column among others, and how many characters its lines have at least."""
 _ONLY_COLUMN = (r"p{0.95\linewidth}", 70)
@@ -22,7 +22,7 @@ _LONG_WORD = 24
 _LINES = 38
 """Of one table: more do not fit on a page, and a `table` has one page."""
 _FLOATS = 12
-"""LaTeX holds back so many tables at most; then it is told to set them."""
+"""LaTeX delays at most this many tables; then a command sets them."""
 
 
 def together(tables: Sequence[str]) -> str:
@@ -34,8 +34,8 @@ def together(tables: Sequence[str]) -> str:
 
 
 def render_table(table: Table, warning: str = "") -> str:
-    """One table; its title, its note and what must be said before any number are the caption, and
-    so is what all rows have in common. A long one becomes several."""
+    """One table. Its caption contains its title, its note, the warning, and the values that all
+    rows have in common. A long table becomes several."""
     narrow, common = _without_common(table)
     note = " ".join(filter(None, (warning, common, _sentences(table.note))))
     pieces = _pieces(narrow)
@@ -64,7 +64,7 @@ def _pieces(table: Table) -> list[list[tuple[str, ...]]]:
 
 
 def _without_common(table: Table) -> tuple[Table, str]:
-    """Without the columns of words that say the same in every row, and these in words."""
+    """Without the text columns that are the same in every row, and these as text."""
     same = [
         place
         for place, name in enumerate(table.header)

@@ -1,4 +1,4 @@
-"""What each layer of the I/O stack costs, as a table."""
+"""The cost of each layer of the I/O stack, as a table."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

@@ -20,7 +20,7 @@ _MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 @dataclass(frozen=True)
 class Line:
-    """Points by x; what was not measured is none of them."""
+    """Points by x; values that were not measured are not included."""
 
     label: str
     points: Sequence[tuple[float, float]]
@@ -28,8 +28,8 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """What is drawn over the same x: the y axis with its unit, the lines, `shaded` (from x to x)
-    with what that means. The y axis begins at 0 where `from_zero`."""
+    """A panel over one x axis: the y axis with its unit, the lines, `shaded` (from x to x) with its
+    meaning. The y axis begins at 0 with `from_zero`."""
 
     axis: str
     lines: Sequence[Line]
@@ -48,7 +48,7 @@ class Lines:
 
 
 def plot(name: str, lines: Lines) -> Plot:
-    """A file of that name, drawn when it is asked for."""
+    """A file of that name, drawn on request."""
     return Plot(name, lines.title, partial(_svg, lines), partial(_drawing, lines))
 
 

@@ -1,6 +1,6 @@
-"""How a campaign was measured, as a paragraph for a paper: from its design and its records alone.
+"""How a campaign was measured, as a paragraph for a paper: only from its design and its records.
 
-What a record does not tell is not said; what differs from run to run is told with its counts.
+Information missing in a record is omitted; values that differ from run to run appear with counts.
 """
 
 import statistics

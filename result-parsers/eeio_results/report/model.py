@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Report:
-    """Campaigns and the rows made of them; `chapters` are what studies make of their own; `columns`
-    are those that are asked for (`report.columns.known_words`), the usual ones without; `levels`
-    those that are shown."""
+    """Campaigns and their rows. `chapters` are the studies' parts; `columns` are the requested
+    columns (`report.columns.known_words`), without them the usual ones; `levels` are those that are
+    shown."""
 
     campaigns: tuple[Campaign, ...]
     rows: tuple[Row, ...]
@@ -37,15 +37,15 @@ class Report:
     columns: tuple[str, ...] = ()
     levels: tuple[str, ...] = LEVELS
     layers: "tuple[LayerCost, ...]" = ()
-    """What layers cost; `comparison.layer_costs` fills it, which needs numpy."""
+    """The cost per layer; `comparison.layer_costs` computes it, which needs numpy."""
     pareto: "tuple[Choice, ...]" = ()
-    """Which experiments nothing beats in two figures; `comparison.pareto` fills it."""
+    """Pareto-optimal experiments in two figures; `comparison.pareto` computes them."""
     answers: "tuple[Answers, ...]" = ()
-    """What adaptive campaigns decided; `report.answers` fills it, which needs scipy."""
+    """Decisions of adaptive campaigns; `report.answers` computes them, which needs scipy."""
 
     @property
     def warnings(self) -> list[str]:
-        """What must be said before any number."""
+        """Warnings that come before any number."""
         found = []
         for campaign in self.campaigns:
             told = (*warnings_of(campaign), *campaign.shortcomings)
@@ -55,7 +55,7 @@ class Report:
 
     @property
     def next_command(self) -> str | None:
-        """What shows the differences between several campaigns; None for one."""
+        """The command that shows differences between several campaigns; None for one."""
         names = " ".join(campaign.name for campaign in self.campaigns)
         return f"eeio compare {names}" if len(self.campaigns) > 1 else None
 
@@ -100,7 +100,7 @@ def build(
 
 
 def _power(found: Agreement) -> dict[str, Any]:
-    """What each meter says over the whole campaign, and what of that cannot be true together."""
+    """The means of each meter over the campaign, and which of them contradict each other."""
     return {
         "means": [
             {
@@ -158,7 +158,7 @@ def to_json(report: Report) -> dict[str, Any]:
 
 
 def _adaptive(report: Report) -> list[dict[str, Any]]:
-    """What was answered; nothing where that needs what is not installed."""
+    """The answers; empty if a required package is not installed."""
     if not report.answers:
         return []
     from eeio_results.report.answers import to_json as answered

@@ -1,4 +1,4 @@
-"""The table of experiments that nothing beats in two figures at once."""
+"""The table of Pareto-optimal experiments in two figures at once."""
 
 from collections.abc import Sequence
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""What a report is made of, the same for every format: tables and plots."""
+"""The parts of a report, the same for every format: tables and plots."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Plot:
-    """Drawn when it is asked for: the page shows it under its title, `--plots` writes it
-    as a file of that name. `draw` gives the SVG, and imports the library that it draws with;
-    `drawing` gives the figure itself at the width that is asked for, so that it can also be a PDF
-    or a PNG: a plot without it is only an SVG."""
+    """Drawn on request: the page shows it under its title, `--plots` writes it as a file of that
+    name. `draw` returns the SVG, and imports the library that it draws with; `drawing` returns the
+    figure itself at the requested width, so that it can also be a PDF or a PNG: a plot without it
+    is only an SVG."""
 
     name: str
     title: str

@@ -32,7 +32,7 @@ from eeio_results.rows import Row
 from eeio_results.stamps import stamp_of
 from eeio_results.units import MB, format_size
 
-# Colour and mark of each state of the buffer cache: never by colour alone.
+# Colour and mark of each state of the buffer cache: never only the colour.
 _STATES = {
     "on": (VERMILION, "s", "buffer cache on"),
     "off": (BLUE, "o", "buffer cache off (direct I/O)"),
@@ -48,7 +48,7 @@ _ROW_INCHES = 0.11
 
 @dataclass(frozen=True)
 class _Asked:
-    """What is drawn of each row. `stamped` is said across each panel."""
+    """The drawn figure of each row. `stamped` is written across each panel."""
 
     title: str
     axis: str
@@ -103,7 +103,7 @@ def _plot(report: Report, name: str, asked: _Asked) -> Plot:
 
 
 def _domains(rows: Sequence[Row]) -> str:
-    """Whose power it is over: `system (meter)`; of several, which all are."""
+    """The power domain: `system (meter)`; for several meters all of them."""
     names = dict.fromkeys(
         f"{best.power_domain} ({best.meter}{', without drives' if best.leaves_drives_out else ''})"
         for row in rows
@@ -161,7 +161,7 @@ def _draw(report: Report, asked: _Asked, look: Look) -> Drawing:
     figure = sheet(width, sum(heights) + 0.25 * len(panels) + 1.0, words)
     axes = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights, sharex=True)[:, 0]
     every = [value for _, rows in panels for _, values in rows for value in values]
-    # One scale for all panels, so that they can be held against each other.
+    # One scale for all panels, so that they can be compared.
     logarithmic = min(every) > 0 and max(every) > LOG_SCALE_RATIO * min(every)
     not_published = stamp_of(report.campaigns)
     stamped = "; ".join(filter(None, (asked.stamped, not_published)))

@@ -1,8 +1,7 @@
-"""Power while the runs of campaigns went on, of the readings that they kept.
+"""Power during the runs of campaigns, from the readings that they stored.
 
-Three figures of one thing: over the time of each run, over the share of that time that is past, so
-that drives that take hours stand beside those that take minutes, and as boxes of the single
-readings.
+Three figures show it: over the time of each run; over the elapsed share of that time, to compare
+drives that take hours with those that take minutes; and as boxes of the single readings.
 """
 
 import math
@@ -46,11 +45,11 @@ _WHISKERS = (5, 95)
 _GAP = 8.0
 """So many times the usual time between readings is a gap."""
 _APART = ("level", "tool", "target", "flush", "frequency", "smt", "turbo", "processes")
-"""What is said of an experiment where those that are drawn differ in it."""
+"""Factors in an experiment's label if the drawn experiments differ in them."""
 _MOST_ROWS = 4
 """Of panels in a figure for a paper: with title and legend they are as high as a page, 9 inches."""
 _LETTER_INCHES = 0.042
-"""Of the words below an axis."""
+"""Of the text below an axis."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +68,8 @@ class Trace:
 def drawn(
     chosen: Sequence[tuple[Campaign, Sequence[Cell]]], readings: Readings, stamped: str, look: Look
 ) -> dict[str, Drawing]:
-    """Name -> each figure, of the cells that are chosen of each campaign, in the widest power
-    domain that it measured; none of campaigns that kept no readings."""
+    """Name -> each figure, of the chosen cells of each campaign, in the widest power domain that it
+    measured; none for campaigns that stored no readings."""
     traces = [trace for campaign, cells in chosen for trace in _traces(campaign, cells, readings)]
     domains = sorted({trace.domain for trace in traces}, key=list(DOMAINS).index)
     found = {}
@@ -116,7 +115,7 @@ def _traces(campaign: Campaign, cells: Sequence[Cell], readings: Readings) -> It
 
 
 def _kind(cell: Cell, apart: Sequence[str]) -> str:
-    """`sequential write, 32 KiB`, and what tells it from others."""
+    """`sequential write, 32 KiB`, and its differences from other experiments."""
     factors = cell.factors
     words = [f"{factors['spatiality']} {factors['operation']}", factors["size"]]
     for name in apart:
@@ -129,9 +128,9 @@ def _kind(cell: Cell, apart: Sequence[str]) -> str:
 def _of_phase(
     run: Run, phase: Phase, series: "Sequence[PowerSeries]"
 ) -> tuple[float, tuple[float, ...], tuple[float, ...]] | None:
-    """Until what was written is on the device. None where nothing was read, and where two stretches
-    of a campaign have readings of that time: one is from before a restart of the machine. Nor of a
-    phase in stretches, whose power is not that of the time between them."""
+    """Readings until the writes are on the device. None if there are none, and if two stretches of
+    a campaign have readings of that time: one is from before a restart of the machine. None also
+    for a phase in stretches, whose power excludes the time between them."""
     if phase.start_s is None or phase.end_s is None or phase.stretches:
         return None
     begin_s = run.started_monotonic_s + phase.start_s
@@ -154,7 +153,7 @@ def _of_phase(
 
 
 def _line(trace: Trace) -> tuple[list[float], list[float]]:
-    """What is drawn; broken where nothing was read for much longer than usual."""
+    """The points of a line; broken if readings are missing for much longer than usual."""
     times_s, watts = _thinned(trace)
     steps = [after - before for before, after in pairwise(times_s)]
     longest_s = _GAP * statistics.median(steps) if steps else 0.0
@@ -276,7 +275,7 @@ def _boxes(traces: Sequence[Trace], label: str, stamped: str, look: Look) -> Dra
 
 
 def _box(watts: Sequence[float]) -> dict[str, float]:
-    """What a box shows of readings."""
+    """The statistics of a box of readings."""
     ordered = sorted(watts)
     cuts = statistics.quantiles(ordered, n=100, method="inclusive") if len(ordered) > 1 else None
     at = (lambda p: cuts[p - 1]) if cuts else (lambda p: ordered[0])
@@ -287,7 +286,7 @@ def _box(watts: Sequence[float]) -> dict[str, float]:
 def _panels(
     count: int, look: Look, legend: Sequence[str], most: int = 4
 ) -> tuple["Figure", "list[Axes]"]:
-    """At most `most` columns; where one is asked for, each is as wide as the figure."""
+    """At most `most` columns; a single column is as wide as the figure."""
     columns = min(count, most)
     if look.width_inches is not None:
         columns = min(columns, _columns(look.width_inches))

@@ -1,4 +1,4 @@
-"""What papers print, recomputed: one paper's figures, and the list of all papers."""
+"""Papers' results, recomputed: one paper's figures, and the list of all papers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -27,7 +27,7 @@ from eeio_results.store import Campaign
 
 
 def draw(campaigns: Sequence[Campaign]) -> dict[str, str]:
-    """File name -> SVG of the figures of the processors alone."""
+    """File name -> SVG of the figures of only the processors."""
     stamped = stamp_of(campaigns)
     return {
         f"{name}.svg": svg_of(one.figure, one.title, one.description)
@@ -39,7 +39,7 @@ def processors(
     campaigns: Sequence[Campaign], names: Sequence[str], stamped: str, look: Look
 ) -> dict[str, Drawing]:
     """Figures 7 and 8: use and frequency of the processors while each repetition ran. `names` are
-    what the campaigns' machines are called."""
+    the names of the campaigns' machines."""
     named = list(zip(campaigns, names, strict=True))
     found = {}
     for name, label, scale in (

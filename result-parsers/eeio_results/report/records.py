@@ -14,7 +14,7 @@ _FACTORS = (
     "doubts",
 )  # fmt: skip
 _PARTS = ("median", "q1", "q3")
-# What version 2 brought is behind what was there before.
+# Columns added in version 2 come after the earlier ones.
 _WORDS = (
     "flush", "durable", "ranked", "ranked_reason", "spatiality_seen", "spatiality_seen_by", "drive",
     "bytes_of",
@@ -22,7 +22,7 @@ _WORDS = (
 
 
 def records(report: Report) -> list[dict[str, Any]]:
-    """One a row and power domain. Modelled power is in columns of its own, which begin with
+    """One per row and power domain. Modelled power is in separate columns, which begin with
     ESTIMATE_."""
     empty: dict[str, Any] = dict.fromkeys(
         (*_FACTORS, *_columns(first=True), "reason", *_WORDS, *_columns(first=False))

@@ -1,4 +1,4 @@
-"""How an adaptive campaign was repeated: what stopped each experiment, and what drifted."""
+"""The repetitions of an adaptive campaign: why each experiment stopped, and the drift."""
 
 import math
 import statistics
@@ -13,7 +13,7 @@ from eeio_results.report.parts import Table
 from eeio_results.store import Campaign
 from eeio_results.units import percent
 
-# A trend that is known no better than this, in % an hour from end to end, tells nothing.
+# A trend with a larger uncertainty than this, in % an hour from end to end, is meaningless.
 _WIDEST_PERCENT = 100.0
 
 
@@ -74,9 +74,9 @@ def _rule(campaign: Campaign) -> str:
 
 
 def times(campaign: Campaign) -> dict[str, float | None]:
-    """`time_s` that the runs and pilots of an adaptive campaign took, and `fixed_s`: what the
-    protocol would in whose place it stands: whole runs of each, with a fixed pause. Both without
-    the idle baseline; `fixed_s` is None where that is not known."""
+    """`time_s` that the runs and pilots of an adaptive campaign took, and `fixed_s`, that of the
+    protocol it replaces: full runs of each, with a fixed pause. Both exclude the idle baseline;
+    `fixed_s` is None if that is not known."""
     protocol = campaign.design.protocol
     rule = protocol.adaptive
     planned = {one.experiment.id: one for one in campaign.design.experiments}
@@ -117,7 +117,7 @@ def _time_saved(campaign: Campaign) -> str:
 
 
 def drift_taken_out(campaign: Campaign) -> str:
-    """What was done about the drift, and how large it was; nothing where no power tells any."""
+    """The correction of the drift, and its size; empty if no power shows any."""
     effects = power_effects(cells_of(campaign), rounds_of(campaign.design))
     largest = [
         f"{metric.removeprefix('power_').removesuffix('_w')} {100 * math.expm1(effect):+.2g} % "

@@ -1,4 +1,4 @@
-"""What `eeio compare --sessions` says: how much changes from session to session, and beyond it."""
+"""The output of `eeio compare --sessions`: changes from session to session, and beyond them."""
 
 from dataclasses import asdict
 from typing import Any
@@ -15,7 +15,7 @@ from eeio_results.units import percent
 
 
 def tables(found: Sessions) -> list[Table]:
-    """A table a group of two sessions or more, then what differs between groups."""
+    """A table per group of two sessions or more, then the differences between groups."""
     made = [
         _effects_table(names, effects)
         for names, effects in zip(found.groups, found.effects, strict=True)

@@ -1,4 +1,4 @@
-"""The end of `eeio run` on a terminal: the result of each level, what is missing, what to do next.
+"""The end of `eeio run` on a terminal: the result of each level, missing figures, the next steps.
 
 At most MOST_LINES lines, however large the campaign is.
 """
@@ -24,7 +24,7 @@ _MB = 1e6
 
 
 def summary(report: Report, page: Path | None) -> list[str]:
-    """Of a report of one campaign, whose page is in that file (None: it was not written)."""
+    """The summary of one campaign; `page` is the file of its page (None: it was not written)."""
     (campaign,) = report.campaigns
     rows = [row for row in report.rows if _has_figures(row)]
     head = (f"{campaign.name}: {_runs(campaign)}", *_precision(campaign), stamp_of([campaign]))
@@ -77,7 +77,7 @@ def _level(level: str, every: Sequence[Row]) -> Iterable[str]:
 
 
 def _power(rows: Sequence[Row]) -> Iterable[str]:
-    """Whose energy J/GB is."""
+    """The power domains of J/GB."""
     found = dict.fromkeys(
         f"{best.power_domain} (meter {best.meter}, {best.energy_kind})"
         for row in rows
@@ -127,7 +127,7 @@ def _name(row: Row) -> str:
 
 
 def _missing(report: Report) -> Iterable[str]:
-    """What has no figure or no energy, each with its most frequent reason."""
+    """Rows without a figure or energy, each with its most frequent reason."""
     asked = [row for row in report.rows if row.experiment is not None]
     absent = [row for row in asked if not _has_figures(row)]
     for text, found in (

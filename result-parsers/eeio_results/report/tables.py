@@ -66,7 +66,7 @@ _FACTORS = (
 )  # fmt: skip
 
 
-# Arguments that tell one experiment from another, in a word.
+# Arguments that distinguish experiments by one label.
 _TELLING = {
     ("collective", "on"): "collective",
     ("file", "shared"): "shared file",
@@ -78,13 +78,13 @@ _TELLING = {
     ("layout", "own"): "own folders",
     ("mode", "fork"): "fork",
 }
-# Those whose value says nothing without their name.
+# Arguments whose value is unclear without their name.
 _NAMED = (
     "engine", "iodepth", "stride", "journal", "synchronous", "action", "synchronous_commit",
     "workload", "flush_log_at_trx_commit", "clients", "sync", "compute",
 )  # fmt: skip
-# Tools that come with eeio or that results are imported of. What else is said of one of a user's
-# own is what its experiments differ in.
+# Tools that come with eeio or that results are imported of. For a user's tool, the label adds what
+# its experiments differ in.
 _OURS = frozenset((
     "archive", "bonnie", "btio", "checkpoint", "command", "dataserver", "elbencho", "fio", "ior",
     "iozone", "lmbench", "mariadb", "mdtest", "metadata", "postgresql", "rocksdb", "sqlite",
@@ -97,7 +97,7 @@ _OF_ALL = frozenset((
 
 
 def tool_label(experiment: Experiment) -> str:
-    """`ior mpiio x4 collective`: the tool, and what else its experiments differ in."""
+    """`ior mpiio x4 collective`: the tool, and the differences between its experiments."""
     arguments = dict(experiment.arguments)
     words = [arguments.get("words") or experiment.tool]
     if experiment.api != "posix":
@@ -119,7 +119,7 @@ def tool_label(experiment: Experiment) -> str:
 
 
 def operation_label(row: Row) -> str:
-    """`write (rewrite)`: the operation, and the tool's own word where that says more."""
+    """`write (rewrite)`: the operation, and the tool's name for it if that is more specific."""
     phase = row.phase or ""
     operation = row.operation or _NONE
     if phase and phase not in (operation, f"{row.spatiality} {operation}"):
@@ -160,7 +160,7 @@ def _numeric(first: int, columns: Sequence[TableColumn]) -> frozenset[int]:
 
 
 def _domain_notes(every: Iterable[DomainFigures | None]) -> dict[str, None]:
-    """What the domains in a table hold, and which of them another meter contradicts."""
+    """The contents of the domains in a table, and which of them another meter contradicts."""
     notes: dict[str, None] = {}
     for figures in filter(None, every):
         if contents := figures.contents():
@@ -182,7 +182,7 @@ def _level_table(report: Report, level: str, several: bool) -> Table:
         if row.experiment is None:
             continue
         if row.phase is None and row.n == 0 and not row.invalid_runs:
-            # A row of dashes tells nothing that the note and the table of problems do not.
+            # A row of dashes adds no information to the note and the table of problems.
             without += 1
             continue
         cells.append((row, row.measured))
@@ -213,7 +213,7 @@ def _level_table(report: Report, level: str, several: bool) -> Table:
 
 
 def _row_notes(row: Row, experiment: Experiment) -> Iterator[str]:
-    """What must be said of a row below its table."""
+    """The notes on a row below its table."""
     label = f"{tool_label(experiment)}, {operation_label(row)} {row.spatiality}"
     best = row.measured
     yield from row.device_checks
@@ -247,7 +247,7 @@ def _row_notes(row: Row, experiment: Experiment) -> Iterator[str]:
 
 
 def _journal(figures: Mapping[str, Quartiles]) -> str:
-    """Commits of ext4's journal and the calls that waited, in words."""
+    """Commits of ext4's journal and the calls that waited, as text."""
 
     def counted(name: str, what: str, mean: str) -> str:
         each = f" ({spread(figures[mean], 1e-3)} ms each)" if mean in figures else ""
@@ -262,8 +262,8 @@ def _journal(figures: Mapping[str, Quartiles]) -> str:
 
 
 def _efficiency_tables(report: Report, several: bool) -> list[Table]:
-    """MB/J at a glance: one line a pattern, the best first; below, in no order of merit, those
-    that may not stand among them, with the reason. Estimates are in neither."""
+    """MB/J at a glance: one line per pattern, the best first. Below, unordered, those that may not
+    be ranked, with the reason. Estimates are in neither."""
     found = [
         (figures.efficiency_bytes_per_j.median, row, figures)
         for row in report.rows

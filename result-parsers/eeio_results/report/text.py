@@ -1,8 +1,8 @@
 """Tables for a terminal: plain columns that also survive a pipe and a mail.
 
-Without a width nothing is cut or wrapped. With one every line fits: what is the same in every row
-is said once above the table, cells wrap at words, and a table that is wider still is set in parts
-below each other, whose rows are told by a number.
+Without a width nothing is cut or wrapped. With one every line fits. Values that are the same in
+every row appear once above the table, and cells wrap between words. A table that is still wider is
+split into parts with numbered rows.
 """
 
 import re
@@ -17,7 +17,7 @@ _GAP = 2
 _LEAST_WIDTH = 40
 _ROW = "#"
 
-# What stands behind a figure in a cell.
+# The text after a figure in a cell.
 _REMARK = re.compile(r" \([^()]*\)$")
 
 Column = tuple[str, tuple[str, ...], bool]
@@ -92,7 +92,7 @@ def _parts(columns: Sequence[Column], width: int) -> list[list[Column]]:
     number: Column = (_ROW, tuple(str(n) for n in range(1, count + 1)), True)
     found: list[list[Column]] = [[number]]
     for column in columns:
-        # As it is where that leaves room; what is the longest alone is wrapped.
+        # Its natural width if there is room; only the longest is wrapped.
         widths = [min(_natural(one), width // 2) for one in (*found[-1], column)]
         if _together(widths) > width and len(found[-1]) > 1:
             found.append([number])
@@ -120,8 +120,8 @@ def _natural(column: Column) -> int:
 
 
 def _floor(column: Column, width: int) -> int:
-    """What a column should have at least: its longest word; of figures the longest cell, for a
-    number and its quartiles are read together. Never more than half of the width."""
+    """A column's minimum width: its longest word; for figures the longest cell, because a number
+    and its quartiles are read together. Never more than half of the width."""
     header, cells, right = column
     words = [*header.split(), *(cells if right else (w for cell in cells for w in cell.split()))]
     return min(max(map(len, words), default=0), width // 2)

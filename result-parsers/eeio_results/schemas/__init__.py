@@ -2,7 +2,7 @@
 
     python -m eeio_results.schemas       # writes them anew, after a change of a type
 
-The files beside this one are published for other programs; only report.schema.json is written by
+The files next to this one are published for other programs; only report.schema.json is written by
 hand. A class's docstring and those of its fields become descriptions.
 """
 
@@ -47,7 +47,7 @@ def published() -> dict[str, _Schema]:
 
 
 def schema(kind: Any, title: str, file: str, more: Mapping[str, Any] | None = None) -> _Schema:
-    """The schema of a dataclass; `more` are properties that its JSON has beside its fields."""
+    """The schema of a dataclass; `more` are additional properties of its JSON."""
     parts: dict[str, _Schema] = {}
     whole = _object(kind, parts)
     return {
@@ -81,7 +81,7 @@ def write(folder: Path, made: Mapping[str, _Schema]) -> None:
 
 
 def text(body: _Schema) -> str:
-    """The schema as a file has it: what fits is on one line."""
+    """The schema as a file contains it: each part that fits is on one line."""
     return _written(body, "") + "\n"
 
 
@@ -176,5 +176,5 @@ def _descriptions(kind: Any) -> dict[str, str]:
 
 
 def _first(doc: str) -> str:
-    """The first paragraph of a docstring, on one line; of a dataclass without one nothing."""
+    """The first paragraph of a docstring, on one line; empty for a dataclass without one."""
     return "" if "(" in doc.partition(" ")[0] else " ".join(doc.partition("\n\n")[0].split())

@@ -1,7 +1,7 @@
 """p-values adjusted for their number.
 
-Ours: scipy adjusts by Benjamini and Hochberg alone, and only from 1.11 on; statsmodels would be a
-dependency of its own for these thirty lines. A test holds them to R's p.adjust.
+Implemented here: scipy adjusts only by Benjamini and Hochberg, and only from 1.11 on; statsmodels
+would be a further dependency for these thirty lines. A test compares them with R's p.adjust.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """Medians and ratios of medians with their bootstrap intervals.
 
-scipy.stats.bootstrap gives the same intervals (a test holds the two together); ours draws the
-resamples of one size once for all samples, so that the thousands of intervals of a comparison take
-a twentieth of the time (benchmarks/README.md), and says why a sample is too small for any interval.
+scipy.stats.bootstrap gives the same intervals (a test compares the two). This module draws the
+resamples of one size once for all samples, so the thousands of intervals of a comparison take a
+twentieth of the time (benchmarks/README.md). It also reports why a sample is too small.
 """
 
 import math
@@ -20,9 +20,9 @@ from eeio_results.statistics.checks import check_share, finite
 Floats = npt.NDArray[np.float64]
 
 SEED = 20180323
-"""Every random draw starts here unless the caller says otherwise: same data, same figures."""
+"""Every random draw starts here unless the caller sets another seed: same data, same figures."""
 RESAMPLES = 4999
-"""(4999 + 1) x 0.025 is whole, so a 95 % interval ends near order statistics 125 and 4875."""
+"""(4999 + 1) x 0.025 is an integer: a 95 % interval ends near order statistics 125 and 4875."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class Interval:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure and its interval. `n` holds the size of each sample behind it.
+    """A figure and its interval. `n` contains the size of each sample.
 
-    When `value` or `interval` is None, `reason` says why; a reason beside both is a warning.
+    When `value` or `interval` is None, `reason` is why; a reason with both is a warning.
     """
 
     value: float | None
@@ -52,11 +52,11 @@ class Estimate:
 def smallest_n_for_interval(confidence: float = 0.95) -> int:
     """Repetitions below which no interval of a median can have this confidence.
 
-    A bootstrap interval lies within the sample's range, and the range of n values covers the median
+    A bootstrap interval is within the sample's range, and the range of n values covers the median
     with probability 1 - 2^(1-n) (David and Nagaraja 2003, section 7.1): 6 for 95 %, 5 for 90 %.
     """
     check_share(confidence, "confidence")
-    # A hair of slack: 0.9375 must not ask for 6 because of rounding in the logarithm.
+    # A small tolerance: 0.9375 must not give 6 because of rounding in the logarithm.
     return max(2, math.ceil(1.0 - math.log2(1.0 - confidence) - 1e-12))
 
 
@@ -75,7 +75,7 @@ def too_few_for_interval(n: Sequence[int], confidence: float) -> str | None:
 
 @lru_cache(maxsize=64)
 def resample_rows(n: int, resamples: int, seed: int, stream: int) -> npt.NDArray[np.intp]:
-    """Row r holds the places drawn (with replacement) for resample r; shape (resamples, n).
+    """Row r contains the places drawn (with replacement) for resample r; shape (resamples, n).
 
     `stream` separates samples that must be drawn independently. Read only; the same for every call.
     """
@@ -89,10 +89,10 @@ def resample_rows(n: int, resamples: int, seed: int, stream: int) -> npt.NDArray
 def _middle_places(
     n: int, resamples: int, seed: int, stream: int
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Where the two middle values of each resample stand in the ordered sample.
+    """The positions of the two middle values of each resample in the ordered sample.
 
     The median of a resample is an order statistic of the sample (or the mean of two), and which one
-    depends on the drawn places alone: found once, it serves every sample of this size.
+    depends only on the drawn places: found once, it serves every sample of this size.
     """
     rows = np.sort(resample_rows(n, resamples, seed, stream), axis=1)
     return rows[:, (n - 1) // 2].copy(), rows[:, n // 2].copy()

@@ -1,10 +1,10 @@
-"""From which length on a pause pays for what it costs to use it: the root of a straight line.
+"""The pause from which on standby saves energy: the root of a straight line.
 
-A drive that stands by in a pause saves energy in proportion to the pause, less what standing by and
-spinning up cost: saved = a + b x. The line is fitted by least squares, and its root -a / b has
-Fieller's interval (Fieller 1954, Some problems in interval estimation, Journal of the Royal
-Statistical Society B 16): all x whose a + b x is no farther from 0 than the residuals allow. This
-runs on the measured machine, so it needs no scientific library.
+A drive in standby during a pause saves energy in proportion to the pause, less the cost of standby
+and spin-up: saved = a + b x. The line is fitted by least squares, and its root -a / b has Fieller's
+interval (Fieller 1954, Some problems in interval estimation, Journal of the Royal Statistical
+Society B 16): all x with a + b x no farther from 0 than the residuals allow. This runs on the
+measured machine, so it needs no scientific library.
 """
 
 import math
@@ -20,8 +20,8 @@ FEWEST_PAIRS = 3
 @dataclass(frozen=True)
 class BreakEven:
     """Of `n` pairs: the pause from which on saving pays, with its 95 % interval, in seconds; None
-    with the reason. `saved_w` is what each second more saves, `cost_j` what a pause costs of no
-    length (None where no line can be fitted). `beyond`: no pause was so short, or so long."""
+    with the reason. `saved_w` is the saving of each further second, `cost_j` the cost of a pause of
+    no length (None if no line can be fitted). `beyond`: no pause was so short, or so long."""
 
     n: int
     pause_s: float | None = None
@@ -34,7 +34,7 @@ class BreakEven:
 
 
 def break_even(pairs: Sequence[tuple[float, float]]) -> BreakEven:
-    """Of pairs of a pause, s, and the energy that saving saved over it and what follows, J."""
+    """From pairs of a pause, s, and the energy that standby saved over it and the time after, J."""
     n = len(pairs)
     if n < FEWEST_PAIRS or len({pause_s for pause_s, _ in pairs}) < 2:
         return BreakEven(

@@ -1,4 +1,4 @@
-"""What the statistics take: finite numbers, and shares between 0 and 1."""
+"""Checks of the inputs of statistics: finite numbers, and shares between 0 and 1."""
 
 import math
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ def finite(values: Sequence[float], what: str) -> list[float]:
 
 
 def check_rule(indifference: float, floor: float) -> None:
-    """Of a test: which difference does not matter, and below which no direction is told."""
+    """Checks a test's equivalence margin, and its floor, below which it reports no direction."""
     if not 0 <= floor < indifference < 1:
         raise EeioError(
             f"floor {floor:g} and indifference {indifference:g}: give shares with "

@@ -22,7 +22,7 @@ Answer = Literal["higher", "lower", "none above", "open"]
 INDIFFERENCE = 0.05
 """A difference below this share is none that matters."""
 FLOOR = 0.01
-"""No direction is told of a smaller difference: meters and cut runs are not that true."""
+"""No direction is reported for a smaller difference: meters and cut runs are less accurate."""
 MOST_REPETITIONS = 1000
 
 
@@ -45,8 +45,8 @@ class Change:
 
     `ratio` is that of the geometric means and `interval` its 95 % interval by Student's t (None
     with fewer than two values of either). `p_direction` is that of a difference beyond the floor,
-    `p_none` that of one below the indifference. `needed` tells the repetitions of each side that an
-    open question would take if means and spread stay; None: more than MOST_REPETITIONS, or unknown.
+    `p_none` that of one below the indifference. `needed` is the repetitions of each side to decide
+    an open question if means and spread stay; None: more than MOST_REPETITIONS, or unknown.
     """
 
     answer: Answer
@@ -64,7 +64,7 @@ class Change:
 
 
 def change(before: Sequence[float], after: Sequence[float], rule: Rule) -> Change:
-    """The answer by these samples alone. Raises EeioError for values that are not finite."""
+    """The answer from these samples only. Raises EeioError for values that are not finite."""
     first, second = finite(before, "the values before"), finite(after, "the values after")
     n = len(first), len(second)
     if not first or not second:
@@ -102,10 +102,10 @@ def _variance(values: Sequence[float]) -> float:
 
 
 def answered(found: Change, p_direction: float | None, rule: Rule) -> Change:
-    """With the answer that `p_direction` gives, such as one that is adjusted over many questions.
+    """With the answer for `p_direction`, such as one that is adjusted over many questions.
 
-    None above the indifference goes before a direction: a small difference, however sure, is none
-    that matters.
+    None above the equivalence margin precedes a direction: a small difference, even if certain,
+    does not matter.
     """
     if found.ratio is None or p_direction is None or found.p_none is None:
         return found
@@ -114,7 +114,7 @@ def answered(found: Change, p_direction: float | None, rule: Rule) -> Change:
     if p_direction < rule.alpha:
         way: Answer = "higher" if found.ratio > 1 else "lower"
         return replace(found, answer=way, p_direction=p_direction)
-    # What is open only since it is one of many questions takes one repetition more, at least.
+    # A question that is open only due to the adjustment takes one repetition more, at least.
     needed = None if found.needed is None else max(found.needed, max(found.n) + 1)
     return replace(found, answer="open", p_direction=p_direction, needed=needed)
 

@@ -1,5 +1,5 @@
-"""Several samples: Dunn's comparison of all pairs, which scipy has not; a test holds it to that of
-scikit-posthocs."""
+"""Several samples: Dunn's comparison of all pairs, which scipy lacks; a test compares it with that
+of scikit-posthocs."""
 
 import math
 from collections.abc import Mapping, Sequence

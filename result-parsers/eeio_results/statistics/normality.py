@@ -35,7 +35,7 @@ class TestResult:
 
 @dataclass(frozen=True)
 class Normality:
-    """Three tests of one sample. `normal` is decided by Lilliefors and Shapiro-Wilk alone.
+    """Three tests of one sample. Only Lilliefors and Shapiro-Wilk decide `normal`.
 
     False when either rejects at `alpha`, True when neither does, None when neither could be made.
     True means "not rejected", no more. `kolmogorov_smirnov` is there to compare with older papers.
@@ -72,7 +72,7 @@ def _no_normality(values: Sequence[float], least: int) -> str | None:
 
 
 def kolmogorov_smirnov_fitted(values: Sequence[float]) -> TestResult:
-    """Kolmogorov-Smirnov against the normal distribution with the sample's own mean and sd.
+    """Kolmogorov-Smirnov against the normal distribution with the sample's mean and sd.
 
     As in docs/explanation/statistics.md (R's `ks.test(x, "pnorm", mean(x), sd(x))`). Its p is far
     too large, because the parameters were fitted (Lilliefors 1967): for comparison only.

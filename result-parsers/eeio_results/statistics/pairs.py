@@ -1,8 +1,8 @@
 """Two samples: Wilcoxon-Mann-Whitney and Cliff's delta.
 
 scipy's mannwhitneyu takes some fifty times as long at the sizes of repetitions
-(benchmarks/README.md); ours also chooses between exact and normal as R does, and says when no data
-of such sizes could be significant.
+(benchmarks/README.md); this module also chooses between exact and normal as R does, and reports
+when no data of such sizes could be significant.
 """
 
 import math
@@ -28,8 +28,9 @@ class MannWhitney:
     """Wilcoxon-Mann-Whitney of a against b.
 
     `u` is R's W: pairs in which the value of a is larger, ties counting half. `delta` is Cliff's,
-    2u / (n_a n_b) - 1, from -1 (all of a below b) to 1. `smallest_p` is what complete separation
-    of untied samples of these sizes would give; when it is not below alpha, `too_small` says so.
+    2u / (n_a n_b) - 1, from -1 (all of a below b) to 1. `smallest_p` is the p of complete
+    separation of untied samples of these sizes; if it is not below alpha, `too_small` gives the
+    reason.
     """
 
     n_a: int
@@ -129,8 +130,8 @@ def _tie_sum(ordered: Sequence[float]) -> int:
 def _exact_tail(n_a: int, n_b: int) -> tuple[float, ...]:
     """P(U <= u) for u = 0 ... n_a n_b without ties.
 
-    Mann and Whitney's (1947) recurrence over the sample that holds the largest value, on
-    probabilities, so that nothing overflows; each step only adds, so nothing cancels.
+    Mann and Whitney's (1947) recurrence over the sample that contains the largest value, on
+    probabilities, to avoid overflow; each step only adds, which avoids cancellation.
     """
     small, large = sorted((n_a, n_b))
     size = small * large + 1
@@ -140,7 +141,7 @@ def _exact_tail(n_a: int, n_b: int) -> tuple[float, ...]:
         row[0] = 1.0
     for j in range(1, large + 1):
         for i in range(1, small + 1):
-            # The largest is one of the i (it beats all j) or one of the j (it adds nothing).
+            # The largest is one of the i (it beats all j) or one of the j (it adds 0).
             moved = np.zeros(size)
             moved[j:] = rows[i - 1][: size - j]
             rows[i] = (i * moved + j * rows[i]) / (i + j)

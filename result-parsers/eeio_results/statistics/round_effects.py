@@ -1,12 +1,12 @@
-"""What the rounds of a campaign have in common: a machine that grows warm lifts the power of all.
+"""Common effects of a campaign's rounds: a machine that becomes warm increases all power.
 
 The logarithm of a value is its experiment's level, its round's effect and chance. Levels and
 effects are medians in turn (Tukey 1977, Exploratory Data Analysis, chapter 11: median polish), for
 one experiment of two modes must not move the others.
 
-The effect that is taken out of an experiment comes from the others of the round alone. With its own
-value in it, a round of few would draw that value to its level: the spread shrinks, and intervals
-hold the truth in 90 % of cases instead of 95 % (benchmarks/round_effects.py,
+The effect removed from an experiment comes only from the others of the round. Including its value,
+a round of few would draw that value to its level: the spread shrinks, and intervals contain the
+true value in 90 % of cases instead of 95 % (benchmarks/round_effects.py,
 docs/explanation/statistics.md).
 """
 
@@ -16,9 +16,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 FEWEST = 2
-"""A round of fewer experiments tells no effect and keeps that of the round before it. Two are
-enough: where all else has stopped, what drifted since is known better by one other experiment than
-by none (benchmarks/round_effects.py)."""
+"""A round of fewer experiments gives no effect and uses that of the round before it. Two are
+enough: if all others have stopped, one other experiment shows later drift better than none
+(benchmarks/round_effects.py)."""
 
 Series = tuple[str, str]
 """An experiment, and which of the values of its runs: its phase."""
@@ -30,14 +30,14 @@ _STILL = 1e-9
 @dataclass(frozen=True)
 class RoundEffects:
     """Shares, as logarithms. `common` is the effect of each round, around 0 over all values; `of`
-    has by series and round what is to be taken out of it."""
+    contains, by series and round, the effect to remove from it."""
 
     common: Mapping[int, float]
     of: Mapping[Series, Mapping[int, float]]
 
     @property
     def largest(self) -> tuple[int, float] | None:
-        """The round whose common effect is farthest from 0, and that; None without rounds."""
+        """The round whose common effect is farthest from 0, and the effect; None without rounds."""
         return max(self.common.items(), key=lambda item: abs(item[1]), default=None)
 
 
@@ -82,7 +82,7 @@ def round_effects(logs: Mapping[Series, Mapping[int, float]]) -> RoundEffects:
 def _by_others(
     rounds: Sequence[int], enough: set[int], rest: Mapping[int, Mapping[Series, float]]
 ) -> dict[str, dict[int, float]]:
-    """By experiment and round: the median of what is left of the others."""
+    """By experiment and round: the median of the others' residuals."""
     own: dict[str, dict[int, list[float]]] = {}
     for number in rounds:
         for (experiment, _), value in rest[number].items():

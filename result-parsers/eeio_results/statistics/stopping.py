@@ -1,11 +1,11 @@
-"""When a mean is known well enough: the 95 % interval of Student's t within a share of the mean.
+"""When a mean is sufficiently precise: the 95 % interval of Student's t within a share of the mean.
 
 A paper's "repeated to achieve 95 % statistical confidence" as a rule (docs/studies/): stop when
 t(0.975, n - 1) s / sqrt(n) <= r x mean, with n >= n_min, at n_max at the latest. Looking after each
-repetition costs a little coverage (benchmarks/stopping_coverage.py).
-This runs on the measured machine, so it needs no scientific library.
+repetition costs a little coverage (benchmarks/stopping_coverage.py). This runs on the measured
+machine, so it needs no scientific library.
 
-How long a run must be: the shortest cut whose means are those of the whole run.
+How long a run must be: the shortest cut with the means of the full run.
 """
 
 import math
@@ -31,7 +31,7 @@ class Spread:
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Of repetitions of one experiment; one alone has a mean and no spread."""
+    """Of repetitions of one experiment; a single one has a mean and no spread."""
     if not values:
         return Spread(0, None, None, None)
     mean = statistics.fmean(values)
@@ -64,7 +64,7 @@ def _t_density(t: float, degrees: int) -> float:
 
 
 def _t_cdf(t: float, degrees: int) -> float:
-    """For whole degrees of freedom the distribution is a finite sum (Abramowitz and Stegun 26.7.3
+    """For integer degrees of freedom the distribution is a finite sum (Abramowitz and Stegun 26.7.3
     and 26.7.4)."""
     angle = math.atan2(t, math.sqrt(degrees))
     cosine = math.cos(angle)
@@ -90,13 +90,13 @@ LENGTHS_S = (10.0, 20.0, 30.0, 45.0)
 def proven_length(
     means: Mapping[float, Mapping[str, float]], whole: Mapping[str, float], floor: float
 ) -> float | None:
-    """The shortest length from which on each metric stays what it is of the whole run.
+    """The shortest length from which on each metric stays near its value in the full run.
 
-    `means` has by length (s) the means of the first seconds of a run by metric, `whole` those of
-    the whole run; a length is proven where it and each longer one lie within the share `floor` of
-    the whole for each metric. A cut that lacks a metric of the whole proves nothing. None: no
-    length is proven, so the run stays whole. Raises EeioError for means that are not above 0, and
-    for a floor that is no share.
+    `means` contains, by length (s), the means of the first seconds of a run by metric, `whole`
+    those of the full run. A length is proven if it and each longer one are within the share `floor`
+    of `whole` for each metric. A cut that lacks a metric of `whole` does not count as proof. None:
+    no length is proven, so the run is not shortened. Raises EeioError for means that are not above
+    0, and for a floor that is no share.
     """
     if not 0.0 <= floor < 1.0:
         raise EeioError(f"floor {floor:g}: give a share from 0 to below 1, such as 0.01")

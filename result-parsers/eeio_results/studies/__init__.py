@@ -1,11 +1,11 @@
-"""Questions that papers ask of run records: one module or package a study, found by its name.
+"""Studies of papers on run records: one module or package per study, found by its name.
 
-eeio's studies are here, those of a user in the folders of EEIO_STUDIES
+eeio's studies are here; a user's are in the folders of EEIO_STUDIES
 (docs/how-to/adding-a-study.md). Each module has
 
     STUDY = Study(...)
 
-with what it offers; what it does not offer it leaves out. The runner asks studies when to stop, on
+with the parts that it offers; it omits the others. The runner asks studies when to stop, on
 machines without scientific Python: a study imports that within its functions, when it is called.
 """
 
@@ -34,12 +34,12 @@ _MODULES = Modules("study", __name__, "EEIO_STUDIES")
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A figure that a paper prints, and what one campaign has in its place.
+    """A figure that a paper prints, and one campaign's equivalent.
 
-    `unit` says what both are: `W`; `x`, a ratio; `change`, a share more or less (0.79 is +79 %).
-    `source` is where the paper prints it, `of` the system that it prints it of. `ours` is None
-    where the campaign has no counterpart, with the reason in `remark`; else that says what ours is
-    of, and how it differs. `topic` is what stands in one table and drawing.
+    `unit` is the unit of both: `W`; `x`, a ratio; `change`, a share more or less (0.79 is +79 %).
+    `source` is where the paper prints it, `of` the system that it describes. `ours` is None if the
+    campaign has no equivalent, with the reason in `remark`. Otherwise `remark` says what `ours`
+    describes, and how it differs. Figures of one `topic` share a table and a drawing.
     """
 
     campaign: str
@@ -54,7 +54,7 @@ class PaperFigure:
 
     @property
     def ratio(self) -> float | None:
-        """Ours over the paper's; of changes, of the factors that they are (1.79 for +79 %)."""
+        """`ours` over the paper's figure; for changes, of the factors (1.79 for +79 %)."""
         if self.ours is None:
             return None
         add = 1.0 if self.unit == "change" else 0.0
@@ -63,10 +63,10 @@ class PaperFigure:
 
 @dataclass(frozen=True)
 class Chapter:
-    """What a study adds to the report of some campaigns: tables, which stand before all others;
-    plots, which stand after them; members of the body of `--format json`; and what the paper, which
-    `paper` names (Pavan et al. 2018), prints `beside` the campaigns' own figures, of which the
-    report makes tables and plots. `apart` says how the campaigns differ from the paper in all."""
+    """What a study adds to the report of some campaigns: `tables`, before all others; `plots`,
+    after all others; members of the body of `--format json`; and figures of the paper (`paper`,
+    such as Pavan et al. 2018) with the campaigns' figures (`beside`), from which the report makes
+    tables and plots. `apart` describes how the campaigns differ from the paper overall."""
 
     tables: "tuple[Table, ...]" = ()
     plots: "tuple[Plot, ...]" = ()
@@ -83,8 +83,8 @@ def beside_campaigns(
     paper: str,
     apart: str,
 ) -> Chapter | None:
-    """The chapter of a paper whose suite that is: its figures beside each campaign of it; None
-    where none is."""
+    """The chapter of the paper that has this suite: its figures with those of each campaign of the
+    suite. None if there is no such campaign."""
     own = [campaign for campaign in campaigns if campaign.design.suite == suite]
     found = tuple(figure for campaign in own for figure in figures(campaign))
     return Chapter(paper=paper, beside=found, apart=apart) if found else None
@@ -92,13 +92,13 @@ def beside_campaigns(
 
 @dataclass(frozen=True)
 class JournalFigures:
-    """What a study makes of a trace of ext4's journal.
+    """How a study evaluates a trace of ext4's journal.
 
-    `of_trace(trace, includes_sync)` gives figures under names with their units (`includes_sync`:
-    the tool times a thread's fsync with its writes); none where the trace has no ground for them.
-    In a run they join the metrics of its phases called one of `phases`; `joined` may then add what
-    follows from both. `labels` is how `eeio record journal` names a figure, and the factor to the
-    unit it shows.
+    `of_trace(trace, includes_sync)` returns figures by names that contain their units
+    (`includes_sync`: the tool times a thread's fsync with its writes); none if the trace does not
+    support them. In a run they join the metrics of its phases named in `phases`; `joined` may then
+    add figures that follow from both. `labels` contains each figure's name in `eeio record
+    journal`, and the factor to the unit shown there.
     """
 
     phases: frozenset[str]
@@ -118,12 +118,12 @@ class Source:
 
 @dataclass(frozen=True)
 class PublishedData:
-    """A paper's own data, of which `eeio study replicate` recomputes what the paper prints.
+    """A paper's published data, from which `eeio study replicate` recomputes its printed figures.
 
-    `import_map` is how they are read: the name of a map of ours, or the path of one
-    (docs/how-to/import-results.md). `answer` gives the outcome in one of FORMATS; `figures` what
-    the paper draws, file name -> SVG. For the list of all papers: what `paper` names (Pavan et al.
-    2018), and how many claims come out how, of no sources all `no`.
+    `import_map` defines how to read them: the name of one of our maps, or the path of one
+    (docs/how-to/import-results.md). `answer` returns the outcome in one of FORMATS; `figures` the
+    paper's drawings, file name -> SVG. For the list of all papers: the paper's name (`paper`, such
+    as Pavan et al. 2018), and how many claims have which outcome; without sources all are `no`.
     """
 
     import_map: str | Path
@@ -135,8 +135,8 @@ class PublishedData:
 
 @dataclass(frozen=True)
 class Printed:
-    """What a paper without published data prints, which `eeio study replicate NAME` recomputes
-    from what else it prints."""
+    """A paper without published data. `eeio study replicate NAME` recomputes its figures from other
+    figures that it prints."""
 
     paper: str
     statements: Callable[[], Sequence[Statement]]
@@ -144,8 +144,8 @@ class Printed:
 
 @dataclass(frozen=True)
 class References:
-    """How `eeio study reference` holds an application against the characterization: in one of
-    FORMATS, or None where the campaigns hold no application; `suite` is one that measures it."""
+    """How `eeio study reference` compares an application with the characterization: in one of
+    FORMATS, or None if the campaigns contain no application; `suite` is one that measures it."""
 
     answer: "Callable[[Sequence[Campaign], str], Document | str | None]"
     suite: str
@@ -153,11 +153,11 @@ class References:
 
 @dataclass(frozen=True)
 class Study:
-    """What a study offers.
+    """The parts that a study offers.
 
-    `chapter` is given all campaigns of a report and says by itself which are its own; None if none
-    is. `figure_of_merit` is what repetitions go on for until its mean is known: of a run, None
-    where the run has none.
+    `chapter` receives all campaigns of a report and selects those of the study; None if there are
+    none. `figure_of_merit` is the figure of a run that is repeated until its mean is known; None if
+    the run has none.
     """
 
     chapter: "Callable[[Sequence[Campaign]], Chapter | None] | None" = None
@@ -198,8 +198,8 @@ def every() -> dict[str, Study]:
 
 
 def offering(part: str) -> list[str]:
-    """The studies that offer a part such as `published`, for a help; those that cannot be used are
-    passed over, and so are all of the user's own where EEIO_STUDIES cannot be."""
+    """The studies that offer a part such as `published`, for a help text. Skips those that cannot
+    be used, and all of the user's if EEIO_STUDIES cannot be read."""
     try:
         known = names()
     except EeioError:
@@ -215,8 +215,8 @@ def _offers(name: str, part: str) -> bool:
 
 
 def of_campaign(name: str | None) -> list[Study]:
-    """The study that a suite names; all where it names none, each of which then says by itself
-    whether a run is one of its own. Raises EeioError."""
+    """The study that a suite names. If it names none, all studies: each then decides whether a run
+    belongs to it. Raises EeioError."""
     return list(every().values()) if name is None else [find(name)]
 
 
@@ -231,8 +231,8 @@ def figure_of_merit(studies: Sequence[Study], run: Run) -> float | None:
 
 
 def chapters(campaigns: "Sequence[Campaign]") -> tuple[Chapter, ...]:
-    """What the studies add to a report of these campaigns. Raises EeioError for a study that fails,
-    and where two add the same member to its body."""
+    """The studies' chapters for a report of these campaigns. Raises EeioError for a study that
+    fails, and if two add the same member to its body."""
     found: dict[str, Chapter] = {}
     for name, study in every().items():
         if study.chapter is None:

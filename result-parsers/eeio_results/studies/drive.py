@@ -1,6 +1,6 @@
 """A drive in its steady state: IOPS for its watts, tail latencies, and how it came to rest.
 
-Experiments whose `precondition` says how often what they measure was written over before. After
+The `precondition` of its experiments is how often the measured area was overwritten before. After
 the practice of SNIA's Solid State Storage Performance Test Specification 2.0.2 (steady state,
 preconditioning, queue depths) and of SNIA Emerald's Power Efficiency Measurement Specification
 (operations a second for each watt).
@@ -29,8 +29,8 @@ _CPU = "package"
 @dataclass(frozen=True)
 class Point:
     """One experiment of a drive. Power is that of the widest domain that was measured;
-    `cpu_j_per_request` is the energy of the processor packages over the requests, what they take
-    when idle included. What is None has its reason in `reasons`."""
+    `cpu_j_per_request` is the energy of the processor packages over the requests, idle energy
+    included. A None has its reason in `reasons`."""
 
     campaign: str
     experiment: str
@@ -194,7 +194,7 @@ def _table(campaign: "Campaign", each: Sequence[Point]) -> Table:
 
 
 def _worn(campaign: "Campaign") -> str:
-    """What the campaign cost the drive, by the drive's own word."""
+    """The campaign's wear of the drive, as the drive reports it."""
     if len(campaign.design.wear) < 2:
         return "wear: the drive tells none (NVMe drives do, to root)"
     before, after = campaign.design.wear[0], campaign.design.wear[-1]
@@ -215,7 +215,7 @@ def _cell(figures: Quartiles | None, unit: float = 1.0) -> str:
 
 
 def _names(campaign: "Campaign") -> dict[str, str]:
-    """Experiment id -> what a table and a plot call it."""
+    """Experiment id -> its name in tables and plots."""
     found = {}
     for planned in campaign.design.experiments:
         experiment = planned.experiment

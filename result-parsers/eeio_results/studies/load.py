@@ -1,6 +1,6 @@
-"""Power against offered load: what a suite that offers fio a `load` says of energy proportionality.
+"""Power against offered load: energy proportionality from a suite that offers fio a `load`.
 
-Each step is an experiment with `load=N`, N % of the bandwidth that was measured at whole speed; the
+Each step is an experiment with `load=N`, N % of the bandwidth that was measured at full speed; the
 step of 0 % is the campaign's idle baseline. With P(u) the power at load u, drawn as straight lines
 between the steps, and A the area below it from 0 to 1:
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 from eeio_results.store import Campaign
 
 HELD = 0.02
-"""A step whose bandwidth is farther from what was offered than this share says so."""
+"""Steps whose bandwidth differs from the offer by more than this share are marked."""
 _LATENCIES = ("p50", "p95", "p99", "p999")
 
 
 @dataclass(frozen=True)
 class Step:
-    """One offered load. `held` is the bandwidth over what was offered, None where the tool told no
-    offer; `latency_s` has medians of percentiles. What is None has its reason."""
+    """One offered load. `held` is the bandwidth over the offer, None if the tool reported no offer;
+    `latency_s` has medians of percentiles. A None has its reason."""
 
     campaign: str
     experiment: str
@@ -187,7 +187,7 @@ def _step(
 
 
 def _metrics(campaign: "Campaign") -> dict[str, list[Mapping[str, float]]]:
-    """What the tool told of each valid phase, by experiment."""
+    """The tool's reported metrics of each valid phase, by experiment."""
     found: dict[str, list[Mapping[str, float]]] = {}
     for run in campaign.runs:
         for phase in run.phases:
@@ -219,7 +219,7 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
 
 
 def _body(found: Sequence[Proportionality]) -> dict[str, Any]:
-    """The one curve's; of several each in `curves`, and at the top why none stands there."""
+    """The figures of one curve; several are in `curves`, with the reason at the top."""
     each = [asdict(one) for one in found]
     if len(each) == 1:
         return {**each[0], "curves": each}
@@ -252,7 +252,7 @@ def _table(curve: Sequence[Step], whole: Proportionality) -> Table:
 
 
 def _plot(curves: Sequence[Sequence[Step]], stamped: str) -> Plot:
-    """Power and p99 latency over the load, a line a curve; a step without one leaves no point."""
+    """Power and p99 latency over the load, a line per curve; a step without one has no point."""
     names = [
         curve[0].campaign if len(curves) == 1 else f"{curve[0].campaign}: {curve[0].experiment}"
         for curve in curves

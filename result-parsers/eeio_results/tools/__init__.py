@@ -1,13 +1,13 @@
-"""One file a benchmark: what the tool wrote -> metrics in SI units.
+"""One module per benchmark: the tool's output -> metrics in SI units.
 
 A profile `eeio-NAME-x.y.z` is read by the module `eeio_results.tools.NAME`, found by that name here
-or in the folders of EEIO_PARSERS (docs/how-to/adding-a-profile.md); a profile
-without a module writes `eeio.json` and is read by `native`, or leaves `figures.json` beside what
-its program printed (`eeio profile new`) and is read by `figures`. Each module has
+or in the folders of EEIO_PARSERS (docs/how-to/adding-a-profile.md); a profile without a module
+writes `eeio.json` and is read by `native`, or writes `figures.json` next to its program's output
+(`eeio profile new`) and is read by `figures`. Each module has
 
     def parse(capture: Capture) -> ToolResult
 
-and raises ToolOutputError when the output is not whole or not this tool's.
+and raises ToolOutputError when the output is incomplete or not this tool's.
 """
 
 from typing import Protocol, cast
@@ -32,7 +32,7 @@ def check(tool: str) -> None:
 
 
 def names() -> list[str]:
-    """Of all parsers, those of the user's own too. Raises EeioError."""
+    """Names of all parsers, including the user's. Raises EeioError."""
     try:
         return _MODULES.names()
     except LimitError as error:
@@ -40,10 +40,10 @@ def names() -> list[str]:
 
 
 def parse(tool: str, capture: Capture) -> ToolResult:
-    """The metrics of one invocation of `tool`, from what was kept of it.
+    """The metrics of one invocation of `tool`, from its stored output.
 
-    Raises ToolOutputError, also for what no parser expected: one output must not end a campaign.
-    MemoryError is not of the output: the campaign stops, and no run is stored as invalid.
+    Raises ToolOutputError, also for unexpected errors: one output must not end a campaign.
+    MemoryError is unrelated to the output: the campaign stops, and no run is stored as invalid.
     """
     told = (capture.directory / _FIGURES).is_file()
     parser = _parser(tool, "figures" if told else "native")
@@ -52,7 +52,7 @@ def parse(tool: str, capture: Capture) -> ToolResult:
             return parser.parse(capture)
     except (EeioError, MemoryError):
         raise
-    except Exception as error:  # whatever it is, the raw output is kept and can be read again
+    except Exception as error:  # any error: the raw output is stored and can be read again
         raise ToolOutputError(
             f"{capture.directory}: the parser of {tool} failed with {error!r:.200}; the tool's "
             "output is kept there: please report it with this message"

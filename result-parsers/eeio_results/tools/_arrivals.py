@@ -6,7 +6,7 @@ from eeio_results.tools.capture import Capture
 
 
 class Arrivals:
-    """Of one stream (`stdout` or `stderr`) whose text was read; in time that grows with both."""
+    """For one stream (`stdout` or `stderr`) with its text; takes time linear in both."""
 
     def __init__(self, capture: Capture, stream: str, text: str) -> None:
         stamps = sorted(
@@ -29,7 +29,7 @@ class Arrivals:
         return self._times_s[place] if place < len(self._times_s) else None
 
     def _byte(self, index: int) -> int:
-        """The byte at which a character begins, counted on from the last one that was asked for."""
+        """The byte at which a character begins, counted on from the last request."""
         if self._text.isascii():
             return index
         known, byte = self._known if self._known[0] <= index else (0, 0)

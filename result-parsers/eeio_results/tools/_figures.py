@@ -1,4 +1,4 @@
-"""What a program printed, by regular expressions of its user: figures.json beside the output.
+"""Figures from a program's output, by the user's regular expressions: figures.json next to it.
 
     {"schema_version": 1, "operation": "read", "spatiality": "mixed",
      "factors": {"size": "16m"},
@@ -7,11 +7,11 @@
 
 `figure` and `bytes` may be null; `bytes` may be `{"size": "16m"}` or `{"size": "{size}"}`, the
 value of a factor. A pattern has one group, is tried on each line of stdout and stderr (a carriage
-return ends one, too) and must fit exactly once: of two figures nobody knows which is meant.
+return ends one, too) and must match exactly once: with two figures it is not known which is meant.
 
-Stands alone, with nothing but the standard library: `eeio profile new` puts a copy into the
-profile, which tells PTS the figures with it, and the parser `figures` starts it in a process of its
-own, as nobody can tell how long a pattern takes.
+Requires only the standard library. `eeio profile new` puts a copy into the profile, which reports
+the figures to PTS with it. The parser `figures` starts it in a separate process, because the run
+time of a pattern is not known.
 
     figures.py FOLDER --json key=value ...     what is read
     figures.py FOLDER SECONDS key=value ...    the lines that PTS looks for; it took so long
@@ -28,7 +28,7 @@ from typing import Any
 
 DEFINITION = "figures.json"
 STREAMS = ("stdout.txt", "stderr.txt")
-STREAM_BYTES = 16 << 20  # what is kept of one
+STREAM_BYTES = 16 << 20  # the stored part of one
 LINE_CHARACTERS = 64 << 10
 PATTERN_CHARACTERS = 500
 MOST = 1e15
@@ -48,13 +48,13 @@ _NUMBER = re.compile(r"([0-9]{1,20}(?:\.[0-9]{0,20})?(?:[eE][+-]?[0-9]{1,2})?) ?
 
 
 class FiguresError(Exception):
-    """What was printed does not hold what was asked for; in one line."""
+    """The output does not contain the requested figures; a message of one line."""
 
 
 def found(
     definition: Mapping[str, Any], text: str, factors: Mapping[str, str]
 ) -> dict[str, float | int | None]:
-    """`{"figure", "bytes"}` of a text: in its unit, and whole bytes; None where not asked."""
+    """`{"figure", "bytes"}` of a text: in its unit, and integer bytes; None if not requested."""
     figure, moved = definition["figure"], definition["bytes"]
     told: dict[str, float | int | None] = {"figure": None, "bytes": None}
     if figure is not None:
@@ -79,7 +79,7 @@ def found(
 
 
 def once(pattern: str, text: str, what: str) -> str:
-    """What the group of the pattern holds in the one line that it fits."""
+    """The text of the pattern's group in the one line that it matches."""
     tried = re.compile(pattern)
     values: list[str] = []
     for line in re.split(r"[\r\n]+", text):

@@ -1,14 +1,14 @@
-"""Bonnie++ 2.x: the CSV line on standard output, the progress words on standard error.
+"""Bonnie++ 2.x: the CSV line on standard output, the progress text on standard error.
 
-A phase's window is the time between the arrival of its name (`Writing intelligently...`) and of
-its `done`. Rates are KiB/s, seeks are counted by the second. `+++++` means that the phase was
-over in less than half a second: it has no bandwidth, and says why.
+A phase's window is the time between the arrival of its name (`Writing intelligently...`) and of its
+`done`. Rates are KiB/s, seeks are per second. `+++++` means that the phase was over in less than
+half a second: it has no bandwidth, with the reason.
 
-Its direct I/O (`-D`, buffer=off) holds for the write phase alone: the file is opened again without
-O_DIRECT for the others, as strace shows of 2.00a. Those phases are marked.
+Its direct I/O (`-D`, buffer=off) applies only to the write phase: the others open the file again
+without O_DIRECT, as strace shows for 2.00a. Those phases are marked.
 
 It flushes its file whenever it closes it, at the end of every phase, with -b (flush=each) after
-every write too; both before its `done` and within its own time, as strace shows by delaying the
+every write too. Both are before its `done` and within its time, as strace shows by delaying the
 flushes of 2.00a: 64 MiB were written at 42 MiB/s with 1.5 s, at 16 MiB/s with 4 s, and the seeks
 took as much longer. So no phase has a rate into the page cache, and each is durable when it ends.
 """
@@ -26,9 +26,9 @@ OUTPUT_FILE = "stdout.txt"
 PROGRESS_FILE = "stderr.txt"
 
 _FIELDS = 50
-# Fields counted from 0: file size, chunk size, number of seeks.
+# Fields, from 0: file size, chunk size, number of seeks.
 _SIZE, _CHUNK, _SEEKS = 5, 6, 7
-# 2.00a leaves the field empty whatever -s says: the factor counts, or the wrapper's default.
+# 2.00a leaves the field empty for any -s: use the factor, or the wrapper's default.
 _DEFAULT_CHUNK_BYTES = 64 << 10
 _ONLY_WRITES_ARE_DIRECT = (
     "Bonnie++ uses direct I/O only for its block write; its rewrite, read and seeks went through "
@@ -42,7 +42,7 @@ _LATENCY = re.compile(r"(\d{1,18})(us|ms|s)")
 _LATENCY_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 _NUMBER = re.compile(r"\d{1,18}(\.\d{1,18})?")
 
-# name, operation, spatiality, words on stderr, field of the rate, of the CPU share, of the latency
+# name, operation, spatiality, text on stderr, field of the rate, of the CPU share, of the latency
 _PHASES = (
     ("character write", "write", "sequential", r"Writing a byte at a time\.\.\.", 9, 10, 38),
     ("write", "write", "sequential", r"Writing intelligently\.\.\.", 11, 12, 39),
@@ -76,7 +76,7 @@ def parse(capture: Capture) -> ToolResult:
         phases = tuple(
             _phase(capture, fields, plan, *moved.get(plan[0], (size_bytes, chunk_bytes)))
             for plan in _PHASES
-            # How much it moved a byte at a time its output does not tell.
+            # Its output does not report the bytes it moved a byte at a time.
             if fields[plan[4]] and moved.get(plan[0]) != (0, _CHARACTER_BYTES)
         )
     except (EeioError, ValueError) as error:
@@ -154,7 +154,7 @@ def _phase(
 
 
 def _window(capture: Capture, words: str) -> tuple[float | None, float | None, str]:
-    """When the progress words of a phase arrived and when its last `done` did."""
+    """The arrival times of a phase's progress text and of its last `done`."""
     missing = "none: the arrival of Bonnie++'s progress lines was not recorded"
     try:
         text = capture.text(PROGRESS_FILE)

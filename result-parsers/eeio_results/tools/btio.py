@@ -1,9 +1,9 @@
-"""BT-IO: what our kernel writes (`eeio.json`), or the output of the original NPB (EEIO_NPB).
+"""BT-IO: the output of eeio's kernel (`eeio.json`), or of the original NPB (EEIO_NPB).
 
 The original's I/O time is that of its writes and its close, without the open and without reading
-back, and the harmonic mean of the ranks; it flushes nothing. The time is printed in steps of
-0.01 s, which can be 0.00; the rate is of the same time and closer. When its dumps were it does not
-say, so that no energy belongs to them.
+back, and the harmonic mean of the ranks; it does not flush. The time is printed in steps of 0.01 s,
+which can be 0.00; the rate is of the same time and closer. It does not report when its dumps were,
+so they have no energy.
 """
 
 import re
@@ -16,7 +16,7 @@ ORIGINAL_FILE = "npb.txt"
 PROGRAM_FILE = "npb-program.txt"
 
 _BYTES_A_POINT = 40
-# What is printed has two places.
+# Printed figures have two decimal places.
 _ROUNDED = 0.006
 _NUMBER = r"(\d{1,15}(?:\.\d{0,15})?)(?![\d.])"
 

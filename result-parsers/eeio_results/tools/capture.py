@@ -1,4 +1,4 @@
-"""What the runner kept of one invocation of a tool, and what a parser makes of it."""
+"""The stored output of one invocation of a tool, and the results that a parser derives from it."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -41,12 +41,11 @@ _MOST_NOTES = 20
 class Capture:
     """One invocation: a directory of raw output and the times around it.
 
-    `directory` holds `stdout.txt`, `stderr.txt` and the files the profile wrote.
-    `factors` are the key=value arguments the profile got, preset values included.
-    Monotonic times are CLOCK_MONOTONIC seconds; `started_utc_s` is the wall clock at
-    `started_monotonic_s`, so that a stamp a tool took from the wall clock can be placed.
-    `left_out` tells of `stdout` and `stderr`, where one was too long to keep, how many bytes of its
-    middle are not in its file (eeio_limits.inputs).
+    `directory` contains `stdout.txt`, `stderr.txt` and the files the profile wrote. `factors` are
+    the key=value arguments the profile got, preset values included. Monotonic times are
+    CLOCK_MONOTONIC seconds; `started_utc_s` is the wall clock at `started_monotonic_s`, to place
+    stamps that a tool took from the wall clock. `left_out`: bytes missing in the middle of `stdout`
+    and `stderr`, if one was too long to store (eeio_limits.inputs).
     """
 
     directory: Path
@@ -62,8 +61,8 @@ class Capture:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be said of the output itself, beside what is in it; and what the profile's
-        script says of the run (`notes.txt`, the first lines of it)."""
+        """Notes on the output: bytes left out, and the first lines of `notes.txt`, in which the
+        profile's script describes the run."""
         kept = inputs.size(inputs.KEPT_HEAD_BYTES), inputs.size(inputs.KEPT_TAIL_BYTES)
         left_out = tuple(
             f"{stream}: {count} bytes left out between the first {kept[0]} and the last {kept[1]}"
@@ -80,7 +79,7 @@ class Capture:
     def text(self, name: str, most_line: int | None = inputs.TOOL_LINE_CHARACTERS) -> str:
         """The raw file `name`, its lines no longer than `most_line` characters.
 
-        Raises ToolOutputError when it is missing, empty, too long, or not kept whole.
+        Raises ToolOutputError when it is missing, empty, too long, or incomplete.
         """
         path = self.directory / name
         if count := self.left_out.get(Path(name).stem):
@@ -104,7 +103,7 @@ class Capture:
         return utc_s - self.started_utc_s
 
     def save(self) -> None:
-        """Writes capture.json beside the raw output."""
+        """Writes capture.json next to the raw output."""
         body = {
             "factors": dict(self.factors),
             "exit_code": self.exit_code,
@@ -119,7 +118,7 @@ class Capture:
 
     @classmethod
     def load(cls, directory: Path) -> "Capture":
-        """The capture kept in `directory`. Raises ToolOutputError."""
+        """The capture stored in `directory`. Raises ToolOutputError."""
         path = directory / CAPTURE_FILE
         try:
             return _capture(directory, inputs.read_json(path))
@@ -147,7 +146,7 @@ class StoredCapture:
     """Processes that still ran after the end of the tool."""
 
     def impossible(self) -> str | None:
-        """What in it cannot be, beyond each field's own range."""
+        """What is invalid in it, beyond each field's range."""
         lasted_s = self.ended_monotonic_s - self.started_monotonic_s
         if q.DURATION.holds(lasted_s):
             return None
@@ -162,7 +161,7 @@ def _capture(directory: Path, body: object) -> Capture:
 
 @contextmanager
 def naming(source: str) -> Iterator[None]:
-    """What is outside of all limits in a tool's output becomes a ToolOutputError that names it."""
+    """Turns a LimitError about a tool's output into a ToolOutputError that names the source."""
     try:
         yield
     except LimitError as error:
@@ -173,18 +172,16 @@ def naming(source: str) -> Iterator[None]:
 class PhaseResult:
     """A stretch of an invocation in which the tool did one kind of I/O.
 
-    `start_s` and `end_s` count from the start of the invocation; both are None when the tool
-    does not tell, and `window_source` says how they were found (or why not).
-    `operation` is read, write, mixed, or metadata (files created, looked up, touched, deleted),
-    whose `spatiality` is none and whose bandwidth is None unless data were written too.
-    `bytes_moved` is what the tool claims to have transferred in this phase, None where it is not
-    known.
-    `metrics` holds further figures under names that carry their unit
-    (`iops`, `latency_mean_s`, `latency_p99_s`, ...). What a parser knows of the time until a write
-    is durable (its tool flushed by itself) stands in `until_durable`, without energy. A phase that
-    goes on in `stretches`, with something else in between, holds its flush, or has none.
-    `edges_unsure_s` is how far both edges of the window together may be from those of the I/O,
-    where the parser knows a limit; the uncertainty of the energy contains it.
+    `start_s` and `end_s` count from the start of the invocation; both are None when the tool does
+    not report them. `window_source` is how they were found (or why not). `operation` is read,
+    write, mixed, or metadata (files created, looked up, touched, deleted). Metadata has the
+    `spatiality` none, and no bandwidth unless data were written too. `bytes_moved` is the tool's
+    reported bytes of this phase, None if not known. `metrics` contains further figures under names
+    with their unit (`iops`, `latency_mean_s`, `latency_p99_s`, ...). If the tool flushed by itself,
+    `until_durable` is the time until the write is durable, without energy. A phase in `stretches`,
+    with other work between them, includes its flush, or has none. `edges_unsure_s` is how far both
+    edges of the window together may be from those of the I/O, if the parser has a limit. The
+    uncertainty of the energy includes it.
     """
 
     name: str
@@ -213,7 +210,7 @@ class PhaseResult:
             raise LimitError(f"{self.name}: {error}") from None
 
     def impossible(self) -> str | None:
-        """What in it cannot be, beyond each field's own range."""
+        """What is invalid in it, beyond each field's range."""
         return (
             impossible_figures(self.start_s, self.end_s, self.metrics)
             or impossible_durable(self.start_s, self.end_s, self.until_durable)
@@ -224,7 +221,7 @@ class PhaseResult:
     def recorded(
         self, energy: tuple[EnergyReading, ...] = (), validity: tuple[str, ...] | None = None
     ) -> Phase:
-        """The phase of a run record, with its energy; `validity` stands for `invalid`."""
+        """The phase of a run record, with its energy; `validity` replaces `invalid`."""
         return Phase(
             name=self.name,
             operation=self.operation,
@@ -249,7 +246,7 @@ class PhaseResult:
 
 @dataclass(frozen=True)
 class ToolResult:
-    """All that one invocation tells."""
+    """All results of one invocation."""
 
     phases: tuple[PhaseResult, ...] = ()
     context: tuple[ContextValue, ...] = ()

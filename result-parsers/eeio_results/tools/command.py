@@ -1,4 +1,4 @@
-"""`eeio bench`: what loop.py of the profile eeio-command tells of a command (command.json)."""
+"""`eeio bench`: the results of loop.py of the profile eeio-command for a command (command.json)."""
 
 from typing import Any
 
@@ -16,11 +16,10 @@ def parse(capture: Capture) -> ToolResult:
     """One phase, `run`: all executions of the command, one after the other.
 
     Its bytes are those that the command caused to be read from or written to storage, by the
-    kernel's account of its processes; `asked_bytes` those that it read and wrote by calls, pipes
-    and devices included. `processor_s`, `user_s` and `system_s` are sums, `executions` their
-    number, `exit_code_N` how many ended with N; `memory_peak_bytes` is there where it is more than
-    what the process that starts the command takes itself, else `memory_most_bytes`. Raises
-    ToolOutputError.
+    kernel's accounting of its processes; `asked_bytes` those that it read and wrote by calls,
+    including pipes and devices. `processor_s`, `user_s` and `system_s` are sums, `executions` their
+    number, `exit_code_N` how many ended with N; `memory_peak_bytes` is present if it exceeds the
+    memory of the process that starts the command, else `memory_most_bytes`. Raises ToolOutputError.
     """
     source = str(capture.directory / OUTPUT_FILE)
     try:
@@ -38,7 +37,7 @@ def _phase(capture: Capture, body: dict[str, Any]) -> PhaseResult:
     )
     account = body["account"]
     moved: int | None = None
-    # What only reads has nothing to wait for.
+    # A command that only reads does not wait for durability.
     durable_reason: str | None = _NO_ACCOUNT
     metrics = {
         "executions": float(q.COUNT.whole_number(body["count"], "count")),
@@ -57,7 +56,7 @@ def _phase(capture: Capture, body: dict[str, Any]) -> PhaseResult:
     if account is not None:
         sizes = {name: q.SIZE.whole_number(value, name) for name, value in account.items()}
         read_bytes = sizes["read_bytes"]
-        # What was deleted before it was written is not written.
+        # Data deleted before they were written are not written.
         written_bytes = max(0, sizes["write_bytes"] - sizes["cancelled_write_bytes"])
         metrics["asked_bytes"] = float(sizes["rchar"] + sizes["wchar"])
         metrics |= {"bytes_read": float(read_bytes), "bytes_written": float(written_bytes)}

@@ -1,7 +1,7 @@
-"""The data servers' own `eeio.json`; a replay has the spatiality of its trace.
+"""The data servers' `eeio.json`; a replay has the access pattern of its trace.
 
-That of the logical requests of each client, by the rule of docs/how-to/trace-a-program.md, reads
-and writes each for themselves; `mixed` where they differ, or where no client made two requests.
+That of the logical requests of each client, by the rule of docs/how-to/trace-a-program.md,
+separately for reads and writes; `mixed` if they differ, or if no client made two requests.
 """
 
 from collections.abc import Iterable
@@ -16,13 +16,13 @@ from eeio_results.traces import events, logs
 
 
 def parse(capture: Capture) -> ToolResult:
-    """What the servers wrote of themselves."""
+    """The results that the servers wrote."""
     result = native.parse(capture)
     trace = capture.factors.get("replay")
     if not trace:
         return result
     try:
-        # One that the profile made lies beside what it printed.
+        # A trace that the profile made is next to its output.
         path = capture.directory / "hou10ni.csv" if trace == "hou10ni" else Path(trace)
         found = spatiality(_events(path))
     except (OSError, LimitError, ToolOutputError) as error:
@@ -34,7 +34,7 @@ def parse(capture: Capture) -> ToolResult:
 
 
 def _events(trace: Path) -> Iterable[events.Event]:
-    """As the program reads it: comments, empty lines and the header stand anywhere or nowhere."""
+    """As the program reads it: comments, empty lines and the header may be anywhere or missing."""
     lines = inputs.read_text(trace, inputs.TOOL_FILE_BYTES).splitlines()
     requests = [line for line in lines if line and not line.startswith(("#", "time,"))]
     return logs.parse_csv("\n".join([",".join(logs.HEADER), *requests]), str(trace))

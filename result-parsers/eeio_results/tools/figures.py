@@ -1,7 +1,7 @@
-"""Programs of a user's own (`eeio profile new`): what their output tells, by regular expressions.
+"""User programs (`eeio profile new`): figures from their output, by regular expressions.
 
-Their profile puts figures.json beside the output (its form: `_figures.py`). Patterns are tried by a
-process of its own, which is ended after PATTERN_TIMEOUT_S: some take for ever on some texts.
+Their profile writes figures.json next to the output (its form: `_figures.py`). A separate process
+tries the patterns. It is ended after PATTERN_TIMEOUT_S: some take for ever on some texts.
 """
 
 import subprocess
@@ -20,9 +20,9 @@ from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
 DEFINITION = _figures.DEFINITION
 PATTERN_TIMEOUT_S = 10
 BEGINS, ENDS = "# eeio: begins\n", "# eeio: ends\n"
-"""What the profile's script prints on stderr right before and after the command."""
+"""Lines that the profile's script prints on stderr right before and after the command."""
 
-# More than its whole window at the bandwidth that it prints is a wrong pattern or a wrong unit.
+# More than the window's time at the printed bandwidth means a wrong pattern or unit.
 _MOST_SHARE = 1.1
 _SHORTEST_S = 0.1
 
@@ -30,10 +30,10 @@ _SHORTEST_S = 0.1
 def parse(capture: Capture) -> ToolResult:
     """One phase, named after its operation: the command from its start to its end.
 
-    A figure in a unit of bandwidth is the phase's bandwidth where its bytes are known, too; without
-    them it is the metric `told_bandwidth_bytes_per_s`, as nobody could check it. Another figure is
-    `iops`, `operations_per_s` or `told_s`, and the bandwidth is the bytes over the command's time.
-    Raises ToolOutputError.
+    A figure in a unit of bandwidth is the phase's bandwidth if its bytes are known, too. Without
+    them it is the metric `told_bandwidth_bytes_per_s`, because it cannot be checked. Another figure
+    is `iops`, `operations_per_s` or `told_s`, and the bandwidth is the bytes over the command's
+    time. Raises ToolOutputError.
     """
     source = str(capture.directory / DEFINITION)
     try:
@@ -109,7 +109,7 @@ def _phase(capture: Capture, definition: Mapping[str, Any], told: Mapping[str, A
         window_source=source,
         metrics=metrics,
         invalid=tuple(invalid),
-        # Of a command that flushes by itself nobody knows how fast it wrote into the page cache.
+        # If a command flushes by itself, its rate into the page cache is not known.
         includes_flush=capture.factors.get("flush") in ("end", "each"),
     )
 

@@ -1,9 +1,9 @@
 """fio: JSON and JSON+ of 3.x; the text report of 2.x and 3.x for results that already exist.
 
 The window of a run begins at the stamp that the profile has fio write right before its I/O
-(`fio-start.txt`), because fio's process also lays out, opens and reports. It ends after fio's own
-run time. The stamp right after the I/O (`fio-end.txt`) is late, by the time in which fio writes its
-logs and starts a program; how late, limits the error of both edges.
+(`fio-start.txt`), because fio's process also lays out, opens and reports. It ends after fio's run
+time. The stamp right after the I/O (`fio-end.txt`) is late by the time in which fio writes its logs
+and starts a program. This delay bounds the error of both edges.
 """
 
 import re
@@ -26,17 +26,17 @@ END_FILE = "fio-end.txt"
 _STAMP = re.compile(r"(\d{9,12}\.\d{9})\n")
 _KILLED = re.compile(r"^fio: pid=\d{1,10}, got signal=(\d{1,3})$", re.MULTILINE)
 _PERCENTILES = {50.0: "p50", 95.0: "p95", 99.0: "p99", 99.9: "p999", 99.99: "p9999"}
-# How far a wall-clock stamp may lie outside the invocation before the clock must have been set.
+# How far a wall-clock stamp may be outside the invocation before the clock must have been set.
 _CLOCK_TOLERANCE_S = 0.5
-# fio tells its run time in whole ms.
+# fio reports its run time in integer ms.
 _RUN_TIME_STEP_S = 0.001
-# How much shorter than fio's own run time the stamps may be: it counts ms, and clocks drift.
+# How much shorter than fio's run time the stamps may be: it counts ms, and clocks drift.
 _RUN_TIME_TOLERANCE_S = 0.05
 
 
 @dataclass(frozen=True)
 class _Direction:
-    """What fio says of one direction (read or write) of a job."""
+    """fio's figures for one direction (read or write) of a job."""
 
     operation: str
     bytes_moved: int
@@ -47,10 +47,10 @@ class _Direction:
 
 
 def parse(capture: Capture) -> ToolResult:
-    """The phase of one fio invocation, from `fio.json` and the stamps beside it.
+    """The phase of one fio invocation, from `fio.json` and the stamps next to it.
 
-    A run that reads and writes at once is one phase, `mixed`, because its energy cannot be
-    divided; each direction's figures are then metrics that begin with `read_` or `write_`.
+    A run that reads and writes at once is one phase, `mixed`, because its energy cannot be divided;
+    each direction's figures are then metrics that begin with `read_` or `write_`.
     """
     source = str(capture.directory / OUTPUT_FILE)
     _reject_killed(capture)
@@ -94,7 +94,7 @@ def parse(capture: Capture) -> ToolResult:
 
 
 def _offered(options: Mapping[str, Any], processes: int) -> float | None:
-    """Bytes a second that all processes were to move, where fio was held to a rate."""
+    """Offered bytes per second of all processes, if fio had a rate limit."""
     rate = inputs.whole_number(str(options.get("rate", "")))
     return float(rate * processes) if rate else None
 
@@ -103,7 +103,7 @@ def _reject_killed(capture: Capture) -> None:
     """fio ends with 0 when a process of it was killed, and counts the bytes of the others."""
     for name in ("stderr.txt", "stdout.txt"):
         said = ""
-        with suppress(ToolOutputError):  # missing or empty: it said nothing
+        with suppress(ToolOutputError):  # missing or empty: no output
             said = capture.text(name)
         if (killed := _KILLED.search(said)) is not None:
             raise ToolOutputError(
@@ -113,7 +113,7 @@ def _reject_killed(capture: Capture) -> None:
 
 
 def _document(text: str, source: str) -> dict[str, Any]:
-    """The JSON object in fio's output; warnings may stand before and after it."""
+    """The JSON object in fio's output; warnings may come before and after it."""
     brace = re.search(r"^\{", text, re.MULTILINE)
     if brace is None:
         raise ToolOutputError(f"{source}: no JSON, it begins {text[:60]!r}; is it fio's output?")
@@ -159,8 +159,8 @@ def _json_direction(operation: str, body: Mapping[str, Any]) -> _Direction:
 
 
 def _is_known(rank: float, requests: float) -> bool:
-    """Whether a request lies beyond the 99.99th percentile: of fewer than ten thousand fio tells
-    the slowest in its place."""
+    """Whether a request lies beyond the percentile. With fewer than ten thousand requests, fio
+    reports the slowest one as the 99.99th."""
     return rank < 99.99 or requests >= 10_000
 
 
@@ -177,7 +177,7 @@ def _window(
     ends_s = list(map(capture.since_start_s, _stamps(capture, END_FILE, processes)))
     begun_s, ended_s = min(starts_s), max(ends_s)
     inside = -_CLOCK_TOLERANCE_S <= begun_s < ended_s <= duration_s + _CLOCK_TOLERANCE_S
-    # A clock that was set back in between leaves both inside, but fio no room for its run.
+    # If a clock was set back in between, both are inside, but leave too little time for fio's run.
     slack_s = ended_s - begun_s - runtime_s
     if not inside or slack_s < -_RUN_TIME_TOLERANCE_S:
         why = " (its time stamps are off: the clock was set)"
@@ -200,7 +200,7 @@ def _stamps(capture: Capture, name: str, processes: int) -> list[float]:
 
 
 def _spatiality(pattern: str) -> str:
-    """fio's `rw` option in the project's words: `read:61440` steps over 61440 bytes each time."""
+    """The access pattern for fio's `rw` option: `read:61440` steps over 61440 bytes each time."""
     if pattern.startswith("rand"):
         return "random"
     return "strided" if ":" in pattern else "sequential"
@@ -254,7 +254,7 @@ def _phase(
     )
 
 
-# fio's options -> what made a write durable: the time of its bandwidth holds it.
+# fio's options -> what made a write durable: the time of its bandwidth includes it.
 _FLUSHES = (
     ("sync", ("1", "sync", "dsync"), "each write by itself (fio's sync=1, O_SYNC)"),
     ("end_fsync", ("1",), "fio's own fsync at its end, within its time"),
@@ -262,7 +262,7 @@ _FLUSHES = (
 
 
 def _durable(phase: PhaseResult, options: Mapping[str, Any]) -> PhaseResult:
-    """The phase with what fio's own flush made of its writes."""
+    """The phase with the effect of fio's flush on its writes."""
     source = next((source for name, on, source in _FLUSHES if str(options.get(name)) in on), None)
     if phase.operation == "read" or source is None:
         return phase
@@ -309,9 +309,9 @@ _CPU = re.compile(rf"^  cpu +: usr=({_FIGURE})%, sys=({_FIGURE})%,", re.M)
 def parse_text(text: str, source: str = "fio's report") -> ToolResult:
     """The phases of a human-readable report of fio 2.x or 3.x, one for each job it lists.
 
-    Bytes are requests issued x block size, which the report's own rounded `io=` cannot give.
-    The report does not tell when the I/O happened, so the phases have no window.
-    Raises ToolOutputError when the report is cut off, is not fio's, or tells of an error.
+    Bytes are requests issued x block size; the report's `io=` is rounded. The report contains no
+    time of the I/O, so the phases have no window. Raises ToolOutputError when the report is cut
+    off, is not fio's, or reports an error.
     """
     with naming(source):
         inputs.check_lines(text)

@@ -1,12 +1,12 @@
-"""IOR 3.x and 4.x: its text report, which the profile takes, and its JSON for results of others.
+"""IOR 3.x and 4.x: its text report, which the profile uses, and its JSON for results of others.
 
-IOR does not tell when it moved its bytes, but prints the line of a result as soon as it has it: the
+IOR does not report when it moved its bytes, but prints a result line as soon as it has it. The
 window of a phase ends when that line arrived, and lasts the total time (open to close) that it
 gives. Bytes are tasks x segments x block size, which the summary prints exactly.
 
-With -e IOR flushes after its last write, with -Y after each, and both are within the time that it
-tells (flushes that strace delayed lengthened it, 4.1.0+dev): the rate into the page cache is not
-known then. Without them nothing is flushed.
+With -e IOR flushes after its last write, with -Y after each, and both are within its reported time
+(flushes that strace delayed lengthened it, 4.1.0+dev): the rate into the page cache is not known
+then. Without them there is no flush.
 """
 
 import re
@@ -32,7 +32,7 @@ _SUMMARY = re.compile(
     re.M,
 )
 _ORDERING = re.compile(r"^ordering in a file +: (\w+)", re.M)
-# What IOR was told, and what it does then.
+# IOR's options, and their effect.
 _FLUSHES = {"-e": "IOR's own flush (-e)", "-Y": "IOR's own flush of each request (-Y)"}
 _COMMAND = re.compile(r"^Command line *: (.*)$", re.M)
 _NO_WINDOW = "none: a stored report does not tell when its lines came"
@@ -48,7 +48,7 @@ def parse(capture: Capture) -> ToolResult:
 def parse_text(text: str, source: str = "IOR's report") -> ToolResult:
     """The phases of a stored report, one for each operation of each iteration; no windows.
 
-    Raises ToolOutputError when it is cut off, is not IOR's, or tells of an error.
+    Raises ToolOutputError when it is cut off, is not IOR's, or reports an error.
     """
     with naming(source):
         inputs.check_lines(text)
@@ -109,12 +109,12 @@ _MOVED = re.compile(r"^WARNING: Using actual aggregate bytes moved = (\d{1,18})$
 
 
 def parse_without_summary(text: str, source: str = "IOR's report") -> ToolResult:
-    """The phase of a report as IO500 keeps it: of IOR in its own process, which prints the options
-    and one line of results, but no summary.
+    """The phase of a report as IO500 stores it: of IOR in a process that prints the options and one
+    line of results, but no summary.
 
-    Bytes are those that IOR says it moved where a stonewall ended it, else tasks x segments x block
-    size. Raises ToolOutputError where these are printed rounded, where the report is cut off, is
-    not IOR's, or tells of an error.
+    Bytes are IOR's reported bytes if a stonewall ended it, else tasks x segments x block size.
+    Raises ToolOutputError if these are printed rounded, if the report is cut off, is not IOR's, or
+    reports an error.
     """
     with naming(source):
         inputs.check_lines(text)
@@ -166,7 +166,7 @@ def _reported(options: Mapping[str, str], name: str, source: str) -> int | None:
 
 
 def _flush(head: str) -> str | None:
-    """What IOR's command line says of flushes."""
+    """The flush in IOR's command line."""
     command = _COMMAND.search(head)
     words = command[1].split() if command else []
     return next((_FLUSHES[word] for word in words if word in _FLUSHES), None)
@@ -180,7 +180,7 @@ class _Durability(TypedDict, total=False):
 def _durable(
     operation: str, flush: str | None, end_s: float | None, bandwidth_bytes_per_s: float
 ) -> _Durability:
-    """What is known of a write that IOR flushed by itself; of others whoever ran it knows more."""
+    """The durability of a write that IOR flushed by itself; empty for others."""
     if operation != "write" or flush is None:
         return {}
     if end_s is None:

@@ -1,13 +1,13 @@
-"""IOzone 3.x: one row with a column a test, or (with -t) one block a test.
+"""IOzone 3.x: one row with a column per test, or (with -t) one block per test.
 
-Rates are kB/s of 1024 bytes. Tests that were not run leave their columns blank, so a figure is
-known by where it ends. A test is placed in time by its own rate, counted back from the moment its
+Rates are kB/s of 1024 bytes. Tests that were not run leave their columns blank, so the end position
+of a figure identifies it. A test is placed in time by its rate, counted back from the moment its
 figure arrived: IOzone prints a figure when its test is over.
 
-Without -e a write's time ends before its flush, and IOzone flushes, when it closes the file, before
-it prints. The parent of several processes (-t) waits for that, so its figure and window hold the
-flush, and the children's leave it out; one process has no window, for it began nobody knows how
-long before its figure arrived.
+Without -e a write's time ends before its flush. IOzone flushes when it closes the file, before it
+prints. The parent of several processes (-t) waits for that, so its figure and window include the
+flush, and the children's exclude it. One process has no window, because the time between its start
+and its figure is not known.
 """
 
 import re
@@ -40,8 +40,8 @@ _COLUMNS = (
     (9, ("freread", "read", "sequential")),
 )
 _SIZE_END, _RECORD_END = 16, 24
-# By where the header ends, what a figure is wider than the blank that stands for none: nothing in
-# 3.489 (Debian 12), one in 3.507 (Debian 13).
+# By the end of the header, how much wider a figure is than the blank of a missing one: 0 in 3.489
+# (Debian 12), 1 in 3.507 (Debian 13).
 _WIDER = {143: 0, 156: 1}
 _GROUPS = {
     "initial writers": ("write", "write", "sequential"),
@@ -56,7 +56,7 @@ _GROUPS = {
 _HEADER = re.compile(r"^ +kB +reclen +write +rewrite .*\n", re.M)
 _COMPLETE = "iozone test complete."
 _FLUSHED = "Include fsync in write timing"
-# What IOzone prints of its options -> what made a write durable.
+# The options that IOzone prints -> what made a write durable.
 _FLUSHES = {
     "SYNC Mode": "each write by itself (IOzone -o, O_SYNC)",
     _FLUSHED: "IOzone's own fsync (-e), within its time",
@@ -129,7 +129,7 @@ def _is_flushed(text: str) -> bool:
 
 
 def _durable(phase: PhaseResult, text: str) -> PhaseResult:
-    """The phase with what IOzone's own flush made of its writes: its time holds it."""
+    """The phase with the effect of IOzone's flush on its writes: its time includes it."""
     source = next((source for mark, source in _FLUSHES.items() if mark in text), None)
     if phase.operation != "write" or source is None:
         return phase
@@ -163,7 +163,7 @@ def _rows(capture: Capture, text: str, begin: int, source: str) -> list[_Test]:
                 figure = figures[end]
                 rate = _kib(figure[0], q.BANDWIDTH, "rate")
                 if rate == 0:
-                    continue  # -+n prints 0 for the second pass it leaves out
+                    continue  # -+n prints 0 for the second pass it skips
                 arrived_s = arrivals.of(position + end)
                 test = _Test(*told, record_bytes, size_bytes, rate, arrived_s, metrics={})
                 if test.operation == "write" and not _is_flushed(text):
@@ -207,16 +207,16 @@ def _blocks(capture: Capture, text: str) -> list[_Test]:
         processes, least_kib = int(block["processes"]), float(block["least"])
         if record_kib == 0 or float(block["parent"]) == 0:
             raise ToolOutputError(f"{capture.directory / OUTPUT_FILE}: a record or a rate of 0 kB")
-        # "Min xfer" alone proves nothing: of 16 writers that were stopped it leaves out those that
-        # had moved nothing, and is then the whole file (tests/data: 16-stonewalled.txt).
+        # "Min xfer" is not sufficient: of 16 stopped writers it ignores those that had not moved
+        # any data, and is then the complete file (tests/data: 16-stonewalled.txt).
         whole = least_kib >= share_kib and _WHOLE in text
         tests.append(
             _Test(
                 *_GROUPS[block["group"]],
                 record_bytes=record_kib * _KIB,
                 bytes_moved=int((processes * share_kib if whole else least_kib) * _KIB),
-                # The children's sum counts each at its own speed, however little they overlapped;
-                # the parent's figure is all bytes by the time that passed.
+                # The children's sum adds each at its speed, however little they overlapped; the
+                # parent's figure is all bytes by the time that passed.
                 rate_bytes_per_s=float(block["parent"]) * _KIB,
                 arrived_s=arrivals.of(block.end("children")),
                 metrics={
@@ -245,7 +245,7 @@ def _placed(tests: Sequence[_Test], last_s: float | None) -> tuple[PhaseResult, 
         start_s = None if end_s is None else max(end_s - duration_s, 0.0)
         next_start_s = start_s if start_s is not None else next_start_s
         if test.unplaced is not None:
-            # Nor is it known how far from here what came before it lies.
+            # The distance to the test before is not known either.
             start_s = end_s = next_start_s = None
             window_source = f"none: {test.unplaced}, and its figure comes after the flush"
         elif end_s is None:

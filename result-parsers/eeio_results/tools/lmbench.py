@@ -1,7 +1,7 @@
-"""lmbench 3: what the machine under the I/O stack can do, as context values.
+"""lmbench 3: the performance of the machine under the I/O stack, as context values.
 
-Its programs print bare figures on standard error; the profile puts a line `# COMMAND` before
-each. Bandwidths are in 10^6 bytes a second, memory latencies in ns, system calls in us.
+Its programs print bare figures on standard error; the profile puts a line `# COMMAND` before each.
+Bandwidths are in 10^6 bytes a second, memory latencies in ns, system calls in us.
 """
 
 import re
@@ -43,7 +43,7 @@ def parse(capture: Capture) -> ToolResult:
     return ToolResult(context=tuple(context), notes=tuple(notes))
 
 
-# What lmbench's own summary calls a system call -> the last word of `lat_syscall`.
+# Name of a system call in lmbench's summary -> the last word of `lat_syscall`.
 _SIMPLE = {
     "syscall": "null", "read": "read", "write": "write", "stat": "stat", "fstat": "fstat",
     "open/close": "open",
@@ -51,7 +51,7 @@ _SIMPLE = {
 
 
 def parse_results(text: str, source: str = "lmbench's results") -> ToolResult:
-    """The context values of a results file that lmbench's own `make results` wrote.
+    """The context values of a results file that lmbench's `make results` wrote.
 
     Memory read and write bandwidth of every block, under names that end in the block's bytes, and
     of the largest one under the names that the profile's runs have; latencies of system calls.

@@ -1,4 +1,4 @@
-"""`eeio.json`: what a profile without a parser of its own writes into its output directory.
+"""`eeio.json`: the output file of a profile without a specific parser.
 
     {"schema_version": 1,
      "phases": [{"name": "dump", "operation": "write", "spatiality": "sequential",
@@ -8,21 +8,20 @@
                  "durable_monotonic_s": 812.75, "durable_source": "the program's own fsync"}],
      "context": [{"name": "ranks", "value": 4, "unit": "1"}]}
 
-Times are CLOCK_MONOTONIC seconds of the measured machine. `request_size_bytes`, both times and
-the bandwidth may be null; `metrics`, `invalid`, `context` and `notes` may be left out.
-The spatiality `mixed` is that of several patterns. Creating, looking up or deleting files has the
-operation `metadata` and the spatiality `none`; its rate is the metric `operations_per_s`.
+Times are CLOCK_MONOTONIC seconds of the measured machine. `request_size_bytes`, both times and the
+bandwidth may be null; `metrics`, `invalid`, `context` and `notes` may be left out. The spatiality
+`mixed` means several access patterns. Creating, looking up or deleting files has the operation
+`metadata` and the spatiality `none`; its rate is the metric `operations_per_s`.
 
-A phase that wrote may tell more, and each of these may be left out or null:
-`durable_monotonic_s`, when its bytes were on the device, and `durable_source`, what made them so;
-`durable_bandwidth_bytes_per_s`, where that is not all bytes over the time from its start until then
-(a program that computes in between); `includes_flush`, true where `end_monotonic_s` and the
-bandwidth hold the flush already; `durable_reason`, why nobody knows when they were. A phase that
-goes on in stretches, and computes in between, tells them: `stretches_monotonic_s` is a list of
-[start, end], the first and the last at the phase's own edges; then its power is that of the
-stretches alone, and it is durable within its own time (`includes_flush`) or not at all. Of reads as
-well: `spatiality_seen`, the order in which the requests were made
-(docs/explanation/caches-and-validity.md).
+A phase that wrote may contain more members, each optional or null: `durable_monotonic_s`, when its
+bytes were on the device, and `durable_source`, what made them so; `durable_bandwidth_bytes_per_s`,
+if that is not all bytes over the time from its start until then (a program that computes in
+between); `includes_flush`, true if `end_monotonic_s` and the bandwidth already include the flush;
+`durable_reason`, why that time is not known. A phase that consists of stretches, with computation
+in between, lists them: `stretches_monotonic_s` is a list of [start, end], the first and the last at
+the phase's edges. Then its power is that of the stretches only, and it is durable within its time
+(`includes_flush`) or not at all. Also for reads: `spatiality_seen`, the order in which the requests
+were made (docs/explanation/caches-and-validity.md).
 """
 
 from collections.abc import Mapping
@@ -46,7 +45,7 @@ _MOST_STRETCHES = 100_000
 
 
 def parse(capture: Capture) -> ToolResult:
-    """The phases and context values a profile wrote in the project's own format."""
+    """The phases and context values that a profile wrote in the project's format."""
     source = str(capture.directory / OUTPUT_FILE)
     try:
         body = inputs.parse_json(capture.text(OUTPUT_FILE, None), inputs.TOOL_FILE_BYTES)

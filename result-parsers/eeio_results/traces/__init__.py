@@ -1,1 +1,1 @@
-"""What a program did to its files: traces of several tools -> events -> phases."""
+"""File I/O of programs: traces of several tools -> events -> phases."""

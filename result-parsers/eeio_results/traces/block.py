@@ -13,13 +13,13 @@ from typing import NamedTuple
 from eeio_results.traces.order import Request
 
 EVENTS = ("block_rq_issue", "block_bio_queue")
-_SECTOR_BYTES = 512  # the unit of these events, whatever the drive's own sectors are
+_SECTOR_BYTES = 512  # the unit of these events, for any sector size of the drive
 _EVENT = re.compile(
     r"\[(?P<cpu>\d{1,5})\] +\S+ +(?P<time>\d{1,12}\.\d{1,9}): (?:block_rq_issue|block_bio_queue): "
     r"\d{1,8},\d{1,8} (?P<what>[A-Z]{1,9}) (?:\d{1,12} \([^)]{0,200}\) )?"
     r"(?P<sector>\d{1,19}) \+ (?P<sectors>\d{1,10}) "
 )
-# F before the operation asks for a flush; after it come F (FUA), A (readahead), S and M (metadata).
+# F before the operation requests a flush; after it come F (FUA), A (readahead), S and M (metadata).
 _DATA = re.compile(r"F?(?P<operation>[RW])[FAS]*")
 
 
@@ -32,9 +32,9 @@ class Issued(NamedTuple):
 
 
 def parse(lines: Iterable[str], dropped: Mapping[int, int]) -> tuple[list[Issued], float | None]:
-    """The requests of data by time, without the file system's metadata and its journal's; and when
-    the first processor found no more room for its events (`dropped`: how many, by processor), from
-    when on the others' alone are not the whole. None where nothing was dropped."""
+    """The data requests by time, without metadata of the file system and its journal; and when the
+    first processor had no more room for its events (`dropped`: how many, by processor). After that
+    the others' events are incomplete. None if there were no drops."""
     found: list[Issued] = []
     last_s: dict[int, float] = {}
     for line in lines:

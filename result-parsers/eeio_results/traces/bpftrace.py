@@ -1,13 +1,13 @@
-"""Our bpftrace program, and the lines that it prints -> events.
+"""Our bpftrace program, and a parser from its lines to events.
 
-A file is known by its directory entry, inode and generation, taken from the kernel's own table of
-descriptors: so it does not matter who opened it, from which directory, or how the descriptor came
-to the process (fork, dup, a shell's redirection). Its name is printed once, one directory a line,
-up to the root of its file system; `mount` lines, which `eeio record trace` adds, tell where that
-is. The place of read and write is the kernel's own, after the call; so appending is right as well.
+A file is identified by its directory entry, inode and generation, from the kernel's table of
+descriptors. So it does not matter who opened it, from which directory, or how the descriptor came
+to the process (fork, dup, a shell's redirection). Its name is printed once, one directory per line,
+up to the root of its file system; `mount` lines, which `eeio record trace` adds, locate the root.
+The offset of read and write is the kernel's, after the call; so appending is right as well.
 
-Lines come in no order, as each processor has a buffer of its own; their number is counted in the
-kernel and checked.
+Lines are unordered, because each processor has a separate buffer. The kernel counts them, and the
+parser checks their number.
 """
 
 import re
@@ -20,17 +20,17 @@ from eeio_results.traces.events import Event, Unobserved, possible
 from eeio_results.traces.strace import is_data
 
 FIRST = "eeio-bpftrace 1"
-"""What a trace begins with: its format."""
+"""The first line of a trace: its format."""
 
 OUTPUT_FILE = "bpftrace.txt"
 
 ENVIRONMENT = {
-    # What the kernel's limit of 512 bytes leaves for a name; it is cut one before.
+    # The kernel's limit of 512 bytes allows this for a name; it is cut one before.
     "BPFTRACE_STRLEN": "128",
     "BPFTRACE_MAP_KEYS_MAX": "65536",
 }
 BUFFER = {"BPFTRACE_PERF_RB_PAGES": "4096"}
-"""Pages of each processor's buffer of events: 16 MiB, unless the user's environment says other."""
+"""Pages of each processor's event buffer: 16 MiB, unless the user's environment sets another."""
 
 _DEEPEST = 64
 _LONGEST = int(ENVIRONMENT["BPFTRACE_STRLEN"]) - 1
@@ -71,7 +71,7 @@ _ENTER = f"""{{
   }}
 }}
 """
-# Of a file opened with O_APPEND what pwrite writes goes to the end too.
+# With O_APPEND, pwrite also writes to the end.
 _TO_THE_END = {"r": "0", "m": "0", "w": "($file->f_flags & 0x400) != 0"}
 _EXIT = f"""{{
   if (args->ret > 0) {{
@@ -89,7 +89,7 @@ _EXIT = f"""{{
   delete(@call[tid]);
 }}
 """
-# Operation, descriptor and place -> calls. -1 stands for where the file is.
+# Operation, descriptor and place -> calls. -1 means the file's current position.
 _CALLS = {
     ("r", "fd", "(int64)-1"): ("read", "readv"),
     ("r", "fd", "(int64)args->pos"): ("pread64",),
@@ -102,7 +102,7 @@ _CALLS = {
     ("r", "in_fd", "PLACE_OF(offset)"): ("sendfile64",),
     ("w", "out_fd", "(int64)-1"): ("sendfile64",),
 }
-# The place that a pointer names; where it is NULL, the call takes the file's own.
+# The place at a pointer; if it is NULL, the call uses the file's position.
 _PLACE_OF = re.compile(r"PLACE_OF\((\w+)\)")
 _POINTED = r"(args->\1 == 0 ? (int64)-1 : *(int64 *)uptr(args->\1))"
 # Mapped to read (0) or write (1), but neither anonymous, a library (MAP_DENYWRITE), nor code.
@@ -148,12 +148,12 @@ _NOTE = re.compile(r"Attaching \d+ probes\.\.\.$|$")
 
 
 def is_trace(first: str) -> bool:
-    """Whether a file with this first line is ours."""
+    """Whether a file with this first line is one of our traces."""
     return first.startswith((FIRST, "Attaching "))
 
 
 def read(path: Path, unobserved: set[Unobserved] | None = None) -> list[Event]:
-    """Events of all processes, by time; adds to `unobserved` the I/O whose bytes no call shows.
+    """Events of all processes, by time; adds I/O whose bytes no call reports to `unobserved`.
 
     Raises ToolOutputError when an event is missing.
     """
@@ -179,7 +179,7 @@ def parse(
 ) -> list[Event]:
     """Events of all processes, by time, less the `clock` line's nanoseconds.
 
-    Raises ToolOutputError when events were lost, the trace is cut off, or it is not ours.
+    Raises ToolOutputError when events are missing, the trace is cut off, or it is not eeio's.
     """
     rows: list[tuple[str, list[str]]] = []
     names: dict[_File, dict[int, str]] = {}

@@ -13,8 +13,8 @@ from eeio_results.traces.events import Event, possible
 
 
 def read(path: Path) -> list[Event]:
-    """Events of a log. Raises EeioError without PyDarshan, ToolOutputError for a log that it
-    cannot read, or that holds no DXT data."""
+    """Events of a log. Raises EeioError without PyDarshan, ToolOutputError for a log that it cannot
+    read, or that contains no DXT data."""
     try:
         import darshan
     except ImportError as error:

@@ -18,7 +18,7 @@ _MOST = 0.8
 
 
 class Event(NamedTuple):
-    """One read or write. Times are seconds on one clock; `offset` is None where it is not told."""
+    """One read or write. Times are seconds on one clock; `offset` is None if not reported."""
 
     start_s: float
     duration_s: float
@@ -133,7 +133,7 @@ def _split(events: Sequence[Event]) -> list[TracePhase]:
 
 
 def _operation(events: Iterable[Event]) -> str:
-    """A short stretch alone between longer ones has nothing to alternate with."""
+    """A single short stretch between longer ones has no alternation."""
     found = {event.operation for event in events}
     return found.pop() if len(found) == 1 else "mixed"
 

@@ -1,8 +1,8 @@
 """The text of a journal trace (`eeio record journal`) -> commits and the system calls they served.
 
-A commit has the five stamps that jbd2 gives it. Which commit served an fsync is not a matter of
-overlap in time: the journal's thread wakes everybody who waits for a transaction right after it
-ended, so the last commit whose end woke the caller is the one that it waited for.
+A commit has the five stamps that jbd2 gives it. Overlap in time does not show which commit served
+an fsync. The journal's thread wakes all waiters of a transaction right after it ended, so the last
+commit whose end woke the caller is the one that it waited for.
 """
 
 import gzip
@@ -55,10 +55,9 @@ class Commit:
 class Call:
     """One system call of a traced task.
 
-    `descriptor` is the one it was given, or for openat and dup the one it gave; -1 for neither.
-    `count` is the bytes asked for (0 where they lie in a vector). `commit` is the transaction whose
-    end woke it, None for none. `on_device` tells whether an fsync reached ext4 on the traced
-    device.
+    `descriptor` is its argument, or for openat and dup its result; -1 for neither. `count` is the
+    requested bytes (0 if they are in a vector). `commit` is the transaction that woke it at its
+    end, None for none. `on_device` is whether an fsync reached ext4 on the traced device.
     """
 
     task: int
@@ -79,7 +78,7 @@ class Call:
 
 @dataclass(frozen=True)
 class JournalTrace:
-    """All that one trace holds, in order of time. `overruns` counts the events that were lost."""
+    """The contents of one trace, in order of time. `overruns` is the number of missing events."""
 
     commits: tuple[Commit, ...] = ()
     fast_commits: tuple[tuple[float, float], ...] = ()
@@ -117,7 +116,7 @@ def parse(lines: Iterable[str], source: str = "trace") -> JournalTrace:
 
 
 class _Reader:
-    """What is known of each task while the lines go by."""
+    """The state of each task while the lines are read."""
 
     def __init__(self, source: str) -> None:
         self.header: dict[str, str] = {}
@@ -129,7 +128,7 @@ class _Reader:
         self._open: dict[int, _Entered] = {}
         self._calls: list[Call] = []
         self._last_end: int | None = None
-        self._followed: int | None = None  # the tracer, whose own calls are not the program's
+        self._followed: int | None = None  # the tracer; its calls are not the program's
 
     def note(self, line: str) -> None:
         if match := _HEADER_WORDS.match(line):
@@ -141,7 +140,7 @@ class _Reader:
 
     def event(self, line: str, number: int) -> None:
         if line.startswith("CPU:") and "LOST" in line:
-            return  # counted in the header
+            return  # the header contains their number
         match = _LINE.match(line)
         if match is None:
             raise ToolOutputError(f"{self._source}:{number}: not an event: {line.strip()[:80]!r}")
@@ -155,7 +154,7 @@ class _Reader:
         elif event.startswith("jbd2_"):
             self._commit(time_s, event.removeprefix("jbd2_"), rest)
         elif event == "sched_waking":
-            # An interrupt that comes while the journal's thread runs wakes whom it will.
+            # An interrupt during the journal's thread may wake any task.
             if match["flags"][2:3] not in _IN_INTERRUPT:
                 self._woken(rest)
         elif event == "ext4_sync_file_enter":
@@ -201,7 +200,7 @@ class _Reader:
         result = _signed(int(left["result"], 16))
         opened = name == "openat"
         if name in DUPS and before.arguments.get("oldfd") == result:
-            return  # dup2(3, 3) does nothing
+            return  # dup2(3, 3) has no effect
         self._calls.append(
             Call(
                 task=task,

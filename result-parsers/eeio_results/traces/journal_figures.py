@@ -1,4 +1,4 @@
-"""What ext4's journal did during a phase of a run, for any program (`eeio run --trace-journal`)."""
+"""The activity of ext4's journal during a phase, for any program (`eeio run --trace-journal`)."""
 
 from collections.abc import Mapping
 from statistics import fmean
@@ -9,10 +9,10 @@ FIGURES = (
     "journal_commits", "journal_commit_mean_s", "journal_fast_commits",
     "journal_fsyncs", "journal_fsync_mean_s", "journal_fsyncs_waiting",
 )  # fmt: skip
-"""Commits of the journal that ended in the window, how long each took on average, from its start to
-when those who waited went on (s), and ext4's fast commits; calls of fsync and fdatasync that
-reached the file system and returned in the window, how long each took on average (s), and how many
-of them a commit woke: these waited for the journal, not for their own data alone."""
+"""Commits of the journal that ended in the window, how long each took on average, from its start
+until its waiters continued (s), and ext4's fast commits; calls of fsync and fdatasync that reached
+the file system and returned in the window, how long each took on average (s), and how many of them
+a commit woke: these waited for the journal, not only for their data."""
 
 
 def figures(trace: jbd2.JournalTrace, start_s: float, end_s: float) -> Mapping[str, float]:

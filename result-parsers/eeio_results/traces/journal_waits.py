@@ -1,8 +1,8 @@
-"""Which writes a commit of the journal held up, and which commit each fsync waited for.
+"""Which writes a commit of the journal blocked, and which commit each fsync waited for.
 
 From the calls and commits of a trace (jbd2.py). The classes of a thread and the equations for its
-time are those of a paper; where they are identities and where they do not suffice is told in
-docs/studies/.
+time are those of a paper. docs/studies/ describes where they are identities and where they do not
+suffice.
 """
 
 import bisect
@@ -13,7 +13,7 @@ from typing import Literal
 from eeio_results.traces.jbd2 import DUPS, SYNCS, WRITES, Call, Commit
 
 BLOCKED_S = 1e-3
-"""A buffered write that takes longer while a commit goes on was held up by it."""
+"""A commit blocked a buffered write that takes longer than this while the commit is in progress."""
 
 Class = Literal["not_blocked", "fully_blocked", "partly_blocked", "ended_inside"]
 CLASSES: tuple[Class, ...] = ("not_blocked", "fully_blocked", "partly_blocked", "ended_inside")
@@ -23,8 +23,8 @@ CLASSES: tuple[Class, ...] = ("not_blocked", "fully_blocked", "partly_blocked", 
 class FileTask:
     """K_i, one thread's work on one file: opened, written, synchronized, closed.
 
-    Where it goes on to write after an fsync (a log that is appended to), that is the next piece of
-    work: what is written then is safe only with the fsync that follows.
+    If it writes again after an fsync (a log that is appended to), a new task begins: only the next
+    fsync makes these writes safe.
     """
 
     task: int
@@ -44,16 +44,16 @@ class FileTask:
 
     @property
     def written_s(self) -> float:
-        """When there was nothing more to write (or, without writes, when the file was open)."""
+        """When its last write ended (or, without writes, when the file was open)."""
         if self.writes:
             return self.writes[-1].end_s
         return self.opened.end_s if self.opened else self.syncs[0].start_s
 
     @property
     def synced_s(self) -> float:
-        """When the first fsync after the writes returned: what was written can no longer be lost.
+        """When the first fsync after the writes returned: its writes are durable.
 
-        A delayed commit (`libdelayjc.so`) holds a call before it reaches the kernel, so the wait
+        A delayed commit (`libdelayjc.so`) delays a call before it reaches the kernel, so the wait
         for durability is counted from `written_s`, not from the system call.
         """
         return self.syncs[0].end_s
@@ -78,11 +78,11 @@ def file_tasks(calls: Iterable[Call]) -> list[FileTask]:
         elif call.name == "close":
             end(key, call)
         elif call.name in DUPS:
-            # Another file stands there now: what was written before was none of its.
+            # The descriptor is now another file: earlier writes went to the old one.
             if call.result >= 0:
                 end(key, None)
         else:
-            # A thread may work on what another has opened.
+            # A thread may work on files that another has opened.
             session = open_now.setdefault(key, _Session(call.task, None))
             if session.syncs and _has_written(call):
                 end(key, None)
@@ -134,8 +134,8 @@ def partly_blocked_s(start_s: float, end_s: float, commit: Commit) -> float:
 
 @dataclass(frozen=True)
 class Blocking:
-    """How a thread fared: its class, its time in writes by the class's equation, and how much of
-    that time lay in writes that a commit held up, inside the commits."""
+    """A thread's result: its class, its time in writes by the class's equation, and the part of
+    that time in writes blocked by a commit, inside the commits."""
 
     kind: Class
     write_s: float
@@ -163,10 +163,10 @@ class Commits:
 
 
 def blocking_of(task: FileTask, commits: Commits, blocked_s: float = BLOCKED_S) -> Blocking:
-    """Into which of the paper's cases a thread falls, by its longest write that a commit held up.
+    """Into which of the paper's cases a thread falls, by its longest write that a commit blocked.
 
     X: not blocked. Y: begun before the commit, ended after it. Z: begun inside, ended after. The
-    fourth, ended inside the commit, is what newer kernels show: a write goes on as soon as the
+    fourth, ended inside the commit, occurs on newer kernels: a write continues as soon as the
     commit has taken its copy, long before it is on the disk.
     """
     write_s = write_time_s(task.writes[0].start_s, task.writes[-1].end_s)

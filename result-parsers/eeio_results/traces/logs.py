@@ -1,4 +1,4 @@
-"""Traces of other tools -> events: fio's iolog v2 and v3, Darshan's DXT text, and our own CSV.
+"""Traces of other tools -> events: fio's iolog v2 and v3, Darshan's DXT text, and eeio's CSV.
 
 The CSV (`time,client,op,offset,length`) is what eeio-dataserver replays.
 """
@@ -18,7 +18,7 @@ HEADER = ("time", "client", "op", "offset", "length")
 
 
 def read(path: Path) -> list[Event]:
-    """Events of a trace whose first line tells what it is. Raises ToolOutputError."""
+    """Events of a trace, whose first line identifies its format. Raises ToolOutputError."""
     try:
         text = inputs.read_text(path, inputs.TABLE_BYTES, errors="replace")
         inputs.check_lines(text, inputs.TRACE_LINE_BYTES)
@@ -56,7 +56,7 @@ def parse_csv(text: str, source: str = "trace") -> Iterator[Event]:
             continue
         where = f"{source}:{number}"
         try:
-            # No cell has quotes: these are numbers and two words.
+            # No cell has quotes: these are numbers and two texts.
             time, client, operation, offset, length = line.strip("\r").split(",")
             event = possible(
                 Event(
@@ -164,8 +164,8 @@ def parse_dxt(text: str, source: str = "DXT") -> Iterator[Event]:
 
 
 def to_csv(events: Iterable[Event]) -> str:
-    """The requests for eeio-dataserver: clients are numbered by process, files lie one behind the
-    other. Events without an offset cannot be replayed and raise ToolOutputError."""
+    """The requests for eeio-dataserver: clients are numbered by process, files are placed one after
+    the other. Events without an offset cannot be replayed and raise ToolOutputError."""
     ordered = sorted(events)
     if not ordered:
         raise ToolOutputError("no event to replay")

@@ -1,9 +1,9 @@
-"""The order in which requests arrived, in words.
+"""The order in which requests arrived, as text.
 
 Method: docs/explanation/caches-and-validity.md, "The order that the target sees".
 
-The same rules and words as eeio-dataserver's own log of its requests (its `describe`), for those
-that a drive was given. Nobody knows there which process a request is of.
+The rules and labels are those of eeio-dataserver's log of its requests (its `describe`), applied to
+the requests of a drive. There the process of a request is not known.
 """
 
 from collections import Counter
@@ -27,11 +27,11 @@ class Request(NamedTuple):
 def describe(
     requests: Iterable[Request], request_size_bytes: int | None, processes: int = 1
 ) -> str | None:
-    """The order of `requests`, which come by time; None where they are too few to show one.
+    """The order of `requests`, which are sorted by time; None if there are too few.
 
-    What the kernel cut a request of `request_size_bytes` into counts once. A stride that goes
-    through a file again and again is K streams in lock-step too, each sequential: it is called so
-    where as many processes as that were at work.
+    The parts into which the kernel split a request of `request_size_bytes` count once. A stride
+    that runs through a file repeatedly is also K sequential streams in lock-step: it is called so
+    if as many processes were running.
     """
     whole = _joined(requests, request_size_bytes or 0)
     if len(whole) < LEAST_REQUESTS:
@@ -44,7 +44,7 @@ def describe(
     step, times = steps.most_common(1)[0]
     if 5 * times >= 4 * (len(whole) - 1) and streams > processes:
         return f"strided by {step} bytes"
-    # Each place of a small file, taken at random, lies behind an earlier one half of the time.
+    # Each place of a small file, in random order, comes after an earlier one half of the time.
     if 4 * streams <= len(whole):
         return f"mixed of {streams} streams, each sequential" if streams > 1 else "sequential"
     return "random"
@@ -69,7 +69,7 @@ def _joined(requests: Iterable[Request], largest: int) -> list[Request]:
 
 
 def _streams(requests: Sequence[Request]) -> int:
-    """Sequences of requests each of which lies behind one of before."""
+    """Sequences of requests, each directly after an earlier one."""
     streams = 0
     ends: Counter[int] = Counter()
     for offset, length in requests:

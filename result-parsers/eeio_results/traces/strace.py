@@ -1,9 +1,9 @@
-"""strace's files (-ff -ttt -T -y, one a process) -> events.
+"""Parses strace's files (-ff -ttt -T -y, one per process) into events.
 
-read and write tell no offset: it is followed from open, lseek and what was moved before, over all
-processes together, because doubled and inherited descriptors and those of threads share one place.
-Where it cannot be known (appending goes to wherever the end is) there is none. Calls that failed or
-moved nothing are no events. A call that copies between two files is a read and a write.
+read and write report no offset. It is derived from open, lseek and earlier transfers, over all
+processes together, because duplicated and inherited descriptors and those of threads share one
+position. If it cannot be known (appending writes to the current end) there is none. Calls that
+failed or moved no data are not events. A call that copies between two files is a read and a write.
 """
 
 import re
@@ -39,23 +39,23 @@ _SENDFILE = re.compile(f"{_FILE}, {_FILE}, {_PLACE}, ")
 _MMAP = re.compile(f"[^,]*, \\d+, ([^,]*), ([^,]*), {_FILE}, ")
 _LLSEEK = re.compile(r"\[(\d{1,19})\]")
 _NO_DATA = re.compile(r"^(?:/dev/(?!shm/)|/proc/|/sys/|pipe:|socket:|anon_inode:|TCP|UNIX|NETLINK)")
-# Where programs and their libraries lie; what they read there is not their work.
+# Locations of programs and their libraries; reads there are not the programs' work.
 _SYSTEM = re.compile(
     r"^/(?:usr|lib|lib32|lib64|libx32|etc|bin|sbin|opt|nix|run(?!/media/|/user/))/"
 )
 
 
 def is_data(path: str, operation: str) -> bool:
-    """Whether a path is a file that a program works on: what it reads of the system is none."""
+    """Whether a path is a file that a program works on: reads of system files are not."""
     if not path.startswith("/") or _NO_DATA.match(path):
         return False
     return operation == "write" or not _SYSTEM.match(path)
 
 
 def read(paths: Sequence[Path], unobserved: set[Unobserved] | None = None) -> list[Event]:
-    """Events of all processes; adds to `unobserved` the I/O whose bytes no call shows.
+    """Events of all processes; adds I/O whose bytes no call reports to `unobserved`.
 
-    Raises ToolOutputError for a file that is not strace's, or not whole.
+    Raises ToolOutputError for a file that is not strace's, or not complete.
     """
     calls: list[_Call] = []
     for path in paths:
@@ -81,7 +81,7 @@ def parse(lines: Iterable[str], process: str, source: str = "strace") -> Iterato
     return _events(_calls(lines, process, source), set())
 
 
-# When, by whom, the call, its arguments, its result, what the result names, and how long; s.
+# Time, process, call, arguments, result, the path in the result, and duration; s.
 _Call = tuple[float, str, str, str, int, str, float]
 
 
@@ -173,7 +173,7 @@ def _events(calls: Iterable[_Call], unobserved: set[Unobserved]) -> Iterator[Eve
         elif call in _OPENS:
             path = rest.partition("<")[2].partition(">")[0]
             opened.add(path)
-            # The flags stand behind the name.
+            # The flags come after the name.
             appends = "O_APPEND" in arguments.rpartition('"')[2]
             table[str(result)] = _Open(path, 0, appends)
         elif call == "close":
@@ -195,7 +195,7 @@ def _events(calls: Iterable[_Call], unobserved: set[Unobserved]) -> Iterator[Eve
 
 
 def _moved(call: str, arguments: str, result: int, file: _Open) -> int | None:
-    """Where the bytes of a call lie, which moves the file's place when it names none."""
+    """The offset of a call's bytes. Moves the file's position if the call names no offset."""
     operation, positioned = _MOVES[call]
     offset, flags = -1, ""
     if positioned:
@@ -223,8 +223,8 @@ def _advance(file: _Open, moved: int) -> int | None:
 
 
 def _sides(call: str, arguments: str) -> tuple[tuple[str, str, str, str | None], ...]:
-    """Operation, descriptor, path and place of both files of a call that copies; no place where
-    the call takes the file's own."""
+    """Operation, descriptor, path and place of both files of a call that copies; no place if the
+    call uses the file's position."""
     match = (_FROM_TO if call in ("copy_file_range", "splice") else _SENDFILE).match(arguments)
     if match is None:
         raise LimitError(f"{call}({arguments[:100]}: no two files in it")
@@ -282,10 +282,10 @@ _MOVES = {
     "write": ("write", False), "writev": ("write", False), "pwrite64": ("write", True),
     "pwritev": ("write", True), "pwritev2": ("write", True),
 }  # fmt: skip
-# Their flags stand after the offset.
+# Their flags come after the offset.
 _FLAGGED = ("preadv2", "pwritev2")
 _COPIES = ("copy_file_range", "sendfile", "sendfile64", "splice")
-# What sets up a queue of requests, which the program then hands to the kernel without a call each.
+# Calls that set up a request queue, which the program then submits without a call each.
 _QUEUES = {"io_uring_setup": "io_uring", "io_setup": "libaio"}
 _OPENS = ("openat", "openat2", "open", "creat")
 _DOUBLES = ("dup", "dup2", "dup3")

@@ -1,6 +1,6 @@
-"""The report as one HTML file that needs nothing else, offline and without a server.
+"""The report as one self-contained HTML file, offline and without a server.
 
-Everything is said by tables and a still chart; the script, of `script/`, lets the reader ask.
+Tables and a still chart contain all information; the script, from `script/`, adds interaction.
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class _Row:
 
 @dataclass(frozen=True)
 class _Chapter:
-    """What a study adds: its tables, and its figures with their titles, drawn."""
+    """A study's parts: its tables, and its figures with their titles, drawn."""
 
     tables: tuple[Table, ...]
     drawn: list[tuple[str, Markup]]
@@ -82,7 +82,7 @@ def _chapter(report: Report, chapter: Chapter) -> _Chapter:
 
 
 def _drawing(plot: Plot) -> Markup:
-    """A figure of a study; a screen reader knows it by its title where it does not say one."""
+    """A figure of a study; without a description, a screen reader uses its title."""
     svg = plot.draw()
     if " role=" in svg.partition(">")[0]:
         return Markup(svg)

@@ -1,4 +1,4 @@
-"""The first screen: what this I/O costs in joules, how sure that is, what must be said first."""
+"""The first screen: this I/O's cost in joules, its uncertainty, and the warnings."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class Tile:
 
 
 def marks(page: Page) -> list[Mark]:
-    """What must be said before any number."""
+    """Warnings that come before any number."""
     found = []
     quick = [c.name for c in page.report.campaigns if not c.is_measurement]
     if quick:
@@ -68,8 +68,8 @@ _Of = tuple[int, Line, DomainFigures]
 
 
 def _ranked(page: Page) -> tuple[list[_Of], bool]:
-    """Lines with a ranked MB/J in the page's domain, the best first; and whether they are those
-    past the page cache alone, as hits in memory say nothing of the storage."""
+    """Lines with a ranked MB/J in the page's domain, the best first; and whether they are only
+    direct I/O, because page cache hits do not measure the storage."""
     found = [
         (place, line, figures)
         for place, line in enumerate(page.lines)
@@ -186,7 +186,7 @@ def _bandwidths(page: Page) -> list[Part]:
 
 
 def tiles(page: Page) -> list[Tile]:
-    """Six figures; each that is missing says why."""
+    """Six figures; a missing one shows its reason."""
     return [*(_measured_tiles(page) if not page.estimated and page.key else _other_tiles(page)),
             _validity(page)]  # fmt: skip
 

@@ -1,6 +1,6 @@
-"""What differs between two campaigns, as a piece of the page: a table with forest marks.
+"""Differences between two campaigns, as a part of the page: a table with forest marks.
 
-Who compares gives the rows; nothing is computed here but places on the axis.
+The caller provides the rows; this module computes only positions on the axis.
 """
 
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ _WIDEST_SPAN = 1.0
 class Delta:
     """One experiment, one metric, in two campaigns. `change`, `low` and `high` are shares of the
     first: 0.05 is 5 % more, and low to high is the interval; None where there is none. `verdict` is
-    a word (`better`, `worse`, `open`, ...), `why` what stands
-    below it, `n` how many repetitions there were."""
+    a label (`better`, `worse`, `open`, ...), `why` the text below it, `n` the number of
+    repetitions."""
 
     experiment: str
     metric: str
@@ -48,7 +48,7 @@ class Comparison:
 
 
 def span_of(deltas: Sequence[Delta]) -> float:
-    """Half the width of the axis, a share: it holds all changes and intervals, up to 100 %."""
+    """Half the width of the axis, a share: it contains all changes and intervals, up to 100 %."""
     ends = [
         abs(value)
         for delta in deltas
@@ -99,7 +99,7 @@ def interval_text(delta: Delta) -> str:
 
 
 def delta_table(comparison: Comparison) -> Markup:
-    """The whole table, all metrics below each other."""
+    """The complete table, all metrics below each other."""
     span = span_of(comparison.deltas)
     rows = [
         Markup(

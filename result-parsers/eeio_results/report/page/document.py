@@ -1,4 +1,4 @@
-"""A whole page: a template with the style, the script, and a policy that fetches nothing."""
+"""A complete page: a template with the style, the script, and a policy that blocks requests."""
 
 import base64
 import hashlib
@@ -15,7 +15,7 @@ _HERE = Path(__file__).parent
 
 
 def document(template: str, **parts: Any) -> str:
-    """The page as text. What came in by a name or a reason cannot break it."""
+    """The page as text. External names and reasons cannot break it."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_HERE),
         autoescape=True,
@@ -30,14 +30,14 @@ def document(template: str, **parts: Any) -> str:
         script=Markup(source),
         **parts,
     )
-    # Nothing that turns the direction of writing or that UTF-8 cannot hold.
-    # Line by line: long ones are data without anything to escape, which is seen at once.
+    # No characters that change the text direction or that UTF-8 cannot encode. Line by line: long
+    # lines are data without anything to escape, which is quick to check.
     return "\n".join(shown_lines(line) for line in text.split("\n"))
 
 
 def _policy(source: str) -> str:
-    """Nothing is fetched, and no other script runs, whatever stands in a name. Figures of studies
-    hold styles of their own."""
+    """Blocks all requests and other scripts, whatever a name contains. Figures of studies contain
+    styles."""
     digest = base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
     return (
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "

@@ -1,4 +1,4 @@
-"""Data within the page: JSON that nothing of it can break out of, packed where it is long."""
+"""Data within the page: JSON that cannot break out of its element, packed if it is long."""
 
 import base64
 import gzip
@@ -10,7 +10,7 @@ from markupsafe import Markup
 from eeio_limits.text import shown
 
 _PACKED_ABOVE = 300_000
-"""Characters; what is shorter can be read in the page's source."""
+"""Characters; shorter data stay readable in the page's source."""
 
 
 def embedded(name: str, body: Any, *, always_packed: bool = False) -> Markup:

@@ -1,7 +1,7 @@
 """`eeio cost --format html`: the answer, its map and its tables as one page.
 
-The map is drawn as SVG, its points in words for who cannot see it; the script lets them be pointed
-at and walked. The table below the map holds the same figures.
+The map is drawn as SVG, with a text description of its points. The script supports pointing at them
+and moving between them. The table below the map contains the same figures.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ _SAVES = {True: "saves power", False: "costs more power", None: "not decided"}
 
 @dataclass(frozen=True)
 class _Row:
-    """A line of the table that says what the map draws."""
+    """A line of the table with the map's figures."""
 
     number: str
     label: str
@@ -63,7 +63,7 @@ def _marks(guideline: Guideline, quick: Sequence[str]) -> list[Mark]:
     if quick:
         words_of = f"not a measurement: {', '.join(quick)} only checked the set-up."
         found.append(Mark("quick", "QUICK:", f"{words_of} Publish `standard`."))
-    # What the command says of quick campaigns stands above already.
+    # The command's warning about quick campaigns is already above.
     told = [text for text in said.warnings(guideline) if "QUICK: not a measurement" not in text]
     return [*found, *(Mark("incomplete", "NOTE:", text) for text in told)]
 
@@ -98,7 +98,7 @@ def _tile(
         return Tile(title, "none", "", (Part(figure.reason or "not known"),), kind="invalid")
     full = said.percent(figure) if share else said.estimate(figure)
     value, _, rest = full.removesuffix(" %").partition(" % [" if share else " [")
-    # `-60.5 to -58.2`: another minus between them would not tell which is which.
+    # `-60.5 to -58.2`: another minus between them would be ambiguous.
     told = f"[{rest.replace(' - ', ' to ')}, {below}" if rest else f"{below}; no interval"
     return Tile(title, value, unit, (Part(told),), kind=kind)
 

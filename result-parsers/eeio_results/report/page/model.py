@@ -1,7 +1,7 @@
-"""What the page's script reads: rows, domains and factors, as JSON of short names.
+"""The input of the page's script: rows, domains and factors, as JSON with short names.
 
-Figures stand in the units that the page shows (MB/s, W, J/GB, MB/J, ms, %), as [median, q1, q3].
-They are those of `eeio report --format json`, rounded to five digits; nothing is computed anew.
+Figures are in the units that the page shows (MB/s, W, J/GB, MB/J, ms, %), as [median, q1, q3]. They
+are those of `eeio report --format json`, rounded to five digits, without new computation.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ MODELLED = "modelled"
 
 @dataclass(frozen=True)
 class Line:
-    """A row of the page's table: an experiment in words, and its levels, a word a factor."""
+    """A row of the page's table: an experiment as text, and its levels, one label per factor."""
 
     row: Row
     campaign: int
@@ -33,8 +33,8 @@ class Line:
 
 @dataclass(frozen=True)
 class Page:
-    """A report as the page shows it. `keys` are the power domains, the one that it opens with
-    first; `lines` stand the best first, then what is not ranked, then what has no figures."""
+    """A report as the page shows it. `keys` are the power domains, beginning with the initial one;
+    `lines` are ordered: the best first, then unranked ones, then those without figures."""
 
     report: Report
     keys: tuple[Key, ...]
@@ -49,7 +49,7 @@ class Page:
 
     @property
     def estimated(self) -> bool:
-        """Whether the page opens with an estimate, as nothing was measured."""
+        """Whether the page opens with an estimate, because there is no measurement."""
         return self.key is not None and self.key[2] == MODELLED
 
     @property
@@ -62,7 +62,7 @@ class Page:
 
     @property
     def stamp(self) -> str:
-        """What is written across charts, so that a cropped picture still carries it."""
+        """The mark across charts, so that a cropped picture still carries it."""
         return " ".join(
             word
             for word, on in (
@@ -116,7 +116,7 @@ def why_no_power(row: Row, key: Key | None) -> str | None:
 
 
 def domain_label(key: Key) -> str:
-    """`system (wattsup)`; an estimate says so first."""
+    """`system (wattsup)`; an estimate is marked first."""
     domain, meter, kind = key
     return f"{f'{MARKS[kind]}: ' if kind in MARKS else ''}{domain} ({meter})"
 
@@ -173,14 +173,14 @@ def _name(row: Row) -> str:
 
 
 def _reported(factor: str, level: str) -> str:
-    """A level as it stands below a name: `buffer cache off`, but `fio` and `device`."""
+    """A level as shown below a name: `buffer cache off`, but `fio` and `device`."""
     if factor in ("Tool", "Target"):
         return level
     return f"{factor.lower()} {level}" if factor != "Level" else f"{level} level"
 
 
 def _order(line: Line, key: Key | None) -> tuple[int, float]:
-    """The best MB/J first; estimates and what is not ranked stay in the campaign's order."""
+    """The best MB/J first; estimates and unranked lines stay in the campaign's order."""
     figures = figures_of(line.row, key)
     if figures is None:
         return (2 if line.row.n else 3, 0.0)

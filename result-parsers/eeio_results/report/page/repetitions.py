@@ -1,4 +1,4 @@
-"""The repetitions behind each line of the page: what a row opens to."""
+"""The repetitions behind each line of the page, shown when a row is opened."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -19,7 +19,7 @@ from eeio_results.windows import Window, window_of
 from eeio_results.work import LATENCIES, iops_of
 
 Power = Callable[[Campaign], Sequence[PowerSeries]]
-"""Gives the power samples of a campaign; none where it kept none."""
+"""Returns the power samples of a campaign; none if it stored none."""
 
 _POINTS, _FEWER_POINTS = 120, 24
 _MANY_RUNS = 2000
@@ -109,7 +109,7 @@ def _in(value: float | None, unit: float) -> float | None:
 
 
 def _reading(window: Window, key: Key) -> dict[str, Any] | None:
-    """What a meter saw in the window; None where it was not there."""
+    """A meter's reading in the window; None if it has none."""
     reading = next((r for r in window.energy if (r.domain, r.meter, r.kind) == key), None)
     if reading is None:
         return None

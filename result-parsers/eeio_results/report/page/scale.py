@@ -1,4 +1,4 @@
-"""Logarithmic axes of charts in the page: from values to pixels, and where their ticks stand."""
+"""Logarithmic axes of charts in the page: from values to pixels, and the positions of ticks."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -47,7 +47,7 @@ def steps(low: float, high: float, of: Sequence[int]) -> Iterator[float]:
 
 
 def scale(values: Sequence[float], begin: float, end: float) -> Scale:
-    """That holds all of some positive values, with a margin."""
+    """A scale that contains all of some positive values, with a margin."""
     low, high = min(values) / 1.15, max(values) * 1.15
     if high / low < 1.5:
         low, high = low / 1.2, high * 1.2

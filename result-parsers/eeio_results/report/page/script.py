@@ -1,4 +1,4 @@
-"""The page's script: the modules in script/ in one text, each with a scope of its own."""
+"""The page's script: the modules in script/ in one text, each with a separate scope."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Power and bandwidth over time, reduced to what a card of one repetition can show."""
+"""Power and bandwidth over time, reduced to the resolution of a card of one repetition."""
 
 import math
 from array import array
@@ -15,7 +15,7 @@ from eeio_limits import LimitError, inputs
 from eeio_results.domains import Key
 
 _LEAST_PAD_S, _PAD = 0.35, 0.12
-"""What is shown on both sides of the window: seconds, and a share of it."""
+"""The margin on both sides of the window: seconds, and a share of it."""
 _BW_LOGS = "*_bw.*.log"
 _EVEN_S = 0.004
 """Steps whose ends are this near to even ones are drawn as even: no pixel of a card is as short."""
@@ -25,8 +25,8 @@ _KIB_PER_MB = 1024 / 1e6
 
 @dataclass(frozen=True)
 class PowerSeries:
-    """What one meter saw of one domain in one stretch of a campaign: `watts[i]` is the mean power
-    from `times_s[i - 1]` to `times_s[i]`, NaN where it was not read. Monotonic seconds, rising."""
+    """Readings of one domain by one meter in one stretch of a campaign: `watts[i]` is the mean
+    power from `times_s[i - 1]` to `times_s[i]`, NaN if not read. Monotonic seconds, rising."""
 
     key: Key
     times_s: Sequence[float]
@@ -43,8 +43,8 @@ class PowerSeries:
 
     @cached_property
     def _joules(self) -> Sequence[float]:
-        """The energy up to each moment, as far as power was read; of a whole campaign doubles keep
-        it to better than a microjoule."""
+        """The energy up to each moment, as far as power was read. For a complete campaign, doubles
+        are precise to better than a microjoule."""
         found: Iterable[float] = map(mul, self.watts[1:], map(sub, self.times_s[1:], self.times_s))
         if not self._complete:
             found = (joules if joules == joules else 0.0 for joules in found)
@@ -61,7 +61,7 @@ class PowerSeries:
 
 
 def shown_span(start_s: float, end_s: float) -> tuple[float, float]:
-    """The window, and what is shown before and after it."""
+    """The window, with its margins before and after."""
     pad = max(_LEAST_PAD_S, _PAD * (end_s - start_s))
     return start_s - pad, end_s + pad
 
@@ -105,8 +105,8 @@ def _times(ends: list[float]) -> dict[str, float] | list[float]:
 
 
 def bandwidth_steps(raw: Path, points: int) -> list[Any] | None:
-    """[times, MB/s] as in `power_steps`, of fio's own log of its bandwidth, reads and writes
-    together, from the start of its I/O; None where there is none, or no whole one."""
+    """[times, MB/s] as in `power_steps`, from fio's bandwidth log, reads and writes together, from
+    the start of its I/O; None if there is none, or it is incomplete."""
     moments: dict[float, float] = {}
     try:
         for path in sorted(raw.glob(_BW_LOGS))[:_BW_FILES]:
@@ -115,7 +115,7 @@ def bandwidth_steps(raw: Path, points: int) -> list[Any] | None:
                 at_s = int(at_ms) / 1000
                 moments[at_s] = moments.get(at_s, 0.0) + int(kib_per_s) * _KIB_PER_MB
     except (OSError, LimitError, ValueError):
-        # A log that was cut off tells a part of the run, which would look like the whole.
+        # A truncated log covers a part of the run, which would look like the complete run.
         return None
     if len(moments) < 2:
         return None

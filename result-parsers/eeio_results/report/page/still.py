@@ -1,7 +1,7 @@
-"""The main chart as it stands in the page before its script runs, or without it: SVG.
+"""The main chart in the page before its script runs, or without it: SVG.
 
 Bandwidth against power, both axes logarithmic, with lines of equal MB/J, quartiles as whiskers.
-`script/scatter.mjs` draws the same to the window's width, and lets itself be asked.
+`script/scatter.mjs` draws the same to the window's width, with interaction.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 60, 26, 46
 
 
 _MANY = 2000
-"""More marks than this are drawn without whiskers and words: nobody could tell them apart."""
+"""More marks than this are drawn without whiskers and labels: they would be indistinguishable."""
 
 
 @dataclass(frozen=True)

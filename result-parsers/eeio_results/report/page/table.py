@@ -20,7 +20,7 @@ NONE = "–"
 
 @dataclass(frozen=True)
 class Cell:
-    """A figure, with what is below it in small print. `kind` is a class of the style."""
+    """A figure, with the small print below it. `kind` is a class of the style."""
 
     text: str
     small: str = ""
@@ -29,7 +29,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """`sets` are the sets of columns that contain it; `energy` tells whether it is of a domain."""
+    """`sets` are the sets of columns that contain it; `energy` is whether it is of a domain."""
 
     key: str
     head: str
@@ -68,8 +68,8 @@ def cells(page: Page, line: Line) -> list[Cell]:
 
 
 def to_json(page: Page) -> list[dict[str, Any]]:
-    """The columns with their cells: a text, or text and small print, or null where there is none;
-    of an energy column a list for each domain. What is in the page's HTML is null here."""
+    """The columns with their cells: a text, or text and small print, or null if there is none; for
+    an energy column a list for each domain. Cells in the page's HTML are null here."""
     opens = {column.key for column in opening()}
     return [
         {
@@ -165,8 +165,8 @@ def _limit(figures: DomainFigures) -> str:
 
 
 def _remarks(metric: Metric, row: Row, figures: DomainFigures, mark: str) -> list[str]:
-    """What a reader must know of a figure: of the power how many repetitions have it, of MB/J
-    whether it is ranked and of what it is."""
+    """Remarks on a figure: for power the number of repetitions that have it, for MB/J whether it is
+    ranked and its domain."""
     of_power, of_efficiency = metric.key == "power_w", metric.key == "efficiency_bytes_per_j"
     some = of_power and bool(row.n) and figures.n != row.n and not mark
     return [

@@ -1,7 +1,7 @@
 """Chang et al. 2014, "How processor speedups can slow down I/O performance".
 
-Runs on the system under test when a campaign repeats until its figure is known: nothing here needs
-a scientific library but `figures`, which is imported when a figure is drawn.
+Runs on the system under test when a campaign repeats until its figure is known: only `figures`
+needs a scientific library, which is imported when a figure is drawn.
 """
 
 from collections.abc import Sequence

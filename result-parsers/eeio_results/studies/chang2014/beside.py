@@ -1,4 +1,4 @@
-"""What the paper prints of its figures 2, 3, 7 and 8, beside cells of the same workload."""
+"""The values of the paper's figures 2, 3, 7 and 8, next to cells of the same workload."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ _PRINTED = (
 
 
 def beside(cells: Sequence[VariantCell]) -> tuple[PaperFigure, ...]:
-    """Every figure of the paper for each campaign; the workload must be the paper's own."""
+    """Every figure of the paper for each campaign; the workload must be the paper's."""
     campaigns = dict.fromkeys(cell.campaign for cell in cells)
     return tuple(
         _figure(name, one, [cell for cell in cells if cell.campaign == name])
@@ -60,7 +60,7 @@ def _figure(campaign: str, one: _Printed, cells: Sequence[VariantCell]) -> Paper
         (value, cell)
         for cell in wanted
         if (value := cell.ratio_to_ext4 if one.delayjc else cell.speedup) is not None
-        # Of one frequency alone the speedup is that over itself.
+        # With only one frequency the speedup is that over itself.
         and (one.delayjc or len({other.frequency_hz for other in wanted}) > 1)
     ]
     ours, remark = None, _why(one, same, wanted)
@@ -96,7 +96,7 @@ def _same(one: _Printed, cell: VariantCell) -> bool:
         return False
     if one.file_bytes is None:
         return cell.phase == "create"
-    # The paper's equation (3) leaves the flush out of a thread's time.
+    # The paper's equation (3) excludes the flush from a thread's time.
     return (
         cell.phase == "write"
         and experiment.flush == "none"

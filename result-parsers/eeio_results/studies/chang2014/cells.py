@@ -28,7 +28,7 @@ _LARGEST_UNCERTAINTY = 0.5
 
 THE_FIGURE = {"write": CHILDREN, "create": EQUATION_9}
 """Phase -> the figure the paper compares: IOzone's sum over its children, equation (3), and
-Metarates' rate, equation (9); the wall's (`CREATES`) stands beside it."""
+Metarates' rate, equation (9); the wall-clock rate (`CREATES`) is next to it."""
 
 # Our name -> the metric of the phase; the parent's figure is the phase's bandwidth itself.
 _METRICS = {
@@ -57,7 +57,7 @@ def _read(phase: Phase, name: str) -> float | None:
 
 @dataclass(frozen=True)
 class Energy:
-    """What one meter saw of the measured phase: means over the repetitions that have a value."""
+    """One meter's reading of the measured phase: means over the repetitions that have a value."""
 
     domain: str
     meter: str
@@ -72,12 +72,11 @@ class Energy:
 
 @dataclass(frozen=True)
 class VariantCell:
-    """One experiment, its valid repetitions summed up. `spreads` holds each figure that was
-    measured; a figure that is not in it has its reason in `reasons`. `model_ratio` is the median:
-    a thread that is put aside between its clock and its first write, before the trace sees it,
-    throws single runs far out. The ratios compare means:
-    to the same workload and variant at the lowest frequency, and on plain ext4 at the same
-    frequency; None where that was not measured."""
+    """One experiment, its valid repetitions summed up. `spreads` contains each measured figure; a
+    figure that is not in it has its reason in `reasons`. `model_ratio` is the median: a thread that
+    is put aside between its clock and its first write, before the trace records it, makes single
+    runs outliers. The ratios compare means: to the same workload and variant at the lowest
+    frequency, and on plain ext4 at the same frequency; None where that was not measured."""
 
     campaign: str
     experiment: Experiment
@@ -103,7 +102,7 @@ class VariantCell:
 
     @property
     def workload(self) -> tuple[Any, ...]:
-        """What cells of one panel share: all but variant and frequency."""
+        """The common part of the cells of one panel: all but variant and frequency."""
         arguments = tuple(
             pair for pair in self.experiment.arguments if pair[0] not in ("variant", "frequency_hz")
         )
@@ -251,7 +250,7 @@ def _reasons(
 
 
 def _is_doubt(note: str) -> bool:
-    """Whether a run's note tells that its frequency was not shown to be the one that was set."""
+    """Whether a run's note reports that its set frequency was not verified."""
     return note.startswith("frequency ") and ("unverified" in note or "not reached" in note)
 
 

@@ -1,7 +1,7 @@
-"""What Chang et al. 2014 print of their results, held against one another.
+"""Results that Chang et al. 2014 print, compared with one another.
 
-Rates are drawn (figures 1 to 3, 7, 8) without numbers, so what a ratio is of is not printed. What
-follows are the places at which one figure is printed twice, and equation (10), by which the rate of
+Rates are drawn (figures 1 to 3, 7, 8) without numbers, so the terms of a ratio are not printed. The
+checks are the places at which one figure is printed twice, and equation (10), by which the rate of
 creation is one over the mean time of an fsync.
 """
 

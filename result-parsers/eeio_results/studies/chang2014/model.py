@@ -1,10 +1,10 @@
-"""Chang et al., equations (3) to (10), on a trace: what the benchmark's figure must be, by which
-writes a journal commit held up and which commit each fsync waited for (traces/journal_waits.py).
+"""Chang et al., equations (3) to (10), on a trace: the expected figure of the benchmark, the writes
+that a journal commit blocked and the commit that each fsync waited for (traces/journal_waits.py).
 
-Where the paper's equations are identities and where the classes X, Y, Z do not suffice is said in
-docs/studies/chang2014.md: equations (5) and (6) cancel to the time of the write, so that the
-throughput of (8) is that of (3) and its agreement with the tool's own figure checks clocks and
-matching, not a model.
+docs/studies/chang2014.md describes where the paper's equations are identities and where the classes
+X, Y, Z do not suffice. Equations (5) and (6) cancel to the time of the write. So the throughput of
+(8) is that of (3), and its agreement with the tool's figure checks clocks and matching, not a
+model.
 """
 
 import statistics
@@ -21,7 +21,7 @@ from eeio_results.traces.journal_waits import (
     file_tasks,
 )
 
-_CLOCK_S = 1e-6  # what the stamps of a trace are apart at least
+_CLOCK_S = 1e-6  # the smallest difference between stamps of a trace
 
 LABELS: Mapping[str, tuple[str, float]] = {
     "commits": ("commits while files were written", 1),
@@ -42,19 +42,19 @@ LABELS: Mapping[str, tuple[str, float]] = {
     "until_durable_mean_s": ("mean time until durable (ms)", 1e3),
     "until_durable_max_s": ("longest time until durable (ms)", 1e3),
 }
-"""Figure of a trace -> what a table calls it, and the factor to the unit there."""
+"""Figure of a trace -> its name in a table, and the factor to the unit there."""
 
 
 def metrics(
     trace: JournalTrace, *, includes_sync: bool = True, blocked_s: float = BLOCKED_S
 ) -> dict[str, float]:
-    """The figures of one run, under names with their units; those that the trace has no ground for
-    are left out. Empty when no traced thread synchronized a file on the device.
+    """The figures of one run, under names with their units; omits those that the trace does not
+    support. Empty when no traced thread synchronized a file on the device.
 
-    `includes_sync` says whether the tool times a thread's fsync with its writes (IOzone's -e).
+    `includes_sync`: whether the tool times a thread's fsync with its writes (IOzone's -e).
     Throughput: equation (8), the sum over the threads of bytes / T. Creation rate: equations (9),
-    (10). `unblocked_...` is the counterfactual: the same threads without the time that commits held
-    their writes up.
+    (10). `unblocked_...` is the counterfactual: the same threads without the time that commits
+    blocked their writes.
     """
     tasks = file_tasks(trace.calls)
     if not tasks:
@@ -71,7 +71,7 @@ def metrics(
         **_durable(tasks),
     }
     if not found["fast_commits"]:
-        # Whom a fast commit served nobody woke: the few that jbd2 served do not tell of the others.
+        # A fast commit wakes no traced caller; the few served by jbd2 are not representative.
         found.update(_waits(tasks, commits))
     writers = [task for task in tasks if task.writes]
     if writers:
@@ -119,9 +119,9 @@ def _throughput(
 
 
 def _sum_of_rates(parts: Sequence[tuple[int, float]]) -> float | None:
-    """Of (bytes, seconds) of each thread. None where one has no time that the trace's clock shows,
-    as a thread that commits held from its first write to its last: a sum without it would be too
-    small."""
+    """The sum over (bytes, seconds) of each thread. None if one has no time that the trace's clock
+    shows, such as a thread that commits blocked from its first write to its last: a sum without it
+    would be too small."""
     if any(took_s < _CLOCK_S / 2 for _, took_s in parts):
         return None
     return sum(moved / took_s for moved, took_s in parts)
@@ -132,14 +132,14 @@ def _creation(creators: Sequence[FileTask]) -> dict[str, float]:
     for task in creators:
         assert task.opened is not None and task.closed is not None
         syncs_s += task.synced_s - task.written_s
-        # The three calls follow each other; what lies between them is their tracing.
+        # The three calls follow each other; the time between them is tracing.
         complete_s += task.closed.end_s - task.opened.start_s
     count = len(creators)
     return {"model_rate_eq9_per_s": count / complete_s, "model_rate_eq10_per_s": count / syncs_s}
 
 
 def _durable(tasks: Sequence[FileTask]) -> dict[str, float]:
-    """How long until what was written (or created) was safe."""
+    """The time until written (or created) files were durable."""
     durable_s = sorted(task.synced_s - task.written_s for task in tasks)
     return {
         "until_durable_mean_s": statistics.fmean(durable_s),

@@ -1,4 +1,4 @@
-"""What a report shows of the study: a table and a plot for each kind of workload."""
+"""The study's part of a report: a table and a plot for each kind of workload."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -34,7 +34,7 @@ _NOTES = {
 
 
 def tables(cells: Sequence[VariantCell]) -> list[Table]:
-    """Throughput, file creation, and what the variants do to durability is in both."""
+    """Throughput, file creation; both include the variants' effect on durability."""
     found = []
     for phase, title in (("write", "Journal: throughput"), ("create", "Journal: file creation")):
         chosen = [cell for cell in cells if cell.phase == phase]
@@ -162,7 +162,7 @@ def _why(cell: VariantCell) -> list[str]:
 
 
 def _general(reason: str) -> str:
-    """Windows differ by milliseconds; one line says it for all."""
+    """Windows differ by milliseconds; one line covers all."""
     return reason.partition(" of 0.")[0]
 
 

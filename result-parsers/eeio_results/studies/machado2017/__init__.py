@@ -1,8 +1,8 @@
-"""Machado et al. 2017, slides on power demand: writes against reads, beside a campaign's.
+"""Machado et al. 2017, slides on power demand: writes against reads, compared with a campaign.
 
-The paper prints what its two boards and its PC demand in ratios alone. Within one campaign there is
-one of them: how much more power writes take than reads. Ours is the median over the experiments'
-median power of the system. What compares boards with the PC takes two campaigns: `eeio compare` and
+The paper prints the demand of its two boards and its PC only as ratios. One of them applies within
+one campaign: how much more power writes take than reads. Ours is the median over the experiments'
+median power of the system. Comparing boards with the PC takes two campaigns: `eeio compare` and
 `eeio cost`.
 """
 
@@ -37,7 +37,7 @@ def _figures(campaign: "Campaign") -> list[PaperFigure]:
         operation: [
             cell.median(metric)
             for cell in cells
-            # The trace is a question of its own.
+            # The trace is a separate question.
             if cell.factors["operation"] == operation
             and cell.factors["level"] != "application"
             and cell.n(metric)

@@ -1,8 +1,8 @@
-"""What Machado et al. 2017 print on their slides, held against one another.
+"""Results that Machado et al. 2017 print on their slides, compared with one another.
 
-The slides have ratios alone, of two boards to one PC: efficiency is bandwidth over power, so each
+The slides have only ratios, of two boards to one PC: efficiency is bandwidth over power, so each
 printed ratio of efficiency follows from those of bandwidth and power. Slides bear no numbers; their
-titles say the place.
+titles give the place.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Panadero et al. 2012: an application held against the characterization of its machine."""
+"""Panadero et al. 2012: an application compared with the characterization of its machine."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,7 +42,7 @@ _SUITE = "eeio-panadero2012"
 
 
 def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
-    """Table I beside what each campaign with BT-IO has."""
+    """Table I next to the figures of each campaign with BT-IO."""
     from eeio_results.comparison.cells import POWER, cells_of
     from eeio_results.studies.panadero2012.references import references
 
@@ -78,7 +78,7 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
                         remark=remark,
                     )
                 )
-    # Other suites have BT-IO, too: there nothing is said of figures that have no counterpart.
+    # Other suites have BT-IO, too: there, figures without an equivalent are not mentioned.
     follows = any(Path(campaign.design.suite).name == _SUITE for campaign in campaigns)
     if not follows and all(figure.ours is None for figure in found):
         return None
@@ -88,7 +88,7 @@ def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
 
 
 def _plots(campaigns: "Sequence[Campaign]") -> "tuple[Plot, ...]":
-    """Of campaigns of its suite; others have other request sizes, and figures of their own."""
+    """For campaigns of its suite; others have other request sizes, and different figures."""
     from eeio_results.comparison.cells import cells_of
     from eeio_results.studies.panadero2012.plots import plots
 

@@ -1,7 +1,7 @@
-"""What Panadero et al. 2012 print of their results, held against one another.
+"""Results that Panadero et al. 2012 print, compared with one another.
 
 Bandwidths, powers and energies are drawn (figures 6 to 9, 14) without numbers, so little follows
-from what is printed. The size of BT-IO's file follows from the benchmark's own definition (NAS
+from the printed text. The size of BT-IO's file follows from the benchmark's definition (NAS
 Parallel Benchmarks: five double-precision values a point of the grid, every fifth of 200 steps).
 """
 

@@ -1,9 +1,9 @@
 """Figures 6 to 9 and 14 of Panadero et al. 2012, of any campaign of its suite.
 
-6, 7 (and strided, which the paper characterizes and does not draw): the device, by request size.
-8: the file system with its cache layers on and off. 9: the library, IOR on one rank. Each has
+6, 7 (and strided, which the paper characterizes and does not draw): the device, by request size. 8:
+the file system with its cache layers on and off. 9: the library, IOR on one rank. Each has
 bandwidth, power, energy of a GB (the paper's joules are of the same work) and MB/J, as far as they
-were measured. 14: each phase of an application beside its reference value.
+were measured. 14: each phase of an application next to its reference value.
 """
 
 from collections.abc import Callable, Sequence
@@ -49,7 +49,7 @@ _DOUBTFUL = f"hollow: its energy is known to no better than {MOST_UNCERTAIN:.0%}
 
 @dataclass(frozen=True)
 class Line:
-    """The experiments of one line, and what it is called."""
+    """The experiments of one line, and its name."""
 
     name: str
     cells: tuple[Cell, ...]
@@ -101,7 +101,7 @@ def by_request_size(lines: Sequence[Line], title: str, stamped: str, look: Look)
 
 
 def beside_references(shown: Sequence[Reference], title: str, stamped: str, look: Look) -> Drawing:
-    """Each phase's bandwidth and power beside those of its reference, with the share; all have
+    """Each phase's bandwidth and power next to those of its reference, with the share; all have
     one."""
     width = look.width_inches or _SCREEN_INCHES
     cells = [item.application for item in shown]
@@ -166,7 +166,7 @@ def _line(axis: Axes, line: Line, metric: str, unit: float, colour: str, mark: s
 
 
 def _is_doubtful(cell: Cell, metric: str) -> bool:
-    """Of what was too short for its meter: drawn, as it was measured, and marked."""
+    """Whether it was too short for its meter: drawn as measured, and marked."""
     return (
         metric != BANDWIDTH
         and cell.n(UNCERTAINTY) > 0
@@ -212,7 +212,7 @@ def _share(item: Reference, metric: str) -> str:
 
 
 def lines_of(cells: Sequence[Cell], name: Callable[[Cell], str]) -> list[Line]:
-    """The cells in lines of one name each, those with a request size alone."""
+    """The cells in lines of one name each, only those with a request size."""
     found: dict[str, list[Cell]] = {}
     for cell in cells:
         if cell.request_size_bytes and cell.n(BANDWIDTH):

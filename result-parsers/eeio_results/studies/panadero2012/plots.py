@@ -1,4 +1,4 @@
-"""Which experiments each figure of Panadero et al. 2012 is of; drawn when they are asked for."""
+"""The experiments of each figure of Panadero et al. 2012; drawn on request."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def plots(cells: Sequence[Cell], campaign: str, stamped: str) -> list[Plot]:
-    """Those that a campaign has cells for; `campaign` tells several apart, and is empty of one."""
+    """Those with cells in a campaign; `campaign` distinguishes several, and is empty for one."""
     found = []
     for name, title, chosen, line in _figures(cells):
         # One request size is no curve.

@@ -1,11 +1,11 @@
-"""Panadero et al. 2012, part 4 and Table I: an application held against the characterization.
+"""Panadero et al. 2012, part 4 and Table I: an application compared with the characterization.
 
 For each phase of an application (BT-IO's dumps, its reading back) the characterization gives
-reference values: those of the experiment at the library level, or the file-system level where there
-is none, that does the same operation on the same drive with the nearest request size, the same
-spatiality and the same state of the buffer cache and of the drive's own; of writes only those that
-were flushed alike, and end as durable. Table I is how far the
-measured power lies from the reference, in percent of the reference; bandwidth stands beside it.
+reference values. They are those of the experiment at the library level, or the file-system level if
+there is none, with the same operation on the same drive, the nearest request size, the same access
+pattern and the same state of the buffer cache and of the drive's cache. For writes, only those with
+the same flush and durable end count. Table I is the difference between the measured power and the
+reference, in percent of the reference; bandwidth is next to it.
 """
 
 import math
@@ -22,7 +22,7 @@ LEVELS = ("library", "filesystem")
 
 @dataclass(frozen=True)
 class Reference:
-    """One phase of an application and the experiment that stands for it, or why there is none.
+    """One phase of an application and its reference experiment, or why there is none.
 
     `differs` names the factors in which that experiment is not like the phase.
     """
@@ -83,7 +83,7 @@ def _reference(application: Cell, cells: Sequence[Cell]) -> Reference:
         and all(cell.factors[name] == wanted[name] for name in ("machine", "operation"))
     ]
     equals = [cell for cell in alike if _flushed(cell) == _flushed(application)]
-    # Another drive stands only where nothing is known of this one.
+    # Use another drive only if there are no data for this one.
     own = [cell for cell in equals if cell.factors["device"] == wanted["device"]]
     for of_drive, level in product((own, equals), LEVELS):
         like = [cell for cell in of_drive if cell.factors["level"] == level]
@@ -104,7 +104,7 @@ def _reference(application: Cell, cells: Sequence[Cell]) -> Reference:
 
 
 def _flushed(cell: Cell) -> tuple[str, str]:
-    """What was asked to flush, and whether the figures run until the bytes are on the device."""
+    """The requested flush, and whether the figures run until the bytes are on the device."""
     return cell.factors.get("flush", "as found"), cell.factors.get("durable", "as found")
 
 

@@ -1,4 +1,4 @@
-"""Pavan et al. 2017, table 3: power at idle and during the experiments, beside a campaign's.
+"""Pavan et al. 2017, table 3: power at idle and during the experiments, next to a campaign's.
 
 The paper's figures are of the system, means over the tests (IOzone on 2 GiB, both request sizes).
 Ours are the idle baseline and the mean over the experiments of their median power.

@@ -1,10 +1,10 @@
-"""What Pavan et al. 2017 print of their results, held against their own table 3.
+"""Results that Pavan et al. 2017 print, compared with their table 3.
 
-Table 3 (mean W of the system at idle and during the tests) is all that they print in numbers that
-others follow from: the efficiencies and times are drawn (figures 3 to 5) without numbers. By its
-own definition (section 4.2) energy is mean power times time, and efficiency the same 2 GB over
-that: the board is ahead by the ratio of the powers times that of the times, so at most by the ratio
-of the powers where it is not faster.
+Table 3 (mean W of the system at idle and during the tests) contains the only printed numbers that
+others follow from: the efficiencies and times are drawn (figures 3 to 5) without numbers. By the
+paper's definition (section 4.2) energy is mean power times time, and efficiency the same 2 GB over
+that. So the board is ahead by the ratio of the powers times that of the times, and at most by the
+ratio of the powers if it is not faster.
 """
 
 from collections.abc import Sequence

@@ -1,9 +1,9 @@
-"""What the paper prints beside a campaign of `eeio-pavan2018`.
+"""The paper's figures next to a campaign of `eeio-pavan2018`.
 
 The paper compares experiments of its machines and drives; a campaign has one of each. So only
-claims that compare experiments on one drive have a counterpart (what the buffer cache, the request
-size, the spatiality and the operation do), and only those of a drive of the same kind. Ours is, as
-the paper's, the largest difference of the medians of all pairs that the claim speaks of.
+claims that compare experiments on one drive have an equivalent (the effects of the buffer cache,
+the request size, the access pattern and the operation), and only those of a drive of the same kind.
+Like the paper's figure, ours is the largest difference of the medians of all pairs of the claim.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ _RISES = (
     (0.12, "most configurations", ("HDD", "SSD")),
     (0.2, "PC, SSDs", ("SSD",)),
 )
-"""W, of what, on which kinds of drives."""
+"""W, configurations, and kinds of drives."""
 _APART = (
     "The paper's: medians of 10 repetitions of 20 GiB or 60 s, fio on ext4, on a PC (Core 2 Duo, "
     "kernel 3.16) or an MPSoC (Cubietruck, 3.4); the largest difference that Mann-Whitney "
@@ -41,7 +41,7 @@ _APART = (
 
 
 def chapter(campaigns: Sequence[Campaign]) -> Chapter | None:
-    """The paper's figures beside those of each campaign of its suite; None without any."""
+    """The paper's figures next to those of each campaign of its suite; None without any."""
     found = tuple(
         figure
         for campaign in campaigns
@@ -64,8 +64,8 @@ def _figures(campaign: Campaign) -> list[PaperFigure]:
 
 
 def _rises(campaign: Campaign, cells: Sequence[Cell], kind: str) -> list[PaperFigure]:
-    """Of figure 6 what the text tells in numbers: the drive, busiest over idle. As the paper's, of
-    experiments past the page cache, over the median at idle."""
+    """The figure 6 values that the text gives: the drive, busiest over idle. As in the paper, for
+    direct I/O experiments, over the median at idle."""
     past_cache = [cell for cell in cells if cell.factors["buffer"] == "off"]
     device = (i for i in idle_and_busy(campaign, past_cache) if i.domain == "device")
     item = next(device, None)

@@ -1,10 +1,10 @@
 """Pavan et al. 2018, Energy Efficiency and I/O Performance of Low-Power Architectures.
 
 Recomputes every figure that sections 3 to 7 print about their results (claims.yaml) from run
-records of the published data, with the paper's own definitions: medians of ten repetitions,
-efficiency as bandwidth over mean power of each run, "X % higher" as the ratio of two medians less
-one, told only where the Mann-Whitney test gives p < 0.05. Nothing is tuned to agree: a figure that
-the data does not support is `no`, with the reason.
+records of the published data, with the paper's definitions: medians of ten repetitions, efficiency
+as bandwidth over mean power of each run, "X % higher" as the ratio of two medians less one,
+reported only if the Mann-Whitney test gives p < 0.05. Nothing is tuned to agree: a figure that the
+data does not support is `no`, with the reason.
 """
 
 from collections.abc import Sequence
@@ -25,8 +25,8 @@ from eeio_results.studies.pavan2018.values import VALUES, names_of
 
 @dataclass(frozen=True)
 class Answer:
-    """A claim computed anew. `cells` name the two experiments (or what else) that gave it;
-    `reason` says why a figure could not be had, or how it differs."""
+    """A recomputed claim. `cells` name the two experiments (or other sources) that gave it;
+    `reason` is why there is no figure, or how it differs."""
 
     claim: Claim
     recomputed: float | None
@@ -105,7 +105,7 @@ def claims() -> tuple[Claim, ...]:
 
 
 def replicate(sources: Sequence[Source]) -> Replication:
-    """Answers every claim from what is there; what is not there makes a claim `no`, with that
+    """Answers every claim from the available data. A claim without data is `no`, with that
     reason."""
     data = Data(sources)
     answers = tuple(_answer(claim, data) for claim in claims())

@@ -1,4 +1,4 @@
-"""The published data, by what the paper calls its parts."""
+"""The published data, by the paper's names of its parts."""
 
 import statistics as descriptive
 from collections.abc import Sequence
@@ -11,10 +11,10 @@ PC, MPSOC = "PC", "MPSoC"
 
 
 class Data:
-    """The published data, by what the paper calls its parts.
+    """The published data, by the paper's names of its parts.
 
     Campaigns are known by their names in the import (`pc-hdd1`, `experiment2-mpsoc-ssd2`, ...);
-    what is stored may carry a prefix before them.
+    stored names may have a prefix.
     """
 
     def __init__(self, sources: Sequence[Source]) -> None:

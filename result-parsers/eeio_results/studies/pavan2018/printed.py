@@ -1,4 +1,4 @@
-"""What Pavan et al. 2018 print about their results, as data (claims.yaml).
+"""Results that Pavan et al. 2018 print, as data (claims.yaml).
 
 Needs no scientific library: a report that is made on the system under test shows it.
 """

@@ -24,7 +24,7 @@ def summary(replication: Replication) -> str:
 
 
 def document(replication: Replication) -> Document:
-    """The claims, then what gave those that do not match, then the counts."""
+    """The claims, then the sources of those that do not match, then the counts."""
     tables = [
         Table(
             title="Claims of the paper, recomputed",

@@ -18,7 +18,7 @@ _UNNAMED = "the paper does not say which experiments it takes; "
 
 @dataclass(frozen=True)
 class Value:
-    """A figure of its own computation."""
+    """A figure with a specific computation."""
 
     value: float | None
     cells: tuple[str, ...] = ()
@@ -280,7 +280,7 @@ def _power_saved(kind: str, printed_servers: float | None) -> Callable[[Data], V
 
 def _read_gain(kind: str, spatiality: str) -> Callable[[Data], Value]:
     """More bandwidth of that many servers with the same drives. Sequential reads with large
-    requests, random reads with either; a pair that the test does not tell apart counts as equal
+    requests, random reads with either; a pair that the test does not distinguish counts as equal
     (section 3)."""
 
     def gain(data: Data) -> Value:

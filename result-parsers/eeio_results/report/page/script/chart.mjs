@@ -39,7 +39,7 @@ export class Chart {
     return this.draw();
   }
 
-  /** Draws what the state asks for. The latest call wins, as data may have to be unpacked first. */
+  /** Draws the current state. The latest call wins, as data may have to be unpacked first. */
   async draw(width = Math.max(280, Math.round(this.figure.clientWidth - 14))) {
     this.width = Math.round(this.figure.clientWidth - 14);
     const turn = (this.turn = (this.turn ?? 0) + 1);
@@ -75,7 +75,7 @@ export class Chart {
     this.figure.replaceChildren(...(chart ? [chart] : []), ...below, this.tip.element);
   }
 
-  /** The chart as a file of its own, with the colours it has on screen. */
+  /** The chart as a separate file, with its colours on screen. */
   save() {
     const chart = this.figure.querySelector("svg");
     if (!chart) return;
@@ -93,7 +93,7 @@ export class Chart {
   }
 }
 
-/** What a mark stands for, beside it. */
+/** The description of a mark, next to it. */
 class Tip {
   constructor(model, state, figure) {
     Object.assign(this, { model, state, figure });

@@ -1,10 +1,10 @@
-// The data that stand in the page: JSON, or JSON packed by gzip where it is long.
+// The data in the page: JSON, or JSON packed by gzip if it is long.
 
 export const TOO_OLD =
   "This browser cannot unpack gzip (Chromium 80, Firefox 113, Safari 16.4 and newer can): " +
   "eeio report --format json has the same data.";
 
-/** The body of a data element, by its id. Throws an Error whose message is for the reader. */
+/** The body of a data element, by its id. Throws an Error with a message for the reader. */
 export async function data(name) {
   const element = document.getElementById(name);
   if (element.type === "application/json") return JSON.parse(element.textContent);

@@ -1,4 +1,4 @@
-// What a row opens to: one card a repetition, with power over time, and a card of latencies.
+// The details of a row: one card per repetition, with power over time, and a card of latencies.
 
 import { html, label, svg } from "./element.mjs";
 import { NONE, number, plain } from "./number.mjs";
@@ -18,7 +18,7 @@ export function detail(model, line, runs) {
   return cards;
 }
 
-/** The ends of steps, which stand in the data as a list, or as from, step and to where they are even. */
+/** The ends of steps, stored as a list, or as from, step and to if they are even. */
 export function ends([times, values]) {
   if (Array.isArray(times)) return times;
   return values.map((_, place) => (place === values.length - 1 ? times.to : times.from + place * times.step));
@@ -63,7 +63,7 @@ function card(model, line, run, axes) {
   return found;
 }
 
-// Beside the page, as `eeio run` writes both; a record may say anything.
+// Next to the page, as `eeio run` writes both; a record may contain anything.
 function raw(run) {
   const path = html("code", {}, run.raw);
   return /^raw\/[\w.-]+$/.test(run.raw) ? html("a", { href: `${run.raw}/` }, path) : path;
@@ -122,7 +122,7 @@ function timeline(model, run, axes, all, greatest, title, word) {
   return chart;
 }
 
-/** A value holds from the end before it to its own; null breaks the line. */
+/** A value applies from the previous end to its end; null breaks the line. */
 export function stepPath(steps, across, up) {
   const [times, values] = [ends(steps), steps[1]];
   let path = "";

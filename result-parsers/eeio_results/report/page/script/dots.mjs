@@ -5,7 +5,7 @@ import { kinds, stamp } from "./marks.mjs";
 import { plain, quartiles } from "./number.mjs";
 import { logarithmic } from "./scale.mjs";
 
-/** key -> {name, energy, of(repetition, domain)}: what can be shown of repetitions. */
+/** key -> {name, energy, of(repetition, domain)}: figures of repetitions. */
 export const METRICS = {
   jgb: { name: "J/GB", energy: true, of: (run, domain) => run.d?.[domain]?.jgb },
   mbj: { name: "MB/J", energy: true, of: (run, domain) => run.d?.[domain]?.mbj },
@@ -19,7 +19,7 @@ const [ROW, TOP, BOTTOM, MOST] = [24, 26, 44, 200];
 
 /**
  * The values of each place that has some: [[place, values], ...], sorted by the median. Estimates are
- * not; of measured energy what may not be ranked stands below, in the order in which it came.
+ * not; measured energy that may not be ranked is below, in its original order.
  */
 export function values(runs, places, metric, domain, estimate, unranked = () => false) {
   const { of, energy } = METRICS[metric];

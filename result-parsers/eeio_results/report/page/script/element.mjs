@@ -28,7 +28,7 @@ export function label(x, y, kind, words) {
   return svg("text", { x: x.toFixed(1), y: y.toFixed(1), class: kind }, words);
 }
 
-/** A labelled select; `options` are [value, words]. */
+/** A labelled select; `options` are [value, label]. */
 export function choice(words, options, chosen, run) {
   const select = html("select", { on: { change: () => run(select.value) } });
   for (const [value, said] of options) {
@@ -37,7 +37,7 @@ export function choice(words, options, chosen, run) {
   return html("label", {}, words, select);
 }
 
-/** Buttons of which one is pressed; `options` are [value, words]. */
+/** Buttons of which one is pressed; `options` are [value, label]. */
 export function switches(words, options, chosen, run) {
   const group = html("span", { role: "group", "aria-label": words, class: "switches" });
   const press = (value) => {

@@ -1,4 +1,4 @@
-// The bar of filters: campaign, every factor with two or more levels, power domain, words.
+// The bar of filters: campaign, every factor with two or more levels, power domain, text.
 
 import { choice, html } from "./element.mjs";
 import { wanted } from "./order.mjs";

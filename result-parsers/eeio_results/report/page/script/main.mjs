@@ -1,4 +1,4 @@
-// The page comes to life: all of it stands there before, as tables and a still chart.
+// Adds interaction to the page, which already contains tables and a still chart.
 
 import { Chart } from "./chart.mjs";
 import { data } from "./data.mjs";
@@ -32,7 +32,7 @@ async function report() {
 }
 
 main().catch((error) => {
-  // Without the script's help the page still stands.
+  // The page remains usable without the script.
   document.documentElement.dataset.failed = String(error);
   throw error;
 });

@@ -1,4 +1,4 @@
-// What charts have in common: shapes, the stamp, and marks that can be pointed at, walked and opened.
+// Common parts of charts: shapes, the stamp, and marks that can be pointed at, walked and opened.
 
 import { svg } from "./element.mjs";
 
@@ -12,7 +12,7 @@ export function shape(operation) {
   return SHAPES[operation] ?? OTHER;
 }
 
-/** The level of a line in a factor, in words. */
+/** The level of a line in a factor, as text. */
 export function level(model, line, factor) {
   const place = model.factors.findIndex((one) => one.name === factor);
   return model.factors[place].levels[line.levels[place]];

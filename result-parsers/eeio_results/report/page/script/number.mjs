@@ -1,4 +1,4 @@
-// Numbers as the page shows them; table.py has the same rules for the table that stands in it.
+// Numbers as the page shows them; table.py has the same rules for the table in it.
 
 export const NONE = "–";
 

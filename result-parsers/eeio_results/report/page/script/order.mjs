@@ -2,7 +2,7 @@
 
 import { NONE } from "./number.mjs";
 
-/** Whether a line is what the filters ask for: {campaign, levels: [place|null, ...], words}. */
+/** Whether a line passes the filters: {campaign, levels: [place|null, ...], words}. */
 export function wanted(line, filter) {
   if (filter.campaign !== null && line.c !== filter.campaign) return false;
   if (filter.levels.some((level, factor) => level !== null && line.levels[factor] !== level)) return false;
@@ -18,7 +18,7 @@ export function figure(text) {
 }
 
 /**
- * Places of lines sorted by a column; what has no value is last, in its own order. `fixed` keeps
+ * Places of lines sorted by a column; lines without a value are last, in their order. `fixed` keeps
  * all in place: estimates are never ranked.
  */
 export function sorted(places, value, descending, fixed = false) {
@@ -32,7 +32,7 @@ export function sorted(places, value, descending, fixed = false) {
   });
 }
 
-/** A cell of a CSV file; what a spreadsheet would run begins with an apostrophe. */
+/** A cell of a CSV file; text that a spreadsheet would run begins with an apostrophe. */
 export function csvCell(text) {
   const number = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/.test(text);
   const harmless = /^[=+\-@\t\r]/.test(text) && !number ? `'${text}` : text;

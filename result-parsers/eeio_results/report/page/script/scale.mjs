@@ -1,6 +1,6 @@
-// Axes: from values to pixels, and where their ticks stand.
+// Axes: from values to pixels, and the positions of ticks.
 
-/** 1-2-5 steps between two positive values; whole decades where they are far apart. */
+/** 1-2-5 steps between two positive values; full decades if they are far apart. */
 export function steps(low, high, all = true) {
   const found = [];
   for (let decade = Math.floor(Math.log10(low)); decade <= Math.ceil(Math.log10(high)); decade += 1) {
@@ -12,7 +12,7 @@ export function steps(low, high, all = true) {
   return found;
 }
 
-/** A logarithmic axis that holds all of some positive values, with a margin. */
+/** A logarithmic axis that contains all of some positive values, with a margin. */
 export function logarithmic(values, begin, end) {
   let low = Math.min(...bounds(values)) / 1.15;
   let high = Math.max(...bounds(values)) * 1.15;

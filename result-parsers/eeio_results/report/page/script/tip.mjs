@@ -1,4 +1,4 @@
-// Puts what is said of a mark beside it, within its figure.
+// Places the tip of a mark next to it, within its figure.
 
 export function placed(tip, figure, mark) {
   tip.hidden = false;
