@@ -41,21 +41,21 @@ from eeio_results.units import format_size
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "plan",
-        help="show what `run` would do",
-        description="Shows experiments, time, bytes written and every change to the machine that "
-        "`eeio run` with the same options would make. Writes nothing.",
+        help="preview a campaign",
+        description="Shows the experiments, time, written bytes and machine changes of `eeio "
+        "run` with the same options. Writes nothing.",
     )
     campaign_options.add(parser)
     add_replay(parser)
     parser.add_argument(
         "--rated-writes", metavar="BYTES", type=decimal_bytes,
-        help="rated endurance (TBW) of the drive, e.g. 150T: shows the share used",
+        help="drive endurance (TBW), e.g. 150T; shows the share to be used",
     )  # fmt: skip
     parser.add_argument(
         "--format",
         choices=("table", "json"),
         default="table",
-        help="(default: %(default)s)",
+        help="output format (default: %(default)s)",
     )
     plan_detection.add(parser)
     campaign_options.arranged(parser, rare=("--replay", "--rated-writes"))

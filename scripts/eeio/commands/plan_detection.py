@@ -115,11 +115,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Its options."""
     parser.add_argument(
         "--detect", metavar="SHARE", type=campaign_options.share,
-        help="repetitions needed to detect this difference (5%%) with a power of 80 %%",
+        help="show repetitions to detect this difference, e.g. 5%%, at 80 %% power",
     )  # fmt: skip
     parser.add_argument(
         "--from", dest="earlier", metavar="NAME",
-        help="with --detect: the campaign whose spread counts (default: the newest of the suite)",
+        help="with --detect: campaign for the spread (default: newest of the suite)",
     )  # fmt: skip
 
 

@@ -20,23 +20,23 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser = subparsers.add_parser(
         "replicate",
         help="recompute the figures of published papers",
-        description="Recomputes each figure that a paper prints: from its published data, of "
-        "which DIR is a copy, or, where it published none, from what else it prints. Printed and "
-        "recomputed value, place, verdict and reason. Without a study: how many figures of each "
-        "paper come out how.",
+        description="Recomputes each figure that a paper prints. The input is DIR, a copy of "
+        "the paper's published data. For papers without published data, it is the other printed "
+        "values. Shows printed and recomputed value, place, verdict and reason. Without a "
+        "study, lists all papers with the number of figures per verdict.",
     )
     known = [*studies.offering("published"), *studies.offering("printed")]
     parser.add_argument("study", metavar=_one_of(sorted(known)), nargs="?")
     parser.add_argument(
-        "folder", metavar="DIR", type=Path, nargs="?", help="a copy of the paper's published data"
+        "folder", metavar="DIR", type=Path, nargs="?", help="copy of the paper's published data"
     )
     parser.add_argument(
         "--data", metavar="STUDY=DIR", action="append", default=[], type=_data,
-        help="for the list of all papers: a copy of the published data of one",
+        help="copy of a study's published data, for the list of all papers",
     )  # fmt: skip
     parser.add_argument(
         "--figures", metavar="DIR", type=Path,
-        help="also draw the paper's figures into DIR, of its published data",
+        help="also draw the paper's figures from its published data into DIR",
     )  # fmt: skip
     add_formats(parser)
     parser.set_defaults(action=replicate)
