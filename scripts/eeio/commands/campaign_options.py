@@ -1,4 +1,4 @@
-"""Options that `run` and `plan` share, and what is made of them."""
+"""Options that `run` and `plan` share, and their values."""
 
 import argparse
 import secrets
@@ -173,7 +173,7 @@ def add_share_machine(parser: argparse.ArgumentParser) -> None:
 
 
 def options_of(arguments: argparse.Namespace) -> Options:
-    """The stored form. Without --seed a new one is drawn, and kept with the campaign."""
+    """The stored form. Without --seed a new one is drawn, and stored with the campaign."""
     return Options(
         suite=arguments.suite,
         preset=arguments.preset,
@@ -219,7 +219,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
 
 
 def drawn(requested: int | None) -> int:
-    """The seed that was asked for, or a new one."""
+    """The requested seed, or a new one."""
     return secrets.randbelow(2**31) if requested is None else requested
 
 
@@ -232,7 +232,7 @@ def repetitions(text: str) -> int:
 
 
 def seed(text: str) -> int:
-    # What campaign.json can hold; -5 would draw the order of 5.
+    # The range of campaign.json; -5 would draw the order of 5.
     return _complete(COUNT, text)
 
 

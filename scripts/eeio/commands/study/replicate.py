@@ -1,5 +1,5 @@
-"""`eeio study replicate`: papers' printed figures, recomputed from published data or what else they
-print."""
+"""`eeio study replicate`: papers' printed figures, recomputed from published data or other printed
+values."""
 
 import argparse
 import sys
@@ -93,7 +93,7 @@ def _one(arguments: argparse.Namespace) -> "Document | str":
 
 
 def _every(data: dict[str, Path]) -> list[Listed]:
-    """All papers; those with published data are counted where `data` has a copy."""
+    """All papers; those with published data get verdicts if `data` has a copy."""
     every = studies.every()
     for name in data:
         if named_study(name).published is None:
@@ -130,7 +130,7 @@ def _answers(paper: studies.Printed) -> tuple[printed.Recomputed, ...]:
 
 
 def _sources(published: studies.PublishedData, folder: Path) -> list[studies.Source]:
-    """The campaigns of a copy of published data; what was left out of them goes to stderr."""
+    """The campaigns of a copy of published data; remarks on omitted data go to stderr."""
     shipped = mapping.shipped()
     data = mapping.load(shipped.get(str(published.import_map), Path(published.import_map)))
     found = runs.read(data, folder)
