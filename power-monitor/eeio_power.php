@@ -1,17 +1,17 @@
 <?php
 
 /**
- * A module of the Phoronix Test Suite: power, energy and MB/J of every trial, beside its bandwidth.
+ * A module of the Phoronix Test Suite: power, energy and MB/J of every trial, next to its bandwidth.
  *
- * The sampling and all arithmetic on power are eeio_power/session.py's, one process a run, which the
- * module starts and asks. Here stand only the hooks that PTS calls; the classes lie beside this
- * file, in pts_module/.
+ * eeio_power/session.py does the sampling and all arithmetic on power, in one process per run, which
+ * the module starts and queries. This file contains only the hooks that PTS calls; the classes are in
+ * pts_module/.
  *
  * Settings, from the environment: EEIO_METER (specs, separated by blanks; unset: every measured
  * source), EEIO_PROTOCOL (native or random), EEIO_SEED, EEIO_PRESET, EEIO_WORK, and EEIO_IDLE_S, EEIO_SETTLE_S
- * in seconds, EEIO_PYTHON. docs/how-to/use-pts.md tells them all.
+ * in seconds, EEIO_PYTHON. docs/how-to/use-pts.md describes them all.
  */
-// PTS's folder of modules holds a link to this file.
+// PTS's folder of modules contains a link to this file.
 foreach(glob(dirname(realpath(__FILE__)) . '/pts_module/*.php') as $eeio_power_file)
 {
 	require_once($eeio_power_file);
@@ -121,7 +121,7 @@ class eeio_power extends pts_module_interface
 			eeio_power_settings::export('EEIO_WORK', $work);
 			pts_module_manager::var_store_add('EEIO_WORK', $work);
 		}
-		// Refused now rather than after an idle baseline.
+		// Rejected now rather than after an idle baseline.
 		self::$protocol->is_known() ? self::$protocol->idle_s() : null;
 		if($is_random)
 		{
@@ -135,7 +135,7 @@ class eeio_power extends pts_module_interface
 	{
 		self::$session = eeio_power_session::open($folder);
 		$output = null;
-		// Without a meter it still says which phases a trial had, and what state the drive is in.
+		// Without a meter it still reports the phases of a trial and the state of the drive.
 		if(self::$session !== null && getenv('EEIO_OUTPUT_DIR') === false)
 		{
 			$output = $folder . '/eeio-trials/now';
@@ -144,7 +144,7 @@ class eeio_power extends pts_module_interface
 		self::$trials = new eeio_power_trials(self::$session, $output);
 	}
 
-	/** What the machine takes when nothing runs. */
+	/** The idle power of the machine. */
 	private static function measure_idle($manager)
 	{
 		if(self::$session === null || empty(self::$session->meters) || $manager->get_test_count() == 0)
@@ -177,7 +177,7 @@ class eeio_power extends pts_module_interface
 		if(eeio_power_settings::is_random())
 		{
 			eeio_power_settings::export('EEIO_RUN_SEED', (string)mt_rand(1, 2147483646));
-			// What the test before left in the page cache is not this one's to write back.
+			// Dirty pages of the test before are not this test's to write back.
 			self::$session !== null ? self::$session->try_to_ask(array('do' => 'sync'), 600) : shell_exec('sync');
 			usleep((int)(self::$protocol->settle_s() * 1e6));
 		}
@@ -205,7 +205,7 @@ class eeio_power extends pts_module_interface
 		self::$trials->results[] = $result;
 	}
 
-	/** After each test, whatever became of it: what the file lacks is said, the rest is in it. */
+	/** After each test, also a failed one: missing results are reported, the rest is in the file. */
 	public static function __post_test_run_process($result_file)
 	{
 		self::$trials->end();
@@ -236,7 +236,7 @@ class eeio_power extends pts_module_interface
 
 	public static function __event_results_process($manager)
 	{
-		// The collapsed entries are in the file since the last test; nothing of ours is left to add.
+		// The collapsed entries are in the file since the last test; we have no further entries to add.
 		self::close_session();
 	}
 
@@ -250,7 +250,7 @@ class eeio_power extends pts_module_interface
 		self::ending()->end();
 	}
 
-	/** Stopped by a signal: end the tool, write what there is, say what is missing. */
+	/** Stopped by a signal: end the tool, write the present results, report missing ones. */
 	private static function stop($number)
 	{
 		self::$trials !== null ? self::$trials->kill() : null;

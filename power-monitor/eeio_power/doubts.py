@@ -1,9 +1,9 @@
-"""Readings that cannot be true, or not all of them: what makes a valid energy doubtful.
+"""Readings that are implausible or contradictory: these make a valid energy doubtful.
 
 Pure functions, of one channel (a reading far from all others, a value that never changes), of one
-meter (counters that are one counter shown twice) and of all meters together. Meters that contradict
-each other are all doubtful, and each says which others and by how much: no program can see which of
-them is wrong.
+meter (one counter shown as two) and of all meters together. Meters that contradict each other are
+all doubtful, and each reports which others and by how much: a program cannot decide which of them
+is wrong.
 """
 
 import math
@@ -26,7 +26,7 @@ from eeio_power.stretches import (
     possible_w,
 )
 
-# Counters of one name that agree so closely at most steps are one; fewer steps tell nothing.
+# Counters of one name that agree so closely at most steps are one; fewer steps are inconclusive.
 STEP_AGREEMENT = 0.01
 LEAST_STEPS = 3
 # Two packages may run alike: to be one register they must agree as two reads of one do.
@@ -63,13 +63,13 @@ UNKNOWN_SHARE = 0.05
 LEAST_CHANGES, SEEN_READINGS = 10, 1000
 # Products of the same numbers differ by no more.
 SAME_SHARE = 1e-9
-# A held reading is compared with the load, or another meter, over stretches of so much time.
+# A constant reading is compared with the load, or another meter, over stretches of so much time.
 COMPARED_PERIODS = 5.0
 COMPARED_S = 5.0
 MOST_COMPARED = 60
 # Other meters are looked at from so long before a window, s.
 MOST_BEFORE_S = 120.0
-# A part's power must move by this share of the held one, and by so many quanta.
+# A part's power must change by this share of the constant one, and by so many quanta.
 PART_RISE, PART_QUANTA = 0.1, 10.0
 
 
@@ -101,7 +101,7 @@ def false_readings(
 ) -> list[Doubt]:
     """Times and power readings of the window that cannot be true, or may be false."""
     doubts = []
-    # Times that are the same as that of an edge lie next to the window.
+    # Times equal to that of an edge are next to the window.
     begin, end = max(0, touching.start - 1), touching.stop + 1
     lengths_s = list(map(sub, stretches.ends_s[begin:end], stretches.starts_s[begin:end]))
     if min(lengths_s) <= SAME_TIME_S:
@@ -152,7 +152,7 @@ def _outliers(
 
 @dataclass(frozen=True)
 class _Part:
-    """Stretches one after the other whose power does not change by `OUTLIER_FACTOR`."""
+    """Consecutive stretches with power changes below `OUTLIER_FACTOR`."""
 
     places: list[int]
     values: int
@@ -268,10 +268,9 @@ def in_step(
 ) -> bool | None:
     """Whether two counters read together agree at most steps, within `agreement` and their quanta.
 
-    True dies under one load differ by more at most of them. One register does not, though it is
-    read twice: an update between the two reads, or a process that had to wait there, sets two steps
-    apart, and no more. None if fewer than `least_steps` tell (a step that did not move, wrapped or
-    was not read tells nothing).
+    Separate dies under one load differ by more at most steps. Two reads of one register do not: an
+    update or a wait between the reads separates only two steps. None if fewer than `least_steps`
+    are usable (a step that did not move, wrapped or was not read is not).
     """
     quanta_j = 2.0 * (before.resolution + after.resolution)
     alike = apart = 0
@@ -302,7 +301,7 @@ def repeated_reasons(
         if channel.counts is not None and channel.in_domain_total:
             by_name.setdefault(channel.counts, []).append(k)
     low, high = bisect_right(times_s, start_s), bisect_right(times_s, end_s)
-    # Readings around a short window tell of it too.
+    # Readings around a short window are used too.
     low, high = max(0, low - 2 * LEAST_STEPS), min(len(times_s), high + 2 * LEAST_STEPS)
     reasons: dict[str, str] = {}
     for counts, places in by_name.items():
@@ -324,7 +323,7 @@ def repeated_reasons(
     return reasons
 
 
-# --- a value that is held -------------------------------------------------------------------------
+# --- a constant value -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -340,12 +339,12 @@ class Held:
     readings: int
     native_period_s: float
     resolution: float
-    """Stated by the channel, or seen in its other readings, W; 0 if unknown."""
+    """Stated by the channel, or observed in its other readings, W; 0 if unknown."""
 
     @property
     def compared_s(self) -> float:
-        """Means over so much time are compared with it, s: the meter must have had time to show
-        what changed."""
+        """Means over so much time are compared with it, s: the meter must have had time to show a
+        change."""
         return max(COMPARED_S, COMPARED_PERIODS * self.native_period_s)
 
     @property
@@ -355,7 +354,7 @@ class Held:
 
     @property
     def least_rise_w(self) -> float:
-        """What it holds must change by so much before it has to change, W."""
+        """Its parts must change by so much before it has to change, W."""
         return max(PART_RISE * self.power_w, PART_QUANTA * self.resolution)
 
     @property
@@ -426,7 +425,7 @@ def means_w(
     values: Sequence[Sequence[float]],
     run: Held,
 ) -> list[float]:
-    """Mean powers of a domain while another reading was held, each over `compared_s`, W."""
+    """Mean powers of a domain while another reading was constant, each over `compared_s`, W."""
     counted = [
         (channel.quantity, column)
         for channel, column in zip(channels, values, strict=True)
@@ -447,7 +446,7 @@ def means_w(
         power_w = math.fsum(
             math.fsum(column[low + 1 : high + 1]) / (high - low)
             if quantity == "power_w"
-            # A counter that began again tells nothing here.
+            # A restarted counter is not usable here.
             else (column[high] - column[low]) / seconds
             if column[high] >= column[low]
             else math.nan
@@ -459,20 +458,20 @@ def means_w(
 
 
 def contains(run: Held, meter: str, domain: Domain) -> bool:
-    """Whether what a meter reads of a domain is in the held power, or is the same."""
+    """Whether a meter's reading of a domain is part of the constant power, or the same."""
     same = domain == run.domain != "device" and meter != run.meter
     return same or domain in INSIDE[run.domain]
 
 
 def rise_doubt(run: Held, source: str, powers_w: Sequence[float]) -> list[str]:
-    """Why the power that another meter reads contradicts a held one that contains it."""
+    """Why another meter's power contradicts a constant one that contains it."""
     if not powers_w or max(powers_w) - min(powers_w) <= run.least_rise_w:
         return []
     return [run.words(f"while {source} went from {min(powers_w):.1f} to {max(powers_w):.1f} W")]
 
 
 def load_doubt(run: Held, loads: tuple[float, float] | None) -> list[str]:
-    """Why a held power contradicts the lowest and the highest load of the processors meanwhile."""
+    """Why a constant power contradicts the lowest and highest load of the processors meanwhile."""
     if run.domain not in UNIT_FACTOR or loads is None or loads[1] - loads[0] < LOAD_RISE:
         return []
     return [run.words(f"while {loads[0]:.0%} to {loads[1]:.0%} of the processors were busy")]

@@ -1,38 +1,38 @@
-"""From samples to the energy of a window: pure functions, no clock, no files.
+"""Computes the energy of a window from samples: pure functions, no clock, no files.
 
 **Value.** Every two neighbouring readings bound a stretch of known energy. A counter gives it as
-the difference of its readings (plus its range where it wrapped), so readings lost in between cost
-nothing. A power reading is the mean of the time up to it, as meters average, so it is held back to
-the reading before (right-hold), over the real time between them and not over the nominal period.
-Stretches are clipped to the window by their share of time: linear interpolation of the energy.
-Before the first and after the last reading the neighbour's power is held, up to the gap limit.
+the difference of its readings (plus its range if it wrapped), so lost readings in between do not
+matter. A power reading is the mean of the time up to it, as meters average, so it applies back to
+the reading before (right-hold), over the real time between them, not the nominal period. Stretches
+are clipped to the window by their share of time: linear interpolation of the energy. Before the
+first and after the last reading the neighbour's power applies, up to the gap limit.
 
-**Uncertainty.** The root of the sum of squares of five limits of error, in J:
+**Uncertainty.** The root of the sum of squares of five contributions, in J:
 
 - accuracy: the class of the meter times the energy;
 - quantisation: one quantum of a counter (half at either end); half a quantum of power for the
-  whole window, or as much as the lowest reading is below zero;
+  complete window, or as much as the lowest reading is below zero;
 - edges: at either end the shorter part of the stretch that the edge cuts, times the highest power
   near it, or half a native period times the highest power near both (a reading may be one period
-  old), whichever is more. A meter sampled at its own period P thus has power x P at most, which is
-  P / window of the energy;
+  old), whichever is more. A meter sampled at its native period P thus has power x P at most, which
+  is P / window of the energy;
 - gaps (power only): the part of a stretch that no reading averages. Lost readings count with the
-  whole spread of the readings around the window, and so does a reading of a fine meter that is
-  exactly the one before, once: it was read twice, and another one never; a meter sampled more
+  full spread of the readings around the window. So does, once, a reading of a fine meter that
+  exactly repeats the one before: it was read again, and another was missed. A meter sampled more
   slowly than it averages counts with the difference of neighbouring readings, stretches taken as
   independent;
 - unsure, added to the accuracy: the energy of a step that may be a wrap or a reset, and of a few
   readings that may be false.
 
-Channels of one domain add up: accuracy linearly, for one meter's channels share their calibration,
-the others as squares.
+Channels of one domain add up: accuracy linearly, because one meter's channels share their
+calibration, the others as squares.
 
 **Validity.** A window without a reading, a gap longer than `gap_limit_s`, a counter that may have
-wrapped unseen, went backwards, jumped or stands still, counters that are one counter shown several
+wrapped unnoticed, went backwards, jumped or is stuck, counters that are one counter shown several
 times (`Channel.counts`): no energy, and the reason. A gap inside a counter's window is harmless
 while it cannot hide a wrap or a reset; at the window's edges the limit holds for counters too,
-because there the energy is interpolated. What may be wrong, but need not be, is doubtful:
-`eeio_power.stretches`, `eeio_power.doubts`.
+because there the energy is interpolated. Possible errors make it doubtful: `eeio_power.stretches`,
+`eeio_power.doubts`.
 """
 
 import math
@@ -109,9 +109,9 @@ def channel_energy(
 ) -> ChannelEnergy:
     """Integrate one channel from `start_s` to `end_s`.
 
-    `times_s` rises (monotonic s), `values` are in the unit of the channel's quantity, NaN where
-    a read failed. `period_s` is the sampling period, `native_period_s` the meter's own. `earlier`
-    are some readings from long before the window.
+    `times_s` rises (monotonic s), `values` are in the unit of the channel's quantity, NaN where a
+    read failed. `period_s` is the sampling period, `native_period_s` the meter's. `earlier` are
+    some readings from long before the window.
     """
     window_s = end_s - start_s
     if not start_s < end_s or not math.isfinite(window_s):
@@ -220,7 +220,7 @@ def _still_reasons(
         return []
     if channel.quantity == "power_w":
         return [f"{channel.name}: every reading is 0 W: the sensor does not measure"]
-    # The readings around a short window show what the window itself is too short for.
+    # The readings around a short window show effects that the window is too short for.
     watched_s = math.fsum(stretches.length_s(k) for k in touching if k in stretches.inner)
     if watched_s <= STILL_PERIODS * native_period_s:
         return []
@@ -230,7 +230,7 @@ def _still_reasons(
 
 
 def _doubted(found: ChannelEnergy, doubts: Sequence[Doubt]) -> ChannelEnergy:
-    """With what may be wrong by more than the limit of error; what may be wrong by less widens it.
+    """With possible errors beyond the uncertainty; smaller ones widen it.
 
     Edges and gaps do not count: a false reading near them widens them itself.
     """
@@ -252,7 +252,7 @@ def _edges_error_j(stretches: Stretches, edges_s: Sequence[float], native_period
             near_w.append(max(map(abs, stretches.powers_w[max(0, cut - 1) : cut + 2])))
             unsure_s.append(min(edge_s - stretches.starts_s[cut], stretches.ends_s[cut] - edge_s))
         else:
-            # What no reading averages may be any power that was seen.
+            # Time that no reading averages may have any observed power.
             near_w.append(max(map(abs, stretches.powers_w)))
             unsure_s.append(stretches.length_s(cut))
     # A reading is up to one native period old, at either edge.
@@ -290,8 +290,8 @@ def _gaps_error_j(
     end_s: float,
 ) -> float:
     """Limit of the error of holding power over time that no reading averages, J."""
-    # The reading at the end averages one native period: the rest of the stretch is unseen. Before
-    # the first or after the last reading, the edge's error holds it.
+    # The reading at the end averages one native period: the rest of the stretch is unobserved.
+    # Before the first or after the last reading, the edge's error includes it.
     starts_s, ends_s = stretches.starts_s, stretches.ends_s
     powers_w, last_powers_w = stretches.powers_w, stretches.last_powers_w
     first = max(touching.start, stretches.inner.start)
@@ -417,7 +417,8 @@ def _part_doubts(
     channels: Sequence[Channel],
     energy_of: Callable[[int], ChannelEnergy],
 ) -> list[str]:
-    """Which of the meter's parts (rails, outputs of supplies) draw more than what holds them."""
+    """Which of the meter's parts (rails, outputs of supplies) draw more than the channel that
+    contains them."""
     if reading.energy_j is None or reading.uncertainty_j is None:
         return []
     doubts = []
@@ -430,7 +431,7 @@ def _part_doubts(
         elif channel.domain == reading.domain and (
             set(channel.contents.leaves_out) & set(reading.includes)
         ):
-            # It leaves something out that the total holds: an output beside the inputs.
+            # It excludes a part that the total includes: an output next to the inputs.
             outputs.append(k)
     return doubts + _excess(reading, [channels[k] for k in outputs], [*map(energy_of, outputs)])
 
@@ -488,18 +489,18 @@ def energy_in_parts(
     energy: Callable[[float, float], Sequence[EnergyReading]],
     stretches: Sequence[tuple[float, float]],
 ) -> tuple[EnergyReading, ...]:
-    """One reading a meter and domain over all stretches, each from its start to its end, s.
+    """One reading per meter and domain over all stretches, each from its start to its end, s.
 
-    `energy` gives the readings of one. Energies add up, and so do their limits of error: what a
-    meter is wrong by may be the same in each. Power is the energy over the stretches' time alone.
-    Where one stretch has no energy there is none, with its reason.
+    `energy` gives the readings of one. Energies add up, and so do their uncertainties: a meter's
+    error may be the same in each. Power is the energy over only the stretches' time. If one stretch
+    has no energy there is none, with its reason.
     """
     lasted_s = [end_s - start_s for start_s, end_s in stretches]
     by_source = [
         {(reading.domain, reading.meter, reading.kind): reading for reading in energy(*stretch)}
         for stretch in stretches
     ]
-    # A meter reads in all stretches, or tells of each why it does not.
+    # A meter reads in all stretches, or gives a reason for each without a reading.
     known = [key for key in by_source[0] if all(key in readings for readings in by_source)]
     return tuple(_sum([readings[key] for readings in by_source], lasted_s) for key in known)
 

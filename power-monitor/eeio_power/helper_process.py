@@ -1,8 +1,8 @@
 """The helpers that read meters for us (`helper/*.c`): finding and running them.
 
-Waking a Python thread ten times a second costs several times what the reading costs. The helper
+Waking a Python thread ten times a second costs several times as much as the reading. The helper
 wakes instead, and its readings wait in a pipe until the sampler fetches them, every two seconds.
-`scripts/setup` compiles them where there is a C compiler; without one the meter reads by itself.
+`scripts/setup` compiles them if there is a C compiler; without one the meter reads by itself.
 """
 
 import math
@@ -26,11 +26,11 @@ from eeio_power.meters import Batch
 
 NAME = "eeio-energy-reader"
 IPMI_NAME = "eeio-ipmi-reader"
-# The first place is for a copy that may read what its user may not: only root can put it there.
+# The first place is for a copy with more read privileges than its user: only root can put it there.
 LIBEXEC = Path("usr/local/libexec")
 INSTALLED = LIBEXEC / NAME
 
-# Room for the readings of more than ten minutes, should nobody fetch them (a disk that hangs).
+# Room for the readings of more than ten minutes, in case they are not fetched (a disk that hangs).
 PIPE_BYTES = 1 << 20
 _F_SETPIPE_SZ = 1031
 # Two seconds' readings are less; a larger buffer would come from the system at every call.
@@ -44,7 +44,7 @@ RESTART_PAUSE_S = 5.0
 
 _MISSING = math.nan
 
-# Begun ns, done ns, length of what follows.
+# Begun ns, done ns, length of the rest.
 _HEAD = struct.Struct("=qqq")
 
 
@@ -59,7 +59,7 @@ def find_reader(root: Path, name: str = NAME) -> Path | None:
 
 
 class Helper(ABC):
-    """A helper's process, whose records come through a pipe."""
+    """A helper's process with a pipe for its records."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -72,11 +72,11 @@ class Helper(ABC):
 
     @abstractmethod
     def _command(self) -> tuple[list[str], Sequence[int]]:
-        """What to run, and the descriptors it inherits. Raises OSError."""
+        """The command, and the descriptors it inherits. Raises OSError."""
 
     @abstractmethod
     def _batch(self) -> Batch:
-        """The whole records of `_rest`, which keeps the beginning of another one."""
+        """The complete records of `_rest`, which keeps the beginning of another one."""
 
     def start(self) -> None:
         """Start reading. Raises OSError if the helper cannot be run."""
@@ -102,7 +102,7 @@ class Helper(ABC):
 
     @property
     def ended(self) -> bool:
-        """It was told to finish, and everything it had to say was fetched."""
+        """It was requested to finish, and all its records were fetched."""
         return self._finished and self._process is None
 
     def fetch(self) -> Batch:
@@ -133,7 +133,7 @@ class Helper(ABC):
             words = self._reap()
             self._died = f"{self._name} ended: {words}"
             if batch.begun_s or self._finished:
-                self._untold = not self._finished  # the next call tells
+                self._untold = not self._finished  # the next call reports it
                 return batch
             raise PowerError(self._died)
 
@@ -151,7 +151,7 @@ class Helper(ABC):
     def _say(self, words: bytes) -> None:
         process = self._process
         if process is not None and process.stdin is not None and not process.stdin.closed:
-            with suppress(BrokenPipeError):  # it died: the next fetch says so
+            with suppress(BrokenPipeError):  # it died: the next fetch reports it
                 os.write(process.stdin.fileno(), words)
 
     def finish(self) -> None:
@@ -179,7 +179,7 @@ class Helper(ABC):
             raise PowerError(f"{self._name} cannot be started: {error.strerror}") from error
 
     def _reap(self) -> str:
-        """Close everything; what the helper said last."""
+        """Close everything; returns the helper's last message."""
         process, self._process = self._process, None
         if process is None:
             return ""
@@ -198,7 +198,7 @@ class Helper(ABC):
 
 
 class EnergyReader(Helper):
-    """Reads RAPL's counters; `folder` is None for the kernel's own powercap folder."""
+    """Reads RAPL's counters; `folder` is None for the kernel's powercap folder."""
 
     def __init__(
         self, helper: Path, folder: Path | None, zones: Sequence[str], period_s: float
@@ -211,7 +211,7 @@ class EnergyReader(Helper):
 
     def start(self) -> None:
         super().start()
-        # One that died and is started again goes on at the pace it had.
+        # A restarted one continues at its previous rate.
         if self._pace:
             self._say(self._pace)
 
@@ -241,7 +241,7 @@ class EnergyReader(Helper):
 
 
 class Peer(Protocol):
-    """The process that a `QuestionReader` asks."""
+    """The process behind a `QuestionReader`."""
 
     def descriptors(self) -> tuple[int, int, float | None]:
         """Its input and output, and how long its first answer may take, s, if it is started now."""
@@ -251,7 +251,7 @@ class Peer(Protocol):
 
 
 class QuestionReader(Helper):
-    """Asks a BMC through ipmitool, and has its answers judged here, when they are fetched."""
+    """Queries a BMC through ipmitool; its answers are checked here, when they are fetched."""
 
     def __init__(
         self,
@@ -313,7 +313,7 @@ class QuestionReader(Helper):
 
 
 def can_run(helper: Path) -> bool:
-    """Whether this machine can run it: without words it says how it is used."""
+    """Whether this machine can run it: without arguments it prints its usage."""
     try:
         done = subprocess.run(
             [str(helper)], stdin=subprocess.DEVNULL, capture_output=True, env={},

@@ -1,9 +1,9 @@
-"""How the samples of one meter come about: one loop a meter, each at a pace of its own.
+"""How one meter is sampled: one loop per meter, each at a separate rate.
 
 `MeterLoop` reads a meter in a thread; `BatchLoop` fetches what another process has read;
-`LoggedLoop` takes over a log that somebody else writes. The sampler treats the three alike.
+`LoggedLoop` takes over a log of another program. The sampler treats the three alike.
 
-A meter's readings as they come: judged, kept in columns, counted and waited for.
+A meter's incoming readings: checked, stored in columns, counted and waited for.
 """
 
 import math
@@ -27,7 +27,7 @@ from eeio_power.stretches import absurdity
 # periods of the slowest meter and a little for the scheduler.
 WAIT_PERIODS = 1.5
 WAIT_FLOOR_S = 0.25
-# How much more than `keep_s` is kept, before the old samples are dropped in one go.
+# How much beyond `keep_s` is stored before the old samples are dropped at once.
 KEEP_SLACK = 1.25
 Clock = Callable[[], float]
 
@@ -42,7 +42,7 @@ class MeterRates:
     achieved_hz: float | None
     """Reads that gave a value, over the time from first to last; None before the second one."""
     distinct_hz: float | None
-    """Reads whose values differ from the read before, over the same time."""
+    """Reads with a value different from the read before, over the same time."""
     reads: int
     failed_reads: int
     """Reads in which at least one channel gave no value."""
@@ -57,7 +57,7 @@ class Awaited:
     holds: Callable[[], bool]
     limit_s: float
     fetch: Callable[[float], None] | None = None
-    """Where no thread brings it about: waits so long at most, and fetches what there is."""
+    """Without a thread: waits so long at most, and fetches the available readings."""
 
     def wait(self, begun_s: float) -> None:
         deadline_s = begun_s + self.limit_s
@@ -92,7 +92,7 @@ def is_storable(channel: Channel, value: float) -> bool:
 
 
 class Column:
-    """One meter's samples so far, and what is counted about them. `_changed` guards everything."""
+    """One meter's samples so far, and their statistics. `_changed` guards everything."""
 
     def __init__(self, info: MeterInfo, clock: Clock, keep_s: float) -> None:
         self.info = info
@@ -125,18 +125,18 @@ class Column:
         return self._awaited(lambda: self._reads > 0 or self._ended)
 
     def faster_period_s(self, rate_hz: float) -> float | None:
-        """The period of a counter at `rate_hz`, s, or its own where that is longer.
+        """The period of a counter at `rate_hz`, s, or its native period if that is longer.
 
-        None where that is not faster than it is read anyway, and for powers: their readings are
-        means of a time of their own, which more of them make no shorter.
+        None if that is not faster than its present rate, and for powers: their readings average a
+        fixed time, which faster reading does not shorten.
         """
         period_s = max(1.0 / rate_hz, self.info.native_period_s)
         return period_s if self._counters_only and period_s < self.info.period_s else None
 
     def forget_counters(self, before_s: float) -> None:
-        """Let go of a counter's readings from before a time; the file has them, or keeps them here.
+        """Drops a counter's readings from before a time that are in the file.
 
-        No window after that depends on them; what a window of powers depends on may lie before it.
+        No later window depends on them; a window of powers may depend on earlier readings.
         """
         with self._changed:
             if self._counters_only:
@@ -175,7 +175,7 @@ class Column:
         return Awaited(self._changed, holds, limit_s)
 
     def _is_sampled(self, time_s: float) -> bool:
-        """A sample stands at or after `time_s`, or a read begun after it brought none."""
+        """A sample exists at or after `time_s`, or a read begun after it brought none."""
         newest_s = self._times_s[-1] if self._times_s else -math.inf
         return max(newest_s, self._last_begun_s) >= time_s
 
@@ -188,10 +188,10 @@ class Column:
             values = (MISSING,) * len(self._values)
         late_s = max(self.info.period_s, WAIT_FLOOR_S)
         if self._counters_only and done_s - begun_s > late_s:
-            # Nobody knows when in that time the counter was taken.
+            # The time of the counter's value within the read is unknown.
             error = f"the read took {done_s - begun_s:.2f} s, longer than the period"
             values = (MISSING,) * len(self._values)
-        # What cannot be true is stored as it was read, and left out of each window's energy.
+        # Impossible values are stored as read, and left out of each window's energy.
         problems = [*map(absurdity, self.info.channels, values)]
         error = next((problem for problem in problems if problem is not None), error)
         values = tuple(
@@ -235,7 +235,7 @@ class Column:
         self._drop(now_s - self._keep_s)
 
     def _drop(self, before_s: float) -> None:
-        # What the file does not have yet stays.
+        # Samples that are not in the file yet stay.
         written = self._taken - self._forgotten
         old = min(bisect_left(self._times_s, before_s), written)
         for column in (self._times_s, *self._values):
@@ -266,7 +266,7 @@ def next_deadline(deadline_s: float, now_s: float, period_s: float) -> float:
 
 
 class MeterLoop(Column):
-    """Reads one meter in a thread of its own."""
+    """Reads one meter in a separate thread."""
 
     def __init__(
         self, meter: Meter, info: MeterInfo, clock: Clock, keep_s: float = math.inf
@@ -292,7 +292,7 @@ class MeterLoop(Column):
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Nothing is held open: the thread of a stalled meter ends with its read."""
+        """No file is left open: the thread of a stalled meter ends with its read."""
 
     def request_sample(self, time_s: float) -> bool:
         """Ask for a sample at or after `time_s`; False if there is one or the meter is stalled."""
@@ -366,7 +366,7 @@ class MeterLoop(Column):
             values = tuple(MISSING if v is None else float(v) for v in self._meter.read())
             if any(map(math.isnan, values)):
                 error = getattr(self._meter, "complaint", None)
-        # A meter is a plug-in: whatever it raises is a failed read, told through rates().
+        # A meter is a plug-in: any exception is a failed read, reported by rates().
         except Exception as failure:
             error = f"{type(failure).__name__}: {failure}"
         done_s = self._clock()
@@ -376,7 +376,7 @@ class MeterLoop(Column):
 
 
 class BatchLoop(Column):
-    """Fetches what another process reads; no thread: the sampler's writer comes by."""
+    """Fetches readings of another process without a thread: the sampler's writer calls it."""
 
     def __init__(
         self, batches: Batches, info: MeterInfo, clock: Clock, keep_s: float = math.inf
@@ -443,7 +443,7 @@ class BatchLoop(Column):
         return replace(super()._awaited(holds), fetch=self._wait_and_fetch)
 
     def _wait_and_fetch(self, limit_s: float) -> None:
-        # Another thread may fetch what this one waits for: it looks again soon.
+        # Another thread may fetch the awaited readings: this one checks again soon.
         self._batches.wait(min(limit_s, FETCH_PERIOD_S))
         with self._changed:
             self._fetch()
@@ -467,7 +467,7 @@ class BatchLoop(Column):
             self._take(batch.begun_s[k], batch.done_s[k], values, problem)
 
     def _is_plain(self, batch: Batch) -> bool:
-        """Nothing is missing or late: what every batch should be, and is cheap to keep."""
+        """No reading is missing or late: the normal case, and cheap to store."""
         newest_s = self._times_s[-1] if self._times_s else -math.inf
         late_s = max(self.info.period_s, WAIT_FLOOR_S)
         return (
@@ -505,9 +505,9 @@ class BatchLoop(Column):
 
 
 class LoggedLoop:
-    """A meter whose log somebody else writes: no thread; the log is read when it is needed.
+    """A meter with a log from another program: no thread; the log is read when it is needed.
 
-    Its readings reach the samples file when a window is asked for and at the end.
+    Its readings reach the samples file when a window is requested and at the end.
     """
 
     def __init__(self, meter: LoggedMeter, info: MeterInfo, clock: Clock) -> None:
@@ -577,7 +577,7 @@ class LoggedLoop:
         return Awaited(self._changed, lambda: True, 0.0)
 
     def _misfit(self, times_s: Sequence[float]) -> str | None:
-        """What is wrong with a log that has nothing about the time since the start."""
+        """The problem with a log without values since the start."""
         if not times_s or self._started_s == math.inf:
             return None
         early_s, late_s = self._started_s - times_s[-1], times_s[0] - self._clock()
@@ -588,7 +588,7 @@ class LoggedLoop:
         return f"its log {where}, by {off_s:.1f} s ({off_s / 3600:.2f} h): check tz= and offset_s="
 
     def _refresh(self) -> None:
-        """Append what the log has that we have not; two readings before the start are enough."""
+        """Append new readings of the log; two readings before the start are enough."""
         try:
             times_s, columns = self._meter.logged()
         except PowerError as error:
@@ -602,7 +602,7 @@ class LoggedLoop:
             else:
                 low = max(0, bisect_left(times_s, self._started_s) - 2)
             for time_s in times_s[low:]:
-                # Of a log that repeats a time; as readings of other meters are told apart.
+                # For a log that repeats a time, as for readings of other meters.
                 newest_s = self._times_s[-1] if self._times_s else -math.inf
                 self._times_s.append(max(time_s, newest_s + 1e-6))
             for channel, mine, theirs in zip(

@@ -1,16 +1,16 @@
 """The entries of a PTS result file that power adds: idle baseline, power, energy and MB/J.
 
-PTS's module asks the session for them and inserts what it gets. An entry is an object:
+PTS's module requests them from the session and inserts them. An entry is an object:
 
     {"base": the hash of the result that it is derived from, null for the idle baseline,
      "title", "description", "arguments" (null: those of the base), "scale", "proportion",
      "values": texts, "value": their mean, "json"}
 
-MB/J of a trial is that of the phase whose words the result's description ends with, by the rule of
-the run record: of a phase with its own window, and none where the tool did I/O in too little of it.
-Where the trial's output could not be read (a tool that is not ours, no package `eeio`), a trial
-with one bandwidth is one phase of which nobody knows how much was I/O, as `eeio import` takes it;
-of several bandwidths in a trial the power is none's.
+MB/J of a trial is that of the phase with the label at the end of the result's description, by the
+rule of the run record: of a phase with a separate window, and none if the tool did I/O in too
+little of it. If the trial's output is unreadable (another tool, no package `eeio`), a trial with
+one bandwidth is one phase with an unknown share of I/O, as in `eeio import`; with several
+bandwidths the power belongs to none.
 """
 
 import math
@@ -48,12 +48,12 @@ def idle_entries(window: Body) -> dict[str, Any]:
 
 
 def entries_of(experiment: Body) -> dict[str, Any]:
-    """`entries` of an experiment, `annotations` (hash of a result, line) and what is `missing`, a
-    line by a key of its own.
+    """`entries` of an experiment, `annotations` (hash of a result, line) and what is `missing`, one
+    line per key.
 
     `experiment` has its `name`, `arguments`, `description`; `results` of one scale, each with its
-    `hash`, `title`, `description`, `scale` and `values`, pairs of a trial's number and what the
-    tool measured; and `trials` with `readings`, `efficiency`, `not_told` and `failed`.
+    `hash`, `title`, `description`, `scale` and `values`, pairs of a trial's number and the tool's
+    value; and `trials` with `readings`, `efficiency`, `not_told` and `failed`.
     """
     made = _Made(experiment)
     for source in _sources(experiment["trials"]):
@@ -164,7 +164,7 @@ class _Made:
 def _reported_efficiency(
     efficiencies: Sequence[Body], description: str, reading: Body
 ) -> Body | None:
-    """The longest words that the description ends with are the result's: `Random Read` ends with
+    """The longest label at the end of the description is the result's: `Random Read` ends with
     `Read` too."""
     found = [
         one
@@ -177,7 +177,7 @@ def _reported_efficiency(
 
 
 def _sources(trials: Sequence[Body]) -> list[dict[str, str]]:
-    """The meters and power domains that some trial was seen by."""
+    """The meters and power domains that measured any trial."""
     found = {
         (reading["meter"], reading["domain"]): {key: reading[key] for key in _SOURCE}
         for trial in trials
@@ -198,7 +198,7 @@ def _with_reading(trial: Body, source: Body) -> dict[str, Any]:
 
 
 def _leaves_drives_out(reading: Body) -> bool:
-    """Whether what the drives draw is not in it: its MB/J is not the storage's then."""
+    """Whether it excludes the power of the drives: its MB/J is not the storage's then."""
     return "drives" in reading["leaves_out"] or reading["domain"] in DOMAINS_WITHOUT_DRIVES
 
 
@@ -250,8 +250,8 @@ def efficiencies(
     write until they are on the device; bandwidth over mean power if the tool reports no bytes. Null
     with the `reason` if there is none.
 
-    `results` are what the command told of the same phases: what PTS calls each (`words`), and why
-    its bandwidth and its power do not belong together (`why_no_efficiency`).
+    `results` are the command's data on the same phases: PTS's label of each (`words`), and why its
+    bandwidth and its power do not match (`why_no_efficiency`).
     """
     return [
         {

@@ -1,4 +1,4 @@
-"""What of a machine a power domain holds, beside the energy that a meter says of a window."""
+"""The parts of a machine in a power domain, and a meter's energy of a window."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -14,22 +14,22 @@ Content = Literal["processor", "memory", "gpu", "board", "drives", "network", "f
 CONTENTS: tuple[Content, ...] = (
     "processor", "memory", "gpu", "board", "drives", "network", "fans", "supply",
 )  # fmt: skip
-"""`supply`: the losses of the power supply; `gpu`: accelerators on cards or modules of their own;
-`board`: voltage regulators, chip sets and what else stands on the main board."""
+"""`supply`: the losses of the power supply; `gpu`: accelerators on separate cards or modules;
+`board`: voltage regulators, chip sets and other parts of the main board."""
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What of a machine a power domain holds, as its meter knows it.
+    """The parts of a machine in a power domain, according to its meter.
 
-    What stands in neither list is not known, or not there on every machine.
+    Parts in neither list are unknown, or not present on every machine.
     """
 
     includes: tuple[Content, ...] = ()
     leaves_out: tuple[Content, ...] = ()
 
     def text(self) -> str:
-        """`processor, memory; without drives`; empty where nothing is known."""
+        """`processor, memory; without drives`; empty if unknown."""
         parts = [", ".join(self.includes)] if self.includes else []
         parts += [f"without {', '.join(self.leaves_out)}"] if self.leaves_out else []
         return "; ".join(parts)
@@ -39,12 +39,12 @@ UNKNOWN = Contents()
 
 
 def only(*includes: Content) -> Contents:
-    """A domain that holds these and nothing else."""
+    """A domain with only these parts."""
     return Contents(includes, tuple(c for c in CONTENTS if c not in includes))
 
 
 def all_but(*leaves_out: Content, unknown: tuple[Content, ...] = ()) -> Contents:
-    """A domain that holds everything but these; nobody knows about `unknown`."""
+    """A domain with all parts except these; `unknown` parts are undetermined."""
     told = tuple(c for c in CONTENTS if c not in leaves_out and c not in unknown)
     return Contents(told, leaves_out)
 
@@ -52,14 +52,15 @@ def all_but(*leaves_out: Content, unknown: tuple[Content, ...] = ()) -> Contents
 WALL = all_but()
 """Between the wall and the machine's supply."""
 MACHINE = all_but(unknown=("supply",))
-"""A whole machine by its own sensors: whether before or behind the supply, they do not tell."""
+"""A complete machine by its sensors: before or after the supply is unknown."""
 BEHIND_SUPPLY = all_but("supply")
-"""A whole machine, on the direct-current side."""
+"""A complete machine, on the direct-current side."""
 MODULE = Contents(("processor", "memory"), ("drives", "fans", "supply"))
 
 
 def joined(parts: tuple[Contents, ...]) -> Contents:
-    """Of a sum: what every part leaves out is left out; what any part holds is in it."""
+    """For a sum: parts that every summand excludes are excluded; parts in any summand are
+    included."""
     return Contents(
         tuple(c for c in CONTENTS if any(c in part.includes for part in parts)),
         tuple(c for c in CONTENTS if parts and all(c in part.leaves_out for part in parts)),

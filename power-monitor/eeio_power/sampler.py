@@ -1,4 +1,4 @@
-"""Sample several meters at once, each by a loop of its own, and keep every sample.
+"""Sample several meters at once, each in a separate loop, and store every sample.
 
     with Sampler(open_meters(["auto"]), Path("power.csv.gz")) as sampler:
         start_s = time.monotonic()
@@ -10,10 +10,10 @@ The sampler reads meters; it does not close them, so that one set serves many ru
 
 The load of the processors, compared with the power that meters read.
 
-A package counter that shows the same power idle and busy does not measure, nor does a meter that
-repeats one reading meanwhile. The load is that of /proc/stat, noted whenever samples are written
-and energy is asked for. Each window of a package is compared with the window with the lowest load
-and the one with the highest so far.
+A package counter with the same power idle and busy does not measure, nor does a meter that repeats
+one reading meanwhile. The load comes from /proc/stat, noted whenever samples are written and energy
+is requested. Each window of a package is compared with the window with the lowest load and the one
+with the highest so far.
 """
 
 import math
@@ -38,15 +38,15 @@ from eeio_power.samples import GZIP_WBITS, MeterInfo, Samples, header_line, mete
 
 LEAST_WINDOW_S = 1.0
 LEAST_SHARE = 0.8
-"""Notes must span so much of a window to tell its load."""
+"""Notes must span so much of a window to give its load."""
 MOST_NOTES = 1 << 17
 
 
 class LoadWatch:
     """Notes the processors' ticks, and judges readings of packages by them.
 
-    `packages` are the names of the meters that count this machine's own packages, `meters` those of
-    all that measure this machine; without any it does nothing. Safe for several threads.
+    `packages` are the names of the meters that count this machine's packages, `meters` those of all
+    that measure this machine; without any it is inactive. Safe for several threads.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class LoadWatch:
             self._noted.append(ticks)
 
     def load(self, start_s: float, end_s: float) -> float | None:
-        """Share of all CPUs' time that was busy, 0 to 1; None where the notes do not tell."""
+        """Share of all CPUs' time that was busy, 0 to 1; None if the notes are insufficient."""
         with self._lock:
             low, high = bisect_left(self._times_s, start_s), bisect_right(self._times_s, end_s) - 1
             if low >= high:
@@ -148,10 +148,10 @@ LAST_WRITE_S = 30.0
 class Sampler:
     """Reads each meter at min(`rate_hz`, its native rate); streams all samples to `path`.
 
-    A stalled meter holds up nothing but its own samples. Raises PowerError for a rate that is not
-    positive; `start` raises it if the file exists or cannot be written, or if it was started
-    before. With `keep_s` only that many seconds stay in memory, for a sampler that never ends; the
-    file holds everything.
+    A stalled meter delays only its samples. Raises PowerError for a rate that is not positive;
+    `start` raises it if the file exists or cannot be written, or if it was started before. With
+    `keep_s` only that many seconds stay in memory, for a sampler that never ends; the file contains
+    everything.
     """
 
     def __init__(
@@ -197,7 +197,7 @@ class Sampler:
         self._stream.start()
 
     def stop(self) -> None:
-        """Read every meter a last time, stop, and finish the file. May be called twice.
+        """Read every meter a last time, stop, and finish the file. May be called again.
 
         The thread of a stalled meter is left behind; it ends with its read.
         """
@@ -212,11 +212,11 @@ class Sampler:
         self._stream.stop()
 
     def energy(self, start_s: float, end_s: float) -> list[EnergyReading]:
-        """The energy between two times of the monotonic clock, one reading a meter and domain.
+        """The energy between two times of the monotonic clock, one reading per meter and domain.
 
-        A meter whose last sample is older than `end_s` is asked for one more, so that the window
-        is clipped exactly. A stalled one is not waited for; one that does not answer is waited
-        for about one and a half of its periods.
+        If a meter's last sample is older than `end_s`, one more is requested, so that the window is
+        clipped exactly. A stalled one is not waited for; one that does not answer is waited for
+        about one and a half of its periods.
         """
         if self._stream is not None and not self._stopped and end_s <= self._clock():
             waiting = [loop for loop in self._loops if loop.request_sample(end_s)]
@@ -234,23 +234,23 @@ class Sampler:
         ]
 
     def read_counters(self, rate_hz: float | None) -> None:
-        """From now on read energy counters so often, each as far as it has something new; None: as
-        all meters are read. Nobody is waited for."""
+        """From now on read energy counters at this rate, each only if it has new values; None: at
+        the rate of all meters. Does not wait."""
         for loop in self._counters():
             loop.set_period(None if rate_hz is None else loop.faster_period_s(rate_hz))
 
     def nudge_counters(self) -> None:
-        """Read energy counters as soon as may be, beside their beat; nobody is waited for."""
+        """Read energy counters as soon as possible, outside their period; does not wait."""
         for loop in self._counters():
             loop.nudge()
 
     def forget_counters(self, before_s: float) -> None:
-        """Keep readings of counters from before that time in the file alone."""
+        """Keep readings of counters from before that time only in the file."""
         for loop in self._counters():
             loop.forget_counters(before_s)
 
     def _counters(self) -> list[MeterLoop | BatchLoop]:
-        """The meters that the milliseconds around an edge tell something."""
+        """The meters for which the milliseconds around an edge matter."""
         return [
             loop
             for loop in self._loops
@@ -272,14 +272,14 @@ class Sampler:
 
     @property
     def write_error(self) -> str | None:
-        """Why samples are missing from the file (disk full, say); None while it is whole.
+        """Why samples are missing from the file (disk full, say); None while it is complete.
 
-        Sampling goes on in memory, and what could not be written is tried again two seconds later.
+        Sampling continues in memory, and failed writes are tried again two seconds later.
         """
         return None if self._stream is None else self._stream.error
 
     def _wait(self, conditions: Sequence[Awaited]) -> None:
-        """Wait for all conditions, each up to its own limit, all limits running at once."""
+        """Wait for all conditions, each up to its limit, all limits running at once."""
         begun_s = time.monotonic()
         for awaited in conditions:
             awaited.wait(begun_s)
@@ -293,8 +293,8 @@ def cpu_ticks() -> CpuTicks:
     return parse_stat(head.partition(b"\n")[0].decode("ascii", errors="replace"))
 
 
-# Meters whose packages are those of the processors that /proc/stat is about, and those that read
-# the power of this machine. One on the network, a log, or a folder that was named need not.
+# Meters of the packages of the processors in /proc/stat, and those of this machine's power. A meter
+# on the network, a log, or a named folder may be of another machine.
 _OWN_PACKAGES = ("rapl", "perf")
 _OWN_POWER = (*_OWN_PACKAGES, "cray", "hwmon", "iio", "ipmi", "pmic", "power_supply", "wattsup")
 
@@ -307,7 +307,7 @@ def _reads(meter: Meter, own: Collection[str]) -> bool:
 def _loop(meter: Meter, info: MeterInfo, clock: Clock, keep_s: float) -> Loop:
     if isinstance(meter, LoggedMeter):
         return LoggedLoop(meter, info, clock)
-    # The helper knows one clock only.
+    # The helper supports one clock only.
     if isinstance(meter, BatchedMeter) and clock is time.monotonic:
         batches = meter.batches(info.period_s)
         if batches is not None:
@@ -316,24 +316,24 @@ def _loop(meter: Meter, info: MeterInfo, clock: Clock, keep_s: float) -> Loop:
 
 
 def _with_last_error(reading: EnergyReading, error: str | None) -> EnergyReading:
-    """An invalid reading says what the meter complained about last."""
+    """An invalid reading contains the meter's last error."""
     if reading.valid or error is None:
         return reading
     return replace(reading, reasons=(*reading.reasons, f"{reading.meter}: {error}"))
 
 
 def _new_file(path: Path) -> FileIO:
-    """Unbuffered, so that a write that fails half-way says how much of it went through.
-    FileExistsError if there is a file of that name, except for a device such as /dev/null."""
+    """Unbuffered, so that a failed write reports how much was written. FileExistsError if there is
+    a file of that name, except for a device such as /dev/null."""
     return path.open("wb" if path.is_char_device() else "xb", buffering=0)
 
 
 class _Stream:
-    """Writes the samples to a gzip file, in a thread of its own: a slow disk delays no meter.
+    """Writes the samples to a gzip file, in a separate thread: a slow disk delays no meter.
 
-    Every two seconds what is new is compressed, flushed (Z_SYNC_FLUSH, so that the file can be read
-    up to there) and written. There is no fsync: it would add I/O of our own to the I/O that is
-    measured; a killed process loses two seconds at most, a power cut what the page cache held.
+    Every two seconds new samples are compressed, flushed (Z_SYNC_FLUSH, so that the file can be
+    read up to there) and written. There is no fsync: it would add our I/O to the measured I/O. A
+    killed process loses two seconds at most, a power cut the contents of the page cache.
     """
 
     def __init__(self, path: Path, loops: Sequence[Loop], clock: Clock, load: "LoadWatch") -> None:

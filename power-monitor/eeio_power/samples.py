@@ -1,15 +1,15 @@
-"""The samples of a run, and the file they are kept in.
+"""The samples of a run, and their file.
 
 The file is one gzip stream. Its first line is a JSON header; every other line is one value:
 
     {"schema_version": 2, "monotonic_s": ..., "utc": ..., "meters": [...]}
     monotonic_s,channel_index,value
 
-`channel_index` counts through the channels of all meters in the header's order. The value stands
-in the unit of the channel's quantity (W or J) and is empty where a read failed. The values of one
-read share their time. A file that was cut off is good up to its last whole line.
+`channel_index` counts through the channels of all meters in the header's order. The value has the
+unit of the channel's quantity (W or J) and is empty if a read failed. The values of one read share
+their time. A truncated file is valid up to its last complete line.
 
-Power over time of what a meter saw, domain by domain, and its median.
+Power over time in a meter's samples, per domain, and its median.
 """
 
 import json
@@ -46,22 +46,22 @@ from eeio_power.stretches import possible_w
 
 SCHEMA_VERSION = 2
 READABLE_VERSIONS = (1, 2)
-"""Version 2 says more of a channel; all of version 1 is in it."""
+"""Version 2 describes channels in more detail; it contains all of version 1."""
 
 MISSING = math.nan
-"""Stands for a failed read in the arrays; never leaves them as a number."""
+"""Marks a failed read in the arrays; never leaves them as a number."""
 
-# zlib's own words for "a gzip header stands before the data".
+# zlib's value for "a gzip header precedes the data".
 GZIP_WBITS = 31
 
-# Damage costs the rest of the chunk it stands in; what is whole is unpacked many chunks at once.
+# Damage costs the rest of its chunk; intact data is unpacked many chunks at once.
 CHUNK_BYTES = 256
 _CHUNKS = 64
 
 
 @dataclass(frozen=True)
 class MeterInfo:
-    """A meter as the samples need to know it: what it is and how often it was read."""
+    """The description of a meter in the samples: its kind and how often it was read."""
 
     name: str
     spec: str
@@ -111,8 +111,8 @@ class MeterSamples:
         )  # fmt: skip
 
     def rise_doubts(self, run: Held) -> list[str]:
-        """Why a power that another meter held cannot be: this one reads a part of it, or the same,
-        and that moved."""
+        """Why another meter's constant power is impossible: this meter reads a part of it, or the
+        same, and that changed."""
         info, doubts = self.info, []
         for domain in dict.fromkeys(c.domain for c in info.channels if c.in_domain_total):
             if info.kind != "modelled" and contains(run, info.name, domain):
@@ -147,7 +147,7 @@ where that is not known, or is not the load of the machine that the meter reads.
 
 @dataclass(frozen=True)
 class Samples:
-    """What a sampler saw, in memory or read back from its file."""
+    """The samples of a sampler, in memory or read back from its file."""
 
     meters: tuple[MeterSamples, ...]
     truncated: bool = False
@@ -187,8 +187,8 @@ class Samples:
 
 
 def meter_info(meter: Meter, rate_hz: float) -> MeterInfo:
-    """The meter's description, sampled at `rate_hz` or as fast as it goes."""
-    # Nobody slows down a log or a meter that pushes: what is missing, is missing from its own beat.
+    """The meter's description, sampled at `rate_hz` or as fast as possible."""
+    # A log or a meter that pushes has its native rate: missing samples are counted against that.
     own_pace = isinstance(meter, LoggedMeter) or bool(getattr(meter, "paces_itself", False))
     return MeterInfo(
         name=meter.name,
@@ -224,7 +224,7 @@ def sample_lines(time_s: float, first_index: int, values: Sequence[float]) -> st
 def load(path: Path) -> Samples:
     """Read a samples file back, up to the cut if it was cut off.
 
-    Raises PowerError if the file cannot be read, is no samples file, or holds a damaged line.
+    Raises PowerError if the file cannot be read, is no samples file, or contains a damaged line.
     """
     try:
         with inputs.open_file(path) as file:
@@ -245,7 +245,7 @@ def load(path: Path) -> Samples:
 
 
 class _Unpacked:
-    """The whole lines of a gzip stream, without more of it in memory than needed."""
+    """The complete lines of a gzip stream, with little of it in memory."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -253,8 +253,8 @@ class _Unpacked:
         """Whether the stream had its end; known after the last line."""
 
     def blocks(self) -> Iterator[bytes]:
-        """Whole lines with their ends, many at a time; the first comes alone. What stands after the
-        last end was cut in the middle, and may look like a number. Raises LimitError."""
+        """Complete lines with their ends, many at a time; the first separately. Text after the last
+        line end is truncated, and may look like a number. Raises LimitError."""
         rest, unpacked, number = b"", 0, 0
         for data in self._data():
             unpacked += len(data)
@@ -276,7 +276,7 @@ class _Unpacked:
                 raise LimitError(f"line {number + 1} is too long for a {what}")
 
     def _data(self) -> Iterator[bytes]:
-        """What is unpacked, up to the end or to the chunk that is damaged."""
+        """Unpacked data, up to the end or to the damaged chunk."""
         stream = zlib.decompressobj(wbits=GZIP_WBITS)
         begun = False
         while not stream.eof and (packed := self._file.read(CHUNK_BYTES * _CHUNKS)):
@@ -284,7 +284,7 @@ class _Unpacked:
             try:
                 data = stream.decompress(packed)
             except zlib.error:
-                # After a power cut a file may end in zeros: what stands before them is good.
+                # After a power cut a file may end in zeros: the data before them is valid.
                 yield from _up_to_damage(before, packed, begun)
                 return
             begun = begun or bool(data)
@@ -293,8 +293,7 @@ class _Unpacked:
 
 
 def _up_to_damage(stream: Any, packed: bytes, begun: bool) -> Iterator[bytes]:
-    """Chunk by chunk. `begun`: something was unpacked before. Raises LimitError where nothing can
-    be."""
+    """Chunk by chunk. `begun`: data was unpacked before. Raises LimitError if no data can be."""
     for first in range(0, len(packed), CHUNK_BYTES):
         try:
             data = stream.decompress(packed[first : first + CHUNK_BYTES])
@@ -395,8 +394,8 @@ def _complete_reads(lines: bytes) -> int:
 
 
 class _Columns:
-    """The columns of all meters, which grow line by line, or, as most lines are whole reads of
-    plain numbers, many lines at once: that takes a third of the time."""
+    """The columns of all meters, which grow line by line. Most lines are complete reads of plain
+    numbers: those are added many at once, in a third of the time."""
 
     def __init__(self, path: Path, infos: Sequence[MeterInfo]) -> None:
         self._path = path
@@ -429,8 +428,8 @@ class _Columns:
         self._number += count
 
     def _reads(self, lines: bytes, count: int) -> list[_Read] | None:
-        """What is in lines that are whole reads of plain numbers; None where one is not, which then
-        is looked at alone."""
+        """The values of lines that are complete reads of plain numbers; None if one is not, and
+        then lines are parsed one by one."""
         if lines.translate(None, _NUMBERS) != b",,\n" * count:
             return None
         fields = lines.replace(b"\n", b",").decode("ascii").split(",")
@@ -513,7 +512,7 @@ class DomainPower:
     watts: Sequence[float]
 
     def median_w(self, start_s: float, end_s: float) -> float | None:
-        """Of what was read after `start_s` and up to `end_s`; None where nothing was."""
+        """Of readings after `start_s` and up to `end_s`; None if there are none."""
         first, last = bisect_right(self.times_s, start_s), bisect_right(self.times_s, end_s)
         known = [watts for watts in self.watts[first:last] if not math.isnan(watts)]
         return statistics.median(known) if known else None
@@ -570,7 +569,7 @@ def _watts(meter: MeterSamples, place: int, kept: Sequence[int]) -> Sequence[flo
     watts = [math.nan]
     for before, after in pairwise(kept):
         joules = column[after] - column[before]
-        if joules < 0:  # the counter began again, or was set back, which nobody can undo
+        if joules < 0:  # the counter restarted, or was set back: unrecoverable
             joules = joules + channel.range_j if channel.range_j is not None else math.nan
         watts.append(joules / (times_s[after] - times_s[before]))
     return watts

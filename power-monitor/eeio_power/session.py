@@ -2,7 +2,7 @@
 
     python3 -m eeio_power.session --meter rapl --samples power.csv.gz
 
-It opens the meters, samples them without a pause, and answers one line a request:
+It opens the meters, samples them without a pause, and answers one line per request:
 
     {"do": "idle", "seconds": 5}                       energy of the next seconds, nothing running
     {"do": "begin"}                                    a tool is about to start: sample at once;
@@ -22,16 +22,14 @@ It opens the meters, samples them without a pause, and answers one line a reques
     {"do": "quit"}                                     no answer: the session ends
 
 `start_s` is CLOCK_MONOTONIC in seconds, the clock of the caller too (PHP's hrtime). Each answer is
-an object; one with `error` says in a line what is wrong. The first line, before any request, tells
-which meters are open. The process also ends with its input: whoever started it and was killed
-leaves nothing behind.
+an object; `error` describes a failure in one line. The first line, before any request, lists the
+open meters. The process also ends with its input, so a killed caller leaves no process behind.
 
-What a tool wrote during a trial under another program's control, and when.
+The output of a tool during a trial under another program's control, with times.
 
-The tool's wrapper writes into a folder that is watched (Linux' inotify): each time `stdout.txt` or
-`stderr.txt` has grown, their new size is stamped with the monotonic clock. This is what `eeio run`
-notes when it reads a tool's pipes itself, in the same form (`capture.json`), so that one parser
-serves both.
+The tool's wrapper writes into a watched folder (Linux' inotify). Each time `stdout.txt` or
+`stderr.txt` grows, the new size is stored with the monotonic time. `eeio run` notes the same when
+it reads a tool's pipes itself, in the same form (`capture.json`), so that one parser serves both.
 """
 
 import argparse
@@ -66,9 +64,9 @@ TELL_LIMIT_S = 30.0
 
 
 class OutputFolder:
-    """The folder that every trial's output goes to, and the one of its own it is kept in.
+    """The folder for every trial's output, and the separate folder that stores it.
 
-    `changed` is called with the monotonic time, s, whenever something in the folder changes.
+    `changed` is called with the monotonic time, s, whenever the folder changes.
     """
 
     def __init__(self, folder: Path, changed: Callable[[float], None] = lambda _: None) -> None:
@@ -99,7 +97,7 @@ class OutputFolder:
     def keep(
         self, name: str, factors: Mapping[str, str], start_s: float, end_s: float, utc_s: float
     ) -> Path:
-        """Puts the trial's output into `NAME` beside the folder, with its capture.json."""
+        """Moves the trial's output into `NAME` next to the folder, with its capture.json."""
         self.end()
         body = {
             "factors": dict(factors),
@@ -129,9 +127,9 @@ class OutputFolder:
 
 
 def told(command: Sequence[str], folder: Path) -> dict[str, Any]:
-    """What `command FOLDER` prints of a trial's output, an object in JSON.
+    """The output of `command FOLDER` for a trial's output, a JSON object.
 
-    Raises PowerError with its last words if it fails.
+    Raises PowerError with its last message if it fails.
     """
     try:
         done = subprocess.run(
@@ -155,12 +153,12 @@ EXIT_REJECTED = 2
 # Old kernels have no pidfd: there /proc is read this often. Finer would take power itself.
 POLL_PERIOD_S = 0.005
 
-# A tool whose end nobody saw (its watcher cannot hang, but its caller may be wrong about it).
+# A tool without an observed end (its watcher cannot hang, but its caller may be wrong about it).
 END_LIMIT_S = 60.0
 
 Answer = dict[str, Any]
 
-# A child that the caller forked holds our input open: closing it does not always end us.
+# A forked child of the caller keeps our input open: closing it does not always end us.
 QUIT = {"do": "quit"}
 
 
@@ -170,7 +168,7 @@ def process_state(pid: int) -> str | None:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    # The command's name stands in brackets and may hold brackets and blanks itself.
+    # The command's name is in brackets and may contain brackets and blanks itself.
     return text.rpartition(")")[2].split()[0]
 
 
@@ -217,7 +215,7 @@ class Trial:
 
 
 class Session:
-    """The power of the machine, the trial that is running, and what was seen of those before."""
+    """The power of the machine, the running trial, and the observations of earlier trials."""
 
     def __init__(self, power: PowerMonitor) -> None:
         self._power = power
@@ -243,7 +241,7 @@ class Session:
         }
 
     def answer(self, request: Answer) -> Answer:
-        """Does what one request asks; raises PowerError, KeyError, TypeError or ValueError."""
+        """Serves one request; raises PowerError, KeyError, TypeError or ValueError."""
         match request["do"]:
             case "idle":
                 seconds = q.PAUSE.checked(request["seconds"], "seconds")
@@ -358,7 +356,7 @@ def _kind_words(kind: str) -> str:
 
 
 def serve(session: Session, requests: Iterable[str], answers: TextIO) -> None:
-    """One answer a request, until the requests end or one asks to quit."""
+    """One answer per request, until the requests end or one is `quit`."""
     for line in requests:
         try:
             request = inputs.parse_json(line, inputs.ANSWER_BYTES)

@@ -1,8 +1,7 @@
-"""One channel's readings around a window: which can be true, and the times between them.
+"""One channel's readings around a window: which are plausible, and the times between them.
 
-Every two neighbouring readings bound a stretch of known mean power. What cannot be read off the
-readings with certainty is said here: `broken` makes the energy of the window invalid, a `Doubt`
-makes it doubtful.
+Every two neighbouring readings bound a stretch of known mean power. Problems of the readings are
+reported here: `broken` makes the energy of the window invalid, a `Doubt` makes it doubtful.
 """
 
 import math
@@ -37,7 +36,7 @@ LATE_PERIODS = 1.5
 GAP_PERIODS = 5.0
 GAP_FLOOR_S = 2.0
 
-# A counter stands still that could have shown this power and shows none, over this many of its
+# A counter is stuck if it could have shown this power and shows none, over this many of its
 # updates; or that share of its power before and after, over fewer.
 STILL_POWER_W = 1e-3
 STILL_PERIODS = 10.0
@@ -114,7 +113,7 @@ def indices_around(
     low, high = bisect_right(times_s, start_s), bisect_left(times_s, end_s)
     count, wanted = len(times_s), READINGS_BEFORE
     if 0 < low < high and values[low - 1] == values[high - 1]:
-        # A value that has not changed since: what it did before tells whether it should have.
+        # A value that has not changed since: its earlier changes show whether it should have.
         low = held_since(values, low)
     while low > 0 and wanted > 0:
         low -= 1
@@ -165,7 +164,7 @@ def readings_around(
     least, most = min(found), max(found)
     if least_w <= least and most <= most_w:
         return Readings(found_s, found, least, most)
-    # The reading at or after the end stands for a part of the window, too.
+    # The reading at or after the end covers a part of the window, too.
     until = bisect_left(found_s, end_s) + 1
     wrong = [v for v in found[bisect_right(found_s, start_s) : until] if not least_w <= v <= most_w]
     is_true = [least_w <= v <= most_w for v in found]
@@ -182,20 +181,20 @@ def readings_around(
 class Stretches:
     """The times between neighbouring readings, and before the first and after the last one.
 
-    They are kept in columns, and only the first and the last touching one are clipped, because days
-    of samples have to be integrated quickly.
+    They are stored in columns, and only the first and the last touching one are clipped, because
+    days of samples have to be integrated quickly.
     """
 
     starts_s: Sequence[float]
     ends_s: Sequence[float]
     powers_w: Sequence[float]
-    """Mean power held over each, W."""
+    """Mean power over each, W."""
     last_powers_w: Sequence[float]
     """Power of the one before: how far the power moved, W."""
     head: bool
-    """The first one lies before the first reading."""
+    """The first one is before the first reading."""
     tail: bool
-    """The last one lies after the last reading: there is no reading at its end."""
+    """The last one is after the last reading: there is no reading at its end."""
     broken: tuple[str, ...] = ()
     """Why the energy of the window is not known."""
     doubts: tuple[Doubt, ...] = ()
@@ -211,11 +210,11 @@ class Stretches:
         return self.ends_s[k] - self.starts_s[k]
 
     def inside_s(self, k: int, start_s: float, end_s: float) -> float:
-        """How much of one lies in the window, s."""
+        """How much of one is in the window, s."""
         return max(0.0, min(self.ends_s[k], end_s) - max(self.starts_s[k], start_s))
 
     def touching(self, start_s: float, end_s: float) -> range:
-        """Those of which a part lies in the window."""
+        """Those with a part in the window."""
         return range(bisect_right(self.ends_s, start_s), bisect_left(self.starts_s, end_s))
 
 
@@ -227,9 +226,9 @@ def stretches_around(
     start_s: float,
     end_s: float,
 ) -> Stretches:
-    """Stretches that cover the window, in order, and what is wrong with those that touch it.
+    """Stretches that cover the window, in order, and the problems of those that touch it.
 
-    `readings` holds one at least, of a counter two.
+    `readings` has at least one, for a counter two.
     """
     times_s, values = readings.times_s, readings.values
     starts_s, ends_s = times_s[:-1], times_s[1:]
@@ -263,7 +262,7 @@ def counter_step_j(before_j: float, after_j: float, range_j: float | None) -> fl
     """Energy between two counter readings, J; None if it ran backwards and does not wrap.
 
     A smaller second reading means that the counter started again: add its range (once: more cannot
-    be seen, see `wrap_limit_s`).
+    be detected, see `wrap_limit_s`).
     """
     step_j = after_j - before_j
     if step_j >= 0.0:
@@ -292,10 +291,10 @@ class _Found:
 
 
 class _Steps:
-    """What a counter counted from reading to reading, J.
+    """A counter's steps from reading to reading, J.
 
     A reading so small that the counter may have begun at 0 since the one before hides a reset: the
-    step is then as uncertain as the power next to it says.
+    uncertainty of the step then follows from the power next to it.
     """
 
     def __init__(
@@ -319,10 +318,10 @@ class _Steps:
         self._wrap_limit_s = wrap_limit_s(channel, self._likely_w)
 
     def judged(self, start_s: float, end_s: float) -> _Found:
-        """Corrects steps that wrapped. What is found of steps that touch the window."""
+        """Corrects steps that wrapped. Reports problems of steps that touch the window."""
         found = _Found()
         for k in self._suspects():
-            # Those before and after the window tell the power next to it.
+            # Those before and after the window give the power next to it.
             touches = min(self._times_s[k + 1], end_s) > max(self._times_s[k], start_s)
             self._judge(k, found if touches else _Found())
             self.powers_w[k] = self.joules[k] / self.lengths_s[k]
@@ -403,7 +402,7 @@ class _Steps:
                 f"{channel.name}: the counter jumped by {step_j:.1f} J in {length_s:.3f} s, more "
                 f"than {BURST_FACTOR:g} times its power before and after", apart_j,
             ))  # fmt: skip
-        # In so much time it cannot have counted more than that since it began at 0.
+        # The maximum that it can have counted in this time since it began at 0.
         since_reset_w = self._likely_w * (JUMP_FACTOR if channel.max_power_w else 1.0)
         if near_w and length_s <= self._late_s:
             since_reset_w = min(since_reset_w, WRAP_FACTOR * max(near_w))
@@ -422,7 +421,7 @@ class _Steps:
                 f"{step_j / length_s:.1f} W, next to {_watts(near_w)}: it was reset"
             )
         elif length_s > self._late_s:
-            # Of a short gap the power next to it tells how much a reset may hide.
+            # For a short gap, the power next to it limits how much a reset may hide.
             short = bool(near_w) and length_s <= self._gap_limit_s
             found.doubts.append(Doubt(
                 f"{channel.name}: {length_s:.1f} s without a reading, in which the counter "
@@ -479,11 +478,11 @@ class _Steps:
         return least_j - slack_j <= step_j <= most_j + slack_j
 
     def _still(self, start_s: float, end_s: float) -> Iterator[Doubt]:
-        """Times in which the counter stood still, and would have moved at a small share of its
-        power before and after."""
+        """Times in which the counter was stuck, and would have moved at a small share of its power
+        before and after."""
         slow_w = STILL_SHARE * math.fsum(self.joules) / (self._times_s[-1] - self._times_s[0])
         if not slow_w:
-            return  # it stands still all the time: `energy._still_reasons`
+            return  # it is stuck all the time: `energy._still_reasons`
         first = 0
         for moves, group in groupby(self.joules, key=bool):
             last = first + len(list(group))
@@ -514,7 +513,7 @@ def _watts(powers_w: Sequence[float]) -> str:
 
 
 def gap_limit_s(period_s: float) -> float:
-    """The longest gap that is held over, s: five periods, and never under two seconds."""
+    """The longest gap to bridge, s: five periods, and never under two seconds."""
     return max(GAP_PERIODS * period_s, GAP_FLOOR_S)
 
 
@@ -579,7 +578,7 @@ def lost_readings(
     def until(time_s: float) -> int:
         """How many of them should have come at `time_s` or before."""
         count = min(max(math.floor((time_s - begin_s) / length_s * steps), 0), steps - 1)
-        # The quotient may be a hair off the time that it stands for.
+        # The quotient may differ slightly from the exact time.
         while count + 1 < steps and begin_s + length_s * (count + 1) / steps <= time_s:
             count += 1
         while count > 0 and begin_s + length_s * count / steps > time_s:

@@ -1,21 +1,21 @@
 <?php
 
-/** How a run ends: what is missing is said, what was saved survives, and the exit status is right. */
+/** The end of a run: missing results are reported, saved ones survive, the exit status is right. */
 class eeio_power_ending
 {
 	const FAILED = 1;
 	const REFUSED = 2;
 	const INCOMPLETE = 3;
 
-	/** A run has begun, or was refused: PTS's own words are not needed to tell why nothing ran. */
+	/** A run has begun, or was rejected: PTS's messages are not needed to explain why. */
 	public $began = false;
 	public $exit_code = 0;
 
-	/** What is missing from the result file, a line each. */
+	/** Results missing from the result file, one line each. */
 	private $missing = array();
-	/** The last result file that was written whole, until the end. */
+	/** The last complete result file, until the end. */
 	private $good_copy = null;
-	/** Other modules fork this process: what their children inherit of ours they must not use. */
+	/** Other modules fork this process: their children must not use our inherited resources. */
 	private $owner = null;
 
 	public static function tell($line)
@@ -34,7 +34,7 @@ class eeio_power_ending
 		return 'eeio_power: ' . addcslashes($line, "\0..\37\177") . PHP_EOL;
 	}
 
-	/** What is said again with the same key is said once. */
+	/** Messages with the same key are printed once. */
 	public function miss($lines)
 	{
 		foreach($lines as $key => $line)
@@ -62,7 +62,7 @@ class eeio_power_ending
 		return $this->owner !== null && $this->owner !== getmypid();
 	}
 
-	/** Ctrl-C and SIGTERM: `$stop` ends the tool and writes what there is. */
+	/** Ctrl-C and SIGTERM: `$stop` ends the tool and writes the present results. */
 	public function catch_signals($stop)
 	{
 		if(!function_exists('pcntl_async_signals'))
@@ -89,7 +89,7 @@ class eeio_power_ending
 		pcntl_signal(SIGTERM, $handler, false);
 	}
 
-	/** PTS truncates the file before it writes it: on a full disk the last whole one must survive. */
+	/** PTS truncates the file before it writes it: on a full disk the last complete one must survive. */
 	public function keep_good_copy($folder, $result_file)
 	{
 		$xml = $result_file->get_xml();
@@ -105,7 +105,7 @@ class eeio_power_ending
 		}
 	}
 
-	/** The last words, and the exit status. */
+	/** The last messages, and the exit status. */
 	public function end()
 	{
 		$this->check_saved();

@@ -1,19 +1,19 @@
 <?php
 
 /**
- * Repetitions, settle pause and idle baseline: what the environment says, else what the protocol.yaml
- * of the suites says that are run (`python -m eeio.pts.protocol` reads it).
+ * Repetitions, settle pause and idle baseline: from the environment, else from the protocol.yaml of
+ * the suites that are run (`python -m eeio.pts.protocol` reads it).
  */
 class eeio_power_protocol
 {
 	const LIMIT_S = 30;
-	/** The exit code of a command of ours that refuses what it was given. */
+	/** The exit code of our commands for rejected input. */
 	const REFUSED = 2;
 
 	private $told = array();
 	private $why;
 
-	/** `$folders`: of the suites; null stands for profiles outside of a suite. */
+	/** `$folders`: of the suites; null means profiles outside of a suite. */
 	public function __construct($preset, $folders)
 	{
 		$arguments = array($preset);
@@ -31,7 +31,7 @@ class eeio_power_protocol
 		$this->why = $words !== '' ? $words : 'is ' . eeio_power_python::path() . ' Python 3.11 or newer?';
 	}
 
-	/** False where Python could not be asked: then only what the environment says counts. */
+	/** False if Python could not be run: then only the environment counts. */
 	public function is_known()
 	{
 		return !empty($this->told);
@@ -43,7 +43,7 @@ class eeio_power_protocol
 		return (int)(pts_env::read('FORCE_TIMES_TO_RUN') ?: $this->value('repetitions', 'FORCE_TIMES_TO_RUN'));
 	}
 
-	/** Removes the tests that the preset leaves out; gives how many. */
+	/** Removes the tests that the preset leaves out; returns their number. */
 	public function leave_out($manager)
 	{
 		$left_out = isset($this->told['left_out']) ? $this->told['left_out'] : array();
@@ -66,7 +66,7 @@ class eeio_power_protocol
 		return $removed;
 	}
 
-	/** PTS's pause between tests, in whole seconds: no longer than the suite's own, where it is known. */
+	/** PTS's pause between tests, in full seconds: no longer than the suite's, if known. */
 	public function pause_s($configured_s)
 	{
 		return isset($this->told['settle_s']) ? min($configured_s, (int)ceil($this->settle_s())) : $configured_s;

@@ -146,7 +146,7 @@ def add_format(
     """`--format`, of which the first is the default."""
     parser.add_argument(
         "--format", choices=tuple(formats), default=formats[0],
-        help=f"(default: {formats[0]}){text}",
+        help=f"output format (default: {formats[0]}){text}",
     )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from eeio_results.store import Campaign
 SUMS = "SHA256SUMS"
 PAPERS = "papers.bib"
 _CITATION = "CITATION.cff"
-# Of a campaign's folder; what it has beside them is made of these.
+# Files of a campaign's folder; other files there are derived from these.
 _RECORDS = ("campaign.json", "machine.json", "idle.json", "runs.jsonl")
 _OWN = """\
 @software{eeio,
@@ -37,7 +37,7 @@ _OWN = """\
 
 
 def check_names(campaigns: Sequence[Campaign]) -> None:
-    """Refuses what cannot lie side by side below `data/`."""
+    """Rejects campaigns with conflicting names below `data/`."""
     names = [campaign.folder.resolve().name for campaign in campaigns]
     for name in names:
         try:
@@ -51,7 +51,7 @@ def check_names(campaigns: Sequence[Campaign]) -> None:
 def data_files(campaign: Campaign, with_raw: bool) -> dict[str, Path]:
     """Relative path -> file of a campaign: its records, the samples of its meters, and with
     `with_raw` the output of the tools. RejectedError if one of them is, or is behind, a symbolic
-    link: what it leads to was not made by the campaign, and would be published."""
+    link: its target was not made by the campaign, and would be published."""
     folder = campaign.folder
     places = [folder / name for name in _RECORDS]
     for sub in ("samples", *(("raw",) if with_raw else ())):
@@ -73,8 +73,8 @@ def papers(campaigns: Sequence[Campaign]) -> str:
 
 
 def _papers_of(suite: str) -> list[str]:
-    """The entries of the papers.bib beside a suite; none where the suite is not here any more, or
-    has none."""
+    """The entries of the papers.bib next to a suite; none if the suite is missing here, or has
+    none."""
     if not suite:
         return []
     try:
@@ -87,7 +87,7 @@ def _papers_of(suite: str) -> list[str]:
 
 
 def citation() -> bytes:
-    """eeio's own CITATION.cff; empty where it was not installed with it."""
+    """eeio's CITATION.cff; empty if it was not installed with it."""
     package = Path(__file__).resolve().parent
     for path in (package.parents[1] / _CITATION, package / "share" / _CITATION):
         if path.is_file():
@@ -156,8 +156,8 @@ def _gigabytes(size_bytes: int | None) -> str | None:
 
 
 def remake(campaigns: Sequence[Campaign], width: str) -> str:
-    """The script that makes tables and figures of the bundle's data again, into folders beside
-    it; at its top the commands that measured."""
+    """The script that remakes tables and figures from the bundle's data, into folders next to it;
+    at its top the commands of the measurement."""
     names = " ".join(
         shlex.quote(f"data/{campaign.folder.resolve().name}") for campaign in campaigns
     )
@@ -180,7 +180,7 @@ eeio report {names} --format csv -o again/tables/report.csv \\
 
 
 def readme(campaigns: Sequence[Campaign], warnings: Sequence[str]) -> str:
-    """What lies where, and how it is checked and made again."""
+    """The bundle's layout, and how to check and remake it."""
     names = ", ".join(markdown(campaign.name) for campaign in campaigns)
     hosts = ", ".join(dict.fromkeys(markdown(c.machine.hostname) for c in campaigns))
     lines = [f"# Measurements with eeio: {names}", ""]
@@ -226,8 +226,8 @@ def write(folder: Path, data: Mapping[str, Path], made: Mapping[str, bytes]) -> 
 
 
 def archive(folder: Path, path: Path) -> None:
-    """The folder as a .tar.gz whose bytes depend on its files' names and bytes alone. Raises
-    RejectedError where it is there already."""
+    """The folder as a .tar.gz with bytes that depend only on its files' names and contents. Raises
+    RejectedError if it already exists."""
     try:
         out = path.open("xb")
     except FileExistsError:

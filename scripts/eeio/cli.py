@@ -62,8 +62,8 @@ class _TopParser(Parser):
 
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:
-    """The whole command line, which the man page and the completion are made from; with `only` that
-    of one command, for which the files of the others are not imported."""
+    """The parser of all commands, the source of man page and completion; with `only` that of one
+    command, without importing the files of the others."""
     top = _TopParser(
         prog="eeio",
         description="Energy efficiency of the I/O stack: MB/s, W, J and MB/J, level by level.",
@@ -93,7 +93,7 @@ def _main(argv: Sequence[str] | None) -> int:
     if note is not None:
         print(f"eeio: {note}", file=sys.stderr)
     first = words[0] if words else None
-    # A shell that completes a line asks for all there is.
+    # Shell completion needs all commands.
     if not words and "_ARGCOMPLETE" not in os.environ:
         words = ["--help"]
     alone = "_ARGCOMPLETE" not in os.environ and first in (*commands.COMMANDS, "--version")

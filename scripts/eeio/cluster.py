@@ -22,8 +22,8 @@ from eeio_results.record import EnergyReading as RecordedReading
 _MOST_APART_S = 1.0
 _MOST_APART = 0.05
 
-# Which rank of its node a process is. Inside a job that Slurm started, mpirun's own word comes
-# first: its ranks inherit Slurm's of the batch script, 0 for all of them.
+# Which rank of its node a process is. Inside a Slurm job, mpirun's variable comes first: its ranks
+# inherit Slurm's of the batch script, 0 for all of them.
 _LOCAL_RANK = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
 _RANK = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
 _LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS")
@@ -32,7 +32,7 @@ _ALL_NODES = ("SLURM_STEP_NUM_NODES",)
 
 # A wall clock that moved by more against the monotonic one was set, not slewed; s.
 _CLOCK_SET_S = 0.05
-# What is told of clocks that may be apart.
+# Remark on clocks that may differ.
 _UNSEEN_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 60)
 
 
@@ -50,13 +50,13 @@ class Clocks:
 
 @dataclass(frozen=True)
 class NodeRecording:
-    """What one node says of its part of a program."""
+    """One node's recording of its part of a program."""
 
     node: str
     duration_s: float
     readings: tuple[EnergyReading, ...]
     counted: bool = True
-    """False of a node that had a part in the program, but not in what is measured."""
+    """False for a node that ran a part of the program outside the measurement."""
 
 
 @dataclass(frozen=True)
@@ -93,12 +93,12 @@ def clocks() -> Clocks:
 
 
 def samples_path(recording: Path) -> Path:
-    """Where the samples of a node's recording lie."""
+    """The path of the samples of a node's recording."""
     return recording.with_suffix(".csv.gz")
 
 
 def place(begun: Clocks, environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
-    """What a node's file says beside its readings: its clocks, and its part of the ranks."""
+    """A node file's data besides its readings: its clocks, and its part of the ranks."""
     ended = clocks()
     return {
         "clocks": [[c.unix_s, c.monotonic_s] for c in (begun, ended)],
@@ -140,11 +140,11 @@ def _reading(fields: Mapping[str, Any]) -> EnergyReading:
 
 
 def add(recordings: Sequence[NodeRecording]) -> Sum:
-    """Energies add, limits of error in quadrature; coverage and gap are the worst node's.
+    """Energies add, uncertainties in quadrature; coverage and gap are the worst node's.
 
-    A domain is summed over the one reading of its kind that each node has, by whatever meter; where
-    a node has several, over the readings of each meter. A node whose reading is missing or invalid
-    makes the sum invalid, and is named. Raises RejectedError for a node that comes twice.
+    A domain is summed over the one reading of its kind that each node has, by any meter; if a node
+    has several, over the readings of each meter. A node whose reading is missing or invalid makes
+    the sum invalid, and is named. Raises RejectedError for a duplicate node.
     """
     recordings = [recording for recording in recordings if recording.counted]
     names = [recording.node for recording in recordings]
@@ -281,7 +281,7 @@ def load_nodes(folder: Path) -> tuple[Node, ...]:
 
 @dataclass(frozen=True)
 class Parts:
-    """What each machine had of a window, and how far apart clocks may be without being seen, s."""
+    """Each machine's part of a window, and the largest undetected clock offset, s."""
 
     recordings: tuple[NodeRecording, ...] = ()
     unseen_s: float = 0.0
@@ -296,9 +296,9 @@ def parts(
 ) -> Parts:
     """Each node's energy between two moments of this machine's monotonic clock.
 
-    Clocks meet by UTC. `begun` and `ended` are this machine's around the whole program: each node
-    must have run its part in between, by its own clock. Raises RejectedError where it did not, or
-    where a clock was set meanwhile.
+    Clocks meet by UTC. `begun` and `ended` are this machine's around the complete program: each
+    node must have run its part in between, by its clock. Raises RejectedError if it did not, or if
+    a clock was set meanwhile.
     """
     unseen_s = 0.0
     clocks_of = [(node.name, node.begun, node.ended) for node in nodes]
@@ -321,8 +321,8 @@ def parts(
 
 
 def total(found: Parts) -> tuple[EnergyReading, ...]:
-    """The sum of the parts. What an offset of the clocks may be at most without being seen stands
-    as a remark with each reading, in few words for many runs."""
+    """The sum of the parts. Each reading gets a short remark with the largest undetected offset of
+    the clocks."""
     count = len(found.recordings)
     most_s = next((bound for bound in _UNSEEN_S if found.unseen_s <= bound), found.unseen_s)
     remark = f"clocks of the nodes taken as one: {most_s:g} s and more apart would be seen"

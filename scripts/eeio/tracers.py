@@ -26,7 +26,7 @@ OVERHEAD = {
     "bpftrace": "the program ran under bpftrace (3 to 9 us a call where that was measured, "
     "benchmarks/README.md), which takes power itself: MB/s, J and MB/J are the traced program's",
 }
-"""What tracing adds to what is measured, in words."""
+"""The overhead of tracing in the measurement, as text."""
 # bpftrace compiles and attaches 36 probes: some seconds, on a slow board more.
 _START_S = 120.0
 _STOP_S = 60.0
@@ -58,8 +58,7 @@ def run(
     """Runs a program to its end; its exit code, or -N after signal N, and its reads and writes.
 
     Times of events are on CLOCK_MONOTONIC. `mark` is called right before and after the program.
-    Adds to `unobserved` the I/O whose bytes were not observed. Raises EeioError when the trace is
-    incomplete.
+    Adds I/O with unobserved bytes to `unobserved`. Raises EeioError if the trace is incomplete.
     """
     traced = _under_strace if tracer == "strace" else _under_bpftrace
     return traced(words, folder, mark, sys.stderr if to_stderr else None, unobserved)
@@ -115,7 +114,7 @@ def _under_strace(
 def no_bpftrace(
     kernel: Path = Path("/sys/kernel"), pids: str = "/proc/self/ns/pid", user: int | None = None
 ) -> str | None:
-    """Why bpftrace cannot trace here, and what to do; None where it can be tried."""
+    """Why bpftrace cannot trace here, and what to do; None if it can be tried."""
     instead = "or take --tracer strace"
     if shutil.which("bpftrace") is None:
         return f"bpftrace is missing: install the package bpftrace, {instead}"
@@ -193,7 +192,7 @@ def _lives(group: int) -> bool:
 
 
 class _Bpftrace:
-    """bpftrace at work. `ahead_s` is what its clock is before CLOCK_MONOTONIC.
+    """A running bpftrace. `ahead_s` is its clock's lead over CLOCK_MONOTONIC.
 
     It starts the command of -c when all probes are attached, and ends with it: ours is cat, whose
     first echo says "ready", and whose end is the end of its input, also when we are killed.
@@ -234,7 +233,7 @@ class _Bpftrace:
     def _wait_until_ready(self) -> None:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        with contextlib.suppress(BrokenPipeError):  # it says why on standard error
+        with contextlib.suppress(BrokenPipeError):  # it reports why on standard error
             self._process.stdin.write(b"ready\n")
             self._process.stdin.flush()
         readable, _, _ = select.select([self._process.stdout], [], [], _START_S)
@@ -262,7 +261,7 @@ class _Bpftrace:
         return fits[0]
 
     def _end(self) -> str:
-        """Ends bpftrace, if it has not ended; what it complained of."""
+        """Ends bpftrace, if it has not ended; returns its error messages."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()

@@ -6,13 +6,13 @@ A meter's module offers three things:
 - `open_meter(spec, options, root) -> Meter`: raises PowerError with the remedy;
 - `find(root) -> Detected`: whether this machine has it, and if not, why and what to do.
 
-It may offer `ARGUMENT`, the option that stands after a colon: `wattsup:/dev/ttyUSB0` is
+It may offer `ARGUMENT`, the option that follows a colon: `wattsup:/dev/ttyUSB0` is
 `wattsup,port=/dev/ttyUSB0`.
 
-`root` stands for `/`, so that a fake tree can stand in for sysfs and procfs. Every meter also
-takes `name=LABEL`, which tells two meters of one kind apart.
+`root` stands for `/`, so that a fake tree can replace sysfs and procfs. Every meter also takes
+`name=LABEL`, which distinguishes two meters of one kind.
 
-A meter that pushes its readings says `paces_itself = True`: its `read` waits for the next one, and
+A meter that pushes its readings sets `paces_itself = True`: its `read` waits for the next one, and
 the sampler calls it again at once. A meter that is logged elsewhere has `logged()` and is not read
 (`LoggedMeter`). A meter that another process may read for us has `batches()` (`BatchedMeter`).
 """
@@ -60,14 +60,14 @@ class Channel:
     in_domain_total: bool = True
     """False for a part of something that another channel already counts: recorded, not added."""
     max_power_w: float | None = None
-    """More than this the channel cannot draw, W: tells how long a gap may hide a whole wrap."""
+    """Maximum power of the channel, W: limits how long a gap may hide a complete wrap."""
     contents: Contents = UNKNOWN
-    """What of the machine is in it."""
+    """The parts of the machine in it."""
     remark: str | None = None
-    """What a reader of the figure must know of how it is made, such as which sensors are added."""
+    """Remark on how the figure is made, such as which sensors are added."""
     counts: str | None = None
-    """What several counters of one meter may all be showing, such as `package-0`: if those of one
-    name move in step, they are one counter and their sum is no energy. None: its own."""
+    """A source that several counters of one meter may share, such as `package-0`: if those of one
+    name move in step, they are one counter, and their sum is not an energy. None: not shared."""
 
 
 class Meter(Protocol):
@@ -87,25 +87,25 @@ class Meter(Protocol):
 
     @property
     def native_period_s(self) -> float:
-        """Time between two updates of its value, s: reading it faster gives nothing new."""
+        """Time between two updates of its value, s: faster reading gives no new values."""
 
     @property
     def channels(self) -> Sequence[Channel]:
-        """What `read` returns, in that order."""
+        """The values of `read`, in that order."""
 
     def read(self) -> Sequence[float | None]:
         """One value a channel, in the unit of its quantity; None for one that failed.
 
-        Raises OSError or PowerError if nothing could be read.
+        Raises OSError or PowerError if no value could be read.
         """
 
     def close(self) -> None:
-        """Give devices and processes back. May be called twice."""
+        """Release devices and processes. May be called again."""
 
 
 @runtime_checkable
 class LoggedMeter(Protocol):
-    """A meter whose log is written by somebody else: it gives all its readings at once."""
+    """A meter with a log from another program: it gives all its readings at once."""
 
     def logged(self) -> tuple[Sequence[float], tuple[Sequence[float], ...]]:
         """Times (monotonic s, rising) and a column of values a channel, NaN where one is missing.
@@ -125,20 +125,21 @@ class Batch:
     columns: tuple[Sequence[float], ...]
     """The values of each channel; NaN where one could not be read."""
     problems: Mapping[int, str] = field(default_factory=dict)
-    """What was wrong with a reading, by its place."""
+    """Errors of readings, by their position."""
 
 
 class Batches(Protocol):
-    """A process that reads a meter and keeps the readings until they are fetched.
+    """A process that reads a meter and stores the readings until they are fetched.
 
-    The sampler starts it, fetches now and then, asks for a reading where it needs one at once,
-    and finishes it.
+    The sampler starts it, fetches now and then, requests a reading if it needs one at once, and
+    finishes it.
     """
 
     def start(self) -> None: ...
 
     def fetch(self) -> Batch:
-        """What came since the last call, without waiting. Raises PowerError if it cannot be had."""
+        """Readings since the last call, without waiting. Raises PowerError if they cannot be
+        fetched."""
 
     def wait(self, limit_s: float) -> None:
         """Until there may be something to fetch."""
@@ -183,13 +184,13 @@ class Detected:
     remedy: str | None = None
     """What to do about it."""
     contents: Mapping[Domain, Contents] = field(default_factory=dict)
-    """What each domain holds and leaves out."""
+    """What each domain includes and excludes."""
     in_auto: bool = True
     """False if another meter reads the same counters: `auto` must not open both."""
 
 
 def contents_of(channels: Sequence[Channel]) -> dict[Domain, Contents]:
-    """What each domain of a meter holds, by the channels that are added up to it."""
+    """What each domain of a meter includes, by the channels that are added up to it."""
     counted = [channel for channel in channels if channel.in_domain_total]
     return {
         domain: joined(tuple(c.contents for c in counted if c.domain == domain))
@@ -198,7 +199,7 @@ def contents_of(channels: Sequence[Channel]) -> dict[Domain, Contents]:
 
 
 class MeterModule(Protocol):
-    """What a file in this folder offers, and one in a folder of EEIO_METERS."""
+    """Interface of a file in this folder, or in a folder of EEIO_METERS."""
 
     OPTIONS: dict[str, str]
 
@@ -232,7 +233,7 @@ def _own_meters() -> dict[str, Path]:
 def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
     """`rapl,root=/x` -> ("rapl", {"root": "/x"}). Raises PowerError on anything else.
 
-    What stands after a colon, as in `wattsup:/dev/ttyUSB0`, has the empty key.
+    Text after a colon, as in `wattsup:/dev/ttyUSB0`, has the empty key.
     """
     head, *words = spec.split(",")
     name, colon, argument = head.partition(":")
@@ -253,9 +254,9 @@ def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
 def open_meters(specs: Sequence[str], root: Path = Path("/")) -> list[Meter]:
     """Open the meters that `specs` name.
 
-    `auto` opens every measured source that is there and not named by another spec, never the
-    model; that may be none. `none` opens nothing. Raises PowerError for unknown names and
-    options (listing what exists), and for a meter that was named and cannot be read.
+    `auto` opens every measured source that is there and not named by another spec, never the model;
+    that may be none. `none` opens no meter. Raises PowerError for unknown names and options
+    (listing what exists), and for a meter that was named and cannot be read.
     """
     wanted = [spec.strip() for spec in specs]
     if "none" in wanted and len(wanted) > 1:
@@ -283,7 +284,7 @@ def open_meters(specs: Sequence[str], root: Path = Path("/")) -> list[Meter]:
 
 
 def close_meters(meters: Sequence[Meter]) -> None:
-    """Close every meter, whatever one of them says about it."""
+    """Close every meter, also if one of them fails."""
     for meter in meters:
         with suppress(OSError, PowerError):
             meter.close()
@@ -350,7 +351,7 @@ def _open(spec: str, root: Path) -> Meter:
 def _named_argument(
     spec: str, name: str, options: Mapping[str, str], argument: str | None
 ) -> dict[str, str]:
-    """The options with what stood after the colon under its own name."""
+    """The options with the text after the colon under its option name."""
     if "" not in options:
         return dict(options)
     if argument is None:

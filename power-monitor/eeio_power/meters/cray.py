@@ -1,15 +1,15 @@
 """Cray's power counters of a node: `cray[,root=DIR]`, where DIR is /sys/cray/pm_counters.
 
-Each file holds a number, its unit and the time of its scan (`245 W 1700000000000000 us`). `energy`
-is the node's counter, J, with its accelerators in it; `cpu_energy` and `memory_energy` are those of
-the processors and the memory. Where a node has no counters the powers (`power`, `cpu_power`,
-`memory_power`, W) are read. Accelerators (`accel*`) are in the node and have no domain of their
-own.
+Each file contains a number, its unit and the time of its scan (`245 W 1700000000000000 us`).
+`energy` is the node's counter, J, with its accelerators in it; `cpu_energy` and `memory_energy` are
+those of the processors and the memory. If a node has no counters, the powers (`power`, `cpu_power`,
+`memory_power`, W) are read. Accelerators (`accel*`) are part of the node, without a separate
+domain.
 
-`freshness` counts the scans, about ten a second (`raw_scan_hz` tells). While it stands still the
+`freshness` counts the scans, about ten a second (see `raw_scan_hz`). While it does not change, the
 numbers are old, and the reading is missing.
 
-Accuracy is not stated by HPE: 5 % is used. The counters have whole joules.
+Accuracy is not stated by HPE: 5 % is used. The counters have integer joules.
 """
 
 import time
@@ -34,7 +34,7 @@ MAX_POWER_W = 20e3
 # After so many scans that should have come, the counters are old.
 STALE_SCANS = 20.0
 
-# Rectifiers stand in the cabinet; whether drives, network and fans are in it depends on the blade.
+# Rectifiers are in the cabinet; whether drives, network and fans are in it depends on the blade.
 NODE = all_but("supply", unknown=("drives", "network", "fans"))
 _PARTS: Sequence[tuple[str, Domain, Contents]] = (
     ("", "system", NODE),
@@ -54,7 +54,7 @@ class _Counter:
     file: Path
 
     def read(self) -> float | None:
-        """J or W; None if the file cannot be read or holds something else."""
+        """J or W; None if the file cannot be read or contains something else."""
         try:
             return _value(self.file, _UNITS[self.channel.quantity][1])
         except (OSError, ValueError):
@@ -114,7 +114,7 @@ def open_meter(
 
 
 def find(root: Path) -> Detected:
-    """Whether this is a Cray node whose counters can be read."""
+    """Whether this is a Cray node with readable counters."""
     try:
         meter = open_meter("cray", {}, root)
     except PowerError as error:
@@ -132,7 +132,7 @@ def _found(folder: Path) -> list[_Counter]:
         if counter is not None:
             counters.append(counter)
         elif domain == "system":
-            read_int(folder / "freshness")  # says what is wrong, if the folder is
+            read_int(folder / "freshness")  # raises the error, if there is one
             raise ValueError("neither energy nor power can be read")
     return counters
 

@@ -2,22 +2,22 @@
 
     csv:scope.csv,map=time:Timestamp+power_w:Power (W),tz=Europe/Madrid,offset_s=0.8
 
-`map` says which column is what, as `KEY:COLUMN` joined by `+`; COLUMN is its name in the header
-line, or `#3` for the third one. Keys:
+`map` assigns columns, as `KEY:COLUMN` joined by `+`; COLUMN is its name in the header line, or `#3`
+for the third one. Keys:
 
 - the time: `time` (date and time, or Unix seconds), or `date` and `time` in two columns, or
   `seconds` since `start=`;
-- what was logged: `power_w` (also `power_mw`, `power_kw`; several of them are added), or
+- the logged quantity: `power_w` (also `power_mw`, `power_kw`; several of them are added), or
   `voltage_v` and `current_a` (also `_mv`, `_ma`), or a counter: `energy_wh` (also `energy_j`,
   `energy_kwh`).
 
 Times without a zone need `tz=` (a name such as Europe/Madrid, `utc`, or +01:00). `offset_s` is how
 far the log's clock is ahead of this machine's: `eeio meter calibrate` finds it.
 
-The log's encoding, delimiter and decimal sign are found out, or named by `encoding=`, `delimiter=`
-and `decimal=`. What instruments write for no value (9.91E+37, OL, ---, an empty cell) is a missing
-reading. A log whose clock runs backwards is refused, and so is one when this machine's clock was
-set after the meter was opened: nobody can say then what belongs together.
+The log's encoding, delimiter and decimal sign are detected, or set by `encoding=`, `delimiter=` and
+`decimal=`. Instruments' marks for no value (9.91E+37, OL, ---, an empty cell) are missing readings.
+A log with a clock that runs backwards is rejected, and so is one if this machine's clock was set
+after the meter was opened: then their times cannot be matched.
 """
 
 import math
@@ -70,7 +70,7 @@ CLOCK_SLACK_S = 0.05
 
 
 class CsvMeter:
-    """A log, read when a window is asked for."""
+    """A log, read when a window is requested."""
 
     kind: Kind = KIND
 
@@ -149,7 +149,7 @@ def find(root: Path) -> Detected:
 
 
 def _contents(options: Mapping[str, str]) -> Contents:
-    """What the user says is in the logged power. Raises PowerError."""
+    """The parts in the logged power, according to the user. Raises PowerError."""
     lists: dict[str, tuple[Content, ...]] = {}
     for key in ("includes", "leaves_out"):
         words = options[key].split("+") if key in options else []

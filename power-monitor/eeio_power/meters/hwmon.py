@@ -1,33 +1,32 @@
 """Power sensors of the kernel's hwmon class: ACPI power meters, INA2xx / INA3221 chips, supplies.
 
 `hwmon[,root=DIR][,only=CHIP/SENSOR[+CHIP/SENSOR...]]`, where DIR is the hwmon class folder (the one
-that holds `hwmon0`) and a sensor is called as its channel is: `ina226/power1`.
+with `hwmon0`). A sensor has the name of its channel: `ina226/power1`.
 
-Of each sensor N the best file is read: `energyN_input` (uJ, a counter), `powerN_average` or
+For each sensor N the best file is read: `energyN_input` (uJ, a counter), `powerN_average` or
 `powerN_input` (uW), or `inN_input` (mV) x `currN_input` (mA) on INA chips without a power file.
 Units as in the kernel's Documentation/hwmon/sysfs-interface.rst. Some kernels put an ACPI meter's
 files into `hwmonN/device/`, without a `name`.
 
-**Domains.** Only chips known to stand in a supply line are read: `power_meter` (ACPI), `ina2xx`,
-and power supplies (`corsairpsu`, PMBus chips). Drives, CPUs, GPUs, fans and batteries are left out.
-A sensor is the whole `system` unless its label (`powerN_label`, `inN_label`, `powerN_oem_info`)
-says otherwise: VDD_IN, 5V_IN (Jetson) or Module (Grace Hopper) -> `module`, whose carrier board,
-drives and supply are elsewhere; CPU -> `package`, DDR, DRAM or memory -> `dram`, a drive ->
-`device`, each a part and never added to the system.
+**Domains.** Only chips known to be in a supply line are read: `power_meter` (ACPI), `ina2xx`, and
+power supplies (`corsairpsu`, PMBus chips). Drives, CPUs, GPUs, fans and batteries are left out. A
+sensor measures the complete `system` unless its label (`powerN_label`, `inN_label`,
+`powerN_oem_info`) shows another domain: VDD_IN, 5V_IN (Jetson) or Module (Grace Hopper) ->
+`module`, without carrier board, drives and supply; CPU -> `package`, DDR, DRAM or memory -> `dram`,
+a drive -> `device`, each a part and never added to the system.
 
-**Totals.** Sensors may contain each other (a module and its rails), and adding them would count
-energy twice. The system's total is: the sensors whose label says input, or the one whose label says
-total, if all say the same of these; else the only ACPI meter, if no other of them is there; else
-the power supplies; else an INA sensor that is the only sensor. Several sensors without such a label
-cannot be told apart: the meter refuses them until `only=` names those that add up to the system.
-Other sensors are recorded as samples and do not count.
+**Totals.** Sensors may include each other (a module and its rails), and adding them would count
+energy two times. The system's total is: the sensors labelled input, or the one labelled total, if
+all labels use the same of these; else the only ACPI meter, if no other of them is there; else the
+power supplies; else an INA sensor that is the only sensor. Several sensors without such a label are
+ambiguous: the meter rejects them until `only=` names those that add up to the system. Other sensors
+are recorded as samples and do not count.
 
 **Supplies.** Of PMBus chips those on the mains (input of 80 V and more) are power supplies: their
-inputs (label `pin`) are added, where all of them have one, else their outputs (`pout1`); one that
-does not answer makes the sum missing. One of the same kind that is not plugged in counts with them;
-one of another kind that does not tell its voltage makes the meter refuse. Others regulate voltages
-on the board and are left out.
-corsairpsu's `power total` is the supply's output.
+inputs (label `pin`) are added, if all of them have one, else their outputs (`pout1`). If one does
+not answer, the sum is missing. An unplugged one of the same kind counts with them. If one of
+another kind does not report its voltage, the meter rejects the set. Others regulate voltages on the
+board and are left out. corsairpsu's `power total` is the supply's output.
 
 The power sensors that the chips of an hwmon folder have, each with its domain and files.
 """
@@ -97,14 +96,14 @@ class _ChipClass:
     period_s: float
 
 
-# ACPI meters report whole watts and average about a second.
+# ACPI meters report integer watts and average about a second.
 _ACPI_CLASS = _ChipClass(accuracy_relative=0.05, resolution_w=1.0, period_s=1.0)
 # 0.5 % to 1 % of the chip and 1 % of the shunt; one power LSB at 1 mA of current LSB.
 _INA_CLASS = _ChipClass(accuracy_relative=0.02, resolution_w=0.025, period_s=0.1)
 # PMBus' LINEAR11 has eleven bits: 1 W in supplies of kilowatts. Supplies state 2 % to 5 %.
 _SUPPLY_CLASS = _ChipClass(accuracy_relative=0.05, resolution_w=1.0, period_s=1.0)
 _Role = Literal["acpi", "ina", "input", "output"]
-"""What a sensor is: an ACPI meter's, an INA chip's, a power supply's input or output."""
+"""Kind of a sensor: an ACPI meter's, an INA chip's, a power supply's input or output."""
 SUPPLY_ROLES: tuple[_Role, ...] = ("input", "output")
 
 
@@ -116,14 +115,14 @@ class Sensor:
     period_s: float
     label: str
     says_total: bool
-    """The label says that nothing of the system is missing from it."""
+    """The label shows that it covers the complete system."""
     role: _Role
     left_out: bool
     """Used only if `only=` names it."""
     silent: tuple[Path, ...] = ()
-    """Files that should have told whether it is a supply's, and did not."""
+    """Unreadable files that should show whether it is a supply's."""
     unclear: bool = False
-    """It may be a supply's: nothing tells its input voltage, or that is 0 now (not plugged in)."""
+    """It may be a supply's: its input voltage is unknown, or 0 now (not plugged in)."""
 
     def read(self) -> float | None:
         """W or J; None if the kernel gives no value."""
@@ -200,7 +199,7 @@ def _supply_sensors(folder: Path, prefix: str, corsair: bool) -> list[Sensor]:
     sensors = []
     voltage = None if corsair else _input_voltage(folder)
     input_mv = None if voltage is None else read_optional_int(voltage)
-    # One whose voltage does not answer may be a supply: it is counted, and then refused.
+    # One with an unreadable voltage may be a supply: it is included, and then rejected.
     mains = corsair or (voltage is not None and (input_mv is None or input_mv / 1e3 >= _MAINS_V))
     silent = (voltage,) if voltage is not None and input_mv is None else ()
     unclear = not corsair and (voltage is None or input_mv == 0)
@@ -270,7 +269,7 @@ def _chip_sensors(folder: Path, prefix: str, nominal: _ChipClass, role: _Role) -
 
 
 def _contents(domain: Domain | None, role: _Role) -> Contents:
-    """What a sensor of `domain` holds; an INA chip's rail feeds nobody knows what."""
+    """What a sensor of `domain` covers; the load of an INA chip's rail is unknown."""
     if domain is not None and domain in _PART_CONTENTS:
         return _PART_CONTENTS[domain]
     if domain == "system" and role == "acpi":
@@ -285,7 +284,7 @@ def _file_names(folder: Path) -> list[str]:
 def _source(
     folder: Path, number: int, pairs: bool
 ) -> tuple[Quantity, str, tuple[Path, ...]] | None:
-    """What to read of sensor `number`: (quantity, the word it is called by, files)."""
+    """Files of sensor `number`: (quantity, the name of its file, files)."""
     energy = folder / f"energy{number}_input"
     if energy.exists():
         return "energy_j", "energy", (energy,)
@@ -322,7 +321,7 @@ def _domain_of(label: str) -> tuple[Domain | None, bool]:
 
 
 def _period_s(folder: Path, number: int, nominal_s: float) -> float:
-    """The averaging interval the chip tells (ms), else the nominal one."""
+    """The chip's reported averaging interval (ms), else the nominal one."""
     for name in (f"power{number}_average_interval", "update_interval"):
         interval_ms = read_optional_int(folder / name)
         if interval_ms is not None and interval_ms > 0 and PERIOD.holds(interval_ms / 1e3):
@@ -351,7 +350,7 @@ class HwmonMeter(SensorMeter[Sensor]):
 
 
 def open_meter(spec: str, options: Mapping[str, str], root: Path) -> HwmonMeter:
-    """Open the sensors. Raises PowerError if there is none, or if totals cannot be told."""
+    """Open the sensors. Raises PowerError if there is none, or if totals are ambiguous."""
     folder = Path(options["root"]) if "root" in options else root / HWMON
     sensors = _choose(folder, options.get("only")).usable(spec)
     return HwmonMeter(spec=spec, name=options.get("name", "hwmon"), sensors=sensors)
@@ -404,21 +403,21 @@ def _says_nothing(sensors: Sequence[Sensor]) -> Problem | None:
 
 
 def _totals(sensors: Sequence[Sensor], found: Sequence[Sensor]) -> list[Sensor] | None:
-    """The sensors of the totals, of the system and of modules; [] if there is none, None if nobody
-    can tell. `found` are all there are, those that are left out too."""
+    """The sensors of the totals, of the system and of modules; [] if there is none, None if
+    ambiguous. `found` are all sensors, also those left out."""
     modules = [s for s in sensors if s.channel.domain == "module"]
     words = {match[0].lower() for s in modules if (match := MODULE_LABEL.search(s.label))}
     if len(words) > 1 or _lacks_a_module(sensors, modules):
         return None
     system = _system_total([s for s in sensors if s not in modules], found)
-    # Beside a module a sensor whose label we do not know may be a rail of it.
+    # Next to a module, a sensor with an unknown label may be one of its rails.
     if modules and (system is None or any(s.label and not s.says_total for s in system)):
         system = []
     return None if system is None else [*system, *modules]
 
 
 def _lacks_a_module(sensors: Sequence[Sensor], modules: Sequence[Sensor]) -> bool:
-    """Whether a part is of a socket whose module has no sensor, so that a sum would lack it."""
+    """Whether a part belongs to a socket without a module sensor, so that a sum would lack it."""
     of_modules, of_all = (
         {match[1] for s in some if (match := _SOCKET.search(s.label))}
         for some in (modules, sensors)
@@ -427,7 +426,7 @@ def _lacks_a_module(sensors: Sequence[Sensor], modules: Sequence[Sensor]) -> boo
 
 
 def _system_total(sensors: Sequence[Sensor], found: Sequence[Sensor]) -> list[Sensor] | None:
-    """The sensors that add up to the system; [] if there is none, None if nobody can tell."""
+    """The sensors that add up to the system; [] if there is none, None if ambiguous."""
     system = [s for s in sensors if s.channel.domain == "system"]
     labelled = [s for s in system if s.says_total]
     acpi = [s for s in system if s.role == "acpi"]
@@ -439,12 +438,12 @@ def _system_total(sensors: Sequence[Sensor], found: Sequence[Sensor]) -> list[Se
         alone = len(labelled) == 1 or words <= _INPUTS
         return labelled if len(words) == 1 and alone else None
     if acpi:
-        # Beside others one whose label says nothing that we know may be of a part, as theirs are.
+        # Next to others, one with an unknown label may measure a part, as they do.
         return acpi if sum(s.role == "acpi" for s in found) == 1 else None
     if inputs or outputs:
         # A sum that may lack a supply is none.
         return None if any(s.unclear and s.left_out for s in found) else _supplies(inputs, outputs)
-    # Beside other sensors, one without a label that we know may be on a rail as well as a supply.
+    # Next to other sensors, one without a known label may be on a rail or on a supply.
     if len(system) == 1 and len(found) == 1:
         return system
     return None if system else []
@@ -459,8 +458,8 @@ def _supplies(inputs: list[Sensor], outputs: list[Sensor]) -> list[Sensor] | Non
 
 
 def _as_named(sensors: Sequence[Sensor]) -> tuple[Sensor, ...]:
-    """The sensors that `only=` names: they add up to the system, or to the modules if that is what
-    each of them is."""
+    """The sensors in `only=`: they add up to the system, or to the modules if each is a
+    module's."""
     modules = all(s.channel.domain == "module" for s in sensors)
     return tuple(
         replace(

@@ -1,17 +1,17 @@
 """Power sensors of the kernel's Industrial I/O class: INA2xx, PAC193x and other monitors on boards.
 
-`iio[,root=DIR][,only=DEVICE/CHANNEL[+...]]`, where DIR is the folder that holds `iio:device0`.
+`iio[,root=DIR][,only=DEVICE/CHANNEL[+...]]`, where DIR is the folder with `iio:device0`.
 
-A channel is `in_powerN_input` (mW), or `in_powerN_raw` x `in_powerN_scale` (mW), as the kernel's
-Documentation/ABI/testing/sysfs-bus-iio has it. Nothing tells what a channel is wired to, so only a
-single one is taken for the whole system; several must be named. Where something does tell (a label
-of the device tree, `in_powerN_label`; `rail_name_N` of NVIDIA's own driver for the INA3221 of
-Jetson boards), POM_5V_IN and VDD_IN are what a module takes, without its carrier board (`module`);
-a channel of another name may be a rail, and is read only if it is named.
+A channel is `in_powerN_input` (mW), or `in_powerN_raw` x `in_powerN_scale` (mW), as in the kernel's
+Documentation/ABI/testing/sysfs-bus-iio. The wiring of a channel is usually unknown, so only a
+single one is taken for the complete system; several must be named. If it is known (a label of the
+device tree, `in_powerN_label`; `rail_name_N` of NVIDIA's driver for the INA3221 of Jetson boards),
+POM_5V_IN and VDD_IN are the input of a module, without its carrier board (`module`); a channel of
+another name may be a rail, and is read only if it is named.
 
 Reading does one conversion, or gives the last one: the averaging time of an INA2xx
 (`in_..._integration_time`, some milliseconds) is far shorter than the sampling period. Energy then
-has the limit of error of spot readings, which grows with how much they differ.
+has the uncertainty of spot readings, which grows with their spread.
 """
 
 import re
@@ -40,7 +40,7 @@ OPTIONS = {
 }
 
 DEVICES = Path("sys/bus/iio/devices")
-# A sensor on a board sees direct current; what its rail feeds is not told.
+# A sensor on a board measures direct current; the load of its rail is unknown.
 CONTENTS = Contents(includes=("processor",), leaves_out=("supply",))
 KIND: Kind = "measured"
 # One conversion of voltage and of current, 1.1 ms each on an INA2xx: between readings it is blind.
@@ -49,7 +49,7 @@ ACCURACY = 0.02
 MAX_POWER_W = 5000.0
 
 _CHANNEL = re.compile(r"in_power(\d*)_(input|raw)")
-# What feeds a whole Jetson module: Nano; Xavier NX, TX2.
+# Input of a complete Jetson module: Nano; Xavier NX, TX2.
 _MODULE_RAIL = re.compile(r"POM_5V_IN|VDD_IN")
 
 
@@ -60,11 +60,11 @@ class _Sensor:
     scale_mw: float
     """mW a count; 1 for `_input`."""
     rail: str | None = None
-    """What the driver says it is wired to."""
+    """Its wiring according to the driver."""
 
     @property
     def of_module(self) -> bool:
-        """Whether all that a module draws goes through it, and nothing of its carrier board."""
+        """Whether it measures the complete module, without its carrier board."""
         return self.rail is not None and _MODULE_RAIL.fullmatch(self.rail) is not None
 
     @property
@@ -99,7 +99,7 @@ class IioMeter(SensorMeter[_Sensor]):
 
 
 def open_meter(spec: str, options: Mapping[str, str], root: Path) -> IioMeter:
-    """Open the channels. Raises PowerError if there is none, or if they cannot be told apart."""
+    """Open the channels. Raises PowerError if there is none, or if they are ambiguous."""
     folder = Path(options["root"]) if "root" in options else root / DEVICES
     sensors = _choose(folder, options.get("only")).usable(spec)
     return IioMeter(spec=spec, name=options.get("name", "iio"), sensors=sensors)

@@ -5,26 +5,26 @@
 `password_file=`, or from the environment variable IPMI_PASSWORD, never from the spec, which is
 stored with the results).
 
-One ipmitool lives as long as the meter and gets a line a reading through a pipe: a process for each
-reading would cost 40 ms. It runs as `ipmitool ... exec FILE`, its `shell` without the line
-editing, which reads byte by byte, repeats what it was told in as many pieces, and goes on at full
-speed for ever when its input ends. The reading is DCMI's Get Power Reading (DCMI 1.5, 6.6.1:
-`raw 0x2c 2 0xdc 1 0 0`; current power, u16 little endian, W). A BMC without DCMI, or whose DCMI
-measurement is switched off, is asked for a sensor in watts instead: `sensor=`, or the one that by
-its name is the whole system's, or the only one. Never the system's is one of a processor, of memory
-or of a GPU, nor one numbered supply; the supplies' inputs are added where all of them answer. A
-sensor that has no reading now (`ns`) counts as there. `mode=nm` asks the Intel Node Manager instead
-(Get Node Manager Statistics, global power: platform, CPU subsystem, memory). After each line comes
-one that ipmitool refuses, naming the token in it and sending nothing, so that an answer is never
-taken for that of an earlier question; if the token does not come in time, the process is replaced.
-Under a sampler, a helper asks and keeps the answers (`eeio_power.helper_process`).
+One ipmitool process runs as long as the meter and gets one line per reading through a pipe: a
+process per reading would cost 40 ms. It runs as `ipmitool ... exec FILE`. That is its `shell`
+without line editing, which reads byte by byte, echoes its input in as many pieces, and loops at
+full speed when its input ends. The reading is DCMI's Get Power Reading (DCMI 1.5, 6.6.1: `raw 0x2c
+2 0xdc 1 0 0`; current power, u16 little endian, W). If a BMC has no DCMI, or its DCMI measurement
+is off, a sensor in watts is read instead: `sensor=`, or the one with a system name, or the only
+one. A sensor of a processor, memory, a GPU or one numbered supply is never the system's; the
+supplies' inputs are added if all of them answer. A sensor without a reading now (`ns`) counts as
+present. `mode=nm` queries the Intel Node Manager instead (Get Node Manager Statistics, global
+power: platform, CPU subsystem, memory). Each line is followed by an invalid one with a token.
+ipmitool rejects it with the token and sends no request, so an answer is never taken for that of an
+earlier request. If the token does not come in time, the process is replaced. Under a sampler, a
+helper sends the requests and stores the answers (`eeio_power.helper_process`).
 
 Only these reading commands are sent. BMCs are rarely faster than once a second, some average over
-ten seconds or more (`period_s=` says so); DCMI counts whole watts.
+ten seconds or more (`period_s=` says so); DCMI reports integer watts.
 
-What a BMC answers, as ipmitool prints it: power readings, and which sensors are the system's.
+A BMC's answers as printed by ipmitool: power readings, and which sensors are the system's.
 
-One ipmitool on pipes, which gets a line a question and lives as long as its meter.
+One ipmitool process on pipes, with one line per request, for the lifetime of its meter.
 """
 
 import os
@@ -53,9 +53,9 @@ _WHOLE_SYSTEM = re.compile(
     r"|power[ _]?usage",
     re.I,
 )
-# Fujitsu's controllers call the board's part "System Power", and the whole "Total Power".
+# Fujitsu's controllers call the board's part "System Power", and the total "Total Power".
 _TOTAL = re.compile(r"total", re.I)
-# A part of the machine, whatever else stands in the name.
+# A part of the machine, for any other text in the name.
 _PART = re.compile(
     r"cpu|proc(essor)?|mem|dimm|ddr|gpu|pch|fan|hdd|ssd|nvme|disk|drive|pcie|riser|slot|bmc|nic|hsc",
     re.I,
@@ -65,9 +65,9 @@ _SUPPLY = re.compile(
     r"(?P<head>ps|psu|power[ _]?supply|pw|pwr[ _]?supply)[ _#-]*(?P<number>[0-9]+)(?P<tail>.*)",
     re.I,
 )
-# A supply whose number stands elsewhere, or that has none: AC_PWR_PSU1, /SYS/PS0/IN_POWER.
+# A supply with its number elsewhere, or without one: AC_PWR_PSU1, /SYS/PS0/IN_POWER.
 _OF_A_SUPPLY = re.compile(r"(?<![a-z])(psu?[ _#-]*[0-9]|psu|p/s|p(o)?w(e)?r[ _]?supply)", re.I)
-# A voltage, or a regulator: what stands behind it is a rail.
+# A voltage, or a regulator: its output is a rail.
 _RAIL = re.compile(r"[0-9]v([0-9]|(?![a-z0-9]))|(?<![a-z])vr(?![a-z])|vcc|vcore|backplane", re.I)
 _OUTPUT = re.compile(r"out", re.I)
 _POWER_WORD = re.compile(r"p(o)?w(e)?r|watt|\bp(in|out)\b|consum", re.I)
@@ -128,9 +128,9 @@ def parse_node_manager(lines: Sequence[str]) -> NodeManagerReading:
 def watt_sensors(lines: Sequence[str]) -> dict[str, float | None]:
     """Sensors in watts of `ipmitool -c sdr ...` (`name,88,Watts,ok`), with their values.
 
-    None for one without a reading (`PS2 Input Power,,,ns`): ipmitool tells no unit then, so that
-    its name says whether it is one. None, too, for a name that several sensors have: which of them
-    a reading is of cannot be said.
+    None for one without a reading (`PS2 Input Power,,,ns`): ipmitool prints no unit then, so the
+    name decides whether it is one. None, too, for a name of several sensors: the source of a
+    reading is ambiguous.
     """
     sensors: dict[str, float | None] = {}
     for line in lines:
@@ -156,14 +156,14 @@ def _may_be_watts(name: str) -> bool:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The sensors whose sum is the system's power, or why nobody can tell."""
+    """The sensors that add up to the system's power, or why that is unknown."""
 
     sensors: tuple[str, ...]
     reason: str | None = None
 
 
 def complete_system(sensors: Mapping[str, float | None]) -> Chosen:
-    """The sensors that stand for the whole system."""
+    """The sensors that measure the complete system."""
     whole = [name for name in sensors if not _PART.search(name) and not _SUPPLY.fullmatch(name)]
     likely = [name for name in whole if _WHOLE_SYSTEM.search(name) and not _OUTPUT.search(name)]
     for chosen in (likely, [name for name in likely if _TOTAL.search(name)]):
@@ -207,9 +207,9 @@ def _supplies(sensors: Mapping[str, float | None], names: Sequence[str]) -> Chos
     return Chosen(tuple(group.values()))
 
 
-# A first answer over the network takes a handshake and, for sensors, the whole SDR repository.
+# A first answer over the network takes a handshake and, for sensors, the complete SDR repository.
 FIRST_ANSWER_S = 20.0
-# Its network function is no number: ipmitool says so and asks nobody.
+# Its network function is not a number: ipmitool reports that and sends no request.
 TOKEN_LINE = "raw {} 0"
 
 
@@ -226,7 +226,7 @@ class ToolShell:
         self._questions = 0
 
     def ask(self, line: str, timeout_s: float) -> list[str]:
-        """What the tool prints for one line. Raises PowerError if it does not answer in time."""
+        """The tool's output for one line. Raises PowerError if it does not answer in time."""
         process = self._started()
         self._questions += 1
         token = f"eeio-{self._questions}"
@@ -275,8 +275,8 @@ class ToolShell:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 env=self._environment,
-                # No terminal: nothing may ask for a password, and Ctrl-C is for the command that
-                # is measured.
+                # No terminal: a password prompt is impossible, and Ctrl-C is for the measured
+                # command.
                 start_new_session=True,
             )
         return self._process
@@ -331,7 +331,7 @@ ACCURACY = 0.05
 RESOLUTION_W = 1.0
 MAX_POWER_W = 32767.0
 DEVICES = (Path("dev/ipmi0"), Path("dev/ipmi/0"), Path("dev/ipmidev/0"))
-"""What ipmitool's `open` interface tries, in that order."""
+"""Devices that ipmitool's `open` interface tries, in that order."""
 ANSWER_S = 2.0
 # A BMC of this machine that is well answers within milliseconds: `auto` waits no longer for others.
 FIND_ANSWER_S = 2.0
@@ -354,7 +354,7 @@ _PART_DOMAINS: Sequence[tuple[re.Pattern[str], Domain]] = (
 
 @dataclass(frozen=True)
 class _Source:
-    """What a BMC is asked for, and what its answer is."""
+    """A request to a BMC, and the meaning of its answer."""
 
     question: str
     label: str
@@ -409,7 +409,7 @@ class IpmiMeter:
         ]
 
     def read(self) -> Sequence[float | None]:
-        """W. Raises PowerError if the BMC is silent, says no, or talks nonsense."""
+        """W. Raises PowerError if the BMC does not answer, reports an error, or sends garbage."""
         return [source.judge(self._ask(source.question)) for source in self._sources]
 
     def batches(self, period_s: float) -> QuestionReader | None:
@@ -437,7 +437,7 @@ class IpmiMeter:
         remark = None
         if mode != "sdr":
             lines = self._ask(DCMI_POWER_READING)
-            # A completion code is a no; anything else is a reading, or nonsense to be told.
+            # A completion code is an error; anything else is a reading, or garbage to report.
             refused = any(_COMPLETION.search(line) for line in lines)
             if mode == "dcmi" or (not refused and parse_dcmi(lines).active):
                 return (_DCMI,)
@@ -497,7 +497,7 @@ def _judged_platform(lines: Sequence[str]) -> float:
 
 
 def _of_running(name: str, power_w: float) -> float:
-    """Of a machine that runs a BMC that says 0 W measures nothing. Raises PowerError."""
+    """A BMC that reports 0 W for a running machine does not measure. Raises PowerError."""
     if power_w == 0.0:
         raise PowerError(f"the BMC says 0 W ({name}): it does not measure this machine's power")
     return power_w
@@ -528,7 +528,7 @@ def _sensors(names: tuple[str, ...], why: str | None) -> _Source:
 
 
 def _domain_of(sensor: str) -> tuple[Domain, Contents]:
-    """What a sensor that was named is of. Raises PowerError for a GPU, which no domain is for."""
+    """The domain of a named sensor. Raises PowerError for a GPU, which has no domain."""
     if _GPU.search(sensor):
         raise PowerError(f"{sensor} is a GPU's: neither the system nor a domain that is measured")
     for pattern, domain in _PART_DOMAINS:
@@ -540,7 +540,7 @@ def _domain_of(sensor: str) -> tuple[Domain, Contents]:
 def open_meter(
     spec: str, options: Mapping[str, str], root: Path, first_answer_s: float = FIRST_ANSWER_S
 ) -> IpmiMeter:
-    """Start ipmitool and take a first reading. Raises PowerError with what is missing."""
+    """Start ipmitool and take a first reading. Raises PowerError that names what is missing."""
     tool = shutil.which("ipmitool")
     if tool is None:
         raise PowerError(f"meter '{spec}': ipmitool is not there; apt-get install ipmitool")

@@ -1,20 +1,20 @@
 """Supplies that the kernel watches: the mains input of a board (Cubietruck's AXP209), a battery.
 
-`power_supply[,root=DIR]`, where DIR is the folder that holds `axp20x-ac`.
+`power_supply[,root=DIR]`, where DIR is the folder with `axp20x-ac`.
 
 The system's power is that of all `Mains` and `USB` supplies that are online and show a voltage and
 a current (`voltage_now` x `current_now`, uV and uA): the board's input, on the direct-current side,
-with what charges its battery. While a battery discharges beside them, or a plug without a sensor is
-online, they are not all that feeds the system, and the reading is missing. Where no such supply has
-a sensor, it is that of the batteries that discharge (`power_now`, uW, or voltage x current), and
-only while no supply is plugged in (`online`, whether it has a sensor or not): a charger that is too
-weak feeds the system together with the battery, whose 3 W are not the machine's. A battery that was
-told to discharge on the mains (`charge_behaviour`: force-discharge) feeds the machine alone. Else
-the reading is missing. What is plugged in is looked up at each reading: docks, chargers and
-batteries come and go.
+including battery charging. While a battery also discharges, or a plug without a sensor is online,
+they are not the only supply of the system, and the reading is missing. If no such supply has a
+sensor, it is the power of the discharging batteries (`power_now`, uW, or voltage x current), and
+only while no supply is plugged in (`online`, with or without a sensor): a charger that is too weak
+feeds the system together with the battery, so 3 W of the battery are not the machine's power. A
+battery set to discharge on the mains (`charge_behaviour`: force-discharge) is the machine's only
+supply. Else the reading is missing. Plugged-in supplies are looked up at each reading: docks,
+chargers and batteries come and go.
 
 USB-C ports (`ucsi-source-psy-*`, `tcpm-source-psy-*`) are left out: their `voltage_now` and
-`current_now` are what the charger and the machine agreed on, not what flows.
+`current_now` are the negotiated limits of charger and machine, not measured values.
 
 AXP209: 12-bit converters, 0.625 mA and 1.7 mV a count, 25 conversions a second; its accuracy is
 not stated, 5 % is used.
@@ -43,7 +43,7 @@ MAX_POWER_W = 500.0
 # linux' drivers/usb/typec/ucsi/psy.c and tcpm/tcpm.c: the contract's current, not a measured one.
 _CONTRACTS = ("ucsi-source-psy-", "tcpm-source-psy-")
 
-# What a battery that neither feeds nor is fed says of itself. Some say Unknown while they rest.
+# States of a battery that neither charges nor discharges. Some report Unknown while idle.
 _RESTING = ("Not charging", "Full", "Unknown")
 
 _UNSEEN = "the mains feeds the system, unseen"
@@ -68,7 +68,7 @@ class _Supply:
 
 @dataclass(frozen=True)
 class _Power:
-    """What feeds the system now, or why that is not known."""
+    """The present supplies of the system, or why they are unknown."""
 
     power_w: float | None
     reason: str | None = None
@@ -90,7 +90,7 @@ class _Feed:
 
     def read(self) -> _Power:
         """The system's power, W."""
-        # What fed the machine when the meter was opened need not feed it now.
+        # The machine's supplies may have changed since the meter was opened.
         now = _feed(self.folder)
         if now is None or now.by_battery != self.by_battery:
             return _Power(None, "other supplies feed the machine than when the meter was opened")
@@ -101,7 +101,7 @@ class _Feed:
         for supply in self.inputs:
             online = read_optional_int(supply.folder / "online")
             if online == 0:
-                continue  # that it gives nothing is known, not missing
+                continue  # a supply without output is a value, not missing
             power_w = None if online is None else supply.read()
             # Some chargers show the current into their battery, with its sign.
             if power_w is None or power_w < -noise_w(RESOLUTION_W):
@@ -114,14 +114,14 @@ class _Feed:
         return _Power(total_w) if used else _Power(None, "no supply with a sensor is in use")
 
     def _beside_inputs(self) -> str | None:
-        """A battery that discharges, or a plug in use that nobody measures."""
+        """A battery that discharges, or an unmeasured plug in use."""
         for battery in self.batteries:
             state = read_optional_text(battery.folder / "status")
             if state == "Discharging" and battery.read(magnitude=True) != 0.0:
                 return battery.folder.name
         measured = {supply.folder for supply in self.inputs}
         for plug in self.plugs:
-            # A contract is told of the port that one of the inputs is plugged into.
+            # A contract is reported for the port that one of the inputs is plugged into.
             if plug in measured or plug.name.startswith(_CONTRACTS):
                 continue
             if read_optional_int(plug / "online") != 0:
@@ -160,7 +160,7 @@ class _Feed:
 
 
 def _is_forced(battery: _Supply) -> bool:
-    """Told to discharge on the mains: `auto inhibit-charge [force-discharge]`."""
+    """Set to discharge on the mains: `auto inhibit-charge [force-discharge]`."""
     behaviour = read_optional_text(battery.folder / "charge_behaviour") or ""
     return "[force-discharge]" in behaviour
 
@@ -195,7 +195,7 @@ class PowerSupplyMeter:
 
     @property
     def complaint(self) -> str | None:
-        """What a missing value means."""
+        """The meaning of a missing value."""
         return self.feed.read().reason
 
     def read(self) -> Sequence[float | None]:
@@ -243,7 +243,7 @@ def _feed(folder: Path) -> _Feed | None:
         if read_optional_text(supply / "scope") == "Device":
             continue
         if kind == "Battery":
-            # One without a sensor may feed the machine too: it is asked, and then missing.
+            # One without a sensor may feed the machine too: it is checked, and then missing.
             batteries.append(_Supply(supply))
         elif kind == "Mains" or kind.startswith("USB"):
             plugs.append(supply)
@@ -255,7 +255,7 @@ def _feed(folder: Path) -> _Feed | None:
 
 
 def _has_sensor(supply: Path) -> bool:
-    # A fuel gauge may refuse to speak while its battery is away: a number is what counts.
+    # A fuel gauge may not answer while its battery is removed: only a number counts.
     return read_optional_int(supply / "power_now") is not None or (
         read_optional_int(supply / "voltage_now") is not None
         and read_optional_int(supply / "current_now") is not None

@@ -1,24 +1,24 @@
 """RAPL: energy counters of the processor packages and of DRAM, through Linux' powercap.
 
-`rapl[,root=DIR][,max_w=500]`, where DIR is the powercap folder (the one that holds
-`intel-rapl:0`). Zones are `intel-rapl:N` (a package, or a die of one) and `intel-rapl:N:M` (a part
-of it), N and M hexadecimal, each with `name`, `energy_uj` and `max_energy_range_uj`.
+`rapl[,root=DIR][,max_w=500]`, where DIR is the powercap folder (the one with `intel-rapl:0`). Zones
+are `intel-rapl:N` (a package, or a die of one) and `intel-rapl:N:M` (a part of it), N and M
+hexadecimal, each with `name`, `energy_uj` and `max_energy_range_uj`.
 
 Packages and DRAM are read and added up. `core` and `uncore` are parts of their package, `psys`
 contains the packages, and `intel-rapl-mmio:N` shows package N a second time: adding any of them
-would count energy twice. Of several zones of one package (`package-0-die-0`, `package-0-die-1`) one
-is read on AMD and Hygon, whose packages have one counter; elsewhere all are, and a window in which
-they move in step has no energy (`dies=` decides otherwise). The domains are `package` and `dram`,
-never `system`: fans, drives and the power supply are not in it.
+would count energy two times. Of several zones of one package (`package-0-die-0`, `package-0-die-1`)
+one is read on AMD and Hygon, whose packages have one counter; elsewhere all are, and a window in
+which they move in step has no energy (`dies=` decides otherwise). The domains are `package` and
+`dram`, never `system`: fans, drives and the power supply are not in it.
 
-Accuracy is nominal: 5 % for packages, 20 % for DRAM, the order of what comparisons with external
-meters found (Desrochers et al., MEMSYS 2016; Khan et al., ToMPECS 3(2), 2018).
+Accuracy is nominal: 5 % for packages, 20 % for DRAM, the order of magnitude in comparisons with
+external meters (Desrochers et al., MEMSYS 2016; Khan et al., ToMPECS 3(2), 2018).
 
-Which energy counters of a processor package are counters of their own.
+Which energy counters of a processor package are separate counters.
 
-AMD's and Hygon's processors have one package counter a package; Linux shows it once a die on parts
-with several (Threadripper 1950X; from 6.10 until it was mended in 6.12, every part with CPUID leaf
-0x80000026). Intel's Cascade Lake-AP has a true counter a die. The kernel's own rule is the same:
+AMD's and Hygon's processors have one counter per package; Linux shows it once per die on parts with
+several (Threadripper 1950X; from 6.10 until the fix in 6.12, every part with CPUID leaf
+0x80000026). Intel's Cascade Lake-AP has a real counter per die. The kernel's rule is the same:
 `rapl_msrs_are_pkg_scope` in drivers/powercap/intel_rapl_common.c.
 """
 
@@ -41,14 +41,14 @@ DIES_OPTION = (
 
 _ONE_COUNTER = frozenset(("AuthenticAMD", "HygonGenuine"))
 _VENDOR = re.compile(rb"^vendor_id\s*:\s*(\w+)", re.M)
-# The vendor stands in the first lines; the file of a large machine has megabytes.
+# The vendor is in the first lines; the file of a large machine has megabytes.
 _HEAD_BYTES = 4096
 
 PACKAGE = re.compile(r"package-[0-9]+")
 
 
 def dies_once(spec: str, options: Mapping[str, str], root: Path) -> bool | None:
-    """Whether a package's dies show one counter; None: not known, so their steps must tell.
+    """Whether a package's dies show one counter; None: unknown, so their steps decide.
 
     Raises PowerError for an option that is neither.
     """
@@ -178,15 +178,15 @@ def find(root: Path) -> Detected:
 
 @dataclass(frozen=True)
 class _Found:
-    """What a powercap folder has, and why it cannot be read."""
+    """Contents of a powercap folder, and why it cannot be read."""
 
     zones: tuple[_Zone, ...]
     problem: tuple[str, str] | None
-    """(reason, remedy) if nobody can read it."""
+    """(reason, remedy) if it is unreadable."""
     reader_problem: str | None = None
     """Why the helper cannot."""
     remark: str | None = None
-    """What to know about zones that share a package."""
+    """Remark about zones that share a package."""
 
 
 def _look(folder: Path, max_power_w: float, reader: Path | None, once: bool | None) -> _Found:
@@ -204,11 +204,11 @@ def _look(folder: Path, max_power_w: float, reader: Path | None, once: bool | No
 
 
 def _counted(zones: Sequence[_Zone], once: bool | None) -> tuple[tuple[_Zone, ...], str | None]:
-    """The zones that count, and what to know about those of one package.
+    """The zones that count, and a remark about those of one package.
 
-    Zones are of one package and one kind if they have the same `counts`. Where `once`, the first
-    of them stands for all; where nobody knows (None), they stay marked, so that a window in which
-    they move in step is told; else each is a counter of its own.
+    Zones are of one package and one kind if they have the same `counts`. With `once`, only the
+    first of them counts. If unknown (None), they stay marked, so that a window in which they move
+    in step is detected. Else each is a separate counter.
     """
     first: dict[str, _Zone] = {}
     shared: dict[str, int] = {}
@@ -237,7 +237,7 @@ def _try_reader(reader: Path, zones: Sequence[_Zone]) -> str | None:
 
 
 def _given(zones: Sequence[_Zone]) -> Path | None:
-    """The powercap folder as the helper is told it: not at all if it is the kernel's own."""
+    """The powercap folder as an argument of the helper: none if it is the kernel's."""
     folder = zones[0].energy_file.parent.parent
     return None if folder == Path("/") / POWERCAP else folder.absolute()
 
@@ -267,7 +267,7 @@ def _zones(folder: Path, max_power_w: float) -> tuple[_Zone, ...]:
     for zone_folder in found:
         label = read_text(zone_folder / "name")
         domain = _domain(label)
-        # A package that is left out because nobody knows its name would be missing in the sum.
+        # A package left out because of an unknown name would be missing in the sum.
         if not label or (domain is None and label != "psys" and zone_folder.name.count(":") == 1):
             raise ValueError(
                 f"{zone_folder / 'name'} is {label!r:.40}, which no RAPL zone is called"
@@ -302,7 +302,8 @@ def _zones(folder: Path, max_power_w: float) -> tuple[_Zone, ...]:
 
 
 def _counts(name: str, domain: Domain) -> str:
-    """What a zone counts: `package-0` of `rapl:package-0-die-1`, `package-0 dram` of its memory."""
+    """The source that a zone counts: `package-0` of `rapl:package-0-die-1`, `package-0 dram` of its
+    memory."""
     match = PACKAGE.search(name)
     package = match[0] if match else name
     return package if domain == "package" else f"{package} {domain}"
@@ -316,7 +317,7 @@ def _domain(label: str) -> Domain | None:
 
 
 def _package_prefix(folder: Path, zone_folder: Path) -> str:
-    """`package-0/` for a part of package 0, so that two packages' DRAM have names of their own."""
+    """`package-0/` for a part of package 0, so that two packages' DRAM have different names."""
     parent, _, _ = zone_folder.name.rpartition(":")
     is_part = ":" in parent
     return f"{read_text(folder / parent / 'name')}/" if is_part else ""

@@ -4,21 +4,21 @@
 password comes from `password_file=` or the environment, never from the spec, which is stored with
 the results.
 
-**Which chassis.** A BMC may show parts of the machine as chassis too: of a GB200 the modules and
+**Which chassis.** A BMC may show parts of the machine as chassis too: for a GB200 the modules and
 each processor, all with a power reading. The system's is the chassis that a system
 (`/redfish/v1/Systems`) links to, and that is no part by its `ChassisType` (Component, Module, ...).
-Where no system links to one, all chassis that are no parts are looked at. One that several systems
-link to holds all of them: it is none's. If several of them give a reading the meter refuses and
-lists them with their watts: `chassis=` picks one.
+If no system links to one, all chassis that are no parts are candidates. One that several systems
+link to contains all of them, and is not used. If several candidates give a reading, the meter
+rejects them and lists them with their watts: `chassis=` picks one.
 
-**Which reading.** Of the chassis what is there first of
+**Which reading.** The first of these that the chassis has:
 
 - `EnvironmentMetrics` -> `PowerWatts.Reading` (Redfish 2020.4 on),
-- `Power` -> `PowerControl[].PowerConsumedWatts`, or Fujitsu's own field for it,
+- `Power` -> `PowerControl[].PowerConsumedWatts`, or Fujitsu's field for it,
 
-and only where `PhysicalContext` does not name a part (CPU, Memory, GPU, ...).
+and only if `PhysicalContext` does not name a part (CPU, Memory, GPU, ...).
 
-BMCs are rarely faster than once a second, many slower (`period_s=`); most give whole watts.
+BMCs are rarely faster than once a second, many slower (`period_s=`); most give integer watts.
 """
 
 from collections import Counter
@@ -50,16 +50,16 @@ MAX_POWER_W = 50e3
 
 _CHASSIS, _SYSTEMS = "/redfish/v1/Chassis", "/redfish/v1/Systems"
 _METRICS, _POWER = "/EnvironmentMetrics", "/Power"
-# DMTF's Chassis schema: parts of a machine, and what holds several machines.
+# DMTF's Chassis schema: parts of a machine, and enclosures of several machines.
 _NO_SYSTEM = frozenset(
     (
         "Card", "Cartridge", "Component", "Module", "Expansion", "IPBasedDrive", "StorageEnclosure",
         "PowerStrip", "HeatExchanger", "ImmersionTank", "Zone", "Rack", "RackGroup", "Row", "Pod",
     )
 )  # fmt: skip
-# iRMC leaves PowerConsumedWatts empty and has the total in a field of its own.
+# iRMC leaves PowerConsumedWatts empty and has the total in a vendor field.
 _FUJITSU = ("Oem", "ts_fujitsu", "ChassisPowerConsumption", "CurrentPowerConsumptionW")
-# DMTF's PhysicalContext: what of a reading with one of these (or none) is the whole chassis.
+# DMTF's PhysicalContext: a reading with one of these (or none) is of the complete chassis.
 _WHOLE = frozenset(("Chassis", "Intake", "ACInput", "PowerSubsystem", "SystemBoard", ""))
 
 
@@ -133,7 +133,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> RedfishMete
 
 
 def find(root: Path) -> Detected:
-    """Nobody can tell from here which BMC there is."""
+    """Which BMC exists cannot be detected from here."""
     return Detected(
         "redfish", KIND, ("system",), False, "a BMC on the network is not searched for",
         "name it: --meter redfish:https://ADDRESS,user=NAME",
@@ -175,9 +175,9 @@ def _system_reading(client: http_json.JsonClient, wanted: str | None) -> _Readin
 
 
 def _reading(client: http_json.JsonClient, path: str) -> tuple[_Reading | None, str | None]:
-    """What a chassis gives for all of itself, or why nothing.
+    """A chassis's reading for all of itself, or why there is none.
 
-    Raises PowerError if the chassis itself cannot be had.
+    Raises PowerError if the chassis itself is not available.
     """
     name = _name(path)
     chassis = client.get(path)
@@ -208,8 +208,8 @@ def _name(path: str) -> str:
 
 
 def _linked_place(chassis: Any, path: str, place: str) -> str:
-    """Where the chassis says that it is: some BMCs answer to no other writing of it (HPE's end in a
-    slash). Below the chassis, if it does not say."""
+    """The link that the chassis gives: some BMCs accept no other form of it (HPE's end in a slash).
+    Below the chassis, if it gives none."""
     link = chassis.get(place.strip("/")) if isinstance(chassis, Mapping) else None
     told = _text_at(link, "@odata.id")
     return told if told.startswith(path.rstrip("/")) else f"{path.rstrip('/')}{place}"
@@ -227,7 +227,7 @@ def _metrics(client: http_json.JsonClient, answer: Any) -> tuple[str | int, ...]
 
 
 def _control(answer: Any) -> tuple[str | int, ...] | None:
-    """The place of the whole chassis' power in PowerControl; None if that is not one entry."""
+    """The place of the complete chassis' power in PowerControl; None if that is not one entry."""
     controls = answer.get("PowerControl") if isinstance(answer, Mapping) else None
     places: list[tuple[str | int, ...]] = []
     for k, control in enumerate(controls if isinstance(controls, list) else []):

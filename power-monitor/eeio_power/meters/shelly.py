@@ -3,15 +3,15 @@
 `shelly:HOST[,switch=0][,component=switch][,password_file=FILE]`. From the second generation on:
 
 - `/rpc/Switch.GetStatus?id=0` (plugs) and `/rpc/PM1.GetStatus?id=0` (meters without a relay) ->
-  `apower`, W, and `aenergy.total`, Wh, which is recorded as a counter and not added, for it moves
-  in lumps;
+  `apower`, W, and `aenergy.total`, Wh, which is recorded as a counter and not added, because it
+  moves in large steps;
 - `/rpc/EM1.GetStatus?id=0` -> `act_power`, W; `/rpc/EM.GetStatus?id=0` (three phases) ->
   `total_act_power`, or with `phase=a` that phase's `a_act_power`.
 
 Without `component=` the first of these that answers is taken, in this order. A plug of the first
 generation answers `/status` -> `meters[0].power`.
 
-A password is given as the device asks for it: Digest with SHA-256 (second generation, whose user is
+A password is sent in the device's scheme: Digest with SHA-256 (second generation, whose user is
 always `admin`), Basic (first).
 
 Accuracy: Shelly states none for most models; its chips are specified at 1 %, so 2 % and 0.1 W are
@@ -68,13 +68,13 @@ ENERGY = Channel(
 
 @dataclass(frozen=True)
 class _Component:
-    """What a device of the second generation meters with."""
+    """A metering component of the second generation."""
 
     method: str
     power: str
-    """The key of the power, W; `{phase}` stands for the phase."""
+    """The key of the power, W; `{phase}` is replaced by the phase."""
     counter: bool
-    """Whether `aenergy.total` stands beside it."""
+    """Whether `aenergy.total` is next to it."""
 
 
 COMPONENTS: Mapping[str, _Component] = {
@@ -129,7 +129,7 @@ class ShellyMeter:
         return [power_w, None if energy_wh is None else energy_wh * J_PER_WH]
 
     def _check_phases(self, answer: Any) -> None:
-        """Raises PowerError if a phase lessens the sum, as one does whose clamp is turned round."""
+        """Raises PowerError if a phase is negative, as with a reversed clamp."""
         for phase in PHASES[1:]:
             power_w = http_json.number_at(answer, f"{phase}_act_power")
             # An unused clamp reads a little below zero.
@@ -172,7 +172,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> ShellyMeter
         except PowerError as error:
             problem = problem or error
             if isinstance(error.__cause__, OSError):
-                break  # nobody is there: another question would wait as long
+                break  # no answer: another request would wait as long
         else:
             return meter
     client.close()
@@ -180,7 +180,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> ShellyMeter
 
 
 def find(root: Path) -> Detected:
-    """Nobody can tell from here which plug feeds this machine."""
+    """Which plug feeds this machine cannot be detected from here."""
     return Detected(
         "shelly", KIND, ("system",), False, "plugs on the network are not searched for",
         "name it: --meter shelly:ADDRESS",
@@ -188,5 +188,5 @@ def find(root: Path) -> Detected:
 
 
 def _is_valid(answer: Any, switch: int) -> bool:
-    """What a plug of the first generation says of its own meter (`is_valid`), if it does."""
+    """Validity of a first-generation plug's meter (`is_valid`), if reported."""
     return answer["meters"][switch].get("is_valid", True) is not False

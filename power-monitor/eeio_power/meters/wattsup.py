@@ -1,17 +1,17 @@
-"""Watts Up? PRO and .net: a plug-in meter for the whole system, on a USB serial line.
+"""Watts Up? PRO and .net: a plug-in meter for the complete system, on a USB serial line.
 
 `wattsup:PORT` with PORT such as /dev/ttyUSB0, better its name under /dev/serial/by-id, which
 survives a change of socket; or a URL such as `socket://host:7777` or `rfc2217://host:7777` for a
 serial line on another machine, which needs pyserial.
 
-115200 baud, 8N1, no flow control. A packet is `#command,sub,n,argument*n;`. The meter is asked for
-its version (`#V,R,0;`) and the fields it can log (`#H,R,0;`), and then sends a record every second
+115200 baud, 8N1, no flow control. A packet is `#command,sub,n,argument*n;`. The meter reports its
+version (`#V,R,0;`) and the fields it can log (`#H,R,0;`), and then sends a record every second
 (`#L,W,3,E,,1;`), of which the first field, W in 0.1 W, is read. It is the mean of its second. The
-meter keeps its own time: `read` waits for the next record, so that none is read twice or missed.
+meter sets the pace: `read` waits for the next record, so that none is repeated or missed.
 
-What the line really carries: half a record or an old one at the start, NULs, noise, records that
-never come. A packet counts only if it is whole, and a record only if it has as many fields as the
-meter said it has.
+The line may carry a partial or old record at the start, NULs and noise, and records may be missing.
+A packet counts only if it is complete, and a record only if it has the number of fields that the
+meter reported.
 
 The commands above are the only thing this package writes to the line. None of them changes what the
 meter has stored.
@@ -42,10 +42,10 @@ ARGUMENT = "port"
 KIND: Kind = "measured"
 NATIVE_PERIOD_S = 1.0
 START_LOG = b"#L,W,3,E,,1;"
-# A record is late after this; the sampler asks again.
+# A record is late after this; the sampler tries again.
 PATIENCE_S = 2.2
-# How long each answer to a question may take when the meter is opened, and how often it is asked: a
-# meter that is in the middle of a record may miss the first question.
+# Timeout of each answer when the meter is opened, and the number of attempts: a meter in the middle
+# of a record may miss the first request.
 ANSWER_S = 1.5
 ASKS = 3
 MAX_POWER_W = 2000.0
@@ -68,7 +68,7 @@ class Line(Protocol):
     """A serial line. Both raise OSError when it is gone."""
 
     def read(self, timeout_s: float) -> bytes:
-        """What has come, waiting up to `timeout_s` for the first byte; b"" if nothing came."""
+        """Received bytes, waiting up to `timeout_s` for the first; b"" if none came."""
 
     def write(self, data: bytes) -> None: ...
 
@@ -140,7 +140,7 @@ class UrlLine:
 
 @dataclass(frozen=True)
 class Packet:
-    """`#command,sub,n,arguments;` with as many arguments as it says."""
+    """`#command,sub,n,arguments;` with n arguments."""
 
     command: str
     sub: str
@@ -148,7 +148,7 @@ class Packet:
 
 
 class PacketReader:
-    """Cuts packets out of a stream of bytes, over whatever stands between them."""
+    """Cuts packets out of a stream of bytes, and skips other bytes between them."""
 
     def __init__(self) -> None:
         self._buffer = b""
@@ -156,7 +156,7 @@ class PacketReader:
         """Packets that were cut, or said another number of arguments than they had."""
 
     def feed(self, data: bytes) -> list[Packet]:
-        """The packets that are whole now."""
+        """The packets that are complete now."""
         self._buffer += data.replace(b"\0", b"")
         packets = []
         while b";" in self._buffer:
@@ -174,7 +174,7 @@ class PacketReader:
 
 
 def parse_packet(body: str) -> Packet | None:
-    """`d,-,18,1203,...` -> Packet; None if it is not whole."""
+    """`d,-,18,1203,...` -> Packet; None if it is incomplete."""
     words = [word.strip() for word in body.split(",")]
     if len(words) < 3 or not words[2].isdecimal() or len(words[2]) > 9:
         return None
@@ -196,7 +196,7 @@ def record_power_w(packet: Packet, fields: int) -> float | None:
 
 
 class WattsUpMeter:
-    """One meter on one line; opened again by the next read after it was lost."""
+    """One meter on one line; reopened by the next read after a failure."""
 
     kind: Kind = KIND
     native_period_s = NATIVE_PERIOD_S
@@ -233,7 +233,7 @@ class WattsUpMeter:
             raise
 
     def close(self) -> None:
-        """Give the line back. The meter goes on as it is; nothing is written to it."""
+        """Release the line. The meter continues unchanged, without a command."""
         if self._line is not None:
             self._line.close()
             self._line = None
@@ -246,7 +246,7 @@ class WattsUpMeter:
                 power_w = record_power_w(packet, self.fields)
                 newest = power_w if power_w is not None else newest
         if newest is None:
-            # A meter whose mains went away has forgotten that it was logging.
+            # After a loss of mains power the meter no longer logs.
             if self._line is not None:
                 self._line.write(START_LOG)
             raise PowerError(f"{self.port}: no whole record in {PATIENCE_S:g} s")
@@ -307,7 +307,7 @@ def open_meter(spec: str, options: Mapping[str, str], root: Path) -> WattsUpMete
 
 
 def find(root: Path) -> Detected:
-    """Serial lines a meter may be on. Nothing is written to them: another device may be there."""
+    """Serial lines a meter may be on. No data is written to them: another device may be there."""
     lines = [f"/{line.relative_to(root)}" for line in _usb_lines(root)]
     if not lines:
         return Detected(

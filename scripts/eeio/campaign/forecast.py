@@ -1,6 +1,6 @@
 """How long a campaign and its phases take, and how much it writes, before it runs.
 
-How long a campaign takes, and how much it writes: what `eeio plan` answers.
+How long a campaign takes, and how much it writes: the results of `eeio plan`.
 
 How long the phases of a plan will be, and which meters are too slow for them.
 """
@@ -23,8 +23,8 @@ from eeio_results.errors import EeioError
 from eeio_results.ranking import MOST_UNCERTAIN
 from eeio_results.store import load, read_design
 
-# Where between the least and the most an adaptive campaign is forecast to end: nobody knows before
-# how much its experiments scatter.
+# Forecast end of an adaptive campaign between minimum and maximum: the spread of its experiments is
+# unknown before.
 _SHARE_MADE = 1 / 3
 # Of the lengths that a pilot tries, which one most runs are forecast to have (20 s of 60).
 _LIKELY = 1
@@ -88,8 +88,8 @@ def forecast(plan: Plan, suite: Suite, of_here: bool = True) -> Forecast:
 
 
 def _stored_lengths(plan: Plan, rule: AdaptiveProtocol) -> dict[str, str]:
-    """Experiment id -> run time that a stored pilot of this machine found, s. Whether it holds
-    still, down to the tool's version, only the campaign looks."""
+    """Experiment id -> run time that a stored pilot of this machine found, s. Only the campaign
+    checks whether it is still valid, down to the tool's version."""
     if rule.pilot not in ("once", "stored"):
         return {}
     here = platform.node(), safety.disks(plan.options)
@@ -101,7 +101,7 @@ def _stored_lengths(plan: Plan, rule: AdaptiveProtocol) -> dict[str, str]:
 
 
 def _pilots_s(plan: Plan, rule: AdaptiveProtocol, stored: Mapping[str, str]) -> float:
-    """What the whole runs take that prove run times; those that size work are short."""
+    """Time of the complete runs that prove run times; those that size work are short."""
     tried = [
         planned
         for planned in plan.experiments
@@ -112,8 +112,8 @@ def _pilots_s(plan: Plan, rule: AdaptiveProtocol, stored: Mapping[str, str]) -> 
 
 
 def _cut(plan: Plan, rule: AdaptiveProtocol, stored: Mapping[str, str], place: int | None) -> Plan:
-    """With the run times that pilots found, or else the one at that place of those that they try;
-    None: whole."""
+    """With the run times that pilots found, or else the one at that position of their candidates;
+    None: complete runs."""
 
     def shortened(planned: PlannedExperiment) -> PlannedExperiment:
         lengths_s = pilots.lengths_to_try(planned, rule, 0.0)
@@ -144,7 +144,7 @@ def _settled(plan: Plan, settle_s: float) -> Plan:
     return replace(plan, protocol=replace(plan.protocol, settle_s=settle_s))
 
 
-# Of the same disk, the newest first; more of them tell nothing new.
+# Of the same disk, the newest first; more of them add no information.
 _CAMPAIGNS = 5
 
 
@@ -192,7 +192,7 @@ def earlier_lengths(plan: Plan) -> dict[str, float]:
                 continue
             runs = load(file.parent).runs
         except EeioError:
-            continue  # damaged, which `eeio report` tells
+            continue  # damaged, which `eeio report` reports
         for run in runs:
             for phase in run.phases if run.valid else ():
                 if (lasted_s := phase.lasted_s) is not None:
@@ -201,9 +201,9 @@ def earlier_lengths(plan: Plan) -> dict[str, float]:
 
 
 def resolvable_s(meter: Meter, rates_hz: tuple[float, float]) -> float:
-    """The shortest phase that the meter resolves, s: of 20 readings, and of a limit of error that a
-    ranking takes: the root of the squares of its accuracy and of one reading at the edges. Infinite
-    where the accuracy alone is worse."""
+    """The shortest phase that the meter resolves, s: of 20 readings, and of an uncertainty within
+    the ranking limit: the root of the squares of its accuracy and of one reading at the edges.
+    Infinite if the accuracy itself is worse."""
     period_s = reading_period_s(meter, *rates_hz)
     accuracy = min(c.accuracy_relative for c in meter.channels if c.in_domain_total)
     room = MOST_UNCERTAIN**2 - accuracy**2
@@ -213,7 +213,8 @@ def resolvable_s(meter: Meter, rates_hz: tuple[float, float]) -> float:
 def too_slow_meters(
     plan: Plan, meters: Sequence[Meter], lengths: Mapping[str, Length]
 ) -> list[str]:
-    """A line a meter: what it resolves, and which experiments it does not, or may not."""
+    """One line per meter: its resolution, and the experiments that it does not, or may not,
+    resolve."""
     rates_hz = plan.options.rate_hz, plan.options.counter_rate_hz
     lines = []
     for meter in meters:

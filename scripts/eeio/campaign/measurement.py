@@ -49,17 +49,17 @@ from eeio_results.record import (
 )
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
 
-# Power is the mean of this long; a drive that moved nothing for as long as STILL_S stands still.
+# Power is the mean of this long; a drive without traffic for STILL_S is idle.
 _MEAN_S = 2.0
 STILL_S = 1.0
 _STEP_S = 0.1
-# That much still moves on a drive with a mounted file system when nothing runs.
+# Background traffic of a drive with a mounted file system.
 _STILL_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True)
 class Settled:
-    """How long it took, s, and in words what ended it."""
+    """How long it took, s, and as text why it ended."""
 
     after_s: float
     reason: str
@@ -74,9 +74,9 @@ def settle(
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> Settled:
-    """Waits `settle_least_s` at least, until power is back at idle and the drive stands still;
-    `settle_most_s` at most. `idle_w` are the baselines by meter and domain. Without a power that
-    says so a fixed pause must do (`fixed_s`, at most `settle_most_s`), and the drive's counters."""
+    """Waits `settle_least_s` at least, until power is back at idle and the drive is idle;
+    `settle_most_s` at most. `idle_w` are the baselines by meter and domain. Without such a power it
+    uses a fixed pause (`fixed_s`, at most `settle_most_s`) and the drive's counters."""
     began_s = clock()
     still_since_s, moved = began_s, _moved(device)
     while True:
@@ -101,7 +101,7 @@ def settle(
 def _share_of_idle(
     power: PowerMonitor, idle_w: Mapping[tuple[str, str], float], now_s: float
 ) -> float | None:
-    """Of the first meter and domain that tell the last seconds and have an idle baseline."""
+    """Of the first meter and domain with values of the last seconds and an idle baseline."""
     if not idle_w:
         return None
     for reading in power.energy(now_s - _MEAN_S, now_s):
@@ -121,9 +121,9 @@ def _moved(device: BlockDevice | None) -> int:
 _PREFILL_FLOOR_BYTES_PER_S = 1e6
 # Real data has a zero block here and there.
 _TOLERATED_ZERO_SHARE = 0.05
-# A server with much memory needs a while to write back what is in it.
+# A server with much memory needs a while to write it back.
 _DROP_S = 300.0
-# Operations whose bytes must reach the device before they count.
+# Operations with bytes that must reach the device before they count.
 _WRITES = ("write", "mixed")
 
 
@@ -142,7 +142,7 @@ class _Prepared:
 
 @dataclass(frozen=True)
 class _Observed:
-    """A tool that has ended, and what its phases are read from."""
+    """A tool that has ended, and the source of its phases."""
 
     planned: PlannedExperiment
     capture: Capture
@@ -155,7 +155,7 @@ class _Observed:
 
 
 class Measurement:
-    """Runs what a plan holds, one invocation at a time. What it changes is in the undo journal."""
+    """Runs a plan, one invocation at a time. Its changes are in the undo journal."""
 
     def __init__(
         self,
@@ -198,7 +198,7 @@ class Measurement:
         elif experiment.volume == "":
             safety.check_scratch(volume.directory)
         device = self.raw_device if on_raw_device else volume.device
-        # What is noted here stays to the campaign's end, not to that of the run.
+        # Entries here stay until the campaign's end, not only until that of the run.
         reached = self._set_processors(experiment)
         found = len(self._journal.entries)
         try:
@@ -217,7 +217,7 @@ class Measurement:
             node = self.raw_device.node if on_raw_device and self.raw_device else None
             only_here = "only this machine's part was flushed, of several"
             flush = Flush(power, volume.directory, node, only_here if nodes.several else None)
-            # Stopped in reverse. Those listed before the flush count what it writes; the journal's
+            # Stopped in reverse. Those listed before the flush include its writes; the journal's
             # trace ends before it, or it would count as a flush of the tool.
             probes = (
                 servers,
@@ -289,7 +289,7 @@ class Measurement:
         found: str | None = None
         reason: str | None = None
         below: str | None = None
-        # Of a command the user says whether its caches are cold (`eeio bench`).
+        # For a command the user decides whether its caches are cold (`eeio bench`).
         is_warm = planned.experiment.factors.get("cache") == "warm"
         if planned.experiment.experiment.level != "context" and not is_warm:
             on_raw_device = planned.experiment.experiment.target == "device"
@@ -326,10 +326,10 @@ class Measurement:
         return None
 
     def _set_processors(self, planned: PlannedExperiment) -> tuple[str, ...]:
-        """Sets the experiment's frequency, if it has one, and tells what was measured of it; else
-        SMT and turbo, as far as it has them.
+        """Sets the experiment's frequency, if it has one, and returns its measured value; else SMT
+        and turbo, if it has them.
 
-        EeioError where it was not reached: the run's figures would be told of another frequency.
+        EeioError if it was not reached: the run's figures would be for another frequency.
         """
         root = self._plan.options.frequency_root
         if planned.frequency_hz is None:
@@ -372,7 +372,7 @@ class Measurement:
             factors=experiment.factors,
             timeout_s=timeout_s,
             journal=self._journal,
-            # Servers of profiles run under users of their own, and pass through these folders.
+            # Servers of profiles run as other users, and pass through these folders.
             umask=-1 if experiment.experiment.is_command else 0o022,
         )
 
@@ -386,13 +386,13 @@ class Measurement:
             "EEIO_PRESET": self._plan.sizes_preset,
             "EEIO_DIRECTORY": str(volume.directory),
             "EEIO_DEVICE": (options.device or "") if on_raw_device else "",
-            # In the words of EEIO_DEVICE, which profiles compare it with; check_erasable has seen
-            # that both options mean one device, however they name it.
+            # With the name in EEIO_DEVICE, which profiles compare it with; check_erasable has
+            # verified that both options mean the same device.
             "EEIO_ERASE": (options.device or "") if on_raw_device and options.erase else "",
             "EEIO_OUTPUT_DIR": output,
             "EEIO_PYTHON": sys.executable,
             "EEIO_RUN_SEED": str(planned.seed),
-            # Of the measured call alone: prefilling starts ranks too.
+            # Only of the measured call: prefilling starts ranks too.
             "EEIO_NODE_POWER": "",
         }
 
@@ -465,8 +465,8 @@ def _phase(
 
 
 def _with_edges(readings: tuple[EnergyReading, ...], unsure_s: float) -> tuple[EnergyReading, ...]:
-    """Readings whose uncertainty contains what the power draws in the time that the edges of the
-    window may be off."""
+    """Readings with the energy of the time by which the window's edges may be off, added to their
+    uncertainty."""
     return tuple(
         reading
         if reading.power_w is None or reading.uncertainty_j is None
@@ -478,10 +478,10 @@ def _with_edges(readings: tuple[EnergyReading, ...], unsure_s: float) -> tuple[E
 def _until_durable(
     phase: PhaseResult, all_phases: Sequence[PhaseResult], synced: caches.Sync, began_s: float
 ) -> tuple[Durable | None, str | None]:
-    """Until when the phase's bytes were on the device, or why that is not known: by the tool's own
-    flush where it told of one, else by the flush right after it, which is the last write's."""
+    """When the phase's bytes were on the device, or why that is unknown: by the tool's flush if it
+    reported one, else by the flush right after it, which is the last write's."""
     told = phase.until_durable or phase.durable_reason
-    # What goes on in stretches holds its flush: the time from its start has other work in it.
+    # A phase in several stretches includes its flush: the time from its start includes other work.
     if phase.operation not in _WRITES or told or (phase.stretches and phase.includes_flush):
         return phase.until_durable, phase.durable_reason
     if phase.stretches:
@@ -499,7 +499,7 @@ def _until_durable(
 
 
 def _never_written(node: Path, length_bytes: int) -> str | None:
-    """Why reads of a device that could not be prefilled say nothing about its medium, or None."""
+    """Why reads of a device that could not be prefilled do not measure its medium, or None."""
     share = devices.zero_share(node, length_bytes)
     if share <= _TOLERATED_ZERO_SHARE:
         return None
@@ -510,7 +510,7 @@ def _never_written(node: Path, length_bytes: int) -> str | None:
 
 
 def _failure(capture: Capture) -> str:
-    """The exit code and the tool's last words."""
+    """The exit code and the tool's last message."""
     for name in ("stderr.txt", "stdout.txt"):
         lines = (capture.directory / name).read_text(errors="replace").strip().splitlines()
         if lines:
@@ -520,7 +520,7 @@ def _failure(capture: Capture) -> str:
         words = "no output"
     if capture.exit_code == TIMED_OUT:
         return f"given up after {capture.ended_monotonic_s - capture.started_monotonic_s:.0f} s"
-    # As a shell tells that a signal ended its command, or Popen that it ended the wrapper itself.
+    # As a shell reports that a signal ended its command, or Popen that it ended the wrapper itself.
     number = capture.exit_code - 128 if capture.exit_code > 128 else -capture.exit_code
     if capture.exit_code != 0 and number in {known.value for known in signal.Signals}:
         name = signal.Signals(number).name
@@ -529,5 +529,5 @@ def _failure(capture: Capture) -> str:
 
 
 def iso(utc_s: float) -> str:
-    """A moment as records tell it."""
+    """A time in the format of the records."""
     return datetime.fromtimestamp(utc_s, UTC).isoformat(timespec="milliseconds")

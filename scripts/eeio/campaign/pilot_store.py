@@ -1,7 +1,8 @@
-"""What pilots found, kept for the next campaign: valid on the same machine, drive, kernel and tool.
+"""Results of pilots, stored for the next campaign: valid on the same machine, drive, kernel and
+tool.
 
-One file a pilot below `pilots/` beside the results. It holds the machine as the campaign that made
-it found it, and is used again where that campaign could go on, too.
+One file per pilot below `pilots/` next to the results. It contains the machine of its campaign, and
+is reused if that campaign could be resumed.
 """
 
 import hashlib
@@ -26,10 +27,10 @@ Kind = Literal["length", "work"]
 
 @dataclass(frozen=True)
 class Asked:
-    """What a pilot is to find out: `factor` of an experiment, which has the word `before`.
+    """A pilot's task: the `factor` of an experiment, with the value `before`.
 
-    `least_s` is how long a phase is to last; of lengths `floor` and `tried_s` are the rule's, and
-    `meters` those whose power was looked at.
+    `least_s` is how long a phase is to last; for lengths `floor` and `tried_s` are the rule's, and
+    `meters` those with evaluated power.
     """
 
     kind: Kind
@@ -46,8 +47,8 @@ class Asked:
 
 @dataclass(frozen=True)
 class StoredPilot:
-    """What one found: the word of the factor, in `words` how; `disks` are those of the campaign,
-    by option (campaign.json)."""
+    """A pilot's result: the value of the factor, and in `words` how; `disks` are those of the
+    campaign, by option (campaign.json)."""
 
     schema_version: Annotated[int, q.COUNT]
     asked: Asked
@@ -60,7 +61,7 @@ class StoredPilot:
     disks: Mapping[str, str] = field(default_factory=dict)
 
     def why_not(self, asked: Asked, machine: Machine, disks: Mapping[str, str]) -> list[str]:
-        """In words, why it does not answer what is asked on this machine; empty where it does."""
+        """Why it does not answer the task on this machine, as text; empty if it does."""
         # A file system that is made for each campaign is made as it was.
         of_target = " on " not in asked.experiment.target
         found = environment.differences(self.machine, machine, of_target)
@@ -76,7 +77,7 @@ class StoredPilot:
         return found
 
     def to_json(self) -> dict[str, Any]:
-        """As it is kept."""
+        """In stored form."""
         body = asdict(self)
         body["asked"]["experiment"] = self.asked.experiment.to_json()
         return body
@@ -93,7 +94,7 @@ _WORDS = {
 
 
 def folder() -> Path:
-    """Where they are kept."""
+    """The folder of stored pilots."""
     return paths.results_root().parent / "pilots"
 
 
@@ -115,8 +116,8 @@ def keep(pilot: StoredPilot) -> Path:
 
 
 def stored(kind: Kind | None = None, experiment_id: str | None = None) -> list[StoredPilot]:
-    """All that are kept, by name, or those of a kind and experiment. What is damaged counts as
-    not there: `unreadable` tells it."""
+    """All stored pilots, by name, or those of a kind and experiment. Damaged ones count as missing:
+    `unreadable` lists them."""
     found = (_read(path) for path in _files(kind, experiment_id))
     return [one for one in found if isinstance(one, StoredPilot)]
 

@@ -1,24 +1,24 @@
 """Pilots before the first run: how much work makes phases long enough, how short a run may be.
 
-What one finds is stored (pilot_store.py), so that a machine is asked once. Work is sized by a run
-at the size of preset `quick`, run times by a whole run.
+Results are stored (pilot_store.py), so that each machine needs one pilot. A run at the size of
+preset `quick` sizes the work; a complete run sets the run times.
 
 How much work makes a phase long enough: from a short run before the first repetition.
 
-A phase that is over in a tenth of a second has hardly a reading in it. How long it lasts is known
-when the disk is: so each experiment whose work is a size runs once, at the size of preset `quick`,
-and what that took tells which size the campaign uses, for all repetitions alike. What a suite or
-the user fixed stays as it is.
+A phase of a tenth of a second contains hardly a power reading. Its length depends on the disk. So
+each experiment with a work size runs once at the size of preset `quick`. The time it takes sets the
+size for all repetitions. Sizes fixed by a suite or the user do not change.
 
-How short a run may be: from one whole run of each experiment that a time ends.
+How short a run may be: from one complete run of each time-limited experiment.
 
-The first seconds of a run tell the same as all of it where bandwidth and power hold still; whether
-they do depends on the machine and the drive. So a pilot runs each such experiment whole, and looks
-from which length on what has passed is within the floor of what the whole run says. Bandwidth over
-time is the drive's own count of bytes, which no tool has to log: past the page cache that is what
-the tool moved, which the pilot checks. Runs through the cache stay whole: they begin by filling it.
+If bandwidth and power are constant, the first seconds of a run give the same result as the complete
+run. That depends on the machine and the drive. So a pilot runs each such experiment to its end. It
+finds the length from which on the result is within the minimum effect (`floor`) of the complete
+run's. Bandwidth over time comes from the drive's byte counters, so tools need no log. With direct
+I/O these are the tool's bytes, which the pilot checks. Runs through the page cache are not
+shortened: they begin by filling it.
 
-The bytes that a drive moves, over time: its counters, read beside a run.
+The bytes that a drive moves over time: its counters, read during a run.
 """
 
 import math
@@ -57,7 +57,7 @@ READINGS = 20
 MOST_BYTES = 64 << 30
 """The largest file that a pilot chooses."""
 MOST_COUNT = 100_000
-"""The most of what is counted and no size, such as rounds."""
+"""Maximum of counts that are not sizes, such as rounds."""
 
 MOST_TIMES = 30
 """A run that grew lasts so many times the shortest phase that is wanted, at most: of several phases
@@ -70,7 +70,7 @@ _MARGIN = 1.5
 
 @dataclass(frozen=True)
 class Sized:
-    """The work that a pilot found: of `planned` one step more or less, and what to tell of it.
+    """The work that a pilot found: `planned` at another size, and the messages about it.
 
     `too_slow` is why the experiment cannot be run in this preset.
     """
@@ -82,7 +82,7 @@ class Sized:
 
 
 def least_phase_s(protocol: Protocol, options: Options, meters: Sequence[Meter]) -> float | None:
-    """How long each phase should last, s; None where the protocol asks for nothing."""
+    """How long each phase should last, s; None if the protocol does not set it."""
     if protocol.min_phase_s is None:
         return None
     return max(protocol.min_phase_s, resolved_s(options, meters))
@@ -106,7 +106,7 @@ def growing_factor(planned: PlannedExperiment, profile: Profile, preset: str) ->
 
 
 def at_pilot_size(planned: PlannedExperiment, profile: Profile, preset: str) -> PlannedExperiment:
-    """The experiment at the size of the pilot: what the preset decides is the quick one's."""
+    """The experiment at the pilot's size: values of the preset come from preset `quick`."""
     decided, quick = profile.preset_factors(preset), profile.presets.get(PILOT_PRESET, {})
     factors = {
         key: quick[key] if key in quick and decided.get(key) == value else value
@@ -126,10 +126,10 @@ def sized(
     most_bytes: int,
     timeout_s: float,
 ) -> Sized:
-    """What the pilot's run says about the work of `planned`, whose size is the factor's.
+    """The work of `planned` by the pilot's run; the factor is its size.
 
     Sizes grow by powers of two, to `most_bytes` at most. A run that would take longer than
-    `timeout_s` is too slow: it would be given up.
+    `timeout_s` is too slow: it would time out.
     """
     name = f"{planned.profile} {planned.experiment.id}"
     lasted_s = [s for s in map(_lasted_s, run.phases) if s]
@@ -190,7 +190,7 @@ def _lasted_s(phase: Phase) -> float | None:
 
 
 def _steps(factor: str, profile: Profile) -> Mapping[str, int] | None:
-    """Of a factor whose words are no numbers (classes): the presets' words, with their bytes."""
+    """For a factor with class names as values: the presets' values, with their bytes."""
     words = {
         decided[factor]: int(decided.get("footprint", 0))
         for decided in profile.presets.values()
@@ -206,7 +206,7 @@ def _amount(steps: Mapping[str, int] | None, word: str) -> int:
 def _at_most(
     steps: Mapping[str, int] | None, wanted: int, now: int, most: float
 ) -> tuple[str, int]:
-    """The word for what is wanted, or for the most there may be, no less than now."""
+    """The value for the wanted size, or for the maximum, at least the present one."""
     if steps is None:
         amount = wanted
         while amount > most and amount > now:
@@ -255,7 +255,8 @@ def on_one_file(
 
 
 def planned_anew(plan: Plan, found: Mapping[str, PlannedExperiment | NotMeasured]) -> Plan:
-    """The plan with what was found of its experiments, by their ids; the runs keep their order."""
+    """The plan with the pilots' results for its experiments, by their ids; the order of runs
+    stays."""
     ids = {planned.experiment.id for planned in plan.experiments}
 
     def anew(planned: PlannedExperiment) -> PlannedExperiment | None:
@@ -282,16 +283,16 @@ def planned_anew(plan: Plan, found: Mapping[str, PlannedExperiment | NotMeasured
 
 
 BANDWIDTH = "bandwidth"
-# What else moved on the drive meanwhile, or did not reach it; and what was on its way at an edge.
+# Other bytes on the drive, bytes that did not reach it, and bytes in flight at an edge.
 _MOST_APART = 0.02
 _EDGES_S = 0.1
 
 
 @dataclass(frozen=True)
 class Proof:
-    """The run time that a pilot found, s, in the words of a factor; the preset's own where no
-    shorter one is proved. `words` say how, `metrics` what was looked at: nothing, where the pilot
-    was of no use."""
+    """The run time that a pilot found, s, as a factor's value; the preset's if no shorter one is
+    proved. `words` describe how. `metrics` are the compared metrics; none if the pilot was
+    unusable."""
 
     runtime_s: str
     words: str
@@ -300,7 +301,7 @@ class Proof:
 
 @dataclass(frozen=True)
 class MovedBytes:
-    """What a drive counted since boot, at times of CLOCK_MONOTONIC."""
+    """A drive's counters since boot, at times of CLOCK_MONOTONIC."""
 
     times_s: Sequence[float]
     counted: Sequence[int]
@@ -322,8 +323,8 @@ class MovedBytes:
 def lengths_to_try(
     planned: PlannedExperiment, rule: AdaptiveProtocol, least_s: float
 ) -> tuple[float, ...]:
-    """Run times shorter than the experiment's own, s, no shorter than a phase has to be; none where
-    its runs stay whole: they go through the page cache, or their work ends them."""
+    """Run times shorter than the experiment's, s, at least the required phase length. None if its
+    runs cannot be shortened: they use the page cache, or their work ends them."""
     complete_s = DURATION.of_text(planned.factors.get("runtime_s", "0"))
     if rule.pilot == "none" or planned.experiment.cache.buffer != "off":
         return ()
@@ -331,8 +332,8 @@ def lengths_to_try(
 
 
 def with_run_time(planned: PlannedExperiment, runtime_s: str, words: str) -> PlannedExperiment:
-    """The experiment with the run time that was proved: another one, by its id, where that is not
-    its own."""
+    """The experiment with the proved run time. If that differs, it is another experiment, with
+    another id."""
     whole = planned.factors["runtime_s"]
     told = words if planned.pilot is None else f"{planned.pilot}; {words}"
     found = replace(planned, pilot=told, cut_from=whole)
@@ -353,7 +354,7 @@ def prove_run_time(
     rule: AdaptiveProtocol,
     lengths_s: Iterable[float],
 ) -> Proof:
-    """What the pilot's whole run proves. `moved` is None where no drive's counters are there."""
+    """The result of the pilot's complete run. `moved` is None without drive counters."""
     whole = planned.factors["runtime_s"]
 
     def stays(why: str, metrics: Iterable[str] = ()) -> Proof:
@@ -412,7 +413,7 @@ def _disagrees(moved_bytes: float, phase: Phase, lasted_s: float) -> str | None:
 
 
 def _worst(means: Mapping[float, Mapping[str, float]], whole: Mapping[str, float]) -> str:
-    """How far the longest cut is off, in words."""
+    """The deviation of the longest cut, as text."""
     if not means:
         return ""
     length_s = max(means)
@@ -429,7 +430,7 @@ _STEP_S = 0.02
 
 
 class DriveBytes(Sampling):
-    """What the drive counts of reads and writes."""
+    """The drive's counters of reads and writes."""
 
     def __init__(self, device: BlockDevice) -> None:
         super().__init__(_STEP_S)
@@ -449,7 +450,7 @@ class DriveBytes(Sampling):
         try:
             found = read_counters(self._device)
         except OSError:
-            return  # the drive is gone, which the run itself tells
+            return  # the drive is gone, which the run reports
         self._times_s.append((before_s + time.monotonic()) / 2)
         self._counted.append(found.read_bytes + found.written_bytes)
 
@@ -471,8 +472,8 @@ class Pilots:
     device: Callable[[PlannedExperiment], BlockDevice | None]
 
     def work(self) -> Plan:
-        """The plan with work whose phases last long enough; itself where nothing asks for that.
-        Raises RejectedError where only stored pilots may be used, and one does not hold."""
+        """The plan with work for long enough phases; itself if that is not required. Raises
+        RejectedError if only stored pilots may be used, and one is not valid."""
         plan = self.plan
         least_s = least_phase_s(plan.protocol, plan.options, self.power.meters)
         if least_s is None:
@@ -485,7 +486,7 @@ class Pilots:
         return planned_anew(plan, on_one_file(found)) if found else plan
 
     def lengths(self) -> Plan:
-        """The plan with run times as short as is proved; itself where nothing is to be cut. Raises
+        """The plan with the shortest proved run times; itself if no run can be shortened. Raises
         RejectedError as `work` does."""
         plan = self.plan
         rule = plan.protocol.adaptive
@@ -513,7 +514,7 @@ class Pilots:
             return as_stored(planned, factor, known.found, known.file_bytes, known.words)
         tried = at_pilot_size(planned, profile, plan.sizes_preset)
         self.say(f"pilot: {planned.description}")
-        # Nothing of it is kept, so nothing has to settle before it.
+        # It is not stored, so it needs no settling before it.
         found = sized(
             planned, self.trial(tried, False), tried, factor, profile, least_s=least_s,
             most_bytes=most_bytes, timeout_s=plan.timeout_s(planned),
@@ -555,7 +556,7 @@ class Pilots:
         try:
             device = self.device(planned)
         except EeioError:
-            device = None  # the run will tell
+            device = None  # the run reports it
         if device is None:
             return Proof(
                 planned.factors["runtime_s"],
@@ -567,7 +568,7 @@ class Pilots:
         return prove_run_time(planned, run, bytes_of.moved(), self.power, rule, lengths_s)
 
     def _known(self, asked: Asked, planned: PlannedExperiment) -> StoredPilot | None:
-        """A stored one that holds, if those may be used; RejectedError where no other may be."""
+        """A valid stored pilot, if those may be used; RejectedError if no other may be."""
         rule = self.plan.protocol.adaptive
         uses = "each" if rule is None else rule.pilot
         if uses == "each":

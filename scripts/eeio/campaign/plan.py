@@ -1,4 +1,4 @@
-"""What a campaign will do, decided before anything is touched.
+"""The plan of a campaign, made before any change to the machine.
 
 The random order of a campaign's runs.
 
@@ -73,8 +73,8 @@ def order(
 def in_rounds(
     experiments: Sequence[PlannedExperiment], repetitions: int, design: Design
 ) -> tuple[PlannedRun, ...]:
-    """Each repetition of all experiments before the next, each round in an order of its own, as
-    `another_round` goes on."""
+    """Each repetition of all experiments before the next. Each round has a new random order,
+    continued by `another_round`."""
     made = replace(design, runs=())
     for _ in range(repetitions):
         made = replace(made, runs=another_round(made, experiments))
@@ -118,9 +118,8 @@ def files_of_a_process(factors: Mapping[str, str]) -> int:
 
 
 def file_bytes_of(profile: Profile, factors: Mapping[str, str], sizes: str, root: Path) -> int:
-    """A profile whose buffered measurement needs a file larger than memory sees to that itself
-    (`memory_multiple` in its presets.conf), and one that has no file_size tells its `footprint`;
-    the forecast has to know."""
+    """The forecast uses these: a profile whose buffered measurement needs a file larger than memory
+    sets `memory_multiple` in its presets.conf; one without file_size sets `footprint`."""
     preset = _of_that_class(profile, factors, sizes)
     told = factors.get("file_size") or preset.get("footprint", "0")
     size = size_of(profile.tool, "file_size", told)
@@ -136,8 +135,8 @@ def file_bytes_of(profile: Profile, factors: Mapping[str, str], sizes: str, root
 
 
 def _of_that_class(profile: Profile, factors: Mapping[str, str], sizes: str) -> Mapping[str, str]:
-    """The preset; of a profile whose work is a class, and asked for another one, that which has it
-    or the next larger, else the largest: what is told of its bytes is what they are at most."""
+    """The preset. If the work is a class other than the preset's: the preset with that class, the
+    next larger, or the largest. Its bytes are an upper bound."""
     preset = profile.preset(sizes)
     asked = factors.get("class", "")
     if "footprint" not in preset or asked == preset.get("class", ""):
@@ -154,12 +153,12 @@ def _of_that_class(profile: Profile, factors: Mapping[str, str], sizes: str) -> 
 DEFAULT_RUNTIME_S = 5.0
 # Operations that write to the device, whatever else they do.
 _WRITING = ("write", "mixed", "metadata")
-# A tool's start and end, the drop of the caches, the device's own write-back: about this much.
+# A tool's start and end, the drop of the caches, the device's write-back: about this much.
 _PER_RUN_OVERHEAD_S = 0.7
-# For a forecast only: a device nobody knows yet moves at least about this many bytes per second.
+# For a forecast only: an unmeasured device moves at least about this many bytes per second.
 _ASSUMED_BANDWIDTH_BYTES_PER_S = 150e6
 _MIB = 1 << 20
-# What campaign.json and the memory of a board hold; at ten seconds a run they are two months.
+# Limit for campaign.json and the memory of a board; at ten seconds per run it is two months.
 _MOST_RUNS = 500_000
 
 
@@ -185,13 +184,13 @@ class Plan(Design):
 
     @property
     def bytes_written(self) -> int:
-        """An upper bound: what the runs write, and the prefill of every file once."""
+        """An upper bound: the bytes of all runs, and the prefill of every file once."""
         return self.prefill_bytes + sum(self.most_written(run.experiment) for run in self.runs)
 
     @property
     def prefill_bytes(self) -> int:
-        """What is written before anything is measured: all of each test file, or of what is
-        measured of a device that may be erased; as often as its `precondition` says."""
+        """Bytes written before the first measurement: each test file, or the measured part of a
+        device that may be erased, multiplied by its `precondition`."""
         written: dict[tuple[str, str], int] = {}
         for planned in self.experiments:
             on_device = planned.experiment.target == "device"
@@ -215,7 +214,7 @@ class Plan(Design):
         return sum(size for (where, _), size in self.files.items() if where == volume)
 
     def most_written(self, planned: PlannedExperiment) -> int:
-        """What a run of it writes at most, in bytes."""
+        """Maximum bytes that one of its runs writes."""
         preset = self.profiles[planned.profile].preset(self.sizes_preset)
         passes = float(preset.get("passes_written", "1"))
         operation = planned.experiment.operation
@@ -240,8 +239,8 @@ class Plan(Design):
         return total
 
     def timeout_s(self, planned: PlannedExperiment) -> float:
-        """When a run is given up: far beyond what a slow disk needs, but not never."""
-        if "timeout_s" in planned.factors:  # the user's own (`eeio bench`)
+        """Time limit of a run: far more than a slow disk needs."""
+        if "timeout_s" in planned.factors:  # set by the user (`eeio bench`)
             return float(planned.factors["timeout_s"])
         slowest_bytes_per_s = 1e6
         runtime_s = float(planned.factors.get("runtime_s", "0"))
@@ -277,8 +276,8 @@ class Plan(Design):
     def room_to_grow(self, planned: PlannedExperiment) -> int:
         """The largest size that the experiment's test files may be given, in bytes.
 
-        Of a directory: what it has and four fifths of what is free there, shared with the files of
-        the other profiles, which may grow as well. Of a raw device: what it has.
+        For a directory: its present files and four fifths of the free space, shared with the files
+        of the other profiles, which may grow too. For a raw device: its size.
         """
         options = self.options
         if planned.experiment.target == "device":
@@ -290,8 +289,8 @@ class Plan(Design):
         return int(0.8 * free / max(1, len(self.files)))
 
     def check_described(self, root: Path) -> str:
-        """As `check_room` on a machine that is only described, as far as that tells; returns on
-        what the directory lies there, in words, or nothing without one."""
+        """As `check_room` for a captured machine, as far as its description allows. Returns the
+        directory's file system as text, or an empty string without one."""
         options = self.options
         if options.directory is None:
             self.check_room()
@@ -304,7 +303,7 @@ class Plan(Design):
         return f"{directory}: {mount.filesystem} on {on}"
 
     def _left_bytes(self) -> int:
-        """What test files of its profiles, left by a start that was stopped, take already."""
+        """Size of existing test files of its profiles, from an interrupted start."""
         scratch = Path(self.options.directory or "") / SCRATCH
         return sum(
             path.stat().st_blocks * 512
@@ -316,8 +315,8 @@ class Plan(Design):
 
 
 def _computing_s(factors: Mapping[str, str]) -> float:
-    """What a program takes that computes between checkpoints: they come at intervals. 0 of words
-    that are no numbers, which the profile refuses itself."""
+    """Time of a program that computes between checkpoints at intervals. 0 for values that are not
+    numbers, which the profile rejects."""
     words = (factors.get("interval_s", "0"), factors.get("checkpoints", "0"))
     if not all(re.fullmatch("[0-9]{1,8}", word) for word in words):
         return 0.0
@@ -325,13 +324,13 @@ def _computing_s(factors: Mapping[str, str]) -> float:
 
 
 def prefilled_bytes(planned: PlannedExperiment) -> int:
-    """What is written of its test file, or of the device, before it is measured."""
+    """Bytes written to its test file, or the device, before it is measured."""
     return planned.file_bytes * int(planned.factors.get("precondition", "100")) // 100
 
 
 def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
-    """Decides experiments and order; RejectedError when the options cannot be used. `root` stands
-    for `/` of a machine that was laid out from a description."""
+    """Decides experiments and order; RejectedError if the options cannot be used. `root` replaces
+    `/` for a machine built from a description."""
     protocol = _adaptive(suite.protocol(options.preset), options)
     if protocol.steady is not None and options.repetitions is not None:
         raise RejectedError(
@@ -464,8 +463,8 @@ def make(options: Options, suite: Suite, root: Path = HERE) -> Plan:
 def _active_bytes(
     options: Options, protocol: Protocol, factors: Mapping[str, str], root: Path
 ) -> int | None:
-    """How much of a raw device a protocol of the steady state writes and measures, in whole MiB;
-    None for files, and where the preset's file_size says."""
+    """How much of a raw device a steady-state protocol writes and measures, in full MiB; None for
+    files, and if the preset sets file_size."""
     steady = protocol.steady
     if steady is None or steady.active_share is None or factors.get("level") != "device":
         return None
@@ -473,14 +472,14 @@ def _active_bytes(
         return None
     device = block_device(Path(options.device), root)
     if device is None:
-        return None  # refused where the device is looked at
+        return None  # rejected by the device check
     return int(device.size_bytes * steady.active_share) // _MIB * _MIB
 
 
 def _check_precondition(
     options: Options, experiments: Sequence[PlannedExperiment], root: Path
 ) -> None:
-    """RejectedError where a device is smaller than what is to be written over, or nothing is."""
+    """RejectedError if a device is smaller than the part to overwrite, or no part is."""
     written = [planned for planned in experiments if "precondition" in planned.factors]
     device = block_device(Path(options.device), root) if options.device else None
     most = max((p.file_bytes for p in written if p.experiment.target == "device"), default=0)
@@ -499,7 +498,7 @@ def _check_precondition(
 
 
 def check_budget(plan: Plan) -> None:
-    """Refuses a campaign whose test files alone are more than it may write."""
+    """Rejects a campaign if its test files exceed its write limit."""
     most = plan.options.max_written_bytes
     if most is not None and plan.prefill_bytes > most:
         raise RejectedError(
@@ -548,7 +547,7 @@ def _adaptive(protocol: Protocol, options: Options) -> Protocol:
         most = max(AdaptiveProtocol().most_repetitions, protocol.repetitions)
         least = min(_LEAST_ADAPTIVE, max(_FEWEST_ADAPTIVE, protocol.repetitions))
         usual = AdaptiveProtocol()
-        # No pause is longer than the preset's own would be.
+        # No pause is longer than the preset's.
         pause_s = protocol.settle_s if options.settle_s is None else options.settle_s
         rule = replace(
             usual,
@@ -580,7 +579,7 @@ def of_design(design: Design) -> Plan:
 
 
 def _with_optional(suite: Suite) -> tuple[list[SuiteEntry], dict[SuiteEntry, str]]:
-    """The suite's experiments with those whose tool is here, and why the others are not run."""
+    """The suite's experiments with an installed tool, and why the others are skipped."""
     entries, absent = list(suite.entries), {}
     for optional in suite.optional:
         if optional.is_found():
@@ -591,8 +590,8 @@ def _with_optional(suite: Suite) -> tuple[list[SuiteEntry], dict[SuiteEntry, str
 
 
 def _check_own_modules(found: Iterable[Profile]) -> None:
-    """What is wrong with a parser or a study of the user's own is told before the first run, not by
-    it or by the report after the last."""
+    """Reports errors in a user's parser or study before the first run, not in that run or in the
+    final report."""
     try:
         studies.every()
         for profile in found:
@@ -602,9 +601,9 @@ def _check_own_modules(found: Iterable[Profile]) -> None:
 
 
 def _targets(options: Options, factors: Mapping[str, str]) -> list[Setting]:
-    """What an entry runs on."""
+    """The target of an entry."""
     if factors.get("level") == "device":
-        # With --filesystem the device holds file systems, so the raw rows come from a file.
+        # With --filesystem the device contains file systems, so the raw rows come from a file.
         if options.device and not options.filesystems:
             return [Setting("device", "")]
         return [Setting("file", options.filesystems[0] if options.filesystems else "")]

@@ -1,14 +1,14 @@
-"""What is observed during a run: one interface, and the probes of this machine.
+"""Observations during a run: one interface, and the probes of this machine.
 
-What the processors do while a tool runs: their use and their frequency, once a second.
+The use and frequency of the processors while a tool runs, once a second.
 
 The frequency governor answers to how long requests take, and
 that decides the power of a system more than its drive does.
 
-What the drive saw of a run: its requests by the kernel's block layer, cut into phases.
+The drive's requests during a run, from the kernel's block layer, cut into phases.
 
-An instance of tracefs of its own, with a buffer that keeps the first events and drops the rest, is
-read when the run is over: nothing runs beside the tool (docs/decisions/0021-what-the-drive-saw.md).
+A separate tracefs instance, with a buffer that keeps the first events and drops the rest, is read
+after the run: nothing else runs with the tool (docs/decisions/0021-what-the-drive-saw.md).
 """
 
 import contextlib
@@ -37,27 +37,27 @@ Environment = Mapping[str, str]
 
 
 class Probe:
-    """Observes one run: started before its tool and stopped after it (`observe`), then it adds what
-    it found to the record. Each step does nothing unless a probe says otherwise."""
+    """Observes one run: started before its tool and stopped after it (`observe`), then it adds its
+    results to the record. By default each step has no effect."""
 
     @property
     def settings(self) -> Environment:
-        """What the tool's environment needs, once the probe was started."""
+        """Variables for the tool's environment, once the probe was started."""
         return {}
 
     def start(self) -> None:
         """Raises EeioError where the run cannot be without it."""
 
     def stop(self, ended_s: float | None) -> None:
-        """Releases what `start` holds, also when that failed half-way. `ended_s` is when the tool
-        ended (CLOCK_MONOTONIC); None where it did not: then nothing is to be found out."""
+        """Releases the resources of `start`, also if that failed half-way. `ended_s` is when the
+        tool ended (CLOCK_MONOTONIC); None if it did not: then there is no result."""
 
     def add_to_result(self, result: ToolResult, run: Run) -> ToolResult:
-        """What the tool said, with what was observed of its phases."""
+        """The tool's results, with the observations of its phases."""
         return result
 
     def add_to(self, run: Run) -> Run:
-        """The record, whose phases are there if the tool succeeded."""
+        """The record, with phases if the tool succeeded."""
         return run
 
     def __enter__(self) -> Self:
@@ -107,9 +107,9 @@ _LATEST_FLUSH_S = 0.25
 
 
 class Flush(Probe):
-    """No observation, but what the others need: the flush of the tool's files right after its end,
-    with the meters read at both its edges, and then of all file systems, so that no run pays for
-    the one before it. `only_here` is why this flush alone does not make the bytes durable."""
+    """No observation, but required by the others: the flush of the tool's files right after its
+    end, with the meters read at both its edges, and then of all file systems, so that no run pays
+    for the one before it. `only_here` is why this flush is not enough to make the bytes durable."""
 
     def __init__(
         self, power: PowerMonitor, directory: Path, node: Path | None, only_here: str | None = None
@@ -125,7 +125,7 @@ class Flush(Probe):
     def stop(self, ended_s: float | None) -> None:
         if ended_s is None:
             return
-        # Beside the flush: a meter that takes long to answer must not hold it up.
+        # During the flush: a slow meter must not delay it.
         edge = threading.Thread(target=self._power.mark)
         edge.start()
         done = caches.flush(self._directory, self._node)
@@ -133,7 +133,7 @@ class Flush(Probe):
         self._power.mark()
         late_s = done.start_s - ended_s
         if late_s > _LATEST_FLUSH_S:
-            # Without its time: nothing wrote meanwhile, and that would count as writing.
+            # Without its time: it would count as writing, but no data was written meanwhile.
             done = replace(done, error=f"the flush began {late_s:.2f} s after the tool had ended")
         self.done = done if self._only_here is None else replace(done, error=self._only_here)
         os.sync()
@@ -144,9 +144,9 @@ class Flush(Probe):
 
 
 class DriveCounters(Probe):
-    """What the block layer counts of the drive before and after, and whether the tool's claims
-    agree. Of a command (`of_command`) the bytes at this drive are counted in a control group of its
-    own, where the kernel can."""
+    """The block layer's counters of the drive before and after, and whether the tool's claims
+    agree. For a command (`of_command`) the bytes at this drive are counted in a separate control
+    group, if the kernel supports it."""
 
     def __init__(
         self, device: BlockDevice | None, planned: PlannedExperiment, journal: UndoJournal
@@ -222,7 +222,7 @@ class Sampling(Probe):
             self._thread.join()
 
     def _begin(self) -> None:
-        """What is read before the first period."""
+        """Values read before the first period."""
 
     def _sample(self) -> None:
         raise NotImplementedError
@@ -265,7 +265,7 @@ class ProcessorSampler(Sampling):
         return replace(run, processor=self.series())
 
     def series(self) -> ProcessorSeries:
-        """All samples; a quantity that this machine does not tell is missing, with the reason."""
+        """All samples; a quantity that this machine does not report is missing, with the reason."""
         missing = {}
         if not any(value is not None for value in self._use):
             missing["use"] = f"{self._stat} tells no times"
@@ -315,7 +315,7 @@ class ProcessorSampler(Sampling):
 
 
 MOST_REQUESTS = 65536
-"""As many as eeio-dataserver keeps of its own."""
+"""The same number as in eeio-dataserver."""
 _EVENT_BYTES = 80  # in the kernel's buffer, with the share of its pages' heads
 _LEAST_KIB = 256  # of one processor: only few of many give requests to one drive
 _SLACK_S = 0.001  # stamps of the tool and of the kernel
@@ -330,9 +330,9 @@ class Seen:
     reason: str | None = None
 
     def add_to(self, phase: Phase, began_s: float, processes: int) -> Phase:
-        """The phase with the order that the drive saw, or why it is not known. What the program
-        itself knows of its requests stays; `began_s` is the run's start on the monotonic clock,
-        `processes` is how many were at work."""
+        """The phase with the request order at the drive, or why it is unknown. The program's
+        information on its requests stays; `began_s` is the run's start on the monotonic clock,
+        `processes` is the number of active processes."""
         if phase.spatiality_seen is not None or phase.operation == "metadata":
             return phase
         if self.reason is not None:
@@ -359,8 +359,8 @@ class Seen:
 
 
 class DriveView(Probe, TracefsInstance):
-    """Keeps the first requests to a device, unless there is a `reason` why nothing is seen. Without
-    a device that is seen there is a reason, too."""
+    """Records the first requests to a device, unless there is a `reason` why they cannot be
+    observed. Without an observable device there is a reason, too."""
 
     def __init__(
         self, device: BlockDevice | None, journal: UndoJournal, reason: str | None = None
@@ -414,7 +414,7 @@ class DriveView(Probe, TracefsInstance):
             ("buffer_size_kb", str(room_kib)),
         ):
             self._write(name, value)
-        # Device mapper, md and NVMe's multipath take what file systems submit, not requests.
+        # Device mapper, md and NVMe's multipath take bios of file systems, not requests.
         takes_requests = (self._device.disk_sysfs / "mq").is_dir()
         event = f"block/{'block_rq_issue' if takes_requests else 'block_bio_queue'}"
         self._write(f"events/{event}/filter", _block_filter(self._device))
@@ -423,7 +423,7 @@ class DriveView(Probe, TracefsInstance):
 
 
 def _block_filter(device: BlockDevice) -> str:
-    """Of the whole disk, whose number requests bear, what lies on the partition."""
+    """The requests on the partition, out of those of the disk, which carry the disk's number."""
     disk = device.disk_sysfs
     numbers = {(disk / "dev").read_text(encoding="ascii").strip()}
     numbers.add(f"{device.major}:{device.minor}")

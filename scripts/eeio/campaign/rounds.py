@@ -1,13 +1,13 @@
-"""Which experiments a campaign repeats after its planned runs, and what it may still write.
+"""Which experiments a campaign repeats after its planned runs, and its remaining write budget.
 
 Repeating until the mean is known: after the planned runs, one round at a time.
 
-Rounds until each experiment is known well enough: who goes on, who has stopped, and why.
+Rounds until each experiment is precise enough: which continue, which have stopped, and why.
 
-All follows from the stored runs, the seed and the rule in campaign.json, so that a campaign that
-was killed goes on in the same order.
+All follows from the stored runs, the seed and the rule in campaign.json, so that a resumed campaign
+continues in the same order.
 
-What a campaign may still write, where the user set a budget (`--max-written`).
+The bytes that a campaign may still write within the user's budget (`--max-written`).
 """
 
 import statistics
@@ -67,8 +67,8 @@ class Round:
 
 @dataclass(frozen=True)
 class Asked:
-    """What the rule asks of an experiment: how often it may run, `most`, how often it `ran`, and
-    its cells so far. `describes`: it tells of the machine, and once is enough."""
+    """The rule's input on an experiment: how often it may run, `most`, how often it `ran`, and its
+    cells so far. `describes`: it describes the machine, and once is enough."""
 
     id: str
     most: int
@@ -95,7 +95,7 @@ def next_round(campaign: Campaign, rule: AdaptiveProtocol) -> Round:
         for planned in design.experiments
     ]
     ids, anchors, stopped = who_goes_on(asked, design.anchors, design.stopped, rule.precision)
-    # What an extension asked for, though the precision has stopped it.
+    # Requested by an extension, though the precision has stopped it.
     wanted = {id for id, many in design.targets.items() if done[id] < many}
     if wanted:
         ids |= wanted | set(anchors)
@@ -109,9 +109,8 @@ def who_goes_on(
     stopped: Mapping[str, str],
     precision: float,
 ) -> tuple[frozenset[str], tuple[str, ...], Mapping[str, str]]:
-    """The ids of the next round, its anchors, and what has stopped; from those that the rounds
-    before had. What has stopped stays so: an anchor that runs on is not drawn into the question
-    again."""
+    """The ids of the next round, its anchors, and what has stopped; from those of the rounds
+    before. Stopped experiments stay stopped: an anchor that continues is not evaluated again."""
     stopped = dict(stopped)
     for one in asked:
         if one.id not in stopped:
@@ -124,8 +123,8 @@ def who_goes_on(
 
 
 def is_complete(planned: PlannedExperiment) -> bool:
-    """Whether its run is never shortened: it moves a fixed work, or writes through the page cache,
-    whose rate depends on how long it lasts, or a pilot found that no shorter one tells the same."""
+    """Whether its run is never shortened: it moves a fixed work, or writes through the page cache
+    at a rate that depends on its length, or a pilot found no shorter equivalent."""
     untimed = not float(planned.factors.get("runtime_s", "0") or 0)
     tried = planned.cut_from is not None and not planned.is_cut
     return untimed or tried or planned.experiment.cache.buffer == "on"
@@ -153,8 +152,8 @@ def _why_stopped(asked: Asked, precision: float) -> str | None:
 
 def _anchors(asked: Sequence[Asked]) -> tuple[str, ...]:
     """The experiments with the highest and the lowest power, or bandwidth where there is none: they
-    run in all rounds, so that what drifts shows. Of those that may run most often, which are the
-    short ones: what a whole run tells of drift a short one tells too."""
+    run in all rounds, to show drift. Chosen from those that may run most often, which are the short
+    ones: they show drift as well as complete runs."""
     most = max((one.most for one in asked), default=0)
     asked = [one for one in asked if one.most == most]
     for metric in (*POWER.values(), BANDWIDTH):
@@ -174,10 +173,10 @@ _WRITE_MARGIN = 1.5
 
 
 class WriteBudget:
-    """Counts what was written; a run begins only where the most that it may write still fits.
+    """Counts written bytes; a run begins only if its maximum still fits.
 
     `starts` is how often the campaign was begun or resumed: each start may write the test files
-    anew. A run's bytes are those that the drive counted, or the tool where nothing counts.
+    anew. A run's bytes are the drive's count, or the tool's without drive counters.
     """
 
     def __init__(self, plan: Plan, runs: Iterable[Run], starts: int) -> None:

@@ -50,7 +50,7 @@ from eeio_results.steady import goes_on, state
 from eeio_results.store import Store, load
 
 _PILOT = "pilot"
-"""The folder of a pilot's output, which is not kept."""
+"""The folder of a pilot's output, which is not stored."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,11 @@ class Outcome:
 
 
 def execute(plan: Plan, store: Store) -> Outcome:
-    """Runs what is left of `plan` into `store`; the caller holds `campaign_locks` and `store_lock`.
+    """Runs the rest of `plan` into `store`; the caller has `campaign_locks` and `store_lock`.
 
-    Settings, mounts and processes are put back however this ends. A signal becomes an
-    InterruptedCampaignError between two consistent states; an error of one run is recorded with
-    it and the campaign goes on.
+    Settings, mounts and processes are restored after any end. A signal becomes an
+    InterruptedCampaignError between two consistent states; an error of one run is recorded with it
+    and the campaign continues.
     """
     done = store.done_indices()  # first: it rejects a file without records
     store.drop_partial_line()
@@ -101,7 +101,7 @@ def _outcome(store: Store) -> Outcome:
 
 @contextmanager
 def campaign_locks(plan: Plan) -> Iterator[None]:
-    """Holds the machine, every disk of the plan, and the processors where the plan sets their
+    """Locks the machine, every disk of the plan, and the processors if the plan sets their
     frequency, SMT or turbo, so that no second campaign uses one meanwhile. RejectedError if one
     does."""
     options = plan.options
@@ -153,7 +153,7 @@ class _Campaign:
         self._journal = journal
         self._volumes = volumes
         self._broken: dict[str, str] = {}
-        # Read once when the first round of repetitions is planned, kept from then on.
+        # Read once when the first round of repetitions is planned, then reused.
         self._done: list[Run] | None = None
         self._measurement = self._measuring(plan)
 
@@ -204,7 +204,7 @@ class _Campaign:
             self._note_wear(self._plan.wear[:1], again=True)
 
     def _note_wear(self, before: tuple[Wear, ...], again: bool = False) -> None:
-        """What the drive says of its life: once before the first run, and `again` at each end."""
+        """The drive's health data: once before the first run, and `again` at each end."""
         device = self._drive()
         if device is None or (before and not again):
             return
@@ -222,7 +222,7 @@ class _Campaign:
         return sorted((*found.set_aside, *found.runs), key=lambda run: run.order_index)
 
     def _end(self, why: str, progress: Progress) -> None:
-        """No further run, though the protocol would ask for more: what is stored is the campaign.
+        """No further run, though the protocol would add more: the stored runs are the campaign.
         Runs are stored in their order, so that those done are the first of the plan."""
         done = len(self._store.done_indices())
         progress.add(done - len(self._plan.runs))
@@ -231,7 +231,7 @@ class _Campaign:
         progress.say(why)
 
     def _trial(self, power: PowerMonitor, planned: PlannedExperiment, settles: bool) -> Run:
-        """One run of a pilot; its output is not kept."""
+        """One run of a pilot; its output is not stored."""
         measurement = self._measurement
         if not settles:
             at_once = replace(self._plan.protocol, settle_s=0.0, adaptive=None)
@@ -246,8 +246,8 @@ class _Campaign:
         left: list[PlannedRun],
         progress: Progress,
     ) -> list[PlannedRun]:
-        """The runs with what pilots found. Before the first run alone: all repetitions do the same,
-        and a campaign that goes on does what it began with."""
+        """The runs with the pilots' results. Only before the first run: all repetitions do the
+        same, and a resumed campaign continues unchanged."""
         plan = self._plan
         if len(left) < len(plan.runs):
             return left
@@ -292,7 +292,8 @@ class _Campaign:
         return list(self._plan.runs[before:])
 
     def _adaptive_round(self, rule: AdaptiveProtocol, progress: Progress) -> list[PlannedRun]:
-        """What the stored runs ask for; who stops, and why, is stored before the round begins."""
+        """The repetitions that the stored runs require; stopped experiments, with reasons, are
+        stored before the round begins."""
         found = rounds.next_round(load(self._store.folder), rule)
         before = len(self._plan.runs)
         for planned in self._plan.experiments:
@@ -362,7 +363,7 @@ class _Campaign:
         return source
 
     def _check_machine(self) -> None:
-        """A campaign that was stopped goes on only where its figures are still repetitions."""
+        """An interrupted campaign continues only if its new runs are still repetitions."""
         before = self._store.machine()
         if before is None:
             return
@@ -411,7 +412,7 @@ class _Campaign:
         self._store.write_machine(machine)
 
     def _idle_baseline(self, power: PowerMonitor, source: PowerSource, progress: Progress) -> None:
-        """What the machine takes when nothing runs, before anything does."""
+        """The idle power of the machine, before the first run."""
         if self._store.has_idle():
             return
         if source.reason is not None:
@@ -451,7 +452,7 @@ class _Campaign:
         """One repetition of one experiment, whatever becomes of it; `name` is its folder's."""
         experiment = planned.experiment
         raw = self._store.folder / "raw" / (name or _raw_name(planned))
-        # What a killed start left of this run is no part of its record.
+        # Remains of this run from a killed start are not part of its record.
         shutil.rmtree(raw, ignore_errors=True)
         raw.mkdir()
         begun = Run(
@@ -474,7 +475,8 @@ class _Campaign:
             run = (measurement or self._measurement).measure(planned, begun, raw, power)
             why = self._shared(begun.started_monotonic_s, time.monotonic())
             return run if why is None else without_energy(run, why)
-        # A LimitError is of a figure that no record holds: this run's, not the campaign's.
+        # A LimitError means a value out of a record's range: an error of this run, not of the
+        # campaign.
         except (EeioError, PowerError, LimitError) as error:
             return replace(
                 begun,
@@ -483,13 +485,13 @@ class _Campaign:
             )
 
     def _shared(self, start_s: float, end_s: float) -> str | None:
-        """Why energies of that time are not this campaign's own, if they are not."""
+        """Why energies of that time are not only this campaign's, if so."""
         others = self._sharing.overlapping(start_s, end_s) if self._sharing is not None else ()
         return why_shared(others) if others else None
 
     def _clean_up(self) -> None:
-        """post.sh of each profile, on the user's own directory; the others go with their mount. For
-        a device alone too: what a profile remembers of it holds no longer."""
+        """post.sh of each profile, on the user's directory; the others end with their mount. For a
+        device only too: a profile's stored state of it is no longer valid."""
         volume = self._volumes.get("")
         try:
             safety.check_scratch(volume.directory)
@@ -521,7 +523,7 @@ class _Campaign:
 
 
 def _next_segment(folder: Path) -> int:
-    """One more than the highest number: files between may have been lost."""
+    """One more than the highest number: files between may be missing."""
     name = re.compile(r"power-([0-9]{4,9})\.(csv\.gz|json)")
     numbers = (name.fullmatch(path.name) for path in folder.iterdir())
     return max((int(found[1]) for found in numbers if found), default=0) + 1

@@ -1,12 +1,12 @@
 """The power of other machines during a run: servers behind the files, and nodes of the ranks.
 
-The power of the servers behind a file system, recorded on them while a run goes on.
+The power of the servers behind a file system, recorded on them during a run.
 
-A command of the user's reaches each server and runs `eeio meter node -` there, as
-`ssh nas eeio meter node --meter rapl -`. It records until its standard input ends and prints what
-it has: nothing needs to be shared but the clock.
+A command of the user reaches each server and runs `eeio meter node -` there, e.g. `ssh nas eeio
+meter node --meter rapl -`. It records until its standard input ends and prints the recording: the
+machines share only the clock.
 
-The power of all nodes that a run's ranks are on, where a campaign has several.
+The power of all nodes with ranks of a run, if a campaign has several.
 """
 
 import base64
@@ -43,7 +43,7 @@ from eeio_results.record import EnergyReading
 from eeio_results.tools.capture import Capture
 
 BEGUN = b"recording\n"
-"""What `eeio meter node -` says once its meters are read."""
+"""The line that `eeio meter node -` prints once its meters are read."""
 _BEGIN_S = 60.0
 _END_S = 60.0
 # Samples of a day at 10 Hz are some megabytes.
@@ -51,7 +51,7 @@ _LARGEST_BYTES = 64 << 20
 
 
 class ServerPower(Probe):
-    """One recording of every server; what they said lies in `folder`."""
+    """One recording of every server; their output is in `folder`."""
 
     def __init__(self, commands: Sequence[str], folder: Path, journal: UndoJournal) -> None:
         self._commands = commands
@@ -75,7 +75,7 @@ class ServerPower(Probe):
             server.wait()
 
     def stop(self, ended_s: float | None) -> None:
-        """Keeps what each server has recorded; EeioError where one has nothing."""
+        """Stores each server's recording; EeioError if one has none."""
         try:
             for number, server in enumerate(self._servers if ended_s is not None else (), 1):
                 self._keep(number, server)
@@ -139,7 +139,7 @@ class _Server:
         return said
 
     def _read(self, limit_s: float, most: int) -> bytes:
-        """Until so many bytes, the end of what it prints, or the limit's."""
+        """Until so many bytes, the end of its output, or the time limit."""
         assert self._process.stdout is not None
         said = b""
         deadline_s = time.monotonic() + limit_s
@@ -156,7 +156,7 @@ class _Server:
         return said
 
     def _why(self) -> str:
-        """Its last words, once it has ended."""
+        """Its last message, once it has ended."""
         if self._process.poll() is None:
             end_group(self._process.pid)
         words = printed_in(self._messages).strip().splitlines()
@@ -188,8 +188,8 @@ def several(environment: Mapping[str, str] = os.environ) -> bool:
 
 
 class NodePower(Probe):
-    """The power of all nodes that the ranks of a profile are on: they start under `eeio meter
-    node`, which writes into `folder`. Nothing for programs of this machine alone, and without a
+    """The power of all nodes with ranks of a profile: they start under `eeio meter node`, which
+    writes into `folder`. Inactive for programs that run only on this machine, and without a
     meter."""
 
     def __init__(
@@ -204,7 +204,7 @@ class NodePower(Probe):
 
     @property
     def settings(self) -> Environment:
-        """Raises RejectedError for words that the profile's shell would take apart."""
+        """Raises RejectedError for arguments that the profile's shell would split."""
         if not self.several:
             return {}
         kinds = {meter.kind for meter in self._power.meters}
@@ -221,9 +221,9 @@ class NodePower(Probe):
 
     def energy(self, capture: Capture) -> Energy:
         """This machine's, or the sum of the nodes that have written into the folder; and of the
-        servers behind the files. Invalid with its reason where one of them is missing.
+        servers behind the files. Invalid with its reason if one of them is missing.
 
-        Without a meter nothing is there, and nothing was to be read.
+        Without a meter there are no files and no readings.
         """
         if not self.several and not self._servers.recorded:
             return lambda start_s, end_s: recorded(self._power.energy(start_s, end_s))
@@ -248,7 +248,7 @@ class NodePower(Probe):
 
 
 def _none(reading: EnergyReading, reason: str) -> EnergyReading:
-    """No figure: this machine's alone would be a part that passes for the whole."""
+    """No figure: this machine's would be mistaken for the total."""
     return replace(
         reading, meter=f"nodes: {reading.meter}", power_w=None, energy_j=None, uncertainty_j=None,
         coverage=0.0, largest_gap_s=None, samples=0, lost=0, valid=False, reasons=(reason,),

@@ -1,4 +1,4 @@
-"""`--sweep`: other values of a factor than a suite's own, each combination an experiment.
+"""`--sweep`: values of a factor other than the suite's, each combination an experiment.
 
     threads=1..256              1, 2, 4 ... 256: doubled
     file_size=1m..9m+2m         1m, 3m ... 9m
@@ -6,7 +6,7 @@
 
 `threads` and `ranks` are `processes` of programs without and with MPI. Experiments that name their
 file size name the sum over their processes; with more of them each keeps its share, as in a study
-whose every thread writes a file of so many bytes.
+with a file of fixed size per thread.
 """
 
 import os
@@ -32,7 +32,7 @@ MOST_EXPERIMENTS = 4096
 _FORM = re.compile(r"(?:(?P<tool>[a-z0-9]+):)?(?P<name>[a-z][a-z0-9_]*)=(?P<values>\S+)")
 _RANGE = re.compile(r"(?P<first>[^.]+)\.\.(?P<last>[^.+]+)(?:\+(?P<step>[^.+]+))?")
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
-# A factor that is not one of a profile but of two, and the profile's own word for others.
+# A factor that replaces two of a profile, and the profile's names of others.
 _FILE_EACH = "file_size_each"
 _OTHER_NAMES = {"record_size": "request_size", "threads": "processes", "ranks": "processes"}
 _CHECK_TIMEOUT_S = 30
@@ -40,7 +40,7 @@ _CHECK_TIMEOUT_S = 30
 
 @dataclass(frozen=True)
 class Sweep:
-    """A factor's values, as `asked` says them; of one tool alone where it names that."""
+    """A factor's values, parsed from `asked`; only for one tool if it names that."""
 
     asked: str
     tool: str | None
@@ -65,21 +65,21 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Swept:
-    """The experiments in the place of the suite's own, each with that which it was made of;
-    `values` are the factors of each that were asked for, and `asked` all of these with their
-    profile: what a preset leaves out of them is run."""
+    """The experiments that replace the suite's, each with its original; `values` are the requested
+    factors of each, and `asked` all of these with their profile: they run even if a preset leaves
+    them out."""
 
     made: Mapping[SuiteEntry, SuiteEntry]
     values: Mapping[SuiteEntry, Mapping[str, str]]
     asked: frozenset[tuple[str, str]]
 
     def asks_for(self, group: LeftOut) -> bool:
-        """Whether what a preset leaves out was asked for."""
+        """Whether an experiment that a preset leaves out was requested."""
         return any((group.profile, factor) in self.asked for factor in group.factors)
 
 
 def parse(text: str) -> Sweep:
-    """RejectedError for what is no sweep."""
+    """RejectedError for an invalid sweep."""
     match = _FORM.fullmatch(text)
     if match is None:
         raise RejectedError(
@@ -148,9 +148,8 @@ def swept(
     profile_of: Callable[[SuiteEntry], Profile],
     factors_of: Callable[[SuiteEntry], Mapping[str, str]],
 ) -> Swept:
-    """The experiments that `sweeps` ask for. `factors_of` tells all factors of an entry, those of
-    the preset too. RejectedError where no experiment has a factor, or where there would be too
-    many."""
+    """The experiments that `sweeps` request. `factors_of` returns all factors of an entry, also the
+    preset's. RejectedError if no experiment has a factor, or for too many experiments."""
     made: dict[SuiteEntry, SuiteEntry] = {}
     values_of: dict[SuiteEntry, Mapping[str, str]] = {}
     asked: set[tuple[str, str]] = set()
@@ -215,7 +214,7 @@ def _with(
         share_bytes = size_of(tool, "file_size", entry.factors["file_size"]) // before
         new["file_size"] = _size_word(share_bytes * processes)
     both = {**entry.factors, **new}
-    # What was asked for first; the suite's own words are of its own values.
+    # The requested values first; the suite's labels are for its values.
     first = {name: both[name] for name in new} | both
     words = " ".join(f"{name}={value}" for name, value in first.items() if name != "level")
     return SuiteEntry(entry.profile, both, f"Sweep: {tool} {words}")
@@ -246,8 +245,8 @@ def refused(swept: Swept, why_not: Callable[[SuiteEntry], str | None]) -> dict[S
 
 
 def why_not(profile: Profile, preset: str, factors: Mapping[str, str]) -> str | None:
-    """The words with which the profile's own factors.sh refuses them; None where it takes them. A
-    profile of the user's own may have none."""
+    """The message with which the profile's factors.sh rejects them; None if it accepts them. A
+    user's profile may have no factors.sh."""
     if "factors.sh" not in profile.files:
         return None
     words = [f"{name}={value}" for name, value in sorted(factors.items())]

@@ -31,7 +31,8 @@ VARIANTS: Mapping[str, Variant] = {
 
 @dataclass(frozen=True)
 class Setting:
-    """Where an experiment runs and under which settings. `arguments` tell them in its record."""
+    """Where an experiment runs and under which settings. `arguments` describe them in its
+    record."""
 
     target: str
     volume: str
@@ -43,8 +44,8 @@ class Setting:
 
 @dataclass(frozen=True)
 class Processors:
-    """What is set of the processors for an experiment; None: left as it is. A frequency is held
-    with SMT and turbo off."""
+    """Processor settings for an experiment; None: unchanged. A set frequency implies SMT and turbo
+    off."""
 
     frequency_hz: int | None = None
     smt: str | None = None
@@ -52,7 +53,7 @@ class Processors:
 
     @property
     def arguments(self) -> Mapping[str, str]:
-        """As they stand in the experiment's record."""
+        """As in the experiment's record."""
         hz = None if self.frequency_hz is None else str(self.frequency_hz)
         told = {"frequency_hz": hz, "smt": self.smt, "turbo": self.turbo}
         return {name: value for name, value in told.items() if value is not None}
@@ -71,10 +72,9 @@ def study_settings(
     frequencies: Sequence[str],
     sysfs_root: Path,
 ) -> tuple[list[Setting], str | None]:
-    """Every variant at every frequency, and why no frequency is set. Without a study, nothing.
+    """Every variant at every frequency, and why no frequency is set. Empty without a study.
 
-    What the user asked for and cannot be had is refused; what the suite asks for is left as it is,
-    with the reason.
+    Unsupported requests of the user are rejected; those of the suite are skipped, with the reason.
     """
     if study is None:
         if variants:
@@ -97,8 +97,8 @@ def study_settings(
 def processor_settings(
     frequencies: Sequence[str], smt: Sequence[str], turbo: Sequence[str], sysfs_root: Path
 ) -> list[Processors]:
-    """Every frequency, or every state of SMT with every one of turbo; one that leaves all as it is
-    where nothing is asked for. RejectedError for what this machine cannot."""
+    """Every frequency, or every state of SMT with every one of turbo; one that changes no setting
+    if none is requested. RejectedError for unsupported settings."""
     if not (frequencies or smt or turbo):
         return [Processors()]
     frequency.check_smt_and_turbo(tuple(smt), tuple(turbo), sysfs_root)
@@ -119,7 +119,7 @@ def processor_settings(
 
 
 def _check_study(study: StudyProtocol) -> None:
-    """Before anything is touched: who is asked when to stop must be there, and able to answer."""
+    """Before any change: the program that decides when to stop must exist, and work."""
     try:
         asked = studies.of_campaign(study.name)
     except EeioError as error:

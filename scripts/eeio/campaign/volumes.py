@@ -1,4 +1,4 @@
-"""The directories a campaign's files lie in: the user's own, or file systems made for it."""
+"""The directories of a campaign's files: the user's, or file systems made for it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,8 +34,8 @@ class Volume:
 
     @property
     def test_files(self) -> list[Path]:
-        """What the profiles keep there now; of a server's files those, too: the pages of each lie
-        in memory twice."""
+        """The profiles' present files there; with a server also the server's: each has pages in
+        memory two times."""
         places = (self.directory, *([self.served] if self.served else []))
         return sorted(
             path for place in places for path in (place / SCRATCH).rglob("*") if path.is_file()
@@ -69,8 +69,8 @@ class Volumes:
             self._erased.hold()
 
     def get(self, name: str) -> Volume:
-        """EeioError when it cannot be made; on a loop image for the same reason whenever it is
-        asked for, since what the first try left is in the way of a second."""
+        """EeioError when it cannot be made; on a loop image for the same reason at each request,
+        since remains of the first try prevent a second."""
         if name in self._failed:
             raise EeioError(self._failed[name])
         if name not in self._made:
@@ -85,7 +85,7 @@ class Volumes:
     def _make(self, name: str) -> Volume:
         options = self._plan.options
         if name == "":
-            # A campaign on a raw device alone has no files; its folder only holds the results.
+            # A campaign on just a raw device has no files; its folder only contains the results.
             return describe(Path(options.directory) if options.directory else self._folder, None)
         if options.device is not None:
             assert self._erased is not None
@@ -99,8 +99,8 @@ class Volumes:
         return describe(made.mount_point, made.how, made.served)
 
     def close(self) -> list[str]:
-        """Unmounts and removes what was made, and lets the device go; returns what could not be
-        put back."""
+        """Unmounts and removes the volumes, and releases the device; returns what could not be
+        restored."""
         failures = self._take_away()
         if self._erased is not None:
             self._erased.release()
@@ -112,7 +112,7 @@ class Volumes:
 
 
 def describe(directory: Path, mkfs: str | None, served: Path | None = None) -> Volume:
-    """The volume at `directory`; behind NFS of this machine's own lies the server's device."""
+    """The volume at `directory`; behind this machine's NFS it is the server's device."""
     device, reason = backing_device(served or directory)
     memory = None if device is None else why_in_memory(device)
     if mount_of(served or directory).filesystem in WITHOUT_STORAGE and device is None:

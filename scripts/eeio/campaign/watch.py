@@ -1,5 +1,5 @@
-"""The journal of ext4 traced around a run, because a study or the user asks for it, and fsync calls
-held for a study's `delayjc`."""
+"""Traces the journal of ext4 around a run, if a study or the user requests it, and delays fsync
+calls for a study's `delayjc`."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -29,10 +29,10 @@ _HELD_NONE = "libdelayjc.so held no call, so this was plain ext4: is the tool st
 
 
 class JournalWatch(Probe):
-    """The journal of the volume's file system; where nobody asks for it, it does nothing.
+    """The journal of the volume's file system; inactive unless requested.
 
-    A journal that cannot be traced costs the figures that come from it, with a note; a library that
-    cannot be preloaded costs the run (EeioError), for it would measure another variant.
+    If the journal cannot be traced, its figures are missing, with a note. If the library cannot be
+    preloaded, the run fails (EeioError), because it would measure another variant.
     """
 
     def __init__(
@@ -81,8 +81,8 @@ class JournalWatch(Probe):
             self._notes.append(f"journal not traced: {error}")
 
     def _held(self) -> Callable[[Path], Mapping[str, str]] | None:
-        """What makes calls be held, given the file for their state; None where they are not: as the
-        study says, or for the window that the library has by itself."""
+        """The settings that delay calls, for a given state file; None if calls are not delayed. The
+        window is the study's, or the library's default."""
         study, variant = self._study, self._planned.variant
         if study is None or variant is None:
             return delayjc.settings if self._planned.volume == DELAYJC else None
@@ -138,14 +138,15 @@ class JournalWatch(Probe):
         return phases
 
     def _held_in_vain(self) -> bool:
-        """Whether calls were to be held and were not: the library was not loaded, or a program that
-        flushes each operation came by it. One that flushes nothing has no call to be held."""
+        """Whether calls should have been delayed and were not: the library was not loaded, or a
+        program that flushes each operation bypassed it. A program without flushes has no call to
+        delay."""
         if self._delays is None or self._delays.calls > 0:
             return False
         return not self._loaded or self._planned.experiment.flush == "each"
 
     def _complete_trace(self) -> jbd2.JournalTrace | None:
-        """What was traced; None with a note where events were lost."""
+        """The trace; None with a note if events were lost."""
         if self._trace is None:
             return None
         trace = jbd2.load(self._raw / _TRACE)
@@ -185,7 +186,7 @@ def _in_window(
     delays: Mapping[str, float],
     invalid: tuple[str, ...],
 ) -> PhaseResult:
-    """The phase with what was traced in its window, and what was held in the whole run."""
+    """The phase with the trace of its window, and the delayed calls of the complete run."""
     found: dict[str, float] = dict(delays) if phase.operation != "read" else {}
     if trace is not None and phase.start_s is not None and phase.end_s is not None:
         found |= figures(trace, began_s + phase.start_s, began_s + phase.end_s)

@@ -43,40 +43,39 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser = subparsers.add_parser(
         "bench",
         help="benchmark commands: time, energy, bytes",
-        description="Runs commands repeatedly in one random order. Shows time, W, J, bytes at the "
-        "drive, MB/J, processor time and memory of each with quartiles, and the ratio of their "
-        "energies. The result is stored as a campaign. Commands shorter than 0.2 s are repeated "
-        "within a run.",
-        epilog="exit codes: those of eeio; 1 if a command fails (see --ignore-failure).",
+        description="Runs commands repeatedly in one random order and stores a campaign. Shows "
+        "time, W, J, bytes at the drive, MB/J, processor time and memory with quartiles, and "
+        "the ratio of energies. A run repeats commands shorter than 0.2 s.",
+        epilog="exit codes: those of eeio; 1 if a command fails (see --ignore-failure)",
     )
     parser.__class__ = WithProgram
     parser.add_argument(
         "commands", metavar="COMMAND", nargs="*",
-        help="in quotes, for the shell; or a program and its arguments after --",
+        help="shell command in quotes, or a program with arguments after --",
     )  # fmt: skip
     parser.add_argument(
         "--repetitions", "--runs", "-r", metavar="N", type=campaign_options.repetitions,
         default=10, help="runs of each command (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument("--min-runs", "-m", metavar="N", type=campaign_options.repetitions,
-                        help="fewest runs of each command, also with --precision")  # fmt: skip
+                        help="minimum runs of each command, also with --precision")  # fmt: skip
     parser.add_argument(
         "--command-name", "-n", metavar="NAME", action="append", default=[],
-        help="name of the first command, then of the next; compare matches them",
+        help="command names in order, repeatable; compare matches them",
     )  # fmt: skip
     parser.add_argument("--shell", "-S", metavar="SHELL",
-                        help="shell of the commands, or none (default: /bin/sh)")  # fmt: skip
+                        help="shell for the commands, or none (default: /bin/sh)")  # fmt: skip
     parser.add_argument(
         "--precision", metavar="SHARE", type=campaign_options.share,
-        help="repeat until time, W and MB/J are known to this (3%%), at most 30 times",
+        help="repeat, up to 30 times, until time, W and MB/J reach this, e.g. 3%%",
     )  # fmt: skip
     parser.add_argument("--warmup", "-w", metavar="N", type=int, default=0,
-                        help="executions before the measured ones")  # fmt: skip
+                        help="executions before measurement (default: 0)")  # fmt: skip
     parser.add_argument(
-        "--prepare", "-p", metavar="COMMAND", help="run before each run, not measured"
+        "--prepare", "-p", metavar="COMMAND", help="command before each run, not measured"
     )
     parser.add_argument("--conclude", metavar="COMMAND",
-                        help="after each run, not measured")  # fmt: skip
+                        help="command after each run, not measured")  # fmt: skip
     caches = parser.add_mutually_exclusive_group()
     caches.add_argument("--cold", action="store_true",
                         help="empty the page cache before each run (as root)")  # fmt: skip
@@ -85,7 +84,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--parameter-scan", "-P", metavar=("NAME", "LEAST", "MOST"), nargs=3, action="append",
         default=[], help="replace {NAME} in the command by each number",
     )  # fmt: skip
-    parser.add_argument("--parameter-step-size", "-D", metavar="STEP", help="of --parameter-scan")
+    parser.add_argument(
+        "--parameter-step-size", "-D", metavar="STEP", help="step of --parameter-scan"
+    )
     parser.add_argument(
         "--parameter-list", "-L", metavar=("NAME", "A,B,C"), nargs=2, action="append", default=[],
         help="replace {NAME} in the command by each value",
@@ -94,22 +95,22 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument("--ignore-failure", "-i", action="store_true",
                         help="ignore non-zero exit codes")  # fmt: skip
     parser.add_argument("--timeout", metavar="S", type=campaign_options.seconds, default=3600.0,
-                        help="limit of a run (default: %(default)g)")  # fmt: skip
+                        help="time limit of a run (default: %(default)g)")  # fmt: skip
     parser.add_argument(
         "--directory", metavar="DIR", default=".",
-        help="run here and observe this drive (default: the current one)",
+        help="working directory and drive to observe (default: current)",
     )  # fmt: skip
-    parser.add_argument("--device", metavar="DEV", help="observe this drive instead")
+    parser.add_argument("--device", metavar="DEV", help="drive to observe instead")
     parser.add_argument("--meter", metavar="SPEC", action="append", default=[],
                         help="power meter, repeatable (default: auto)")  # fmt: skip
     campaign_options.add_share_machine(parser)
     parser.add_argument("--settle", metavar="S", type=campaign_options.seconds, default=0.0,
-                        help="pause before each run")  # fmt: skip
+                        help="pause before each run (default: 0)")  # fmt: skip
     parser.add_argument("--seed", metavar="N", type=campaign_options.seed,
                         help="repeat the random order of a campaign")  # fmt: skip
     parser.add_argument("--name", metavar="NAME", help="campaign name")
-    parser.add_argument("--export-json", metavar="FILE", help="results in hyperfine's format")
-    parser.add_argument("--export-markdown", metavar="FILE", help="the tables as Markdown")
+    parser.add_argument("--export-json", metavar="FILE", help="write results in hyperfine's format")
+    parser.add_argument("--export-markdown", metavar="FILE", help="write the tables as Markdown")
     add_formats(parser)
     arrange(
         parser,

@@ -1,4 +1,4 @@
-"""Options that `run` and `plan` share, and what is made of them."""
+"""Options that `run` and `plan` share, and their values."""
 
 import argparse
 import secrets
@@ -12,7 +12,7 @@ from eeio.commands.amounts import decimal_bytes
 from eeio_limits import LimitError
 from eeio_limits.quantities import COUNT, REPETITIONS, Quantity
 from eeio_power.monitor import COUNTER_RATE_HZ, SAMPLE_RATE_HZ
-from eeio_results.campaign import Options, PilotUse
+from eeio_results.campaign import AdaptiveProtocol, Options, PilotUse
 from eeio_results.errors import EeioError
 from eeio_results.units import parse_size
 
@@ -20,23 +20,23 @@ from eeio_results.units import parse_size
 def add(parser: argparse.ArgumentParser) -> None:
     """Adds SUITE and the options of a campaign, without their groups (see `arranged`)."""
     add = parser.add_argument
-    add("suite", metavar="SUITE", help="a suite's name (`eeio list`) or folder")
-    add("--directory", metavar="DIR", help="write the test files here")
+    add("suite", metavar="SUITE", help="suite name (see `eeio list`) or folder")
+    add("--directory", metavar="DIR", help="folder for the test files")
     add("--device", metavar="DEV", help="raw block device for the device level, only read")
     add("--erase", metavar="DEV", help="confirm that DEV may be overwritten")
     add(
         "--lose", metavar="NAME", action="append", default=[],
-        help="existing signature to destroy, e.g. ext4:LABEL (see `eeio plan`); repeatable",
+        help="existing signature to destroy, e.g. ext4:LABEL; repeatable",
     )  # fmt: skip
-    add("--drive-label", metavar="NAME", help="the drive's name in tables and comparisons")
+    add("--drive-label", metavar="NAME", help="drive name in tables and comparisons")
     add("--hash-serial", action="store_true", help="store a hash of the drive's serial number")
     add(
         "--filesystem", metavar="LIST", default="",
-        help="make and measure ext4,xfs,btrfs on the erased device or on loop images",
+        help="ext4,xfs,btrfs to create on the erased device or on loop images",
     )  # fmt: skip
     add(
         "--disk-cache", choices=("leave", "on", "off", "both"), default="leave",
-        help="the drive's write cache during writes (default: leave)",
+        help="write cache of the drive during writes (default: leave)",
     )  # fmt: skip
     add(
         "--allow-memory-filesystem", action="store_true",
@@ -45,49 +45,49 @@ def add(parser: argparse.ArgumentParser) -> None:
 
     add(
         "--preset", default="standard",
-        help="quick (a check, no measurement), standard, paper, adaptive (default: standard)",
+        help="quick (test only), standard, paper or adaptive (default: standard)",
     )  # fmt: skip
     add("--repetitions", metavar="N", type=repetitions, help="runs of each experiment")
     add("--seed", metavar="N", type=seed, help="repeat the random order of a campaign")
     add("--settle", metavar="S", type=seconds, help="pause before each run")
     add("--idle", metavar="S", type=seconds, help="length of the idle baseline")
-    add("--work", metavar="SIZE", type=_work, help="bytes that each run moves, e.g. 1g (2^30)")
+    add("--work", metavar="SIZE", type=_work, help="bytes to move per run, e.g. 1g (2^30)")
     add(
         "--min-phase", metavar="S", type=seconds,
-        help="shortest phase: pilots size the work, shorter phases are not ranked",
+        help="shortest phase; pilots size the work, shorter phases are not ranked",
     )  # fmt: skip
     add(
         "--max-written", metavar="BYTES", type=decimal_bytes,
-        help="end before more is written, test files included, e.g. 10G (10^10)",
+        help="limit of written bytes with test files, e.g. 10G (10^10)",
     )  # fmt: skip
     add(
         "--precondition", metavar="PERCENT", type=_precondition,
-        help="writes before the measurement: 200%% writes over the target twice",
+        help="writes before measuring, in percent of the target, e.g. 200%%",
     )  # fmt: skip
     add("--drop-caches-by", metavar="COMMAND", help="command that empties the servers' caches")
     add_share_machine(parser)
 
     add(
         "--sweep", metavar="FACTOR=VALUES", type=_sweep, action="append", default=[],
-        help="values of a factor, repeatable: threads=1..256, file_size=1m..9m+2m, btio:class=A,B",
+        help="factor values, e.g. threads=1..256, file_size=1m..9m+2m; repeatable",
     )  # fmt: skip
     add(
         "--frequency", metavar="LIST", default="",
-        help="processor frequencies: lowest, highest, all, or 1.6GHz,2.4GHz",
+        help="processor frequencies: lowest, highest, all or 1.6GHz,2.4GHz",
     )  # fmt: skip
     for name, text in (("smt", "simultaneous multithreading"), ("turbo", "turbo")):
         add(f"--{name}", metavar="LIST", default="", help=f"{text}: on, off, or on,off")
     add(
         "--variant", metavar="LIST", default="",
-        help="of a journal study: ext4, nojc, fast_commit, delayjc",
+        help="journal study: ext4, nojc, fast_commit, delayjc",
     )  # fmt: skip
     add(
         "--windows-of", metavar="PRESET",
-        help="of a journal study: use the delays of this preset (paper: 16 ms and 1 ms)",
+        help="journal study: preset for the delays (paper: 16 ms and 1 ms)",
     )  # fmt: skip
     add(
         "--sysfs-root", metavar="DIR", default="/",
-        help="set frequency, SMT and turbo under DIR instead (for trials)",
+        help="set frequency, SMT and turbo under DIR instead (for testing)",
     )  # fmt: skip
 
     add(
@@ -97,7 +97,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add("--allow-estimates", action="store_true", help="model the power if there is no meter")
     add(
         "--server-power", metavar="COMMAND", action="append", default=[],
-        help="command that reports a storage server's power, repeatable",
+        help="command that reports a storage server's power; repeatable",
     )  # fmt: skip
     add(
         "--rate", type=_rate, metavar="HZ",
@@ -109,17 +109,18 @@ def add(parser: argparse.ArgumentParser) -> None:
 
     add(
         "--adaptive", action="store_true",
-        help="repeat until --precision is reached; shorten pauses when power has settled",
+        help="repeat until --precision is reached; shorten pauses at stable power",
     )  # fmt: skip
     for name, text in (
-        ("precision", "half-width of the 95 %% interval to reach (0.03)"),
-        ("indifference", "equivalence margin (0.05)"),
-        ("floor", "smallest effect to report (0.01)"),
+        ("precision", "half-width of the 95 %% interval to reach"),
+        ("indifference", "equivalence margin"),
+        ("floor", "smallest effect to report"),
     ):
-        add(f"--{name}", metavar="SHARE", type=share, help=text)
+        default = getattr(AdaptiveProtocol, name)
+        add(f"--{name}", metavar="SHARE", type=share, help=f"{text} (default: {default:g})")
     add(
         "--pilot", choices=get_args(PilotUse),
-        help="pilots that limit run length: once (default), each campaign, stored only, none",
+        help="pilots for run length: once (default), each campaign, stored, none",
     )  # fmt: skip
 
 
@@ -167,12 +168,12 @@ def add_share_machine(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--share-machine",
         action="store_true",
-        help="run while other campaigns do (no energies of overlapping runs)",
+        help="allow parallel campaigns (no energy for overlapping runs)",
     )
 
 
 def options_of(arguments: argparse.Namespace) -> Options:
-    """The stored form. Without --seed a new one is drawn, and kept with the campaign."""
+    """The stored form. Without --seed a new one is drawn, and stored with the campaign."""
     return Options(
         suite=arguments.suite,
         preset=arguments.preset,
@@ -218,7 +219,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
 
 
 def drawn(requested: int | None) -> int:
-    """The seed that was asked for, or a new one."""
+    """The requested seed, or a new one."""
     return secrets.randbelow(2**31) if requested is None else requested
 
 
@@ -231,7 +232,7 @@ def repetitions(text: str) -> int:
 
 
 def seed(text: str) -> int:
-    # What campaign.json can hold; -5 would draw the order of 5.
+    # The range of campaign.json; -5 would draw the order of 5.
     return _complete(COUNT, text)
 
 

@@ -41,19 +41,20 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser = subparsers.add_parser(
         "compare",
         help="compare campaigns or factors; gate a change with --fail-if",
-        description="Finds for each factor (cache, request size, access pattern, operation, drive "
-        "type, machine) the largest significant difference in bandwidth, power and efficiency, "
-        "with its interval (Mann-Whitney test), and shows where the power above idle goes.",
+        description="Compares bandwidth, power and efficiency for each factor: cache, request "
+        "size, access pattern, operation, drive type, machine. Shows the largest significant "
+        "difference with its interval (Mann-Whitney test) and a breakdown of the power above "
+        "idle.",
     )
-    parser.add_argument("campaigns", metavar="NAME|PATH", nargs="+", help="name, or its folder")
+    parser.add_argument("campaigns", metavar="NAME|PATH", nargs="+", help="campaign name or folder")
     parser.add_argument(
         "--by", metavar="FACTOR", action="append", default=[], choices=FACTORS,
-        help=f"compare each level of FACTOR separately: {', '.join(FACTORS)}",
+        help=f"compare within each level of FACTOR: {', '.join(FACTORS)}",
     )  # fmt: skip
     add_where(parser)
     parser.add_argument(
         "--adjust", choices=_ADJUSTMENTS, default=_ADJUSTMENTS[0],
-        help="correction of p-values for several pairs (default: %(default)s)",
+        help="p-value correction for several pairs (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
         "--alpha", type=float, default=0.05, help="significance level (default: %(default)s)"
@@ -68,20 +69,20 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )  # fmt: skip
     parser.add_argument(
         "--fail-if", metavar="worse:SHARE[:METRIC]", type=_fail_if,
-        help="exit with 4 if worse by more than SHARE, e.g. worse:5%%:J/GB, with 1 if untested; "
-        f"METRIC: {', '.join(gated())}",
+        help="exit with 4 if worse, 1 if untested, e.g. worse:5%%:J/GB; METRIC: "
+        f"{', '.join(gated())}",
     )  # fmt: skip
     parser.add_argument(
         "--max-p99", metavar="TIME", type=seconds,
-        help="only experiments with a p99 latency up to this (250us, 5ms, 0.1s)",
+        help="only experiments with p99 latency up to this, e.g. 250us, 5ms",
     )  # fmt: skip
     parser.add_argument(
         "--normality", action="store_true",
-        help="also test the repetitions for a normal distribution",
+        help="also test whether repetitions are normally distributed",
     )  # fmt: skip
     parser.add_argument(
         "--sessions", action="store_true",
-        help="each argument lists sessions of one machine: A1,A2,A3 B1,B2; compare their means",
+        help="compare session means: one list per machine, A1,A2,A3 B1,B2",
     )  # fmt: skip
     add_formats(parser)
     arrange(

@@ -15,7 +15,7 @@ from eeio_results.errors import EeioError
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "completion",
-        help="print shell completion",
+        help="print a shell completion script",
         description='Prints shell completion: eval "$(eeio completion bash)".',
     )
     parser.add_argument("shell", choices=("bash", "zsh", "fish"))

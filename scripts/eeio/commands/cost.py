@@ -33,43 +33,48 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser = subparsers.add_parser(
         "cost",
         help="J, kWh, money and carbon per TB; guideline for replacing servers",
-        description="Computes the cost of a TB from a campaign's bandwidth and power and from your "
-        "prices, with intervals (docs/how-to/costs.md). For two or more campaigns it shows which "
-        "costs less per TB. With --traditional and --low-power it shows how many low-power servers "
-        "replace one traditional server. eeio contains no prices and no carbon figures: a figure "
-        "that needs one you do not give is missing, with its reason.",
+        description="Computes the cost of a TB from a campaign's bandwidth and power and from "
+        "your prices, with intervals (docs/how-to/costs.md). Two or more campaigns are compared "
+        "by their cost per TB. With --traditional and --low-power it shows how many low-power "
+        "servers replace one traditional server. eeio includes no prices and no carbon figures. "
+        "A result without its input is missing, with a reason.",
     )
-    parser.add_argument("campaigns", metavar="NAME|PATH", nargs="*", help="name, or its folder")
+    parser.add_argument("campaigns", metavar="NAME|PATH", nargs="*", help="campaign name or folder")
     parser.add_argument(
         "--workload", metavar="MIX.yaml", type=Path,
         help="workload mix (default: equal bytes per experiment)",
     )  # fmt: skip
     parser.add_argument(
         "--inputs", metavar="FILE.yaml", type=Path,
-        help="prices and carbon by their names; options take precedence",
+        help="prices and carbon figures; options take precedence",
     )  # fmt: skip
     parser.add_argument("--price-per-kwh", metavar="N", type=_price)
     parser.add_argument(
         "--grid-g-per-kwh", metavar="N|HOURS.csv",
-        help="g CO2e per kWh, or a file: hour_utc,g_per_kwh",
+        help="g CO2e per kWh, or a file with columns hour_utc,g_per_kwh",
     )  # fmt: skip
-    parser.add_argument("--pue", metavar="N", type=_number("pue"), help="site over machine energy")
+    parser.add_argument(
+        "--pue",
+        metavar="N",
+        type=_number("pue"),
+        help="PUE: energy of the site over energy of the machine",
+    )
     parser.add_argument(
         "--duty-cycle", metavar="SHARE", type=duty,
-        help="share of the time with I/O, 10%% or 0.1; idle otherwise",
+        help="share of time with I/O, e.g. 10%% or 0.1; otherwise idle",
     )  # fmt: skip
     parser.add_argument(
         "--price", metavar="N[,N]", type=_each(_number("purchase")), default=(),
-        help="of the machine with its drives; one, or one per campaign: 900,1200",
+        help="price of machine and drives, also one per campaign: 900,1200",
     )  # fmt: skip
     parser.add_argument(
         "--embodied-kg", metavar="N[,N]", type=_each(_number("embodied_kg")), default=(),
-        help="kg CO2e of making it; one, or one per campaign",
+        help="embodied carbon in kg CO2e, also one per campaign",
     )  # fmt: skip
-    parser.add_argument("--years", metavar="N", type=_number("years"), help="service life")
+    parser.add_argument("--years", metavar="N", type=_number("years"), help="service life in years")
     parser.add_argument(
         "--capacity", metavar="SIZE[,SIZE]", type=_each(decimal_bytes), default=(),
-        help="stored data, e.g. 4T: also the cost of storing a TB for a year",
+        help="stored data, e.g. 4T; adds the cost of storing a TB for a year",
     )  # fmt: skip
     parser.add_argument("--currency", metavar="TEXT", default="")
     add_choice(parser)

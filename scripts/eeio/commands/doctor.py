@@ -22,22 +22,22 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser = subparsers.add_parser(
         "doctor",
         help="check hardware and dependencies; restore after a crash",
-        description="Looks for tools, meters, devices, privileges and file systems.",
+        description="Checks tools, meters, devices, privileges and file systems.",
     )
     add_json(parser)
     parser.add_argument(
         "--require",
         metavar="WHAT,...",
         default="",
-        help="exit with 1 if one is missing: fio, rapl, ... or a kind: tool, meter, library",
+        help="exit with 1 if missing: fio, rapl, ..., or kind tool, meter, library",
     )
     parser.add_argument(
         "--capture",
         metavar="FILE.tar.gz",
         type=Path,
-        help="write a description of this machine for a bug report, without names and serials",
+        help="describe this machine for a bug report, without names and serials",
     )
-    parser.add_argument("--yes", action="store_true", help="with --capture: do not ask")
+    parser.add_argument("--yes", action="store_true", help="with --capture: skip the confirmation")
     add_replay(parser)
     parser.set_defaults(action=show)
     restore.add_parser(parser.add_subparsers(metavar="[restore]", title="sub-command"))
@@ -49,7 +49,7 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
         "--replay",
         metavar="FILE",
         type=Path,
-        help="use the machine in FILE, written by `eeio doctor --capture`, instead of this one",
+        help="use a machine captured by `eeio doctor --capture`",
     )
 
 

@@ -30,17 +30,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             f"--{side}", metavar="NAME|PATH", nargs="+", default=[], help=f"campaigns of {text}"
         )
-        parser.add_argument(f"--{side}-price", metavar="N", type=_price, help="of one server")
+        parser.add_argument(f"--{side}-price", metavar="N", type=_price, help="price of one server")
         parser.add_argument(
-            f"--{side}-device-price", metavar="N", type=_price, help="of one of its drives"
+            f"--{side}-device-price", metavar="N", type=_price, help="price of one drive"
         )
         parser.add_argument(
             f"--{side}-embodied-kg", metavar="N", type=_carbon,
-            help="kg CO2e of making one server with its drives; needs --years",
+            help="embodied carbon of a server with drives, kg CO2e; needs --years",
         )  # fmt: skip
         parser.add_argument(
             f"--{side}-devices", metavar="N", type=_devices, default=1,
-            help="drives of one server (default: 1)",
+            help="drives per server (default: 1)",
         )  # fmt: skip
     parser.add_argument(
         "--choice", choices=("medians", "best-worst"), default="medians",
@@ -50,7 +50,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--servers", metavar="N", type=_factor, action="append", default=[],
         help="also evaluate N low-power servers; repeatable",
     )  # fmt: skip
-    parser.add_argument("--map", metavar="FILE.svg", type=Path, help="also draw the map")
+    parser.add_argument("--map", metavar="FILE.svg", type=Path, help="also draw the decision map")
 
 
 OPTIONS = (

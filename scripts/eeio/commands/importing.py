@@ -16,38 +16,38 @@ _SHOWN = 8
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "import",
-        help="make campaigns from PTS results or a folder of results",
-        description="Stores results that others have as campaigns. `eeio import composite.xml` is "
-        "short for `eeio import pts composite.xml`.",
+        help="import PTS results or a folder of results as campaigns",
+        description="Imports results of other tools as campaigns. `eeio import composite.xml` "
+        "is short for `eeio import pts composite.xml`.",
     )
     sources = parser.add_subparsers(dest="source", metavar="SOURCE", required=True)
     from_pts = sources.add_parser(
         _PTS,
-        help="a result file of the Phoronix Test Suite",
-        description="A composite.xml of our module, or of plain PTS with pts/fio or pts/iozone: "
-        "one campaign a system in the file.",
+        help="import a Phoronix Test Suite result file",
+        description="Imports a composite.xml of the eeio module, or of plain PTS with pts/fio "
+        "or pts/iozone: one campaign per system in the file.",
     )
     from_pts.add_argument("file", metavar="composite.xml", type=Path)
-    from_pts.add_argument("--name", metavar="NAME", help="of the campaign (default: the file's)")
-    from_pts.add_argument("--preset", help="that it ran with (default: what the file says)")
+    from_pts.add_argument("--name", metavar="NAME", help="campaign name (default: from the file)")
+    from_pts.add_argument("--preset", help="preset of the campaign (default: from the file)")
     from_pts.set_defaults(action=import_pts)
     from_runs = sources.add_parser(
         _RUNS,
-        help="a folder of results whose files a map describes",
+        help="import a folder of results described by a map",
         description="Imports a folder of tables, logs and tools' outputs. See "
         "docs/how-to/import-results.md for the map.",
     )
     from_runs.add_argument("--map", metavar="MAP.yaml", type=Path, required=True)
     _add_folder(from_runs)
     for name, path in mapping.shipped().items():
-        data_set = sources.add_parser(name, help="a published data set; its map is known")
+        data_set = sources.add_parser(name, help="import this published data set (built-in map)")
         _add_folder(data_set)
         data_set.set_defaults(map=path)
 
 
 def _add_folder(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="DIR", type=Path, help="where the files lie")
-    parser.add_argument("--name", metavar="NAME", help="that the campaigns' names begin with")
+    parser.add_argument("folder", metavar="DIR", type=Path, help="folder of the results")
+    parser.add_argument("--name", metavar="NAME", help="campaign name prefix")
     parser.set_defaults(action=import_runs)
 
 

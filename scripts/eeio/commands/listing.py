@@ -36,7 +36,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument(
         "--pilots",
         action="store_true",
-        help="stored pilots: run times and sizes of work",
+        help="list stored pilots: run times and work sizes",
     )
     parser.set_defaults(action=show)
 

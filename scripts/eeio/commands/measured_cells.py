@@ -31,7 +31,7 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--max-p99", metavar="TIME", type=seconds,
-        help="only experiments with a p99 latency up to this (250us, 5ms, 0.1s)",
+        help="only experiments with p99 latency up to this, e.g. 250us, 5ms",
     )  # fmt: skip
 
 

@@ -38,7 +38,7 @@ def add_formats(parser: argparse.ArgumentParser) -> None:
     add_format(parser, tuple(RENDERERS))
     parser.add_argument(
         "-o", "--output", metavar="FILE", action=_Output,
-        help="(default: stdout); the suffix chooses the format: .html, .json, ...",
+        help="output file, suffix sets the format: .html, ... (default: stdout)",
     )  # fmt: skip
     parser.add_argument("--no-pager", action="store_true", help="disable the pager")
 

@@ -1,4 +1,4 @@
-"""`eeio plan`: everything a campaign would do and touch; nothing is run or written."""
+"""`eeio plan`: all actions and changes of a campaign, without running or writing anything."""
 
 import argparse
 import dataclasses
@@ -41,21 +41,21 @@ from eeio_results.units import format_size
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "plan",
-        help="show what `run` would do",
-        description="Shows experiments, time, bytes written and every change to the machine that "
-        "`eeio run` with the same options would make. Writes nothing.",
+        help="preview a campaign",
+        description="Shows the experiments, time, written bytes and machine changes of `eeio "
+        "run` with the same options. Writes nothing.",
     )
     campaign_options.add(parser)
     add_replay(parser)
     parser.add_argument(
         "--rated-writes", metavar="BYTES", type=decimal_bytes,
-        help="rated endurance (TBW) of the drive, e.g. 150T: shows the share used",
+        help="drive endurance (TBW), e.g. 150T; shows the share to be used",
     )  # fmt: skip
     parser.add_argument(
         "--format",
         choices=("table", "json"),
         default="table",
-        help="(default: %(default)s)",
+        help="output format (default: %(default)s)",
     )
     plan_detection.add(parser)
     campaign_options.arranged(parser, rare=("--replay", "--rated-writes"))
@@ -103,15 +103,15 @@ def show(arguments: argparse.Namespace) -> int:
             print(f"  {line}")
     refusals = _refusals(plan)
     if refusals:
-        # Last, for a plan is asked how long it takes, too, and that needs no room.
+        # Last, because the plan's time is useful without enough room, too.
         sys.stdout.flush()
         raise RejectedError(f"`eeio run` would refuse this: {'; '.join(refusals)}")
     return EXIT_DONE
 
 
 def _refusals(plan: plans.Plan) -> list[str]:
-    """Why `run` would not begin, in the order in which it looks; rights apart, for a plan may be
-    asked for without those that the campaign will have."""
+    """Why `run` would not begin, in the order in which it looks; except privileges, because a plan
+    may be requested without those of the campaign."""
     found = [] if plan.why_nothing is None else [plan.why_nothing]
     try:
         plan.check_room()
@@ -127,8 +127,8 @@ def _refusals(plan: plans.Plan) -> list[str]:
 def _show_described(
     options: Options, suite: suites.Suite, path: Path, rated_bytes: float | None
 ) -> int:
-    """The plan on another machine, without what a description does not hold: the room, what lies
-    on devices, and whether this machine's profiles are installed."""
+    """The plan on another machine, without data that a description does not contain: free space,
+    contents of devices, and whether this machine's profiles are installed."""
     if options.erase is not None:
         raise RejectedError("--erase: a description does not hold what a device carries")
     with replayed(path) as replay:
@@ -138,7 +138,7 @@ def _show_described(
             plan = plans.make(options, suite, replay.root)
             directory = plan.check_described(replay.root)
         except EeioError as error:
-            # The machine's own paths, not those that they have here for a moment.
+            # The machine's paths, not their temporary ones here.
             raise type(error)(replay.named(str(error))) from error
         except OSError as error:
             missing = replay.named(str(error.filename))
@@ -161,8 +161,8 @@ def _show_described(
 
 
 def _lengths(plan: plans.Plan) -> tuple[dict[str, Length], list[str]]:
-    """How long each experiment's phases will be, by its id, and what the meters that `run` would
-    take resolve of that: they are opened for it, and closed."""
+    """How long each experiment's phases will be, by its id, and how much of that the meters of
+    `run` resolve: they are opened for it, and closed."""
     estimates = plan.options.allow_estimates or not plan.protocol.is_measurement
     earlier = earlier_lengths(plan)
 
@@ -320,8 +320,8 @@ def _lengths_text(lasts: Sequence[Length]) -> list[str]:
 
 
 def _written(bytes_written: int, device: BlockDevice | None, rated_bytes: float | None) -> str:
-    """What the campaign costs the drive. What it is good for, its data sheet says and the drive
-    itself; nothing is taken from a table of models."""
+    """The campaign's wear of the drive. The rated endurance is from its data sheet and the drive
+    itself, not from a table of models."""
     words = f"at most {bytes_written / 1e9:.2f} GB written, test files included"
     size_bytes = 0
     if device is not None:
@@ -344,7 +344,7 @@ def _written(bytes_written: int, device: BlockDevice | None, rated_bytes: float 
 
 
 def _target(options: Options) -> BlockDevice | None:
-    """The device that lies behind the target; None where none is found."""
+    """The device behind the target; None if none is found."""
     if options.device is not None:
         return block_device(Path(options.device))
     if options.directory is not None:
@@ -353,7 +353,7 @@ def _target(options: Options) -> BlockDevice | None:
 
 
 def _drive(options: Options, device: BlockDevice) -> str:
-    """Which drive it is, as records will tell."""
+    """The drive's identity, as in the records."""
     found = drive_of(device.disk_sysfs, options.hash_serial)
     if options.drive_label is not None:
         return f"drive: {options.drive_label} ({shown(found.drive_id or device.disk_sysfs.name)})"

@@ -1,6 +1,6 @@
-"""`eeio plan --detect`: the repetitions and hours with which a difference would be seen.
+"""`eeio plan --detect`: the repetitions and hours to detect a difference.
 
-A plan with the repetitions that an earlier campaign's spread asks for, and its time.
+A plan with the repetitions required by an earlier campaign's spread, and its time.
 """
 
 import argparse
@@ -27,8 +27,8 @@ from eeio_results.store import Campaign, load, read_design
 
 @dataclass(frozen=True)
 class Repeated:
-    """`repetitions` by experiment id, what the protocol says at least; `unknown` are experiments
-    that the earlier campaign tells nothing of; `expected_s` is the time of all."""
+    """`repetitions` by experiment id, at least the protocol's; `unknown` are experiments without
+    data in the earlier campaign; `expected_s` is the time of all."""
 
     repetitions: Mapping[str, int]
     unknown: tuple[str, ...]
@@ -36,8 +36,8 @@ class Repeated:
 
 
 def repeated(plan: Plan, earlier: Design, asked: Mapping[str, int]) -> Repeated:
-    """`asked` are repetitions by the ids of the earlier campaign, whose pilots may have given the
-    same experiments another work or time, or which has no words of its own for them."""
+    """`asked` are repetitions by the ids of the earlier campaign. Its pilots may have set another
+    work or time for the same experiments, or it may lack labels for them."""
     known_as = _by(_what, earlier), _by(_measures, earlier)
     repetitions, unknown = {}, []
     for planned in plan.experiments:
@@ -62,7 +62,7 @@ def _by(key: Callable[[PlannedExperiment], object], design: Design) -> dict[obje
 
 
 def _measures(planned: PlannedExperiment) -> object:
-    """What is measured, with whatever work."""
+    """The measured configuration, with any work."""
     return (
         replace(planned.experiment, arguments=(), target="", flush=None),
         planned.variant, planned.frequency_hz, planned.smt, planned.turbo,
@@ -70,7 +70,7 @@ def _measures(planned: PlannedExperiment) -> object:
 
 
 def _what(planned: PlannedExperiment) -> object:
-    """What no pilot changes."""
+    """The parameters that pilots do not change."""
     return (
         planned.profile, planned.description, planned.volume, planned.variant,
         planned.frequency_hz, planned.smt, planned.turbo,
@@ -85,7 +85,7 @@ _LINES = 12
 
 @dataclass(frozen=True)
 class Detection:
-    """What it takes to see a difference of `share`, by the campaign `earlier`."""
+    """The effort to detect a difference of `share`, by the campaign `earlier`."""
 
     share: float
     earlier: str
@@ -115,18 +115,18 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Its options."""
     parser.add_argument(
         "--detect", metavar="SHARE", type=campaign_options.share,
-        help="repetitions needed to detect this difference (5%%) with a power of 80 %%",
+        help="show repetitions to detect this difference, e.g. 5%%, at 80 %% power",
     )  # fmt: skip
     parser.add_argument(
         "--from", dest="earlier", metavar="NAME",
-        help="with --detect: the campaign whose spread counts (default: the newest of the suite)",
+        help="with --detect: campaign for the spread (default: newest of the suite)",
     )  # fmt: skip
 
 
 def detected(
     plan: plans.Plan, suite: suites.Suite, arguments: argparse.Namespace
 ) -> Detection | None:
-    """What was asked for; None where nothing was."""
+    """The requested detection; None if not requested."""
     if arguments.earlier is not None and arguments.detect is None:
         raise RejectedError("--from is of --detect SHARE: the difference that is to be seen")
     if arguments.detect is None:
@@ -145,7 +145,7 @@ def detected(
 
 
 def _earlier(plan: plans.Plan, suite: suites.Suite, name: str | None) -> Campaign:
-    """The campaign whose spread tells; RejectedError where there is none."""
+    """The campaign that gives the spread; RejectedError if there is none."""
     if name is not None:
         return load_campaigns([name])[0]
     disks = safety.disks(plan.options)
@@ -157,7 +157,7 @@ def _earlier(plan: plans.Plan, suite: suites.Suite, name: str | None) -> Campaig
             if Path(design.suite).name == suite.name and design.disks == disks:
                 return load(file.parent)
         except EeioError:
-            continue  # damaged, which `eeio report` tells
+            continue  # damaged, which `eeio report` reports
     raise RejectedError(
         f"--detect: no campaign of {suite.name} on this disk tells how much its experiments "
         "scatter; run one (--preset quick tells roughly), or name one by --from"

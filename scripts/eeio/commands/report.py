@@ -35,19 +35,19 @@ _PAGE = "report.html"
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "report",
-        help="tables, plots, CSV, JSON, Markdown, LaTeX or an HTML page",
+        help="create tables, plots, CSV, JSON, Markdown, LaTeX or an HTML page",
         description="Characterizes stored campaigns: bandwidth, power, energy, efficiency.",
     )
-    parser.add_argument("campaigns", metavar="NAME|PATH", nargs="+", help="name, or its folder")
+    parser.add_argument("campaigns", metavar="NAME|PATH", nargs="+", help="campaign name or folder")
     add_formats(parser)
     parser.add_argument("--plots", metavar="DIR", type=Path, help="also write all plots into DIR")
     parser.add_argument(
         "--plot-format", choices=PLOT_FORMATS, action="append", default=[],
-        help="repeatable (default: svg)",
+        help="plot format, repeatable (default: svg)",
     )  # fmt: skip
     parser.add_argument(
         "--width", choices=WIDTHS,
-        help="of plots: one (3.5 in) or two columns (7.16 in) (default: for a screen)",
+        help="plot width: one (3.5 in) or two columns (7.16 in) (default: screen)",
     )  # fmt: skip
     add_where(parser)
     parser.add_argument(
@@ -61,16 +61,16 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )  # fmt: skip
     parser.add_argument(
         "--sort", type=str.lower, choices=SORTS, metavar="WORD",
-        help=f"by median, the best first: {', '.join(SORTS)}",
+        help=f"sort by median, best first: {', '.join(SORTS)}",
     )  # fmt: skip
     parser.add_argument(
         "--most-uncertain", metavar="SHARE", type=share, default=MOST_UNCERTAIN,
-        help="rank no MB/J with a larger uncertainty (default: "
+        help="do not rank MB/J with a larger uncertainty (default: "
         f"{MOST_UNCERTAIN:.0%})".replace("%", "%%"),
     )  # fmt: skip
     parser.add_argument(
         "--duty-cycle", metavar="SHARE", type=duty,
-        help="also J/GB with the idle energy of a system busy for this share (10%%)",
+        help="add J/GB with idle energy at this duty cycle, e.g. 10%%",
     )  # fmt: skip
     former(parser, "--busy", "--duty-cycle")
     arrange(

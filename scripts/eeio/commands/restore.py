@@ -15,11 +15,12 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser = subparsers.add_parser(
         "restore",
         help="restore settings after a crash",
-        description="Restores what a killed campaign changed: settings, mounts, images, processes.",
+        description="Restores the changes of a killed campaign: settings, mounts, images, "
+        "processes.",
     )
     parser.add_argument(
         "journal", metavar="FILE", nargs="?", type=Path,
-        help="a journal of another container or machine whose process has ended",
+        help="undo journal of an ended process of another container or machine",
     )  # fmt: skip
     parser.set_defaults(action=restore)
 

@@ -28,7 +28,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "resume",
         help="resume an interrupted campaign, or add repetitions",
         description="Runs the missing runs of a campaign in their original order. --extend adds "
-        "repetitions to a complete adaptive campaign where its results are inconclusive; each "
+        "repetitions to a complete adaptive campaign where its results are inconclusive. Each "
         "extension lowers the significance level, because it depends on the results so far.",
     )
     parser.add_argument("name", metavar="NAME", help="campaign name")
@@ -36,9 +36,14 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--extend", action="store_true", help="add repetitions where results are inconclusive"
     )
     parser.add_argument(
-        "--most", type=int, metavar="N", help=f"repetitions of an experiment (default: {MOST})"
+        "--most",
+        type=int,
+        metavar="N",
+        help=f"maximum repetitions of an experiment (default: {MOST})",
     )
-    parser.add_argument("--dry-run", action="store_true", help="only show what would be repeated")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show the added repetitions without running them"
+    )
     arrange(parser, {"with --extend": ("--most", "--dry-run")})
     parser.set_defaults(action=resume)
 

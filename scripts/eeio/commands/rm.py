@@ -16,10 +16,11 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser = subparsers.add_parser(
         "rm",
         help="delete stored campaigns",
-        description="Deletes campaigns with all their runs and samples; asks first on a terminal.",
+        description="Deletes campaigns with all their runs and samples. Asks for confirmation "
+        "on a terminal.",
     )
-    parser.add_argument("names", metavar="NAME", nargs="+", help="as `eeio list` prints it")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("names", metavar="NAME", nargs="+", help="campaign name (see `eeio list`)")
+    parser.add_argument("--yes", action="store_true", help="skip the confirmation")
     parser.set_defaults(action=remove)
 
 

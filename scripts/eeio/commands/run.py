@@ -42,7 +42,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     run.add_argument("--name", metavar="NAME", help="campaign name (default: suite and time)")
     run.add_argument(
         "--yes", action="store_true",
-        help="do not ask before a long campaign or many writes",
+        help="skip the confirmation of long campaigns or many writes",
     )  # fmt: skip
     campaign_options.arranged(run)
     run.set_defaults(action=run_suite)

@@ -42,13 +42,13 @@ _VALUES = {
     "duration_s": q.DURATION,
 }
 _NO_DEVICE = "imported: nothing was counted at the device"
-# Fewer repetitions than this cannot be told apart at the 95 % level whatever they show.
+# With fewer repetitions no difference is significant at the 95 % level.
 _FEW = 5
 
 
 @dataclass(frozen=True)
 class _Found:
-    """What a source of runs tells of one of them."""
+    """A source's data on one run."""
 
     phases: tuple[Phase, ...]
     duration_s: float
@@ -59,7 +59,7 @@ class _Found:
 
 @dataclass
 class _Collected:
-    """Runs of one campaign as they are read; a key that comes twice is kept as a clash."""
+    """Runs of one campaign as they are read; a duplicate key is stored as a clash."""
 
     runs: dict[Key, _Found] = field(default_factory=dict)
     failed: dict[Key, str] = field(default_factory=dict)
@@ -80,16 +80,16 @@ class _Collected:
 
 @dataclass(frozen=True)
 class Folder:
-    """The campaigns of a folder of results, and what is to be said of the folder as a whole."""
+    """The campaigns of a folder of results, and remarks on the complete folder."""
 
     campaigns: list[Imported]
     remarks: list[str]
 
 
 def read(mapping: Map, folder: Path) -> Folder:
-    """The campaigns of a folder; one whose files are not there is left out with a remark.
+    """The campaigns of a folder; one with missing files is left out with a remark.
 
-    Raises RejectedError when none is there, EeioError for files that are not what the map says.
+    Raises RejectedError if there is none, EeioError for files that do not match the map.
     """
     if not folder.is_dir():
         raise RejectedError(f"{folder}: no such folder")
@@ -101,7 +101,7 @@ def read(mapping: Map, folder: Path) -> Folder:
             absent.append(f"{body['name']}: {source} is missing")
             continue
         campaign = _campaign(mapping, body, folder)
-        # Named within the folder, wherever that lies.
+        # Named relative to the folder.
         remarks = tuple(remark.replace(f"{folder}/", "") for remark in campaign.remarks)
         found.append(replace(campaign, remarks=remarks))
     if not found:
@@ -115,7 +115,7 @@ def read(mapping: Map, folder: Path) -> Folder:
 
 
 def _glob(folder: Path, pattern: str) -> list[Path]:
-    """Files of the folder, sorted. Raises RejectedError for what is no pattern of files in it."""
+    """Files of the folder, sorted. Raises RejectedError for an invalid pattern of its files."""
     try:
         return sorted(folder.glob(pattern))
     except (ValueError, NotImplementedError, OSError) as error:
@@ -171,7 +171,7 @@ def _campaign(mapping: Map, body: Mapping[str, Any], folder: Path) -> Imported:
 
 
 def _left(body: Mapping[str, Any], collected: _Collected) -> list[Key]:
-    """Runs without those that the map leaves out; how many those are is a remark."""
+    """Runs without those that the map leaves out; their number is a remark."""
     keys = list(dict.fromkeys([*collected.runs, *collected.failed]))
     for item in body.get("leave_out", ()):
         wanted = item["factors"].items()
@@ -242,7 +242,7 @@ def _from_table(source: Mapping[str, Any], folder: Path, labels: Labels) -> _Col
 
 
 def _from_outputs(source: Mapping[str, Any], folder: Path, labels: Labels) -> _Collected:
-    """The tool's own output, one file a run."""
+    """The tool's output, one file per run."""
     collected = _Collected()
     pattern, form = source.get("name", r".*?(?P<repetition>\d+)"), source.get("format", "fio")
     for path in _glob(folder, source["outputs"]):
@@ -265,7 +265,7 @@ def _from_outputs(source: Mapping[str, Any], folder: Path, labels: Labels) -> _C
             continue
         several = Counter(phase.operation for phase in result.phases)
         phases = tuple(
-            # Jobs of fio have names of their own; a tool's phases of one kind are told by theirs.
+            # Jobs of fio have their names; a tool's phases of one kind are distinguished by theirs.
             replace(
                 phase.recorded(),
                 name=phase.operation
@@ -429,7 +429,7 @@ def _judge_repetitions(runs: tuple[Run, ...], remarks: list[str]) -> None:
 
 
 def _machine(body: Mapping[str, Any], mapping: Map) -> Machine:
-    """A machine from what the map tells of it; the rest is missing, with that reason."""
+    """A machine from the map's data on it; the rest is missing, with that reason."""
     known = {item.name for item in fields(Machine)} - {"tools", "programs", "missing"}
     if unknown := set(body) - known:
         raise RejectedError(

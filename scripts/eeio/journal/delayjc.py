@@ -1,7 +1,7 @@
 """The library that batches journal commits (`libdelayjc.c`): finding, setting and reading it.
 
-It is preloaded into a program, holds fsync() and fdatasync() there, and counts what it did in a
-state file. `scripts/setup` compiles it where there is a C compiler.
+It is preloaded into a program, delays fsync() and fdatasync() there, and stores counters in a state
+file. `scripts/setup` compiles it if there is a C compiler.
 """
 
 import os
@@ -44,10 +44,10 @@ _MOST_INTERPRETERS = 5
 
 @dataclass(frozen=True)
 class HeldCalls:
-    """What was held on one file system (`device` is its st_dev; of a total, None).
+    """Delayed calls on one file system (`device` is its st_dev; for a total, None).
 
     Every call is in one of `windows` (it opened one), `resets` (it moved the end of an open one)
-    and `joins_at_maximum` (it could not, and waited for the end that there was). `calls` beyond
+    and `joins_at_maximum` (it could not, and waited for the existing end). `calls` beyond
     `finished` still wait, or were killed.
     """
 
@@ -67,9 +67,9 @@ class HeldCalls:
 
 @dataclass(frozen=True)
 class Counters:
-    """A state file at one moment. `processes` loaded the library and use the file: 0 means that
-    nothing was held. `passed_calls` were of no file or directory; `table_full_calls` of a file
-    system beyond the 64 that there is room for."""
+    """A state file at one moment. `processes` loaded the library and use the file: 0 means that no
+    call was delayed. `passed_calls` were not on a file or directory; `table_full_calls` on a file
+    system beyond the maximum of 64."""
 
     window_us: int | None
     max_resets: int | None
@@ -113,11 +113,11 @@ def settings(
     *,
     library: Path | None = None,
 ) -> dict[str, str]:
-    """The environment variables of a program whose calls are to be held.
+    """The environment variables of a program with calls to delay.
 
     `state` is shared by all processes of one experiment and belongs on a tmpfs: its pages would be
-    written to the disk that is measured. What LD_PRELOAD holds already stays, after ours.
-    EeioError when the library is not there or a value cannot be used.
+    written to the disk that is measured. Present entries of LD_PRELOAD stay, after ours. EeioError
+    if the library is missing or a value is invalid.
     """
     library = library or find_library()
     if library is None:
@@ -140,10 +140,10 @@ def settings(
 
 @contextmanager
 def state_file(journal: UndoJournal) -> Iterator[Path]:
-    """Where the library keeps its counters, until the end of the `with`.
+    """The file of the library's counters, until the end of the `with`.
 
-    In memory: its pages would be written to the disk that is measured. In a folder that is ours
-    alone: everybody may write to /dev/shm, and lay links there.
+    In memory: its pages would be written to the disk that is measured. In a private folder:
+    everybody may write to /dev/shm, and create links there.
     """
     folder = Path(f"/dev/shm/eeio-delayjc-{os.getpid()}-{secrets.token_hex(8)}")
     with journal.held(UndoEntry("directory", str(folder))):
@@ -179,11 +179,11 @@ def read_counters(state: Path) -> Counters:
 
 
 def cannot_preload(program: Path, *, library: Path | None = None) -> str | None:
-    """Why the library would not come into a program; None when nothing is known against it.
+    """Why the library would not be loaded into a program; None if no obstacle is known.
 
-    A name without a slash is looked for in PATH; a script's interpreter is followed. A program
-    that makes its system calls by itself (Go) loads the library and is not held all the same:
-    `Counters.calls` tells.
+    A name without a slash is looked for in PATH; a script's interpreter is followed. A program that
+    makes its system calls by itself (Go) loads the library and is still not delayed:
+    `Counters.calls` shows that.
     """
     return _cannot_preload(str(program), library or find_library(), _MOST_INTERPRETERS)
 

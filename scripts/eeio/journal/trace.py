@@ -1,13 +1,12 @@
-"""Traces in tracefs: an instance of its own, and the journal of ext4 traced in one.
+"""Traces in tracefs: a separate instance, and the journal of ext4 traced in one.
 
-Tracing the journal of an ext4 file system: an instance of tracefs of its own, read to a file.
+Tracing the journal of an ext4 file system: a separate tracefs instance, read to a file.
 
-Nothing of the global trace is touched: instance, filters and the list of traced tasks belong to
-this trace alone, and the undo journal takes the instance away whatever ends the program. Events of
-the journal are filtered to one device; system calls to the tasks that `follow` names, with all
-their children.
+The global trace is not changed: instance, filters and the list of traced tasks belong only to this
+trace, and the undo journal removes the instance after any end of the program. Events of the journal
+are filtered to one device; system calls to the tasks that `follow` names, with all their children.
 
-Where the kernel's tracing is found, for instances of our own.
+The location of the kernel's tracing, for our instances.
 """
 
 import contextlib
@@ -27,20 +26,20 @@ from eeio_results.errors import EeioError
 from eeio_results.traces.jbd2 import CALLS, DUPS, HEADER, STAMPS
 
 _TRACEFS = Path("/sys/kernel/tracing")
-# PROC_PID_INIT_INO: the kernel's own name for its first PID namespace.
+# PROC_PID_INIT_INO: the kernel's inode of its first PID namespace.
 _HOST_PIDS = "pid:[4026531836]"
 
 
 def find_tracefs(journal: UndoJournal, what: str) -> Path:
-    """Where tracefs is; where it is not mounted, at a folder of this program's own for its length.
+    """The path of tracefs; if it is not mounted, a private mount point while it is needed.
 
-    Not at the usual place: another program would come to use it there, and then neither could
-    this one unmount it nor the other go on after that. EeioError, which says that `what` cannot be
-    traced and why, where it is not to be had.
+    Not at the usual place: another program could start to use it there, and then unmounting would
+    fail or break that program. If it is not available, EeioError reports that `what` cannot be
+    traced, and why.
     """
     if os.geteuid() != 0:
         raise EeioError(f"tracing {what} needs root")
-    # Filters and events have the host's numbers: ours would name other tasks, or nobody.
+    # Filters and events use the host's numbers: ours would mean other tasks, or none.
     with contextlib.suppress(OSError):
         if str(Path("/proc/self/ns/pid").readlink()) != _HOST_PIDS:
             raise EeioError(
@@ -85,7 +84,7 @@ class Ext4:
 
 
 def find_ext4(directory: Path) -> Ext4:
-    """The file system that `directory` lies on. EeioError when it is not ext4."""
+    """The file system of `directory`. EeioError when it is not ext4."""
     mount = mount_of(directory)
     if mount.filesystem != "ext4":
         raise EeioError(
@@ -107,9 +106,8 @@ def find_ext4(directory: Path) -> Ext4:
 
 
 def read_transactions(target: Ext4) -> int | None:
-    """How many jbd2 itself has counted since the mount (/proc/fs/jbd2/.../info), a cross-check
-    without tracing; None without a journal, or where it lies on a device of its own (then jbd2
-    names it after that device)."""
+    """jbd2's count since the mount (/proc/fs/jbd2/.../info), a cross-check without tracing; None
+    without a journal, or with an external journal device (then jbd2 names it after that device)."""
     for folder in Path("/proc/fs/jbd2").glob(f"{target.name}-*"):
         with contextlib.suppress(OSError, ValueError, IndexError):
             return int((folder / "info").read_text(encoding="ascii").split()[0])
@@ -117,9 +115,9 @@ def read_transactions(target: Ext4) -> int | None:
 
 
 class TracefsInstance:
-    """An instance of tracefs of its own. It is in the undo journal.
+    """A separate instance of tracefs. It is in the undo journal.
 
-    `what` is traced in it, for which the kernel `needs` something.
+    It traces `what`; `needs` is the kernel's requirement for that.
     """
 
     def __init__(self, journal: UndoJournal, name: str, what: str, needs: str) -> None:
@@ -153,7 +151,7 @@ class TracefsInstance:
         (self._folder / name).write_text(value, encoding="ascii")
 
     def _counts(self) -> dict[int, dict[str, str]]:
-        """What the kernel counted in the buffer of each processor."""
+        """The kernel's statistics of each processor's buffer."""
         return {
             int(path.parent.name[3:]): dict(
                 line.split(":", 1)
@@ -174,10 +172,10 @@ class TracefsInstance:
 class JournalTracer(TracefsInstance):
     """Traces from `with` to its end into `output`, a .gz file that traces/jbd2.py reads.
 
-    `follow` names the task whose children to come are traced, with all their system calls. Its own
-    calls are in the file too (this program notes on disk what it starts), and are not read.
-    Without `calls` only commits are: that costs a write next to nothing. EeioError where tracing
-    is not possible: no tracefs, no privilege, events that this kernel does not have.
+    `follow` is the task whose future children are traced, with all their system calls. Its calls
+    are in the file too (this program notes its child processes on disk), and are not read. Without
+    `calls` only commits are traced, at hardly any cost per write. EeioError if tracing is not
+    possible: no tracefs, no privilege, events that this kernel does not have.
     """
 
     def __init__(
@@ -223,7 +221,7 @@ class JournalTracer(TracefsInstance):
             self._remove()
 
     def follow(self, task: int) -> None:
-        """Traces the system calls of what `task` starts from now on."""
+        """Traces the system calls of processes that `task` starts from now on."""
         self._followed = task
         followed = [task]
         if self.target.journal_task is not None:
@@ -232,7 +230,7 @@ class JournalTracer(TracefsInstance):
         self._write("tracing_on", "1")
 
     def unfollow(self) -> None:
-        """No event is taken any more; what is in the buffers stays."""
+        """Stops recording events; the buffers stay."""
         self._write("tracing_on", "0")
 
     def _set_up(self) -> None:
@@ -265,7 +263,7 @@ class JournalTracer(TracefsInstance):
         return (self._folder / "events" / event).is_dir()
 
     def _read(self, pipe: int) -> None:
-        """Copies events whenever a buffer is half full, and what is left at the end."""
+        """Copies events whenever a buffer is half full, and the rest at the end."""
         try:
             with self._spool.open("wb") as spool:
                 poll = select.poll()
@@ -292,7 +290,7 @@ class JournalTracer(TracefsInstance):
             spool.write(chunk)
 
     def _finish(self) -> None:
-        """The header, which tells what was lost, and then the events."""
+        """The header with the number of lost events, and then the events."""
         words = [
             HEADER,
             f"# device: {self.target.device[0]}:{self.target.device[1]} ({self.target.name})",

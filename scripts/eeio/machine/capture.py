@@ -1,6 +1,6 @@
-"""A capture: what eeio reads of this machine, and nothing else, as one file to hand on.
+"""A capture: only the data that eeio reads of this machine, as one file to share.
 
-`FILE.tar.gz` holds one file, machine.json, of the form in `description.py`. Names, addresses and
+`FILE.tar.gz` contains one file, machine.json, of the form in `description.py`. Names, addresses and
 serial numbers are replaced (`anonymous.py`).
 """
 
@@ -89,7 +89,7 @@ FILES: tuple[tuple[str, str], ...] = (
     ("proc/sys/kernel", "osrelease,perf_event_paranoid,arch"),
     ("etc", "os-release"),
 )  # fmt: skip
-"""All files that a capture may hold, beside nodes in /dev, programs and links."""
+"""All files that a capture may contain, besides nodes in /dev, programs and links."""
 
 LINKS = ("sys/class/block/*/slaves/*", "sys/fs/btrfs/*-*-*/devices/*", "dev/mapper/*")
 NODES = (
@@ -120,13 +120,13 @@ _STATUS = re.compile(r"^(Uid|CapEff):.*$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class MachineRecording:
-    """A machine as it is handed on, and what was replaced in it: kind -> how many."""
+    """A machine as it is shared, and the replacements in it: kind -> how many."""
 
     description: Description
     replaced: Mapping[str, int]
 
     def listed(self) -> list[str]:
-        """What is in it, a line a kind of folder, for whoever hands it on."""
+        """Its contents, one line per kind of folder, for the user who shares it."""
         return [
             *_listed(self.description),
             *(f"  {kind}: {count} replaced" for kind, count in sorted(self.replaced.items())),
@@ -134,7 +134,8 @@ class MachineRecording:
 
 
 def take(doctor: str, root: Path = HERE, replacer: Replacer | None = None) -> MachineRecording:
-    """Reads the machine below `root`; `doctor` is what `eeio doctor --format json` prints of it."""
+    """Reads the machine below `root`; `doctor` is the output of `eeio doctor --format json` for
+    it."""
     replacer = replacer or Replacer(*anonymous.own_names(), anonymous.own_serials(root))
     gathering = _Gathering(root)
     for folder, names in FILES:
@@ -267,7 +268,7 @@ def _matches(root: Path, pattern: str) -> list[Path]:
 
 
 class _Gathering:
-    """Files by where they really lie, and the links that lead there."""
+    """Files by their real paths, and the links that lead there."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -276,7 +277,7 @@ class _Gathering:
         self.refused: dict[str, str] = {}
 
     def file(self, path: Path) -> None:
-        """A file with its text, or why it cannot be read; folders and what is gone are passed."""
+        """A file with its text, or why it cannot be read; folders and missing files are skipped."""
         name = self.where(str(path.relative_to(self._root)))
         if name is None or name in self.tree:
             return
@@ -326,7 +327,7 @@ class _Gathering:
 
 
 def _about(root: Path) -> str:
-    """The machine's kind, as its firmware tells it."""
+    """The machine's kind, as reported by its firmware."""
 
     def text(name: str) -> str:
         with suppress(OSError):
@@ -341,7 +342,7 @@ def _about(root: Path) -> str:
 
 
 def _requested(root: Path) -> list[Command]:
-    """What programs answer, in the words in which eeio asks them; all only read."""
+    """Answers of programs to the commands that eeio runs; all of them only read."""
     questions: list[list[str]] = []
     disks = [path.name for path in _matches(root, "sys/block/*")]
     questions += [["hdparm", "-C", f"/dev/{name}"] for name in disks if re.match("[sh]d", name)]
@@ -359,13 +360,13 @@ def _requested(root: Path) -> list[Command]:
     for words in questions:
         if which(words[0], root) is not None:
             found += _answer(words)
-    # A sensor's value is asked for by its name.
+    # A sensor's value is requested by its name.
     for listed in [command for command in found if command.run[-3:] == ("sdr", "elist", "full")]:
         for line in listed.prints.splitlines():
             name, _, rest = line.partition(",")
             if ",Watts," in rest:
                 found += _answer([*listed.run[:-3], "sdr", "get", name])
-        # Where supplies are added up, all are asked for at once.
+        # If supplies are added up, all are requested at once.
         together = complete_system(watt_sensors(listed.prints.splitlines())).sensors
         if len(together) > 1:
             found += _answer([*listed.run[:-3], "sdr", "get", *together])
@@ -388,7 +389,7 @@ def _answer(words: Sequence[str]) -> list[Command]:
     return [Command(tuple(words), done.returncode & 0xFF, prints, errors)]
 
 
-# ---- what stays of texts that tell more than eeio reads ----
+# ---- excerpts of texts that contain more than eeio reads ----
 
 
 def _processors(text: str) -> str:
@@ -404,8 +405,8 @@ def _processors(text: str) -> str:
 
 
 def _mounts(text: str) -> str:
-    """Mounts that could be a target; of options those that say how, not what or for whom, and of a
-    server or a program not where."""
+    """Mounts that could be a target. Options about the mode are included, those about contents or
+    users are not, nor the address of a server or program."""
     lines, shares = [], 0
     for line in text.splitlines():
         left, _, right = line.partition(" - ")
@@ -447,7 +448,7 @@ _FILTERS = {
 }
 
 
-# ---- what is handed on ----
+# ---- shared data ----
 
 
 def _anonymous(found: Description, replacer: Replacer) -> Description:
@@ -471,7 +472,7 @@ def _anonymous(found: Description, replacer: Replacer) -> Description:
 
 
 def _listed(found: Description) -> Iterable[str]:
-    """Folders that differ in numbers alone stand in one line."""
+    """Folders that differ only in numbers are in one line."""
     folders: dict[str, set[str]] = defaultdict(set)
     files: dict[str, set[str]] = defaultdict(set)
     for name in [*found.tree, *found.links, *found.refused]:
@@ -486,7 +487,7 @@ def _listed(found: Description) -> Iterable[str]:
         )
     for command in found.commands:
         yield f"  $ {' '.join(command.run)}"
-    # What people call things is the one text in it that may say more than is meant.
+    # Names given by people are the only text in it that may reveal too much.
     mounts = found.tree.get("proc/self/mountinfo", "").splitlines()
     named = [line.split(" ")[4] for line in mounts]
     named += [text for name, text in found.tree.items() if name.endswith("/dm/name")]

@@ -1,4 +1,4 @@
-"""The description of a machine: one file, the same for what a user captured and for our fixtures.
+"""The description of a machine: one file, the same for users' captures and our fixtures.
 
     machine: 1
     about: "Dell PowerEdge R640, two Xeon Gold 6130"
@@ -9,9 +9,9 @@
     commands: [{run: [hdparm, -C, /dev/sda], exit: 0, prints: "...", errors: ""}]
     services: {redfish: {"/redfish/v1/Chassis": {}}}
 
-`machine.schema.json` beside this file is its schema. Files end in one line feed, which `tree`
-leaves out; what commands print is kept as it is. A program that takes its commands from a file, as
-`ipmitool -I open -c exec FILE` does, is described by the single commands: `[ipmitool, -I, open,
+`machine.schema.json` next to this file is its schema. Files end in one line feed, which `tree`
+leaves out; output of commands is stored unchanged. A program that takes its commands from a file,
+as `ipmitool -I open -c exec FILE` does, is described by the single commands: `[ipmitool, -I, open,
 -c, raw, "0x2c", ...]`. `services` are data for simulators and are not laid out.
 """
 
@@ -41,7 +41,7 @@ SUFFIXES = (JSON_SUFFIX, ".yaml", ".yml")
 _LONGEST_PATH, _LONGEST_NAME = 2000, 255
 _LONGEST_ABOUT, _MOST_SOURCES = 500, 1000
 _MOST_COMMANDS, _MOST_WORDS, _LONGEST_WORD = 2000, 100, 4000
-# Nobody may read these, root neither: sysctl asks the mode alone, whatever capabilities there are.
+# Unreadable, also for root: sysctl checks only the mode, not capabilities.
 _UNREADABLE = (Path("/proc/sys/vm/compact_memory"), Path("/proc/sys/net/ipv4/route/flush"))
 # Can be opened, and every read at its beginning fails (EIO).
 _FAILING = Path("/proc/self/mem")
@@ -55,7 +55,7 @@ _EXIT_CODE = Quantity("exit code", "", 0, 255, whole=True)
 
 @dataclass(frozen=True)
 class Command:
-    """What a program said when it was run with these words: `run[0]` is its name."""
+    """A program's answer to these arguments: `run[0]` is its name."""
 
     run: tuple[str, ...]
     exit: Annotated[int, _EXIT_CODE] = field(default=0, metadata=LATER)
@@ -71,7 +71,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Description:
-    """A machine. Paths have no slash before them; `refused` names errors as errno does."""
+    """A machine. Paths have no leading slash; `refused` names errors as errno does."""
 
     about: str
     sources: tuple[str, ...] = field(default=(), metadata=LATER)
@@ -98,7 +98,7 @@ class Description:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The form of the schema; what is empty is left out."""
+        """The form of the schema, without empty fields."""
         body = {key: value for key, value in asdict(self).items() if value}
         for command in body.get("commands", ()):
             command["run"] = list(command["run"])
@@ -128,7 +128,7 @@ def parse(text: str, is_json: bool) -> Description:
 
 
 def of_body(body: Any) -> Description:
-    """Checks what a file held. Raises LimitError with the place of the fault."""
+    """Checks the contents of a file. Raises LimitError with the place of the fault."""
     version = body.get("machine", VERSION) if isinstance(body, dict) else VERSION
     if version != VERSION or version is True:
         raise LimitError(
@@ -172,9 +172,8 @@ def save(description: Description, path: Path) -> None:
 def lay_out(description: Description, folder: Path) -> tuple[Path, Path]:
     """Writes the tree below FOLDER/root and the commands into FOLDER/bin; returns those two.
 
-    A file that is `refused` with EACCES or EPERM cannot be read there either, by root neither; of
-    other errors that it fails is kept, not how (EIO). Raises RejectedError for a folder that has
-    something in it, OSError.
+    A file that is `refused` with EACCES or EPERM cannot be read there either, not even by root;
+    other errors become EIO. Raises RejectedError for a folder that is not empty, OSError.
     """
     if folder.exists() and any(folder.iterdir()):
         raise RejectedError(f"{folder} is not empty; name a new folder")
@@ -212,12 +211,11 @@ def _reject(path: Path, reason: str) -> None:
         path.symlink_to(next((p for p in _UNREADABLE if p.exists()), _FAILING))
 
 
-# ---- checks that the types cannot tell ----
+# ---- checks beyond the types ----
 
 
 def _check(description: Description) -> None:
-    """LimitError for paths that leave the tree or stand in each other's way, and for programs and
-    errors that there are not."""
+    """LimitError for paths that leave the tree or conflict, and for unknown programs and errors."""
     names = [*description.tree, *description.links, *description.refused]
     if len(names) > inputs.MACHINE_FILES:
         raise LimitError(f"more than {inputs.MACHINE_FILES} files")
@@ -259,7 +257,7 @@ def _check_path(name: str) -> None:
 
 
 def _check_apart(names: Iterable[str]) -> None:
-    """No name may stand there twice, nor be another's folder: of a link nobody knows where to."""
+    """No name may occur again, or be another's folder: a link's target is unknown here."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -275,7 +273,7 @@ def _check_apart(names: Iterable[str]) -> None:
 
 
 def _check_link(name: str, target: str) -> None:
-    """With all `..` before other words, and no link above another file, none leaves the tree."""
+    """With all `..` before other parts, and no link above another file, none leaves the tree."""
     parts = target.split("/")
     up = 0
     while up < len(parts) and parts[up] == "..":
@@ -294,7 +292,7 @@ def _check_link(name: str, target: str) -> None:
 
 
 def _script(program: str, commands: Iterable[Command]) -> str:
-    """A program for sh that needs no other: it answers what was recorded, and nothing else."""
+    """A shell script that needs no other program: it gives only the recorded answers."""
     known = list(commands)
     lines = ["#!/bin/sh", f"# What {shown(program)} answered on the machine that is described."]
     takes_lines = _TAKES_LINES.get(program)
@@ -329,8 +327,8 @@ def _says(command: Command) -> list[str]:
 
 
 def _lines_arm(program: str, word: str, commands: Iterable[Command]) -> list[str]:
-    """`PROGRAM OPTION... exec FILE`: each line of the file is the rest of a command. One that is
-    none is refused with the name in it, as ipmitool does: eeio tells answers apart by that."""
+    """`PROGRAM OPTION... exec FILE`: each line of the file is the rest of a command. An invalid one
+    is rejected with its name, as ipmitool does: eeio separates answers by that."""
     lines = [
         'before="" file=""',
         'for word in "$@"; do file=$word; done',

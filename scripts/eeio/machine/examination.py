@@ -1,4 +1,4 @@
-"""What a machine has for measurements: tools, meters, devices, privileges, file systems."""
+"""A machine's equipment for measurements: tools, meters, devices, privileges, file systems."""
 
 import importlib.util
 import os
@@ -27,17 +27,17 @@ MODELLED = "modelled"
 _SETUP = "scripts/setup"
 # Of a Finding.
 _MAY_BE_NONE = ("cost", "remedy", "program")
-# Where Debian has what is not in everybody's PATH, by the profiles' own install.sh.
+# Debian's folders of programs outside of users' PATH, as in the profiles' install.sh.
 _FURTHER_PATH = ":/usr/sbin:/usr/local/sbin"
 # A tool's program where that has another name, as the profile's install.sh looks for it.
 _PROGRAMS = {"bonnie": "bonnie++"}
-# Of eeio's own installation, not of the machine: no description of a machine has them in its tree.
+# Of eeio's installation, not of the machine: no description of a machine has them in its tree.
 _OF_THE_INSTALLATION = ("tool", "name", "library")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked for. `cost` and `remedy` belong to a missing one."""
+    """One checked item. `cost` and `remedy` belong to a missing one."""
 
     kind: str
     name: str
@@ -46,12 +46,12 @@ class Finding:
     cost: str | None = None
     remedy: str | None = None
     program: str | None = None
-    """Of a tool whose profile is not installed: the program that it would take."""
+    """For a tool without installed profile: the program that it would use."""
 
 
 def examine(root: Path = HERE) -> list[Finding]:
-    """Everything that was looked for, grouped by kind; below another root than `/` all but what is
-    of eeio's installation."""
+    """All checked items, grouped by kind; below another root than `/` without those of eeio's
+    installation."""
     here = root == HERE
     return [
         *(_tools() if here else ()),
@@ -66,7 +66,8 @@ def examine(root: Path = HERE) -> list[Finding]:
 
 
 def examine_replay(replay: Replay) -> list[Finding]:
-    """What this eeio finds on a described machine; of the eeio that was on it what that said."""
+    """This eeio's findings on a described machine; for the installation there, doctor's output on
+    it."""
     of_machine = [
         replace(
             finding,
@@ -84,7 +85,7 @@ def examine_replay(replay: Replay) -> list[Finding]:
 
 
 def recorded(replay: Replay) -> list[Finding]:
-    """What doctor said, on the machine itself, of the installation there. Raises RejectedError."""
+    """Doctor's findings, on the machine itself, on its installation. Raises RejectedError."""
     if replay.doctor is None:
         return []
     try:
@@ -146,21 +147,21 @@ def _optional_tools() -> set[str]:
     """Profiles that suites name as those of a tool that few have."""
     found: set[str] = set()
     for folder in suites.available().values():
-        with suppress(EeioError):  # a damaged suite is told where it is run
+        with suppress(EeioError):  # a damaged suite is reported when it is run
             for optional in suites.load(folder).optional:
                 found.update(entry.profile for entry in optional.entries)
     return found
 
 
 def _program(tool: str) -> str | None:
-    """Where the program lies that the profile of a tool would take from the system."""
+    """The path of the program that a tool's profile would use from the system."""
     wanted = os.environ.get(f"EEIO_{tool.upper()}") or _PROGRAMS.get(tool, tool)
     path = f"{os.environ.get('PATH', os.defpath)}{_FURTHER_PATH}:{Path(sys.prefix) / 'bin'}"
     return shutil.which(wanted, path=path)
 
 
 def can_measure(findings: Sequence[Finding]) -> list[str]:
-    """What can be measured, in words: `bandwidth: yes, by fio`, `energy: no, ...`."""
+    """Possible measurements, as text: `bandwidth: yes, by fio`, `energy: no, ...`."""
     return [_bandwidth(findings), _energy(findings), _levels(findings)]
 
 
@@ -186,7 +187,7 @@ def _energy(findings: Sequence[Finding]) -> str:
 
 
 def _levels(findings: Sequence[Finding]) -> str:
-    """What needs more than a directory to write in."""
+    """Measurements that need more than a writable directory."""
     device = any(f.kind == "device" and f.found for f in findings)
     loop = any(f.kind == "privilege" and f.name == "loop devices" and f.found for f in findings)
     dropped = any(f.kind == "privilege" and f.name == "drop caches" and f.found for f in findings)

@@ -37,7 +37,7 @@ _LEVELS = ("device", "filesystem", "library", "application", "context")
 
 @dataclass(frozen=True, eq=False)
 class SuiteEntry:
-    """One `<Execute>`: a profile, its factors, and the words PTS shows for them."""
+    """One `<Execute>`: a profile, its factors, and PTS's label for them."""
 
     profile: str
     factors: Mapping[str, str]
@@ -60,11 +60,11 @@ class LeftOut:
 class Optional:
     """Experiments with a tool that few machines have; PTS runs the suite without them.
 
-    They run where each word of `command` is a program in PATH, or one that scripts/setup has built,
-    or lies where packages put servers; or where the environment variable, where there is one for
-    it, names a program, or a folder, which is looked in first; with `help`, where what that prints
-    when asked for `-h` holds this regular expression, as it tells what the program was built with.
-    `otherwise` is why they do not elsewhere.
+    They run if each name in `command` is a program in PATH, was built by scripts/setup, or is in
+    the packages' folder for servers. If an environment variable is defined for it, the program or
+    folder that it names is checked first. With `help`, the output of `-h` must also match this
+    regular expression, because it shows the build options. `otherwise` is why they do not run
+    elsewhere.
     """
 
     command: str
@@ -74,7 +74,7 @@ class Optional:
     help: str = ""
 
     def is_found(self) -> bool:
-        """Asks the program, where its help counts."""
+        """Runs the program if its help matters."""
         named = os.environ.get(self.variable, "") if self.variable else ""
         is_folder = named != "" and Path(named).is_dir()
         path = ":".join(
@@ -104,7 +104,7 @@ class Optional:
 
 @dataclass(frozen=True)
 class Preset:
-    """What a preset of a suite means: its protocol, and what it leaves out."""
+    """A preset of a suite: its protocol, and the tests it leaves out."""
 
     protocol: Protocol
     leave_out: tuple[LeftOut, ...] = ()
@@ -130,7 +130,8 @@ class Suite:
         return self._preset(preset).protocol
 
     def left_out(self, preset: str) -> tuple[LeftOut, ...]:
-        """What the preset does not run; RejectedError where the suite has none of that name."""
+        """The tests that the preset skips; RejectedError if the suite has no preset of that
+        name."""
         return self._preset(preset).leave_out
 
     def _preset(self, name: str) -> Preset:
@@ -170,7 +171,7 @@ def available() -> dict[str, Path]:
 
 
 def load(folder: Path) -> Suite:
-    """The suite in `folder`: suite-definition.xml (PTS's own file) and protocol.yaml (ours)."""
+    """The suite in `folder`: suite-definition.xml (PTS's file) and protocol.yaml (ours)."""
     path = folder / DEFINITION
     try:
         root = documents.read_xml(path)
@@ -267,7 +268,7 @@ def _work(value: object) -> int | None:
 
 
 def _adaptive(value: object, repetitions: int) -> AdaptiveProtocol | None:
-    """`adaptive:` of a preset; what it leaves out is as it stands there."""
+    """`adaptive:` of a preset; missing values are the defaults there."""
     if value is None:
         return None
     if not isinstance(value, dict):
@@ -282,7 +283,7 @@ def _adaptive(value: object, repetitions: int) -> AdaptiveProtocol | None:
 
 
 def _steady(value: object, preset: Mapping[str, Any]) -> SteadyProtocol | None:
-    """`steady:` of a preset; what it leaves out is as it stands there."""
+    """`steady:` of a preset; missing values are the defaults there."""
     if value is None:
         return None
     if not isinstance(value, dict):
@@ -338,8 +339,8 @@ def _truth(value: object, name: str) -> bool:
 
 
 def _factors(value: object) -> dict[str, str]:
-    """Words of a profile's arguments; YAML reads some as numbers or truth values, which the suite's
-    XML does not."""
+    """Arguments of a profile; YAML reads some as numbers or truth values, which the suite's XML
+    does not."""
     if not isinstance(value, dict):
         raise LimitError("factors: no keys and values")
     return {

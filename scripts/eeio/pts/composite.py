@@ -1,10 +1,9 @@
 """Result files of the Phoronix Test Suite (composite.xml), read and written.
 
-The files come from others too, so nothing in them is trusted: a document type, an entity, a file
-longer, deeper or with more elements than `eeio_limits.inputs` allows is refused before it is looked
-at.
+The files may come from others, so they are not trusted: a document type, an entity, a file longer,
+deeper or with more elements than `eeio_limits.inputs` allows is rejected before parsing.
 
-Beside the elements of PTS's schema, entries may carry our own words in their JSON, under `eeio`:
+Besides the elements of PTS's schema, entries may contain our data in their JSON, under `eeio`:
 
 - a value of a tool: `trial-of-value`, the number of the trial (from 0) that each value of
   RawString came from, `trials`, how many there were, and `phase`, which of the tool's it is; the
@@ -33,7 +32,7 @@ from eeio_results.errors import EeioError, SchemaError
 
 MOST_SYSTEMS = 256
 
-# What XML 1.0 cannot hold, however it is written.
+# Characters that XML 1.0 cannot contain in any form.
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 # Titles, descriptions and identifiers as PTS's schema allows them.
@@ -42,7 +41,7 @@ _PLAIN_TITLE = re.compile(r"[^\w /\-.,:'()+\"@#*!%&=]")
 
 @dataclass(frozen=True)
 class ResultEntry:
-    """What one system reached in one result: the mean, and each trial's value."""
+    """One system's values in one result: the mean, and each trial's value."""
 
     identifier: str
     value: str
@@ -51,7 +50,7 @@ class ResultEntry:
 
     @property
     def values(self) -> tuple[float, ...]:
-        """The trials' values; the mean alone where PTS kept no others; none if it failed."""
+        """The trials' values; only the mean if PTS stored no others; none if it failed."""
         words = (self.raw or self.value).split(":")
         try:
             return tuple(q.FIGURE.of_text(word, "a value") for word in words if word.strip())
@@ -69,7 +68,7 @@ class ResultEntry:
 
     @property
     def own(self) -> Mapping[str, Any]:
-        """Our own words; empty in a file of plain PTS."""
+        """Our data; empty in a file of plain PTS."""
         own = self.json.get("eeio")
         return own if isinstance(own, dict) else {}
 
@@ -92,7 +91,7 @@ class Result:
 
     @property
     def comparison_hash(self) -> str:
-        """What PTS matches results by, and what `parent` of another result names.
+        """The key by which PTS matches results, and the `parent` of another result.
 
         The last part of a profile's version does not count.
         """
@@ -119,7 +118,8 @@ class System:
 
 @dataclass(frozen=True)
 class ResultFile:
-    """A composite.xml. `environment` is what its modules stored: `EEIO_PRESET` and the like."""
+    """A composite.xml. `environment` contains variables stored by its modules: `EEIO_PRESET` and
+    similar."""
 
     title: str
     last_modified: str
@@ -144,7 +144,7 @@ def read(path: Path) -> ResultFile:
 
 
 def parse(content: bytes, source: str = "composite.xml") -> ResultFile:
-    """The result file in `content`; SchemaError names `source` and what is wrong with it."""
+    """The result file in `content`; SchemaError names `source` and the error."""
     root = _tree(content, source)
     generated, systems = root.findall("Generated"), root.findall("System")
     if root.tag != "PhoronixTestSuite" or not generated or not systems:
@@ -232,11 +232,11 @@ _PHASE_LINE = re.compile(r"EEIO (.+) (?:bandwidth: #_RESULT_# MB/s|rate: #_RESUL
 
 
 def pts_words(profile: Path) -> dict[str, str]:
-    """Phase -> what PTS appends to the description of its result, from a profile's folder.
+    """Phase -> PTS's suffix to the description of its result, from a profile's folder.
 
     `EEIO random read bandwidth: ...` is the bandwidth of the phase `random read`, `EEIO create
-    rate: ...` in files a second that of the phase `create`. What the children of IOzone's processes
-    add up to is no phase: its bandwidth is what their parent saw.
+    rate: ...` in files a second that of the phase `create`. The sum over IOzone's child processes
+    is not a phase: its bandwidth is that of their parent.
     """
     path = complete.file(profile, "results-definition.xml")
     if not path.exists():
@@ -251,7 +251,7 @@ def pts_words(profile: Path) -> dict[str, str]:
 
 
 def pts_app_version(profile: Path) -> str:
-    """What PTS shows as the version of the tool; it tells results of two versions apart."""
+    """PTS's version of the tool; it separates results of two versions."""
     root = _definition(profile / "test-definition.xml")
     return next((_of(node, "AppVersion") for node in root.findall("TestInformation")), "")
 

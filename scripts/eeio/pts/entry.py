@@ -1,7 +1,7 @@
-"""What stands under `eeio` in the JSON of an entry of a PTS result file: read and written here.
+"""The data under `eeio` in the JSON of an entry of a PTS result file: read and written here.
 
 PTS's module (eeio_power.pts_entries, pts_module/results.php) and `eeio export pts` write it; `eeio
-import` reads it. Its form is entry.schema.json. Another program's entries have nothing there.
+import` reads it. Its form is entry.schema.json. Other programs' entries have no such data.
 """
 
 from collections.abc import Mapping
@@ -19,14 +19,14 @@ from eeio_results.record import EnergyReading
 ENERGY = "energy_j"
 
 Told = Mapping[str, Any]
-"""What a trial's output told (eeio.pts.trial): its phases with their energy, the drive's state."""
+"""Data of a trial's output (eeio.pts.trial): its phases with their energy, the drive's state."""
 
 
 @dataclass(frozen=True)
 class Values:
-    """Beside the values of a tool: `trial_of_value` is the number of the trial, from 0, that each
-    came from, `trials` how many there were; `told`, of each trial, stands in the first result of a
-    test alone, None where the trial failed or nothing could be read."""
+    """Next to the values of a tool: `trial_of_value` is the trial's number, from 0, of each value,
+    `trials` the number of trials. `told`, per trial, is only in the first result of a test, None if
+    the trial failed or was unreadable."""
 
     trial_of_value: tuple[int, ...]
     trials: int
@@ -39,7 +39,7 @@ class Values:
         return body | ({"told": list(self.told)} if self.told else {})
 
     def reported_of(self, trial: int) -> Told | None:
-        """What the trial's output told; None if that is not known."""
+        """Data of the trial's output; None if unknown."""
         return self.told[trial] if trial < len(self.told) else None
 
 
@@ -67,8 +67,8 @@ class TrialEntry:
 
 @dataclass(frozen=True)
 class QuantityEntry:
-    """Beside power, energy or energy efficiency of one meter and power domain; `trials` stand
-    beside an energy alone, which is the whole trial's where there is no `phase`."""
+    """Next to power, energy or energy efficiency of one meter and power domain; `trials` are only
+    with an energy, which is the complete trial's without a `phase`."""
 
     quantity: str
     meter: str
@@ -88,7 +88,7 @@ class QuantityEntry:
 
 @dataclass(frozen=True)
 class Idle:
-    """Beside the idle baseline: its readings, of all meters."""
+    """Next to the idle baseline: its readings, of all meters."""
 
     readings: tuple[EnergyReading, ...]
 
@@ -100,7 +100,7 @@ Own = Values | QuantityEntry | Idle
 
 
 def own_of(entry: ResultEntry) -> Own | None:
-    """Our own words of an entry; None in a file of plain PTS. Raises SchemaError."""
+    """Our data of an entry; None in a file of plain PTS. Raises SchemaError."""
     if not entry.own:
         return None
     check(entry.own)
@@ -111,7 +111,7 @@ def own_of(entry: ResultEntry) -> Own | None:
 
 
 def check(body: Mapping[str, Any]) -> None:
-    """Raises SchemaError for what does not have the published form."""
+    """Raises SchemaError if it does not match the published schema."""
     form: type = entry_form.Values
     if "idle" in body or "quantity" in body:
         form = entry_form.Idle if "idle" in body else entry_form.Quantity

@@ -4,7 +4,7 @@ Campaigns from a result file of the Phoronix Test Suite.
 
 The experiments of a PTS result file: which results are of one test with its factors.
 
-What PTS tells of a machine, as a campaign holds it.
+PTS's description of a machine, in the form of a campaign.
 
 A trial under PTS as a run record.
 """
@@ -36,7 +36,7 @@ from eeio_results.store import Store
 MIB = 1 << 20
 FILES_PER_S = "Files/s"
 
-# Upstream's words -> ours: (operation, spatiality).
+# Upstream's terms -> ours: (operation, spatiality).
 _FIO_TYPES = {
     "random read": ("read", "random"),
     "random write": ("write", "random"),
@@ -48,7 +48,7 @@ _IOZONE_TESTS = {"read performance": "read", "write performance": "write"}
 
 @dataclass(frozen=True)
 class TrialValues:
-    """The values of one result, and what our module says of their trials."""
+    """The values of one result, and our module's data on their trials."""
 
     entry: ResultEntry
     own: Values | None
@@ -76,7 +76,7 @@ class TrialValues:
 
 @dataclass
 class PtsExperiment:
-    """One experiment of a file: its bandwidths by phase, and the energy seen of its trials."""
+    """One experiment of a file: its bandwidths by phase, and the measured energy of its trials."""
 
     experiment: Experiment
     profile: str
@@ -86,9 +86,9 @@ class PtsExperiment:
     phases: dict[str, tuple[TrialValues, float | None]] = field(default_factory=dict)
     """Phase -> values, and bytes/s in one of their units; None for a rate, in files/s."""
     context: list[tuple[str, str, TrialValues]] = field(default_factory=list)
-    """(words, unit, values) of figures that describe the machine."""
+    """(label, unit, values) of figures that describe the machine."""
     energies: list[tuple[str, QuantityEntry]] = field(default_factory=list)
-    """(phase or nothing for the whole trial, energy with its trials)."""
+    """(phase, or empty for the complete trial, energy with its trials)."""
 
     @property
     def columns(self) -> list[TrialValues]:
@@ -99,15 +99,15 @@ class PtsExperiment:
         return max((column.trials for column in self.columns), default=0)
 
     def trial(self, number: int) -> TrialEntry | None:
-        """What our module wrote of a trial; nothing in a file of plain PTS."""
+        """Our module's data on a trial; empty in a file of plain PTS."""
         seen = (energy.trials for _, energy in self.energies)
         return next((trials[number] for trials in seen if number < len(trials)), None)
 
 
 def experiments_of(file: ResultFile, identifier: str, preset: str | None) -> list[PtsExperiment]:
-    """Those of one system; `preset` is what it ran with where the file does not say.
+    """Those of one system; `preset` is used if the file does not contain one.
 
-    Raises SchemaError for what cannot be, and EeioError for a profile of ours that is not here.
+    Raises SchemaError for invalid values, and EeioError if one of our profiles is missing here.
     """
     found: dict[tuple[str, str], PtsExperiment] = {}
     phase_of: dict[str, tuple[PtsExperiment, str]] = {}
@@ -183,7 +183,7 @@ def _split(word: str, result: Result) -> tuple[str, str]:
 
 
 def _description(result: Result, name: str, ours: bool) -> str:
-    """Without what PTS appended for one of several results of a test."""
+    """Without PTS's suffix for one of several results of a test."""
     if not ours:
         return result.description
     appended = composite.pts_words(profiles.find(name).folder).values()
@@ -194,7 +194,7 @@ def _description(result: Result, name: str, ours: bool) -> str:
 
 
 def _phase_name(test: PtsExperiment, result: Result, own: Values | None) -> str | None:
-    """The phase whose bandwidth, or rate of files, this result is; None for other figures."""
+    """The phase of this result, if it is a bandwidth or file rate; None for other figures."""
     if result.scale not in ("MB/s", FILES_PER_S) or test.experiment.level == "context":
         return None
     if own is not None and own.phase is not None:
@@ -210,7 +210,7 @@ def _phase_name(test: PtsExperiment, result: Result, own: Values | None) -> str 
 
 
 def _upstream(result: Result) -> tuple[str, dict[str, str]] | None:
-    """pts/fio and pts/iozone, whose factors stand in the description alone."""
+    """pts/fio and pts/iozone, with factors only in the description."""
     name = result.identifier.removeprefix("pts/").rpartition("-")[0]
     pairs = {
         key.strip().lower(): value.strip()
@@ -244,7 +244,7 @@ def _size(text: str) -> str:
 
 
 def machine_of(system: System) -> Machine:
-    """What PTS tells of a machine; the rest is named as missing."""
+    """PTS's description of a machine; the rest is reported as missing."""
     told = dict(
         part.split(": ", 1) for part in f"{system.hardware}, {system.software}".split(", ")
         if ": " in part
@@ -383,7 +383,8 @@ def _spatiality(test: PtsExperiment, phase: str) -> str:
 
 
 def _energy(test: PtsExperiment, trial: int, phase: str, whole: bool) -> tuple[EnergyReading, ...]:
-    """What was seen of exactly this phase: of a trial with several, the trial's is not its own."""
+    """Observations of exactly this phase: in a trial with several phases, the trial's do not
+    apply."""
     readings = []
     for of_phase, energy in test.energies:
         if of_phase == phase or (of_phase == "" and whole):
@@ -403,11 +404,11 @@ def utc(timestamp: str) -> str:
 
 
 def import_file(path: Path, name: str | None, preset: str | None) -> list[tuple[str, Path, int]]:
-    """Stores a campaign a system of the file; (name, folder, runs) of each.
+    """Stores one campaign per system of the file; (name, folder, runs) of each.
 
-    `name` is the campaign's, else the file's own title; `preset` is what it ran with where the
-    file does not say. Raises RejectedError when nothing in it is ours to read, or a name is taken,
-    and SchemaError, with the file, for what cannot be.
+    `name` is the campaign's, else the file's title; `preset` is used if the file does not contain
+    one. Raises RejectedError if no result is readable, or a name is taken, and SchemaError, with
+    the file, for invalid values.
     """
     try:
         return _import(path, name, preset)
@@ -448,7 +449,7 @@ def _store(
 ) -> int:  # fmt: skip
     pairs = [(place, trial) for place, test in enumerate(tests) for trial in range(test.trials)]
     runs = [run_of(tests[place], trial, system) for place, trial in pairs]
-    # The order is known where our module wrote it down; else the file's own stands for it.
+    # The order is known if our module stored it; else the file's order is used.
     told = {index: _order(tests[place], trial) for index, (place, trial) in enumerate(pairs)}
     if all(order is not None for order in told.values()) and len(set(told.values())) == len(told):
         ranks = {index: rank for rank, index in enumerate(sorted(told, key=lambda i: told[i] or 0))}
@@ -494,7 +495,7 @@ def idle_of(file: ResultFile, identifier: str) -> tuple[EnergyReading, ...]:
 
 
 def slug(text: str) -> str:
-    """A campaign's name made of any text. Raises EeioError where nothing is left of it."""
+    """A campaign's name made of any text. Raises EeioError if no character is left."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", text[: 2 * LONGEST_NAME]).strip("-.")
     if not name:
         raise EeioError(f"{text!r} gives no campaign name: give --name")

@@ -1,16 +1,16 @@
-"""What a PTS result file tells of a trial beside its bandwidth: its phases, the drive's state.
+"""A trial's data in a PTS result file besides its bandwidth: its phases, the drive's state.
 
-`python -m eeio.pts.trial PROFILE PRESET HOME FOLDER` is called by the power session when
-a trial has ended; HOME is PTS's install folder of the profile, FOLDER holds the tool's output and
-its capture.json. It prints an object:
+`python -m eeio.pts.trial PROFILE PRESET HOME FOLDER` is called by the power session when a trial
+has ended; HOME is PTS's install folder of the profile, FOLDER contains the tool's output and its
+capture.json. It prints an object:
 
     {"phases": [...], "context": [...], "notes": [...], "device", "device_reason",
      "disk_cache_found", "results": [...]}
 
 which goes, with the energy of each phase, into the result file (`told` of a trial), where `eeio
-import` finds it again. So the record of a trial has what `eeio run` would have recorded.
-`results` stay between the session and the module: what PTS calls the result of each phase (`words`,
-null where its profile names none), and why it has no MB/J (`why_no_efficiency`, null where it has).
+import` finds it again. So the record of a trial contains the same data as one of `eeio run`.
+`results` stay between the session and the module: PTS's label of each phase's result (`words`, null
+if its profile has none), and why it has no MB/J (`why_no_efficiency`, null if it has).
 """
 
 import json
@@ -37,7 +37,7 @@ from eeio_results.windows import why_no_efficiency
 
 
 def tell(identifier: str, preset: str, home: Path, folder: Path) -> dict[str, Any]:
-    """What the trial whose output is in `folder` tells. Raises EeioError if it tells nothing."""
+    """The data of the trial with its output in `folder`. Raises EeioError if there is none."""
     profile = profiles.find(identifier.rpartition("/")[2])
     sizes = profile.preset_factors(preset)
     capture = Capture.load(folder)
@@ -64,7 +64,7 @@ def _results(profile: Profile, phases: Sequence[PhaseResult]) -> list[dict[str, 
 
 
 def _why_no_efficiency(phase: PhaseResult) -> str | None:
-    """By the rule of the run record: what `eeio run` would say of the same phase."""
+    """By the rule of the run record: the same as `eeio run` reports for the phase."""
     if phase.invalid:
         return "; ".join(phase.invalid)
     if phase.bandwidth_bytes_per_s is None:
@@ -75,7 +75,7 @@ def _why_no_efficiency(phase: PhaseResult) -> str | None:
 
 
 def _device(factors: Mapping[str, str], home: Path) -> tuple[BlockDevice | None, str | None]:
-    """The block device that the trial's files lie on, or that it read and wrote itself."""
+    """The block device of the trial's files, or the one that it read and wrote itself."""
     node = os.environ.get("EEIO_DEVICE")
     if factors.get("level") == "device" and node:
         return block_device(Path(node)), None
@@ -84,7 +84,7 @@ def _device(factors: Mapping[str, str], home: Path) -> tuple[BlockDevice | None,
 
 
 def telling(run: Run) -> Told | None:
-    """What a trial would have told to leave this record; nothing of one that failed."""
+    """The trial's data that gives this record; empty for a failed one."""
     if run.validity:
         return None
     phases = [asdict(phase) for phase in run.phases]
@@ -101,8 +101,8 @@ def telling(run: Run) -> Told | None:
 
 
 def with_reported(run: Run, told: Told | None) -> Run:
-    """The run with the phases and the drive's state that were told of it, if they were. Invalid if
-    the figures of a phase contradict each other."""
+    """The run with its reported phases and drive state, if any. Invalid if the figures of a phase
+    contradict each other."""
     if not told or run.validity:
         return run
     try:
@@ -130,7 +130,7 @@ def _phase(body: Mapping[str, Any]) -> Phase:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Prints what a trial tells, as one line of JSON."""
+    """Prints a trial's data as one line of JSON."""
     try:
         identifier, preset, home, folder = arguments
         print(json.dumps(tell(identifier, preset, Path(home), Path(folder))))

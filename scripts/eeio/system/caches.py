@@ -1,17 +1,17 @@
-"""The caches below a program: empty the page cache, flush, read past it, switch the drive's own.
+"""The caches below a program: empty the page cache, flush, direct reads, the drive's write cache.
 
 Emptying the page cache, and proving that it is empty.
 
-Writing everything of a target back, timed: until a tool's bytes are on the device.
+Timed write-back of a target: until a tool's bytes are on the device.
 
-Reading a block device past the page cache.
+Reading a block device with direct I/O.
 
-The drive's own write cache: read, switched where the drive allows it, read back, put back.
+The drive's write cache: read, switched if the drive permits it, verified, restored.
 
-The drive itself is asked: SCSI and ATA through the kernel's `cache_type`, other ATA drives with
-hdparm, NVMe with feature 6, virtio with its `cache_type`. `queue/write_cache` is only read: writing
-to it changes whether the kernel sends flushes, not what the drive does, so data would be at risk
-and the measurement wrong.
+The drive is queried: SCSI and ATA through the kernel's `cache_type`, other ATA drives with hdparm,
+NVMe with feature 6, virtio with its `cache_type`. `queue/write_cache` is only read: writing to it
+changes whether the kernel sends flushes, not the drive's cache, so data would be at risk and the
+measurement wrong.
 """
 
 import ctypes
@@ -34,8 +34,8 @@ from eeio_results.record import Switch
 
 @dataclass(frozen=True)
 class Sync:
-    """The flush right after a tool ended; CLOCK_MONOTONIC seconds. `error` says why there was none:
-    then nothing is known of when the bytes arrived."""
+    """The flush right after a tool ended; CLOCK_MONOTONIC seconds. `error` is why there was none:
+    then the arrival time of the bytes is unknown."""
 
     start_s: float
     end_s: float
@@ -46,7 +46,7 @@ class Sync:
 def flush(directory: Path, node: Path | None) -> Sync:
     """Flushes the file system of the directory, or, of a raw device, the device itself.
 
-    Both wait for the drive to say that its own cache is on its medium, too.
+    Both also wait until the drive reports that its cache is on its medium.
     """
     start_s = time.monotonic()
     try:
@@ -85,7 +85,7 @@ def read_direct(
     node: Path, length: int | None, offset: int = 0, end_s: float = float("inf")
 ) -> int:
     """Reads `length` bytes, or to the end of the device (None), until that time on the monotonic
-    clock at the latest; how many it read. Length and offset are whole sectors."""
+    clock at the latest; how many it read. Length and offset are multiples of a sector."""
     descriptor = os.open(node, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
     left = float("inf") if length is None else length
     begun = offset
@@ -112,7 +112,7 @@ _NVME_VOLATILE_WRITE_CACHE = "6"  # feature identifier in the NVMe base specific
 
 
 def write_cache_found(device: BlockDevice) -> Switch | None:
-    """What is known of the drive: `write back` is on, `write through` is off."""
+    """State of the drive: `write back` is on, `write through` is off."""
     if device.disk_sysfs.name.startswith("nvme"):
         state = _nvme_state(f"/dev/{device.disk_sysfs.name}")
         if state is not None:
@@ -163,11 +163,11 @@ def switch_write_cache(device: BlockDevice, wanted: Switch, journal: UndoJournal
 
 
 def _nvme_state(node: str) -> Switch | None:
-    """The drive's own answer: the kernel does not notice that feature 6 was set."""
+    """The drive's answer: the kernel does not notice that feature 6 was set."""
     try:
         text = run_command(["nvme", "get-feature", node, "-f", _NVME_VOLATILE_WRITE_CACHE])
     except EeioError:
-        return None  # no volatile cache, no privilege or no nvme-cli: the kernel's word stands
+        return None  # no volatile cache, no privilege or no nvme-cli: use the kernel's value
     match = re.search(r"value:\s*(?:0x)?([0-9a-f]+)", text, re.IGNORECASE)
     if match is None:
         return None
@@ -177,7 +177,7 @@ def _nvme_state(node: str) -> Switch | None:
 def _cache_type(disk: Path) -> Path | None:
     """The kernel's switch for SCSI, libata and virtio disks, where it can be written."""
     candidates = [*sorted((disk / "device/scsi_disk").glob("*/cache_type")), disk / "cache_type"]
-    # As root access(2) says yes to everything, so the file's own mode decides.
+    # For root access(2) permits everything, so the file's mode decides.
     return next(
         (path for path in candidates if path.exists() and path.stat().st_mode & 0o200), None
     )
@@ -197,8 +197,8 @@ _CHUNK_BYTES = 1 << 30
 
 
 def drop_file() -> Path:
-    """The kernel's file that empties the page cache. Containers show their own one read-only, and
-    another where somebody mounted it: EEIO_DROP_CACHES says where."""
+    """The kernel's file that empties the page cache. Containers show it read-only, and maybe
+    another mounted elsewhere: EEIO_DROP_CACHES is that path."""
     return Path(os.environ.get("EEIO_DROP_CACHES") or "/proc/sys/vm/drop_caches")
 
 
@@ -210,8 +210,8 @@ def drops_all() -> bool:
 def drop(files: Iterable[Path], device: Path | None) -> tuple[str, str | None]:
     """Writes dirty pages back and empties the page cache of `files` (and of `device`).
 
-    Returns what was found in the cache afterwards, and None or why the cache is not empty.
-    Without root only the files' own pages can be dropped, which is what the verification counts.
+    Returns the bytes in the cache afterwards, and None or why the cache is not empty. Without root
+    only the files' pages can be dropped, which the verification counts.
     """
     os.sync()
     paths = list(files)
@@ -254,7 +254,7 @@ def _flush_device(node: Path) -> None:
 
 
 def resident_bytes(path: Path) -> int:
-    """Bytes of `path` that the page cache holds, by mincore(2), in whole pages."""
+    """Bytes of `path` in the page cache, by mincore(2), in full pages."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p
     libc.mmap.argtypes = [
@@ -282,7 +282,7 @@ def resident_bytes(path: Path) -> int:
                     raise OSError(ctypes.get_errno(), "mincore failed", str(path))
             finally:
                 libc.munmap(address, length)
-            # The lowest bit of each byte says whether the page is resident.
+            # The lowest bit of each byte shows whether the page is resident.
             pages += sum(vector.raw.count(value) for value in range(1, 256, 2))
         return pages * mmap.PAGESIZE
     finally:

@@ -1,12 +1,12 @@
 """The bytes that a drive moved, for all programs and for a control group.
 
-What the block layer counted, and whether it agrees with what a tool claims.
+The block layer's counters, and whether they agree with a tool's claim.
 
-A control group whose processes' bytes the kernel counts for each drive (cgroup v2, io.stat).
+A control group with the kernel's byte counters for each drive (cgroup v2, io.stat).
 
-What a program's own account (/proc/PID/io) cannot tell: which drive its bytes were of, and what was
-written for it by the kernel's threads later on. Needs root, the unified hierarchy, and its
-controllers io and memory: without the second nobody knows whose a dirty page is.
+It adds to a program's account (/proc/PID/io) the drive of the bytes, and the bytes that kernel
+threads write for it later. Needs root, the unified hierarchy, and its controllers io and memory:
+without memory, dirty pages have no owner.
 """
 
 import os
@@ -24,11 +24,11 @@ from eeio_results.errors import EeioError
 from eeio_results.record import DeviceCounters, Experiment
 from eeio_results.tools.capture import PhaseResult
 
-_SECTOR_BYTES = 512  # the unit of the stat file, whatever the device's own sectors are
+_SECTOR_BYTES = 512  # the unit of the stat file, for any sector size of the device
 _WRAP_BYTES = (1 << 32) * _SECTOR_BYTES
 _OF_32_BITS = ("armv5tel", "armv6l", "armv7l", "armv8l", "i386", "i486", "i586", "i686", "ppc",
                "mips", "riscv32")  # fmt: skip
-# The device may merge, journal and read ahead, but it cannot move less than was asked of it.
+# The device may merge, journal and read ahead, but it cannot move less than requested.
 _DIRECT_SHARE = 0.98
 _BUFFERED_SHARE = 0.90
 
@@ -36,10 +36,10 @@ _BUFFERED_SHARE = 0.90
 def read_counters(device: BlockDevice) -> DeviceCounters:
     """Bytes read and written since boot (Documentation/block/stat.rst, fields 3 and 7).
 
-    With NVMe's native multipath the disk is a head over the paths to it, and older kernels count in
-    the paths alone: a head that counted nothing has the sum of its paths, which have no partitions.
-    Newer kernels count in both. Of md's disks in a row (level `linear`) newer kernels count nothing
-    (seen with 6.1): each byte is one member's, so their sum is the array's.
+    With NVMe's native multipath the disk is a head over the paths to it, and older kernels count
+    only in the paths: a head with counters of zero has the sum of its paths, which have no
+    partitions. Newer kernels count in both. Of md's disks in a row (level `linear`) newer kernels
+    count no bytes (observed with 6.1): each byte is one member's, so their sum is the array's.
     """
     counted = _read(device.sysfs)
     if any(astuple(counted)):
@@ -58,7 +58,7 @@ def nvme_paths(device: BlockDevice) -> list[Path]:
     if name is None:
         return []
     path = re.compile(rf"nvme{name[1]}c[0-9]+n{name[2]}")
-    # The subsystem's folder, beside the head, links to its controllers, which hold the paths.
+    # The subsystem's folder, next to the head, links to its controllers, which contain the paths.
     found = {each.resolve() for each in disk.parent.glob("nvme*/nvme*c*n*")}
     return sorted(each for each in found if path.fullmatch(each.name))
 
@@ -75,8 +75,8 @@ def _members_in_a_row(device: BlockDevice) -> list[Path]:
 
 
 def lies_on(device: BlockDevice) -> str | None:
-    """In words, what a device is made of whose counters are not a drive's own (device mapper, RAID,
-    bcache): they say what was asked of it, not what each drive moved. None for a drive."""
+    """The kind of a stacked device (device mapper, RAID, bcache) as text. Its counters show
+    requests to it, not the bytes of each drive. None for a drive."""
     disk = device.disk_sysfs
     try:
         lower = sorted(entry.name for entry in (disk / "slaves").iterdir())
@@ -115,16 +115,16 @@ def of_this_drive(
 ) -> PhaseResult:
     """A command's phase with its bytes at the watched drive.
 
-    Those of its processes' account are of all drives; `own` is what the kernel counted for its
-    control group at this one, where it has one. Without it bytes of which the drive moved less are
-    missing: which of them were its own cannot be told.
+    Its processes' account covers all drives. `own` is the kernel's count for its control group at
+    this drive, if it has one. Without it, bytes beyond the drive's count are missing: their drive
+    is unknown.
     """
     moved = {
         "bytes_read": after.read_bytes - before.read_bytes,
         "bytes_written": after.written_bytes - before.written_bytes,
     }
     counted = {} if own is None else {"bytes_read": own.read_bytes}
-    # A file system that knows no groups writes on nobody's account.
+    # A file system without cgroup support writes on no account.
     if own is not None and (own.written_bytes or not phase.metrics.get("bytes_written")):
         counted["bytes_written"] = own.written_bytes
     elsewhere = [
@@ -152,21 +152,20 @@ def disagreements(
 ) -> dict[str, str]:
     """Per operation (`read`, `write`), why the device's counters contradict the tool's claim.
 
-    The counters span the run and the sync after it, so claims are summed per operation; a mixed
-    phase claims what its metrics `bytes_read` and `bytes_written` say, one of metadata nothing, and
-    one that tells `kept_bytes` those.
-    Through the page cache a byte that is written twice may reach the device once, so no more than
-    `file_bytes` is then expected.
+    The counters span the run and the sync after it, so claims are summed per operation. A mixed
+    phase claims its metrics `bytes_read` and `bytes_written`, a phase with `kept_bytes` claims
+    those, and one of metadata claims none. Through the page cache a byte written two times may
+    reach the device once, so no more than `file_bytes` is then expected.
     """
     claimed = {"read": 0.0, "write": 0.0}
     for phase in phases:
         if phase.operation == "metadata":
-            continue  # what a file system writes for a file is its own business
+            continue  # a file system's metadata writes are not claimed
         if phase.operation == "mixed":
             claimed["read"] += phase.metrics.get("bytes_read", 0)
             claimed["write"] += phase.metrics.get("bytes_written", 0)
         else:
-            # Of files that it wrote anew without a flush the last alone must have reached it.
+            # Of files rewritten without a flush only the last must have reached it.
             claimed[phase.operation] += phase.metrics.get("kept_bytes", phase.bytes_moved or 0)
     moved = {
         "read": after.read_bytes - before.read_bytes,
@@ -222,8 +221,8 @@ def new_io_group(journal: UndoJournal) -> "IoGroup | None":
 
 
 class IoGroup:
-    """A new group, for one run; what was changed for it is noted in the journal. OSError where the
-    kernel refuses it (in a container the group at the top has processes)."""
+    """A new group, for one run; its changes are noted in the journal. OSError if the kernel rejects
+    it (in a container the top group has processes)."""
 
     def __init__(self, root: Path, journal: UndoJournal) -> None:
         self.folder = root / own_name()
@@ -242,15 +241,15 @@ class IoGroup:
         self.folder.mkdir()
 
     def release(self) -> None:
-        """Lets go of what still runs in it, so that it can be taken away: a command may leave a
-        daemon that is in no process group of ours."""
+        """Moves remaining processes out of it, so that it can be removed: a command may leave a
+        daemon outside our process groups."""
         for pid in (self.folder / "cgroup.procs").read_text(encoding="ascii").split():
             with suppress(OSError):  # it has just ended
                 (self.folder.parent / "cgroup.procs").write_text(pid, encoding="ascii")
 
     def moved(self, device: BlockDevice) -> DeviceCounters:
-        """Bytes that the drive has moved for the group so far; the kernel counts whole disks.
-        EeioError where the kernel's text cannot be read."""
+        """Bytes that the drive has moved for the group so far; the kernel counts per disk.
+        EeioError if the kernel's text cannot be parsed."""
         path = self.folder / "io.stat"
         try:
             number = (device.disk_sysfs / "dev").read_text(encoding="ascii").strip()
@@ -260,7 +259,7 @@ class IoGroup:
 
 
 def parse_io_stat(text: str, number: str) -> DeviceCounters:
-    """The line of the device `8:0` of an io.stat; without one nothing was moved. ValueError for
+    """The line of the device `8:0` of an io.stat; without one, no bytes were moved. ValueError for
     another text."""
     for line in text.splitlines():
         first, *words = line.split()

@@ -1,15 +1,15 @@
-"""Whether a block device may be written: who uses it, what it carries, what the user allowed.
+"""Checks whether a block device may be written: its users, its contents, the user's permission.
 
-Whether a block device may be read, or written over; and keeping it while a campaign writes.
+Checks whether a block device may be read or overwritten, and claims it while a campaign writes.
 
-What a block device carries: file systems, RAID, LVM, LUKS, swap, partition tables.
+Contents of a block device: file systems, RAID, LVM, LUKS, swap, partition tables.
 
-Who uses a block device, so that writing to it would harm them.
+Users of a block device that writes would harm.
 
-Everything that the kernel shows is asked: mounts of every mount namespace, swap, RAID and device
-mapper, loop devices over the device or sharing its file, partitions and the whole disk, and what
-the device itself lies on; and processes that hold it open. The kernel's own answer to an exclusive
-open, which knows holders that nothing shows, is asked by `device.py`.
+All sources in the kernel are checked: mounts of every mount namespace, swap, RAID and device
+mapper, loop devices over the device or sharing its file, partitions and their disk, the devices
+below, and processes with the device open. `device.py` also tries an exclusive open, which detects
+holders that the kernel shows nowhere.
 """
 
 import errno
@@ -49,7 +49,7 @@ _PROTECTIVE = "PMBR"
 
 @dataclass(frozen=True)
 class Signature:
-    """One thing that libblkid finds on `device`; None where it has no label or no UUID."""
+    """One signature that libblkid finds on `device`; None without a label or UUID."""
 
     device: str
     type: str
@@ -58,8 +58,8 @@ class Signature:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the user may call it to give it up, the best first. One that has a label or a UUID
-        is named by it: `ext4` alone might be any disk's."""
+        """Names that the user may give to release it, the best first. A signature with a label or
+        UUID needs that name: just `ext4` could be on any disk."""
         label = self.label if self.label and self.label.isprintable() else None
         return tuple(f"{self.type}:{name}" for name in (label, self.uuid) if name) or (self.type,)
 
@@ -72,10 +72,10 @@ class Signature:
 
 
 def signatures_found(nodes: Iterable[Path]) -> list[Signature]:
-    """All signatures on these devices, whatever else is on them; EeioError when one cannot be told.
+    """All signatures on these devices; EeioError if they cannot be read.
 
-    wipefs without -a only reads. Unlike `blkid -p` it is not ambivalent where a disk carries what
-    is left of several, and names all of them.
+    wipefs without -a only reads. Unlike `blkid -p`, it names all signatures if a disk has remains
+    of several.
     """
     signatures: dict[Signature, None] = {}
     for node in nodes:
@@ -91,7 +91,7 @@ def signatures_found(nodes: Iterable[Path]) -> list[Signature]:
 
 def _parse(node: str, text: str) -> list[Signature]:
     if not text.strip():
-        return []  # older wipefs prints nothing where there is nothing
+        return []  # older wipefs prints no output without signatures
     try:
         body: dict[str, Any] = json.loads(text)
         listed = [
@@ -118,29 +118,29 @@ def unnamed(signatures: Iterable[Signature], named: Iterable[str]) -> list[Signa
 
 
 def signatures_listed(signatures: Iterable[Signature], node: Path) -> str:
-    """All of them in words, those of partitions with where they are."""
+    """All of them as text, those of partitions with their location."""
     return "; ".join(
         s.text if s.device == str(node) else f"{s.text} on {s.device}" for s in signatures
     )
 
 
 def options_of_signatures(signatures: Iterable[Signature]) -> str:
-    """What to type to give these up."""
+    """Arguments that release these."""
     names = dict.fromkeys(signature.names[0] for signature in signatures)
     return " ".join(f"--lose {shlex.quote(name)}" for name in names)
 
 
 _LOOP_GET_STATUS64 = 0x4C05  # linux/loop.h
-# struct loop_info64: lo_device, lo_inode, lo_rdevice and what is not needed here.
+# struct loop_info64: lo_device, lo_inode, lo_rdevice and unused fields.
 _LOOP_INFO64 = struct.Struct("=QQQ208x")
 _DELETED = " (deleted)"
-# Asking one of their files may wait for a server that is gone, and no disk lies there.
+# A stat there may wait for an unreachable server, and no disk is there.
 _REMOTE = re.compile(r"(nfs|cifs|smb|ceph|9p|lustre|afs|fuse)")
 
 
 @dataclass(frozen=True)
 class Opener:
-    """A process that holds a device open."""
+    """A process with an open device."""
 
     pid: int
     name: str
@@ -154,8 +154,8 @@ class Opener:
 
 @dataclass(frozen=True)
 class _Backing:
-    """What a loop device lies on: its name as the kernel tells it, and device and inode (number of
-    the device itself where it lies on one), where the loop device could be asked."""
+    """The backing of a loop device: its name in the kernel, and device and inode if the loop device
+    could be queried. For a backing device, its number."""
 
     name: str
     file: tuple[int, int] | None
@@ -164,15 +164,15 @@ class _Backing:
 
 @dataclass(frozen=True)
 class Kernel:
-    """What the kernel shows of devices, read once. Tests give trees of their own."""
+    """The kernel's information on devices, read once. Tests supply other trees."""
 
     proc: Path = Path("/proc")
     sysfs: Path = Path("/sys")
     dev: Path = Path("/dev")
 
     def users(self, name: str) -> list[str]:
-        """What would be harmed by writes to the device of that kernel name: a clause each, the
-        first the one to tell, with what to do. Empty: nothing that can be seen."""
+        """Uses that writes to the device of that kernel name would harm: a clause each, with the
+        remedy, the most important first. Empty: no visible use."""
         found = [
             f"/dev/{member} {use}" for member in self._members(name) for use in self._used(member)
         ]
@@ -196,7 +196,7 @@ class Kernel:
         return [opener for opener in found if opener.writes]
 
     def _having_open(self, is_it: Callable[[Path], bool]) -> list[Opener]:
-        """Processes with an open file of which that holds, those that write first."""
+        """Processes with a matching open file, writers first."""
         remote = tuple(
             f"{mount.mount_point}/" for mount in self.mounts if _REMOTE.match(mount.filesystem)
         )
@@ -239,7 +239,7 @@ class Kernel:
         texts: dict[bytes, None] = {}
         for process in self._processes(own=True):
             with suppress(OSError):
-                # A process in a chroot is shown only what lies in that.
+                # A process in a chroot sees only the mounts in it.
                 view = ((process / "ns/mnt").readlink(), (process / "root").readlink())
                 if view in seen:
                     continue
@@ -277,7 +277,7 @@ class Kernel:
 
     @cached_property
     def _loops(self) -> dict[str, _Backing]:
-        """Loop device -> what it lies on."""
+        """Loop device -> its backing."""
         found = {}
         for name in self.numbers:
             with suppress(OSError):
@@ -288,7 +288,8 @@ class Kernel:
         return found
 
     def _backing(self, loop: str, name: str) -> _Backing:
-        """The loop device itself knows best: the name may be gone, or be another's elsewhere."""
+        """The loop device is the reliable source: the name may be gone, or mean another file
+        elsewhere."""
         with suppress(OSError):
             descriptor = os.open(self.dev / loop, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             try:
@@ -299,7 +300,7 @@ class Kernel:
             # Of a plain file the kernel gives its file system's number twice.
             number = None if own == device else f"{os.major(own)}:{os.minor(own)}"
             return _Backing(name, (device, inode), number)
-        # Of a name that is gone, what has it now says nothing.
+        # If the name was removed, a file that has it now is irrelevant.
         return _Backing(name, None, None if name.endswith(_DELETED) else _number_of(Path(name)))
 
     @cached_property
@@ -320,7 +321,8 @@ class Kernel:
         return (self.sysfs / "class/block" / name).resolve()
 
     def _members(self, name: str) -> list[str]:
-        """The device, its partitions, and the whole disk it is part of: not the disk's others."""
+        """The device, its partitions, and the disk it is part of, without the disk's other
+        partitions."""
         folder = self._folder(name)
         if (folder / "partition").exists():
             return [name, folder.parent.name]
@@ -328,7 +330,7 @@ class Kernel:
         return [name, *partitions]
 
     def _used(self, name: str, but: set[str] | frozenset[str] = frozenset()) -> list[str]:
-        """What uses one device itself, `but` the holders of these names."""
+        """Uses of one device itself, except (`but`) holders of these names."""
         found = self._claimed(name)
         for holder in self._above(name):
             if holder not in but:
@@ -349,7 +351,7 @@ class Kernel:
         return found
 
     def _above(self, name: str) -> list[str]:
-        """What lies on one device: device mapper, RAID, caches by sysfs, and loop devices."""
+        """Devices on top of one device: device mapper, RAID, caches by sysfs, and loop devices."""
         loops = [loop for loop, backing in self._loops.items() if self._lies_on(backing, name)]
         return sorted({*_entries(self._folder(name) / "holders"), *loops})
 
@@ -360,7 +362,7 @@ class Kernel:
         ) in (f"/dev/{name}", str(self.dev / name))
 
     def _uppermost(self, name: str, seen: set[str]) -> str:
-        """What becomes of a holder further up, in words, or nothing."""
+        """The use of a holder further up as text, or an empty string."""
         if name in seen:
             return ""
         for member in self._members(name):
@@ -372,9 +374,9 @@ class Kernel:
         return ""
 
     def _below(self, name: str, seen: set[str]) -> list[str]:
-        """Uses of what the device lies on. Of RAID and device mapper that a part is mounted or
-        swap: others may lie on the same parts, as volumes of a group do. A loop device is its file
-        or device whole, so nothing else may use that."""
+        """Uses of the devices below this one. For RAID and device mapper only mounts and swap of a
+        member: other devices may share the members, as volumes of a group do. A loop device covers
+        its complete backing file or device, so any other use of that counts."""
         folder = self._folder(name)
         found = []
         for lower in _entries(folder / "slaves"):
@@ -449,7 +451,7 @@ def check_readable(node: Path, root: Path = Path("/")) -> BlockDevice:
 
 
 def check_unused(node: Path) -> BlockDevice:
-    """The device at `node`, which is readable and which nothing uses."""
+    """The device at `node`, which is readable and unused."""
     device = check_readable(node)
     _reject_used(device)
     return device
@@ -457,23 +459,22 @@ def check_unused(node: Path) -> BlockDevice:
 
 @dataclass(frozen=True)
 class Permission:
-    """What the user gave up: the device `erase` names, and of what it carries what `lose` names
-    (`ext4:LABEL`, `ext4:UUID`, `gpt`, `data`), and the file systems of these UUIDs, which the
-    campaign made itself."""
+    """The user's permission: the device in `erase`, the contents in `lose` (`ext4:LABEL`,
+    `ext4:UUID`, `gpt`, `data`), and the file systems of these UUIDs, which the campaign made
+    itself."""
 
     erase: Path
     lose: tuple[str, ...] = ()
     made: frozenset[str] = frozenset()
 
     def missing(self, found: Sequence[Signature]) -> list[Signature]:
-        """What is on the device and was not given up."""
+        """Contents of the device that the user did not release."""
         return [s for s in unnamed(found, self.lose) if s.uuid not in self.made]
 
 
 def check_erasable(node: Path, permission: Permission) -> BlockDevice:
-    """The device at `node`, which may be written over: it is the one that the user named with
-    --erase, nothing uses it, and all that it carries was given up by name. RejectedError says what
-    stands against it."""
+    """The device at `node`, which may be overwritten: the user named it with --erase, it is unused,
+    and all its contents were released by name. RejectedError gives the reason if not."""
     device = check_readable(node)
     if block_device(permission.erase) != device:
         raise RejectedError(
@@ -501,12 +502,12 @@ def check_erasable(node: Path, permission: Permission) -> BlockDevice:
 
 
 DATA = "data"
-"""Given up by --lose: what a device contains that has no signature, as a raw database has none."""
+"""Argument of --lose for data without a signature, such as a raw database."""
 
 
 def check_named(node: Path, lose: Sequence[str]) -> None:
-    """RejectedError for what --lose names and the device does not carry, since it may be another
-    disk's; and for data without a signature that --lose does not name."""
+    """RejectedError for contents in --lose that the device does not have, since they may be on
+    another disk; and for data without a signature that --lose does not name."""
     found = signatures_carried(node)
     known = {name for signature in found for name in signature.names} | {DATA}
     for name in lose:
@@ -532,7 +533,7 @@ def has_data(node: Path) -> bool:
 
 
 def signatures_carried(node: Path) -> list[Signature]:
-    """All signatures on a device and its partitions; RejectedError when they cannot be told."""
+    """All signatures on a device and its partitions; RejectedError if they cannot be read."""
     device = block_device(node)
     parts = device.partitions if device else []
     try:
@@ -549,15 +550,15 @@ def readers(node: Path) -> list[str]:
 
 
 class ErasedDevice:
-    """A device that a campaign writes over, from its start to its end.
+    """A device that a campaign overwrites, from its start to its end.
 
-    It is kept open exclusively wherever possible, so that the kernel lets nobody mount it, swap to
-    it, make a file system on it or take it into an array meanwhile; plain opens, such as a tool's,
-    are as free as before. The descriptor ends with the process. What an exclusive open does not
-    keep away (a loop device, a process that writes) is looked for each time that `hold` is asked.
+    It stays open exclusively if possible. The kernel then rejects mounts, swap, new file systems
+    and arrays on it; plain opens, such as a tool's, still work. The descriptor ends with the
+    process. Each call of `hold` also checks for users that an exclusive open does not exclude: a
+    loop device, a process that writes.
 
-    `record` is the file that keeps the UUIDs of the file systems that the campaign makes, each
-    noted before it is made, so that a campaign which was killed knows its own again.
+    `record` is the file with the UUIDs of the campaign's file systems. Each is noted before it is
+    made, so that a resumed campaign recognizes them.
     """
 
     def __init__(self, node: Path, permission: Permission, record: Path) -> None:
@@ -569,8 +570,8 @@ class ErasedDevice:
         self._descriptor: int | None = None
 
     def hold(self) -> None:
-        """To be asked before every write: takes the device, unless it is held already, and looks at
-        it again; EeioError when it may not, or no longer, be written."""
+        """Call it before every write: claims the device, if not yet claimed, and checks it again;
+        EeioError if it may not, or no longer, be written."""
         self._same()
         if self._descriptor is None:
             self._descriptor = _claim(self.node, self._device)
@@ -596,15 +597,15 @@ class ErasedDevice:
 
     @contextmanager
     def released(self) -> Iterator[None]:
-        """Let go of for a program that opens it exclusively itself, and taken again after it. That
-        program is refused by the kernel where another was faster."""
+        """Releases the device for a program that opens it exclusively, and claims it again
+        afterwards. The kernel rejects that program if another was faster."""
         self.hold()
         self.release()
         yield
         self.hold()
 
     def new_uuid(self) -> str:
-        """For a file system about to be made; noted as the campaign's own."""
+        """UUID for a new file system; noted as the campaign's."""
         made = str(uuid.uuid4())
         with self._record.open("a", encoding="ascii") as file:
             file.write(f"{made}\n")
@@ -627,7 +628,7 @@ def read_made(record: Path) -> frozenset[str]:
 
 
 def zero_share(node: Path, length_bytes: int) -> float:
-    """Share of blocks, sampled evenly over the first `length_bytes`, that hold nothing but zeros.
+    """Share of blocks, sampled evenly over the first `length_bytes`, that contain only zeros.
 
     A drive answers for blocks that were never written, or were trimmed, without touching its
     medium, and it answers with zeros; the block layer's counters do not show that.
@@ -677,8 +678,8 @@ def _reject_used(device: BlockDevice, kernel: Kernel | None = None) -> None:
 
 
 def _reject_in_use(device: BlockDevice) -> None:
-    """Also one that a process, such as a virtual machine, may write to. Those that only read (udev,
-    smartd) lose nothing."""
+    """Also a device that a process, such as a virtual machine, may write to. Readers (udev, smartd)
+    are not affected."""
     kernel = Kernel()
     _reject_used(device, kernel)
     for opener in kernel.openers(device.name):

@@ -1,17 +1,16 @@
-"""What a drive reports of itself, and how worn it is.
+"""A drive's identity and wear, as it reports them.
 
-Which drive it is: its identity, and how it is joined to the machine.
+Which drive it is: its identity, and its connection to the machine.
 
-The kernel's name says only which port came first: each of four drives on a board's one port is
-`sda`. A drive is known by its world wide name, else by model and serial number. What sysfs does not
-tell is missing with the reason.
+The kernel's name shows only the order of ports: each of four drives on a board's one port is `sda`.
+A drive is identified by its world wide name, else by model and serial number. Data that sysfs does
+not report is missing with the reason.
 
-How much of its rated endurance a drive has used, and what was written to it, by its own word.
+A drive's used share of its rated endurance, and its written bytes, as it reports them.
 
-NVMe alone: of the SMART / health log page (NVM Express Base Specification, log 02h) "Percentage
-Used" (byte 5), the drive's own estimate, which may go beyond 100 %, and "Data Units Written" (bytes
-48 to 63), in thousands of 512 bytes, rounded up. Nothing is taken from tables of models. Root is
-needed to ask.
+Only NVMe: of the SMART / health log page (NVM Express Base Specification, log 02h) "Percentage
+Used" (byte 5), the drive's estimate, which may exceed 100 %, and "Data Units Written" (bytes 48 to
+63), in thousands of 512 bytes, rounded up. No tables of models are used. The query needs root.
 """
 
 import hashlib
@@ -41,7 +40,7 @@ def percentage_used(disk: Path, dev: Path = Path("/dev")) -> int | None:
 
 
 def wear(disk: Path, dev: Path = Path("/dev")) -> Wear | None:
-    """The same, with what was ever written, now."""
+    """The same, with the total of written bytes now."""
     log = _health(disk, dev)
     if log is None:
         return None
@@ -52,7 +51,7 @@ def wear(disk: Path, dev: Path = Path("/dev")) -> Wear | None:
 
 def _health(disk: Path, dev: Path) -> bytes | None:
     controller = (disk / "device").resolve().name
-    # nvme0, not nvme-subsys0: of several paths to one drive none is asked.
+    # nvme0, not nvme-subsys0: of several paths to one drive none is queried.
     if not controller.removeprefix("nvme").isdigit() or not controller.startswith("nvme"):
         return None
     try:
@@ -68,13 +67,13 @@ def _health(disk: Path, dev: Path) -> bytes | None:
 
 
 _HASH_DIGITS = 12
-# `t10.` names are made of model and serial number, as a drive without a name of its own has.
+# `t10.` names consist of model and serial number, for drives without a WWN.
 _WORLD_WIDE = ("naa.", "eui.", "uuid.", "nvme.")
 
 
 @dataclass(frozen=True)
 class Drive:
-    """What tells the drive from others. None: not told, with the reason in `missing`."""
+    """The identity of the drive. None: not reported, with the reason in `missing`."""
 
     drive_id: str | None = None
     rotation_rate_rpm: int | None = None
@@ -87,7 +86,7 @@ class Drive:
 
 def drive_of(disk: Path, hash_serial: bool = False) -> Drive:
     """The drive behind a folder of /sys/block. With `hash_serial` its identity is a hash, which is
-    the same each time and tells nobody the serial number."""
+    stable and does not reveal the serial number."""
     missing: dict[str, str] = {}
     interface, speed = _link(disk.resolve())
     if interface is None:
@@ -134,7 +133,7 @@ def _page_80(disk: Path) -> str | None:
 
 
 def _rotation_rate(disk: Path) -> int | None:
-    """Of a SCSI or ATA drive, in block device characteristics (page B1h): 1 stands for none."""
+    """Of a SCSI or ATA drive, in block device characteristics (page B1h): 1 means none."""
     try:
         page = (disk / "device/vpd_pgb1").read_bytes()
     except OSError:
@@ -179,7 +178,7 @@ def _upwards(*starts: Path) -> Iterator[Path]:
 
 @dataclass(frozen=True)
 class NetworkFileSystem:
-    """What lies behind a mount of NFS."""
+    """The server behind an NFS mount."""
 
     server: str
     version: str | None
@@ -188,7 +187,7 @@ class NetworkFileSystem:
 
 
 def network_file_system(mount: Mount, root: Path = Path("/")) -> NetworkFileSystem | None:
-    """None for what is no NFS."""
+    """None if it is not NFS."""
     if mount.filesystem not in ("nfs", "nfs4"):
         return None
     words = dict(word.partition("=")[::2] for word in mount.options.split(","))
@@ -202,7 +201,7 @@ def network_file_system(mount: Mount, root: Path = Path("/")) -> NetworkFileSyst
 
 
 def _interface_to(address: str, root: Path) -> str | None:
-    """By the longest prefix in the kernel's table of routes; IPv4 alone."""
+    """By the longest prefix in the kernel's routing table; IPv4 only."""
     try:
         wanted = int(ipaddress.IPv4Address(address))
         rows = (root / "proc/net/route").read_text(encoding="ascii").splitlines()[1:]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from eeio.errors import RejectedError
 
-# File systems that keep data in memory, or have no storage of their own: no I/O cost to measure.
+# File systems in memory, or without storage: no I/O cost to measure.
 WITHOUT_STORAGE = frozenset(
     {
         "tmpfs", "ramfs", "devtmpfs", "overlay", "fuse.fuse-overlayfs", "aufs", "squashfs", "proc",
@@ -17,7 +17,7 @@ WITHOUT_STORAGE = frozenset(
     }
 )  # fmt: skip
 
-# Why no device of this machine counts what one of these moves, and what that hides.
+# Why no device of this machine counts the bytes of these, and the consequences.
 _WHY = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
@@ -39,7 +39,7 @@ _IDENTIFYING = (
 @dataclass(frozen=True)
 class Mount:
     """One line of /proc/PID/mountinfo; `number` is its device's, such as `8:1` (btrfs and those
-    without a device have one of their own)."""
+    without a device have an anonymous one)."""
 
     mount_point: Path
     filesystem: str
@@ -70,7 +70,7 @@ class BlockDevice:
 
     @property
     def disk_sysfs(self) -> Path:
-        """The whole disk's folder: a partition has no queue of its own."""
+        """The disk's folder: a partition has no queue."""
         folder = self.sysfs.resolve()
         return folder.parent if (folder / "partition").exists() else folder
 
@@ -90,7 +90,7 @@ class BlockDevice:
 
     @property
     def identity(self) -> str:
-        """What a reboot leaves as it is: the name may be another's then."""
+        """A stable identity across reboots: the name may be another's then."""
         words = []
         for name in _IDENTIFYING:
             with suppress(OSError):
@@ -98,7 +98,7 @@ class BlockDevice:
                 text = (self.disk_sysfs / name).read_bytes().decode(errors="backslashreplace")
                 words.append(text.strip())
         if not any(words):
-            # Device mapper without a UUID and the like: by what it lies on.
+            # Device mapper without a UUID and similar: by the devices below.
             with suppress(OSError):
                 for lower in sorted((self.disk_sysfs / "slaves").iterdir()):
                     device = named_device(lower.name, self.root)
@@ -142,8 +142,8 @@ def unescape(text: bytes) -> str:
 
 
 def mount_of(directory: Path, root: Path = Path("/")) -> Mount:
-    """The mount that `directory` lies on (the last one wins where mounts are stacked). Of another
-    machine only the mounts are known, not where links of its own lead."""
+    """The mount of `directory` (the last one if mounts are stacked). For another machine only the
+    mounts are known, not the targets of its links."""
     resolved = directory.resolve() if root == Path("/") else Path(os.path.normpath(directory))
     best: Mount | None = None
     for mount in mounts(root):
@@ -183,10 +183,10 @@ def block_device(node: Path, root: Path = Path("/")) -> BlockDevice | None:
 def backing_device(
     directory: Path, root: Path = Path("/")
 ) -> tuple[BlockDevice | None, str | None]:
-    """The block device that holds `directory`'s files, or None and why there is none.
+    """The block device with `directory`'s files, or None and why there is none.
 
-    A file system with device numbers of its own (btrfs) is found by its mount source; one that
-    spans several devices is not attributed to any of them.
+    A file system with anonymous device numbers (btrfs) is found by its mount source; one that spans
+    several devices is not attributed to any of them.
     """
     if root == Path("/"):
         number = directory.stat().st_dev

@@ -1,21 +1,21 @@
 """Processor settings: frequency, turbo and SMT.
 
-The processors' frequency: what can be set, set for all of them, proved, and put back.
+The processors' frequency: list, set for all of them, verify, and restore.
 
-Order, and why. Turning SMT off takes processors and their cpufreq policies away: it comes first.
-Turning turbo off lowers the limits that a policy shows: what they were is noted before that, and
-they are put back after turbo is (the journal is undone newest first). From then on a policy's
-limits and governor may be set any number of times: its entries bring back the beginning
-from every state in between, and the lower limit never passes the upper one on the way.
+Order, and why. Turning SMT off removes processors and their cpufreq policies: it comes first.
+Turning turbo off lowers the limits of a policy: they are noted before that, and restored after
+turbo (the journal is undone newest first). From then on a policy's limits and governor may be set
+any number of times: its entries restore the original from every state, and the lower limit never
+exceeds the upper one on the way.
 
 `root` is another tree than `/`, for tests. Frequencies are in Hz; sysfs has kHz.
 
-SMT and turbo, each switched by itself, between runs, and put back at the end of a campaign.
+SMT and turbo, switched separately between runs, and restored at the end of a campaign.
 
-Without a frequency: where one is set, both are off (system/frequency.py). Order, and why. All that
-may be changed is noted before the first write, SMT last: the journal is undone newest first, so the
-processors that SMT brings back are there when their own switches and limits are put back. SMT is
-switched before turbo, so that turbo's switches of all processors in use are there.
+Only without a set frequency, which turns both off (system/frequency.py). Order, and why. All
+possible changes are noted before the first write, SMT last. The journal is undone newest first, so
+the processors are back when their switches and limits are restored. SMT is switched before turbo,
+so that turbo's switches of all processors in use are there.
 
 `root` is another tree than `/`, for tests.
 """
@@ -54,8 +54,8 @@ _MIN, _MAX, _GOVERNOR, _SETSPEED = (
 
 @dataclass(frozen=True)
 class Processors:
-    """What cpufreq shows; `turbo` is None where no switch is shown, `smt` is the kernel's word
-    (on, off, forceoff, notsupported, notimplemented), None where there is none."""
+    """cpufreq's values; `turbo` is None without a switch, `smt` is the kernel's value (on, off,
+    forceoff, notsupported, notimplemented), None without one."""
 
     driver: str
     governors: tuple[str, ...]
@@ -67,8 +67,8 @@ class Processors:
 
 @dataclass(frozen=True)
 class Achieved:
-    """A frequency under load. `achieved_hz` is None where it could not be measured; `reason` says
-    why, or that it is more than 2 % off; None means reached."""
+    """A frequency under load. `achieved_hz` is None if it could not be measured; `reason` is the
+    cause, or that it is more than 2 % off; None means reached."""
 
     wanted_hz: int
     achieved_hz: float | None
@@ -105,9 +105,9 @@ def describe(root: Path = Path("/")) -> Processors:
 def steps_hz(root: Path = Path("/")) -> tuple[int, ...]:
     """Frequencies that every processor can be set to, ascending.
 
-    Those that the driver lists; where it lists none, 100 MHz apart from the lowest to the base
-    frequency, or to the highest where no base frequency is told. EeioError when this machine shows
-    no cpufreq, or its processors have none in common.
+    Those that the driver lists. If it lists none: steps of 100 MHz from the lowest to the base
+    frequency, or to the highest without a base frequency. EeioError if this machine has no cpufreq,
+    or its processors have none in common.
     """
     policies = _policies(root)
     listed = [set(found) for policy in policies if (found := _listed_khz(policy))]
@@ -137,21 +137,21 @@ def parse_hz(text: str) -> int:
 
 
 def lock_name(root: Path = Path("/")) -> str:
-    """Of the lock (system/lock.py) that whoever sets frequencies holds: a second one would take
-    what the first has set for the beginning, and put that back."""
+    """Name of the lock (system/lock.py) for setting frequencies: a second program would take the
+    first one's settings for the original, and restore those."""
     return "processor-frequency" + ("" if root == Path("/") else f" {root.resolve()}")
 
 
 def prepare(journal: UndoJournal, root: Path = Path("/")) -> None:
     """Turns SMT and turbo off, each noted before and read back after.
 
-    EeioError when there is no cpufreq, a file may not be written (nothing was touched then), or
+    EeioError when there is no cpufreq, a file may not be written (no file was changed then), or
     reads back differently.
     """
     control = smt_control(root)
     smt_on = smt_state(root) == "on"
     switches = turbo_switches(root)
-    _policies(root)  # there is cpufreq, or nothing is touched
+    _policies(root)  # without cpufreq no file is changed
     check_writable([*([control] if smt_on else []), *(path for path, _ in switches)])
     if smt_on:
         note([control], journal)
@@ -211,7 +211,7 @@ def set_frequency(hz: int, journal: UndoJournal, root: Path = Path("/")) -> None
 
 def ordered_limits(before: tuple[int, int], after: tuple[int, int]) -> tuple[tuple[str, int], ...]:
     """The writes, as (file name, value), that bring a policy's (lower, upper) limits from `before`
-    to `after` such that lower <= upper after each. What is right already is not written."""
+    to `after` such that lower <= upper after each. Correct values are not written."""
     lower = () if before[0] == after[0] else ((_MIN, after[0]),)
     upper = () if before[1] == after[1] else ((_MAX, after[1]),)
     return upper + lower if after[1] >= before[0] else lower + upper
@@ -222,10 +222,11 @@ def verify(
     root: Path = Path("/"),
     measure: Callable[[int], float] | None = None,
 ) -> Achieved:
-    """Whether the processors run at `hz` under load: one of each policy, the one farthest off.
+    """Whether the processors run at `hz` under load: tests one per policy, returns the farthest
+    off.
 
     `measure` gives the Hz of a processor by its number, or raises EeioError with the reason why it
-    cannot (default: `cycles_hz`, on this machine's own tree only).
+    cannot (default: `cycles_hz`, only on this machine's real tree).
     """
     if measure is None:
         if root != Path("/"):
@@ -241,7 +242,7 @@ def verify(
     return Achieved(hz, worst, reason)
 
 
-# ---- what sysfs shows ----
+# ---- values from sysfs ----
 
 
 def _policies(root: Path) -> list[Path]:
@@ -287,7 +288,7 @@ def _span_khz(policy: Path) -> tuple[int, int]:
 
 
 def _words_of(policies: Iterable[Path], name: str) -> tuple[str, ...]:
-    """The different words of all policies, in their order."""
+    """The distinct values of all policies, in their order."""
     return tuple(dict.fromkeys(_text(policy / name) for policy in policies))
 
 
@@ -313,8 +314,9 @@ def smt_state(root: Path) -> str | None:
 
 
 def turbo_switches(root: Path) -> list[tuple[Path, str]]:
-    """Each switch with what turns turbo off. The common switch sets those of the policies: it is
-    turned off after them and, with the journal undone newest first, back on before them."""
+    """Each switch with the value that turns turbo off. The common switch sets those of the
+    policies: it is turned off after them and, with the journal undone newest first, back on before
+    them."""
     folder = root / _CPU
     own = [(policy / "boost", "0") for policy in _policies(root)]
     common = [(folder / "cpufreq/boost", "0"), (folder / "intel_pstate/no_turbo", "1")]
@@ -322,7 +324,7 @@ def turbo_switches(root: Path) -> list[tuple[Path, str]]:
 
 
 def turbo_state(root: Path) -> Literal["on", "off"] | None:
-    """Off where the common switch is: the policies' own do not matter then."""
+    """Off if the common switch is off: the policies' switches do not matter then."""
     switches = turbo_switches(root)
     if not switches:
         return None
@@ -348,15 +350,15 @@ def _entry(path: Path) -> UndoEntry:
 
 
 def note(paths: Iterable[Path], journal: UndoJournal) -> None:
-    """What they are set to, so that it is put back."""
+    """Their settings, to be restored."""
     journal.add_all([_entry(path) for path in paths])
 
 
 def note_policies(root: Path, journal: UndoJournal) -> None:
-    """Notes what policies are set to, once a journal.
+    """Notes the settings of policies, once per journal.
 
-    Undone newest first: the lower limit goes as low as it can, so that the upper one may go
-    anywhere; then both are what they were, then the governor and the speed asked of it.
+    Undone newest first: the lower limit becomes the minimum, so that the upper one may take any
+    value; then both are restored, then the governor and its requested speed.
     """
     noted = {entry.subject for entry in journal.entries}
     entries = []
@@ -419,9 +421,9 @@ _HARDWARE_CYCLES = (0, 0)
 def cycle_event(cpu: int, root: Path = Path("/")) -> tuple[int, int]:
     """Type and config of the event that counts this processor's cycles.
 
-    Where processors differ (Intel's hybrids, big.LITTLE) each kind has a unit of its own, which
-    tells its processors in `cpus` (cpu_core, cpu_atom, armv8_cortex_a72), and the event of hardware
-    in general may be another kind's, which counts nothing here.
+    If processors differ (Intel's hybrids, big.LITTLE), each kind has a separate unit, which lists
+    its processors in `cpus` (cpu_core, cpu_atom, armv8_cortex_a72). The generic hardware event may
+    belong to another kind, and then does not count here.
     """
     for unit in sorted((root / _PMUS).glob("*/cpus")):
         for name in ("cpu-cycles", "cpu_cycles"):
@@ -449,8 +451,8 @@ def _cpus(text: str) -> set[int]:
 def cycles_hz(cpu: int, spin_s: float = _SPIN_S) -> float:
     """Cycles a second of processor time while this thread spins on `cpu`.
 
-    The counter's time is the time that it counted, so neither other processes nor a counter that
-    was lent out in between bias it. EeioError when there is no counter, or it may not be used.
+    The counter's time is the time that it was active, so neither other processes nor a multiplexed
+    counter bias it. EeioError when there is no counter, or it may not be used.
     """
     with _pinned(cpu):
         descriptor = _open_cycles(*cycle_event(cpu))
@@ -514,7 +516,7 @@ State = Literal["on", "off"]
 def check_smt_and_turbo(
     smt: tuple[str, ...], turbo: tuple[str, ...], root: Path = Path("/")
 ) -> None:
-    """RejectedError where what is asked for cannot be switched on this machine."""
+    """RejectedError if the requested states cannot be set on this machine."""
     for name, states in (("--smt", smt), ("--turbo", turbo)):
         if wrong := [state for state in states if state not in ("on", "off")]:
             raise RejectedError(f"{name} {wrong[0]}: on, off, or on,off")
@@ -541,8 +543,7 @@ def check_smt_and_turbo(
 def switch_smt_and_turbo(
     smt: str | None, turbo: str | None, journal: UndoJournal, root: Path = Path("/")
 ) -> None:
-    """Brings both into these states; None leaves one as it is. May be called again and again with
-    one journal.
+    """Brings both into these states; None: unchanged. May be called repeatedly with one journal.
 
     EeioError when a file may not be written, or reads back differently.
     """
@@ -563,7 +564,7 @@ def switch_smt_and_turbo(
     if turbo is None:
         return
     found = turbo_switches(root)
-    # On: the common switch first, without which those of the policies do nothing.
+    # On: the common switch first; without it those of the policies have no effect.
     for path, off in found if turbo == "off" else reversed(found):
         wanted = off if turbo == "off" else str(1 - int(off))
         if path.read_text(encoding="ascii").strip() != wanted:

@@ -14,13 +14,13 @@ from eeio_results.errors import EeioError
 # instead of in the background while the campaign measures.
 _EXT4 = ["mkfs.ext4", "-q", "-F", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0"]
 DELAYJC = "ext4+delayjc"
-"""ext4, and its programs' fsync calls held so that one commit of the journal serves many."""
-# What follows a + is a feature; before it stands the type to mount.
+"""ext4 with delayed fsync calls, so that one commit of the journal serves many."""
+# The part after + is a feature; the part before it is the type to mount.
 MKFS = {
     "ext4": _EXT4,
     "ext4+nojc": [*_EXT4, "-O", "^has_journal"],
     "ext4+fast_commit": [*_EXT4, "-O", "fast_commit"],
-    # As ext4: what is new is in a library (campaign/watch.py).
+    # As ext4: the difference is in a library (campaign/watch.py).
     DELAYJC: _EXT4,
     "xfs": ["mkfs.xfs", "-q", "-f", "-K"],
     "btrfs": ["mkfs.btrfs", "-q", "-f", "-K"],
@@ -29,7 +29,7 @@ MKFS = {
 NFS = "nfs[@RATE][+DELAY]"
 # The option that takes a UUID, by the type.
 _UUID_OPTION = {"ext4": ["-U"], "xfs": ["-m"], "btrfs": ["-U"]}
-# What a file system needs for itself beside the test files; xfs refuses less than 300 MiB.
+# Space for the file system in addition to the test files; xfs rejects less than 300 MiB.
 OVERHEAD_BYTES = 320 << 20
 # Tables of a large slow drive take minutes to write, and so does an image that must be zeroed.
 _MAKE_S = 3600.0
@@ -38,16 +38,15 @@ _TRIES = 5
 
 
 def in_the_way(filesystem: str, directory: Path) -> Path | None:
-    """What is there already under a name that the image or its mount point will have, if anything,
-    a link to nothing included."""
+    """An existing file with the name of the image or its mount point, if any, also a dangling
+    link."""
     names = (directory / f"eeio-{filesystem}.img", directory / f"eeio-{filesystem}")
     return next((path for path in names if os.path.lexists(path)), None)
 
 
 @dataclass(frozen=True)
 class Made:
-    """A file system that was made, the words that tell how, and where the server sees it if a
-    server stands between."""
+    """A created file system, a description of how, and its path on the server if there is one."""
 
     mount_point: Path
     how: str
@@ -55,7 +54,7 @@ class Made:
 
 
 def check(filesystem: str) -> None:
-    """Refuses a name that nothing is made for, and NFS where this machine cannot have it."""
+    """Rejects an unknown name, and NFS if this machine does not support it."""
     if nfs.is_nfs(filesystem):
         nfs.check(filesystem)
     elif filesystem not in MKFS:
@@ -63,7 +62,7 @@ def check(filesystem: str) -> None:
 
 
 def how(filesystem: str) -> str:
-    """How it is made: the command without the device's name, and what serves it."""
+    """How it is made: the command without the device's name, and its server."""
     if nfs.is_nfs(filesystem):
         return f"{' '.join(MKFS[nfs.SERVED])}, {nfs.told(filesystem)}"
     return " ".join(MKFS[filesystem])
@@ -91,8 +90,8 @@ def _on_disk(filesystem: str) -> str:
 
 
 def _make_new(entry: UndoEntry, journal: UndoJournal) -> None:
-    """A file or folder of ours, noted before it is made; never one that is there already, and
-    never through a link."""
+    """A file or folder of ours, noted before it is made; never an existing one, and never through a
+    link."""
     path = Path(entry.subject)
     journal.add(entry)
     try:
@@ -112,7 +111,7 @@ def _attach(image: Path, journal: UndoJournal) -> Path:
     """A loop device over `image`, noted before it is taken; another program may be faster."""
     for left in reversed(range(_TRIES)):
         loop = run_command(["losetup", "--find"]).strip()
-        # As the kernel will tell it: without symbolic links.
+        # As the kernel will report it: without symbolic links.
         entry = UndoEntry("loop", loop, str(image.resolve()))
         journal.add(entry)
         try:
@@ -130,9 +129,10 @@ def _attach(image: Path, journal: UndoJournal) -> Path:
 def make_on_device(
     filesystem: str, device: ErasedDevice, directory: Path, journal: UndoJournal
 ) -> Made:
-    """A new file system on `device`, mounted under `directory`; what was on the device is lost.
+    """A new file system on `device`, mounted under `directory`; previous data on the device is
+    destroyed.
 
-    EeioError when the device may not, or no longer, be written.
+    EeioError if the device may not, or no longer, be written.
     """
     # Before mkfs: `eeio doctor restore` ends the programs of a killed process that left a journal.
     mount_point = _new_mount_point(filesystem, directory, journal)
@@ -142,7 +142,7 @@ def make_on_device(
     command = [*MKFS[_on_disk(filesystem)], *own, str(device.node)]
     with device.released():
         run_command(command, _MAKE_S)
-    device.release()  # the mount holds it from now on
+    device.release()  # the mount protects it from now on
     return _mount(filesystem, device.node, mount_point, journal, " ".join(command))
 
 

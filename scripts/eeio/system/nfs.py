@@ -1,8 +1,8 @@
 """A folder of this machine served to this machine by NFS, over a cable of stated speed and length.
 
-Server and client are two network namespaces with one virtual cable between them. The server is
-Linux's own where the kernel has it, else NFS-Ganesha; the protocol is NFS 4.2 over TCP, and a
-commit is answered when the bytes are on the server's device (`sync`).
+Server and client are two network namespaces with one virtual cable between them. The server is the
+kernel's if available, else NFS-Ganesha; the protocol is NFS 4.2 over TCP, and a commit is answered
+when the bytes are on the server's device (`sync`).
 """
 
 import os
@@ -23,7 +23,7 @@ from eeio.system.owner import start_ticks
 from eeio.system.undo import UndoEntry, UndoJournal, mark, run_command
 from eeio_results.errors import EeioError
 
-# What lies behind the export.
+# The storage behind the export.
 SERVED = "ext4"
 SERVER, _CLIENT, _NET = "10.231.8.1", "10.231.8.2", "10.231.8.0/24"
 _CABLE = "eeio0"
@@ -41,9 +41,9 @@ PROGRAMS = {
 KERNEL_PROGRAMS = ("rpc.nfsd", "rpc.mountd", "exportfs")
 GANESHA = ("ganesha.nfsd", "ss")
 
-# Started in the server's network namespace and in a mount namespace of its own, so that the
-# machine's own exports and its /var/lib/nfs are not seen, and the folder has a name without quotes.
-# It waits until it has been noted in the journal, and says when clients may come.
+# Started in the server's network namespace and in a private mount namespace, so that the machine's
+# exports and its /var/lib/nfs are hidden, and the folder has a name without quotes. It waits until
+# it has been noted in the journal, and reports when clients may connect.
 _BEGIN = """
 read -r noted || exit 0
 set -e
@@ -85,7 +85,7 @@ wait "$server"
 
 @dataclass(frozen=True)
 class Link:
-    """The cable: `rate` in tc's words in each direction, and the round trip's delay, s; None: as
+    """The cable: `rate` in tc's notation in each direction, and the round trip's delay, s; None: as
     fast as the machine is."""
 
     rate: str | None
@@ -101,7 +101,7 @@ class Link:
 
 
 def is_nfs(filesystem: str) -> bool:
-    """Whether the words of `--filesystem` mean this module."""
+    """Whether the value of `--filesystem` means this module."""
     return filesystem.partition("@")[0] == "nfs"
 
 
@@ -127,7 +127,7 @@ def link_of(filesystem: str) -> Link:
 
 
 def check(filesystem: str) -> None:
-    """Refuses what cannot be made on this machine, before anything is."""
+    """Rejects unsupported setups on this machine, before any change."""
     link_of(filesystem)
     if os.geteuid() != 0:
         raise RejectedError(f"--filesystem {filesystem}: making it needs root")
@@ -142,7 +142,7 @@ def check(filesystem: str) -> None:
 
 
 def server() -> str:
-    """`kernel` or `ganesha`: what EEIO_NFS_SERVER names, else the first that is here."""
+    """`kernel` or `ganesha`: the value of EEIO_NFS_SERVER, else the first that is available."""
     asked = os.environ.get("EEIO_NFS_SERVER", "")
     if asked not in ("", "kernel", "ganesha"):
         raise RejectedError(f"EEIO_NFS_SERVER={asked[:40]}: kernel or ganesha")
@@ -170,7 +170,7 @@ def _kernel_has(filesystem: str, module: str) -> bool:
 
 
 def told(filesystem: str) -> str:
-    """How it is made, for the record; what is served comes before."""
+    """How it is made, for the record, after the served file system."""
     kind = server()
     version = f"Linux {platform.release()}" if kind == "kernel" else _ganesha_version()
     return (
@@ -202,7 +202,7 @@ def serve(filesystem: str, served: Path, mount_point: Path, journal: UndoJournal
     taken away through the journal: the mount, the server, the namespaces. EeioError when it cannot
     be made."""
     at_client = export(filesystem, served, server(), journal)
-    # By force where it must be: what is not written yet is of a file system that goes away.
+    # By force if necessary: unwritten data belongs to a file system that is removed anyway.
     journal.add(UndoEntry("mount", str(mount_point), "--force"))
     run_command(
         ["nsenter", f"--net=/run/netns/{at_client}",
@@ -224,13 +224,14 @@ def _lay_cable(at_server: str, at_client: str, link: Link) -> None:
 
 
 def shaping(link: Link) -> Sequence[str]:
-    """tc's words for each end of the cable: half of the round trip's delay, and the rate."""
+    """tc's arguments for each end of the cable: half of the round trip's delay, and the rate."""
     if link.delay_s is not None:
         # Long enough for the fastest cable's packets that are on their way.
         words = ["netem", "limit", "1000000", "delay", f"{round(1e6 * link.delay_s / 2)}us"]
         return words + (["rate", link.rate] if link.rate else [])
     if link.rate is not None:
-        # A bucket of what a tick of a slow clock sends at 10 Gbit/s; packets wait 50 ms at most.
+        # A bucket for the bytes of one tick of a slow clock at 10 Gbit/s; packets wait 50 ms at
+        # most.
         return ["tbf", "rate", link.rate, "burst", "256kb", "latency", "50ms"]
     return []
 

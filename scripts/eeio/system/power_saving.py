@@ -1,13 +1,13 @@
 """The power saving of drives: its settings, its states, and standby.
 
-A drive's power saving for the length of a pause: begun at its start, or kept from it.
+A drive's power saving for the length of a pause: started at its begin, or prevented.
 
-A kind of drive is a class here with the same members. What is changed stands in the undo journal
-until it is put back.
+A kind of drive is a class here with the same members. Changes are in the undo journal until they
+are restored.
 
-The power states of an ATA drive, through hdparm: asked, and brought into standby.
+The power states of an ATA drive, through hdparm: query, and enter standby.
 
-What saves power between a drive and its processor: settings of the kernel.
+Kernel settings that save power between a drive and its processor.
 
 Links of SATA (ALPM), of PCI Express (ASPM) and runtime power management, each from sysfs
 (Documentation/ABI and Documentation/admin-guide in the kernel's sources).
@@ -33,18 +33,18 @@ _TIMEOUT_S = 60
 _PATH = ":/usr/sbin:/sbin"
 
 IDLE = ("active/idle", "idle", "idle_a", "idle_b", "idle_c")
-"""The medium turns. Drives with extended power conditions (EPC, ATA ACS-3) tell their idle states
-apart, idle_a to idle_c (0x81 to 0x83); `idle` is 0x80, and `active/idle` is 0xff, any of them."""
+"""The medium turns. Drives with extended power conditions (EPC, ATA ACS-3) report separate idle
+states, idle_a to idle_c (0x81 to 0x83); `idle` is 0x80, and `active/idle` is 0xff, any of them."""
 STANDBY = ("standby", "standby_y", "standby_z")
 """It does not."""
 _STATES = (*IDLE, *STANDBY, "sleeping")
-# hdparm then shows what stood in its memory, which is 0 and means standby, and ends with 0.
+# hdparm then shows its memory's initial 0, which means standby, and exits with 0.
 _NO_ANSWER = "bad/missing sense data"
 
 
 def state_of(node: Path) -> str:
-    """What the drive says (hdparm -C), one of IDLE, STANDBY or `sleeping`. EeioError when it tells
-    no power state, or what lies before it passes none on."""
+    """The drive's state (hdparm -C), one of IDLE, STANDBY or `sleeping`. EeioError if it reports no
+    power state, or a bridge passes none on."""
     said = _hdparm("-C", node)
     match = re.search(r"drive state is:\s*(\S+)", said)
     if match is None or match[1] not in _STATES:
@@ -87,15 +87,15 @@ def _hdparm(option: str, node: Path) -> str:
     return done.stdout
 
 
-# ATA ACS-3, advanced power management: 1 to 127 let the drive stand by, 128 to 253 do not but save
-# all the same, 254 is none of it; 255 is how hdparm switches it off.
+# ATA ACS-3, advanced power management: 1 to 127 permit standby, 128 to 253 save power without
+# standby, 254 is maximum performance; 255 is hdparm's value for off.
 _APM_NO_SAVING = 254
 
 
 @dataclass(frozen=True)
 class AtaDrive:
-    """An ATA drive, through hdparm. Saving is standby, told at once (hdparm -y); what it saves by
-    itself while it idles, advanced power management, is the other side's to be without."""
+    """An ATA drive, through hdparm. Saving is standby, entered at once (hdparm -y). The comparison
+    side has no automatic saving (advanced power management)."""
 
     node: Path
 
@@ -108,7 +108,7 @@ class AtaDrive:
 
     @contextmanager
     def saving(self, journal: UndoJournal) -> Iterator[None]:
-        """It stands by from here on; whatever wakes it ends that. It is awake after the block, and
+        """It is in standby from here on, until an access wakes it. It is awake after the block, and
         `eeio doctor restore` wakes it, too."""
         wake = ["dd", f"if={self.node}", "of=/dev/null", "bs=4096", "count=1", "iflag=direct"]
         entry = UndoEntry("command", str(self.node), json.dumps(wake)).of_drive(self.node)
@@ -147,8 +147,8 @@ class AtaDrive:
 
 @dataclass(frozen=True)
 class NvmeDrive:
-    """An NVMe drive. Saving is its power state `deep`, told at once; what it saves by itself while
-    it idles, autonomous transitions (APST), is the other side's to be without."""
+    """An NVMe drive. Saving is its power state `deep`, set at once. The comparison side has no
+    automatic saving (autonomous transitions, APST)."""
 
     controller: NvmeController
     deep: int
@@ -185,8 +185,9 @@ Drive = AtaDrive | NvmeDrive
 
 
 def drive_at(node: Path, disk: Path, state: int | None = None) -> Drive:
-    """The drive behind a node and its folder of /sys/block, with what it can do; `state` chooses
-    among those of an NVMe drive, the deepest without. EeioError where it has none to save by."""
+    """The drive behind a node and its folder of /sys/block, with its capabilities; `state` chooses
+    among those of an NVMe drive (default: the deepest). EeioError if it has no power-saving
+    state."""
     controller = nvme_power.controller_of(disk)
     if controller is None:
         if state is not None:
@@ -210,8 +211,8 @@ _HOST = re.compile(r"host[0-9]+")
 
 @dataclass(frozen=True)
 class Setting:
-    """One mechanism, `key` in short: its value now, None with the reason where it cannot be told;
-    `path` is the file that holds it, `choices` what the kernel may take, from least saving on."""
+    """One mechanism, `key` in short: its value now, None with the reason if unknown; `path` is its
+    file, `choices` the kernel's possible values, from least saving on."""
 
     name: str
     value: str | None

@@ -1,9 +1,9 @@
-"""A journal of what must be restored: settings, mounts, loop devices, files and processes.
+"""A journal of changes to restore: settings, mounts, loop devices, files and processes.
 
 An entry is on disk before the change is made, so that `eeio doctor restore` can undo the change
-whatever ends the program, SIGKILL included. One journal belongs to one process, which holds a lock
-on it while it lives (docs/decisions/0036-who-may-restore.md). A file in the folder that is not a
-journal is renamed, with `.bad` at the end of its name.
+after any end of the program, also SIGKILL. One journal belongs to one process, which locks it while
+it runs (docs/decisions/0036-who-may-restore.md). A file in the folder that is not a journal is
+renamed, with `.bad` at the end of its name.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ from eeio_results.errors import EeioError
 
 _COMMAND_TIMEOUT_S = 60
 _KILL_GRACE_S = 5.0
-# Until a mount whose server does not answer is given up.
+# Time limit for a mount with a server that does not answer.
 _FORCE_S = 20
 # A journal is some kilobytes; settings of 4096 processors are a megabyte.
 _LARGEST_BYTES = 16 << 20
@@ -44,7 +44,7 @@ _OLD_NAME = re.compile(r"[1-9][0-9]{0,9}-[0-9]{1,20}\.json")
 _MARK = "EEIO_STARTED_BY"
 # As long as another restore may take: tools are ended, file systems unmounted.
 _OTHER_RESTORE_S = 300
-# What ended with the kernel that ran then, or belongs to another number or name since.
+# Kinds that ended with the kernel of that boot, or have another number or name now.
 _OF_ONE_BOOT = frozenset({"process", "mount", "loop", "namespace", "setting", "controllers"})
 
 
@@ -71,7 +71,7 @@ class UndoEntry:
 
     @property
     def text(self) -> str:
-        """For the user: what restoring it means."""
+        """For the user: the effect of restoring it."""
         return {
             "setting": f"set {self.subject} back to {self.value.strip()!r}",
             "command": f"run {self.value} for {self.subject}",
@@ -91,7 +91,8 @@ class UndoEntry:
 
 
 class UndoJournal:
-    """What this process must restore, newest last. With `path`, the journal of another process."""
+    """The changes that this process must restore, newest last. With `path`, the journal of another
+    process."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.owner = this_process(os.getpid())
@@ -112,7 +113,7 @@ class UndoJournal:
     def add_all(self, entries: Iterable[UndoEntry]) -> None:
         """Notes several with one write to disk; the caller then makes the changes.
 
-        An undo may come before any of them: it restores what was not changed too.
+        An undo may come before any change: it also restores unchanged things.
         """
         new = list(entries)
         if new:
@@ -120,7 +121,7 @@ class UndoJournal:
             self._write()
 
     def forget(self, entry: UndoEntry) -> None:
-        """The thing is gone by itself (a process that ended)."""
+        """The thing no longer exists (a process that ended)."""
         self._forget_all([entry])
 
     def _forget_all(self, entries: Iterable[UndoEntry]) -> None:
@@ -131,8 +132,8 @@ class UndoJournal:
         try:
             self._write()
         except OSError:
-            # A full disk must not stop the restoring. An entry that stays in the file for too long
-            # may be restored twice.
+            # A full disk must not stop the restoring. An entry that stays in the file too long may
+            # be restored again.
             self._new.unlink(missing_ok=True)
 
     def undo(self, entry: UndoEntry) -> None:
@@ -141,15 +142,15 @@ class UndoJournal:
         self.forget(entry)
 
     def undo_all(self) -> list[str]:
-        """Restores everything, newest first; returns what could not be, and keeps that."""
+        """Restores everything, newest first; returns failed entries, and keeps them."""
         failures: list[str] = []
         stuck: set[str] = set()
         for are_settings, group in groupby(
             reversed(self.entries), key=lambda entry: entry.kind == "setting"
         ):
             entries = list(group)
-            # Settings may be restored twice, so one write to disk after all of them will do:
-            # whatever comes in between, they are in the journal until then.
+            # Restoring settings again is harmless, so one write to disk after all of them is
+            # enough: they are in the journal until then.
             for some in [entries] if are_settings else [[entry] for entry in entries]:
                 failures += self._undo_some(some, stuck)
         if not self._entries:
@@ -157,8 +158,8 @@ class UndoJournal:
         return failures
 
     def drop(self, place: Place) -> None:
-        """Forgets what ended when its machine was booted again, and numbers of another container's
-        processes."""
+        """Drops entries that ended when the machine was rebooted, and process numbers of another
+        container."""
         gone = {"here": frozenset[str](), "earlier boot": _OF_ONE_BOOT}.get(place)
         if gone is None:
             same_boot = self.owner.boot_id == this_process(os.getpid()).boot_id
@@ -227,12 +228,13 @@ class UndoJournal:
             _sync_folder(self.path.parent)
 
     def hold(self) -> bool:
-        """Locks the journal of another process; False if that process is alive and holds it."""
+        """Locks the journal of another process; False if that process is alive and has locked
+        it."""
         self._lock = self._lock or lock_file(_lock_path(self.path))
         return self._lock is not None
 
     def release(self) -> None:
-        """Lets go of the lock; its file goes, too, if nothing is left to restore."""
+        """Releases the lock; deletes the journal too if it is empty."""
         if self._lock is None:
             return
         if not self._entries:
@@ -250,7 +252,8 @@ def _lock_path(journal: Path) -> Path:
 
 
 def _identity(drive: Path) -> str:
-    """What tells a drive from another that has its name later; empty if it is absent or unknown."""
+    """Identity of a drive, to distinguish it from another with its name later; empty if absent or
+    unknown."""
     name = drive.resolve().name
     device = named_device(name)
     if device is not None:
@@ -277,9 +280,9 @@ class Found:
 
 @contextlib.contextmanager
 def orphans(chosen: Path | None = None) -> Iterator[Found]:
-    """Journals whose process was killed; `chosen` is one to take although nobody can tell whether
-    its process is alive. They belong to this process until the block ends. Raises EeioError if
-    another process does not finish restoring within some minutes, or `chosen` cannot be taken."""
+    """Journals whose process was killed; `chosen` is one to take although it is unknown whether its
+    process is alive. They belong to this process until the block ends. Raises EeioError if another
+    process does not finish restoring within some minutes, or `chosen` cannot be taken."""
     folder = state_root() / "undo"
     if chosen is None and not folder.is_dir():
         yield Found()
@@ -385,7 +388,7 @@ def _taken(path: Path) -> UndoJournal:
 
 
 def _clear(path: Path, is_mine: bool) -> None:
-    """Removes a lock or half a write whose journal is gone, unless its process is alive."""
+    """Removes a lock or partial write without its journal, unless its process is alive."""
     if is_mine:
         return
     with contextlib.suppress(OSError):
@@ -397,13 +400,13 @@ def _clear(path: Path, is_mine: bool) -> None:
 
 
 def mark() -> dict[str, str]:
-    """For the environment of what this process starts, so that it can be found when this process
-    was killed before it could note it, or in the middle of a `mount`."""
+    """Environment for child processes of this process. They can then be found if this process was
+    killed before it noted them, or during a `mount`."""
     return {_MARK: this_process(os.getpid()).name}
 
 
 def _end_children_of(name: str) -> None:
-    """Ends what the dead process of that journal had started, so that no mount is made after the
+    """Ends children of the journal's dead process, so that no mount is made after the
     unmounting."""
     _end(lambda: _marked(name), 2 * _KILL_GRACE_S)
 
@@ -493,9 +496,9 @@ def _sync_folder(folder: Path) -> None:
 
 
 def run_command(command: list[str], timeout_s: float = _COMMAND_TIMEOUT_S) -> str:
-    """Output of a small system command; EeioError with its own words when it fails.
+    """Output of a small system command; EeioError with its message if it fails.
 
-    Returns when the command ends, even if a child of it goes on and keeps its output open.
+    Returns when the command ends, even if a child of it continues and keeps its output open.
     """
     # Files, not pipes, whose end would be that of the last child; and none that needs a disk.
     with memory_file() as stdout, memory_file() as stderr:
@@ -521,7 +524,7 @@ def run_command(command: list[str], timeout_s: float = _COMMAND_TIMEOUT_S) -> st
 
 
 def memory_file() -> IO[bytes]:
-    """For what a program prints: after 1 MiB its writes fail, so that it cannot fill the memory."""
+    """For a program's output: after 1 MiB its writes fail, so that it cannot fill the memory."""
     descriptor = os.memfd_create("printed", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, _MOST_PRINTED_BYTES)
     fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW)
@@ -529,16 +532,16 @@ def memory_file() -> IO[bytes]:
 
 
 def printed_in(file: IO[bytes]) -> str:
-    """What a program has printed into a `memory_file`."""
-    # Not by its position, which a child that goes on has in common with us.
+    """A program's output in a `memory_file`."""
+    # Not by its position, which we share with a child that continues.
     content = os.pread(file.fileno(), _MOST_PRINTED_BYTES, 0).rstrip(b"\0")
     text = content.decode(errors="backslashreplace")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def denied_to_root(words: str, root: Path = HERE) -> str:
-    """What to add to a program's words where root was denied something: that SELinux does that,
-    which `run as root` does not mend. Nothing in any other case."""
+    """A hint to add to a program's message if root was denied something: SELinux may do that, so
+    `run as root` does not help. Empty in any other case."""
     if not re.search(r"permission denied|operation not permitted", words, re.IGNORECASE):
         return ""
     try:
@@ -559,7 +562,7 @@ def _restore_command(entry: UndoEntry) -> None:
 
 
 def _restore_nvme(entry: UndoEntry) -> None:
-    # Few machines have one, and what it takes is of the meters.
+    # Few machines have one, and it needs modules of the meters.
     from eeio.system import nvme_power
 
     nvme_power.put_back(entry.subject, entry.value)
@@ -595,27 +598,27 @@ def _unmount(entry: UndoEntry) -> None:
         if _is_mounted(Path(entry.subject)):
             run_command(command, _FORCE_S)
     except EeioError:
-        # Its server is gone, and what is not written yet waits for it; the mount may be, too.
+        # Its server is unreachable, and unwritten data waits for it; the mount may wait, too.
         if _is_mounted(Path(entry.subject)):
             run_command([*command, "--lazy"])
 
 
 def _is_mounted(folder: Path) -> bool:
-    """Not asked of the folder itself, which may wait for its server."""
+    """Does not access the folder, which may wait for its server."""
     where = folder.parent.resolve() / folder.name
     return any(mount.mount_point == where for mount in mounts())
 
 
 def _detach(entry: UndoEntry) -> None:
-    # Asked of the kernel itself, for losetup writes a name's odd bytes as escapes. Nothing is there
-    # where nothing is attached, and after a reboot.
+    # Read from the kernel, because losetup escapes special bytes of a name. The file is absent if
+    # no file is attached, and after a reboot.
     backing = Path("/sys/class/block") / Path(entry.subject).name / "loop/backing_file"
     try:
         attached = os.fsdecode(backing.read_bytes().removesuffix(b"\n"))
     except FileNotFoundError:
         return
-    # A loop device may have been given to another image since: only ours is detached, also when
-    # somebody deleted the image.
+    # A loop device may belong to another image by now: only ours is detached, also if its image was
+    # deleted.
     if attached in (entry.value, f"{entry.value} (deleted)"):
         run_command(["losetup", "--detach", entry.subject])
 
@@ -647,7 +650,7 @@ def _end_process_group(entry: UndoEntry, owner_name: str) -> None:
 
 
 def end_group(group: int) -> None:
-    """Ends a process group: SIGTERM, then SIGKILL to what is left of it."""
+    """Ends a process group: SIGTERM, then SIGKILL to the rest."""
     deadline = time.monotonic() + _KILL_GRACE_S
     for signum in (signal.SIGTERM, signal.SIGKILL):
         try:

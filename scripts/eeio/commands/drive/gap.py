@@ -41,23 +41,22 @@ def add(parser: argparse.ArgumentParser) -> None:
     """The options of `eeio drive states` that are of a pause."""
     parser.add_argument(
         "--gap", metavar="LIST", type=_seconds,
-        help="pauses in seconds, such as 10,60,300: measures each pause and the work after it, "
-        "with the drive standing by meanwhile and without its power saving",
+        help="pauses in seconds, e.g. 10,60,300; with and without power saving",
     )  # fmt: skip
     parser.add_argument(
         "--repetitions", metavar="N", type=campaign_options.repetitions,
-        help=f"with --gap: of each pause (default: {_REPETITIONS})",
+        help=f"with --gap: repetitions of each pause (default: {_REPETITIONS})",
     )  # fmt: skip
     parser.add_argument(
         "--state", metavar="N", type=campaign_options.seed,
-        help="with --gap: the power state that an NVMe drive saves by (default: its deepest)",
+        help="with --gap: NVMe power state for saving (default: the deepest)",
     )  # fmt: skip
     parser.add_argument(
-        "--seed", metavar="N", type=campaign_options.seed, help="with --gap: repeats the order"
+        "--seed", metavar="N", type=campaign_options.seed, help="with --gap: repeat a random order"
     )
     parser.add_argument(
         "words", metavar="-- COMMAND", nargs=argparse.REMAINDER,
-        help="with --gap: the work before and after the pause (default: reading 16 MiB)",
+        help="with --gap: work before and after each pause (default: read 16 MiB)",
     )  # fmt: skip
 
 

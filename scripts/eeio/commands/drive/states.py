@@ -40,33 +40,39 @@ SCHEMA_VERSION = 1
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "states",
-        help="power of a drive: active, idle, standby, spin-up",
-        description="Measures an ATA drive's power states: active (reading sequentially), idle, "
-        "standby, and the energy of the spin-up that the next read causes; of an NVMe drive each "
-        "of its power states, reading, idling and waking "
-        "(docs/studies/). The drive is only read, and must not be mounted. With --gap it measures "
-        "a pause and the work after it, with the drive standing by in the pause and without, and "
-        "tells from which pause on that pays.",
+        help="measure drive power: active, idle, standby, spin-up",
+        description="Measures the power of each state of a drive (docs/studies/). ATA drives: "
+        "active (sequential reads), idle, standby, and the energy of the spin-up at the next "
+        "read. NVMe drives: each power state, reading, idling and waking. The drive is only "
+        "read, and must not be mounted. --gap measures a pause and the work after it, with and "
+        "without standby, and reports the break-even idle time.",
     )
     parser.add_argument("--device", metavar="DEV", type=Path, required=True)
     parser.add_argument(
-        "--meter", metavar="SPEC", action="append", default=[], help="repeatable (default: auto)"
+        "--meter",
+        metavar="SPEC",
+        action="append",
+        default=[],
+        help="power meter, repeatable (default: auto)",
     )
     parser.add_argument(
-        "--seconds", metavar="S", type=float, default=30.0, help="in each state (default: 30)"
+        "--seconds", metavar="S", type=float, default=30.0, help="time in each state (default: 30)"
     )
     parser.add_argument(
-        "--settle", metavar="S", type=float, default=10.0, help="before each state (default: 10)"
+        "--settle",
+        metavar="S",
+        type=float,
+        default=10.0,
+        help="pause before each state (default: 10)",
     )
     pauses.add(parser)
     parser.add_argument(
         "--setting", choices=KEYS,
-        help="measure at each value of this setting of the kernel in the place of the drive's "
-        "own states (--list tells which there are)",
+        help="measure at each value of this kernel setting instead (see --list)",
     )  # fmt: skip
     parser.add_argument(
         "--list", action="store_true",
-        help="only tell which states and settings save power, and where they stand",
+        help="only list power-saving states and settings with their values",
     )  # fmt: skip
     add_json(parser)
     parser.set_defaults(action=states)

@@ -23,17 +23,17 @@ _TABLES = {"csv": "csv", "json": "json", "markdown": "md", "latex": "tex"}
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "bundle",
-        help="the artifact of a paper: data, tables, figures, checksums",
-        description="Writes a folder and a .tar.gz of it: records and samples, tables (CSV, JSON, "
-        "Markdown, LaTeX), figures, how it was measured, BibTeX, SHA-256 checksums, and the script "
-        "that makes tables and figures again. The same campaigns give the same archive.",
+        help="write a paper artifact: data, tables, figures, checksums",
+        description="Writes a folder and its .tar.gz: records and samples, tables (CSV, JSON, "
+        "Markdown, LaTeX), figures, a description of the method, BibTeX, SHA-256 checksums, and "
+        "the script that remakes tables and figures. The same campaigns give the same archive.",
     )
-    parser.add_argument("campaigns", metavar="NAME|PATH", nargs="+", help="name, or its folder")
+    parser.add_argument("campaigns", metavar="NAME|PATH", nargs="+", help="campaign name or folder")
     parser.add_argument(
         "-o", "--output", metavar="DIR", type=Path,
-        help="folder and name of the archive (default: ./NAME-bundle)",
+        help="output folder and archive name (default: ./NAME-bundle)",
     )  # fmt: skip
-    parser.add_argument("--raw", action="store_true", help="also the raw output of the tools")
+    parser.add_argument("--raw", action="store_true", help="include the raw output of the tools")
     parser.set_defaults(action=bundle)
 
 

@@ -15,12 +15,14 @@ from eeio_results.errors import EeioError
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "pts",
-        help="a result file of the Phoronix Test Suite",
-        description="Writes a campaign as a PTS result file: OUTPUT/composite.xml, a folder that "
-        "goes into PTS's test-results/.",
+        help="write a Phoronix Test Suite result file",
+        description="Writes a campaign as a PTS result file, OUTPUT/composite.xml. Copy the "
+        "folder into PTS's test-results/.",
     )
-    parser.add_argument("campaign", metavar="NAME|PATH", help="name, or its folder")
-    parser.add_argument("-o", "--output", metavar="DIR", type=Path, help="(default: ./NAME)")
+    parser.add_argument("campaign", metavar="NAME|PATH", help="campaign name or folder")
+    parser.add_argument(
+        "-o", "--output", metavar="DIR", type=Path, help="output folder (default: ./NAME)"
+    )
     parser.set_defaults(action=export)
 
 

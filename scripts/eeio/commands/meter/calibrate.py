@@ -18,17 +18,20 @@ from eeio_power.meters import LoggedMeter, close_meters, open_meters
 
 def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = actions.add_parser(
-        "calibrate", help="find a log's clock offset by load pulses",
-        description="Loads all CPUs in pulses of some seconds and finds them in a log. Where the "
-        "log can be had only later: `--save FILE` now, `--meter csv:... --pulses FILE` then.",
+        "calibrate", help="find the clock offset of a log with load pulses",
+        description="Loads all CPUs in pulses of some seconds and finds the pulses in a log. If "
+        "the log is available only later, use `--save FILE` now and `--meter csv:... --pulses "
+        "FILE` then.",
     )  # fmt: skip
-    parser.add_argument("--meter", metavar="SPEC", help="the log: csv:FILE,map=...")
-    parser.add_argument("--save", type=Path, metavar="FILE", help="keep when the pulses were")
-    parser.add_argument("--pulses", type=Path, metavar="FILE", help="use pulses that were saved")
-    parser.add_argument("--count", type=int, default=alignment.PULSES, help="(default: 10)")
+    parser.add_argument("--meter", metavar="SPEC", help="power log: csv:FILE,map=...")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="store the times of the pulses")
+    parser.add_argument("--pulses", type=Path, metavar="FILE", help="use stored pulse times")
+    parser.add_argument(
+        "--count", type=int, default=alignment.PULSES, help="number of pulses (default: 10)"
+    )
     parser.add_argument(
         "--search", type=seconds, default=alignment.SEARCH_S, metavar="S",
-        help="how far off the clock may be (default: 60)",
+        help="largest clock offset to search (default: 60)",
     )  # fmt: skip
     parser.set_defaults(action=calibrate)
 

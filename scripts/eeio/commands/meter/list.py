@@ -24,8 +24,8 @@ _LIST_SCHEMA = 1
 
 def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = actions.add_parser(
-        "list", help="meters found, and what the others need",
-        description="Looks for meters. Nothing is written to a serial line or the network.",
+        "list", help="list power meters and their requirements",
+        description="Searches for meters. Does not write to serial lines or the network.",
     )  # fmt: skip
     add_json(parser)
     parser.add_argument(
@@ -33,8 +33,7 @@ def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         metavar="SPEC",
         action="append",
         default=[],
-        help="open this one, repeatable: its channels, what they read, and which of them are added "
-        "to the domain's figure",
+        help="probe this meter: channels, readings, domain totals; repeatable",
     )
     add_replay(parser)
     parser.set_defaults(action=show_list)

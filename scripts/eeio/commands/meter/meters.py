@@ -18,12 +18,11 @@ NOWHERE = Path(os.devnull)
 def add_meters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--meter", action="append", metavar="SPEC",
-        help="a meter, such as rapl or wattsup:/dev/ttyUSB0; several times for several "
-        "(default: auto; `eeio meter list`)",
+        help="power meter, e.g. wattsup:/dev/ttyUSB0; repeatable (default: auto)",
     )  # fmt: skip
     parser.add_argument(
         "--rate", type=rate, default=SAMPLE_RATE_HZ, metavar="HZ",
-        help=f"readings a second, where the meter can (default: {SAMPLE_RATE_HZ:g})",
+        help=f"readings per second, if the meter supports it (default: {SAMPLE_RATE_HZ:g})",
     )  # fmt: skip
 
 

@@ -23,20 +23,22 @@ from eeio_power.recording import record, to_json
 
 def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = actions.add_parser(
-        "node", help="a rank of an MPI program, with the energy of its node",
-        description="Put in front of the program in a call of mpirun or srun. The first rank of "
-        "each node records the node's energy from its start to its end in DIR/HOST.json, and the "
-        "samples in DIR/HOST.csv.gz; the others just run. `eeio meter sum` adds the nodes "
-        "(docs/how-to/run-on-a-cluster.md). With - for DIR and without a command it records until "
-        "its standard input ends and prints both: for `eeio run --server-power`.",
-        epilog="exit codes: the program's own; 2 wrong usage or no meter, nothing ran",
+        "node", help="run an MPI rank and record the energy of its node",
+        description="Use it before the program in an mpirun or srun command. The first rank of "
+        "each node records the node's energy while its program runs: DIR/HOST.json, with "
+        "samples in DIR/HOST.csv.gz. The other ranks only run the program. `eeio meter sum` "
+        "adds the nodes (docs/how-to/run-on-a-cluster.md). With - as DIR and no command, it "
+        "records until its standard input ends and prints both: for `eeio run --server-power`.",
+        epilog="exit codes: the program's; 2 wrong usage or no meter, program not started",
     )  # fmt: skip
     add_meters(parser)
     parser.add_argument(
         "--first-ranks", type=int, metavar="N",
-        help="a node without any of the first N ranks, as one of clients, counts for nothing",
+        help="exclude nodes without one of the first N ranks, e.g. clients",
     )  # fmt: skip
-    parser.add_argument("folder", type=Path, metavar="DIR", help="on a file system of all nodes")
+    parser.add_argument(
+        "folder", type=Path, metavar="DIR", help="output folder on a file system of all nodes"
+    )
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND")
     parser.set_defaults(action=record_node)
 

@@ -11,12 +11,14 @@ from eeio_power.sampler import Sampler
 
 def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = actions.add_parser(
-        "serve", help="power and energy for Prometheus, on loopback",
-        description="Serves /metrics in Prometheus' text format until Ctrl-C.",
+        "serve", help="serve power and energy to Prometheus on loopback",
+        description="Serves /metrics in the Prometheus text format until Ctrl-C.",
     )  # fmt: skip
     add_meters(parser)
-    parser.add_argument("--address", default="127.0.0.1", help="a loopback address")
-    parser.add_argument("--port", type=int, default=9797, help="(default: 9797)")
+    parser.add_argument(
+        "--address", default="127.0.0.1", help="loopback address (default: 127.0.0.1)"
+    )
+    parser.add_argument("--port", type=int, default=9797, help="TCP port (default: 9797)")
     parser.set_defaults(action=serve)
 
 

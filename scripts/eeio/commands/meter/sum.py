@@ -15,14 +15,14 @@ _SUM_SCHEMA = 1
 
 def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = actions.add_parser(
-        "sum", help="the energy of several nodes together",
-        description="Adds what `eeio meter node` wrote, per power domain: energies add, limits of "
-        "error in quadrature; coverage is the worst node's. A node that is missing or invalid "
-        "makes a domain invalid.",
-        epilog="exit codes: 0 done; 2 a file cannot be used; 3 a sum is invalid",
+        "sum", help="add the energy of several nodes",
+        description="Adds the results of `eeio meter node` per power domain. Uncertainties add "
+        "in quadrature; the coverage is that of the worst node. A missing or invalid node makes "
+        "a domain invalid.",
+        epilog="exit codes: 0 done; 2 wrong usage or unusable file; 3 invalid sum",
     )  # fmt: skip
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
-    parser.add_argument("--nodes", type=int, metavar="N", help="how many there have to be")
+    parser.add_argument("--nodes", type=int, metavar="N", help="required number of nodes")
     add_json(parser)
     parser.set_defaults(action=show_sum)
 

@@ -27,13 +27,19 @@ Key = tuple[str, str]
 
 def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = actions.add_parser(
-        "watch", help="live view",
-        description="Shows power until Ctrl-C; on a terminal with a chart of the last values. At "
-        "the end the least, the mean and the most of the values shown.",
+        "watch", help="show live power",
+        description="Shows power until Ctrl-C, on a terminal with a chart of the last values. "
+        "At the end it prints the minimum, mean and maximum of the shown values.",
     )  # fmt: skip
     add_meters(parser)
-    parser.add_argument("--interval", type=seconds, default=1.0, metavar="S", help="(default: 1)")
-    parser.add_argument("--count", type=int, metavar="N", help="end after N lines a meter")
+    parser.add_argument(
+        "--interval",
+        type=seconds,
+        default=1.0,
+        metavar="S",
+        help="time between values (default: 1)",
+    )
+    parser.add_argument("--count", type=int, metavar="N", help="end after N lines per meter")
     parser.set_defaults(action=watch)
 
 

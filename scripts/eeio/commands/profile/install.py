@@ -15,7 +15,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="install test profiles (`run` does it when needed)",
         description="Runs the install.sh of test profiles.",
     )
-    parser.add_argument("profiles", metavar="PROFILE", nargs="*", help="(default: all)")
+    parser.add_argument(
+        "profiles", metavar="PROFILE", nargs="*", help="test profile (default: all)"
+    )
     parser.set_defaults(action=install)
 
 

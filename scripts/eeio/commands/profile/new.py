@@ -20,51 +20,52 @@ _VARIABLE = "EEIO_TEST_PROFILES"
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "new",
-        help="make a test profile and a suite from a command",
-        description="Writes a test profile that runs a command once, in a folder of the target "
-        "directory, for eeio run and the Phoronix Test Suite alike. What the command prints is "
-        "read by regular expressions. The command is not run.",
+        help="create a test profile and a suite from a command",
+        description="Writes a test profile for eeio run and the Phoronix Test Suite. The "
+        "profile runs the command once, in a folder of the target directory. Regular "
+        "expressions read the command's output. The command is not run now.",
         epilog="example: eeio profile new mydd --factor size=16m,64m --operation read "
         "--prepare 'head -c {size} /dev/urandom >in' --figure ', ([0-9.]+) s,' --unit s "
         "--bytes '^([0-9]+) bytes' --suite ./try-mydd -- dd if=in of=/dev/null bs=64k",
     )
     parser.__class__ = WithProgram
-    parser.add_argument("name", metavar="NAME", help="small letters and digits: eeio-NAME-1.0.0")
+    parser.add_argument(
+        "name", metavar="NAME", help="lower-case letters and digits: eeio-NAME-1.0.0"
+    )
     parser.add_argument(
         "--folder", metavar="DIR",
-        help=f"where the profile goes (default: the first folder of {_VARIABLE})",
+        help=f"parent folder of the profile (default: first of {_VARIABLE})",
     )  # fmt: skip
     parser.add_argument(
         "--factor", metavar="NAME=A,B", action="append", default=[],
-        help="values of a word {NAME} in the command, repeatable; the first is the default",
+        help="values of {NAME} in the command; first is the default; repeatable",
     )  # fmt: skip
     parser.add_argument("--figure", metavar="REGEX",
-                        help="what the command prints: the number in the one group")  # fmt: skip
+                        help="pattern of the result in the output, with one group")  # fmt: skip
     parser.add_argument("--unit", choices=_figures.UNITS, metavar="UNIT",
-                        help=f"of the figure: {', '.join(_figures.UNITS)}")  # fmt: skip
+                        help=f"unit of the result: {', '.join(_figures.UNITS)}")  # fmt: skip
     parser.add_argument(
         "--bytes", metavar="REGEX|SIZE",
-        help="what it moves: a number in what it prints, a size, or a factor such as {size}; "
-        "without it there is no MB/J",
+        help="moved bytes: pattern in the output, size or {factor}; needed for MB/J",
     )  # fmt: skip
     parser.add_argument("--operation", choices=request.OPERATIONS, default="mixed",
-                        help="what it does with storage (default: %(default)s)")  # fmt: skip
+                        help="storage operation (default: %(default)s)")  # fmt: skip
     parser.add_argument("--spatiality", choices=request.SPATIALITIES, default="mixed",
-                        help="(default: %(default)s)")  # fmt: skip
+                        help="access pattern (default: %(default)s)")  # fmt: skip
     parser.add_argument("--buffer", choices=("on", "off"), default="on",
-                        help="whether it uses the page cache (default: %(default)s)")  # fmt: skip
+                        help="page cache use (default: %(default)s)")  # fmt: skip
     parser.add_argument("--flush", choices=request.FLUSHES, default="none",
-                        help="when it flushes what it writes (default: %(default)s)")  # fmt: skip
+                        help="flush policy for writes (default: %(default)s)")  # fmt: skip
     parser.add_argument("--level", choices=(request.LEVEL,), default=request.LEVEL,
-                        help="(default: %(default)s)")  # fmt: skip
+                        help="level of the I/O stack (default: %(default)s)")  # fmt: skip
     parser.add_argument("--prepare", metavar="COMMAND", default="",
-                        help="for the shell, before each run and not measured")  # fmt: skip
+                        help="shell command before each run, not measured")  # fmt: skip
     parser.add_argument("--footprint", metavar="SIZE", default="",
-                        help="what its files take at most, for the plan")  # fmt: skip
+                        help="maximum size of its files, for the plan")  # fmt: skip
     parser.add_argument("--timeout", metavar="S", type=campaign_options.seconds, default=3600.0,
-                        help="when a run is given up (default: %(default)g)")  # fmt: skip
+                        help="time limit of a run (default: %(default)g)")  # fmt: skip
     parser.add_argument("--suite", metavar="DIR",
-                        help="make a suite of every combination of factors, too")  # fmt: skip
+                        help="also create a suite with all factor combinations")  # fmt: skip
     parser.set_defaults(action=new_profile, program=())
 
 

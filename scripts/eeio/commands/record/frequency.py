@@ -26,17 +26,20 @@ _ENDS = ("lowest", "highest")
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "frequency",
-        help="run a program at one processor frequency, or list them",
-        description="Lists the processors' frequencies. With --set, runs a program with all "
+        help="run a program at one processor frequency, or list frequencies",
+        description="Lists the processor frequencies. With --set, runs a program with all "
         "processors at one frequency, turbo and SMT off, and restores the settings afterwards "
         "(after SIGKILL: `eeio doctor restore`).",
     )
     parser.add_argument(
-        "--set", metavar="HZ", dest="wanted", help="1.6GHz, 1600MHz, 1600000000, lowest or highest"
+        "--set",
+        metavar="HZ",
+        dest="wanted",
+        help="frequency: 1.6GHz, 1600MHz, 1600000000, lowest or highest",
     )
     parser.add_argument(
         "--sysfs-root", metavar="DIR", type=Path, default=Path("/"),
-        help="use the tree under DIR instead of / (for trials)",
+        help="use the tree under DIR instead of / (for testing)",
     )  # fmt: skip
     add_json(parser)
     parser.add_argument("words", metavar="-- COMMAND", nargs=argparse.REMAINDER)

@@ -34,10 +34,10 @@ _TRACE = "journal.gz"
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "journal",
-        help="ext4 journal commits and the calls they delay",
-        description="Runs a program and traces the journal of one ext4 file system: the times of "
-        "each commit, the writes and fsync calls that wait for it, and a model of their time. "
-        "Needs root. --delayjc delays fsync calls, so that one commit serves many.",
+        help="trace ext4 journal commits and the calls they block",
+        description="Runs a program and traces the journal of one ext4 file system: commit "
+        "times, the writes and fsync calls that wait for each commit, and a model of their "
+        "time. Needs root. --delayjc delays fsync calls, so that one commit serves many.",
     )
     parser.add_argument(
         "--directory", metavar="DIR", type=Path, default=Path(),
@@ -45,7 +45,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )  # fmt: skip
     parser.add_argument(
         "--counters", metavar="STATE", type=Path,
-        help="print the counters in this state file of libdelayjc.so, only",
+        help="only print the counters in this state file of libdelayjc.so",
     )  # fmt: skip
     parser.add_argument("--read", metavar="FILE", type=Path, help="read a stored trace")
     parser.add_argument(
@@ -59,15 +59,21 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument("--delayjc", action="store_true", help="delay fsync calls in a window")
     parser.add_argument(
         "--window", metavar="MS", type=float, default=1.0,
-        help="each fsync call restarts it (default: %(default)s)",
+        help="delay window; each fsync call restarts it (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
-        "--max-resets", metavar="N", type=int, default=64, help="(default: %(default)s)"
+        "--max-resets",
+        metavar="N",
+        type=int,
+        default=64,
+        help="maximum restarts of a window (default: %(default)s)",
     )
     parser.add_argument(
-        "--no-flush-first", action="store_true", help="delay before the file's data are written"
+        "--no-flush-first", action="store_true", help="delay before writing the file's data"
     )
-    parser.add_argument("-o", "--output", metavar="DIR", type=Path, help="(default: journal-TIME)")
+    parser.add_argument(
+        "-o", "--output", metavar="DIR", type=Path, help="output folder (default: journal-TIME)"
+    )
     add_json(parser)
     parser.add_argument("words", metavar="-- COMMAND", nargs=argparse.REMAINDER)
     parser.set_defaults(action=journal)

@@ -25,14 +25,14 @@ from eeio_power.grades import PROFILES, Grade, GradeRules, Share, above_idle, br
 from eeio_power.recording import Recording, record, to_json
 
 _RECORD_EXITS = """\
-exit codes: 0 the command ended with 0; 1 it did not (its own exit code is shown, and is in the
-JSON), or ran out of time; 2 wrong usage, nothing ran; 3 it ended with 0, but a reading is invalid;
-130 interrupted; 143 stopped by SIGTERM, and the command with it"""
+exit codes: 0 command succeeded; 1 command failed (the output contains its code)
+or timed out; 2 wrong usage, command not started; 3 command succeeded, but a
+reading is invalid; 130 interrupted; 143 stopped by SIGTERM, with the command"""
 
 
 def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = actions.add_parser(
-        "power", help="energy of a command",
+        "power", help="measure the energy of a command",
         description="Runs a command and prints its time, power and energy. With --format json the "
         "command's output goes to stderr.",
         epilog=_RECORD_EXITS,
@@ -41,11 +41,13 @@ def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     add_meters(parser)
     add_json(parser)
     parser.add_argument(
-        "--profile", choices=tuple(PROFILES), help="grade the readings: PASS or WARN, with reasons"
+        "--profile",
+        choices=tuple(PROFILES),
+        help="grade the readings as PASS or WARN, with reasons",
     )
     parser.add_argument(
         "--idle", type=seconds, default=0.0, metavar="S",
-        help="measure S idle seconds first; show idle and busy power",
+        help="measure S idle seconds first; show idle and busy power (default: 0)",
     )  # fmt: skip
     parser.add_argument(
         "--timeout", type=seconds, metavar="S",

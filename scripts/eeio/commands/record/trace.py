@@ -37,24 +37,30 @@ _MOST_FILES = 5
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "trace",
-        help="I/O phases of a program, with the power of each",
-        description="Runs a program under strace or bpftrace while the meters are read, and "
-        "prints its I/O phases: operation, access pattern, request sizes, bytes, start and end, "
-        "and energy. Or reads stored traces: strace's files, bpftrace.txt, fio's iolog, "
-        "Darshan's logs and DXT text, or time,client,op,offset,length. Bytes that a program "
-        "moves by mmap, io_uring or libaio are not observed; the output names them.",
+        help="show the I/O phases of a program with their power",
+        description="Runs a program under strace or bpftrace with power measurement. Prints its "
+        "I/O phases: operation, access pattern, request sizes, bytes, start and end, and "
+        "energy. --read reads stored traces instead: strace files, bpftrace.txt, fio iologs, "
+        "Darshan logs and DXT text, or time,client,op,offset,length. I/O by mmap, io_uring or "
+        "libaio is not observed; the output mentions such I/O.",
     )
     parser.add_argument(
         "--tracer", choices=tracers.NAMES, default="strace",
-        help="bpftrace costs less time and needs root (default: %(default)s)",
+        help="bpftrace has less overhead and needs root (default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument("--read", metavar="FILE", type=Path, nargs="+", help="traces to read")
     parser.add_argument(
-        "--meter", metavar="SPEC", action="append", default=[], help="repeatable (default: auto)"
+        "--read", metavar="FILE", type=Path, nargs="+", help="stored traces to read"
+    )
+    parser.add_argument(
+        "--meter",
+        metavar="SPEC",
+        action="append",
+        default=[],
+        help="power meter, repeatable (default: auto)",
     )
     parser.add_argument(
         "--gap", metavar="S", type=float, default=GAP_S,
-        help="a pause as long as this ends a phase (default: %(default)s)",
+        help="shortest pause that ends a phase (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
         "--file", metavar="WORD", action="append", default=[],
@@ -63,7 +69,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument(
         "--replay", metavar="TRACE.csv", type=Path, help="also write the trace for eeio-dataserver"
     )
-    parser.add_argument("-o", "--output", metavar="DIR", type=Path, help="(default: trace-TIME)")
+    parser.add_argument(
+        "-o", "--output", metavar="DIR", type=Path, help="output folder (default: trace-TIME)"
+    )
     add_json(parser)
     parser.add_argument("words", metavar="-- COMMAND", nargs=argparse.REMAINDER)
     parser.set_defaults(action=trace)

@@ -12,17 +12,17 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser = subparsers.add_parser(
         "reference",
         help="compare an application's phases with measured values",
-        description="Holds each phase of an application (BT-IO) against the experiment of the "
-        "library or file-system level that is most like it, and tells the deviation of bandwidth "
-        "and power in percent (docs/studies/).",
+        description="Compares each phase of an application (BT-IO) with the most similar "
+        "experiment of the library or file-system level. Shows the deviation of bandwidth and "
+        "power in percent (docs/studies/).",
     )
     parser.add_argument(
         "campaigns", metavar="NAME|PATH", nargs="+",
-        help="the application's campaign, and those of the characterization if they are others",
+        help="campaign of the application; also the characterization if separate",
     )  # fmt: skip
     parser.add_argument(
         "--study", metavar="STUDY",
-        help="whose rule finds the experiment (default: the first study that has one)",
+        help="study with the matching rule (default: the first that has one)",
     )  # fmt: skip
     add_formats(parser)
     parser.set_defaults(action=reference)

@@ -1,5 +1,5 @@
-"""`eeio study replicate`: papers' printed figures, recomputed from published data or what else they
-print."""
+"""`eeio study replicate`: papers' printed figures, recomputed from published data or other printed
+values."""
 
 import argparse
 import sys
@@ -20,23 +20,23 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser = subparsers.add_parser(
         "replicate",
         help="recompute the figures of published papers",
-        description="Recomputes each figure that a paper prints: from its published data, of "
-        "which DIR is a copy, or, where it published none, from what else it prints. Printed and "
-        "recomputed value, place, verdict and reason. Without a study: how many figures of each "
-        "paper come out how.",
+        description="Recomputes each figure that a paper prints. The input is DIR, a copy of "
+        "the paper's published data. For papers without published data, it is the other printed "
+        "values. Shows printed and recomputed value, place, verdict and reason. Without a "
+        "study, lists all papers with the number of figures per verdict.",
     )
     known = [*studies.offering("published"), *studies.offering("printed")]
     parser.add_argument("study", metavar=_one_of(sorted(known)), nargs="?")
     parser.add_argument(
-        "folder", metavar="DIR", type=Path, nargs="?", help="a copy of the paper's published data"
+        "folder", metavar="DIR", type=Path, nargs="?", help="copy of the paper's published data"
     )
     parser.add_argument(
         "--data", metavar="STUDY=DIR", action="append", default=[], type=_data,
-        help="for the list of all papers: a copy of the published data of one",
+        help="copy of a study's published data, for the list of all papers",
     )  # fmt: skip
     parser.add_argument(
         "--figures", metavar="DIR", type=Path,
-        help="also draw the paper's figures into DIR, of its published data",
+        help="also draw the paper's figures from its published data into DIR",
     )  # fmt: skip
     add_formats(parser)
     parser.set_defaults(action=replicate)
@@ -93,7 +93,7 @@ def _one(arguments: argparse.Namespace) -> "Document | str":
 
 
 def _every(data: dict[str, Path]) -> list[Listed]:
-    """All papers; those with published data are counted where `data` has a copy."""
+    """All papers; those with published data get verdicts if `data` has a copy."""
     every = studies.every()
     for name in data:
         if named_study(name).published is None:
@@ -130,7 +130,7 @@ def _answers(paper: studies.Printed) -> tuple[printed.Recomputed, ...]:
 
 
 def _sources(published: studies.PublishedData, folder: Path) -> list[studies.Source]:
-    """The campaigns of a copy of published data; what was left out of them goes to stderr."""
+    """The campaigns of a copy of published data; remarks on omitted data go to stderr."""
     shipped = mapping.shipped()
     data = mapping.load(shipped.get(str(published.import_map), Path(published.import_map)))
     found = runs.read(data, folder)
