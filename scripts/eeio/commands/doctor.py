@@ -44,7 +44,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def add_replay(parser: argparse.ArgumentParser) -> None:
-    """The option that `power list` and `plan` have too."""
+    """The option that `meter list` and `plan` have too."""
     parser.add_argument(
         "--replay",
         metavar="FILE",
