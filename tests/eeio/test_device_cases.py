@@ -591,8 +591,9 @@ def test_file_systems_are_made_only_over_what_was_named(rig: Rig) -> None:
 
 
 OPEN = "exec <>{node}; echo $$ >{home}/new; mv {home}/new {home}/pid; "
-# eeio ends what it started itself.
-OPEN += "exec env -u EEIO_STARTED_BY sleep 1000"
+OPEN += "exec sleep 1000"
+# eeio ends what it started itself, which it knows by this variable.
+HOLDER = f"setsid env -u EEIO_STARTED_BY sh -c '{OPEN}'"
 
 
 def _during(
@@ -642,7 +643,7 @@ def test_nobody_takes_the_device_during_a_campaign(rig: Rig, command: str, told:
         # An exclusive open does not keep a loop device away.
         ("mount -o ro $(losetup --find --show {node}) {home}/mnt", "is used by loop"),
         ("losetup --find {node}", "is used by loop"),
-        (f"setsid sh -c '{OPEN}' & while [ ! -e {{home}}/pid ]; do sleep 0.01; done",
+        (f"{HOLDER} & while [ ! -e {{home}}/pid ]; do sleep 0.01; done",
          "is held open by process"),
         ("mkfs.ext4 -q -F -U {uuid} {home}/small; dd if={home}/small of={node} bs=1M conv=notrunc",
          "which was not there when the campaign began"),

@@ -87,7 +87,7 @@ def test_a_pause_is_measured_with_power_saving_and_without(
         for r in body["gaps"]
         if r["invalid"] is None
         for found in r["energy"]
-        if found["energy_j"] is not None
+        if found["energy_j"] is not None and found["valid"] and not found["doubtful"]
     )
     both = Counter(domain for (domain, *_), sides in energies.items() if sides == 2)
     assert saved and {domain: one["n"] for domain, one in saved.items()} == both

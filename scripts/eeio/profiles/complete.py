@@ -47,6 +47,7 @@ def folder_of(folder: Path) -> Iterator[Path]:
         complete = Path(made) / folder.name
         complete.mkdir()
         folders = {path.name: path for path in folder.iterdir() if path.is_dir()}
+        folders.pop("__pycache__", None)
         for name, path in {**folders, **files(folder)}.items():
             (complete / name).symlink_to(path.resolve())
         yield complete

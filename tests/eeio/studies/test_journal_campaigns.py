@@ -112,8 +112,8 @@ def test_variants_and_frequencies_until_the_cap(
         pytest.skip(f"journal not traced here: {cells[0]['reasons']['commits']}")
     by_variant = {cell["variant"]: cell["commits"] for cell in cells}
     assert by_variant["nojc"] == 0 and by_variant["ext4"] >= 1
-    # Three rounds, and in each two creations whose commits are one.
-    assert by_variant["delayjc"] <= by_variant["ext4"]
+    # Three rounds of two creations, which share a commit; the journal's timer may add others.
+    assert by_variant["delayjc"] < 6
 
 
 @pytest.mark.root
