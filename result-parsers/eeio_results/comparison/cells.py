@@ -119,7 +119,8 @@ class Cell:
         rest = [left["size"]] if "size" in left else []
         rest += [f"{k} {left[k]}" for k in ("buffer", "disk") if k in left]
         arguments = left.get("arguments", "").split()
-        rest += [f"load {one[5:]} %" for one in arguments if one.startswith("load=")]
+        if "load" not in without:
+            rest += [f"load {one[5:]} %" for one in arguments if one.startswith("load=")]
         rest += [left["frequency"]] if "frequency" in left else []
         rest += [f"{k} {left[k]}" for k in ("smt", "turbo") if k in left]
         rest += [f"flush {left['flush']}"] if left.get("flush", UNKNOWN) != UNKNOWN else []

@@ -121,9 +121,9 @@ def load_curves(campaign: "Campaign") -> list[list[Step]]:
         arguments = {key: value for key, equals, value in pairs if equals}
         if (load := arguments.pop("load", "")).isdecimal():
             rest = " ".join(f"{key}={value}" for key, value in arguments.items())
-            groups.setdefault(f"{cell.label(tool=True)} {rest}".strip(), []).append(
-                (int(load), cell)
-            )
+            groups.setdefault(
+                f"{cell.label(without=('load',), tool=True)} {rest}".strip(), []
+            ).append((int(load), cell))
     return [_curve(campaign, name, steps) for name, steps in groups.items()]
 
 

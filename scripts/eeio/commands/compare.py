@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from eeio.arguments import arrange
 from eeio.commands.amounts import seconds
@@ -35,6 +35,21 @@ class FailIf:
 
     share: float
     metric: str | None
+
+
+class _Once(argparse.Action):
+    """Rejects the option if it is given again: only the last one would count."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        if getattr(namespace, self.dest) is not None:
+            parser.error(f"{option_string}: give it once, and run compare again for another metric")
+        setattr(namespace, self.dest, values)
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -68,7 +83,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="smallest effect to report (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
-        "--fail-if", metavar="worse:SHARE[:METRIC]", type=_fail_if,
+        "--fail-if", metavar="worse:SHARE[:METRIC]", type=_fail_if, action=_Once,
         help="exit with 4 if worse, 1 if untested, e.g. worse:5%%:J/GB; METRIC: "
         f"{', '.join(gated())}",
     )  # fmt: skip

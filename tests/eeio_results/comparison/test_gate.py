@@ -9,6 +9,7 @@ import pytest
 from tests.eeio_results import made
 from tests.eeio_results.comparison.test_changes import around, cell
 
+from eeio.cli import main
 from eeio_results.comparison.cells import BANDWIDTH, J_PER_GB, UNCERTAINTY, Cell
 from eeio_results.comparison.gate import Gate, Side, gate
 from eeio_results.errors import EeioError
@@ -134,3 +135,10 @@ def test_no_noise_at_all() -> None:
     assert verdicts(judged([flat], [worse])) == ["worse"]
     assert judged([flat], [worse]).rows[0].change == pytest.approx(0.06)
     assert math.isclose(same.median(BANDWIDTH), 1e8)
+
+
+def test_the_command_takes_one_gate(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["compare", "a", "b", "--fail-if", "worse:5%:J/GB", "--fail-if", "worse:5%:MB/s"]
+    with pytest.raises(SystemExit):
+        main(words)
+    assert "--fail-if: give it once" in capsys.readouterr().err

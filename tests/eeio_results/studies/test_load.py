@@ -8,6 +8,7 @@ import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import DATA
 from tests.eeio_results.made import EXPERIMENT, MACHINE, design, energy, phase, run
 
 import eeio_results
@@ -144,3 +145,9 @@ def test_the_report_has_the_curve_and_keeps_to_its_schema(tmp_path: Path) -> Non
     jsonschema.validate(json.loads(json.dumps(two)), json.loads(SCHEMA.read_text()))
     assert two["proportionality"]["idle_share"] is None
     assert two["proportionality"]["reason"] == "2 curves, which stand in `curves`"
+
+
+def test_all_steps_of_a_campaign_are_one_curve() -> None:
+    report = build([load(DATA / "campaigns/load")])
+    (chapter,) = report.chapters
+    assert len(chapter.tables[0].rows) == 11  # idle, and ten steps
