@@ -18,6 +18,7 @@ from eeio_results.comparison.cells import (
     Cell,
 )
 from eeio_results.ranking import MOST_UNCERTAIN
+from eeio_results.record import DEMO
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,8 @@ def _why_not(cell: Cell, most_uncertain: float) -> str | None:
     """Why it is on no front, for any figures."""
     if not cell.n(EFFICIENCY):
         return cell.reasons.get(EFFICIENCY, "not measured")
+    if any(domain.endswith(f"({DEMO})") for domain in cell.efficiency_of):
+        return "demo power is not ranked"
     if cell.factors["durable"] == "no":
         return "not durable"
     if cell.doubts:

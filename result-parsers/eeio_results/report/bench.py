@@ -352,11 +352,16 @@ def _table(found: Sequence[Bench]) -> Table:
         about = [one.domain] if one.domain not in (None, "system") else []
         about += [DEMO] if one.kind == DEMO else []
         domain = f" ({', '.join(map(str, about))})" if about else ""
+        joules, efficiency = _plain(one, "energy_j"), _plain(one, "efficiency_bytes_per_j", MB)
+        if one.kind == DEMO:
+            joules, efficiency = (
+                text if text == NONE else f"{text} ({DEMO})" for text in (joules, efficiency)
+            )
         rows.append((
             one.words, str(one.n), _prefixed(one, "duration_s", "s"), _prefixed(one, "cpu_s", "s"),
-            _plain(one, "power_w") + domain, _plain(one, "energy_j"),
+            _plain(one, "power_w") + domain, joules,
             _prefixed(one, "bytes_device_read", "B"), _prefixed(one, "bytes_device_written", "B"),
-            _plain(one, "efficiency_bytes_per_j", MB), _prefixed(one, "durable_s", "s"),
+            efficiency, _prefixed(one, "durable_s", "s"),
             _prefixed(one, "memory_peak_bytes", "B"),
         ))  # fmt: skip
     return Table(

@@ -79,6 +79,13 @@ def test_what_may_not_be_ranked_beats_nothing() -> None:
     assert pareto_table(found) is None, "one alone is no choice"
 
 
+def test_demo_power_is_on_no_front() -> None:
+    pair = [cell("4 KiB", 50, 2, 0.001), cell("1 MiB", 400, 10, 0.004)]
+    found = choices(replace(one, efficiency_of=("system (demo)",)) for one in pair)
+    assert all(one.reason == "demo power is not ranked" for one in found)
+    assert pareto_table(found) is None
+
+
 def test_a_read_is_no_choice_in_place_of_a_write() -> None:
     found = choices([cell("1 MiB", 100, 5), cell("1 MiB", 50, 2, operation="write")])
     assert all(one.on_bandwidth_front for one in found)
