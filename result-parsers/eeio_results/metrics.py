@@ -179,7 +179,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "energy_j_per_gb", "J/GB", 1.0, _of_domain("energy_j_per_gb"),
         _j_per_gb,
-        better="less", of_domain=True, of_storage=True, needed=True, ranked=True,
+        better="less", of_domain=True, of_storage=True, spread=True, needed=True, ranked=True,
         page="essential energy",
     ),
     Metric("marginal_energy_j_per_gb", "J/GB above idle", 1.0, _above_idle("energy_j_per_gb"),

@@ -69,7 +69,10 @@ def test_without_bytes_there_is_power_and_no_mb_per_joule(
           "--", "sh", "-c", f"{LOOP}; sleep 1")  # fmt: skip
     with FakeRapl(home / "powercap", power_w=lambda time_s: 20.0):
         (row,) = _report(home, eeio, "--meter", f"rapl,root={home / 'powercap'}", "--idle", "0.5")
-    assert row["power_w"]["median"] > 0 and row["duration_s"]["median"] > 0.9
+    assert row["power_w"]["median"] > 0
+    # The line that begins the window arrives late on a busy machine.
+    (run,) = load(home / "data/eeio/results/c").runs
+    assert run.duration_s >= 1 and row["duration_s"]["median"] > 0.9
     assert row["operations_per_s"]["median"] == 10 and row["n"] == 1
     assert row["efficiency_bytes_per_j"] is None and row["bandwidth_bytes_per_s"] is None
     assert "how many bytes" in row["reasons"]["efficiency_bytes_per_j"]

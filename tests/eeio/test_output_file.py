@@ -36,3 +36,15 @@ def test_a_file_name_is_no_folder_for_plots(
     assert main(["report", "a", "--plots", str(stored / "f.pdf")]) == 2
     assert "name a folder" in capsys.readouterr().err
     assert not (stored / "f.pdf").exists()
+
+
+def test_a_folder_or_an_unknown_suffix_is_rejected(
+    stored: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path, why in ((stored, "is a folder"), (stored / "f.pdf", "no format has the suffix .pdf")):
+        with pytest.raises(SystemExit) as stopped:
+            main(["report", "a", "-o", str(path)])
+        assert stopped.value.code == 2 and why in " ".join(capsys.readouterr().err.split())
+    assert not (stored / "f.pdf").exists()
+    assert main(["report", "a", "--format", "csv", "-o", str(stored / "f.data")]) == 0
+    assert (stored / "f.data").read_text().startswith("campaign,")

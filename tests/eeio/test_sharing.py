@@ -62,6 +62,10 @@ def test_two_campaigns_at_once(
             gate.read_text()  # it is in its first run
             assert main(_words(home, "b", other_drive)) == 2
             assert "another campaign is running on this machine" in capsys.readouterr().err
+            # Not even the trial run of a command disturbs it.
+            assert main(["bench", f"touch {home}/ran", "--meter", "none"]) == 2
+            assert "another campaign is running" in capsys.readouterr().err
+            assert not (home / "ran").exists()
             assert main(_words(home, "b", other_drive, "--share-machine")) in (0, 3)
             gate.write_text("go on")
             _, said = first.communicate(timeout=60)

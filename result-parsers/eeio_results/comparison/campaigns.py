@@ -95,6 +95,7 @@ def compare(
         warnings=(
             *remarks.of_runs(campaigns, chosen),
             *too_slow,
+            *remarks.of_load(campaigns),
             *remarks.of_flush(chosen),
             *remarks.domain_warnings(chosen),
             *remarks.unmatched(chosen),

@@ -53,6 +53,21 @@ def of_flush(cells: Sequence[Cell]) -> list[str]:
     return [*found, *left_out]
 
 
+def of_load(campaigns: Sequence[Campaign]) -> list[str]:
+    """On steps of load curves: the same step is a different rate in each campaign."""
+    curves = [
+        campaign.name
+        for campaign in campaigns
+        if any("load" in dict(run.experiment.arguments) for run in campaign.runs)
+    ]
+    if len(curves) < 2:
+        return []
+    return [
+        f"{', '.join(curves)}: a load step is a share of the campaign's own measured maximum, so "
+        "the same step is a different rate in each; a change of MB/s is a change of that maximum"
+    ]
+
+
 def unmatched(cells: Sequence[Cell]) -> list[str]:
     """Experiments that one machine has and another has not, as text."""
     place = ("machine", "device", "type")

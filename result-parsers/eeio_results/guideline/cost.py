@@ -327,12 +327,9 @@ def _stored_kwh(terms: _Terms, pue: float) -> Answer:
 
 def _spread(terms: _Terms, whole: float | None, option: str) -> Answer:
     """A purchase over all bytes of its life."""
-    if whole is None:
-        return f"not given: {option}"
-    if terms.years is None:
-        return f"not given: --years, over which {option} is spread"
-    if terms.duty is None:
-        return f"not given: --duty-cycle, so that the bytes of {terms.years:g} years are not known"
+    needed = {option: whole, "--years": terms.years, "--duty-cycle": terms.duty}
+    if whole is None or terms.years is None or terms.duty is None:
+        return "not given: " + ", ".join(name for name, value in needed.items() if value is None)
     spread: Floats = whole * TB / (terms.bandwidth * terms.duty * terms.years * _S_PER_YEAR)
     return spread
 

@@ -58,7 +58,7 @@ def cells(campaign: Campaign, choice: Choice, domain: str, left_out: LeftOut) ->
             disk=_switch(factors["disk"]),
             flush=factors["flush"] if factors["flush"] in FLUSHES else None,
         )
-        variant = factors["device"] + _target(factors["target"])
+        variant = factors["device"] + _target(factors["target"]) + _load(factors["arguments"])
         bandwidths, powers, energies = zip(*both, strict=True)
         durable = {"yes": True, "no": False}.get(factors["durable"])
         found.append(CellValues(key, bandwidths, powers, variant, without, durable, energies))
@@ -108,6 +108,11 @@ def measured_domains(campaigns: Sequence[Campaign]) -> list[str]:
 
 def _switch(level: str) -> Switch | None:
     return "on" if level == "on" else "off" if level == "off" else None
+
+
+def _load(arguments: str) -> str:
+    """The step of a load curve."""
+    return "".join(f", load {one[5:]} %" for one in arguments.split() if one.startswith("load="))
 
 
 def _target(target: str) -> str:

@@ -133,7 +133,7 @@ def ranking() -> tuple[TableColumn, ...]:
 
 DOMAIN = TableColumn(
     "Domain",
-    lambda _, figures: _marked(figures, NONE if figures is None else domain_cell(figures)),
+    lambda _, figures: NONE if figures is None else domain_cell(figures),
     numeric=False,
     word="domain",
 )

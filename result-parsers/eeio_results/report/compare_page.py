@@ -4,15 +4,21 @@ from collections.abc import Sequence
 
 from eeio_results.comparison.campaigns import Comparison
 from eeio_results.comparison.changes import Changes, change_metrics
+from eeio_results.comparison.gate import Gate
 from eeio_results.report import changes as said
-from eeio_results.report import page
+from eeio_results.report import gate, page
 from eeio_results.report.model import Report
 from eeio_results.report.page.delta import Comparison as Compared
 from eeio_results.report.page.delta import Delta
 from eeio_results.report.page.repetitions import Power
 
 
-def render(report: Report, comparison: Comparison, power: Power | None = None) -> str:
+def render(
+    report: Report,
+    comparison: Comparison,
+    power: Power | None = None,
+    gates: Sequence[Gate] = (),
+) -> str:
     """The page of the compared campaigns. For more than two, the page has the changes from the
     first to the second; the tables of a terminal have all."""
     if not comparison.changes:
@@ -22,6 +28,7 @@ def render(report: Report, comparison: Comparison, power: Power | None = None) -
     if len(comparison.changes) > 1:
         others = " ".join(said.answer(found) for found in comparison.changes[1:])
         note = f"{note}. {others}"
+    note = ". ".join([note, *(line for found in gates for line in gate.lines(found, False))])
     return page.render(
         report,
         Compared(first.before, first.after, said.answer(first), tuple(_deltas(first)), note),

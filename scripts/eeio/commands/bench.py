@@ -162,22 +162,23 @@ def bench(arguments: argparse.Namespace) -> int:
     store = _store(arguments.name)
     restore_orphans()
     period_s = _period_s(options)
-    trials = [trial.run(command, how, directory, arguments.warmup) for command in wanted]
-    counts = [one.executions(how, period_s) for one in trials]
-    plan = plans.make(options, wanted, counts, how, directory)
-    plan = replace(
-        plan,
-        name=store.folder.name,
-        created_utc=datetime.now(UTC).isoformat(timespec="seconds"),
-        disks=safety.disks(options),
-        eeio_version=__version__,
-    )
-    with campaign_locks(plan), ExitStack() as held:
-        with store.made_complete() as new:
-            new.create(plan)
-            held.enter_context(store_lock(new.folder))
-        _announce(plan, trials, counts)
-        outcome = execute(plan, store)
+    # The trials, too, would disturb a campaign on this machine.
+    with campaign_locks(plans.make(options, wanted, [1] * len(wanted), how, directory)):
+        trials = [trial.run(command, how, directory, arguments.warmup) for command in wanted]
+        counts = [one.executions(how, period_s) for one in trials]
+        plan = replace(
+            plans.make(options, wanted, counts, how, directory),
+            name=store.folder.name,
+            created_utc=datetime.now(UTC).isoformat(timespec="seconds"),
+            disks=safety.disks(options),
+            eeio_version=__version__,
+        )
+        with ExitStack() as held:
+            with store.made_complete() as new:
+                new.create(plan)
+                held.enter_context(store_lock(new.folder))
+            _announce(plan, trials, counts)
+            outcome = execute(plan, store)
     show(store, arguments)
     if outcome.invalid:
         print(

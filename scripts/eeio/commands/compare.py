@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from eeio.arguments import arrange
@@ -16,6 +16,7 @@ from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_WORSE, RejectedError
 from eeio_limits.text import shown
 from eeio_results.errors import EeioError
 from eeio_results.metrics import gated
+from eeio_results.report.document import Document
 from eeio_results.report.model import build
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from eeio_results.store import Campaign
 
 _ADJUSTMENTS = ("benjamini-hochberg", "holm", "bonferroni", "none")
-_SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -144,14 +144,13 @@ def compare(arguments: argparse.Namespace) -> int:
     )
     if found is None:
         raise RejectedError("none of these campaigns has such an experiment with a result")
-    write_document(arguments, report.document(found, lambda: _page(campaigns, found)))
-    if arguments.fail_if is None:
-        return EXIT_DONE
     sides = [
         (campaign.name, of_one, [campaign])
         for campaign, of_one in zip(campaigns, cells, strict=True)
     ]
-    return _gated(sides, arguments)
+    gates = _gates(sides, arguments)
+    document = report.document(found, lambda: _page(campaigns, found, gates))
+    return _answer(arguments, document, gates)
 
 
 def compare_sessions(arguments: argparse.Namespace, rule: "Rule") -> int:
@@ -173,27 +172,27 @@ def compare_sessions(arguments: argparse.Namespace, rule: "Rule") -> int:
         found = compare_groups(groups, rule, arguments.adjust)
     except EeioError as error:
         raise RejectedError(f"--sessions: {error}") from error
-    write_document(arguments, report.document(found))
-    if arguments.fail_if is None:
-        return EXIT_DONE
     sides = [
         (" + ".join(names), of_group, group)
         for names, of_group, group in zip(found.groups, found.cells, groups, strict=True)
     ]
-    return _gated(sides, arguments)
+    return _answer(arguments, report.document(found), _gates(sides, arguments))
 
 
-def _page(campaigns: "Sequence[Campaign]", found: "Comparison") -> str:
+def _page(campaigns: "Sequence[Campaign]", found: "Comparison", gates: "Sequence[Gate]") -> str:
     with analysis():
         from eeio.power_series import power_series
         from eeio_results.report import compare_page
-    return compare_page.render(with_tests(build(campaigns)), found, power_series)
+    return compare_page.render(with_tests(build(campaigns)), found, power_series, gates)
 
 
-def _gated(
+def _gates(
     sides: "Sequence[tuple[str, Sequence[Cell], Sequence[Campaign]]]", arguments: argparse.Namespace
-) -> int:
-    """Tests each later campaign against the first; reports on stderr, and in the exit status."""
+) -> "Sequence[Gate]":
+    """The test of each later campaign against the first; none without --fail-if."""
+    asked: FailIf | None = arguments.fail_if
+    if asked is None:
+        return ()
     with analysis():
         from eeio_results.comparison.cells import fits, why_too_slow
         from eeio_results.comparison.gate import Side, gate
@@ -204,48 +203,31 @@ def _gated(
         [c for c in cells if fits(c, where) and why_too_slow(c, arguments.max_p99) is None],
         campaigns,
     )
-    asked: FailIf = arguments.fail_if
-    code = EXIT_DONE
-    for side in others:
-        found = gate(before, Side(*side), asked.share, asked.metric)
-        for line in _lines(found, arguments.sessions):
-            print(shown(line), file=sys.stderr)
-        if found.of("worse"):
-            code = EXIT_WORSE
-        elif found.of("not tested") and code == EXIT_DONE:
-            code = EXIT_FAILED
-    return code
+    return [gate(before, Side(*side), asked.share, asked.metric) for side in others]
 
 
-def _lines(found: "Gate", of_sessions: bool) -> list[str]:
-    percent = f"{100 * found.share:g} %"
-    worse, untested = found.of("worse"), found.of("not tested")
-    lines = [
-        f"worse in {found.after}: {row.label}: {100 * (row.change or 0.0):+.1f} % {found.metric} "
-        f"(adjusted p = {row.p_adjusted:.2g}, n = {row.n[0]} and {row.n[1]})"
-        for row in worse[:_SHOWN]
-    ]
-    lines += [
-        f"not tested in {found.after}: {row.label}: {row.reason}" for row in untested[:_SHOWN]
-    ]
-    hidden = len(worse) + len(untested) - len(lines)
-    lines += [f"and {hidden} more"] if hidden else []
-    lines.append(
-        f"gate worse:{percent.replace(' ', '')}:{found.metric}: {len(worse)} of {len(found.rows)} "
-        f"experiments worse, {len(untested)} not tested"
+def _answer(arguments: argparse.Namespace, document: Document, gates: "Sequence[Gate]") -> int:
+    """Writes the document with the gates; their failures also on stderr, for the log of a CI job,
+    and in the exit status."""
+    if not gates:
+        write_document(arguments, document)
+        return EXIT_DONE
+    with analysis():
+        from eeio_results.report import gate as report
+    of_comparison = document.data
+    tables = tuple(report.table(found, arguments.sessions) for found in gates)
+    document = replace(
+        document,
+        parts=(*document.parts, *tables),
+        data=lambda: {**of_comparison(), "gate": report.to_json(gates)},
     )
-    if found.detectable is not None:
-        median, most = found.detectable
-        lines.append(
-            f"one experiment that is {_percent(median)} worse (the noisiest: {_percent(most)}) "
-            "would be found in 9 of 10 comparisons like this one"
-        )
-    if not of_sessions:
-        lines.append(
-            "one session each: what changed between them (temperature, updates) counts as well; "
-            "--sessions compares several"
-        )
-    return lines
+    write_document(arguments, document)
+    for found in gates:
+        for line in report.lines(found, arguments.sessions):
+            print(shown(line), file=sys.stderr)
+    if any(found.of("worse") for found in gates):
+        return EXIT_WORSE
+    return EXIT_FAILED if any(found.of("not tested") for found in gates) else EXIT_DONE
 
 
 def _fail_if(text: str) -> FailIf:
@@ -262,7 +244,3 @@ def _fail_if(text: str) -> FailIf:
     if not 0 <= found < 10:
         raise argparse.ArgumentTypeError(f"{text}: {share!r} is no share; give such as 5% or 0.05")
     return FailIf(found, metric)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %" if share < 10 else "more than 1000 %"

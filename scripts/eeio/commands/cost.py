@@ -189,6 +189,11 @@ def cost_of(arguments: argparse.Namespace) -> int:
         remarks.append("no --pue: the energy of the machine alone, without that of its site")
     if given[0].duty is None:
         remarks.append("no --duty-cycle: no idle energy is in what moving a TB costs")
+    if len(names) > 1:
+        remarks.append(
+            "one session each: what changed between the campaigns (temperature, updates) is part "
+            "of the difference"
+        )
     made = (replace(made[0], messages=(*remarks, *made[0].messages)), *made[1:])
     write_document(arguments, report.document(made, verdicts, domain))
     return EXIT_DONE

@@ -29,7 +29,14 @@ class _Output(argparse.Action):
     ) -> None:
         path = Path(str(values))
         setattr(namespace, self.dest, path)
+        if path.is_dir():
+            parser.error(f"{option_string} {path}: is a folder; give a file")
         if namespace.format == "table":
+            if path.suffix not in ("", ".txt", *_FORMATS):
+                parser.error(
+                    f"{option_string} {path}: no format has the suffix {path.suffix}; give "
+                    f"{', '.join(_FORMATS)}, .txt, or --format before {option_string}"
+                )
             namespace.format = _FORMATS.get(path.suffix, "table")
 
 

@@ -141,6 +141,11 @@ def detected(
     except EeioError as error:
         raise RejectedError(f"--detect: {error}") from error
     times = repeated(plan, earlier.design, hardest(found))
+    if not found:
+        raise RejectedError(
+            f"--detect: {earlier.name} has no two valid repetitions of any pair of experiments "
+            "that differ in one factor, so their spread is unknown. Run more repetitions first"
+        )
     return Detection(arguments.detect, earlier.name, tuple(found), times)
 
 
@@ -178,5 +183,7 @@ def show(found: Detection) -> None:
         print(f"  {shown(one.question.label)}: {one.question.metric}: {many}")
     if len(found.needed) > _LINES:
         print(f"  and {len(found.needed) - _LINES} that take fewer (--format json has all)")
-    if found.times.unknown:
-        print(f"  not known of: {shown('; '.join(found.times.unknown))}")
+    if unknown := found.times.unknown:
+        first = shown("; ".join(unknown[:2]))
+        more = f"; and {len(unknown) - 2} more (--format json has all)" if len(unknown) > 2 else ""
+        print(f"  spread unknown for {len(unknown)} experiments: {first}{more}")

@@ -1,7 +1,10 @@
 """Differences between experiments: which pairs, how large, how sure; on values made by hand."""
 
+import json
+import shutil
 from collections.abc import ItemsView, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests.eeio_results.made import (
@@ -15,6 +18,7 @@ from tests.eeio_results.made import (
     written,
 )
 
+from eeio.cli import main
 from eeio_results.comparison import campaigns as comparisons
 from eeio_results.comparison.cells import (
     BANDWIDTH,
@@ -433,3 +437,15 @@ def test_sizes_that_pilots_found_do_not_keep_two_machines_apart() -> None:
 def test_the_steps_of_a_load_curve_have_their_load_in_the_label() -> None:
     labels = [cell([1.0], arguments=f"load={load} runtime_s=2").label() for load in (10, 100)]
     assert labels[0].endswith("buffer off, load 10 %") and labels[1].endswith("load 100 %")
+
+
+def test_load_curves_are_compared_with_a_warning(tmp_path: Path) -> None:
+    data = Path(__file__).parents[2] / "data/campaigns"
+    shutil.copytree(data / "load", tmp_path / "later")
+    load_words = [str(data / "load"), str(tmp_path / "later")]
+    out = tmp_path / "compared.json"
+    assert main(["compare", *load_words, "-o", str(out)]) == 0
+    warnings = json.loads(out.read_text())["warnings"]
+    assert any("a load step is a share of the campaign's own" in one for one in warnings)
+    assert main(["cost", load_words[0], "--demo", "-o", str(tmp_path / "cost.md")]) == 0
+    assert ", load 10 %" in (tmp_path / "cost.md").read_text()

@@ -1,9 +1,11 @@
 """The gate for CI tests the hypothesis that it names, and passes nothing that it did not test."""
 
+import json
 import math
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests.eeio_results import made
@@ -142,3 +144,24 @@ def test_the_command_takes_one_gate(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(words)
     assert "--fail-if: give it once" in capsys.readouterr().err
+
+
+DATA = Path(__file__).parents[2] / "data/campaigns"
+
+
+def test_every_format_has_the_result_of_the_gate(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["compare", str(DATA / "quick-before"), str(DATA / "quick-after")]
+    words += ["--fail-if", "worse:5%:MB/s", "--format"]
+    shown = {}
+    for form in ("table", "json", "markdown", "html"):
+        code = main([*words, form])
+        shown[form], log = capsys.readouterr()
+        assert (code == 0) == (", 0 not tested" in log and " 0 of " in log)
+        assert "gate worse:5%:MB/s" in shown[form] + log
+    (gate,) = json.loads(shown["json"])["gate"]
+    assert (gate["metric"], gate["share"]) == ("MB/s", 0.05)
+    assert f"{gate['worse']} of {len(gate['experiments'])} experiments worse" in shown["html"]
+    rows = [row for row in gate["experiments"] if row["verdict"] == "passed"]
+    assert rows and all(f"{100 * row['change']:+.1f} %" in shown["table"] for row in rows)
+    assert main([*words[:3], "--format", "json"]) == 0
+    assert "gate" not in json.loads(capsys.readouterr().out)

@@ -44,8 +44,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         description="Measures the power of each state of a drive (docs/studies/). ATA drives: "
         "active (sequential reads), idle, standby, and the energy of the spin-up at the next "
         "read. NVMe drives: each power state, reading, idling and waking. The drive is only "
-        "read, and must not be mounted. --gap measures a pause and the work after it, with and "
-        "without standby, and reports the break-even idle time.",
+        "read, and must not be mounted (--gap with a command allows it). --gap measures a pause "
+        "and the work after it, with and without standby, and reports the break-even idle time.",
     )
     parser.add_argument("--device", metavar="DEV", type=Path, required=True)
     parser.add_argument(
