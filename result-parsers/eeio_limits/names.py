@@ -23,7 +23,7 @@ def campaign_name(name: str) -> str:
 
 
 def similar(name: str, known: Iterable[str]) -> str:
-    """`; did you mean report?` for the known name that is most like this one; empty if none is like
-    it. For the end of a message."""
+    """` (did you mean report?)` with the known name that is most like this one; empty if none is
+    like it."""
     found = difflib.get_close_matches(name[:LONGEST_NAME], list(known), n=1)
-    return f"; did you mean {found[0]}?" if found else ""
+    return f" (did you mean {found[0]}?)" if found else ""

@@ -143,17 +143,13 @@ def former(parser: argparse.ArgumentParser, name: str, now: str, value: str | No
 def add_format(
     parser: argparse.ArgumentParser, formats: Sequence[str] = ("table", "json"), text: str = ""
 ) -> None:
-    """`--format`, of which the first is the default."""
+    """`--format`, of which the first is the default; `--json`, its former name, if it has JSON."""
     parser.add_argument(
         "--format", choices=tuple(formats), default=formats[0],
         help=f"output format (default: {formats[0]}){text}",
     )  # fmt: skip
-
-
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """`--format table` or `json`, of a command that had `--json`."""
-    add_format(parser)
-    former(parser, "--json", "--format", "json")
+    if "json" in formats:
+        former(parser, "--json", "--format", "json")
 
 
 class _HelpAll(argparse.Action):

@@ -29,7 +29,7 @@ def stored(home: Path) -> str:
         (["repot", "x"], "did you mean report?"),
         (["meter", "wach"], "did you mean watch?"),
         (["report", "x", "--format", "jsn"], "did you mean json?"),
-        (["report", "x", "--formt", "json"], "no option '--formt'; did you mean --format?"),
+        (["report", "x", "--formt", "json"], "no option '--formt' (did you mean --format?)"),
         (["report", "before-upgrad"], "did you mean before-upgrade?"),
         (["resume", "before-upgrad"], "did you mean before-upgrade?"),
         (["plan", "dumy-suite", "--directory", "/"], "did you mean dummy-suite?"),

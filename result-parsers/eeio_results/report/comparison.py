@@ -159,7 +159,12 @@ def _idle_table(items: Sequence[IdleBusy]) -> Table:
             ),
             None,
         )
-        share = f"{100 * extra / whole:.1f} %" if extra is not None and whole else "-"
+        share, reason = "-", item.reason or ""
+        if extra is not None and whole:
+            if 0 <= extra / whole <= 1:
+                share = f"{100 * extra / whole:.1f} %"
+            else:
+                reason = reason or "no share: not between 0 and 100 % of the system's extra power"
         rows.append(
             (
                 f"{item.machine} {item.device}",
@@ -169,7 +174,7 @@ def _idle_table(items: Sequence[IdleBusy]) -> Table:
                 _watts(item.busy_w),
                 _watts(extra),
                 share,
-                item.reason or "",
+                reason,
             )
         )
     busiest = dict.fromkeys(f"{i.machine} {i.device}: {i.busiest}" for i in items)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from eeio.arguments import add_json
+from eeio.arguments import add_format
 from eeio.commands import restore
 from eeio.errors import EXIT_DONE, EXIT_FAILED, RejectedError
 from eeio.machine import capture
@@ -24,7 +24,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="check hardware and dependencies; restore after a crash",
         description="Checks tools, meters, devices, privileges and file systems.",
     )
-    add_json(parser)
+    add_format(parser)
     parser.add_argument(
         "--require",
         metavar="WHAT,...",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from eeio import environment, paths
-from eeio.arguments import add_json
+from eeio.arguments import add_format
 from eeio.campaign import pilot_store
 from eeio.campaign.pilot_store import StoredPilot
 from eeio.errors import EXIT_DONE
@@ -32,7 +32,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="list suites, profiles and campaigns",
         description="Lists suites, test profiles and stored campaigns.",
     )
-    add_json(parser)
+    add_format(parser)
     parser.add_argument(
         "--pilots",
         action="store_true",

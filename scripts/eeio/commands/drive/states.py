@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from eeio import terminal
-from eeio.arguments import add_json
+from eeio.arguments import add_format
 from eeio.commands.drive import gap as pauses
 from eeio.commands.drive import listing, nvme
 from eeio.commands.drive import settings as kernel_settings
@@ -74,7 +74,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--list", action="store_true",
         help="only list power-saving states and settings with their values",
     )  # fmt: skip
-    add_json(parser)
+    add_format(parser)
     parser.set_defaults(action=states)
 
 

@@ -5,7 +5,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 
-from eeio.arguments import add_json
+from eeio.arguments import add_format
 from eeio.commands.doctor import add_replay
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio.machine.replay import replayed
@@ -27,7 +27,7 @@ def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         "list", help="list power meters and their requirements",
         description="Searches for meters. Does not write to serial lines or the network.",
     )  # fmt: skip
-    add_json(parser)
+    add_format(parser)
     parser.add_argument(
         "--meter",
         metavar="SPEC",

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from eeio import cluster
-from eeio.arguments import add_json
+from eeio.arguments import add_format
 from eeio.commands.meter.readings import line
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RejectedError
 from eeio_power.recording import reading_json
@@ -23,7 +23,7 @@ def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     )  # fmt: skip
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
     parser.add_argument("--nodes", type=int, metavar="N", help="required number of nodes")
-    add_json(parser)
+    add_format(parser)
     parser.set_defaults(action=show_sum)
 
 

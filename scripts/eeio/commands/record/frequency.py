@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from eeio import foreground
-from eeio.arguments import add_json
+from eeio.arguments import add_format
 from eeio.commands.restore import restore_orphans
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RejectedError
 from eeio.restoring import restoring
@@ -41,7 +41,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--sysfs-root", metavar="DIR", type=Path, default=Path("/"),
         help="use the tree under DIR instead of / (for testing)",
     )  # fmt: skip
-    add_json(parser)
+    add_format(parser)
     parser.add_argument("words", metavar="-- COMMAND", nargs=argparse.REMAINDER)
     parser.set_defaults(action=frequency)
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from eeio.arguments import add_json
+from eeio.arguments import add_format
 from eeio.commands.meter.meters import add_meters, opened, seconds
 from eeio.commands.meter.readings import line
 from eeio.errors import (
@@ -39,7 +39,7 @@ def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     add_meters(parser)
-    add_json(parser)
+    add_format(parser)
     parser.add_argument(
         "--profile",
         choices=tuple(PROFILES),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from eeio import terminal, tracers
-from eeio.arguments import add_json
+from eeio.arguments import add_format
 from eeio.commands.campaign_folders import analysis
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_SIGNAL_BASE, RejectedError
 from eeio.power import check_meters, recorded
@@ -72,7 +72,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument(
         "-o", "--output", metavar="DIR", type=Path, help="output folder (default: trace-TIME)"
     )
-    add_json(parser)
+    add_format(parser)
     parser.add_argument("words", metavar="-- COMMAND", nargs=argparse.REMAINDER)
     parser.set_defaults(action=trace)
 
