@@ -11,21 +11,20 @@ PATH = Path(__file__).parents[2] / "docs/machines.md"
 _HEAD = """\
 # Machines
 
-What eeio finds on machines that its makers do not have. Each is a folder of `tests/data/machines`:
-a description made of names and values that people published (values carry over, files do not), and
-a table of what must be found. A test lays the machine out, looks for every meter, records for a
-second, replays `doctor`, `power list` and `plan`, and holds all of it against the table. This page
-is made of the same tables (`python -m tests.machines`); nothing in it was measured.
+The meters that eeio finds on machines of other people. Each machine is a folder in `tests/data/machines`: a
+description made of published names and values, and a table of the expected results. A test makes the machine from
+its description, searches for meters, records for one second, and replays `doctor`, `meter list` and `plan`. All
+results must equal the table. This page is generated from the same tables (`python -m tests.machines`). No value on
+it was measured.
 
-*adds up* are the channels whose sum is the domain's power, *without* is what the domain is known to
-leave out; what is refused is said with its reason and is never guessed. `{redfish}` stands for the
-address of the machine's controller. A user's own machine comes in by `eeio doctor --capture
-FILE.tar.gz`, and is looked at anywhere by `eeio doctor --replay FILE.tar.gz`.
+*Sum of* lists the channels that are added to the domain's power, or the reason for a rejection. *Without* lists the
+parts that the domain excludes. `{redfish}` is the address of the machine's controller. To add your machine, run
+`eeio doctor --capture FILE.tar.gz` on it; `eeio doctor --replay FILE.tar.gz` examines it anywhere.
 """
 
 
 def text() -> str:
-    """The whole page."""
+    """The page."""
     known = [machines.load(name) for name in machines.names()]
     return "\n".join(
         [
@@ -33,7 +32,7 @@ def text() -> str:
             _table(known),
             "## Drives\n",
             _disks(known),
-            "## Where the values were seen\n",
+            "## Sources of the values\n",
             _sources(known),
         ]
     )
@@ -41,7 +40,7 @@ def text() -> str:
 
 def _table(known: list[KnownMachine]) -> str:
     lines = [
-        "| machine | meter | domain | adds up, or why it is refused | without | W |",
+        "| machine | meter | domain | sum of, or why rejected | without | W |",
         "|---|---|---|---|---|---|",
     ]
     for machine in known:
@@ -57,14 +56,14 @@ def _rows(machine: KnownMachine) -> list[list[str]]:
     rows = []
     for meter, wanted in expected.meters.items():
         if isinstance(wanted, str):
-            rows.append([f"`{meter}`", "", f"refused: {_cell(wanted)}", "", ""])
+            rows.append([f"`{meter}`", "", f"rejected: {_cell(wanted)}", "", ""])
             continue
         for domain, channels in wanted.items():
             name = meter.partition(":")[0]
             watts = expected.watts.get(name, {}).get(domain)
             without = ", ".join(expected.without.get(name, {}).get(domain, ()))
             rows.append([f"`{meter}`", domain, _joined(channels), without, _watts(watts)])
-    return rows or [["none", "", "no power source of its own: an external meter", "", ""]]
+    return rows or [["none", "", "no internal meter: connect an external one", "", ""]]
 
 
 def _disks(known: list[KnownMachine]) -> str:
