@@ -11,15 +11,16 @@ PATH = Path(__file__).parents[2] / "docs/machines.md"
 _HEAD = """\
 # Machines
 
-The meters that eeio finds on machines of other people. Each machine is a folder in `tests/data/machines`: a
-description made of published names and values, and a table of the expected results. A test makes the machine from
-its description, searches for meters, records for one second, and replays `doctor`, `meter list` and `plan`. All
-results must equal the table. This page is generated from the same tables (`python -m tests.machines`). No value on
-it was measured.
+The meters that eeio finds on machines of other people. Each machine is a folder in
+`tests/data/machines`: a description made of published names and values, and a table of the expected
+results. A test makes the machine from its description, searches for meters, records for one second,
+and replays `doctor`, `meter list` and `plan`. All results must equal the table. This page is
+generated from the same tables (`python -m tests.machines`). No value on it was measured.
 
-*Sum of* lists the channels that are added to the domain's power, or the reason for a rejection. *Without* lists the
-parts that the domain excludes. `{redfish}` is the address of the machine's controller. To add your machine, run
-`eeio doctor --capture FILE.tar.gz` on it; `eeio doctor --replay FILE.tar.gz` examines it anywhere.
+*Sum of* lists the channels that are added to the domain's power, or the reason for a rejection.
+*Without* lists the parts that the domain excludes. `{redfish}` is the address of the machine's
+controller. To add your machine, run `eeio doctor --capture FILE.tar.gz` on it; `eeio doctor
+--replay FILE.tar.gz` examines it anywhere.
 """
 
 
