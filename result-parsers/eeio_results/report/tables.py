@@ -90,6 +90,8 @@ _OURS = frozenset((
     "iozone", "lmbench", "mariadb", "mdtest", "metadata", "postgresql", "rocksdb", "sqlite",
     "varmail",
 ))  # fmt: skip
+_IMPORTED = "file"
+"""An argument that only imported experiments have: the name of their file."""
 _OF_ALL = frozenset((
     "file_size", "runtime_s", "timeout_s", "files", "subtype", "variant", "frequency_hz", "smt",
     "turbo", "words",
@@ -109,7 +111,7 @@ def tool_label(experiment: Experiment) -> str:
     words += [word for (name, value), word in _TELLING.items() if arguments.get(name) == value]
     words += [arguments[name] for name in ("subtype", "variant") if name in arguments]
     words += [f"{name}={arguments[name]}" for name in _NAMED if name in arguments]
-    if experiment.tool not in _OURS:
+    if experiment.tool not in _OURS or _IMPORTED in arguments:
         told = (name for name in arguments if name not in _OF_ALL and name not in _NAMED)
         words += [f"{name}={arguments[name]}" for name in told]
     if "frequency_hz" in arguments:

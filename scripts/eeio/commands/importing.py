@@ -1,14 +1,23 @@
-"""`eeio import`: campaigns made of results that others have: PTS files, folders with a map."""
+"""`eeio import`: campaigns made of results that other people have."""
 
 import argparse
+import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from eeio.errors import EXIT_DONE
-from eeio.importing import imported, mapping, runs
+from eeio.arguments import add_format
+from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, EXIT_REJECTED
+from eeio.importing import imported, mapping, results, runs
 from eeio.pts import read as pts
+from eeio_limits.text import shown
+from eeio_results.errors import EeioError
+from eeio_results.report import text
+from eeio_results.report.columns import number
+from eeio_results.report.parts import Table
+from eeio_results.units import MB
 
-_PTS, _RUNS = "pts", "runs"
+_FILES, _PTS, _RUNS = "files", "pts", "runs"
 # More remarks than this of one campaign are in its campaign.json, not on the screen.
 _SHOWN = 8
 
@@ -16,11 +25,24 @@ _SHOWN = 8
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = subparsers.add_parser(
         "import",
-        help="import PTS results or a folder of results as campaigns",
-        description="Imports results of other tools as campaigns. `eeio import composite.xml` "
-        "is short for `eeio import pts composite.xml`.",
+        help="import result files of other tools as campaigns",
+        description="Imports results of other tools as campaigns. `eeio import FILE|FOLDER ...` "
+        "is short for `eeio import files FILE|FOLDER ...`.",
     )
     sources = parser.add_subparsers(dest="source", metavar="SOURCE", required=True)
+    files = sources.add_parser(
+        _FILES,
+        help="import result files, recognized by their content",
+        description="Imports results of fio, IOR, mdtest, IO500, elbencho, IOzone, Bonnie++, "
+        "lmbench, dd, sysbench, vdbench, hyperfine, NPB BT-IO and PTS. A row is one direction of "
+        "one group of one report; rows are never joined. Exit status 3 if some files were "
+        "rejected, 2 if no file could be used.",
+    )
+    files.add_argument("paths", metavar="FILE|FOLDER", nargs="+", type=Path)
+    files.add_argument("--name", metavar="NAME", help="campaign name (default: from the path)")
+    files.add_argument("--dry-run", action="store_true", help="show what was found, store nothing")
+    add_format(files)
+    files.set_defaults(action=import_files)
     from_pts = sources.add_parser(
         _PTS,
         help="import a Phoronix Test Suite result file",
@@ -52,11 +74,66 @@ def _add_folder(parser: argparse.ArgumentParser) -> None:
 
 
 def with_source(argv: Sequence[str]) -> list[str]:
-    """`import composite.xml` -> `import pts composite.xml`; anything else as it is."""
-    known = (_PTS, _RUNS, *mapping.shipped(), "-h", "--help")
+    """`import PATH` -> `import files PATH`; anything else as it is."""
+    known = (_FILES, _PTS, _RUNS, *mapping.shipped(), "-h", "--help")
     if len(argv) > 1 and argv[0] == "import" and argv[1] not in known:
-        return ["import", _PTS, *argv[1:]]
+        return ["import", _FILES, *argv[1:]]
     return list(argv)
+
+
+def import_files(arguments: argparse.Namespace) -> int:
+    found = results.found(arguments.paths)
+    before = results.stored_before()
+    known = [one for one in found if one.sha256 in before]
+    new = [one for one in found if one.reports and one.sha256 not in before]
+    base = arguments.name or results.slug(arguments.paths[0].resolve().stem)
+    made = results.campaigns(new, base if arguments.name else results.free_name(base))
+    names = list(dict.fromkeys(before[one.sha256] for one in known if one.reports))
+    stored = [] if arguments.dry_run else imported.store(made, "")
+    for one in found:
+        if one.tool == _PTS and not arguments.dry_run:
+            try:
+                stored += pts.import_file(one.path, arguments.name, None)
+            except EeioError as error:
+                one.rejected = str(error)
+    names += [item.name for item in made] if arguments.dry_run else [name for name, *_ in stored]
+    if arguments.format == "json":
+        body = {"campaigns": names, "files": [one.to_json() for one in found]}
+        print(json.dumps(body, indent=1, allow_nan=False))
+    else:
+        _show(found, before)
+        _tell(stored)
+    rejected = [one for one in found if one.rejected]
+    for one in rejected:
+        print(f"eeio: {shown(f'{one.path}: rejected: {one.rejected}')}", file=sys.stderr)
+    if len(rejected) == len(found):
+        return EXIT_REJECTED
+    return EXIT_DONE_WITH_INVALID_RUNS if rejected else EXIT_DONE
+
+
+def _show(found: Sequence[results.FoundFile], before: dict[str, str]) -> None:
+    rows = []
+    for one in found:
+        for place, report in enumerate(one.reports):
+            for phase in report.phases:
+                rate = phase.bandwidth_bytes_per_s
+                rows.append((
+                    str(one.path), f"{one.tool} {report.version or ''}".strip(), str(place),
+                    phase.group, phase.operation or "-", phase.access_pattern or "-",
+                    "-" if phase.request_bytes is None else str(phase.request_bytes),
+                    {True: "yes", False: "no", None: "-"}[phase.direct],
+                    "-" if phase.iodepth is None else str(phase.iodepth),
+                    "-" if phase.jobs is None else str(phase.jobs),
+                    "-" if rate is None else number(rate / MB),
+                    "-" if phase.iops is None else number(phase.iops),
+                    before.get(one.sha256, ""),
+                ))  # fmt: skip
+    header = ("File", "Tool", "Report", "Group", "Operation", "Pattern", "Request (B)", "Direct",
+              "Depth", "Jobs", "MB/s", "IOPS", "Already in")  # fmt: skip
+    if rows:
+        table = Table("Results", header, tuple(rows), frozenset({2, 6, 8, 9, 10, 11}),
+                      "one row per direction of a group of a report; -: not reported")  # fmt: skip
+        print(text.render_table(table, None))
 
 
 def import_pts(arguments: argparse.Namespace) -> int:

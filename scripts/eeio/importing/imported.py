@@ -76,13 +76,15 @@ class Imported:
 
 
 def store(campaigns: Sequence[Imported], prefix: str) -> list[tuple[str, Path, int]]:
-    """Stores each campaign as PREFIX-NAME; (name, folder, runs) of each.
+    """Stores each campaign as PREFIX-NAME, or as NAME without a prefix; (name, folder, runs) of
+    each.
 
     Raises RejectedError, before anything is written, when one of the names is taken.
     """
+    prefix = f"{prefix}-" if prefix else ""
     try:
         stores = [
-            (item, Store(paths.results_root() / campaign_name(f"{prefix}-{item.name}")))
+            (item, Store(paths.results_root() / campaign_name(f"{prefix}{item.name}")))
             for item in campaigns
         ]
     except LimitError as error:

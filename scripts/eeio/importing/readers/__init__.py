@@ -1,0 +1,1 @@
+"""Readers of result files that other people made, one module per tool."""

@@ -1,0 +1,376 @@
+"""fio 2.x and 3.x: JSON, JSON+, text reports, client and server, and logs of bandwidth and IOPS.
+
+JSON: `io_bytes` is in KiB where there is no `io_kbytes` (before fio 2.18); latencies are in us in
+fio 2.x and in ns in 3.x. The time stamp is that of the end. `All clients` repeats the others.
+"""
+
+import itertools
+import json
+import re
+import statistics
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from eeio.importing.readers.found import (
+    KIB,
+    FoundPhase,
+    FoundReport,
+    count,
+    groups,
+    local_date,
+    none_found,
+    number,
+    size,
+    utc,
+)
+
+_DIRECTIONS = ("read", "write", "trim")
+_ALL_CLIENTS = "All clients"
+_PATTERNS = dict.fromkeys(("read", "write", "rw", "readwrite", "trim", "trimwrite"), "sequential")
+
+
+def read_json(text: str) -> Iterator[FoundReport]:
+    """Every report of a file, with noise before, between and behind them."""
+    decoder = json.JSONDecoder()
+    place, cut = 0, None
+    while (begin := re.compile(r"^\{", re.M).search(text, place)) is not None:
+        try:
+            body, place = decoder.raw_decode(text, begin.start())
+        except (ValueError, RecursionError) as error:
+            cut, place = error, begin.end()
+            continue
+        if isinstance(body, dict) and ("jobs" in body or "client_stats" in body):
+            cut = None
+            yield _report(body)
+    if cut is not None:
+        raise none_found("fio", f"the JSON is damaged or cut off: {cut}")
+
+
+def _report(body: Mapping[str, Any]) -> FoundReport:
+    entries = [
+        job
+        for job in [*body.get("client_stats", ()), *body.get("jobs", ())]
+        if isinstance(job, dict) and job.get("jobname") != _ALL_CLIENTS
+    ]
+    ended_s = body.get("timestamp")
+    found, clients = [], dict.fromkeys(job["hostname"] for job in entries if "hostname" in job)
+    for job in entries:
+        options = {**body.get("global options", {}), **job.get("job options", {})}
+        same = [one for one in entries if _place(one) == _place(job)]
+        for direction in _DIRECTIONS:
+            phase = _of_direction(job, direction, options, ended_s, _jobs(options, len(same)))
+            if phase is not None:
+                found.append((str(job.get("groupid", 0)), phase))
+    version = str(body.get("fio version", "")).removeprefix("fio-") or None
+    return FoundReport(groups(found), version, host=next(iter(clients), None))
+
+
+def _place(job: Mapping[str, Any]) -> tuple[object, ...]:
+    return job.get("groupid"), job.get("jobname"), job.get("hostname")
+
+
+def _jobs(options: Mapping[str, Any], entries: int) -> int | None:
+    """The jobs behind an entry. With group_reporting, which the command line may give unseen, one
+    entry has all jobs of its group: their number is known if each section has its `numjobs`."""
+    of_section = count(options.get("numjobs"))
+    if "group_reporting" in options or (entries == 1 and of_section not in (None, 1)):
+        return of_section
+    return 1
+
+
+def _of_direction(
+    job: Mapping[str, Any],
+    direction: str,
+    options: Mapping[str, Any],
+    ended_s: float | None,
+    jobs: int | None,
+) -> FoundPhase | None:
+    body = job.get(direction)
+    if not isinstance(body, dict):
+        return None
+    moved = body.get("io_bytes") or 0
+    if not moved and not body.get("total_ios"):
+        return None
+    moved = moved if "io_kbytes" in body else moved * KIB
+    rate = body.get("bw_bytes")
+    runtime_s = body.get("runtime", 0) / 1000
+    if rate is None:
+        # KiB/s as an integer; bytes over the run time have more digits.
+        rate = body.get("bw", 0) * KIB
+        exact = moved / runtime_s if runtime_s else 0
+        rate = exact if abs(exact - rate) <= KIB else rate
+    started, source = None, None
+    if job.get("job_start"):
+        started, source = utc(job["job_start"] / 1000), "fio's start of the job"
+    elif ended_s:
+        started = utc(ended_s - runtime_s)
+        source = "fio's time stamp at the end, less its run time"
+    return FoundPhase(
+        name=str(job.get("jobname", ""))[:200],
+        operation=direction,
+        access_pattern=_pattern(options.get("rw") or options.get("readwrite")),
+        request_bytes=_request_bytes(options, direction),
+        direct=_switch(options.get("direct"), options.get("buffered")),
+        iodepth=count(options.get("iodepth")),
+        jobs=jobs,
+        engine=options.get("ioengine"),
+        bandwidth_bytes_per_s=float(rate),
+        iops=float(body.get("iops", 0)),
+        bytes=moved,
+        runtime_s=runtime_s,
+        started_utc=started,
+        time_source=source,
+        metrics=_latencies(body),
+        options={str(k): str(v) for k, v in options.items()},
+        error=f"fio's error {job['error']}" if job.get("error") else None,
+    )
+
+
+def _latencies(body: Mapping[str, Any]) -> dict[str, float]:
+    """Mean and percentiles with their kind: submission, completion, total."""
+    found = {}
+    for key, kind in (("slat", "submission"), ("clat", "completion"), ("lat", "total")):
+        for name, unit in ((f"{key}_ns", 1e-9), (key, 1e-6)):
+            of = body.get(name)
+            if not isinstance(of, dict) or not of.get("mean"):
+                continue
+            found[f"latency_{kind}_mean_s"] = of["mean"] * unit
+            for rank, value in (of.get("percentile") or {}).items():
+                share = number(rank)
+                if share in (50, 95, 99, 99.9, 99.99) and value:
+                    found[f"latency_{kind}_p{f'{share:g}'.replace('.', '')}_s"] = value * unit
+    return found
+
+
+def _pattern(rw: object) -> str | None:
+    name = str(rw).partition(":")[0]
+    return "random" if name.startswith("rand") else _PATTERNS.get(name)
+
+
+def _switch(direct: object, buffered: object = None) -> bool | None:
+    if direct is not None:
+        return str(direct) not in ("0", "false")
+    return None if buffered is None else str(buffered) in ("0", "false")
+
+
+def _request_bytes(options: Mapping[str, Any], direction: str) -> int | None:
+    """The one size of the direction; of `4k,8k` the first is that of reads. None for several."""
+    if any(name in options for name in ("bsrange", "blocksize_range", "bssplit")):
+        return None
+    sizes = str(options.get("bs") or options.get("blocksize") or "").split(",")
+    place = min(_DIRECTIONS.index(direction), len(sizes) - 1)
+    base = 1000 if options.get("kb_base") == "1000" else KIB
+    return size(sizes[place] or sizes[0], base)
+
+
+# ---- text reports ----
+
+RECOGNIZED = re.compile(r"\(groupid=\d+, jobs=\d+\): err=|^(?:<[^>\n]{1,80}> )?fio-\d", re.M)
+_BEGIN = re.compile(r"^fio-\d", re.M)
+_CLIENT = re.compile(r"^hostname=([^,\n]{1,80}),[^\n]* fio=fio-(\S+?),", re.M)
+_HEADER = re.compile(
+    r"^(?P<name>.{1,200}?): \(g=(?P<group>\d+)\): rw=(?P<rw>\w+), bs=(?P<bs>.{1,120}?)"
+    r",? ioengine=(?P<engine>[\w./-]+), iodepth=(?P<depth>\d+)", re.M,
+)  # fmt: skip
+_ENTRY = re.compile(
+    r"^(?P<name>.{0,200}?): \(groupid=(?P<group>\d+), jobs=(?P<jobs>\d+)\): err=\s*(?P<err>-?\d+)"
+    r"(?P<rest>[^\n]*)", re.M,
+)  # fmt: skip
+_OLD = re.compile(
+    r"^\s+(read|write|trim)\s*:\s*io=(?P<io>[\d.]+\w*), bw=(?P<bw>[\d.]+\w*)/s, "
+    r"iops=(?P<iops>[\d.]+\w?)\s*, runt=\s*(?P<ms>\d+)\s*msec", re.M,
+)  # fmt: skip
+_NEW = re.compile(
+    r"^\s+(read|write|trim)\s*:\s*IOPS=(?P<iops>[\d.]+\w?), BW=(?P<bw>[\d.]+\w*)/s "
+    r"\((?P<si>[\d.]+\w*)/s\)\s*\((?P<io>[\d.]+\w*)/(?P<ms>\d+)msec\)", re.M,
+)  # fmt: skip
+_STATUS = re.compile(r"^Run status group|^Disk stats", re.M)
+
+
+def read_text(text: str) -> Iterator[FoundReport]:
+    text = re.sub(r"^<[^>\n]{1,80}> ", "", text, flags=re.M)
+    client = _CLIENT.search(text)
+    # All servers' answers are one report; so is one whose version was cut off.
+    begins = [] if client else [match.start() for match in _BEGIN.finditer(text)]
+    begins = begins or [0]
+    before = 0
+    for start, end in zip(begins, [*begins[1:], len(text)], strict=True):
+        # A report's settings are above its version.
+        headers = [match.groupdict() for match in _HEADER.finditer(text, before, end)]
+        before = max((m.end() for m in _ENTRY.finditer(text, start, end)), default=start)
+        report = _text_report(text[start:end], headers)
+        yield replace(report, host=client[1], version=client[2]) if client else report
+
+
+def _text_report(text: str, headers: list[dict[str, str]]) -> FoundReport:
+    entries = list(_ENTRY.finditer(text))
+    if not entries:
+        raise none_found("fio", "no job has a result: the report is cut off, or all jobs failed")
+    found = []
+    for entry, after in zip(entries, [*entries[1:], None], strict=True):
+        if entry["name"] == _ALL_CLIENTS:
+            continue
+        block = text[entry.end() : after.start() if after else len(text)]
+        status = _STATUS.search(block)
+        block = block[: status.start()] if status else block
+        header = _header(headers, entry)
+        lines = [*_NEW.finditer(block), *_OLD.finditer(block)]
+        for line, end in zip(lines, [*[m.start() for m in lines[1:]], len(block)], strict=True):
+            found.append(
+                (entry["group"], _text_phase(line, entry, header, block[line.end() : end]))
+            )
+        if not lines and int(entry["err"]) == 0 and re.search(r"^\s+(read|write)\s*:", block, re.M):
+            raise none_found("fio", f"{entry['name']}: the line of its bandwidth is not understood")
+    if not found:
+        raise none_found("fio", "no job has a result: the report is cut off, or all jobs failed")
+    if re.search(r"^Run status group", text, re.M) is None:
+        raise none_found("fio", "no `Run status group`: the report is cut off, jobs may be missing")
+    version = re.match(r"fio-(\S+)", text)
+    return FoundReport(groups(found), version[1] if version else None)
+
+
+def _header(headers: list[dict[str, str]], entry: re.Match[str]) -> dict[str, str]:
+    """Of the job of that name; with group_reporting a group has the name of one of its jobs, so
+    the settings count only if all of the group have them."""
+    same = [h for h in headers if h["group"] == entry["group"]]
+    named = [h for h in same if h["name"] == entry["name"]]
+    if int(entry["jobs"]) == 1 and named:
+        same = named
+    keys = ("rw", "bs", "engine", "depth")
+    return {
+        key: values.pop()
+        for key in keys
+        if len(values := {h[key] for h in same}) == 1
+    }  # fmt: skip
+
+
+def _text_phase(
+    line: re.Match[str], entry: re.Match[str], header: dict[str, str], after: str
+) -> FoundPhase:
+    direction = line[1]
+    request = _text_request(header.get("bs", ""), direction)
+    iops = _scaled(line["iops"])
+    runtime_s = int(line["ms"]) / 1000
+    base = _base(line, iops, request)
+    moved = size(line["io"], base)
+    wanted = iops * request if iops and request else None
+    started = local_date(entry["rest"])
+    return FoundPhase(
+        name=entry["name"][:200],
+        operation=direction,
+        access_pattern=_pattern(header.get("rw")),
+        request_bytes=request,
+        iodepth=count(header.get("depth")),
+        jobs=int(entry["jobs"]),
+        engine=header.get("engine"),
+        bandwidth_bytes_per_s=_rate(line, base, moved, runtime_s, wanted),
+        iops=iops,
+        bytes=moved,
+        runtime_s=runtime_s,
+        started_utc=started,
+        time_source=None if started is None else "local time of fio's end, zone not reported",
+        metrics=_text_latencies(after),
+        options={k: v for k, v in header.items() if k != "depth"},
+        error=None if entry["err"] == "0" else f"fio's error {entry['err']}",
+    )
+
+
+def _rate(
+    line: re.Match[str], base: int, moved: int | None, runtime_s: float, requested: float | None
+) -> float | None:
+    """The median of the figures that the line has for it: fio drops digits of some (it prints 70.0
+    for 70.9 MiB/s), but not of the others."""
+    rate = size(line["bw"], base)
+    if not rate:
+        return None
+    found = [float(rate), moved / runtime_s if moved and runtime_s else None, requested]
+    found.append(size(line["si"], 1000) if "si" in line.groupdict() else None)
+    return statistics.median(one for one in found if one and abs(one / rate - 1) < 0.1)
+
+
+def _base(line: re.Match[str], iops: float | None, request: int | None) -> int:
+    """1000 if the job has kb_base=1000, which fio 2.x does not print: IOPS and the request size
+    tell the two apart."""
+    if "i" in line["bw"] or request is None or iops is None or iops < 200:
+        return KIB
+    wanted = iops * request
+    return min((KIB, 1000), key=lambda base: abs((size(line["bw"], base) or 0) - wanted))
+
+
+def _scaled(text: str) -> float | None:
+    found = re.fullmatch(r"([\d.]+)([kKMG]?)", text)
+    factor = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
+    return None if found is None else float(found[1]) * factor[found[2]]
+
+
+def _text_request(text: str, direction: str) -> int | None:
+    """`4K-4K/8K-8K/4K-4K`, or `(R) 4096B-4096B, (W) ...`: the size of the direction."""
+    letter = direction[0].upper()
+    new = re.search(rf"\({letter}\) ([\d.]+\w*)-([\d.]+\w*)", text)
+    if new is not None:
+        least, most = new[1], new[2]
+    else:
+        ranges = text.rstrip(", ").split("/")
+        place = min(_DIRECTIONS.index(direction), len(ranges) - 1)
+        least, _, most = ranges[place].partition("-")
+    return size(least) if least == (most or least) else None
+
+
+_UNITS = {"nsec": 1e-9, "usec": 1e-6, "msec": 1e-3}
+
+
+def _text_latencies(block: str) -> dict[str, float]:
+    found = {}
+    for name, unit, mean in re.findall(
+        r"^\s+(slat|clat|lat) \((nsec|usec|msec)\)\s*: min=[^,]+, max=[^,]+, avg=\s*([\d.]+)",
+        block, re.M,
+    ):  # fmt: skip
+        kind = {"slat": "submission", "clat": "completion", "lat": "total"}[name]
+        found[f"latency_{kind}_mean_s"] = float(mean) * _UNITS[unit]
+    table = re.search(r"^\s+(clat|lat) percentiles \((nsec|usec|msec)\):\n((?:\s+\|.*\n?)+)",
+                      block, re.M)  # fmt: skip
+    if table is not None:
+        kind = "completion" if table[1] == "clat" else "total"
+        for rank, value in re.findall(r"([\d.]+)th=\[\s*(\d+)\]", table[3]):
+            if float(rank) in (50, 95, 99, 99.9, 99.99):
+                name = f"{float(rank):g}".replace(".", "")
+                found[f"latency_{kind}_p{name}_s"] = int(value) * _UNITS[table[2]]
+    return found
+
+
+# ---- logs ----
+
+LOG = re.compile(r"\s*\d+,\s*\d+,\s*[012],\s*\d+(?:,\s*\d+)?(?:,\s*\S+)?\s*\n")
+
+
+def read_log(text: str, kind: str) -> Iterator[FoundReport]:
+    """A log of bandwidth (KiB/s), IOPS or latency: time (ms), value, direction, size. The mean over
+    equal intervals is a rate; of a log of every request it is not."""
+    values: dict[int, list[tuple[float, float]]] = {}
+    sizes: dict[int, set[int]] = {}
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.split(",")]
+        if len(cells) < 4:
+            raise none_found("fio", f"a line of a log with {len(cells)} columns: {line[:60]!r}")
+        values.setdefault(int(cells[2]), []).append((int(cells[0]) / 1000, float(cells[1])))
+        sizes.setdefault(int(cells[2]), set()).add(int(cells[3]))
+    phases = []
+    for direction, points in values.items():
+        steps = [b - a for (a, _), (b, _) in itertools.pairwise(points)]
+        even = bool(steps) and max(steps) < 1.2 * min(steps) and min(steps) > 0
+        mean = sum(value for _, value in points) / len(points) if even else None
+        only = sizes[direction].pop() if len(sizes[direction]) == 1 else None
+        phases.append(
+            FoundPhase(
+                name=f"{kind} log",
+                operation=_DIRECTIONS[direction],
+                request_bytes=only or None,
+                bandwidth_bytes_per_s=mean * KIB if mean is not None and kind == "bw" else None,
+                iops=mean if kind == "iops" else None,
+                runtime_s=points[-1][0],
+            )
+        )
+    yield FoundReport(tuple(phases), notes=() if all(
+        p.bandwidth_bytes_per_s or p.iops for p in phases
+    ) else ("a log without equal intervals has no mean rate; use fio's report",))  # fmt: skip

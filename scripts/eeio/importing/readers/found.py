@@ -1,0 +1,194 @@
+"""What a reader finds in a file: reports, and the phases of each. None is what the file lacks."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from eeio_limits import quantities as q
+from eeio_results.errors import ToolOutputError
+
+KIB, MIB = 1024, 1 << 20
+
+
+@dataclass(frozen=True)
+class FoundPhase:
+    """One direction of one group of jobs. `iops` are operations per second, also of metadata.
+
+    `jobs` work at the same time; their bytes and rates are added. `metrics` are further figures in
+    SI units; `latency_p99_s` is followed by its kind, for example `latency_completion_p99_s`.
+    `options` are settings as the tool reports them. `error` is the tool's own word on a failure.
+    """
+
+    name: str
+    operation: str | None
+    access_pattern: str | None = None
+    group: str = "0"
+    request_bytes: int | None = None
+    direct: bool | None = None
+    iodepth: int | None = None
+    jobs: int | None = None
+    nodes: int | None = None
+    engine: str | None = None
+    bandwidth_bytes_per_s: float | None = None
+    iops: float | None = None
+    bytes: int | None = None
+    runtime_s: float | None = None
+    started_utc: str | None = None
+    time_source: str | None = None
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
+    error: str | None = None
+
+    def checked(self) -> "FoundPhase":
+        """Itself. Raises LimitError if a figure is out of range, or contradicts the others."""
+        for quantity, name in (
+            (q.BANDWIDTH, "bandwidth_bytes_per_s"), (q.RATE, "iops"), (q.SIZE, "bytes"),
+            (q.DURATION, "runtime_s"), (q.REQUEST_SIZE, "request_bytes"), (q.COUNT, "iodepth"),
+            (q.COUNT, "jobs"), (q.COUNT, "nodes"),
+        ):  # fmt: skip
+            value = getattr(self, name)
+            if value is not None:
+                quantity.checked(value, name)
+        for name, value in self.metrics.items():
+            q.FIGURE.checked(value, name)
+        return self
+
+
+@dataclass(frozen=True)
+class FoundReport:
+    """One report of a file: fio may append one after the other."""
+
+    phases: tuple[FoundPhase, ...]
+    version: str | None = None
+    host: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+def to_json(report: FoundReport, number: int) -> dict[str, Any]:
+    """`reports[]` of `eeio import --format json`."""
+    return {
+        "report": number,
+        "host": report.host,
+        "notes": list(report.notes),
+        "phases": [asdict(phase) for phase in report.phases],
+    }
+
+
+def added(jobs: Sequence[FoundPhase], name: str) -> FoundPhase:
+    """Jobs of one group that worked at the same time, as one phase: bytes and rates are added,
+    the longest run time counts. Settings in which they differ are unknown. Percentiles of several
+    jobs cannot be joined, so only a single job has latencies."""
+    first = jobs[0]
+    if len(jobs) == 1:
+        return first
+
+    def same(field_name: str) -> Any:
+        values = {getattr(job, field_name) for job in jobs}
+        return values.pop() if len(values) == 1 else None
+
+    def total(field_name: str) -> Any:
+        values = [getattr(job, field_name) for job in jobs]
+        return None if None in values else sum(values)
+
+    runtimes = [job.runtime_s for job in jobs]
+    common = {
+        key: value
+        for key, value in first.options.items()
+        if all(job.options.get(key) == value for job in jobs)
+    }
+    return replace(
+        first,
+        name=name,
+        **{one: same(one) for one in ("access_pattern", "request_bytes", "direct", "iodepth",
+                                      "engine", "nodes")},
+        jobs=total("jobs"),
+        bandwidth_bytes_per_s=total("bandwidth_bytes_per_s"),
+        iops=total("iops"),
+        bytes=total("bytes"),
+        runtime_s=None if None in runtimes else max(r for r in runtimes if r is not None),
+        started_utc=min((job.started_utc for job in jobs if job.started_utc), default=None),
+        metrics={},
+        options=common,
+        error=next((job.error for job in jobs if job.error), None),
+    )  # fmt: skip
+
+
+def groups(phases: Iterable[tuple[str, FoundPhase]]) -> tuple[FoundPhase, ...]:
+    """One phase for each group and direction, of phases with their groups."""
+    found: dict[tuple[str, str | None], list[FoundPhase]] = {}
+    for group, phase in phases:
+        found.setdefault((group, phase.operation), []).append(replace(phase, group=group))
+    return tuple(
+        added(jobs, ", ".join(dict.fromkeys(job.name for job in jobs))[:200])
+        for jobs in found.values()
+    )
+
+
+_FACTORS = {"": 1, "B": 1, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
+
+
+def size(text: str, base: int = KIB) -> int | None:
+    """Bytes of `4k`, `4KiB`, `1 MiB`, `4096B`; `KiB` is 1024, else K is `base`. None if it is
+    none, or a range."""
+    found = re.fullmatch(r"\s*([\d.]{1,20})\s*([KMGTP]?)(i?)(?:[Bb](?:ytes?)?)?\s*", text, re.I)
+    if found is None:
+        return None
+    unit = found[2].upper()
+    factor: int = (KIB if found[3] else base) ** (_FACTORS[unit] if unit else 0)
+    try:
+        return round(float(found[1]) * factor)
+    except ValueError:
+        return None
+
+
+def number(text: str | None) -> float | None:
+    """None for text that is no finite number above or equal to 0."""
+    try:
+        value = float(str(text).replace(",", ""))
+    except ValueError:
+        return None
+    return value if 0 <= value < 1e18 else None
+
+
+def count(text: object) -> int | None:
+    value = number(str(text))
+    return None if value is None or value != int(value) else int(value)
+
+
+def utc(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+_DATE = re.compile(
+    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\s+([A-Z][a-z]{2})\s+(\d{1,2})\s+(\d\d:\d\d:\d\d)"
+    r"(?:\s+([A-Z]{3,4}))?\s+(\d{4})"
+)
+
+
+def local_date(text: str) -> str | None:
+    """The ISO time of a date as ctime() prints it, without a zone: the file does not report one.
+    With `UTC` or `GMT` it has the zone."""
+    found = _DATE.search(text)
+    if found is None:
+        return None
+    try:
+        date = datetime.strptime(f"{found[1]} {found[2]} {found[5]} {found[3]}",
+                                 "%b %d %Y %H:%M:%S")  # fmt: skip
+    except ValueError:
+        return None
+    zone = "+00:00" if found[4] in ("UTC", "GMT") else ""
+    return date.isoformat(timespec="seconds") + zone
+
+
+def parts(text: str, begin: re.Pattern[str]) -> Iterator[str]:
+    """The reports of a file: each from a match of `begin` to the next."""
+    places = [match.start() for match in begin.finditer(text)]
+    for start, end in zip(places, [*places[1:], len(text)], strict=True):
+        yield text[start:end]
+
+
+def none_found(tool: str, what: str) -> ToolOutputError:
+    """The error of a file that is the tool's, but cannot be used."""
+    return ToolOutputError(f"{tool}: {what}")

@@ -1,0 +1,271 @@
+"""IOR 2.10 to 4.x (text, JSON, CSV) and mdtest 1.9 to 4.x (text)."""
+
+import csv
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from eeio.importing.readers.found import (
+    KIB,
+    MIB,
+    FoundPhase,
+    FoundReport,
+    count,
+    local_date,
+    none_found,
+    number,
+    parts,
+    size,
+)
+
+BEGIN = re.compile(r"^IOR-\d[^\n]*MPI Coordinated Test", re.M)
+_TEST = re.compile(r"^(?:Summary|Options|Test \d+ started|Starting test)\s*:?[^\n]*$", re.M)
+_SETTING = re.compile(r"^\s*([a-zA-Z][\w /#-]{1,40}?)\s*[:=]\s+(\S[^\n]*?)\s*$", re.M)
+_COLUMNS = re.compile(r"^access\s+bw\(MiB/s\)[^\n]*$", re.M)
+_ROW = re.compile(r"^(write|read|remove)\s+(?=[\d.-])([^\n]*)$", re.M)
+_ACTUAL = re.compile(r"[Uu]sing actual aggregate bytes moved\s*=\s*(\d+)")
+
+
+def read_text(text: str) -> Iterator[FoundReport]:
+    """A report for each test of each IOR: a script of IOR's has several."""
+    for part in parts(text, BEGIN):
+        head = re.match(r"IOR-(\S+?):", part)
+        version = head[1] if head else None
+        host = re.search(r"^Machine\s*:\s*\S+ (\S+)", part, re.M)
+        tables = list(_COLUMNS.finditer(part))
+        if not tables:
+            raise none_found("IOR", "no table of results: it was ended before its first one")
+        start, found = 0, False
+        for table, following in zip(tables, [*tables[1:], None], strict=True):
+            before = part[start : table.start()]
+            rows = part[table.end() : following.start() if following else len(part)]
+            # The settings of the next test are above its table.
+            ends = _TEST.search(rows)
+            body = rows[: ends.start()] if ends else rows
+            start = table.end() + len(body)
+            phases = tuple(_phases(table[0], body, before, part))
+            if phases:
+                found = True
+                yield FoundReport(phases, version, host[1] if host else None)
+        if not found:
+            raise none_found("IOR", "its table of results has no row")
+
+
+def _phases(header: str, body: str, before: str, part: str) -> Iterator[FoundPhase]:
+    settings = {name.strip().lower(): value for name, value in _SETTING.findall(before)}
+    names = re.split(r"\s+", header.strip())
+    actual = _ACTUAL.search(body)
+    date = re.search(r"^(?:Run began|Began|Start(?:ed)?(?: time)?(?: skew.*)?)\s*:\s*(.*)$",
+                     part, re.M)  # fmt: skip
+    started = local_date(date[1]) if date else None
+    for row in _ROW.finditer(body):
+        if row[1] == "remove":
+            continue
+        cells = row[2].split()
+        # `EXCEL` or NA fill columns that a version lacks.
+        values = dict(zip(names[1:], cells, strict=False))
+        rate = number(values.get("bw(MiB/s)"))
+        if not rate:
+            continue
+        moved = int(actual[1]) if actual else size(_first(settings, "aggregate filesize") or "")
+        total = number(values.get("total(s)"))
+        if actual is None and total and moved and abs(rate * MIB * total / moved - 1) > 0.02:
+            # Ended by a deadline: IOR's rate is that of the bytes it moved.
+            moved = None
+        yield FoundPhase(
+            name=row[1],
+            operation=row[1],
+            access_pattern=_pattern(settings),
+            group=values.get("iter", "0"),
+            request_bytes=_kib(values.get("xfer(KiB)")),
+            direct=_direct(settings, part),
+            jobs=count((_first(settings, "clients", "tasks", "nodes*tasks") or "").split(" ")[0]),
+            nodes=count(_first(settings, "nodes") or ""),
+            engine=(_first(settings, "api") or "").partition(" ")[0] or None,
+            bandwidth_bytes_per_s=rate * MIB,
+            iops=number(values.get("IOPS")),
+            bytes=moved,
+            runtime_s=total,
+            started_utc=started,
+            time_source=None if started is None else "IOR's local time, zone not reported",
+            options=settings,
+        )
+
+
+def _first(settings: Mapping[str, str], *names: str) -> str | None:
+    return next((settings[name] for name in names if name in settings), None)
+
+
+def _kib(text: str | None) -> int | None:
+    value = number(text)
+    return None if value is None else round(value * KIB)
+
+
+def _pattern(settings: Mapping[str, str]) -> str | None:
+    order = _first(settings, "ordering in a file")
+    if order is None:
+        return None
+    if "random" in order:
+        return "random"
+    shared = "shared" in (_first(settings, "access") or "")
+    segments = count(_first(settings, "segments", "segmentcount") or "1") or 1
+    block, transfer = (size(_first(settings, name) or "") for name in ("blocksize", "xfersize"))
+    return "strided" if shared and segments > 1 and block == transfer else "sequential"
+
+
+def _direct(settings: Mapping[str, str], part: str) -> bool | None:
+    told = _first(settings, "use o_direct", "useo_direct", "o_direct")
+    if told is not None:
+        return told.strip() not in ("0", "FALSE", "false")
+    command = re.search(r"^Command line(?: used)?\s*:\s*(.*)$", part, re.M)
+    return True if command and re.search(r"\s(-B|--posix\.odirect)\b", command[1]) else None
+
+
+def read_json(text: str) -> Iterator[FoundReport]:
+    try:
+        body = json.loads(text[text.index("{") :])
+        for test in body["tests"]:
+            options = {str(k).lower(): str(v) for k, v in test.get("Options", {}).items()}
+            options |= {str(k).lower(): str(v) for k, v in test.get("Parameters", {}).items()}
+            rows = [row for group in test["Results"] for row in
+                    (group if isinstance(group, list) else [group])]  # fmt: skip
+            phases = tuple(
+                _json_phase(row, options, str(place)) for place, row in enumerate(rows)
+                if row.get("access") in ("read", "write")
+            )  # fmt: skip
+            host = str(body.get("Machine", "")).split(" ")
+            yield FoundReport(phases, str(body.get("Version", "")).removeprefix("IOR-") or None,
+                              host[1] if len(host) > 1 else None)  # fmt: skip
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise none_found("IOR", f"the JSON is damaged or cut off: {error!r:.120}") from error
+
+
+def _json_phase(row: Mapping[str, Any], options: Mapping[str, str], place: str) -> FoundPhase:
+    rate = float(row["bwMiB"]) * MIB
+    total = float(row["totalTime"]) if "totalTime" in row else None
+    return FoundPhase(
+        name=row["access"],
+        operation=row["access"],
+        access_pattern="random" if options.get("randomoffset", "0") not in ("0", "false") else
+        _pattern({"ordering in a file": options.get("ordering in a file", "sequential"),
+                  "access": options.get("access", ""), "segments": options.get("segments", "1"),
+                  "blocksize": options.get("blocksize", ""),
+                  "xfersize": options.get("xfersize", "")}),
+        group=str(row.get("iteration", row.get("iter", place))),
+        request_bytes=_kib(row.get("xferKiB")),
+        direct=_direct({k: v for k, v in options.items() if "direct" in k}, ""),
+        jobs=count(row.get("numTasks", options.get("tasks", options.get("clients", "")))),
+        nodes=count(options.get("nodes", "")),
+        engine=options.get("api"),
+        bandwidth_bytes_per_s=rate,
+        iops=None if "iops" not in row else float(row["iops"]),
+        bytes=_moved(options),
+        runtime_s=total,
+        options=options,
+    )  # fmt: skip
+
+
+def _moved(options: Mapping[str, str]) -> int | None:
+    """The bytes of all tasks; None if a deadline may have ended the test before."""
+    numbers = [count(options.get(name, "")) for name in ("blocksize", "segmentcount", "numtasks")]
+    limits = [v for k, v in options.items() if k.startswith("deadlineforstonewall")]
+    if None in numbers or limits not in ([], ["0"]):
+        return None
+    return math.prod(number for number in numbers if number is not None)
+
+
+def read_csv(text: str) -> Iterator[FoundReport]:
+    """`-O summaryFormat=CSV`: a line for each phase and iteration."""
+    begin = re.search(r"^access,bw\(MiB/s\)", text, re.M)
+    rows = list(csv.DictReader(text[begin.start() if begin else 0 :].splitlines()))
+    phases = []
+    for row in rows:
+        rate = number(row.get("bw(MiB/s)"))
+        if row.get("access") not in ("read", "write") or rate is None:
+            continue
+        total = number(row.get("total(s)"))
+        phases.append(
+            FoundPhase(
+                name=row["access"],
+                operation=row["access"],
+                group=row.get("iter") or "0",
+                request_bytes=_kib(row.get("xfer(KiB)")),
+                jobs=count(row.get("numTasks") or ""),
+                bandwidth_bytes_per_s=rate * MIB,
+                iops=number(row.get("IOPS")),
+                runtime_s=total,
+            )
+        )
+    if not phases:
+        raise none_found("IOR", "the CSV has no row of a read or a write")
+    yield FoundReport(tuple(phases))
+
+
+# ---- mdtest ----
+
+MDTEST = re.compile(r"^(?:-- started at[^\n]*\n+)?mdtest-\S+ was launched", re.M)
+_SUMMARY = re.compile(r"^SUMMARY(?: rate)?[^\n]*\(of (\d+) iterations?\)", re.M)
+_OPERATION = re.compile(r"^\s*((?:Directory|File|Tree) [a-z]+)\s*:?\s+([\d.]+)\s+([\d.]+)\s+"
+                        r"([\d.]+)\s+([\d.]+)\s*$", re.M)  # fmt: skip
+
+
+def read_mdtest(text: str) -> Iterator[FoundReport]:
+    """The mean rate of each operation over the iterations; 0 is one that was not requested."""
+    for part in parts(text, MDTEST):
+        head = re.search(r"mdtest-(\S+) was launched with (\d+) total task\S* on (\d+) node", part)
+        tables = list(_SUMMARY.finditer(part))
+        if not tables:
+            raise none_found("mdtest", "no summary: it was ended before")
+        started = re.search(r"started at ([\d/]+ [\d:]+)", part)
+        date = started and re.fullmatch(r"(\d+)/(\d+)/(\d{4}) (\S+)", started[1])
+        at = f"{date[3]}-{date[1]}-{date[2]}T{date[4]}" if date else None
+        # From 4.1 on a second table has the times of the same operations.
+        end = next((m.start() for m in re.finditer(r"^SUMMARY time", part, re.M)), len(part))
+        first = next((m for m in tables if "time" not in m[0]), tables[0])
+        phases = tuple(
+            FoundPhase(
+                name=name.lower(),
+                operation="metadata",
+                access_pattern="none",
+                jobs=count(head[2]) if head else None,
+                nodes=count(head[3]) if head else None,
+                iops=float(mean),
+                started_utc=at,
+                time_source=None if at is None else "mdtest's local time, zone not reported",
+                options={"iterations": first[1]},
+            )
+            for name, most, least, mean, _ in _OPERATION.findall(part[first.end() : end])
+            if float(mean) > 0
+        )
+        if not phases:
+            raise none_found("mdtest", "no operation has a rate")
+        yield FoundReport(phases, head[1] if head else None)
+
+
+def read_io500(text: str) -> Iterator[FoundReport]:
+    """`result_summary.txt`: a rate and a time for each phase."""
+    phases = []
+    for name, rate, unit, seconds in re.findall(
+        r"^\[RESULT\w*\]\s+(?:BW\s+phase\s+\d+\s+|IOPS\s+phase\s+\d+\s+)?([\w-]+)\s+([\d.]+)\s+"
+        r"(GiB/s|GB/s|kIOPS|kiops)\s*:\s*time\s+([\d.]+)", text, re.M,
+    ):  # fmt: skip
+        bandwidth = float(rate) * {"GiB/s": float(1 << 30), "GB/s": 1e9}.get(unit, 0)
+        moves = unit in ("GiB/s", "GB/s")
+        phase = FoundPhase(
+            name=name.replace("_", "-"),
+            operation=("write" if "write" in name else "read") if moves else "metadata",
+            access_pattern="sequential" if moves and "easy" in name else None if moves else "none",
+            runtime_s=float(seconds),
+        )
+        phases.append(
+            replace(phase, bandwidth_bytes_per_s=bandwidth)
+            if moves
+            else replace(phase, iops=float(rate) * 1000)
+        )
+    if not phases:
+        raise none_found("IO500", "no line [RESULT] with a rate and a time")
+    version = re.search(r"^IO500 version (\S+)", text, re.M)
+    yield FoundReport(tuple(phases), version[1] if version else None)

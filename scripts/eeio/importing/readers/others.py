@@ -1,0 +1,516 @@
+"""Bonnie++, dd, elbencho, hyperfine, IOzone, lmbench, NPB BT-IO, sysbench and vdbench."""
+
+import csv
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from eeio.importing.readers.found import (
+    KIB,
+    MIB,
+    FoundPhase,
+    FoundReport,
+    count,
+    none_found,
+    number,
+    parts,
+    size,
+)
+
+# ---- elbencho ----
+
+_MOVES = {"WRITE": "write", "READ": "read"}
+_FILES = ("MKDIRS", "RMDIRS", "RMFILES", "STAT", "STATFILES", "DELFILES", "HEADOBJ", "MKBUCKETS")
+
+
+def read_elbencho_csv(text: str) -> Iterator[FoundReport]:
+    """One report for each line: `--csvfile` appends lines, also of other settings."""
+    for row in csv.DictReader(text.splitlines()):
+        row = {str(name).lower(): str(value) for name, value in row.items()}
+        kind = row.get("operation", "")
+        phase = _elbencho(kind, row.get("block size"), row.get("random"), row)
+        rate = number(row.get("mib/s [last]"))
+        entries, iops = number(row.get("entries/s [last]")), number(row.get("iops [last]"))
+        moved = number(row.get("mib [last]"))
+        milliseconds = number(row.get("time ms [last]"))
+        yield _of_elbencho(
+            phase, kind, None if rate is None else rate * MIB, iops, entries,
+            None if moved is None else round(moved * MIB),
+            None if milliseconds is None else milliseconds / 1000,
+            row.get("iso date"), count(row.get("threads", "")), count(row.get("hosts", "")),
+            {"direct": row.get("direct io", ""), "depth": row.get("iodepth", "")},
+        )  # fmt: skip
+
+
+def _elbencho(
+    kind: str, block: str | None, random: str | None, row: Mapping[str, object]
+) -> FoundPhase:
+    base = kind.partition("-")[0].upper()
+    operation = _MOVES.get(base) or ("mixed" if base.startswith("RWMIX") else "metadata")
+    pattern = None if random is None else "random" if str(random) in ("1", "true") else "sequential"
+    return FoundPhase(
+        name=kind.lower(),
+        operation=operation,
+        access_pattern="none" if operation == "metadata" else pattern,
+        request_bytes=None if operation == "metadata" or not block else size(str(block)) or None,
+    )
+
+
+def _of_elbencho(
+    phase: FoundPhase, kind: str, rate: float | None, iops: float | None, entries: float | None,
+    moved: int | None, runtime_s: float | None, date: str | None, threads: int | None,
+    hosts: int | None, settings: Mapping[str, str],
+) -> FoundReport:  # fmt: skip
+    metadata = phase.operation == "metadata"
+    direct = {"1": True, "true": True, "0": False, "false": False}.get(settings.get("direct", ""))
+    moved = None if metadata else moved
+    found = replace(
+        phase,
+        direct=None if metadata else direct,
+        iodepth=count(settings.get("depth", "")),
+        jobs=None if threads is None else threads * max(1, hosts or 1),
+        nodes=hosts or None,
+        bandwidth_bytes_per_s=None if metadata else rate,
+        iops=entries if metadata else iops,
+        bytes=moved,
+        runtime_s=runtime_s,
+        started_utc=_iso(date),
+        time_source=None if not _iso(date) else "elbencho's date of the phase",
+    )
+    return FoundReport((found,))
+
+
+def _iso(text: str | None) -> str | None:
+    found = re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:[+-]\d\d:?\d\d|Z)?", text or "")
+    if found is None:
+        return None
+    return re.sub(r"([+-]\d\d)(\d\d)$", r"\1:\2", found[0])
+
+
+def read_elbencho_json(text: str) -> Iterator[FoundReport]:
+    """`--jsonfile`: an object a line, numbers as text."""
+    for place, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            body = json.loads(line)
+            kind, config, done = body["phase_type"], body["config"], body["last_done"]
+            if kind in ("SYNC", "DROPCACHES"):
+                continue
+            mix = body["last_done"].get("rwmix_read", {})
+
+            def total(
+                name: str, done: Mapping[str, Any] = done, mix: Mapping[str, Any] = mix
+            ) -> float | None:
+                values = [number(part[name]) for part in (done, mix) if name in part]
+                return sum(v for v in values if v is not None) if values else None
+
+            moved = total("bytes")
+            milliseconds = number(done.get("elapsed_time_ms"))
+            yield _of_elbencho(
+                _elbencho(kind, config.get("block_size"), config.get("random_offsets"), config),
+                kind, total("bytes/s"), total("iops"), number(done.get("entries/s")),
+                None if moved is None else round(moved),
+                None if milliseconds is None else milliseconds / 1000,
+                body.get("iso_date") or body.get("date_iso") or body.get("start_time"),
+                count(config.get("threads", "")), count(config.get("hosts", "")),
+                {"direct": str(config.get("direct_io", "")),
+                 "depth": str(config.get("io_depth", ""))},
+            )  # fmt: skip
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise none_found(
+                "elbencho", f"line {place}: damaged or cut off: {error!r:.80}"
+            ) from error
+
+
+ELBENCHO_TEXT = re.compile(r"^OPERATION\s+RESULT TYPE\s+FIRST DONE\s+LAST DONE", re.M)
+
+
+def read_elbencho_text(text: str) -> Iterator[FoundReport]:
+    """The tables on a terminal: whole MiB/s and IOPS of the last finisher."""
+    blocks = re.split(r"^(?=[A-Z]+\d*\s+(?:Elapsed time|Elapsed ms))", text, flags=re.M)
+    for block in blocks:
+        head = re.match(r"([A-Z]+\d*)\s+Elapsed (?:time|ms)\s*:\s*(\S+)\s+(\S+)", block)
+        if head is None:
+            continue
+
+        def last(name: str, block: str = block) -> float | None:
+            found = re.search(rf"^\s*{name}\s*:\s*\S+\s+(\S+)\s*$", block, re.M)
+            return number(found[1]) if found else None
+
+        rate, moved = last(r"Throughput MiB/s"), last(r"Total MiB")
+        yield _of_elbencho(
+            _elbencho(head[1], None, None, {}), head[1],
+            None if rate is None else rate * MIB, last("IOPS"), last(r"(?:Files|Dirs|Entries)/s"),
+            None if moved is None else round(moved * MIB), _duration_s(head[3]),
+            None, None, None, {},
+        )  # fmt: skip
+
+
+def _duration_s(text: str) -> float | None:
+    """`1m2.345s`, `345ms`, or whole ms."""
+    units = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6}
+    found = re.findall(r"([\d.]+)(ms|us|h|m|s)", text)
+    if found:
+        return sum(float(value) * units[unit] for value, unit in found)
+    value = number(text)
+    return None if value is None else value / 1000
+
+
+# ---- IOzone ----
+
+IOZONE = re.compile(r"^\s*Iozone: Performance Test of File I/O", re.M)
+_PATTERNS = {"random": "random", "stride": "strided", "strided": "strided"}
+_CHILDREN = re.compile(r"^\s*Children see throughput for\s+(\d+)\s+(.+?)\s*=\s*([\d.]+) "
+                       r"([kKMG]?B(?:ytes)?/sec|ops/sec)", re.M)  # fmt: skip
+
+
+def read_iozone(text: str) -> Iterator[FoundReport]:
+    """Tables of sizes and throughput tests. Rates are in KiB/s."""
+    for part in parts(text, IOZONE):
+        version = re.search(r"Version \$?Revision: ([\d.]+)", part)
+        direct = "O_DIRECT feature enabled" in part
+        phases = [*_iozone_table(part, direct), *_iozone_children(part, direct)]
+        if re.search(r"Time Resolution|in microseconds/op|in ops/sec", part) and (
+            "Output is in microseconds" in part or "Output is in ops/sec" in part
+        ):
+            raise none_found(
+                "IOzone", "its output is not in kBytes/s (-N or -O): give no such option"
+            )
+        if not phases:
+            raise none_found("IOzone", "no result: it was ended before its first one")
+        yield FoundReport(tuple(phases), version[1] if version else None)
+
+
+def _iozone_table(part: str, direct: bool) -> Iterator[FoundPhase]:
+    head = re.search(r"^\s+(?:kB|KB)\s+reclen\s+(.*)$", part, re.M)
+    if head is None:
+        return
+    above = part[: head.start()].splitlines()[-1] if part[: head.start()].strip() else ""
+    names = _iozone_columns(above, head)
+    for place, line in enumerate(part[head.end() :].splitlines()):
+        cells = line.split()
+        if len(cells) < 3 or not all(re.fullmatch(r"\d+", cell) for cell in cells):
+            if cells and place > 0 and not re.match(r"[\d\s]+$", line):
+                break
+            continue
+        for name, cell in zip(names, cells[2:], strict=False):
+            words = name.split()
+            yield FoundPhase(
+                name=name,
+                operation="write" if "write" in name else "read",
+                access_pattern=_PATTERNS.get(words[0], "sequential"),
+                group=f"{cells[0]} kB {cells[1]}",
+                request_bytes=int(cells[1]) * KIB,
+                direct=direct,
+                jobs=1,
+                bandwidth_bytes_per_s=float(cell) * KIB,
+                bytes=int(cells[0]) * KIB,
+            )
+
+
+def _iozone_columns(above: str, head: re.Match[str]) -> list[str]:
+    """The names of the columns, whose first words are in the line above."""
+    below = [(m.start(), m.end(), m[0]) for m in re.finditer(r"\S+", head[0])][2:]
+    firsts = [(m.start(), m.end(), m[0]) for m in re.finditer(r"\S+", above)]
+    names = []
+    for start, end, word in below:
+        over = [f for f in firsts if f[0] < end and f[1] > start and f[2] in
+                ("random", "bkwd", "record", "stride")]  # fmt: skip
+        names.append(f"{over[0][2]} {word}" if over else word)
+    return names
+
+
+def _iozone_children(part: str, direct: bool) -> Iterator[FoundPhase]:
+    request = re.search(r"Record Size (\d+) (kB|KB|MB)", part)
+    file_size = re.search(r"File size set to (\d+) (kB|KB|MB)", part)
+    for test in _CHILDREN.finditer(part):
+        name = test[2].replace("-", " ").rstrip("s")
+        bytes_each = (
+            int(file_size[1]) * (MIB if file_size[2] == "MB" else KIB) if file_size else None
+        )
+        rate = float(test[3]) * KIB
+        moved = None if bytes_each is None else bytes_each * int(test[1])
+        yield FoundPhase(
+            name=name,
+            operation="mixed" if "mixed" in name or ("pread" in name and "pwrite" in name)
+            else "write" if "write" in name else "read",
+            access_pattern="random" if "random" in name else "strided" if "strid" in name
+            else "mixed" if "mixed" in name else "sequential",
+            group=name,
+            request_bytes=None if request is None
+            else int(request[1]) * (MIB if request[2] == "MB" else KIB),
+            direct=direct,
+            jobs=int(test[1]),
+            bandwidth_bytes_per_s=rate,
+            # All children stop when the first has finished: the bytes are not reported.
+            bytes=moved if int(test[1]) == 1 else None,
+            runtime_s=None,
+        )  # fmt: skip
+
+
+# ---- Bonnie++ ----
+
+BONNIE_CSV = re.compile(r"^(?:1\.9\d\w?|2\.\d+\w?),(?:1\.9\d\w?|2\.\d+\w?),[^,\n]*,\d+,", re.M)
+_BONNIE_1 = ("putc", None, "put_block", None, "rewrite", None, "getc", None, "get_block", None,
+             "seeks", None)  # fmt: skip
+_FILES_1 = ("seq_create", None, "seq_stat", None, "seq_del", None, "ran_create", None, "ran_stat",
+            None, "ran_del", None)  # fmt: skip
+_BONNIE_NAMES = {
+    "putc": ("write by characters", "write"), "put_block": ("write", "write"),
+    "rewrite": ("rewrite", "mixed"), "getc": ("read by characters", "read"),
+    "get_block": ("read", "read"), "seeks": ("seeks", "mixed"),
+    "seq_create": ("sequential create", "metadata"), "seq_stat": ("sequential stat", "metadata"),
+    "seq_del": ("sequential delete", "metadata"), "ran_create": ("random create", "metadata"),
+    "ran_stat": ("random stat", "metadata"), "ran_del": ("random delete", "metadata"),
+}  # fmt: skip
+
+
+def read_bonnie_csv(text: str) -> Iterator[FoundReport]:
+    """Lines of 1.96 and later, one report each. `+++++` is a test that was too short."""
+    for line in filter(BONNIE_CSV.match, text.splitlines()):
+        cells = line.strip().split(",")
+        # From format 1.98 on seeks and their processes stand after the chunk size: 50 fields.
+        begin = 9 if len(cells) >= 50 else 7
+        files = begin + 12
+        fields = dict(zip(_BONNIE_1, cells[begin:], strict=False))
+        # Five settings of the files stand before their rates.
+        fields |= dict(zip(_FILES_1, cells[files + 5 :], strict=False))
+        phases = tuple(_bonnie(fields, cells[5], cells[6], count(cells[3])))
+        if not phases:
+            raise none_found("Bonnie++", "no test has a result")
+        yield FoundReport(phases, cells[1], cells[2] or None)
+
+
+def _bonnie(
+    fields: Mapping[str | None, str], file_size: str, chunk: str, jobs: int | None
+) -> Iterator[FoundPhase]:
+    for field, (name, operation) in _BONNIE_NAMES.items():
+        value = number(fields.get(field))
+        if not value:
+            continue
+        rate = field not in ("seeks", *filter(None, _FILES_1))
+        moved = size(file_size + "B" if file_size.isdigit() else file_size) if rate else None
+        moved = None if moved is None else moved * (MIB if file_size.isdigit() else 1)
+        yield FoundPhase(
+            name=name,
+            operation=operation,
+            access_pattern="none" if operation == "metadata" else "random" if field == "seeks"
+            else "sequential",
+            request_bytes=(size(chunk) if "block" in str(field) or field == "rewrite" else None),
+            jobs=jobs,
+            bandwidth_bytes_per_s=value * KIB if rate else None,
+            iops=None if rate else value,
+            bytes=moved,
+        )  # fmt: skip
+
+
+BONNIE_TEXT = re.compile(r"^Version\s+(\S+)\s+-+Sequential Output-+", re.M)
+
+
+def read_bonnie_text(text: str) -> Iterator[FoundReport]:
+    """The table on a terminal (1.03 to 2.00): K/sec, with M for MiB from 1.96 on."""
+    for part in parts(text, BONNIE_TEXT):
+        version = re.match(r"Version\s+(\S+)", part)
+        row = re.search(
+            r"^(?:Machine|Name:Size)[^\n]*\n(\S+?)?[\s:]+(\d+[KMGT]?)(?::\d+\w*)?\s+([^\n]*)$",
+            part, re.M,
+        )  # fmt: skip
+        if row is None:
+            raise none_found("Bonnie++", "its table has no row")
+        cells = row[3].split()
+        fields = dict(zip(_BONNIE_1, [_bonnie_rate(cell) for cell in cells], strict=False))
+        phases = tuple(_bonnie(fields, row[2], "8k", None))
+        if not phases:
+            raise none_found("Bonnie++", "no test has a result")
+        yield FoundReport(phases, version[1] if version else None, row[1] or None)
+
+
+def _bonnie_rate(cell: str) -> str:
+    found = re.fullmatch(r"([\d.]+)([kmg])", cell, re.I)
+    if found is None:
+        return cell
+    return str(float(found[1]) * {"k": 1, "m": 1024, "g": 1024**2}[found[2].lower()])
+
+
+# ---- dd, hyperfine, lmbench, sysbench, vdbench, NPB ----
+
+DD = re.compile(r"^(\d+) bytes? (?:\([^)]*\) )?(?:copied|transferred)(?: in|,) ([\d.e-]+) "
+                r"s(?:ec(?:ond)?s?)?\b", re.M)  # fmt: skip
+
+
+def read_dd(text: str) -> Iterator[FoundReport]:
+    """One report for each copy. dd reports neither direction nor options; its command line, if the
+    file has it above, does."""
+    start = 0
+    for place, copy in enumerate(DD.finditer(text)):
+        above = text[start : copy.start()]
+        start = copy.end()
+        command = re.findall(r"^.*\bdd\s+(.*\bof=.*|.*\bif=.*)$", above, re.M)
+        options = (
+            dict(re.findall(r"\b(if|of|bs|count|oflag|iflag|conv)=(\S+)", command[-1]))
+            if command
+            else {}
+        )
+        operation = None
+        if options.get("if", "").startswith("/dev/zero") or options.get("if", "") == "/dev/urandom":
+            operation = "write"
+        elif options.get("of", "") == "/dev/null":
+            operation = "read"
+        seconds = float(copy[2])
+        flags = options.get("oflag", "") + options.get("iflag", "")
+        yield FoundReport((FoundPhase(
+            name="dd", operation=operation,
+            access_pattern="sequential", group=str(place),
+            request_bytes=size(options["bs"]) if "bs" in options else None,
+            direct=("direct" in flags) if command else None,
+            jobs=1, bytes=int(copy[1]), runtime_s=seconds,
+            bandwidth_bytes_per_s=int(copy[1]) / seconds if seconds else None,
+            options=options,
+        ),))  # fmt: skip
+
+
+def read_hyperfine(text: str) -> Iterator[FoundReport]:
+    """`--export-json`: the time of commands; they report no bytes."""
+    try:
+        results = json.loads(text)["results"]
+        phases = tuple(
+            FoundPhase(
+                name=str(one["command"])[:200], operation=None, group=str(place),
+                runtime_s=float(one["mean"]),
+                metrics={f"time_{name}_s": float(one[name]) for name in
+                         ("mean", "stddev", "median", "user", "system", "min", "max")
+                         if one.get(name) is not None},
+                options={"runs": str(len(one.get("times") or one.get("exit_codes") or ()))},
+            )
+            for place, one in enumerate(results)
+        )  # fmt: skip
+    except (ValueError, KeyError, TypeError) as error:
+        raise none_found("hyperfine", f"the JSON is damaged or cut off: {error!r:.80}") from error
+    yield FoundReport(phases)
+
+
+LMBENCH = re.compile(r"^\[lmbench[\d.]+ results for ([^\]]*)\]", re.M)
+
+
+def read_lmbench(text: str) -> Iterator[FoundReport]:
+    """Bandwidth of files through the page cache; the other figures describe the machine."""
+    head = LMBENCH.search(text)
+    phases = []
+    for name, operation, pattern in (
+        ("write bandwidth", "write", r"^File \S+ write bandwidth:\s*([\d.]+) KB/sec"),
+    ):
+        found = re.search(pattern, text, re.M)
+        if found:
+            phases.append(FoundPhase(name=name, operation=operation, access_pattern="sequential",
+                                     bandwidth_bytes_per_s=float(found[1]) * KIB))  # fmt: skip
+    tables = r'^"([^"\n]*(?:read|Mmap|open2close)[^"\n]*)\n((?:[\d.]+ [\d.]+\n)+)'
+    for title, rows in re.findall(tables, text, re.M):
+        for place, (megabytes, rate) in enumerate(re.findall(r"([\d.]+) ([\d.]+)", rows)):
+            moved = round(float(megabytes) * 1e6)
+            phases.append(FoundPhase(
+                name=title.strip(), operation="read", access_pattern="sequential",
+                group=str(place), bytes=moved, bandwidth_bytes_per_s=float(rate) * 1e6,
+            ))  # fmt: skip
+    if not phases:
+        raise none_found("lmbench", "no bandwidth of files in it; its other figures are no I/O")
+    version = re.match(r"\[lmbench([\d.]+)", head[0]) if head else None
+    names = head[1].split() if head else []
+    host = names[1] if len(names) > 1 else None
+    yield FoundReport(tuple(phases), version[1] if version else None, host)
+
+
+SYSBENCH = re.compile(r"^sysbench (\d\S*?)[:\s]", re.M)
+
+
+def read_sysbench(text: str) -> Iterator[FoundReport]:
+    """`sysbench fileio` 0.4 to 1.0."""
+    for part in parts(text, SYSBENCH):
+        version = SYSBENCH.match(part)
+        block = re.search(r"^Block size (\S+)", part, re.M)
+        threads = re.search(r"^Number of threads: (\d+)", part, re.M)
+        mode = re.search(r"^Doing (\w+) (.*) test", part, re.M)
+        total = re.search(r"total time:\s+([\d.]+)s", part)
+        seconds = float(total[1]) if total else None
+        pattern = None if mode is None else "random" if "random" in mode[0] else "sequential"
+        found = []
+        for operation, new, old, rate in (
+            ("read", r"read, MiB/s:\s+([\d.]+)", r"Read ([\d.]+\w+)", r"reads/s:\s+([\d.]+)"),
+            ("write", r"written, MiB/s:\s+([\d.]+)", r"Written ([\d.]+\w+)",
+             r"writes/s:\s+([\d.]+)"),
+        ):  # fmt: skip
+            newer, older, iops = (re.search(p, part) for p in (new, old, rate))
+            moved = size(older[1]) if older and not newer else None
+            speed = (
+                float(newer[1]) * MIB if newer else moved / seconds if moved and seconds else None
+            )
+            if not speed:
+                continue
+            requests = re.search(rf"(\d+) {operation.capitalize()},|(\d+) Read, (\d+) Write", part)
+            per_s = float(iops[1]) if iops else None
+            if per_s is None and requests and seconds:
+                done = re.search(r"(\d+) Read, (\d+) Write", part)
+                if done:
+                    per_s = int(done[1 if operation == "read" else 2]) / seconds
+            found.append(FoundPhase(
+                name=operation, operation=operation, access_pattern=pattern,
+                request_bytes=size(block[1]) if block else None,
+                direct=True if re.search(r"direct", part) and "O_DIRECT" in part else None,
+                jobs=int(threads[1]) if threads else None,
+                bandwidth_bytes_per_s=speed, iops=per_s, bytes=moved, runtime_s=seconds,
+            ))  # fmt: skip
+        if not found:
+            raise none_found("sysbench", "no throughput of file I/O: not a fileio test, or cut off")
+        yield FoundReport(tuple(found), version[1] if version else None)
+
+
+VDBENCH = re.compile(r"^.*Vdbench distribution:\s*(\S+)|^.*\binterval\s+i/o\s+MB/sec\s+bytes", re.M)
+
+
+def read_vdbench(text: str) -> Iterator[FoundReport]:
+    """`summary.html` or its text: the average line of each run definition."""
+    version = re.search(r"Vdbench distribution:\s*vdbench(\S+)", text)
+    names = re.findall(r"Starting RD=([^;\s]+)", text)
+    phases = []
+    for place, row in enumerate(re.finditer(r"\bavg_\d+-\d+\s+([^\n]*)$", text, re.M)):
+        cells = [number(cell) for cell in re.sub(r"<[^>]*>", " ", row[1]).split()]
+        if len(cells) < 4 or None in cells[:4]:
+            continue
+        iops, rate, request, reads = (float(cell or 0) for cell in cells[:4])
+        operation = {100.0: "read", 0.0: "write"}.get(reads, "mixed")
+        phases.append(FoundPhase(
+            name=names[place] if place < len(names) else "run", operation=operation,
+            group=str(place), request_bytes=round(request) or None,
+            bandwidth_bytes_per_s=rate * MIB, iops=iops, options={"read_share": f"{reads:g} %"},
+        ))  # fmt: skip
+    if not phases:
+        raise none_found("vdbench", "no line `avg_`: it was ended before its first run was done")
+    yield FoundReport(tuple(phases), version[1] if version else None)
+
+
+NPB = re.compile(r"NAS Parallel Benchmarks .*BT Benchmark|BTIO -- statistics", re.M)
+
+
+def read_npb(text: str) -> Iterator[FoundReport]:
+    """BT-IO: MB of 10^6 bytes written in the time of its I/O."""
+    rate = re.search(r"I/O data rate\s+\(MB/sec\)\s*:\s*([\d.]+)", text)
+    seconds = re.search(r"I/O timing in seconds\s*:\s*([\d.]+)", text)
+    moved = re.search(r"Total data written\s+\(MB\)\s*:\s*([\d.]+)", text)
+    if rate is None:
+        raise none_found("NPB BT-IO", "no I/O data rate: not a BT-IO build, or cut off")
+    processes = re.search(r"(?:Number of active processes|Total processes)\s*[:=]\s*(\d+)", text)
+    version = re.search(r"NAS Parallel Benchmarks (\S+)", text)
+    yield FoundReport(
+        (
+            FoundPhase(
+                name="BT-IO", operation="write", access_pattern="strided",
+                bandwidth_bytes_per_s=float(rate[1]) * 1e6,
+                bytes=round(float(moved[1]) * 1e6) if moved else None,
+                runtime_s=float(seconds[1]) if seconds else None,
+                jobs=int(processes[1]) if processes else None,
+            ),
+        ),
+        version[1] if version else None,
+    )  # fmt: skip

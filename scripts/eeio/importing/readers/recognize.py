@@ -1,0 +1,87 @@
+"""Which tool wrote a file, by its content: names and suffixes do not count."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from eeio.importing.readers import fio, ior, others
+from eeio.importing.readers.found import FoundReport
+
+Read = Callable[[str], Iterator[FoundReport]]
+HEAD_CHARACTERS = 65536
+"""Of the beginning of a file; noise before the tool's output may be there."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A form of output of a tool, and its reader."""
+
+    tool: str
+    form: str
+    read: Read
+
+
+PTS = re.compile(r"<PhoronixTestSuite>")
+_TEXTS: tuple[tuple[re.Pattern[str], Kind], ...] = (
+    (fio.RECOGNIZED, Kind("fio", "text", fio.read_text)),
+    (ior.BEGIN, Kind("ior", "text", ior.read_text)),
+    (ior.MDTEST, Kind("mdtest", "text", ior.read_mdtest)),
+    (re.compile(r"^\[RESULT\w*\]", re.M), Kind("io500", "text", ior.read_io500)),
+    (re.compile(r"^access,bw\(MiB/s\)", re.M), Kind("ior", "csv", ior.read_csv)),
+    (re.compile(r"^ISO date,label,path type", re.M), Kind("elbencho", "csv",
+                                                          others.read_elbencho_csv)),
+    (others.ELBENCHO_TEXT, Kind("elbencho", "text", others.read_elbencho_text)),
+    (others.IOZONE, Kind("iozone", "text", others.read_iozone)),
+    (others.BONNIE_CSV, Kind("bonnie", "csv", others.read_bonnie_csv)),
+    (others.BONNIE_TEXT, Kind("bonnie", "text", others.read_bonnie_text)),
+    (others.LMBENCH, Kind("lmbench", "text", others.read_lmbench)),
+    (others.SYSBENCH, Kind("sysbench", "text", others.read_sysbench)),
+    (others.VDBENCH, Kind("vdbench", "text", others.read_vdbench)),
+    (others.NPB, Kind("npb-btio", "text", others.read_npb)),
+    (others.DD, Kind("dd", "text", others.read_dd)),
+)  # fmt: skip
+_JSONS: tuple[tuple[re.Pattern[str], Kind], ...] = (
+    (re.compile(r'"fio version"|"client_stats"'), Kind("fio", "json", fio.read_json)),
+    (re.compile(r'"phase_type"\s*:'), Kind("elbencho", "json", others.read_elbencho_json)),
+    (re.compile(r'"tests"\s*:.*"Results"\s*:', re.S), Kind("ior", "json", ior.read_json)),
+    (re.compile(r'"results"\s*:\s*\[\s*\{\s*"command"\s*:'), Kind("hyperfine", "json",
+                                                                  others.read_hyperfine)),
+)  # fmt: skip
+_LOGS = ("bw", "iops", "lat", "clat", "slat")
+
+
+def kind_of(text: str, path: Path) -> Kind | None:
+    """None for a file that is no result of a known tool."""
+    head = text[:HEAD_CHARACTERS]
+    if re.search(r"^\s*[{\[]", head, re.M):
+        for pattern, kind in _JSONS:
+            if pattern.search(text if kind.form == "json" and len(text) < (1 << 26) else head):
+                return kind
+    # The first in the file wins: a script's output may contain several tools.
+    places = [
+        (match.start(), order, kind)
+        for order, (pattern, kind) in enumerate(_TEXTS)
+        if (match := pattern.search(head)) is not None
+    ]
+    if places:
+        return min(places, key=lambda place: place[:2])[2]
+    if fio.LOG.match(head):
+        # fio's logs have no header; their name says whether a value is KiB/s, IOPS or ns.
+        found = re.search(rf"_({'|'.join(_LOGS)})(?:\.\d+)?\.log$", path.name)
+        log = found[1] if found else "lat"
+        return Kind("fio", f"log of {log}", lambda body: fio.read_log(body, log))
+    return None
+
+
+def others_in(text: str, kind: Kind) -> list[str]:
+    """Further tools in one file, whose results are not read."""
+    if kind.form == "json":
+        return []
+    return sorted(
+        {
+            other.tool
+            for pattern, other in _TEXTS
+            if other.tool != kind.tool and pattern.search(text)
+        }
+    )

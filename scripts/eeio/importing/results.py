@@ -1,0 +1,320 @@
+"""`eeio import PATHS`: campaigns from result files that other people made, without a map.
+
+Each file is recognized by its content. One row is one direction of one group of one report of one
+file: groups, reports and files are never joined. Runs with equal observed factors are repetitions,
+ordered by their time, else by path. Folders are factors, and so is the file's name without digits.
+"""
+
+import hashlib
+import itertools
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from eeio import paths
+from eeio.errors import RejectedError
+from eeio.importing.imported import Imported
+from eeio.importing.readers import recognize
+from eeio.importing.readers.found import FoundPhase, FoundReport, to_json
+from eeio_limits import LimitError, inputs
+from eeio_results.consistency import disagreement
+from eeio_results.errors import EeioError
+from eeio_results.record import CacheLayers, Experiment, Machine, Phase, Run
+
+MOST_FILES = 100_000
+_NO_DEVICE = "imported: nothing was counted at the device"
+_NO_WINDOW = "imported: the file does not report when its I/O happened"
+_OPERATIONS = {"read": "read", "write": "write", "mixed": "mixed", "metadata": "metadata"}
+
+
+@dataclass
+class FoundFile:
+    """A file, its reports, and why it was rejected."""
+
+    path: Path
+    place: tuple[str, ...]
+    """The folders below the argument that it was found in."""
+    sha256: str = ""
+    tool: str | None = None
+    form: str | None = None
+    reports: list[FoundReport] = field(default_factory=list)
+    rejected: str | None = None
+
+    @property
+    def version(self) -> str | None:
+        return next((report.version for report in self.reports if report.version), None)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "path": str(self.path),
+            "sha256": self.sha256,
+            "tool": self.tool,
+            "tool_version": self.version,
+            "format": self.form,
+            "reports": [to_json(report, place) for place, report in enumerate(self.reports)],
+            "rejected": self.rejected,
+        }
+
+
+def found(arguments: Sequence[Path]) -> list[FoundFile]:
+    """All files of the arguments, read. Raises RejectedError for a path that does not exist."""
+    made: list[FoundFile] = []
+    seen: dict[str, Path] = {}
+    for path, place in _files(arguments):
+        one = _read(path, place)
+        if one.sha256 and (first := seen.setdefault(one.sha256, path)) != path:
+            one = replace(one, reports=[], rejected=f"the same content as {first}")
+        made.append(one)
+    _drop_summaries(made)
+    return made
+
+
+def _files(arguments: Sequence[Path]) -> Iterator[tuple[Path, tuple[str, ...]]]:
+    count = 0
+    for argument in arguments:
+        if not argument.exists():
+            raise RejectedError(f"{argument}: no such file or folder")
+        if not argument.is_dir():
+            yield argument, ()
+            continue
+        for folder, folders, names in os.walk(argument):
+            folders.sort()
+            for name in sorted(names):
+                if name.startswith("."):
+                    continue
+                count += 1
+                if count > MOST_FILES:
+                    raise RejectedError(f"{argument}: more than {MOST_FILES} files; import parts")
+                yield Path(folder, name), Path(folder).relative_to(argument).parts
+
+
+def _read(path: Path, place: tuple[str, ...]) -> FoundFile:
+    one = FoundFile(path, place)
+    try:
+        if path.is_symlink() and not path.exists():
+            raise EeioError("a link to a file that does not exist")
+        if not path.is_file():
+            raise EeioError("no regular file")
+        if (size := path.stat().st_size) > inputs.TOOL_FILE_BYTES:
+            raise EeioError(f"{size} bytes; eeio reads result files up to {inputs.TOOL_FILE_BYTES}")
+        body = path.read_bytes()
+        one.sha256 = hashlib.sha256(body).hexdigest()
+        if b"\0" in body[:4096]:
+            raise EeioError("binary: unpack an archive first; `eeio record trace --read` reads "
+                            "Darshan logs")  # fmt: skip
+        text = body.decode("utf-8", errors="replace").replace("\r\n", "\n")
+        if not text.strip():
+            raise EeioError("empty")
+        if recognize.PTS.search(text[: recognize.HEAD_CHARACTERS]):
+            one.tool, one.form = "pts", "xml"
+            return one
+        kind = recognize.kind_of(text, path)
+        if kind is None:
+            raise EeioError("no result of a known tool in it (docs/how-to/import-results.md)")
+        one.tool, one.form = kind.tool, kind.form
+        for report in kind.read(text):
+            one.reports.append(replace(report, phases=tuple(p.checked() for p in report.phases)))
+        if others := recognize.others_in(text, kind):
+            note = f"also contains output of {', '.join(others)}, which is not read"
+            one.reports = [replace(r, notes=(*r.notes, note)) for r in one.reports]
+        if not any(report.phases for report in one.reports):
+            raise EeioError("no result in it")
+    except (OSError, EeioError, LimitError, ValueError, KeyError, TypeError, IndexError,
+            AttributeError, OverflowError, ZeroDivisionError) as error:  # fmt: skip
+        known = isinstance(error, OSError | EeioError | LimitError)
+        one.rejected = str(error) if known else f"not understood: {error!r:.150}"
+        one.reports = []
+    return one
+
+
+def _drop_summaries(files: Sequence[FoundFile]) -> None:
+    """IO500's summary repeats the results of the files next to it."""
+    detailed = {one.path.parent for one in files if one.tool in ("ior", "mdtest") and one.reports}
+    for one in files:
+        if one.tool == "io500" and one.path.parent in detailed:
+            one.reports, one.rejected = [], "its results are in the ior and mdtest files next to it"
+
+
+# ---- campaigns ----
+
+
+def slug(text: str) -> str:
+    """A campaign's name made of any text."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")[:80] or "results"
+
+
+_Key = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One run: the phases of one group of one report."""
+
+    file: FoundFile
+    number: int
+    report: FoundReport
+    phases: tuple[FoundPhase, ...]
+
+
+def _rows(files: Sequence[FoundFile]) -> Iterator[_Row]:
+    for one in files:
+        for number, report in enumerate(one.reports):
+            of_group: dict[str, list[FoundPhase]] = {}
+            for place, phase in enumerate(report.phases):
+                # fio's group reads and writes at the same time; other tools one after the other.
+                group = phase.group if one.tool == "fio" else f"{phase.group} {place}"
+                of_group.setdefault(group, []).append(phase)
+            for phases in of_group.values():
+                yield _Row(one, number, report, tuple(phases))
+
+
+def _experiment(row: _Row) -> Experiment:
+    first = row.phases[0]
+    operations = {phase.operation for phase in row.phases}
+    operation = first.operation if len(operations) == 1 else "mixed"
+    stem = re.sub(r"\d+", "#", row.file.path.stem)
+    arguments = {
+        "file": stem,
+        **{f"path_{place}": name for place, name in enumerate(row.file.place, start=1)},
+        "phase": first.name,
+    }
+    for name in ("iodepth", "jobs", "nodes", "engine"):
+        if (value := getattr(first, name)) is not None:
+            arguments[name] = str(value)
+    return Experiment(
+        level="library" if row.file.tool in ("ior", "npb-btio") else "filesystem",
+        tool=row.file.tool or "unknown",
+        operation=_OPERATIONS.get(operation or ""),
+        spatiality=first.access_pattern,
+        request_size_bytes=first.request_bytes,
+        cache=CacheLayers({True: "off", False: "on", None: None}[first.direct], None),
+        api=(first.engine or "posix").lower()[:40] if row.file.tool == "ior" else "posix",
+        processes=first.jobs or 1,
+        arguments=tuple(sorted((k, v[:200]) for k, v in arguments.items() if v)),
+    )
+
+
+def _phase(found_phase: FoundPhase) -> Phase:
+    metrics = dict(found_phase.metrics)
+    for name in ("mean", "p50", "p95", "p99", "p999", "p9999"):
+        # Percentiles in tables are of completion, and so is their mean.
+        if (value := metrics.get(f"latency_completion_{name}_s")) is not None:
+            metrics[f"latency_{name}_s"] = value
+    if found_phase.iops is not None:
+        metadata = found_phase.operation == "metadata"
+        metrics["operations_per_s" if metadata else "iops"] = found_phase.iops
+    if found_phase.runtime_s is not None:
+        metrics["runtime_s"] = found_phase.runtime_s
+    phase = Phase(
+        name=found_phase.operation or found_phase.name,
+        operation=found_phase.operation or "mixed",
+        spatiality=found_phase.access_pattern or "mixed",
+        request_size_bytes=found_phase.request_bytes,
+        bytes_moved=found_phase.bytes if found_phase.operation != "metadata" else 0,
+        bandwidth_bytes_per_s=found_phase.bandwidth_bytes_per_s,
+        start_s=None,
+        end_s=None,
+        window_source=_NO_WINDOW,
+        metrics=metrics,
+        durable_reason=_NO_WINDOW if found_phase.operation == "write" else None,
+    )
+    reasons = [found_phase.error] if found_phase.error else []
+    if found_phase.operation not in _OPERATIONS:
+        reasons.append("the file does not report whether it is a read or a write")
+    elif found_phase.access_pattern is None:
+        reasons.append("the file does not report the access pattern")
+    if (why := disagreement(phase)) is not None:
+        reasons.append(why)
+    return replace(phase, validity=tuple(reasons))
+
+
+def campaigns(files: Sequence[FoundFile], name: str) -> list[Imported]:
+    """One campaign for each host that the files name, and one for files that name none."""
+    of_host: dict[str, list[_Row]] = {}
+    for row in _rows(files):
+        of_host.setdefault(row.report.host or "unknown", []).append(row)
+    return [
+        _campaign(host, rows, files, name if host == "unknown" else f"{name}-{host}")
+        for host, rows in of_host.items()
+    ]
+
+
+def _campaign(host: str, rows: Sequence[_Row], files: Sequence[FoundFile], name: str) -> Imported:
+    rows = sorted(rows, key=lambda row: (row.phases[0].started_utc or "", str(row.file.path)))
+    counts: Counter[str] = Counter()
+    runs = []
+    for order, row in enumerate(rows):
+        experiment = _experiment(row)
+        counts[experiment.id] += 1
+        first = row.phases[0]
+        runs.append(
+            Run(
+                experiment=experiment,
+                repetition=counts[experiment.id],
+                order_index=order,
+                preset="imported",
+                started_utc=first.started_utc or "",
+                started_monotonic_s=0.0,
+                duration_s=max((p.runtime_s or 0.0 for p in row.phases), default=0.0),
+                exit_code=0,
+                phases=tuple(map(_phase, row.phases)),
+                raw="",
+                device_reason=_NO_DEVICE,
+                notes=(
+                    f"imported from {row.file.path}, report {row.number}, group {first.group}, "
+                    f"SHA-256 {row.file.sha256}",
+                    *([first.time_source] if first.time_source else []),
+                    *row.report.notes,
+                ),
+            )
+        )
+    remarks = [f"{one.path}: rejected: {one.rejected}" for one in files if one.rejected]
+    missing = dict.fromkeys(_UNKNOWN, "imported: the file does not report it")
+    unknown: dict[str, Any] = dict.fromkeys(_UNKNOWN)
+    machine = Machine(
+        hostname=host, architecture="unknown", kernel="unknown", logical_cpus=1,
+        missing=missing, **unknown,
+    )  # fmt: skip
+    return Imported(
+        name=slug(name),
+        title=f"results of {', '.join(sorted({row.file.tool or '' for row in rows}))}",
+        machine=machine, runs=tuple(runs), idle=(), remarks=tuple(remarks),
+    )  # fmt: skip
+
+
+_UNKNOWN = (
+    "cpu_model", "governor", "frequency_min_hz", "frequency_max_hz", "memory_bytes",
+    "distribution", "virtualization", "device", "device_model", "device_firmware",
+    "device_size_bytes", "device_rotational", "device_write_cache", "scheduler", "filesystem",
+    "mount_options", "mkfs_options",
+)  # fmt: skip
+
+
+_SOURCE = re.compile(rb"imported from [^\n]{1,5000}?SHA-256 ([0-9a-f]{64})")
+
+
+def stored_before() -> dict[str, str]:
+    """SHA-256 of each file that a stored campaign was imported from -> the campaign's name."""
+    known: dict[str, str] = {}
+    for name, folder in paths.campaigns().items():
+        try:
+            if b'"suite": "imported"' in (folder / "campaign.json").read_bytes():
+                for match in _SOURCE.finditer((folder / "runs.jsonl").read_bytes()):
+                    known[match[1].decode()] = name
+        except OSError:
+            continue  # `eeio list` reports it
+    return known
+
+
+def free_name(wanted: str) -> str:
+    """The name, or the first of NAME-2, NAME-3 ... that no campaign has."""
+    taken = paths.campaigns()
+    names = (wanted if k == 1 else f"{wanted}-{k}" for k in itertools.count(1))
+    return next(
+        name for name in names
+        if not any(one == name or one.startswith(f"{name}-") for one in taken)
+    )  # fmt: skip

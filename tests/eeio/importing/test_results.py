@@ -1,0 +1,216 @@
+"""`eeio import` of files: what the tools wrote is read as they meant it, or rejected by name."""
+
+import json
+import re
+import shutil
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eeio.cli import main
+
+DATA = Path(__file__).parents[2] / "data/imports"
+OTHERS = Path(__file__).parents[2] / "data"
+KIB = 1024
+
+
+def imported(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0) -> dict[str, Any]:
+    capsys.readouterr()
+    assert main(["import", *map(str, words), "--format", "json"]) == code
+    body: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return body
+
+
+def phases(body: dict[str, Any], place: int = 0) -> list[dict[str, Any]]:
+    (file,) = body["files"]
+    assert file["rejected"] is None
+    found: list[dict[str, Any]] = file["reports"][place]["phases"]
+    return found
+
+
+@pytest.mark.parametrize("path", sorted((DATA / "fio").glob("*.json")), ids=lambda path: path.stem)
+def test_fio_json_has_one_row_for_each_group_and_direction(
+    home: Path, path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Compared with another reading of the same file: sums of jobs over groups."""
+    body = json.loads(path.read_text())
+    wanted: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
+    for job in body.get("jobs") or body["client_stats"]:
+        for direction in ("read", "write"):
+            one = job[direction]
+            if job["jobname"] != "All clients" and one["io_bytes"]:
+                sums = wanted[str(job["groupid"]), direction]
+                old = "io_kbytes" not in one
+                sums[0] += one.get("bw_bytes") or one["bw"] * KIB
+                sums[1] += one["iops"]
+                sums[2] += one["io_bytes"] * (KIB if old else 1)
+    found = imported(capsys, path, "--dry-run")
+    rows = {(p["group"], p["operation"]): p for p in phases(found)}
+    assert rows.keys() == wanted.keys() and len(rows) == len(phases(found))
+    for key, (bandwidth, iops, moved) in wanted.items():
+        assert rows[key]["bandwidth_bytes_per_s"] == pytest.approx(bandwidth, rel=1e-3)
+        assert rows[key]["iops"] == pytest.approx(iops, rel=1e-3)
+        assert rows[key]["bytes"] == moved
+    assert found["files"][0]["tool_version"] == body["fio version"].removeprefix("fio-")
+    for row in rows.values():
+        stamped = "timestamp" in body
+        assert (row["started_utc"] or "").startswith("2026-11-24T09:") == stamped
+    if "job options" in (body.get("jobs") or body["client_stats"])[0] and "client" not in path.stem:
+        random = rows["1", "read"]
+        assert (random["access_pattern"], random["request_bytes"]) == ("random", 4096)
+        assert random["jobs"] == 4 and random["engine"] == "psync"
+        assert rows["2", "write"]["direct"] is True and rows["0", "write"]["direct"] is None
+        assert rows["2", "write"]["iodepth"] == 4 and rows["0", "write"]["iodepth"] is None
+
+
+def _number(text: str) -> float:
+    found = re.fullmatch(r"([\d.]+)([kM]?)", text)
+    assert found is not None
+    return float(found[1]) * {"": 1, "k": 1e3, "M": 1e6}[found[2]]
+
+
+@pytest.mark.parametrize("path", sorted((DATA / "fio").glob("*.txt")), ids=lambda path: path.stem)
+def test_fio_text_of_every_version(
+    home: Path, path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = path.read_text().partition("All clients")[0]
+    iops: dict[tuple[str, str], float] = defaultdict(float)
+    group = ""
+    for line in text.splitlines():
+        if entry := re.search(r"\(groupid=(\d+)", line):
+            group = entry[1]
+        if figure := re.match(r"\s+(read|write)\s*:.*iops=\s*([\d.]+[kM]?)", line, re.I):
+            iops[group, figure[1]] += _number(figure[2])
+    rows = {(p["group"], p["operation"]): p for p in phases(imported(capsys, path, "--dry-run"))}
+    assert rows.keys() == iops.keys()
+    for key, wanted in iops.items():
+        row = rows[key]
+        assert row["iops"] == pytest.approx(wanted, rel=1e-9)
+        assert row["bandwidth_bytes_per_s"] == pytest.approx(
+            wanted * row["request_bytes"], rel=0.01
+        )
+        assert row["access_pattern"] == {"0": "sequential"}.get(key[0], "random")
+    if "client" not in path.stem:
+        assert [rows[key]["jobs"] for key in sorted(rows)] == [1, 4, 1, 1]
+        assert rows["1", "read"]["started_utc"].startswith("2026-11-24T09:4")
+
+
+def test_appended_reports_and_noise(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for suffix in ("json", "txt"):
+        both = tmp_path / f"both.{suffix}"
+        parts = [(DATA / f"fio/jobs-{v}.{suffix}").read_text() for v in ("3.1", "3.41")]
+        both.write_text("fio: this is noise\n" + parts[0] + "\n" + parts[1])
+        (file,) = imported(capsys, both, "--dry-run")["files"]
+        assert [report["report"] for report in file["reports"]] == [0, 1]
+        assert [len(report["phases"]) for report in file["reports"]] == [4, 4]
+        alone = phases(imported(capsys, DATA / f"fio/jobs-3.41.{suffix}", "--dry-run"))
+        assert file["reports"][1]["phases"] == alone
+
+
+EXPECTED = {
+    # File: (tool, number of rows, some rows by name and group: bandwidth in bytes/s, IOPS)
+    "ior/ior-4.0.0.txt": ("ior", 4, {("write", "0"): (4044.6 * KIB**2, 16529)}),
+    "ior/mdtest-4.0.0.txt": ("mdtest", 10, {("file creation", "0"): (None, 31755.772)}),
+    "ior/mdtest-3.2.1.txt": ("mdtest", 9, {("file read", "0"): (None, 663349.9)}),
+    "others/bonnie-2.csv": ("bonnie", 2, {("write by characters", "0"): (918 * KIB, None)}),
+    "others/bonnie-2.txt": ("bonnie", 2, {("read by characters", "0"): (1326 * KIB, None)}),
+    "others/dd.txt": ("dd", 2, {("dd", "0"): (16777216 / 0.0780849, None)}),
+    "others/hyperfine.json": ("hyperfine", 2, {}),
+    "others/sysbench.txt": ("sysbench", 2, {}),
+    "others/iozone-auto.txt": ("iozone", 26, {}),
+    "others/iozone-throughput.txt": ("iozone", 13, {}),
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_outputs_of_other_tools(home: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    tool, count, wanted = EXPECTED[name]
+    body = imported(capsys, DATA / name, "--dry-run")
+    found = [p for report in body["files"][0]["reports"] for p in report["phases"]]
+    assert body["files"][0]["tool"] == tool and len(found) == count
+    rows = {(p["name"], p["group"]): p for p in found}
+    for key, (bandwidth, iops) in wanted.items():
+        assert rows[key]["bandwidth_bytes_per_s"] == (
+            bandwidth and pytest.approx(bandwidth, rel=1e-3)
+        )
+        assert rows[key]["iops"] == (iops and pytest.approx(iops, rel=1e-3))
+
+
+def test_iozone_s_table_has_a_row_for_each_cell(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (DATA / "others/iozone-auto.txt").read_text()
+    (row,) = re.findall(r"^ +8192 +1024 +(\d.*)$", text, re.M)
+    found = [p for p in phases(imported(capsys, DATA / "others/iozone-auto.txt", "--dry-run"))
+             if p["request_bytes"] == KIB**2]  # fmt: skip
+    assert [round(p["bandwidth_bytes_per_s"] / KIB) for p in found] == list(map(int, row.split()))
+    assert [p["name"] for p in found] == [
+        "write", "rewrite", "read", "reread", "random read", "random write", "bkwd read",
+        "record rewrite", "stride read", "fwrite", "frewrite", "fread", "freread",
+    ]  # fmt: skip
+
+
+def test_all_is_stored_once_and_reported(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "old"
+    for disk in ("hdd", "ssd"):
+        (source / disk).mkdir(parents=True)
+        for run, version in enumerate(("3.1", "3.12", "3.19"), start=1):
+            shutil.copy(DATA / f"fio/jobs-{version}.json", source / disk / f"run{run}.json")
+            # The same file twice would be one result.
+            text = (source / disk / f"run{run}.json").read_text()
+            (source / disk / f"run{run}.json").write_text(f"{disk}\n{text}")
+    (source / "notes.txt").write_text("it rained\n")
+    body = imported(capsys, source, "--dry-run", code=3)
+    assert not list((home / "data/eeio").glob("results/*"))
+    (note,) = [file for file in body["files"] if file["rejected"]]
+    assert note["path"].endswith("notes.txt") and "no result of a known tool" in note["rejected"]
+    assert imported(capsys, source, code=3)["campaigns"] == ["old"]
+    assert imported(capsys, source, code=3)["campaigns"] == ["old"]  # nothing is added
+    assert [path.name for path in (home / "data/eeio/results").iterdir()] == ["old"]
+    assert main(["report", "old", "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["characterization"]
+    reads = [
+        row for row in rows if row["operation"] == "read" and row["request_size_bytes"] == 4096
+    ]
+    # Two disks are two experiments of three repetitions: they are never joined.
+    assert [row["n"] for row in reads] == [3, 3]
+
+
+def test_the_same_content_counts_once(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("a", "b"):
+        shutil.copy(DATA / "others/dd.txt", tmp_path / name)
+    first, second = imported(capsys, tmp_path, code=3)["files"]
+    assert first["rejected"] is None and "the same content as" in second["rejected"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("cut.json", (DATA / "fio/jobs-3.41.json").read_bytes()[:9000], "damaged or cut off"),
+        ("cut.txt", (DATA / "fio/jobs-3.41.txt").read_bytes()[:900], "jobs may be missing"),
+        ("empty", b"", "empty"),
+        ("binary.tar", b"ab\0cd", "binary"),
+        ("ior.csv", (DATA / "ior/ior-3.2.1.csv").read_bytes(), "no table of results"),
+        ("nan.json", (DATA / "fio/jobs-3.41.json").read_bytes().replace(
+            b'"iops" : ', b'"iops" : -'), "iops"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_used_is_rejected_by_name(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, content: bytes,
+    why: str,
+) -> None:  # fmt: skip
+    (tmp_path / name).write_bytes(content)
+    (file,) = imported(capsys, tmp_path / name, code=2)["files"]
+    assert why in file["rejected"] and file["reports"] == []
+    capsys.readouterr()
+    assert main(["import", str(tmp_path / name)]) == 2
+    assert f"{name}: rejected: " in capsys.readouterr().err
+    assert main(["import", str(tmp_path / "gone")]) == 2
