@@ -23,7 +23,7 @@ import yaml
 from eeio import cluster
 from eeio.campaign import pilot_store, server_power
 from eeio.commands.meter import calibrate
-from eeio.importing import elbencho, io500, mapping, mdtest, runs
+from eeio.importing import elbencho, io500, mapping, mdtest, results, runs
 from eeio.importing import processor as processors
 from eeio.importing import testlog as testlogs
 from eeio.machine import capture as machine_capture
@@ -60,7 +60,7 @@ from eeio_power.meters import tasmota as tasmotas
 from eeio_power.meters import wattsup as wattsups
 from eeio_power.monitor import PowerMonitor, PowerSource
 from eeio_power.stretches import absurdity
-from eeio_results import characterization, store, tools
+from eeio_results import characterization, store, tools, typed
 from eeio_results.comparison import cells as comparison
 from eeio_results.errors import EeioError, ToolOutputError
 from eeio_results.guideline import cost_inputs, workload_file
@@ -110,6 +110,18 @@ def of_folders(pattern: str, *names: str) -> list[Files]:
     ]
     assert found, pattern
     return found
+
+
+def foreign_results(folder: Path) -> Any:
+    """`eeio import` of one file; only documented reasons may reject it."""
+    (found,) = results.found([folder / "result"])
+    assert not (found.rejected or "").startswith("not understood"), found.rejected
+    if found.rejected:
+        raise EeioError(found.rejected)
+    for campaign in results.campaigns([found], "x"):
+        for run in campaign.runs:
+            typed.check(run)
+    return found.to_json()
 
 
 def text(folder: Path, name: str) -> str:
@@ -211,6 +223,11 @@ def tool_targets() -> list[Target]:
                                          "stderr.txt": b"rate 12.5 MB/s\n"}]), parsed("figures")),
         Target("lmbench-results", [{"results.txt": LMBENCH}],
                lambda folder: lmbench.parse_results(text(folder, "results.txt"))),
+        Target("results", [*of_files("imports/*/*.*", "result"),
+                           *of_files("elbencho/3.1-10/*", "result"),
+                           *of_files("io500/02091cf/*.txt", "result"),
+                           *of_files("btio/3.3.1/*.txt", "result"),
+                           *of_files("iozone/3.489/other/*.txt", "result")], foreign_results),
         Target("mdtest", [{"mdtest.txt": MDTEST}],
                lambda folder: mdtest.parse_text(text(folder, "mdtest.txt"))),
         Target("io500", of_files("io500/02091cf/*.txt", "io500.txt"),

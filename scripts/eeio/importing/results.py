@@ -5,6 +5,7 @@ file: groups, reports and files are never joined. Runs with equal observed facto
 ordered by their time, else by path. Folders are factors, and so is the file's name without digits.
 """
 
+import csv
 import hashlib
 import itertools
 import os
@@ -112,6 +113,8 @@ def _read(path: Path, place: tuple[str, ...]) -> FoundFile:
         if recognize.PTS.search(text[: recognize.HEAD_CHARACTERS]):
             one.tool, one.form = "pts", "xml"
             return one
+        if not text.lstrip().startswith("{"):
+            inputs.check_lines(text)
         kind = recognize.kind_of(text, path)
         if kind is None:
             raise EeioError("no result of a known tool in it (docs/how-to/import-results.md)")
@@ -123,9 +126,9 @@ def _read(path: Path, place: tuple[str, ...]) -> FoundFile:
             one.reports = [replace(r, notes=(*r.notes, note)) for r in one.reports]
         if not any(report.phases for report in one.reports):
             raise EeioError("no result in it")
-    except (OSError, EeioError, LimitError, ValueError, KeyError, TypeError, IndexError,
+    except (OSError, EeioError, LimitError, csv.Error, ValueError, KeyError, TypeError, IndexError,
             AttributeError, OverflowError, ZeroDivisionError) as error:  # fmt: skip
-        known = isinstance(error, OSError | EeioError | LimitError)
+        known = isinstance(error, OSError | EeioError | LimitError | csv.Error)
         one.rejected = str(error) if known else f"not understood: {error!r:.150}"
         one.reports = []
     return one

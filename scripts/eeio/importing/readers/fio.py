@@ -17,6 +17,7 @@ from eeio.importing.readers.found import (
     FoundPhase,
     FoundReport,
     count,
+    figure,
     groups,
     local_date,
     none_found,
@@ -42,7 +43,10 @@ def read_json(text: str) -> Iterator[FoundReport]:
             continue
         if isinstance(body, dict) and ("jobs" in body or "client_stats" in body):
             cut = None
-            yield _report(body)
+            try:
+                yield _report(body)
+            except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
+                raise none_found("fio", f"a value of another type: {error!r:.120}") from error
     if cut is not None:
         raise none_found("fio", f"the JSON is damaged or cut off: {cut}")
 
@@ -116,7 +120,7 @@ def _of_direction(
         jobs=jobs,
         engine=options.get("ioengine"),
         bandwidth_bytes_per_s=float(rate),
-        iops=float(body.get("iops", 0)),
+        iops=figure(body.get("iops", 0)),
         bytes=moved,
         runtime_s=runtime_s,
         started_utc=started,
@@ -166,24 +170,28 @@ def _request_bytes(options: Mapping[str, Any], direction: str) -> int | None:
 
 # ---- text reports ----
 
-RECOGNIZED = re.compile(r"\(groupid=\d+, jobs=\d+\): err=|^(?:<[^>\n]{1,80}> )?fio-\d", re.M)
+RECOGNIZED = re.compile(
+    r"\(groupid=\d{1,20}, jobs=\d{1,20}\): err=|^(?:<[^>\n]{1,80}> )?fio-\d", re.M
+)
 _BEGIN = re.compile(r"^fio-\d", re.M)
 _CLIENT = re.compile(r"^hostname=([^,\n]{1,80}),[^\n]* fio=fio-(\S+?),", re.M)
 _HEADER = re.compile(
-    r"^(?P<name>.{1,200}?): \(g=(?P<group>\d+)\): rw=(?P<rw>\w+), bs=(?P<bs>.{1,120}?)"
-    r",? ioengine=(?P<engine>[\w./-]+), iodepth=(?P<depth>\d+)", re.M,
+    r"^(?P<name>.{1,200}?): \(g=(?P<group>\d{1,20})\): rw=(?P<rw>\w{1,80}), bs=(?P<bs>.{1,120}?)"
+    r",? ioengine=(?P<engine>[\w./-]+), iodepth=(?P<depth>\d{1,20})", re.M,
 )  # fmt: skip
 _ENTRY = re.compile(
-    r"^(?P<name>.{0,200}?): \(groupid=(?P<group>\d+), jobs=(?P<jobs>\d+)\): err=\s*(?P<err>-?\d+)"
-    r"(?P<rest>[^\n]*)", re.M,
+    r"^(?P<name>.{0,200}?): \(groupid=(?P<group>\d{1,20}), jobs=(?P<jobs>\d{1,20})\): "
+    r"err=\s{0,99}(?P<err>-?\d{1,20})(?P<rest>[^\n]*)", re.M,
 )  # fmt: skip
+_BEGINNING = r"^\s{1,99}(read|write|trim)\s{0,99}:\s{0,99}"
+_FIGURE = r"\d[\d.]{0,30}\w{0,9}"
 _OLD = re.compile(
-    r"^\s+(read|write|trim)\s*:\s*io=(?P<io>[\d.]+\w*), bw=(?P<bw>[\d.]+\w*)/s, "
-    r"iops=(?P<iops>[\d.]+\w?)\s*, runt=\s*(?P<ms>\d+)\s*msec", re.M,
+    rf"{_BEGINNING}io=(?P<io>{_FIGURE}), bw=(?P<bw>{_FIGURE})/s, "
+    rf"iops=(?P<iops>{_FIGURE})\s{{0,99}}, runt=\s{{0,99}}(?P<ms>\d{{1,20}})\s{{0,99}}msec", re.M,
 )  # fmt: skip
 _NEW = re.compile(
-    r"^\s+(read|write|trim)\s*:\s*IOPS=(?P<iops>[\d.]+\w?), BW=(?P<bw>[\d.]+\w*)/s "
-    r"\((?P<si>[\d.]+\w*)/s\)\s*\((?P<io>[\d.]+\w*)/(?P<ms>\d+)msec\)", re.M,
+    rf"{_BEGINNING}IOPS=(?P<iops>{_FIGURE}), BW=(?P<bw>{_FIGURE})/s \((?P<si>{_FIGURE})/s\)"
+    rf"\s{{0,99}}\((?P<io>{_FIGURE})/(?P<ms>\d{{1,20}})msec\)", re.M,
 )  # fmt: skip
 _STATUS = re.compile(r"^Run status group|^Disk stats", re.M)
 
@@ -216,7 +224,8 @@ def _text_report(text: str, headers: list[dict[str, str]]) -> FoundReport:
         block = block[: status.start()] if status else block
         header = _header(headers, entry)
         lines = [*_NEW.finditer(block), *_OLD.finditer(block)]
-        for line, end in zip(lines, [*[m.start() for m in lines[1:]], len(block)], strict=True):
+        ends = [*(line.start() for line in lines[1:]), len(block)]
+        for line, end in zip(lines, ends, strict=False):
             found.append(
                 (entry["group"], _text_phase(line, entry, header, block[line.end() : end]))
             )
@@ -224,9 +233,16 @@ def _text_report(text: str, headers: list[dict[str, str]]) -> FoundReport:
             raise none_found("fio", f"{entry['name']}: the line of its bandwidth is not understood")
     if not found:
         raise none_found("fio", "no job has a result: the report is cut off, or all jobs failed")
-    if re.search(r"^Run status group", text, re.M) is None:
-        raise none_found("fio", "no `Run status group`: the report is cut off, jobs may be missing")
-    version = re.match(r"fio-(\S+)", text)
+    started = re.search(
+        r"^Starting (?:(\d{1,20}) process\w{0,80})?(?: and )?(?:(\d{1,20}) thread\w{0,80})?",
+        text,
+        re.M,
+    )
+    wanted = sum(int(number or 0) for number in started.groups()) if started else 0
+    reported = sum(int(entry["jobs"]) for entry in entries if entry["name"] != _ALL_CLIENTS)
+    if reported < wanted:
+        raise none_found("fio", f"results of {reported} of {wanted} jobs: the report is cut off")
+    version = re.match(r"fio-(\S{1,300})", text)
     return FoundReport(groups(found), version[1] if version else None)
 
 
@@ -299,15 +315,15 @@ def _base(line: re.Match[str], iops: float | None, request: int | None) -> int:
 
 
 def _scaled(text: str) -> float | None:
-    found = re.fullmatch(r"([\d.]+)([kKMG]?)", text)
-    factor = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
-    return None if found is None else float(found[1]) * factor[found[2]]
+    figure = number(text.rstrip("kKMG"))
+    factor = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}.get(text[-1:], 1.0)
+    return None if figure is None else figure * factor
 
 
 def _text_request(text: str, direction: str) -> int | None:
     """`4K-4K/8K-8K/4K-4K`, or `(R) 4096B-4096B, (W) ...`: the size of the direction."""
     letter = direction[0].upper()
-    new = re.search(rf"\({letter}\) ([\d.]+\w*)-([\d.]+\w*)", text)
+    new = re.search(rf"\({letter}\) ({_FIGURE})-({_FIGURE})", text)
     if new is not None:
         least, most = new[1], new[2]
     else:
@@ -320,28 +336,35 @@ def _text_request(text: str, direction: str) -> int | None:
 _UNITS = {"nsec": 1e-9, "usec": 1e-6, "msec": 1e-3}
 
 
+_PERCENTILES = re.compile(
+    r"^\s{1,99}(clat|lat) percentiles \((nsec|usec|msec)\):\n((?:\s{1,99}\|.*\n?)+)", re.M
+)
+
+
 def _text_latencies(block: str) -> dict[str, float]:
     found = {}
     for name, unit, mean in re.findall(
-        r"^\s+(slat|clat|lat) \((nsec|usec|msec)\)\s*: min=[^,]+, max=[^,]+, avg=\s*([\d.]+)",
+        r"^\s{1,99}(slat|clat|lat) \((nsec|usec|msec)\)\s{0,99}: min=[^,\n]+, max=[^,\n]+, "
+        r"avg=\s{0,99}([\d.]{1,30})",
         block, re.M,
     ):  # fmt: skip
         kind = {"slat": "submission", "clat": "completion", "lat": "total"}[name]
-        found[f"latency_{kind}_mean_s"] = float(mean) * _UNITS[unit]
-    table = re.search(r"^\s+(clat|lat) percentiles \((nsec|usec|msec)\):\n((?:\s+\|.*\n?)+)",
-                      block, re.M)  # fmt: skip
+        found[f"latency_{kind}_mean_s"] = figure(mean) * _UNITS[unit]
+    table = _PERCENTILES.search(block)
     if table is not None:
         kind = "completion" if table[1] == "clat" else "total"
-        for rank, value in re.findall(r"([\d.]+)th=\[\s*(\d+)\]", table[3]):
-            if float(rank) in (50, 95, 99, 99.9, 99.99):
-                name = f"{float(rank):g}".replace(".", "")
+        for rank, value in re.findall(r"([\d.]{1,30})th=\[\s{0,99}(\d{1,20})\]", table[3]):
+            if figure(rank) in (50, 95, 99, 99.9, 99.99):
+                name = f"{figure(rank):g}".replace(".", "")
                 found[f"latency_{kind}_p{name}_s"] = int(value) * _UNITS[table[2]]
     return found
 
 
 # ---- logs ----
 
-LOG = re.compile(r"\s*\d+,\s*\d+,\s*[012],\s*\d+(?:,\s*\d+)?(?:,\s*\S+)?\s*\n")
+LOG = re.compile(
+    r"\s{0,99}\d{1,20},\s{0,99}\d{1,20},\s{0,99}[012],\s{0,99}\d{1,20}(?:,\s{0,99}\d{1,20})?(?:,\s{0,99}\S{1,300})?\s{0,99}\n"
+)
 
 
 def read_log(text: str, kind: str) -> Iterator[FoundReport]:
@@ -353,7 +376,7 @@ def read_log(text: str, kind: str) -> Iterator[FoundReport]:
         cells = [cell.strip() for cell in line.split(",")]
         if len(cells) < 4:
             raise none_found("fio", f"a line of a log with {len(cells)} columns: {line[:60]!r}")
-        values.setdefault(int(cells[2]), []).append((int(cells[0]) / 1000, float(cells[1])))
+        values.setdefault(int(cells[2]), []).append((int(cells[0]) / 1000, figure(cells[1])))
         sizes.setdefault(int(cells[2]), set()).add(int(cells[3]))
     phases = []
     for direction, points in values.items():

@@ -52,7 +52,7 @@ class FoundPhase:
             if value is not None:
                 quantity.checked(value, name)
         for name, value in self.metrics.items():
-            q.FIGURE.checked(value, name)
+            (q.DURATION if name.endswith("_s") else q.FIGURE).checked(value, name)
         return self
 
 
@@ -132,7 +132,9 @@ _FACTORS = {"": 1, "B": 1, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
 def size(text: str, base: int = KIB) -> int | None:
     """Bytes of `4k`, `4KiB`, `1 MiB`, `4096B`; `KiB` is 1024, else K is `base`. None if it is
     none, or a range."""
-    found = re.fullmatch(r"\s*([\d.]{1,20})\s*([KMGTP]?)(i?)(?:[Bb](?:ytes?)?)?\s*", text, re.I)
+    found = re.fullmatch(
+        r"\s{0,99}([\d.]{1,20})\s{0,99}([KMGTP]?)(i?)(?:[Bb](?:ytes?)?)?\s{0,99}", text, re.I
+    )
     if found is None:
         return None
     unit = found[2].upper()
@@ -152,6 +154,14 @@ def number(text: str | None) -> float | None:
     return value if 0 <= value < 1e18 else None
 
 
+def figure(text: object) -> float:
+    """Raises ToolOutputError for text that is no number."""
+    value = number(str(text))
+    if value is None:
+        raise ToolOutputError(f"{q.shortened(text)} is not a number of 0 or more")
+    return value
+
+
 def count(text: object) -> int | None:
     value = number(str(text))
     return None if value is None or value != int(value) else int(value)
@@ -162,8 +172,8 @@ def utc(seconds: float) -> str:
 
 
 _DATE = re.compile(
-    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\s+([A-Z][a-z]{2})\s+(\d{1,2})\s+(\d\d:\d\d:\d\d)"
-    r"(?:\s+([A-Z]{3,4}))?\s+(\d{4})"
+    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\s{1,99}([A-Z][a-z]{2})\s{1,99}(\d{1,2})\s{1,99}(\d\d:\d\d:\d\d)"
+    r"(?:\s{1,99}([A-Z]{3,4}))?\s{1,99}(\d{4})"
 )
 
 

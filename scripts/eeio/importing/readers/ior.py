@@ -14,6 +14,7 @@ from eeio.importing.readers.found import (
     FoundPhase,
     FoundReport,
     count,
+    figure,
     local_date,
     none_found,
     number,
@@ -22,11 +23,15 @@ from eeio.importing.readers.found import (
 )
 
 BEGIN = re.compile(r"^IOR-\d[^\n]*MPI Coordinated Test", re.M)
-_TEST = re.compile(r"^(?:Summary|Options|Test \d+ started|Starting test)\s*:?[^\n]*$", re.M)
-_SETTING = re.compile(r"^\s*([a-zA-Z][\w /#-]{1,40}?)\s*[:=]\s+(\S[^\n]*?)\s*$", re.M)
-_COLUMNS = re.compile(r"^access\s+bw\(MiB/s\)[^\n]*$", re.M)
-_ROW = re.compile(r"^(write|read|remove)\s+(?=[\d.-])([^\n]*)$", re.M)
-_ACTUAL = re.compile(r"[Uu]sing actual aggregate bytes moved\s*=\s*(\d+)")
+_TEST = re.compile(
+    r"^(?:Summary|Options|Test \d{1,20} started|Starting test)\s{0,99}:?[^\n]*$", re.M
+)
+_SETTING = re.compile(
+    r"^\s{0,99}([a-zA-Z][\w /#-]{1,40}?)\s{0,99}[:=]\s{1,99}(\S[^\n]*?)\s{0,99}$", re.M
+)
+_COLUMNS = re.compile(r"^access\s{1,99}bw\(MiB/s\)[^\n]*$", re.M)
+_ROW = re.compile(r"^(write|read|remove)\s{1,99}(?=[\d.-])([^\n]*)$", re.M)
+_ACTUAL = re.compile(r"[Uu]sing actual aggregate bytes moved\s{0,99}=\s{0,99}(\d{1,20})")
 
 
 def read_text(text: str) -> Iterator[FoundReport]:
@@ -34,7 +39,7 @@ def read_text(text: str) -> Iterator[FoundReport]:
     for part in parts(text, BEGIN):
         head = re.match(r"IOR-(\S+?):", part)
         version = head[1] if head else None
-        host = re.search(r"^Machine\s*:\s*\S+ (\S+)", part, re.M)
+        host = re.search(r"^Machine\s{0,99}:\s{0,99}\S{1,300} (\S{1,300})", part, re.M)
         tables = list(_COLUMNS.finditer(part))
         if not tables:
             raise none_found("IOR", "no table of results: it was ended before its first one")
@@ -56,10 +61,9 @@ def read_text(text: str) -> Iterator[FoundReport]:
 
 def _phases(header: str, body: str, before: str, part: str) -> Iterator[FoundPhase]:
     settings = {name.strip().lower(): value for name, value in _SETTING.findall(before)}
-    names = re.split(r"\s+", header.strip())
+    names = re.split(r"\s{1,99}", header.strip())
     actual = _ACTUAL.search(body)
-    date = re.search(r"^(?:Run began|Began|Start(?:ed)?(?: time)?(?: skew.*)?)\s*:\s*(.*)$",
-                     part, re.M)  # fmt: skip
+    date = re.search(r"^(?:Run began|Began|Started)\s{0,99}:\s{0,99}(.*)$", part, re.M)
     started = local_date(date[1]) if date else None
     for row in _ROW.finditer(body):
         if row[1] == "remove":
@@ -120,7 +124,7 @@ def _direct(settings: Mapping[str, str], part: str) -> bool | None:
     told = _first(settings, "use o_direct", "useo_direct", "o_direct")
     if told is not None:
         return told.strip() not in ("0", "FALSE", "false")
-    command = re.search(r"^Command line(?: used)?\s*:\s*(.*)$", part, re.M)
+    command = re.search(r"^Command line(?: used)?\s{0,99}:\s{0,99}(.*)$", part, re.M)
     return True if command and re.search(r"\s(-B|--posix\.odirect)\b", command[1]) else None
 
 
@@ -144,8 +148,8 @@ def read_json(text: str) -> Iterator[FoundReport]:
 
 
 def _json_phase(row: Mapping[str, Any], options: Mapping[str, str], place: str) -> FoundPhase:
-    rate = float(row["bwMiB"]) * MIB
-    total = float(row["totalTime"]) if "totalTime" in row else None
+    rate = figure(row["bwMiB"]) * MIB
+    total = figure(row["totalTime"]) if "totalTime" in row else None
     return FoundPhase(
         name=row["access"],
         operation=row["access"],
@@ -161,7 +165,7 @@ def _json_phase(row: Mapping[str, Any], options: Mapping[str, str], place: str) 
         nodes=count(options.get("nodes", "")),
         engine=options.get("api"),
         bandwidth_bytes_per_s=rate,
-        iops=None if "iops" not in row else float(row["iops"]),
+        iops=None if "iops" not in row else figure(row["iops"]),
         bytes=_moved(options),
         runtime_s=total,
         options=options,
@@ -206,21 +210,27 @@ def read_csv(text: str) -> Iterator[FoundReport]:
 
 # ---- mdtest ----
 
-MDTEST = re.compile(r"^(?:-- started at[^\n]*\n+)?mdtest-\S+ was launched", re.M)
-_SUMMARY = re.compile(r"^SUMMARY(?: rate)?[^\n]*\(of (\d+) iterations?\)", re.M)
-_OPERATION = re.compile(r"^\s*((?:Directory|File|Tree) [a-z]+)\s*:?\s+([\d.]+)\s+([\d.]+)\s+"
-                        r"([\d.]+)\s+([\d.]+)\s*$", re.M)  # fmt: skip
+MDTEST = re.compile(r"^(?:-- started at[^\n]*\n+)?mdtest-\S{1,300} was launched", re.M)
+_SUMMARY = re.compile(r"^SUMMARY(?: rate)?[^\n]*\(of (\d{1,20}) iterations?\)", re.M)
+_OPERATION = re.compile(
+    r"^\s{0,99}((?:Directory|File|Tree) [a-z]{1,20})\s{0,99}:?"
+    r"((?:\s{1,99}[\d.]{1,30}){4})\s{0,99}$",
+    re.M,
+)
 
 
 def read_mdtest(text: str) -> Iterator[FoundReport]:
     """The mean rate of each operation over the iterations; 0 is one that was not requested."""
     for part in parts(text, MDTEST):
-        head = re.search(r"mdtest-(\S+) was launched with (\d+) total task\S* on (\d+) node", part)
+        head = re.search(
+            r"mdtest-(\S{1,300}) was launched with (\d{1,20}) total task\S* on (\d{1,20}) node",
+            part,
+        )
         tables = list(_SUMMARY.finditer(part))
         if not tables:
             raise none_found("mdtest", "no summary: it was ended before")
         started = re.search(r"started at ([\d/]+ [\d:]+)", part)
-        date = started and re.fullmatch(r"(\d+)/(\d+)/(\d{4}) (\S+)", started[1])
+        date = started and re.fullmatch(r"(\d{1,20})/(\d{1,20})/(\d{4}) (\S{1,300})", started[1])
         at = f"{date[3]}-{date[1]}-{date[2]}T{date[4]}" if date else None
         # From 4.1 on a second table has the times of the same operations.
         end = next((m.start() for m in re.finditer(r"^SUMMARY time", part, re.M)), len(part))
@@ -232,13 +242,13 @@ def read_mdtest(text: str) -> Iterator[FoundReport]:
                 access_pattern="none",
                 jobs=count(head[2]) if head else None,
                 nodes=count(head[3]) if head else None,
-                iops=float(mean),
+                iops=figure(cells.split()[2]),
                 started_utc=at,
                 time_source=None if at is None else "mdtest's local time, zone not reported",
                 options={"iterations": first[1]},
             )
-            for name, most, least, mean, _ in _OPERATION.findall(part[first.end() : end])
-            if float(mean) > 0
+            for name, cells in _OPERATION.findall(part[first.end() : end])
+            if figure(cells.split()[2]) > 0
         )
         if not phases:
             raise none_found("mdtest", "no operation has a rate")
@@ -249,23 +259,23 @@ def read_io500(text: str) -> Iterator[FoundReport]:
     """`result_summary.txt`: a rate and a time for each phase."""
     phases = []
     for name, rate, unit, seconds in re.findall(
-        r"^\[RESULT\w*\]\s+(?:BW\s+phase\s+\d+\s+|IOPS\s+phase\s+\d+\s+)?([\w-]+)\s+([\d.]+)\s+"
-        r"(GiB/s|GB/s|kIOPS|kiops)\s*:\s*time\s+([\d.]+)", text, re.M,
+        r"^\[RESULT\w{0,80}\]\s{1,99}(?:BW\s{1,99}phase\s{1,99}\d{1,20}\s{1,99}|IOPS\s{1,99}phase\s{1,99}\d{1,20}\s{1,99})?([\w-]+)\s{1,99}([\d.]{1,30})\s{1,99}"
+        r"(GiB/s|GB/s|kIOPS|kiops)\s{0,99}:\s{0,99}time\s{1,99}([\d.]{1,30})", text, re.M,
     ):  # fmt: skip
-        bandwidth = float(rate) * {"GiB/s": float(1 << 30), "GB/s": 1e9}.get(unit, 0)
+        bandwidth = figure(rate) * {"GiB/s": float(1 << 30), "GB/s": 1e9}.get(unit, 0)
         moves = unit in ("GiB/s", "GB/s")
         phase = FoundPhase(
             name=name.replace("_", "-"),
             operation=("write" if "write" in name else "read") if moves else "metadata",
             access_pattern="sequential" if moves and "easy" in name else None if moves else "none",
-            runtime_s=float(seconds),
+            runtime_s=figure(seconds),
         )
         phases.append(
             replace(phase, bandwidth_bytes_per_s=bandwidth)
             if moves
-            else replace(phase, iops=float(rate) * 1000)
+            else replace(phase, iops=figure(rate) * 1000)
         )
     if not phases:
         raise none_found("IO500", "no line [RESULT] with a rate and a time")
-    version = re.search(r"^IO500 version (\S+)", text, re.M)
+    version = re.search(r"^IO500 version (\S{1,300})", text, re.M)
     yield FoundReport(tuple(phases), version[1] if version else None)

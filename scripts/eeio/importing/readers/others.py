@@ -13,6 +13,7 @@ from eeio.importing.readers.found import (
     FoundPhase,
     FoundReport,
     count,
+    figure,
     none_found,
     number,
     parts,
@@ -22,7 +23,8 @@ from eeio.importing.readers.found import (
 # ---- elbencho ----
 
 _MOVES = {"WRITE": "write", "READ": "read"}
-_FILES = ("MKDIRS", "RMDIRS", "RMFILES", "STAT", "STATFILES", "DELFILES", "HEADOBJ", "MKBUCKETS")
+_PASSED_OVER = ("SYNC", "DROPCACHE", "DROPCACHES")
+"""Phases that move nothing."""
 
 
 def read_elbencho_csv(text: str) -> Iterator[FoundReport]:
@@ -30,6 +32,8 @@ def read_elbencho_csv(text: str) -> Iterator[FoundReport]:
     for row in csv.DictReader(text.splitlines()):
         row = {str(name).lower(): str(value) for name, value in row.items()}
         kind = row.get("operation", "")
+        if kind in _PASSED_OVER:
+            continue
         phase = _elbencho(kind, row.get("block size"), row.get("random"), row)
         rate = number(row.get("mib/s [last]"))
         entries, iops = number(row.get("entries/s [last]")), number(row.get("iops [last]"))
@@ -83,7 +87,9 @@ def _of_elbencho(
 
 
 def _iso(text: str | None) -> str | None:
-    found = re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:[+-]\d\d:?\d\d|Z)?", text or "")
+    found = re.match(
+        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,20})?(?:[+-]\d\d:?\d\d|Z)?", text or ""
+    )
     if found is None:
         return None
     return re.sub(r"([+-]\d\d)(\d\d)$", r"\1:\2", found[0])
@@ -97,7 +103,7 @@ def read_elbencho_json(text: str) -> Iterator[FoundReport]:
         try:
             body = json.loads(line)
             kind, config, done = body["phase_type"], body["config"], body["last_done"]
-            if kind in ("SYNC", "DROPCACHES"):
+            if kind in _PASSED_OVER:
                 continue
             mix = body["last_done"].get("rwmix_read", {})
 
@@ -125,19 +131,28 @@ def read_elbencho_json(text: str) -> Iterator[FoundReport]:
             ) from error
 
 
-ELBENCHO_TEXT = re.compile(r"^OPERATION\s+RESULT TYPE\s+FIRST DONE\s+LAST DONE", re.M)
+ELBENCHO_TEXT = re.compile(
+    r"^OPERATION\s{1,99}RESULT TYPE\s{1,99}FIRST DONE\s{1,99}LAST DONE", re.M
+)
 
 
 def read_elbencho_text(text: str) -> Iterator[FoundReport]:
     """The tables on a terminal: whole MiB/s and IOPS of the last finisher."""
-    blocks = re.split(r"^(?=[A-Z]+\d*\s+(?:Elapsed time|Elapsed ms))", text, flags=re.M)
+    blocks = re.split(r"^(?=[A-Z]+\d*\s{1,99}(?:Elapsed time|Elapsed ms))", text, flags=re.M)
     for block in blocks:
-        head = re.match(r"([A-Z]+\d*)\s+Elapsed (?:time|ms)\s*:\s*(\S+)\s+(\S+)", block)
-        if head is None:
+        head = re.match(
+            r"([A-Z]+\d*)\s{1,99}Elapsed (?:time|ms)\s{0,99}:\s{0,99}(\S{1,99})\s{1,99}(\S{1,99})",
+            block,
+        )
+        if head is None or head[1] in _PASSED_OVER:
             continue
 
         def last(name: str, block: str = block) -> float | None:
-            found = re.search(rf"^\s*{name}\s*:\s*\S+\s+(\S+)\s*$", block, re.M)
+            found = re.search(
+                r"^\s{0,99}" + name + r"\s{0,99}:\s{0,99}\S{1,99}\s{1,99}(\S{1,99})\s{0,99}$",
+                block,
+                re.M,
+            )
             return number(found[1]) if found else None
 
         rate, moved = last(r"Throughput MiB/s"), last(r"Total MiB")
@@ -152,25 +167,26 @@ def read_elbencho_text(text: str) -> Iterator[FoundReport]:
 def _duration_s(text: str) -> float | None:
     """`1m2.345s`, `345ms`, or whole ms."""
     units = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6}
-    found = re.findall(r"([\d.]+)(ms|us|h|m|s)", text)
+    found = re.findall(r"([\d.]{1,30})(ms|us|h|m|s)", text)
     if found:
-        return sum(float(value) * units[unit] for value, unit in found)
+        return sum(figure(value) * units[unit] for value, unit in found)
     value = number(text)
     return None if value is None else value / 1000
 
 
 # ---- IOzone ----
 
-IOZONE = re.compile(r"^\s*Iozone: Performance Test of File I/O", re.M)
+IOZONE = re.compile(r"^\s{0,99}Iozone: Performance Test of File I/O", re.M)
 _PATTERNS = {"random": "random", "stride": "strided", "strided": "strided"}
-_CHILDREN = re.compile(r"^\s*Children see throughput for\s+(\d+)\s+(.+?)\s*=\s*([\d.]+) "
+_CHILDREN = re.compile(r"^\s{0,99}Children see throughput for\s{1,99}(\d{1,20})\s{1,99}"
+                       r"([^=\n]{1,80}?)\s{0,99}=\s{0,99}([\d.]{1,30}) "
                        r"([kKMG]?B(?:ytes)?/sec|ops/sec)", re.M)  # fmt: skip
 
 
 def read_iozone(text: str) -> Iterator[FoundReport]:
     """Tables of sizes and throughput tests. Rates are in KiB/s."""
     for part in parts(text, IOZONE):
-        version = re.search(r"Version \$?Revision: ([\d.]+)", part)
+        version = re.search(r"Version \$?Revision: ([\d.]{1,30})", part)
         direct = "O_DIRECT feature enabled" in part
         phases = [*_iozone_table(part, direct), *_iozone_children(part, direct)]
         if re.search(r"Time Resolution|in microseconds/op|in ops/sec", part) and (
@@ -185,14 +201,14 @@ def read_iozone(text: str) -> Iterator[FoundReport]:
 
 
 def _iozone_table(part: str, direct: bool) -> Iterator[FoundPhase]:
-    head = re.search(r"^\s+(?:kB|KB)\s+reclen\s+(.*)$", part, re.M)
+    head = re.search(r"^\s{1,99}(?:kB|KB)\s{1,99}reclen\s{1,99}(.*)$", part, re.M)
     if head is None:
         return
     above = part[: head.start()].splitlines()[-1] if part[: head.start()].strip() else ""
     names = _iozone_columns(above, head)
     for place, line in enumerate(part[head.end() :].splitlines()):
         cells = line.split()
-        if len(cells) < 3 or not all(re.fullmatch(r"\d+", cell) for cell in cells):
+        if len(cells) < 3 or not all(re.fullmatch(r"\d{1,20}", cell) for cell in cells):
             if cells and place > 0 and not re.match(r"[\d\s]+$", line):
                 break
             continue
@@ -206,15 +222,15 @@ def _iozone_table(part: str, direct: bool) -> Iterator[FoundPhase]:
                 request_bytes=int(cells[1]) * KIB,
                 direct=direct,
                 jobs=1,
-                bandwidth_bytes_per_s=float(cell) * KIB,
+                bandwidth_bytes_per_s=figure(cell) * KIB,
                 bytes=int(cells[0]) * KIB,
             )
 
 
 def _iozone_columns(above: str, head: re.Match[str]) -> list[str]:
     """The names of the columns, whose first words are in the line above."""
-    below = [(m.start(), m.end(), m[0]) for m in re.finditer(r"\S+", head[0])][2:]
-    firsts = [(m.start(), m.end(), m[0]) for m in re.finditer(r"\S+", above)]
+    below = [(m.start(), m.end(), m[0]) for m in re.finditer(r"\S{1,300}", head[0])][2:]
+    firsts = [(m.start(), m.end(), m[0]) for m in re.finditer(r"\S{1,300}", above)]
     names = []
     for start, end, word in below:
         over = [f for f in firsts if f[0] < end and f[1] > start and f[2] in
@@ -224,14 +240,14 @@ def _iozone_columns(above: str, head: re.Match[str]) -> list[str]:
 
 
 def _iozone_children(part: str, direct: bool) -> Iterator[FoundPhase]:
-    request = re.search(r"Record Size (\d+) (kB|KB|MB)", part)
-    file_size = re.search(r"File size set to (\d+) (kB|KB|MB)", part)
+    request = re.search(r"Record Size (\d{1,20}) (kB|KB|MB)", part)
+    file_size = re.search(r"File size set to (\d{1,20}) (kB|KB|MB)", part)
     for test in _CHILDREN.finditer(part):
         name = test[2].replace("-", " ").rstrip("s")
         bytes_each = (
             int(file_size[1]) * (MIB if file_size[2] == "MB" else KIB) if file_size else None
         )
-        rate = float(test[3]) * KIB
+        rate = figure(test[3]) * KIB
         moved = None if bytes_each is None else bytes_each * int(test[1])
         yield FoundPhase(
             name=name,
@@ -253,7 +269,9 @@ def _iozone_children(part: str, direct: bool) -> Iterator[FoundPhase]:
 
 # ---- Bonnie++ ----
 
-BONNIE_CSV = re.compile(r"^(?:1\.9\d\w?|2\.\d+\w?),(?:1\.9\d\w?|2\.\d+\w?),[^,\n]*,\d+,", re.M)
+BONNIE_CSV = re.compile(
+    r"^(?:1\.9\d\w?|2\.\d{1,20}\w?),(?:1\.9\d\w?|2\.\d{1,20}\w?),[^,\n]*,\d{1,20},", re.M
+)
 _BONNIE_1 = ("putc", None, "put_block", None, "rewrite", None, "getc", None, "get_block", None,
              "seeks", None)  # fmt: skip
 _FILES_1 = ("seq_create", None, "seq_stat", None, "seq_del", None, "ran_create", None, "ran_stat",
@@ -278,6 +296,8 @@ def read_bonnie_csv(text: str) -> Iterator[FoundReport]:
         fields = dict(zip(_BONNIE_1, cells[begin:], strict=False))
         # Five settings of the files stand before their rates.
         fields |= dict(zip(_FILES_1, cells[files + 5 :], strict=False))
+        if len(cells) < 21:
+            raise none_found("Bonnie++", f"a line of {len(cells)} fields is cut off")
         phases = tuple(_bonnie(fields, cells[5], cells[6], count(cells[3])))
         if not phases:
             raise none_found("Bonnie++", "no test has a result")
@@ -307,15 +327,15 @@ def _bonnie(
         )  # fmt: skip
 
 
-BONNIE_TEXT = re.compile(r"^Version\s+(\S+)\s+-+Sequential Output-+", re.M)
+BONNIE_TEXT = re.compile(r"^Version\s{1,99}(\S{1,300})\s{1,99}-+Sequential Output-+", re.M)
 
 
 def read_bonnie_text(text: str) -> Iterator[FoundReport]:
     """The table on a terminal (1.03 to 2.00): K/sec, with M for MiB from 1.96 on."""
     for part in parts(text, BONNIE_TEXT):
-        version = re.match(r"Version\s+(\S+)", part)
+        version = re.match(r"Version\s{1,99}(\S{1,300})", part)
         row = re.search(
-            r"^(?:Machine|Name:Size)[^\n]*\n(\S+?)?[\s:]+(\d+[KMGT]?)(?::\d+\w*)?\s+([^\n]*)$",
+            r"^(?:Machine|Name:Size)[^\n]*\n(\S+?)?[\s:]+(\d{1,20}[KMGT]?)(?::\d{1,20}\w{0,80})?\s{1,99}([^\n]*)$",
             part, re.M,
         )  # fmt: skip
         if row is None:
@@ -329,15 +349,16 @@ def read_bonnie_text(text: str) -> Iterator[FoundReport]:
 
 
 def _bonnie_rate(cell: str) -> str:
-    found = re.fullmatch(r"([\d.]+)([kmg])", cell, re.I)
+    found = re.fullmatch(r"([\d.]{1,30})([kmg])", cell, re.I)
     if found is None:
         return cell
-    return str(float(found[1]) * {"k": 1, "m": 1024, "g": 1024**2}[found[2].lower()])
+    return str(figure(found[1]) * {"k": 1, "m": 1024, "g": 1024**2}[found[2].lower()])
 
 
 # ---- dd, hyperfine, lmbench, sysbench, vdbench, NPB ----
 
-DD = re.compile(r"^(\d+) bytes? (?:\([^)]*\) )?(?:copied|transferred)(?: in|,) ([\d.e-]+) "
+DD = re.compile(r"^(\d{1,20}) bytes? (?:\([^)\n]*\) )?(?:copied|transferred)(?: in|,) "
+                r"([\d.e-]{1,30}) "
                 r"s(?:ec(?:ond)?s?)?\b", re.M)  # fmt: skip
 
 
@@ -348,9 +369,9 @@ def read_dd(text: str) -> Iterator[FoundReport]:
     for place, copy in enumerate(DD.finditer(text)):
         above = text[start : copy.start()]
         start = copy.end()
-        command = re.findall(r"^.*\bdd\s+(.*\bof=.*|.*\bif=.*)$", above, re.M)
+        command = re.findall(r"^.*\bdd\s{1,99}(.*\bof=.*|.*\bif=.*)$", above, re.M)
         options = (
-            dict(re.findall(r"\b(if|of|bs|count|oflag|iflag|conv)=(\S+)", command[-1]))
+            dict(re.findall(r"\b(if|of|bs|count|oflag|iflag|conv)=(\S{1,300})", command[-1]))
             if command
             else {}
         )
@@ -359,7 +380,7 @@ def read_dd(text: str) -> Iterator[FoundReport]:
             operation = "write"
         elif options.get("of", "") == "/dev/null":
             operation = "read"
-        seconds = float(copy[2])
+        seconds = figure(copy[2])
         flags = options.get("oflag", "") + options.get("iflag", "")
         yield FoundReport((FoundPhase(
             name="dd", operation=operation,
@@ -379,8 +400,8 @@ def read_hyperfine(text: str) -> Iterator[FoundReport]:
         phases = tuple(
             FoundPhase(
                 name=str(one["command"])[:200], operation=None, group=str(place),
-                runtime_s=float(one["mean"]),
-                metrics={f"time_{name}_s": float(one[name]) for name in
+                runtime_s=figure(one["mean"]),
+                metrics={f"time_{name}_s": figure(one[name]) for name in
                          ("mean", "stddev", "median", "user", "system", "min", "max")
                          if one.get(name) is not None},
                 options={"runs": str(len(one.get("times") or one.get("exit_codes") or ()))},
@@ -392,7 +413,7 @@ def read_hyperfine(text: str) -> Iterator[FoundReport]:
     yield FoundReport(phases)
 
 
-LMBENCH = re.compile(r"^\[lmbench[\d.]+ results for ([^\]]*)\]", re.M)
+LMBENCH = re.compile(r"^\[lmbench[\d.]{1,30} results for ([^\]]*)\]", re.M)
 
 
 def read_lmbench(text: str) -> Iterator[FoundReport]:
@@ -400,23 +421,27 @@ def read_lmbench(text: str) -> Iterator[FoundReport]:
     head = LMBENCH.search(text)
     phases = []
     for name, operation, pattern in (
-        ("write bandwidth", "write", r"^File \S+ write bandwidth:\s*([\d.]+) KB/sec"),
+        (
+            "write bandwidth",
+            "write",
+            r"^File \S{1,300} write bandwidth:\s{0,99}([\d.]{1,30}) KB/sec",
+        ),
     ):
         found = re.search(pattern, text, re.M)
         if found:
             phases.append(FoundPhase(name=name, operation=operation, access_pattern="sequential",
-                                     bandwidth_bytes_per_s=float(found[1]) * KIB))  # fmt: skip
-    tables = r'^"([^"\n]*(?:read|Mmap|open2close)[^"\n]*)\n((?:[\d.]+ [\d.]+\n)+)'
+                                     bandwidth_bytes_per_s=figure(found[1]) * KIB))  # fmt: skip
+    tables = r'^"([^"\n]*(?:read|Mmap|open2close)[^"\n]*)\n((?:[\d.]{1,30} [\d.]{1,30}\n)+)'
     for title, rows in re.findall(tables, text, re.M):
-        for place, (megabytes, rate) in enumerate(re.findall(r"([\d.]+) ([\d.]+)", rows)):
-            moved = round(float(megabytes) * 1e6)
+        for place, (megabytes, rate) in enumerate(re.findall(r"([\d.]{1,30}) ([\d.]{1,30})", rows)):
+            moved = round(figure(megabytes) * 1e6)
             phases.append(FoundPhase(
                 name=title.strip(), operation="read", access_pattern="sequential",
-                group=str(place), bytes=moved, bandwidth_bytes_per_s=float(rate) * 1e6,
+                group=str(place), bytes=moved, bandwidth_bytes_per_s=figure(rate) * 1e6,
             ))  # fmt: skip
     if not phases:
         raise none_found("lmbench", "no bandwidth of files in it; its other figures are no I/O")
-    version = re.match(r"\[lmbench([\d.]+)", head[0]) if head else None
+    version = re.match(r"\[lmbench([\d.]{1,30})", head[0]) if head else None
     names = head[1].split() if head else []
     host = names[1] if len(names) > 1 else None
     yield FoundReport(tuple(phases), version[1] if version else None, host)
@@ -429,29 +454,29 @@ def read_sysbench(text: str) -> Iterator[FoundReport]:
     """`sysbench fileio` 0.4 to 1.0."""
     for part in parts(text, SYSBENCH):
         version = SYSBENCH.match(part)
-        block = re.search(r"^Block size (\S+)", part, re.M)
-        threads = re.search(r"^Number of threads: (\d+)", part, re.M)
-        mode = re.search(r"^Doing (\w+) (.*) test", part, re.M)
-        total = re.search(r"total time:\s+([\d.]+)s", part)
-        seconds = float(total[1]) if total else None
+        block = re.search(r"^Block size (\S{1,300})", part, re.M)
+        threads = re.search(r"^Number of threads: (\d{1,20})", part, re.M)
+        mode = re.search(r"^Doing (\w{1,80}) (.*) test", part, re.M)
+        total = re.search(r"total time:\s{1,99}([\d.]{1,30})s", part)
+        seconds = figure(total[1]) if total else None
         pattern = None if mode is None else "random" if "random" in mode[0] else "sequential"
         found = []
         for operation, new, old, rate in (
-            ("read", r"read, MiB/s:\s+([\d.]+)", r"Read ([\d.]+\w+)", r"reads/s:\s+([\d.]+)"),
-            ("write", r"written, MiB/s:\s+([\d.]+)", r"Written ([\d.]+\w+)",
-             r"writes/s:\s+([\d.]+)"),
+            ("read", r"read, MiB/s:\s{1,99}([\d.]{1,30})", r"Read ([\d.]{1,30}\w{1,80})",
+             r"reads/s:\s{1,99}([\d.]{1,30})"),
+            ("write", r"written, MiB/s:\s{1,99}([\d.]{1,30})", r"Written ([\d.]{1,30}\w{1,80})",
+             r"writes/s:\s{1,99}([\d.]{1,30})"),
         ):  # fmt: skip
             newer, older, iops = (re.search(p, part) for p in (new, old, rate))
             moved = size(older[1]) if older and not newer else None
             speed = (
-                float(newer[1]) * MIB if newer else moved / seconds if moved and seconds else None
+                figure(newer[1]) * MIB if newer else moved / seconds if moved and seconds else None
             )
             if not speed:
                 continue
-            requests = re.search(rf"(\d+) {operation.capitalize()},|(\d+) Read, (\d+) Write", part)
-            per_s = float(iops[1]) if iops else None
-            if per_s is None and requests and seconds:
-                done = re.search(r"(\d+) Read, (\d+) Write", part)
+            per_s = figure(iops[1]) if iops else None
+            if per_s is None and seconds:
+                done = re.search(r"(\d{1,20}) Read, (\d{1,20}) Write", part)
                 if done:
                     per_s = int(done[1 if operation == "read" else 2]) / seconds
             found.append(FoundPhase(
@@ -466,19 +491,24 @@ def read_sysbench(text: str) -> Iterator[FoundReport]:
         yield FoundReport(tuple(found), version[1] if version else None)
 
 
-VDBENCH = re.compile(r"^.*Vdbench distribution:\s*(\S+)|^.*\binterval\s+i/o\s+MB/sec\s+bytes", re.M)
+VDBENCH = re.compile(
+    r"Vdbench distribution:\s{0,99}\S|\binterval\s{1,99}i/o\s{1,99}MB/sec\s{1,99}bytes",
+    re.M,
+)
 
 
 def read_vdbench(text: str) -> Iterator[FoundReport]:
     """`summary.html` or its text: the average line of each run definition."""
-    version = re.search(r"Vdbench distribution:\s*vdbench(\S+)", text)
+    version = re.search(r"Vdbench distribution:\s{0,99}vdbench(\S{1,300})", text)
     names = re.findall(r"Starting RD=([^;\s]+)", text)
     phases = []
-    for place, row in enumerate(re.finditer(r"\bavg_\d+-\d+\s+([^\n]*)$", text, re.M)):
+    for place, row in enumerate(
+        re.finditer(r"\bavg_\d{1,20}-\d{1,20}\s{1,99}([^\n]*)$", text, re.M)
+    ):
         cells = [number(cell) for cell in re.sub(r"<[^>]*>", " ", row[1]).split()]
         if len(cells) < 4 or None in cells[:4]:
             continue
-        iops, rate, request, reads = (float(cell or 0) for cell in cells[:4])
+        iops, rate, request, reads = (cell or 0.0 for cell in cells[:4])
         operation = {100.0: "read", 0.0: "write"}.get(reads, "mixed")
         phases.append(FoundPhase(
             name=names[place] if place < len(names) else "run", operation=operation,
@@ -495,20 +525,22 @@ NPB = re.compile(r"NAS Parallel Benchmarks .*BT Benchmark|BTIO -- statistics", r
 
 def read_npb(text: str) -> Iterator[FoundReport]:
     """BT-IO: MB of 10^6 bytes written in the time of its I/O."""
-    rate = re.search(r"I/O data rate\s+\(MB/sec\)\s*:\s*([\d.]+)", text)
-    seconds = re.search(r"I/O timing in seconds\s*:\s*([\d.]+)", text)
-    moved = re.search(r"Total data written\s+\(MB\)\s*:\s*([\d.]+)", text)
+    rate = re.search(r"I/O data rate\s{1,99}\(MB/sec\)\s{0,99}:\s{0,99}([\d.]{1,30})", text)
+    seconds = re.search(r"I/O timing in seconds\s{0,99}:\s{0,99}([\d.]{1,30})", text)
+    moved = re.search(r"Total data written\s{1,99}\(MB\)\s{0,99}:\s{0,99}([\d.]{1,30})", text)
     if rate is None:
         raise none_found("NPB BT-IO", "no I/O data rate: not a BT-IO build, or cut off")
-    processes = re.search(r"(?:Number of active processes|Total processes)\s*[:=]\s*(\d+)", text)
-    version = re.search(r"NAS Parallel Benchmarks (\S+)", text)
+    processes = re.search(
+        r"(?:Number of active processes|Total processes)\s{0,99}[:=]\s{0,99}(\d{1,20})", text
+    )
+    version = re.search(r"NAS Parallel Benchmarks (\S{1,300})", text)
     yield FoundReport(
         (
             FoundPhase(
                 name="BT-IO", operation="write", access_pattern="strided",
-                bandwidth_bytes_per_s=float(rate[1]) * 1e6,
-                bytes=round(float(moved[1]) * 1e6) if moved else None,
-                runtime_s=float(seconds[1]) if seconds else None,
+                bandwidth_bytes_per_s=figure(rate[1]) * 1e6,
+                bytes=round(figure(moved[1]) * 1e6) if moved else None,
+                runtime_s=figure(seconds[1]) if seconds else None,
                 jobs=int(processes[1]) if processes else None,
             ),
         ),

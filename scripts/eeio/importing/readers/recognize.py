@@ -27,7 +27,7 @@ _TEXTS: tuple[tuple[re.Pattern[str], Kind], ...] = (
     (fio.RECOGNIZED, Kind("fio", "text", fio.read_text)),
     (ior.BEGIN, Kind("ior", "text", ior.read_text)),
     (ior.MDTEST, Kind("mdtest", "text", ior.read_mdtest)),
-    (re.compile(r"^\[RESULT\w*\]", re.M), Kind("io500", "text", ior.read_io500)),
+    (re.compile(r"^\[RESULT\w{0,80}\]", re.M), Kind("io500", "text", ior.read_io500)),
     (re.compile(r"^access,bw\(MiB/s\)", re.M), Kind("ior", "csv", ior.read_csv)),
     (re.compile(r"^ISO date,label,path type", re.M), Kind("elbencho", "csv",
                                                           others.read_elbencho_csv)),
@@ -41,22 +41,21 @@ _TEXTS: tuple[tuple[re.Pattern[str], Kind], ...] = (
     (others.NPB, Kind("npb-btio", "text", others.read_npb)),
     (others.DD, Kind("dd", "text", others.read_dd)),
 )  # fmt: skip
-_JSONS: tuple[tuple[re.Pattern[str], Kind], ...] = (
-    (re.compile(r'"fio version"|"client_stats"'), Kind("fio", "json", fio.read_json)),
-    (re.compile(r'"phase_type"\s*:'), Kind("elbencho", "json", others.read_elbencho_json)),
-    (re.compile(r'"tests"\s*:.*"Results"\s*:', re.S), Kind("ior", "json", ior.read_json)),
-    (re.compile(r'"results"\s*:\s*\[\s*\{\s*"command"\s*:'), Kind("hyperfine", "json",
-                                                                  others.read_hyperfine)),
-)  # fmt: skip
-_LOGS = ("bw", "iops", "lat", "clat", "slat")
+_JSONS: tuple[tuple[tuple[str, ...], Kind], ...] = (
+    (('"fio version"', '"jobs"'), Kind("fio", "json", fio.read_json)),
+    (('"fio version"', '"client_stats"'), Kind("fio", "json", fio.read_json)),
+    (('"phase_type"', '"last_done"'), Kind("elbencho", "json", others.read_elbencho_json)),
+    (('"tests"', '"Results"', '"Parameters"'), Kind("ior", "json", ior.read_json)),
+    (('"results"', '"command"', '"mean"'), Kind("hyperfine", "json", others.read_hyperfine)),
+)
 
 
 def kind_of(text: str, path: Path) -> Kind | None:
     """None for a file that is no result of a known tool."""
     head = text[:HEAD_CHARACTERS]
-    if re.search(r"^\s*[{\[]", head, re.M):
-        for pattern, kind in _JSONS:
-            if pattern.search(text if kind.form == "json" and len(text) < (1 << 26) else head):
+    if re.search(r"^\s{0,99}[{\[]", head, re.M):
+        for words, kind in _JSONS:
+            if all(word in text for word in words):
                 return kind
     # The first in the file wins: a script's output may contain several tools.
     places = [
@@ -68,7 +67,7 @@ def kind_of(text: str, path: Path) -> Kind | None:
         return min(places, key=lambda place: place[:2])[2]
     if fio.LOG.match(head):
         # fio's logs have no header; their name says whether a value is KiB/s, IOPS or ns.
-        found = re.search(rf"_({'|'.join(_LOGS)})(?:\.\d+)?\.log$", path.name)
+        found = re.search(r"_(bw|iops|lat|clat|slat)(?:\.\d{1,20})?\.log$", path.name)
         log = found[1] if found else "lat"
         return Kind("fio", f"log of {log}", lambda body: fio.read_log(body, log))
     return None
