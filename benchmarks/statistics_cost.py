@@ -96,8 +96,7 @@ def main() -> None:
 
     def dunn(found: list[list[float]]) -> None:
         for index in range(0, len(found) - 3, 4):
-            group = found[index : index + 4]
-            groups.dunn({str(i): values for i, values in enumerate(group)}, "holm")
+            groups.dunn_p(found[index : index + 4], "holm")
 
     growth("median_interval", each(bootstrap.median_interval), 500)
     growth("ratio_interval", each(lambda s: bootstrap.ratio_interval(s, s)), 500)

@@ -222,25 +222,14 @@ class PhaseResult:
         self, energy: tuple[EnergyReading, ...] = (), validity: tuple[str, ...] | None = None
     ) -> Phase:
         """The phase of a run record, with its energy; `validity` replaces `invalid`."""
+        own = ("metrics", "invalid", "edges_unsure_s")
+        alike = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in own}
         return Phase(
-            name=self.name,
-            operation=self.operation,
-            spatiality=self.spatiality,
-            request_size_bytes=self.request_size_bytes,
-            bytes_moved=self.bytes_moved,
-            bandwidth_bytes_per_s=self.bandwidth_bytes_per_s,
-            start_s=self.start_s,
-            end_s=self.end_s,
-            window_source=self.window_source,
+            **alike,
             metrics=dict(self.metrics),
             energy=energy,
             validity=self.invalid if validity is None else validity,
-            until_durable=self.until_durable,
-            durable_reason=self.durable_reason,
-            includes_flush=self.includes_flush,
-            spatiality_seen=self.spatiality_seen,
             spatiality_seen_by=None if self.spatiality_seen is None else "requests",
-            stretches=self.stretches,
         )
 
 
