@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from eeio.arguments import OptionGroup
 from eeio.commands.amounts import seconds
 from eeio.errors import RejectedError
 from eeio_limits import LimitError
@@ -16,20 +17,18 @@ if TYPE_CHECKING:
     from eeio_results.store import Campaign
 
 
-def add_choice(parser: argparse.ArgumentParser) -> None:
+def add_choice(options: OptionGroup) -> None:
     """--tool, --level, --domain and --max-p99."""
-    parser.add_argument(
-        "--tool", default="fio", help="experiments of this tool (default: %(default)s)"
-    )
-    parser.add_argument(
+    options.add("--tool", default="fio", help="experiments of this tool (default: %(default)s)")
+    options.add(
         "--level", choices=("device", "filesystem", "library", "application"), default="filesystem",
         help="experiments of this level (default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument(
+    options.rare(
         "--domain", choices=DOMAINS, default=None,
         help="power domain (default: the widest in all campaigns)",
     )  # fmt: skip
-    parser.add_argument(
+    options.rare(
         "--max-p99", metavar="TIME", type=seconds,
         help="only experiments with p99 latency up to this, e.g. 250us, 5ms",
     )  # fmt: skip

@@ -1,9 +1,9 @@
 """`--where FACTOR=LEVEL`: which experiments of campaigns a command looks at."""
 
-import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from eeio.arguments import OptionGroup
 from eeio.errors import RejectedError
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ FACTORS = (
 )
 
 
-def add_where(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+def add_where(options: OptionGroup) -> None:
+    options.add(
         "--where", metavar="FACTOR=LEVEL", action="append", default=[],
         help="only these experiments, e.g. 'size=32 KiB'; repeatable",
     )  # fmt: skip
