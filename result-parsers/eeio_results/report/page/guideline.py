@@ -12,7 +12,7 @@ from markupsafe import Markup
 from eeio_limits.text import shown
 from eeio_results.guideline.answer import Guideline
 from eeio_results.report import guideline as said
-from eeio_results.report.guideline_points import Point, interval, points, words
+from eeio_results.report.guideline import Point, interval, point_words, points
 from eeio_results.report.page.answer import Mark, Part, Tile
 from eeio_results.report.page.document import document
 from eeio_results.report.page.scale import Scale, plain, scale
@@ -202,7 +202,7 @@ def _mark(point: Point, place: int, across: Scale, up: Scale) -> Markup:
         '<path d="{}" transform="translate({:.1f} {:.1f})"><title>{}</title></path>{}</g>'
     ).format(
         " ".join(kinds), place, _whiskers(point, across, up, x, y),
-        _SHAPES.get(point.operation, _OTHER), x, y, shown(words(point)),
+        _SHAPES.get(point.operation, _OTHER), x, y, shown(point_words(point)),
         _text(x + 11, y - 9, "number", point.number),
     )  # fmt: skip
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from eeio_results.printed import VERDICTS, Verdict
+from eeio_results.stamps import stamp_of
 from eeio_results.studies import Chapter, PublishedData, Source, Study
 
 if TYPE_CHECKING:
@@ -28,13 +29,16 @@ def _answer(sources: Sequence[Source], form: str) -> "Document":
 
 
 def _figures(sources: Sequence[Source]) -> Mapping[str, str]:
-    from eeio_results.report import figures, processor_figures
+    from eeio_results.comparison.cells import machine_names
+    from eeio_results.report.drawing import SCREEN, svg_of
+    from eeio_results.report.figures import drawn
+    from eeio_results.report.run_figures import processors
 
     campaigns = [source.campaign for source in sources]
-    return {
-        **figures.draw([c for c in campaigns if c.name in _DRAWN]),
-        **processor_figures.draw([c for c in campaigns if c.name.startswith(_WATCHED)]),
-    }
+    watched = [c for c in campaigns if c.name.startswith(_WATCHED)]
+    found = drawn([c for c in campaigns if c.name in _DRAWN])
+    found |= processors(watched, machine_names(watched), stamp_of(watched), SCREEN)
+    return {f"{name}.svg": svg_of(one) for name, one in found.items()}
 
 
 def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
