@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio_results.report.page import script
+from eeio_results.report.page import document as script
 
 ROOT = Path(__file__).parents[2]
 TOOLS = ROOT / "ci/page/node_modules"

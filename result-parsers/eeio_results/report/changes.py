@@ -12,7 +12,7 @@ from eeio_results.comparison.changes import (
     change_metrics,
 )
 from eeio_results.metrics import METRICS
-from eeio_results.report.columns import NONE, number
+from eeio_results.report.columns import NONE, number, plain
 from eeio_results.report.parts import Table
 
 
@@ -89,8 +89,8 @@ def _headline(changes: Changes) -> Table:
             (
                 label(experiment, changes),
                 repetitions(found),
-                _value(found.before, unit),
-                _value(found.after, unit),
+                plain(found.before, unit),
+                plain(found.after, unit),
                 NONE if found.change.ratio is None else _percent(found.change.ratio),
                 _interval(found),
                 verdict(found, changes),
@@ -250,10 +250,6 @@ def _short(found: MetricChange, changes: Changes) -> str:
         return NONE
     mark = {"open": " ?", "none above": " ="}.get(found.verdict, f" {found.verdict}")
     return _percent(found.change.ratio) + mark
-
-
-def _value(value: float | None, unit: float) -> str:
-    return NONE if value is None else number(value / unit)
 
 
 def _interval(found: MetricChange) -> str:

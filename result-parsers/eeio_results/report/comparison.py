@@ -12,7 +12,7 @@ from eeio_results.comparison.idle import IdleBusy
 from eeio_results.comparison.normality import NormalityCount
 from eeio_results.record import SCHEMA_VERSION
 from eeio_results.report import changes, pareto
-from eeio_results.report.columns import number
+from eeio_results.report.columns import number, plain
 from eeio_results.report.document import Document, flat
 from eeio_results.report.parts import Table
 from eeio_results.units import MB
@@ -164,10 +164,10 @@ def _idle_table(items: Sequence[IdleBusy]) -> Table:
             (
                 f"{item.machine} {item.device}",
                 item.domain,
-                _watts(item.idle_w),
-                _watts(item.idle_median_w),
-                _watts(item.busy_w),
-                _watts(extra),
+                plain(item.idle_w),
+                plain(item.idle_median_w),
+                plain(item.busy_w),
+                plain(extra),
                 share,
                 item.reason or "",
             )
@@ -201,10 +201,6 @@ def normality_table(counts: Sequence[NormalityCount]) -> Table:
         numeric=frozenset((1, 2, 3, 4)),
         note="Kolmogorov-Smirnov with fitted mean and deviation is too lenient; the others decide.",
     )  # fmt: skip
-
-
-def _watts(value: float | None) -> str:
-    return "-" if value is None else number(value)
 
 
 def to_json(comparison: Comparison) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from eeio_results.report.columns import NONE, number
+from eeio_results.report.columns import NONE, signed
 from eeio_results.report.parts import Table
 from eeio_results.units import format_size
 
@@ -40,12 +40,8 @@ def _cells(cost: "LayerCost") -> tuple[str, ...]:
         cost.match.layer,
         cost.match.below,
         str(cost.n),
-        _signed(cost.energy_j_per_gb.value),
-        NONE if interval is None else f"{_signed(interval.low)} to {_signed(interval.high)}",
-        _signed(cost.seconds_per_gb.value),
+        signed(cost.energy_j_per_gb.value),
+        NONE if interval is None else f"{signed(interval.low)} to {signed(interval.high)}",
+        signed(cost.seconds_per_gb.value),
         cost.verdict,
     )
-
-
-def _signed(value: float | None) -> str:
-    return NONE if value is None else f"{'+' if value > 0 else ''}{number(value)}"

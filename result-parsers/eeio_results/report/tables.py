@@ -15,6 +15,7 @@ from eeio_results.report.columns import (
     flush_cell,
     level_columns,
     number,
+    plain,
     ranking,
     shown,
     spread,
@@ -421,10 +422,10 @@ def _idle_cells(
         domain,
         meter,
         f"{kind}, {MARKS[kind]}" if kind in MARKS else kind,
-        _NONE if idle_w is None else number(idle_w),
-        _NONE if median_w is None else number(median_w),
+        plain(idle_w),
+        plain(median_w),
         _NONE if idle is None else f"{idle.coverage:.0%}",
-        _NONE if busy_w is None else number(busy_w),
+        plain(busy_w),
         f"{100 * (busy_w / idle_w - 1):+.1f} %" if idle_w and busy_w else _NONE,
     )
 

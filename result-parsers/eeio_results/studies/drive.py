@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from eeio_results.domains import DomainFigures, Quartiles
-from eeio_results.report.columns import number
+from eeio_results.report.columns import middle, plain
 from eeio_results.report.lines import Line, Lines, Panel, plot
 from eeio_results.report.parts import Plot, Table
 from eeio_results.stamps import stamp_of
@@ -160,13 +160,13 @@ def _table(campaign: "Campaign", each: Sequence[Point]) -> Table:
             str(point.iodepth),
             point.engine,
             str(point.n),
-            _cell(point.iops),
-            _cell(point.bandwidth_bytes_per_s, MB),
-            _cell(point.power_w),
-            _cell(point.iops_per_w),
-            _cell(point.efficiency_bytes_per_j, MB),
-            *(_cell((point.latency_s or {}).get(name), 1e-3) for name, _ in _LATENCIES),
-            _cell(point.cpu_j_per_request, 1e-3),
+            middle(point.iops),
+            middle(point.bandwidth_bytes_per_s, MB),
+            middle(point.power_w),
+            middle(point.iops_per_w),
+            middle(point.efficiency_bytes_per_j, MB),
+            *(middle((point.latency_s or {}).get(name), 1e-3) for name, _ in _LATENCIES),
+            middle(point.cpu_j_per_request, 1e-3),
         )
         for point in sorted(
             each, key=lambda p: (order.get(p.engine, 2), _label(p), p.iodepth, p.engine)
@@ -210,10 +210,6 @@ def _label(point: Point) -> str:
     return f"{point.spatiality} {point.operation}{size}"
 
 
-def _cell(figures: Quartiles | None, unit: float = 1.0) -> str:
-    return "-" if figures is None else number(figures.median / unit)
-
-
 def _names(campaign: "Campaign") -> dict[str, str]:
     """Experiment id -> its name in tables and plots."""
     found = {}
@@ -236,8 +232,8 @@ def _rounds(campaign: "Campaign", rest: State) -> Table:
     rows = tuple(
         (
             names[one.experiment_id],
-            "-" if not one.values or one.values[0] is None else number(one.values[0] / MB),
-            "-" if not one.values or one.values[-1] is None else number(one.values[-1] / MB),
+            plain(one.values[0] if one.values else None, MB),
+            plain(one.values[-1] if one.values else None, MB),
             "-" if one.window.range_share is None else f"{percent(one.window.range_share)} %",
             "-" if one.window.slope_share is None else f"{percent(one.window.slope_share)} %",
             "yes" if one.is_steady else "no",

@@ -20,7 +20,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from eeio_results.record import DOMAINS, EnergyReading
-from eeio_results.report.columns import number
+from eeio_results.report.columns import number, plain
 from eeio_results.report.lines import Line, Lines, Panel, plot
 from eeio_results.report.parts import Plot, Table
 from eeio_results.stamps import stamp_of
@@ -232,12 +232,12 @@ def _table(curve: Sequence[Step], whole: Proportionality) -> Table:
         (
             f"{100 * step.offered_share:g} %",
             str(step.n),
-            _cell(step.bandwidth_bytes_per_s, 1e6),
+            plain(step.bandwidth_bytes_per_s, 1e6),
             "-" if step.held is None else f"{100 * step.held:.1f} %",
-            _cell(step.power_w),
-            _cell(step.energy_j_per_gb),
-            _cell((step.latency_s or {}).get("p50"), 1e-3),
-            _cell((step.latency_s or {}).get("p99"), 1e-3),
+            plain(step.power_w),
+            plain(step.energy_j_per_gb),
+            plain((step.latency_s or {}).get("p50"), 1e-3),
+            plain((step.latency_s or {}).get("p99"), 1e-3),
             step.reason or "",
         )
         for step in curve
@@ -297,10 +297,6 @@ def _said(whole: Proportionality) -> str:
         f"{100 * whole.proportionality:.1f} %\n"
         f"overall, bytes over joules of all steps: {number(whole.overall_bytes_per_j / 1e6)} MB/J"
     )
-
-
-def _cell(value: float | None, unit: float = 1.0) -> str:
-    return "-" if value is None else number(value / unit)
 
 
 STUDY = Study(chapter=_chapter)

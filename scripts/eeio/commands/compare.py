@@ -179,8 +179,8 @@ def compare_sessions(arguments: argparse.Namespace, rule: "Rule") -> int:
 def _page(campaigns: "Sequence[Campaign]", found: "Comparison") -> str:
     with analysis():
         from eeio.power_series import power_series
-        from eeio_results.report import compare_page
-    return compare_page.render(with_tests(build(campaigns)), found, power_series)
+        from eeio_results.report import page
+    return page.render(with_tests(build(campaigns)), found.changes, power_series)
 
 
 def _gated(

@@ -23,9 +23,8 @@ from eeio_results.errors import EeioError
 from eeio_results.ranking import MOST_UNCERTAIN, Rules
 from eeio_results.record import LEVELS
 from eeio_results.report import contents
-from eeio_results.report.choice import SORTS, of_levels, sorted_by
 from eeio_results.report.columns import groups, known_words
-from eeio_results.report.model import Report, build
+from eeio_results.report.model import SORTS, Report, build, of_levels, sorted_by
 from eeio_results.report.summary import summary
 from eeio_results.store import Campaign
 

@@ -18,9 +18,8 @@ from eeio_results.comparison.pairing import pairs
 from eeio_results.errors import EeioError
 from eeio_results.printed import Verdict, agreement
 from eeio_results.studies import Source
-from eeio_results.studies.pavan2018.data import Data
 from eeio_results.studies.pavan2018.printed import Claim, printed
-from eeio_results.studies.pavan2018.values import VALUES, names_of
+from eeio_results.studies.pavan2018.values import VALUES, Data, names_of
 
 
 @dataclass(frozen=True)

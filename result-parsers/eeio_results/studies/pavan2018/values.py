@@ -1,16 +1,77 @@
-"""Each figure of the paper that is no difference between two experiments, computed anew."""
+"""The published data, by the paper's names of its parts, and each figure of the paper that is no
+difference between two experiments, computed anew."""
 
 import statistics as descriptive
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
-from eeio_results.comparison.cells import BANDWIDTH, POWER, Cell, fits
+from eeio_results.comparison.cells import BANDWIDTH, POWER, Cell, cells_of, fits
 from eeio_results.comparison.differences import Difference, differences, largest
 from eeio_results.comparison.pairing import pairs
 from eeio_results.statistics.pairs import mann_whitney
-from eeio_results.studies.pavan2018.data import MPSOC, PC, Data
+from eeio_results.studies import Source
 from eeio_results.units import KIB, MIB, format_size
+
+PC, MPSOC = "PC", "MPSoC"
+
+
+class Data:
+    """The published data, by the paper's names of its parts.
+
+    Campaigns are known by their names in the import (`pc-hdd1`, `experiment2-mpsoc-ssd2`, ...);
+    stored names may have a prefix.
+    """
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self.main: dict[tuple[str, str], Source] = {}
+        self.others: dict[str, Source] = {}
+        for source in sources:
+            campaign = source.campaign
+            name = campaign.name
+            machine, device = campaign.machine.hostname, campaign.machine.device or ""
+            if "experiment" in name or "lmbench" in name:
+                at = name.find("experiment") if "experiment" in name else name.find("lmbench")
+                self.others[name[at:]] = source
+            elif name.endswith(f"{machine}-{device}".lower()):
+                self.main[machine, device] = source
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        """The 96 experiments."""
+        return [cell for source in self.main.values() for cell in cells_of(source.campaign)]
+
+    def missing(self) -> list[str]:
+        """Configurations that the paper has and the data does not."""
+        devices = ("HDD1", "HDD2", "SSD1", "SSD2")
+        return [
+            f"{machine} with {device}"
+            for machine in (PC, MPSOC)
+            for device in devices
+            if (machine, device) not in self.main
+        ]
+
+    def cell(self, **levels: str) -> Cell:
+        """The one cell with these levels."""
+        found = [cell for cell in self.cells if fits(cell, levels)]
+        if len(found) != 1:
+            raise KeyError(f"{len(found)} experiments with {levels}")
+        return found[0]
+
+    def idle(self, machine: str, device: str, domain: str) -> float:
+        """Median of the idle samples, W (section 5)."""
+        return descriptive.median(self.main[machine, device].idle_watts[domain])
+
+    def busy(self, machine: str, device: str, metric: str) -> Cell:
+        """The experiment without cache that takes most (figure 6)."""
+        chosen = [
+            cell
+            for cell in self.cells
+            if fits(cell, {"machine": machine, "device": device, "buffer": "off"})
+        ]
+        return max(chosen, key=lambda cell: cell.median(metric))
+
 
 _SYSTEM, _DEVICE = POWER["system"], POWER["device"]
 _UNNAMED = "the paper does not say which experiments it takes; "
