@@ -199,9 +199,7 @@ def _experiment_json(experiment: ExperimentChange) -> dict[str, Any]:
                 "before": found.before,
                 "after": found.after,
                 "change_percent": found.change.percent,
-                "interval_percent": None
-                if found.change.interval is None
-                else [100 * (edge - 1) for edge in found.change.interval],
+                "interval_percent": found.change.interval_percent,
                 "p_direction": found.change.p_direction,
                 "p_none_above": found.change.p_none,
                 "n": list(found.change.n),

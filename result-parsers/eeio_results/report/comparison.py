@@ -221,20 +221,7 @@ def to_json(comparison: Comparison) -> dict[str, Any]:
         ],
         "pareto": pareto.to_json(comparison.pareto),
         "normality": [asdict(count) for count in comparison.normality],
-        "idle_busy": [
-            {
-                "machine": item.machine,
-                "device": item.device,
-                "domain": item.domain,
-                "idle_w": item.idle_w,
-                "idle_median_w": item.idle_median_w,
-                "busy_w": item.busy_w,
-                "extra_w": item.extra_w,
-                "busiest": item.busiest,
-                "reason": item.reason,
-            }
-            for item in comparison.idle_busy
-        ],
+        "idle_busy": [asdict(item) for item in comparison.idle_busy],
     }
 
 

@@ -73,15 +73,8 @@ def _point(row: "Row") -> Point:
     arguments = dict(row.experiment.arguments)
     best = row.measured
     cpu = next((d for d in row.domains if d.power_domain == _CPU and d.iops_per_w), None)
-    reasons = {
-        name: row.reasons[source]
-        for name, source in (
-            ("iops", "iops"), ("bandwidth_bytes_per_s", "bandwidth_bytes_per_s"),
-            ("power_w", "power_w"), ("efficiency_bytes_per_j", "efficiency_bytes_per_j"),
-            ("latency_s", "latency_s"),
-        )
-        if source in row.reasons
-    }  # fmt: skip
+    alike = ("iops", "bandwidth_bytes_per_s", "power_w", "efficiency_bytes_per_j", "latency_s")
+    reasons = {name: row.reasons[name] for name in alike if name in row.reasons}
     if best is None or best.iops_per_w is None:
         reasons["iops_per_w"] = reasons.get("power_w") or _why_none(best, row)
     if cpu is None:

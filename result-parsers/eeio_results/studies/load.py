@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from eeio_results.record import DOMAINS, EnergyReading
+from eeio_results.record import DOMAINS
 from eeio_results.report.columns import number, plain
 from eeio_results.report.lines import Line, Lines, Panel, plot
 from eeio_results.report.parts import Plot, Table
@@ -133,12 +133,12 @@ def _curve(campaign: "Campaign", name: str, steps: "list[tuple[int, Cell]]") -> 
     domain = next(
         (d for d in DOMAINS if any(cell.n(POWER[d]) for _, cell in steps)), None
     )  # the widest that was measured
-    idle = _idle(campaign, domain)
+    idle_w = None if domain is None else campaign.idle_power_w(domain)
     found = [
         Step(
-            campaign.name, name, 0.0, 0 if idle is None else 1, 0.0,
-            None if idle is None else idle.power_w, None, None, None, domain,
-            "idle: no bytes, so no J/GB" if idle is not None
+            campaign.name, name, 0.0, 0 if idle_w is None else 1, 0.0, idle_w, None, None, None,
+            domain,
+            "idle: no bytes, so no J/GB" if idle_w is not None
             else campaign.idle_reason or "the campaign has no idle power of this domain",
         )
     ]  # fmt: skip
@@ -194,12 +194,6 @@ def _metrics(campaign: "Campaign") -> dict[str, list[Mapping[str, float]]]:
             if not run.validity and not phase.validity:
                 found.setdefault(run.experiment.id, []).append(phase.metrics)
     return found
-
-
-def _idle(campaign: "Campaign", domain: str | None) -> EnergyReading | None:
-    return next(
-        (r for r in campaign.idle if r.domain == domain and r.valid and r.kind != "modelled"), None
-    )
 
 
 def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:

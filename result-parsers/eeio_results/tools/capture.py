@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -208,6 +208,16 @@ class PhaseResult:
             typed.check(self)
         except LimitError as error:
             raise LimitError(f"{self.name}: {error}") from None
+
+    def flushed(self, source: str | None) -> "PhaseResult":
+        """The phase of a tool whose time includes its flush, by `source`; itself without a write or
+        a flush."""
+        if self.operation == "read" or source is None:
+            return self
+        durable = None
+        if self.end_s is not None and self.bandwidth_bytes_per_s is not None:
+            durable = Durable(self.end_s, self.bandwidth_bytes_per_s, source)
+        return replace(self, includes_flush=True, until_durable=durable)
 
     def impossible(self) -> str | None:
         """What is invalid in it, beyond each field's range."""

@@ -11,12 +11,11 @@ then. Without them there is no flush.
 
 import re
 from collections.abc import Mapping
-from typing import Any, TypedDict
+from typing import Any
 
 from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
 from eeio_results.errors import ToolOutputError
-from eeio_results.record import Durable
 from eeio_results.tools._arrivals import Arrivals
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult, naming
 from eeio_results.units import MIB
@@ -96,8 +95,7 @@ def _parse_text(text: str, source: str, capture: Capture | None) -> ToolResult:
                 end_s=end_s,
                 window_source=window,
                 metrics=_metrics(columns),
-                **_durable(match[1], flush, end_s, columns["bw"] * MIB),
-            )
+            ).flushed(flush)
         )
     return ToolResult(phases=tuple(phases), notes=_warnings(text))
 
@@ -149,8 +147,7 @@ def parse_without_summary(text: str, source: str = "IOR's report") -> ToolResult
             end_s=None,
             window_source=_NO_WINDOW,
             metrics=_metrics(columns),
-            **_durable(match[1], flush, None, columns["bw"] * MIB),
-        )
+        ).flushed(flush)
         return ToolResult(phases=(phase,), notes=_warnings(text))
 
 
@@ -170,22 +167,6 @@ def _flush(head: str) -> str | None:
     command = _COMMAND.search(head)
     words = command[1].split() if command else []
     return next((_FLUSHES[word] for word in words if word in _FLUSHES), None)
-
-
-class _Durability(TypedDict, total=False):
-    includes_flush: bool
-    until_durable: Durable
-
-
-def _durable(
-    operation: str, flush: str | None, end_s: float | None, bandwidth_bytes_per_s: float
-) -> _Durability:
-    """The durability of a write that IOR flushed by itself; empty for others."""
-    if operation != "write" or flush is None:
-        return {}
-    if end_s is None:
-        return {"includes_flush": True}
-    return {"includes_flush": True, "until_durable": Durable(end_s, bandwidth_bytes_per_s, flush)}
 
 
 def _is_result(text: str) -> bool:

@@ -209,7 +209,7 @@ def _inputs(arguments: argparse.Namespace, place: int, campaigns: int) -> CostIn
 
 
 def _system(campaign: "Campaign", choice: "Choice", domain: str) -> "Server":
-    from eeio_results.guideline.measured import LeftOut, cells, idle_power_w
+    from eeio_results.guideline.measured import LeftOut, cells
     from eeio_results.guideline.servers import Server
 
     left_out: LeftOut = {}
@@ -218,5 +218,5 @@ def _system(campaign: "Campaign", choice: "Choice", domain: str) -> "Server":
     return Server(
         name=f"{campaign.machine.hostname} {campaign.machine.drive_name}",
         cells=tuple(found),
-        idle_power_w=idle_power_w(campaign, domain),
+        idle_power_w=campaign.idle_power_w(domain),
     )

@@ -186,7 +186,7 @@ def _system(
     arguments: argparse.Namespace, side: str, campaigns: "Sequence[Campaign]", domain: str
 ) -> "Server":
     """One side's campaigns as one system, each campaign's drive a variant."""
-    from eeio_results.guideline.measured import LeftOut, cells, idle_power_w
+    from eeio_results.guideline.measured import LeftOut, cells
     from eeio_results.guideline.servers import Server
 
     machines = {campaign.machine.hostname for campaign in campaigns}
@@ -202,7 +202,7 @@ def _system(
     return Server(
         name=machines.pop(),
         cells=tuple(found),
-        idle_power_w=idle_power_w(campaigns[0], domain) if len(campaigns) == 1 else None,
+        idle_power_w=campaigns[0].idle_power_w(domain) if len(campaigns) == 1 else None,
         server_price=getattr(arguments, f"{side}_price"),
         device_price=getattr(arguments, f"{side}_device_price"),
         devices=getattr(arguments, f"{side}_devices"),

@@ -215,21 +215,21 @@ def _is_pc_ssd(place: tuple[str, str]) -> bool:
     return place[0] == PC and place[1].startswith("SSD")
 
 
+def _middle(watts: Sequence[float]) -> Value:
+    reason = f"from {min(watts):.3f} to {max(watts):.3f} W"
+    return Value(descriptive.median(watts), reason=reason)
+
+
 def _usual_rise(data: Data) -> Value:
-    rises = [rise for place, rise in _rises(data).items() if not _is_pc_ssd(place)]
-    return Value(descriptive.median(rises), reason=f"from {min(rises):.3f} to {max(rises):.3f} W")
+    return _middle([rise for place, rise in _rises(data).items() if not _is_pc_ssd(place)])
 
 
 def _pc_ssd_rise(data: Data) -> Value:
-    rises = [rise for place, rise in _rises(data).items() if _is_pc_ssd(place)]
-    return Value(descriptive.median(rises), reason=f"from {min(rises):.3f} to {max(rises):.3f} W")
+    return _middle([rise for place, rise in _rises(data).items() if _is_pc_ssd(place)])
 
 
 def _usual_device_power(data: Data) -> Value:
-    powers = [data.busy(*place, _DEVICE).median(_DEVICE) for place in data.main]
-    return Value(
-        descriptive.median(powers), reason=f"from {min(powers):.3f} to {max(powers):.3f} W"
-    )
+    return _middle([data.busy(*place, _DEVICE).median(_DEVICE) for place in data.main])
 
 
 def _device_share(machine: str) -> Callable[[Data], Value]:
@@ -385,15 +385,11 @@ VALUES: Mapping[str, Callable[[Data], Value]] = {
     "usual_device_power_w": _usual_device_power,
     "mpsoc_device_share_percent": _device_share(MPSOC),
     "pc_device_share_percent": _device_share(PC),
-    "draco_idle_system_w": _draco_idle("system"),
-    "draco_busy_system_w": _draco_busy("system"),
-    "draco_busy_package_w": _draco_busy("package"),
-    "draco_busy_dram_w": _draco_busy("dram"),
-    "draco_idle_package_w": _draco_idle("package"),
-    "draco_idle_dram_w": _draco_idle("dram"),
-    "draco_rise_system_w": _draco_rise("system"),
-    "draco_rise_package_w": _draco_rise("package"),
-    "draco_rise_dram_w": _draco_rise("dram"),
+    **{
+        f"draco_{name}_{domain}_w": of(domain)
+        for name, of in (("idle", _draco_idle), ("busy", _draco_busy), ("rise", _draco_rise))
+        for domain in ("system", "package", "dram")
+    },
     "largest_power_difference_percent": _largest_power_difference,
     "servers_hdd_ssd": _servers("SSD"),
     "power_saved_hdd_ssd_percent": _power_saved("SSD", None),
