@@ -236,7 +236,7 @@ def _over_share(traces: Sequence[Trace], label: str, stamped: str, look: Look) -
         _set_kinds(panel, [words for words, _ in kinds], 0.5, figure.get_size_inches()[0])
     return _finished(
         figure, panels[: len(shown)], "Power over normalized time", label, stamped,
-        _of_traces(traces, label),
+        _of_traces(traces, label), x_size=5,
     )  # fmt: skip
 
 
@@ -274,6 +274,7 @@ def _boxes(traces: Sequence[Trace], label: str, stamped: str, look: Look) -> Dra
         figure, panels[: len(places)], "Single readings of power", label, stamped,
         _of_traces(traces, label, told),
         [(Patch(color=COLOURS[n], alpha=0.6), f"buffer cache {b}") for n, b in enumerate(buffers)],
+        x_size=5,
     )  # fmt: skip
 
 
@@ -341,11 +342,12 @@ def _finished(
     stamped: str,
     description: str,
     legend: "Sequence[tuple[Line2D | Patch, str]]" = (),
+    x_size: int = 7,
 ) -> Drawing:
     for panel in panels:
         panel.grid(linewidth=0.3)
         panel.tick_params(axis="y", labelsize=7)
-        panel.tick_params(axis="x", labelsize=5 if panel.get_xlabel() == "" else 7)
+        panel.tick_params(axis="x", labelsize=x_size)
         if stamped:
             stamp(panel, stamped)
     figure.axes[0].set_ylim(bottom=0)
