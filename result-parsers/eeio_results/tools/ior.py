@@ -66,6 +66,7 @@ def _parse_text(text: str, source: str, capture: Capture | None) -> ToolResult:
     if not separator or not results or not {match[1] for match in results} <= set(summaries):
         raise ToolOutputError(f"{source}: cut off before IOR's summary")
     ordering = _ORDERING.search(head)
+    random = ordering is not None and ordering[1] == "random"
     flush = _flush(head)
     rows = [_columns(match[2], source) for match in results]
     several = max(row["iter"] for row in rows) > 0
@@ -73,7 +74,8 @@ def _parse_text(text: str, source: str, capture: Capture | None) -> ToolResult:
     phases = []
     for match, columns in zip(results, rows, strict=True):
         summary = summaries[match[1]]
-        moved = int(summary["tasks"]) * int(summary["segments"]) * int(summary["block"])
+        tasks, segments, block = (int(summary[n]) for n in ("tasks", "segments", "block"))
+        transfer = int(summary["transfer"])
         total_s = columns["total"]
         start_s = end_s = None
         window = _NO_WINDOW
@@ -87,9 +89,9 @@ def _parse_text(text: str, source: str, capture: Capture | None) -> ToolResult:
             PhaseResult(
                 name=name,
                 operation=match[1],
-                spatiality=_spatiality(ordering[1] if ordering else "", summary),
-                request_size_bytes=int(summary["transfer"]),
-                bytes_moved=moved,
+                spatiality=_spatiality(random, segments, tasks, block == transfer),
+                request_size_bytes=transfer,
+                bytes_moved=tasks * segments * block,
                 bandwidth_bytes_per_s=columns["bw"] * MIB,
                 start_s=start_s,
                 end_s=end_s,
@@ -134,12 +136,11 @@ def parse_without_summary(text: str, source: str = "IOR's report") -> ToolResult
         tasks, segments, block = (count or 0 for count in counts)
         transfer = _reported(options, "xfersize", source)
         flush = _flush(head)
-        strided = segments > 1 and tasks > 1 and block == transfer
         random = options.get("ordering in a file") == "random"
         phase = PhaseResult(
             name=match[1],
             operation=match[1],
-            spatiality="random" if random else "strided" if strided else "sequential",
+            spatiality=_spatiality(random, segments, tasks, block == transfer),
             request_size_bytes=transfer,
             bytes_moved=int(moved[1]) if moved else tasks * segments * block,
             bandwidth_bytes_per_s=columns["bw"] * MIB,
@@ -198,12 +199,11 @@ def _metrics(columns: Mapping[str, float]) -> dict[str, float]:
     return {name: columns[key] for key, name in names.items() if key in columns}
 
 
-def _spatiality(ordering: str, summary: re.Match[str]) -> str:
-    if ordering == "random":
+def _spatiality(random: bool, segments: int, tasks: int, one_transfer: bool) -> str:
+    """`one_transfer`: each segment is one; then the tasks take turns through the file."""
+    if random:
         return "random"
-    # Segments of one transfer each: the tasks take turns through the file.
-    strided = int(summary["segments"]) > 1 and int(summary["tasks"]) > 1
-    return "strided" if strided and summary["block"] == summary["transfer"] else "sequential"
+    return "strided" if segments > 1 and tasks > 1 and one_transfer else "sequential"
 
 
 def _warnings(text: str) -> tuple[str, ...]:
@@ -237,7 +237,6 @@ def _json_phases(test: Mapping[str, Any]) -> list[PhaseResult]:
     block = _count(parameters["blockSize"], "blockSize")
     transfer = _count(parameters["transferSize"], "transferSize")
     random = bool(parameters["randomOffset"])
-    strided = segments > 1 and tasks > 1 and block == transfer
     seen: dict[str, int] = {}
     several = len({row["access"] for row in rows}) < len(rows)
     phases = []
@@ -248,7 +247,7 @@ def _json_phases(test: Mapping[str, Any]) -> list[PhaseResult]:
             PhaseResult(
                 name=f"{row['access']} {number}" if several else row["access"],
                 operation=row["access"],
-                spatiality="random" if random else "strided" if strided else "sequential",
+                spatiality=_spatiality(random, segments, tasks, block == transfer),
                 request_size_bytes=transfer,
                 bytes_moved=tasks * segments * block,
                 bandwidth_bytes_per_s=_figure(row["bwMiB"], "bwMiB") * MIB,
