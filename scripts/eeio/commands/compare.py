@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from eeio.arguments import OptionGroup, add_help_all
 from eeio.commands.amounts import seconds
 from eeio.commands.campaign_folders import analysis, load_campaigns, reject_mixed_demo
+from eeio.commands.experiments import FACTORS, add_where, wanted
 from eeio.commands.output_file import add_formats, write_document
 from eeio.commands.report import with_tests
-from eeio.commands.where import FACTORS, add_where, wanted
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_WORSE, RejectedError
 from eeio_limits.text import shown
 from eeio_results.errors import EeioError

@@ -10,7 +10,7 @@ from eeio.arguments import OptionGroup, add_help_all, former
 from eeio.commands import guideline
 from eeio.commands.amounts import decimal_bytes, duty
 from eeio.commands.campaign_folders import analysis, load_campaigns, reject_mixed_demo
-from eeio.commands.measured_cells import add_choice, choice_of, chosen_domain, number_of, told
+from eeio.commands.experiments import add_choice, choice_of, chosen_domain, number_of, told
 from eeio.commands.output_file import add_formats, write_document
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio_limits import LimitError

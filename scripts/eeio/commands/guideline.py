@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from eeio.arguments import OptionGroup
 from eeio.commands.campaign_folders import analysis, load_campaigns
-from eeio.commands.measured_cells import choice_of, chosen_domain, number_of, told
+from eeio.commands.experiments import choice_of, chosen_domain, number_of, told
 from eeio.commands.output_file import write_document
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio_limits import LimitError

@@ -9,10 +9,10 @@ from pathlib import Path
 from eeio.arguments import OptionGroup, add_help_all, former
 from eeio.commands.amounts import duty, share
 from eeio.commands.campaign_folders import analysis, load_campaigns
+from eeio.commands.experiments import add_where
 from eeio.commands.output_file import add_formats, write_document
 from eeio.commands.plots import FORMATS as PLOT_FORMATS
 from eeio.commands.plots import WIDTHS, plot_files, write_plots
-from eeio.commands.where import add_where
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio_limits.names import similar
 from eeio_results import store

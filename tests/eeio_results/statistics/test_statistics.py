@@ -13,7 +13,6 @@ from scipy import stats
 
 from eeio_results.errors import EeioError
 from eeio_results.statistics import adjustment, bootstrap, normality, pairs
-from eeio_results.statistics import groups as several
 
 DATA = Path(__file__).parents[2] / "data" / "statistics"
 
@@ -133,7 +132,7 @@ def test_values_that_are_not_finite_are_named(bad: float) -> None:
         lambda: bootstrap.ratio_interval(TEN, values),
         lambda: normality.normality(values),
         lambda: pairs.mann_whitney(TEN, values),
-        lambda: several.dunn_p((TEN, values), "none"),
+        lambda: pairs.dunn_p((TEN, values), "none"),
     ):
         with pytest.raises(EeioError, match=r"value 2 of 6 of .* is (nan|-?inf)"):
             call()
@@ -143,7 +142,7 @@ def test_values_that_are_not_finite_are_named(bad: float) -> None:
     lambda: bootstrap.median_interval(TEN, confidence=1.0),
     lambda: bootstrap.median_interval(TEN, resamples=10),
     lambda: pairs.mann_whitney(TEN, TEN, alpha=0),
-    lambda: several.dunn_p((TEN, TEN), "fdr"),  # type: ignore[arg-type]
+    lambda: pairs.dunn_p((TEN, TEN), "fdr"),  # type: ignore[arg-type]
     lambda: adjustment.adjust((0.5, 1.5), "holm"),
 ])  # fmt: skip
 def test_wrong_arguments_are_rejected(call) -> None:  # type: ignore[no-untyped-def]
@@ -346,19 +345,19 @@ def test_dunn_agrees_with_scikit_posthocs(adjustment: adjustment.Adjustment) -> 
     cases = _cases()
     assert len(cases) == 200
     for case in cases:
-        found = several.dunn_p(case["groups"], adjustment)
+        found = pairs.dunn_p(case["groups"], adjustment)
         assert list(found) == list(combinations(range(len(case["groups"])), 2))
         assert list(found.values()) == pytest.approx(case["p"][adjustment], rel=0, abs=1e-12)
 
 
 def test_dunn_of_two_groups_is_kruskal_wallis() -> None:
     groups = (OZONE["5"], OZONE["8"])
-    found = several.dunn_p(groups, "none")
+    found = pairs.dunn_p(groups, "none")
     assert found[0, 1] == pytest.approx(stats.kruskal(*groups).pvalue, rel=1e-10)
 
 
 def test_dunn_of_equal_values_has_no_p() -> None:
-    assert several.dunn_p(((1.0,) * 4, (1.0,) * 4), "none") == {(0, 1): None}
+    assert pairs.dunn_p(((1.0,) * 4, (1.0,) * 4), "none") == {(0, 1): None}
 
 
 @given(st.lists(st.floats(0, 1), max_size=20))

@@ -23,9 +23,9 @@ _WATCHED = ("experiment0-", "experiment2-")
 
 
 def _answer(sources: Sequence[Source], form: str) -> "Document":
-    from eeio_results.studies.pavan2018 import claims, tables
+    from eeio_results.studies.pavan2018 import claims
 
-    return tables.document(claims.replicate(sources))
+    return claims.document(claims.replicate(sources))
 
 
 def _figures(sources: Sequence[Source]) -> Mapping[str, str]:
