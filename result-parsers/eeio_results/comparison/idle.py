@@ -46,7 +46,7 @@ def idle_and_busy(campaign: Campaign, cells: Sequence[Cell]) -> list[IdleBusy]:
         idle = readings.get(domain)
         idle_w = None if idle is None else idle.power_w
         median_w = None if idle is None else campaign.idle_median_w(idle)
-        busy_w = busiest.median(metric) if busiest.n(metric) else None
+        busy_w = busiest.known(metric)
         reason = None
         if idle_w is None:
             reason = campaign.idle_reason or f"idle was not measured in the domain {domain}"

@@ -160,10 +160,9 @@ def _step(
     from eeio_results.comparison.cells import BANDWIDTH, J_PER_GB_OF, POWER
 
     power = None if domain is None else POWER[domain]
-    bandwidth = cell.median(BANDWIDTH) if cell.n(BANDWIDTH) else None
-    power_w = cell.median(power) if power is not None and cell.n(power) else None
-    energy = None if domain is None else J_PER_GB_OF[domain]
-    joules = cell.median(energy) if energy is not None and cell.n(energy) else None
+    bandwidth = cell.known(BANDWIDTH)
+    power_w = None if power is None else cell.known(power)
+    joules = None if domain is None else cell.known(J_PER_GB_OF[domain])
     latency = {
         name: statistics.median(values)
         for name in _LATENCIES

@@ -16,7 +16,7 @@ from typing import Any
 
 from eeio_results.comparison.cells import BANDWIDTH, POWER, Cell
 from eeio_results.record import SCHEMA_VERSION
-from eeio_results.report.columns import number
+from eeio_results.report.columns import plain
 from eeio_results.report.document import Document, flat
 from eeio_results.report.parts import Table
 from eeio_results.units import MB
@@ -39,11 +39,11 @@ class Reference:
 
     def deviation_percent(self, metric: str) -> float | None:
         """100 (measured / reference - 1) of the medians; None where one was not measured."""
-        if self.reference is None:
+        measured = self.application.known(metric)
+        reference = None if self.reference is None else self.reference.known(metric)
+        if measured is None or reference is None:
             return None
-        if not self.application.n(metric) or not self.reference.n(metric):
-            return None
-        return 100.0 * (self.application.median(metric) / self.reference.median(metric) - 1.0)
+        return 100.0 * (measured / reference - 1.0)
 
     def to_json(self) -> dict[str, Any]:
         found = self.reference
@@ -56,18 +56,14 @@ class Reference:
             "reason": self.reason,
             "values": {
                 metric: {
-                    "measured": _median(self.application, metric),
-                    "reference": _median(found, metric) if found else None,
+                    "measured": self.application.known(metric),
+                    "reference": found.known(metric) if found else None,
                     "deviation_percent": self.deviation_percent(metric),
                 }
                 for metric in metrics
                 if self.application.n(metric) or (found is not None and found.n(metric))
             },
         }
-
-
-def _median(cell: Cell, metric: str) -> float | None:
-    return cell.median(metric) if cell.n(metric) else None
 
 
 def references(cells: Sequence[Cell]) -> list[Reference]:
@@ -197,8 +193,7 @@ def _row(item: Reference, columns: Sequence[tuple[str, str, float]]) -> tuple[st
     cells = [name, factors["phase"]]
     for _, metric, unit in columns:
         for cell in (item.application, item.reference):
-            has = cell is not None and cell.n(metric)
-            cells.append(number(cell.median(metric) / unit) if cell and has else "-")
+            cells.append(plain(None if cell is None else cell.known(metric), unit))
         deviation = item.deviation_percent(metric)
         cells.append("-" if deviation is None else f"{deviation:+.1f} %")
     return tuple(cells)

@@ -91,16 +91,12 @@ def _experiment_json(cell: Cell) -> dict[str, Any]:
         "request_size_bytes": cell.request_size_bytes,
         "cache": {"buffer": factors["buffer"]},
         "n": cell.n(BANDWIDTH),
-        "bandwidth_bytes_per_s": _median(cell, BANDWIDTH),
-        "power_system_w": _median(cell, POWER["system"]),
-        "power_device_w": _median(cell, POWER["device"]),
-        "efficiency_bytes_per_j": _median(cell, EFFICIENCY),
+        "bandwidth_bytes_per_s": cell.known(BANDWIDTH),
+        "power_system_w": cell.known(POWER["system"]),
+        "power_device_w": cell.known(POWER["device"]),
+        "efficiency_bytes_per_j": cell.known(EFFICIENCY),
         "reasons": dict(cell.reasons),
     }
-
-
-def _median(cell: Cell, metric: str) -> float | None:
-    return cell.median(metric) if cell.n(metric) else None
 
 
 def claims() -> tuple[Claim, ...]:
