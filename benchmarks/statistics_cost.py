@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import stats
 
-from eeio_results.statistics import groups, normality
+from eeio_results.statistics import normality
 
 N = 10
 ROUNDS = 5
@@ -96,8 +96,7 @@ def main() -> None:
 
     def dunn(found: list[list[float]]) -> None:
         for index in range(0, len(found) - 3, 4):
-            group = found[index : index + 4]
-            groups.dunn({str(i): values for i, values in enumerate(group)}, "holm")
+            pairs.dunn_p(found[index : index + 4], "holm")
 
     growth("median_interval", each(bootstrap.median_interval), 500)
     growth("ratio_interval", each(lambda s: bootstrap.ratio_interval(s, s)), 500)

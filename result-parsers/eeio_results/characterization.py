@@ -67,9 +67,7 @@ class ContextRow:
 
 def characterize(campaign: Campaign, rules: Rules = RULES) -> list[Row]:
     """Every row of one campaign, levels in their order, the not measured ones with the reason."""
-    groups: dict[str, list[Run]] = {}
-    for run in campaign.runs:
-        groups.setdefault(run.experiment.id, []).append(run)
+    groups = campaign.runs_by_experiment()
     rows: list[Row] = []
     for planned in campaign.design.experiments:
         experiment = planned.experiment

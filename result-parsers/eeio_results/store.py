@@ -66,6 +66,20 @@ class Campaign:
                 return median.power_w
         return None
 
+    def idle_power_w(self, domain: str) -> float | None:
+        """Of the idle baseline; None where that domain has no valid measured reading."""
+        for reading in self.idle:
+            if reading.domain == domain and reading.valid and reading.kind != "modelled":
+                return reading.power_w
+        return None
+
+    def runs_by_experiment(self) -> dict[str, list[Run]]:
+        """The runs of each experiment, by its id, in their order."""
+        found: dict[str, list[Run]] = {}
+        for run in self.runs:
+            found.setdefault(run.experiment.id, []).append(run)
+        return found
+
     @property
     def is_measurement(self) -> bool:
         """False for a preset too short to publish from (QUICK)."""

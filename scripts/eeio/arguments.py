@@ -3,7 +3,7 @@
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from eeio.errors import EXIT_REJECTED
@@ -100,35 +100,39 @@ class WithProgram(Parser):
         return found, rest
 
 
-def arrange(
-    parser: argparse.ArgumentParser,
-    groups: Mapping[str, Sequence[str]],
-    rare: Sequence[str] = (),
+class OptionGroup:
+    """Adds options to a command, below a title of its help, or below the last one without a title
+    (`other options`, where there are titles)."""
+
+    def __init__(self, parser: argparse.ArgumentParser, title: str | None = None) -> None:
+        self.parser = parser
+        self.container: argparse._ActionsContainer = parser
+        if title is not None:
+            self.container = parser.add_argument_group(title)
+            parser._optionals.title = "other options"
+            parser._action_groups.remove(parser._optionals)
+            parser._action_groups.append(parser._optionals)
+
+    def add(self, *names: str, **settings: Any) -> None:
+        self.container.add_argument(*names, **settings)
+
+    def rare(self, *names: str, **settings: Any) -> None:
+        """One that only `--help-all` shows (`add_help_all`)."""
+        vars(self.container.add_argument(*names, **settings))[_RARE] = True
+
+
+def add_help_all(parser: argparse.ArgumentParser) -> None:
+    """`--help-all`, the last option of a command that has rare ones."""
+    parser.add_argument("--help-all", action=_HelpAll, nargs=0, help="show rare options too")
+
+
+def former(
+    container: argparse._ActionsContainer, name: str, now: str, value: str | None = None
 ) -> None:
-    """Shows options under these titles, in this order. Those in `rare` are in no `--help`, only in
-    `--help-all`. Options of no group come last. Raises KeyError for an option that the command does
-    not have."""
-    options = parser._option_string_actions
-    for name in rare:
-        vars(options[name])[_RARE] = True
-    if rare:
-        parser.add_argument("--help-all", action=_HelpAll, nargs=0, help="show rare options too")
-    for title, names in groups.items():
-        group = parser.add_argument_group(title)
-        for name in names:
-            parser._optionals._group_actions.remove(options[name])
-            group._group_actions.append(options[name])
-    if groups:
-        parser._optionals.title = "other options"
-        parser._action_groups.remove(parser._optionals)
-        parser._action_groups.append(parser._optionals)
-
-
-def former(parser: argparse.ArgumentParser, name: str, now: str, value: str | None = None) -> None:
     """Accepts the former name of an option, with a note on stderr. `value` is what a former option
     without a value stands for."""
-    action = parser._option_string_actions[now]
-    parser.add_argument(
+    action = container._option_string_actions[now]
+    container.add_argument(
         name,
         action=_Former,
         nargs=None if value is None else 0,
@@ -141,15 +145,15 @@ def former(parser: argparse.ArgumentParser, name: str, now: str, value: str | No
 
 
 def add_format(
-    parser: argparse.ArgumentParser, formats: Sequence[str] = ("table", "json"), text: str = ""
+    container: argparse._ActionsContainer, formats: Sequence[str] = ("table", "json")
 ) -> None:
     """`--format`, of which the first is the default; `--json`, its former name, if it has JSON."""
-    parser.add_argument(
+    container.add_argument(
         "--format", choices=tuple(formats), default=formats[0],
-        help=f"output format (default: {formats[0]}){text}",
+        help=f"output format (default: {formats[0]})",
     )  # fmt: skip
     if "json" in formats:
-        former(parser, "--json", "--format", "json")
+        former(container, "--json", "--format", "json")
 
 
 class _HelpAll(argparse.Action):

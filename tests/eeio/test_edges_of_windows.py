@@ -8,7 +8,7 @@ import pytest
 from tests.eeio_results import made
 
 from eeio.campaign import measurement
-from eeio.commands.meter.readings import line
+from eeio.commands.meter.meters import line
 from eeio_power import reading as measured
 from eeio_power.session import Session
 

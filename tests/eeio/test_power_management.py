@@ -7,8 +7,7 @@ from typing import cast
 import pytest
 from tests.conftest import Eeio
 
-from eeio.commands.drive import settings as states_settings
-from eeio.commands.drive.reading import Asked, StateReading
+from eeio.drives.states import Measured, StateReading, of_setting
 from eeio.system.power_saving import KEYS, Setting, settings
 from eeio.system.undo import UndoJournal
 from eeio_power.monitor import PowerMonitor
@@ -80,17 +79,17 @@ def test_each_value_is_held_proved_and_put_back(
     policy = _Policy(tmp_path / "policy", monkeypatch)
     seen: list[tuple[str, str]] = []
 
-    def during(state: str, act: Callable[[], object], power: PowerMonitor) -> StateReading:
+    def during(_: Measured, state: str, act: Callable[[], object]) -> StateReading:
         seen.append((state, policy.value))
         return StateReading(state, 0.1, (), None)
 
-    monkeypatch.setattr(states_settings, "during", during)
+    monkeypatch.setattr(Measured, "_during", during)
     setting = Setting(
         "ASPM", "default", str(policy.path), None, "aspm", ("performance", "deep", "default")
     )
     journal = UndoJournal(tmp_path / "journal.json")
-    asked = Asked(tmp_path, 0.0, 0.0, cast("PowerMonitor", None))
-    found = states_settings.sweep(setting, asked, journal)
+    drive = Measured(tmp_path, 0.0, 0.0, cast("PowerMonitor", None))
+    found = of_setting(setting, drive, journal)
     assert seen == [
         (f"aspm={value} {what}", value)
         for value in ("performance", "default")

@@ -12,7 +12,9 @@ from tests.conftest import Eeio
 from tests.eeio_results import made
 
 from eeio import tracers
-from eeio.commands.record import trace
+from eeio_results.report.parts import Table
+from eeio_results.report.text import render_table
+from eeio_results.report.traced import Traced, table
 from eeio_results.traces.events import TracePhase
 
 needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
@@ -432,14 +434,16 @@ def test_phases_tell_j_and_mb_per_j_with_their_limits_and_the_tracers_cost() -> 
         "write", "sequential", 0.0, 2.0, 10, 0, 10_000_000, 1 << 20, 1.0, 1, 1 << 20, 1, ("f",), 1.0
     )  # fmt: skip
     reading = made.energy(5.0, domain="package")
-    text = trace._table(
-        trace._Traced([], {0: (reading, made.energy(None, reasons=("too slow",)))}, 0, None, None,
-                      "strace"),
-        [phase],
-    )  # fmt: skip
+    readings = {0: (reading, made.energy(None, reasons=("too slow",)))}
+    text = _text(Traced([], [phase], None, readings, overhead=tracers.OVERHEAD["strace"]))
     assert "Energy (J)" in text and "MB/J" in text
     assert "package 10 ±1 %" in text and "package 1 ±1 %" in text
     assert "power of system (meter): too slow" in text
     assert "ran under strace, which stops it at each call" in text
-    stored = trace._table(trace._Traced([], {}, 0, None, "a stored trace has no power"), [phase])
-    assert "strace" not in stored
+    assert "strace" not in _text(Traced([], [phase], "a stored trace has no power"))
+
+
+def _text(traced: Traced) -> str:
+    shown = table(traced)
+    assert isinstance(shown, Table)
+    return render_table(shown)

@@ -6,17 +6,26 @@ import json
 import shutil
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from eeio_results.comparison.cells import J_PER_GB, Cell
+from eeio_results.comparison.changes import (
+    Changes,
+    ExperimentChange,
+    MetricChange,
+    Verdict,
+    change_metrics,
+)
 from eeio_results.guideline.model import guideline
 from eeio_results.guideline.servers import CellValues, Server
 from eeio_results.guideline.workload import CellKey, WorkloadEntry, make_workload
 from eeio_results.report import page
 from eeio_results.report.model import build
 from eeio_results.report.page import guideline as guideline_page
-from eeio_results.report.page.delta import Comparison, Delta
+from eeio_results.statistics.decision import Change, Rule
 from tests.page.conftest import Reader, Write
 from tests.page.made import campaign, power
 
@@ -31,16 +40,29 @@ def two() -> str:
     return page.render(build([campaign(name="A"), fast]), power=power)
 
 
+def _experiment(
+    label: str, verdict: Verdict, ratio: float | None, interval: tuple[float, float] | None
+) -> ExperimentChange:
+    cell = Cell({"level": "device", "tool": "fio", "target": "file"}, {}, command=label)
+    change = Change("open", ratio, interval, None, None, (6, 6))
+    metrics = {
+        metric: MetricChange(metric, "not compared", replace(change, ratio=None), None, None, "few")
+        for metric in change_metrics()
+    }
+    metrics[J_PER_GB] = MetricChange(J_PER_GB, verdict, change, 20.0, 21.0, "few")
+    return ExperimentChange(cell, cell, metrics)
+
+
 @pytest.fixture(scope="module")
 def compared() -> str:
-    """Two campaigns, and what somebody says of them."""
-    deltas = (
-        Delta("random read · 4 KiB", "J/GB", "J", 20.0, 15.0, -0.25, -0.3, -0.2, "better", n="6"),
-        Delta("random write · 4 KiB", "J/GB", "J", 20.0, 21.0, 0.05, -0.1, 0.2, "open", "n 6"),
-        Delta("<b>", "p99", "", None, 21.0, None, None, None, "not compared", "too few"),
+    """Two campaigns, and their changes."""
+    experiments = (
+        _experiment("random read", "better", 0.75, (0.7, 0.8)),
+        _experiment("random write", "open", 1.05, (0.9, 1.2)),
+        _experiment("<b>", "not compared", None, None),
     )
-    said = Comparison("A", "B", "B against A: yes, it helps.", deltas, "Welch's t")
-    return page.render(build([campaign(name="A"), campaign(name="B", scale=1.3)]), said)
+    changes = Changes("A", "B", Rule(), J_PER_GB, experiments, (), ())
+    return page.render(build([campaign(name="A"), campaign(name="B", scale=1.3)]), [changes])
 
 
 def test_a_comparison_answers_on_top_and_draws_its_intervals(
@@ -48,7 +70,7 @@ def test_a_comparison_answers_on_top_and_draws_its_intervals(
 ) -> None:
     reader.open(write("compared", compared))
     answers = reader.run("return [...document.querySelectorAll('.answer')].map((a) => a.innerText)")
-    assert answers[1] == "B against A: yes, it helps."
+    assert answers[1].startswith("B against A: yes, it helps: J/GB better in 1 of 2 experiments")
     rows = reader.run(
         "return [...document.querySelectorAll('.forest')].map((f) => f.parentNode.parentNode)"
         ".map((row) => row.innerText)"

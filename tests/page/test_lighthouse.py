@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from eeio_results.comparison.campaigns import compare, named_cells
-from eeio_results.report import compare_page, page
+from eeio_results.report import page
 from eeio_results.report.model import build
 from tests.page.made import campaign, power
 
@@ -52,7 +52,7 @@ def test_lighthouse_scores_the_page(tmp_path: Path, address: str, which: str) ->
     if which == "comparison":
         compared = compare(campaigns, named_cells(campaigns))
         assert compared is not None
-        text = compare_page.render(build(campaigns), compared, power)
+        text = page.render(build(campaigns), compared.changes, power)
     (tmp_path / "page.html").write_text(text, encoding="utf-8")
     told = tmp_path / "told.json"
     subprocess.run(

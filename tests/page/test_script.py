@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eeio_results.report.page import script
+from eeio_results.report.page.document import script
 
 ROOT = Path(__file__).parents[2]
 TOOLS = ROOT / "ci/page/node_modules"
@@ -49,7 +49,7 @@ def test_the_modules_pass_the_lint(tools: Path) -> None:
 
 
 def test_the_modules_use_what_is_rewritten_and_nothing_else() -> None:
-    text = script.script()
+    text = script()
     assert not re.findall(r"^\s*(?:import|export)\b.*", text, re.MULTILINE)
     for path in SCRIPT.glob("*.mjs"):
         assert text.count(f"const {path.stem}_module = ") == 1, path
@@ -57,12 +57,12 @@ def test_the_modules_use_what_is_rewritten_and_nothing_else() -> None:
 
 def test_one_text_passes_the_parser(node: str, tmp_path: Path) -> None:
     path = tmp_path / "page.js"
-    path.write_text(script.script(), encoding="utf-8")
+    path.write_text(script(), encoding="utf-8")
     _run(node, "--check", str(path))
 
 
 def test_the_script_says_what_it_is_and_cannot_leave_its_element() -> None:
-    text = script.script()
+    text = script()
     assert "SPDX-License-Identifier: GPL-3.0-or-later" in text[:600]
     assert "</script" not in text and "<!--" not in text
 

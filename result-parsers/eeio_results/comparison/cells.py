@@ -103,6 +103,10 @@ class Cell:
         """Raises KeyError for a metric that was not measured."""
         return self._medians[metric]
 
+    def known(self, metric: str) -> float | None:
+        """The median; None for a metric that was not measured."""
+        return self._medians.get(metric)
+
     def label(self, without: Iterable[str] = (), tool: bool = False) -> str:
         """The cell in one line: `PC HDD1: sequential write, 32 KiB, buffer off`; with its level,
         tool and target when `tool` is true. Omits factors left as found. For a command of `eeio
@@ -314,6 +318,11 @@ def _reading(
         elif reading.reasons:
             reasons.setdefault(metric, reading.reasons[0])
     return None
+
+
+def largest_uncertainty(*cells: Cell) -> float:
+    """Of their energies, as a share; 0 where no meter states one."""
+    return max((cell.known(UNCERTAINTY) or 0.0 for cell in cells), default=0.0)
 
 
 def fits(cell: Cell, where: Where) -> bool:

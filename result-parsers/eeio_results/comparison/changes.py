@@ -10,8 +10,8 @@ from eeio_results.comparison.cells import (
     EXECUTION_S,
     J_PER_GB,
     POWER,
-    UNCERTAINTY,
     Cell,
+    largest_uncertainty,
 )
 from eeio_results.metrics import METRICS
 from eeio_results.ranking import MOST_UNCERTAIN
@@ -176,7 +176,7 @@ def _column(
 def _metric_change(
     pair: tuple[Cell, Cell], metric: str, found: Change, most_uncertain: float
 ) -> MetricChange:
-    before, after = (cell.median(metric) if cell.n(metric) else None for cell in pair)
+    before, after = (cell.known(metric) for cell in pair)
     why = _why_not(pair, metric, most_uncertain)
     if why is not None:
         return MetricChange(
@@ -200,7 +200,7 @@ def _why_not(pair: tuple[Cell, Cell], metric: str, most_uncertain: float) -> str
     first, second = pair
     if metric in _OF_EFFICIENCY and first.efficiency_of != second.efficiency_of:
         return "the energies are of different power domains"
-    worst = max((c.median(UNCERTAINTY) for c in pair if c.n(UNCERTAINTY)), default=0.0)
+    worst = largest_uncertainty(*pair)
     if worst > most_uncertain:
         return f"energy known to ±{percent(worst)} % only"
     return None

@@ -14,7 +14,7 @@ from eeio_results.comparison.differences import (
 )
 from eeio_results.comparison.pairing import FOLLOWS, Index, Rest
 from eeio_results.statistics.adjustment import Adjustment
-from eeio_results.statistics.groups import dunn_p
+from eeio_results.statistics.pairs import dunn_p
 
 FACTORS = (
     "buffer", "disk", "size", "spatiality", "operation", "frequency", "smt", "turbo", "type",

@@ -25,8 +25,8 @@ from eeio_results.comparison.cells import (
     EXECUTION_S,
     J_PER_GB,
     POWER,
-    UNCERTAINTY,
     Cell,
+    largest_uncertainty,
 )
 from eeio_results.comparison.changes import PLACE, what
 from eeio_results.errors import EeioError
@@ -150,7 +150,7 @@ def _why_not_tested(cell: Cell, other: Cell | None, key: str, after: Side) -> st
                 f"the energies are of different power domains: {', '.join(cell.efficiency_of)} and "
                 f"{', '.join(other.efficiency_of)}"
             )
-        worst = max((c.median(UNCERTAINTY) for c in (cell, other) if c.n(UNCERTAINTY)), default=0.0)
+        worst = largest_uncertainty(cell, other)
         if worst > MOST_UNCERTAIN:
             return f"the energy is known to ±{percent(worst)} % only"
     few = min(cell.n(key), other.n(key))

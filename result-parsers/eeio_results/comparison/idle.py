@@ -17,16 +17,11 @@ class IdleBusy:
     device: str
     domain: str
     idle_w: float | None
+    idle_median_w: float | None
     busy_w: float | None
+    extra_w: float | None
     busiest: str
     reason: str | None
-    idle_median_w: float | None = None
-
-    @property
-    def extra_w(self) -> float | None:
-        if self.idle_w is None or self.busy_w is None:
-            return None
-        return self.busy_w - self.idle_w
 
 
 def idle_and_busy(campaign: Campaign, cells: Sequence[Cell]) -> list[IdleBusy]:
@@ -51,11 +46,12 @@ def idle_and_busy(campaign: Campaign, cells: Sequence[Cell]) -> list[IdleBusy]:
         idle = readings.get(domain)
         idle_w = None if idle is None else idle.power_w
         median_w = None if idle is None else campaign.idle_median_w(idle)
-        busy_w = busiest.median(metric) if busiest.n(metric) else None
+        busy_w = busiest.known(metric)
         reason = None
         if idle_w is None:
             reason = campaign.idle_reason or f"idle was not measured in the domain {domain}"
-        found.append(IdleBusy(*place, domain, idle_w, busy_w, words, reason, median_w))
+        extra_w = _less(busy_w, [idle_w])
+        found.append(IdleBusy(*place, domain, idle_w, median_w, busy_w, extra_w, words, reason))
     by_domain = {item.domain: item for item in found}
     # A module contains its package and memory: either it is a part of the system, or they are.
     inner = ("package", "dram") if "module" in by_domain else ("module",)
@@ -63,16 +59,10 @@ def idle_and_busy(campaign: Campaign, cells: Sequence[Cell]) -> list[IdleBusy]:
     if "system" in by_domain and parts:
         whole = by_domain["system"]
         names = ", ".join(item.domain for item in parts)
-        found.append(
-            IdleBusy(
-                *place,
-                "rest",
-                _less(whole.idle_w, [item.idle_w for item in parts]),
-                _less(whole.busy_w, [item.busy_w for item in parts]),
-                words,
-                f"system less {names}",
-            )
-        )
+        idle_w = _less(whole.idle_w, [item.idle_w for item in parts])
+        busy_w = _less(whole.busy_w, [item.busy_w for item in parts])
+        reason, extra_w = f"system less {names}", _less(busy_w, [idle_w])
+        found.append(IdleBusy(*place, "rest", idle_w, None, busy_w, extra_w, words, reason))
     return found
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eeio_results.comparison.cells import J_PER_GB, S_PER_GB, UNCERTAINTY
+from eeio_results.comparison.cells import J_PER_GB, S_PER_GB, largest_uncertainty
 from eeio_results.comparison.differences import ALPHA
 from eeio_results.comparison.layers import Match
 from eeio_results.ranking import MOST_UNCERTAIN
@@ -95,10 +95,7 @@ def _cost(
         energy = Estimate(None, None, energy.n, why)
     seconds = difference_interval(*_values(match, S_PER_GB))
     n = min(energy.n if energy.value is not None else seconds.n)
-    limits = [
-        cell.median(UNCERTAINTY) for cell in (match.upper, match.lower) if cell.n(UNCERTAINTY)
-    ]
-    worst = max(limits, default=0.0)
+    worst = largest_uncertainty(match.upper, match.lower)
     if worst > most_uncertain and energy.value is not None:
         verdict = f"energy known to ±{percent(worst)} % only"
     else:

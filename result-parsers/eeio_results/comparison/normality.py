@@ -1,10 +1,11 @@
 """Whether the repetitions of experiments are normally distributed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from eeio_results.comparison.cells import TESTED, Cell
 from eeio_results.comparison.differences import ALPHA
+from eeio_results.statistics.normality import Normality
 from eeio_results.statistics.normality import normality as normality_of
 
 
@@ -24,19 +25,11 @@ def normality_counts(cells: Sequence[Cell], alpha: float = ALPHA) -> list[Normal
     lenient, and only for comparison with older papers; the other two decide."""
     found = []
     for metric in TESTED:
-        tested = [normality_of(cell.values[metric], alpha) for cell in cells if cell.n(metric)]
+        tested = [normality_of(cell.values[metric]) for cell in cells if cell.n(metric)]
         if tested:
-            found.append(
-                NormalityCount(
-                    metric,
-                    len(tested),
-                    *(
-                        sum(test.p is not None and test.p < alpha for test in of_name)
-                        for of_name in zip(
-                            *((t.kolmogorov_smirnov, t.lilliefors, t.shapiro_wilk) for t in tested),
-                            strict=True,
-                        )
-                    ),
-                )
+            rejected = (
+                sum((p := getattr(one, field.name).p) is not None and p < alpha for one in tested)
+                for field in fields(Normality)
             )
+            found.append(NormalityCount(metric, len(tested), *rejected))
     return found

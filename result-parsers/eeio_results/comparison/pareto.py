@@ -14,8 +14,8 @@ from eeio_results.comparison.cells import (
     J_PER_GB,
     P99,
     S_PER_GB,
-    UNCERTAINTY,
     Cell,
+    largest_uncertainty,
 )
 from eeio_results.ranking import MOST_UNCERTAIN
 from eeio_results.record import DEMO
@@ -59,17 +59,14 @@ def choices(cells: Iterable[Cell], most_uncertain: float = MOST_UNCERTAIN) -> tu
 
 
 def _choice(cell: Cell, most_uncertain: float) -> Choice:
-    def median(metric: str) -> float | None:
-        return cell.median(metric) if cell.n(metric) else None
-
-    joules, seconds = median(J_PER_GB), median(S_PER_GB)
+    joules, seconds = cell.known(J_PER_GB), cell.known(S_PER_GB)
     return Choice(
         label=cell.label(tool=True),
         operation=cell.factors["operation"],
         buffer=cell.factors["buffer"],
-        bandwidth_bytes_per_s=median(BANDWIDTH),
-        efficiency_bytes_per_j=median(EFFICIENCY),
-        latency_p99_s=median(P99),
+        bandwidth_bytes_per_s=cell.known(BANDWIDTH),
+        efficiency_bytes_per_j=cell.known(EFFICIENCY),
+        latency_p99_s=cell.known(P99),
         energy_j_per_gb=joules,
         energy_delay_j_s_per_gb2=None if joules is None or seconds is None else joules * seconds,
         reason=_why_not(cell, most_uncertain),
@@ -86,7 +83,7 @@ def _why_not(cell: Cell, most_uncertain: float) -> str | None:
         return "not durable"
     if cell.doubts:
         return f"doubtful: {cell.doubts[0]}"
-    if cell.n(UNCERTAINTY) and cell.median(UNCERTAINTY) > most_uncertain:
+    if largest_uncertainty(cell) > most_uncertain:
         return f"its energy is not known to {100 * most_uncertain:g} %"
     return None
 

@@ -62,22 +62,6 @@ Answer = Floats | str
 """Values, or why there are none."""
 
 
-def cost(
-    system: Server,
-    workload: Workload | None,
-    given: CostInputs,
-    *,
-    confidence: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
-) -> Cost:
-    """The cost of a workload on a system; without a workload the same bytes in each experiment.
-
-    Raises EeioError for a system without experiments.
-    """
-    return _cost(system, workload, given, Bootstrap(confidence, resamples, seed), 0)[0]
-
-
 def costs(
     systems: Sequence[Server],
     workload: Workload | None,
@@ -171,12 +155,7 @@ def _cost(
         share_of = workload.share_of
         messages += workload.messages
         found, lacking = _of_workload(system, workload)
-    messages += [
-        f"{label}: {cell.left_out} of {cell.left_out + len(cell.power_w)} repetitions have no "
-        "bandwidth or no power; they are left out"
-        for label, _, cell in found
-        if cell.left_out
-    ]
+    messages += [f"{label}: {cell.why_fewer}" for label, _, cell in found if cell.left_out]
     made = [
         replicate(cell, bootstrap, stream + 2 * place) for place, (_, _, cell) in enumerate(found)
     ]

@@ -87,12 +87,6 @@ def domain_words(domain: str, campaigns: int) -> str | None:
     )
 
 
-def idle_power_w(campaign: Campaign, domain: str) -> float | None:
-    """Of the campaign's idle baseline; None where that domain has no valid measured reading."""
-    readings = [r for r in campaign.idle if r.domain == domain and r.valid and r.kind != "modelled"]
-    return readings[0].power_w if readings else None
-
-
 def measured_domains(campaigns: Sequence[Campaign]) -> list[str]:
     """The domains that any run of them has a valid reading of, the widest first."""
     measured = {

@@ -166,9 +166,7 @@ def _messages(traditional: Server, low_power: Server, choice: Choice) -> list[st
     found = []
     for system in (traditional, low_power):
         found += [
-            f"{system.name}, {cell.key.label}: {cell.left_out} of "
-            f"{cell.left_out + len(cell.power_w)} repetitions have no bandwidth or no power; they "
-            "are left out"
+            f"{system.name}, {cell.key.label}: {cell.why_fewer}"
             for cell in system.cells
             if cell.left_out
         ]

@@ -11,14 +11,15 @@ from eeio_results.guideline.answer import Choice
 from eeio_results.guideline.servers import CellValues, Server
 from eeio_results.guideline.workload import CellKey, ShareOf
 from eeio_results.statistics.bootstrap import (
+    FEWEST_FOR_T,
     Estimate,
     Floats,
     percentile_interval,
     resample_rows,
     smallest_n_for_interval,
+    student_replicates,
     too_few_for_interval,
 )
-from eeio_results.statistics.student import FEWEST_FOR_T, student_replicates
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,14 @@ class CellValues:
     """Energy over bytes; empty where only bandwidth and power are known."""
 
     @property
+    def why_fewer(self) -> str:
+        """How many repetitions are left out."""
+        return (
+            f"{self.left_out} of {self.left_out + len(self.power_w)} repetitions have no bandwidth "
+            "or no power; they are left out"
+        )
+
+    @property
     def flushed(self) -> str:
         """As text: the requested flush, and whether it is durable."""
         flush = self.key.flush or "unknown"

@@ -123,9 +123,7 @@ def to_json(one: Answers, times: Mapping[str, float | None]) -> dict[str, Any]:
                 "after": question.after.factors[question.factor],
                 "answer": question.change.answer,
                 "change_percent": question.change.percent,
-                "interval_percent": None
-                if question.change.interval is None
-                else [100 * (edge - 1) for edge in question.change.interval],
+                "interval_percent": question.change.interval_percent,
                 "n": list(question.change.n),
                 "repetitions_needed": question.change.needed if question.is_open else None,
                 "reason": question.change.reason,

@@ -3,7 +3,7 @@
 import json
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -95,9 +95,7 @@ class Comparison:
 
 def benches(campaign: Campaign) -> list[Bench]:
     """The commands of a campaign, in the order of the request."""
-    runs: dict[str, list[Run]] = {}
-    for run in campaign.runs:
-        runs.setdefault(run.experiment.id, []).append(run)
+    runs = campaign.runs_by_experiment()
     return [
         replace(
             _bench(planned.description, dict(planned.experiment.arguments),
@@ -163,15 +161,8 @@ def _to_json(
         "campaign": campaign.name,
         "warnings": warnings_of(campaign),
         "commands": [_command_json(one) for one in found],
-        "comparisons": [
-            {
-                "a": one.a, "b": one.b, "metric": one.metric, "ratio": one.ratio,
-                "interval": None if one.interval is None else list(one.interval),
-                "verdict": one.verdict, "reason": one.reason,
-            }
-            for one in compared
-        ],
-    }  # fmt: skip
+        "comparisons": [asdict(one) for one in compared],
+    }
 
 
 def _record(one: Bench) -> dict[str, Any]:
@@ -324,10 +315,8 @@ def _reading(energy: Sequence[EnergyReading]) -> tuple[EnergyReading | None, str
 
 
 def _command_json(one: Bench) -> dict[str, Any]:
-    figures = {}
-    for name in FIGURES:
-        of = one.quartiles(name)
-        figures[name] = None if of is None else {"median": of.median, "q1": of.q1, "q3": of.q3}
+    found = {name: one.quartiles(name) for name in FIGURES}
+    figures = {name: None if of is None else asdict(of) for name, of in found.items()}
     return {
         "command": one.words,
         "text": one.text,
@@ -413,8 +402,7 @@ def _sentences(found: Sequence[Bench], compared: Sequence[Comparison]) -> list[s
 
 
 def _plain(one: Bench, name: str, unit: float = 1.0) -> str:
-    of = one.quartiles(name)
-    return spread(of, unit)
+    return spread(one.quartiles(name), unit)
 
 
 def _prefixed(one: Bench, name: str, unit: str) -> str:

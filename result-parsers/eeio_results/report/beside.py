@@ -3,6 +3,7 @@
 Studies provide the contents (`Chapter.beside`); this module depends on no paper.
 """
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,13 @@ from eeio_results.studies import Chapter, PaperFigure
 if TYPE_CHECKING:
     from eeio_results.report.drawing import Drawing, Look
     from eeio_results.store import Campaign
+
+
+_SCREEN_INCHES = 9.5
+_LINE_INCHES = 0.13
+_ROW_INCHES = 0.11
+_AXES = {"W": "W", "x": "ratio", "change": "ratio of the two that are compared (1.79: +79 %)"}
+_MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
 def stamped(chapter: Chapter, campaigns: "Sequence[Campaign]") -> str:
@@ -41,8 +49,7 @@ def plots(chapter: Chapter, mark: str) -> list[Plot]:
         if both:
             title = _title(chapter, topic, mark)
             name = "-".join(f"paper {chapter.paper} {topic}".replace(".", "").split()).lower()
-            drawing = partial(_drawing, both, title, mark)
-            found.append(Plot(f"{name}.svg", title, partial(_svg, drawing), drawing))
+            found.append(Plot(f"{name}.svg", title, drawing=partial(_drawing, both, title, mark)))
     return found
 
 
@@ -121,14 +128,66 @@ def _table(title: str, chapter: Chapter, found: Sequence[PaperFigure], apart: st
     )  # fmt: skip
 
 
-def _drawing(found: Sequence[PaperFigure], title: str, mark: str, look: "Look") -> "Drawing":
-    from eeio_results.report import beside_figures
+def _drawing(found: Sequence[PaperFigure], title: str, stamped: str, look: "Look") -> "Drawing":
+    """A paper's figures (hollow) and the campaigns' figures (filled) of one topic, a line each, in
+    the unit of the first; each has a value of the campaign."""
+    from matplotlib.lines import Line2D
+    from matplotlib.ticker import FuncFormatter
 
-    return beside_figures.draw(found, title, mark, look)
+    from eeio_results.report.drawing import (
+        BLUE,
+        COLOURS,
+        GREY,
+        finished,
+        foreign,
+        is_logarithmic,
+        sheet,
+        stamp,
+    )
 
-
-def _svg(drawing: "partial[Drawing]") -> str:
-    from eeio_results.report.drawing import SCREEN, svg_of
-
-    found = drawing(SCREEN)
-    return svg_of(found.figure, found.title, found.description)
+    unit = found[0].unit
+    width = look.width_inches or _SCREEN_INCHES
+    campaigns = list(dict.fromkeys(figure.campaign for figure in found))
+    characters = int(0.45 * width / 0.058)
+    words = [textwrap.fill(foreign(f"{f.what} ({f.of})"), characters) for f in found]
+    places = {label: place for place, label in enumerate(reversed(dict.fromkeys(words)))}
+    height = sum(_ROW_INCHES + _LINE_INCHES * (label.count("\n") + 1) for label in places)
+    legend = ["paper", *(f"this campaign: {foreign(name)}" for name in campaigns)]
+    figure = sheet(width, height + 1.1, legend)
+    axis = figure.subplots()
+    colours = (BLUE, *(c for c in COLOURS if c not in (BLUE, GREY)))
+    styles: list[dict[str, Any]] = [
+        {"marker": _MARKS[n % len(_MARKS)], "color": colours[n % len(colours)]}
+        for n in range(len(campaigns))
+    ]
+    every = []
+    for one, label in zip(found, words, strict=True):
+        assert one.ours is not None
+        add = 1.0 if unit == "change" else 0.0
+        printed, ours = add + one.printed, add + one.ours
+        every += [printed, ours]
+        at = places[label]
+        axis.plot([printed, ours], [at, at], color="#999999", linewidth=0.8, zorder=1)
+        axis.plot(printed, at, "o", mfc="white", mec=GREY, ms=7, zorder=2)
+        axis.plot(ours, at, ls="", ms=5, zorder=3, **styles[campaigns.index(one.campaign)])
+    logarithmic = is_logarithmic(every)
+    if logarithmic:
+        axis.set_xscale("log")
+        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    if unit != "W":
+        axis.axvline(1.0, color="#999999", linewidth=0.8, linestyle=":", zorder=0)
+    axis.set_yticks(list(places.values()), list(places), fontsize=7)
+    axis.set_ylim(-0.7, len(places) - 0.3)
+    axis.tick_params(axis="x", labelsize=7)
+    axis.grid(axis="x", alpha=0.3)
+    label = _AXES[unit] + (", logarithmic scale" if logarithmic else "")
+    axis.set_xlabel(textwrap.fill(label, int(0.5 * width / 0.066)), fontsize=8)
+    if stamped:
+        stamp(axis, stamped, 0.5 * width)
+    handles = [Line2D([], [], marker="o", linestyle="", mfc="white", mec=GREY)]
+    handles += [Line2D([], [], linestyle="", **style) for style in styles]
+    description = (
+        f"{len(found)} figures of the paper, hollow, each beside the campaign's own, filled; "
+        f"from {min(every):.4g} to {max(every):.4g} ({label}). The table has every value."
+    )
+    return finished(figure, title, list(zip(handles, legend, strict=True)), description)

@@ -12,7 +12,7 @@ from eeio_results.comparison.changes import (
     change_metrics,
 )
 from eeio_results.metrics import METRICS
-from eeio_results.report.columns import NONE, number
+from eeio_results.report.columns import NONE, number, plain
 from eeio_results.report.parts import Table
 
 
@@ -89,8 +89,8 @@ def _headline(changes: Changes) -> Table:
             (
                 label(experiment, changes),
                 repetitions(found),
-                _value(found.before, unit),
-                _value(found.after, unit),
+                plain(found.before, unit),
+                plain(found.after, unit),
                 NONE if found.change.ratio is None else _percent(found.change.ratio),
                 _interval(found),
                 verdict(found, changes),
@@ -199,9 +199,7 @@ def _experiment_json(experiment: ExperimentChange) -> dict[str, Any]:
                 "before": found.before,
                 "after": found.after,
                 "change_percent": found.change.percent,
-                "interval_percent": None
-                if found.change.interval is None
-                else [100 * (edge - 1) for edge in found.change.interval],
+                "interval_percent": found.change.interval_percent,
                 "p_direction": found.change.p_direction,
                 "p_none_above": found.change.p_none,
                 "n": list(found.change.n),
@@ -250,10 +248,6 @@ def _short(found: MetricChange, changes: Changes) -> str:
         return NONE
     mark = {"open": " ?", "none above": " ="}.get(found.verdict, f" {found.verdict}")
     return _percent(found.change.ratio) + mark
-
-
-def _value(value: float | None, unit: float) -> str:
-    return NONE if value is None else number(value / unit)
 
 
 def _interval(found: MetricChange) -> str:

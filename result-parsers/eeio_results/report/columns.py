@@ -44,6 +44,16 @@ def number(value: float) -> str:
     return f"{value:.0f}" if "e+" in text else (f"{value:.3g}" if "e-" in text else text)
 
 
+def plain(value: float | None, unit: float = 1.0) -> str:
+    """A number in a unit; NONE if there is none."""
+    return NONE if value is None else number(value / unit)
+
+
+def signed(value: float | None) -> str:
+    """`+1.5`, `-1.5`, `0`."""
+    return NONE if value is None else f"{'+' if value > 0 else ''}{number(value)}"
+
+
 def spread(figures: Quartiles | None, unit: float = 1.0) -> str:
     """`median [q1 - q3]` in a unit; only the median where both quartiles are the same, as of one
     repetition."""
@@ -54,7 +64,7 @@ def spread(figures: Quartiles | None, unit: float = 1.0) -> str:
 
 
 def middle(figures: Quartiles | None, unit: float = 1.0) -> str:
-    return NONE if figures is None else number(figures.median / unit)
+    return plain(None if figures is None else figures.median, unit)
 
 
 def limit(figures: Quartiles | None) -> str:

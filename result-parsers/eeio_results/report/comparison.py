@@ -12,7 +12,7 @@ from eeio_results.comparison.idle import IdleBusy
 from eeio_results.comparison.normality import NormalityCount
 from eeio_results.record import SCHEMA_VERSION
 from eeio_results.report import changes, pareto
-from eeio_results.report.columns import number
+from eeio_results.report.columns import number, plain
 from eeio_results.report.document import Document, flat
 from eeio_results.report.parts import Table
 from eeio_results.units import MB
@@ -169,10 +169,10 @@ def _idle_table(items: Sequence[IdleBusy]) -> Table:
             (
                 f"{item.machine} {item.device}",
                 item.domain,
-                _watts(item.idle_w),
-                _watts(item.idle_median_w),
-                _watts(item.busy_w),
-                _watts(extra),
+                plain(item.idle_w),
+                plain(item.idle_median_w),
+                plain(item.busy_w),
+                plain(extra),
                 share,
                 reason,
             )
@@ -208,10 +208,6 @@ def normality_table(counts: Sequence[NormalityCount]) -> Table:
     )  # fmt: skip
 
 
-def _watts(value: float | None) -> str:
-    return "-" if value is None else number(value)
-
-
 def to_json(comparison: Comparison) -> dict[str, Any]:
     """The contract of `eeio compare --format json`."""
     return {
@@ -230,20 +226,7 @@ def to_json(comparison: Comparison) -> dict[str, Any]:
         ],
         "pareto": pareto.to_json(comparison.pareto),
         "normality": [asdict(count) for count in comparison.normality],
-        "idle_busy": [
-            {
-                "machine": item.machine,
-                "device": item.device,
-                "domain": item.domain,
-                "idle_w": item.idle_w,
-                "idle_median_w": item.idle_median_w,
-                "busy_w": item.busy_w,
-                "extra_w": item.extra_w,
-                "busiest": item.busiest,
-                "reason": item.reason,
-            }
-            for item in comparison.idle_busy
-        ],
+        "idle_busy": [asdict(item) for item in comparison.idle_busy],
     }
 
 

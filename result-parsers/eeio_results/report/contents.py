@@ -1,14 +1,31 @@
-"""The contents of a report, in order, the same for every format."""
+"""The contents of a report, in order, the same for every format; and its CSV: one line an
+experiment and power domain, SI units, empty = null."""
 
 from collections.abc import Callable
+from typing import Any
 
+from eeio_results.domains import DomainFigures, Quartiles
+from eeio_results.metrics import METRICS
 from eeio_results.report import beside
 from eeio_results.report.document import Document
 from eeio_results.report.model import Report, to_json
 from eeio_results.report.parts import Plot, Table
-from eeio_results.report.records import records
 from eeio_results.report.tables import tables
+from eeio_results.rows import FIRST, Row
 from eeio_results.studies import Chapter
+
+_FACTORS = (
+    "campaign", "preset", "level", "tool", "operation", "spatiality", "request_size_bytes",
+    "cache_buffer", "cache_disk", "phase", "target", "api", "processes", "n", "invalid_runs",
+    "power_domain", "meter", "energy_kind", "includes", "leaves_out", "leaves_drives_out",
+    "doubts",
+)  # fmt: skip
+_PARTS = ("median", "q1", "q3")
+# Columns added in version 2 come after the earlier ones.
+_WORDS = (
+    "flush", "durable", "ranked", "ranked_reason", "spatiality_seen", "spatiality_seen_by", "drive",
+    "bytes_of",
+)  # fmt: skip
 
 
 def document(report: Report, page: Callable[[], str] | None = None) -> Document:
@@ -52,3 +69,55 @@ def _paper_tables(report: Report, chapter: Chapter) -> list[Table]:
 def chapter_plots(report: Report, chapter: Chapter) -> list[Plot]:
     """The study's plots, then its paper's figures with the campaigns'."""
     return [*chapter.plots, *beside.plots(chapter, beside.stamped(chapter, report.campaigns))]
+
+
+def records(report: Report) -> list[dict[str, Any]]:
+    """One per row and power domain. Modelled power is in separate columns, which begin with
+    ESTIMATE_."""
+    empty: dict[str, Any] = dict.fromkeys(
+        (*_FACTORS, *_columns(first=True), "reason", *_WORDS, *_columns(first=False))
+    )
+    found = []
+    for row in report.rows:
+        every = [*row.domains, *row.estimates]
+        found += [empty | _line(row, figures) for figures in every] or [empty | _line(row, None)]
+    return found
+
+
+def _columns(first: bool) -> list[str]:
+    """Those of the metrics of version 1, or of the others; estimates behind them."""
+    metrics = [one for one in METRICS if one.in_rows and (one.key in FIRST) == first]
+    return [
+        f"{prefix}{one.key}_{part}"
+        for prefix in ("", "ESTIMATE_")
+        for one in metrics
+        if one.of_domain or not prefix
+        for part in _PARTS
+    ]
+
+
+def _line(row: Row, figures: DomainFigures | None) -> dict[str, Any]:
+    body = row.to_json()
+    cells = {key: body[key] for key in (*_FACTORS, *_WORDS) if key in body}
+    cells |= {f"cache_{layer}": state for layer, state in body["cache"].items()}
+    for key in ("power_domain", "meter", "energy_kind"):
+        cells[key] = getattr(figures, key) if figures else None
+    if figures is not None:
+        cells |= {key: "+".join(getattr(figures, key)) for key in ("includes", "leaves_out")}
+        cells["leaves_drives_out"] = figures.leaves_drives_out
+        cells["doubts"] = "; ".join(figures.doubts)
+        cells["ranked"] = figures.ranked_reason is None
+        cells["ranked_reason"] = figures.ranked_reason
+    estimated = figures is not None and figures.energy_kind == "modelled"
+    for metric in METRICS:
+        prefix = "ESTIMATE_" if estimated and metric.of_domain else ""
+        if metric.in_rows:
+            cells |= _parts(prefix + metric.key, metric.of(row, figures))
+    cells["reason"] = body["reason"]
+    return cells
+
+
+def _parts(name: str, figures: Quartiles | None) -> dict[str, float]:
+    if figures is None:
+        return {}
+    return {f"{name}_{part}": getattr(figures, part) for part in _PARTS}

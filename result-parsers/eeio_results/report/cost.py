@@ -6,7 +6,7 @@ from typing import Any
 
 from eeio_results.guideline.answer import HEADLINES, STEP, Cost, LessPerTb
 from eeio_results.record import SCHEMA_VERSION
-from eeio_results.report.columns import number
+from eeio_results.report.columns import number, plain
 from eeio_results.report.document import Document, flat
 from eeio_results.report.guideline import PER_TB, estimate, less_words
 from eeio_results.report.parts import Table
@@ -139,7 +139,7 @@ def _inputs(cost: Cost, several: str) -> Table:
         "purchase": given.purchase, "embodied carbon (kg CO2e)": given.embodied_kg,
         "years": given.years, "capacity (bytes)": given.capacity_bytes,
     }  # fmt: skip
-    rows = [(name, "-" if v is None else number(v)) for name, v in numbers.items()]
+    rows = [(name, plain(v)) for name, v in numbers.items()]
     words = "-"
     if given.grid is not None:
         words = number(given.grid.g_per_kwh)
@@ -148,8 +148,7 @@ def _inputs(cost: Cost, several: str) -> Table:
             assert least is not None and most is not None
             words += f" (mean of {given.grid.hours} hours, {number(least)} - {number(most)})"
     rows.insert(1, ("grid (g CO2e/kWh)", words))
-    idle = "-" if cost.idle_power_w is None else number(cost.idle_power_w)
-    rows.append(("idle power, measured (W)", idle))
+    rows.append(("idle power, measured (W)", plain(cost.idle_power_w)))
     return Table(
         title=f"What it was computed with{several}", header=("Input", "Value"), rows=tuple(rows),
         numeric=frozenset({1}),

@@ -12,7 +12,7 @@ from typing import Any
 from eeio_limits import text as harmless
 from eeio_limits.text import csv_cell
 from eeio_results.errors import EeioError
-from eeio_results.report import latex, markdown, text
+from eeio_results.report import latex, text
 from eeio_results.report.parts import Table
 
 
@@ -105,13 +105,32 @@ def render_markdown(document: Document) -> str:
     parts = [f"# {harmless.markdown(document.title)}"]
     parts += [f"> **{harmless.markdown(warning)}**" for warning in document.warnings]
     parts += [
-        markdown.render_table(part)
+        _markdown_table(part)
         if isinstance(part, Table)
         else "\n".join(map(harmless.markdown, _lines(part)))
         for part in document.parts
     ]
     parts += [harmless.markdown(document.hint)] if document.hint else []
     return "\n\n".join(parts) + "\n"
+
+
+def _markdown_table(table: Table) -> str:
+    """One table with its title and note."""
+    lines = [f"## {harmless.markdown(table.title)}", ""]
+    if table.rows:
+        rule = ("---:" if column in table.numeric else "---" for column in range(len(table.header)))
+        lines += [
+            _markdown_line(table.header),
+            _markdown_line(tuple(rule)),
+            *map(_markdown_line, table.rows),
+            "",
+        ]
+    lines += [f"{harmless.markdown(note)}  " for note in table.note.splitlines()]
+    return "\n".join(lines).rstrip()
+
+
+def _markdown_line(cells: tuple[str, ...]) -> str:
+    return "| " + " | ".join(harmless.markdown(cell.replace("\n", " ")) for cell in cells) + " |"
 
 
 def render_latex(document: Document) -> str:

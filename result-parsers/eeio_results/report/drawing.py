@@ -112,6 +112,23 @@ def _rows(labels: Sequence[str], columns: int) -> list[Sequence[str]]:
     return [labels[row::per_column] for row in range(per_column)]
 
 
+def is_logarithmic(values: Sequence[float]) -> bool:
+    """Whether values span so much that their axis is logarithmic."""
+    return bool(values) and min(values) > 0 and max(values) > LOG_SCALE_RATIO * min(values)
+
+
+def finished(
+    figure: Figure,
+    title: str,
+    legend: Sequence[tuple[Any, str]],
+    description: str,
+) -> Drawing:
+    """The figure with its title and its legend: handles and their labels."""
+    set_title(figure, foreign(title))
+    set_legend(figure, [handle for handle, _ in legend], [label for _, label in legend])
+    return Drawing(figure, title, description)
+
+
 def set_title(figure: Figure, title: str) -> None:
     """Wrapped where the figure is narrow."""
     width = figure.get_size_inches()[0]
@@ -136,22 +153,20 @@ def foreign(name: str) -> str:
     return harmless.shown(name).replace("$", r"\$")
 
 
-def svg_of(figure: Figure, title: str = "", description: str = "") -> str:
+def svg_of(drawing: Drawing) -> str:
     """The `<svg>` element, with title and description for who cannot see it. Fixed identifiers and
     no date: the same data gives the same file."""
     out = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": "eeio", "svg.fonttype": "none"}):
-        figure.savefig(out, format="svg", metadata={"Date": None})
+        drawing.figure.savefig(out, format="svg", metadata={"Date": None})
     text = out.getvalue()
     text = text[text.index("<svg") :]
-    if title:
-        end = text.index(">")
-        name = html.escape(title)
-        said = f"<desc>{html.escape(description)}</desc>" if description else ""
-        text = (
-            f'{text[:end]} role="img" aria-label="{name}">\n <title>{name}</title>{said}'
-            f"{text[end + 1 :]}"
-        )
+    end = text.index(">")
+    name, said = html.escape(drawing.title), html.escape(drawing.description)
+    text = (
+        f'{text[:end]} role="img" aria-label="{name}">\n <title>{name}</title><desc>{said}</desc>'
+        f"{text[end + 1 :]}"
+    )
     # External names may contain characters that XML forbids.
     return harmless.xml(text)
 
@@ -160,7 +175,7 @@ def file_of(drawing: Drawing, form: str) -> bytes:
     """The figure as a file of one of FORMATS."""
     title, description = drawing.title, drawing.description
     if form == "svg":
-        return svg_of(drawing.figure, title, description).encode("utf-8")
+        return svg_of(drawing).encode("utf-8")
     out = io.BytesIO()
     # Text in both must be valid; neither has a date, because the same data give the same file.
     title, description = harmless.shown(title), harmless.shown(description)

@@ -25,26 +25,24 @@ from eeio_results.comparison.cells import (
 )
 from eeio_results.comparison.idle import IdleBusy, idle_and_busy
 from eeio_results.domains import quartiles
-from eeio_results.report import power_figures
+from eeio_results.report import run_figures
 from eeio_results.report.drawing import (
     BLUE,
     GREEN,
     GREY,
-    LOG_SCALE_RATIO,
     SCREEN,
     VERMILION,
     Drawing,
     Look,
     ending,
+    finished,
     foreign,
-    set_legend,
-    set_title,
+    is_logarithmic,
     sheet,
     stamp,
     svg_of,
 )
-from eeio_results.report.power_figures import Readings
-from eeio_results.report.processor_figures import processors
+from eeio_results.report.run_figures import Readings, processors
 from eeio_results.stamps import stamp_of
 from eeio_results.statistics.bootstrap import median_interval
 from eeio_results.store import Campaign
@@ -62,10 +60,7 @@ _A_REPETITION = "a repetition; line: median, band: its 95 % interval; thin line:
 
 def draw(campaigns: Sequence[Campaign]) -> dict[str, str]:
     """File name -> SVG of every figure that these campaigns have the data for."""
-    return {
-        f"{name}.svg": svg_of(one.figure, one.title, one.description)
-        for name, one in drawn(campaigns).items()
-    }
+    return {f"{name}.svg": svg_of(one) for name, one in drawn(campaigns).items()}
 
 
 def drawn(
@@ -113,7 +108,7 @@ def drawn(
     ]
     if idle:
         found["idle-busy"] = _idle_busy(idle, stamped, look)
-    found |= power_figures.drawn(of_each, readings, stamped, look)
+    found |= run_figures.drawn(of_each, readings, stamped, look)
     return found | processors([_only(*one) for one in of_each], names, stamped, look)
 
 
@@ -228,7 +223,7 @@ def _repetitions(
     kinds = sorted({_kind(cell) for cell in cells}, key=_kind_order)
     buffers = [b for b in ("off", "on", "as found") if any(c.factors["buffer"] == b for c in cells)]
     values = [value / unit for cell in cells for value in cell.values[metric]]
-    logarithmic = min(values) > 0 and max(values) / min(values) > LOG_SCALE_RATIO
+    logarithmic = is_logarithmic(values)
     handles = [Line2D([], [], marker=_MARKS[b], linestyle="", color=_COLOURS[b]) for b in buffers]
     handles.append(Line2D([], [], marker=".", linestyle="-", color="black"))
     words = [*(f"buffer cache {b}" for b in buffers), _A_REPETITION]
@@ -257,12 +252,10 @@ def _repetitions(
             stamp(panel, stamped)
     axis = label + (", logarithmic scale" if logarithmic else "")
     figure.supylabel(textwrap.fill(axis, int(14 * figure.get_size_inches()[1])), fontsize=8)
-    full = foreign(title) + ending(stamped)
-    set_title(figure, full)
-    set_legend(figure, handles, words)
-    return Drawing(
+    return finished(
         figure,
         title + ending(stamped),
+        list(zip(handles, words, strict=True)),
         f"{axis}: {len(cells)} experiments on "
         f"{', '.join(f'{machine}, {drive}' for machine, drive in places)}. "
         f"From {min(values):.4g} to {max(values):.4g}. {_A_REPETITION}.",
@@ -344,13 +337,13 @@ def _idle_busy(
         if stamped:
             stamp(panel, stamped)
     title = "Power when idle and in the busiest experiment" + ending(stamped)
-    set_title(figure, title)
     handles = [Line2D([], [], marker="s", linestyle="", color=c) for c in (GREEN, VERMILION)]
-    set_legend(figure, handles, words)
     told = "; ".join(
         f"{item.machine} {item.device}, {item.domain}: idle {item.idle_w:.4g} W"
         + ("" if item.idle_median_w is None else f" (median {item.idle_median_w:.4g} W)")
         for item, _ in items
         if item.idle_w is not None
     )
-    return Drawing(figure, title, f"{told}. {_A_REPETITION}.")
+    return finished(
+        figure, title, list(zip(handles, words, strict=True)), f"{told}. {_A_REPETITION}."
+    )

@@ -1,9 +1,10 @@
 """A guideline for replacing servers: the answer of `eeio cost --traditional`."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from eeio_limits import text as harmless
 from eeio_results.guideline.answer import (
     CHOICES,
     Change,
@@ -16,13 +17,12 @@ from eeio_results.guideline.answer import (
 )
 from eeio_results.guideline.workload import Workload
 from eeio_results.record import SCHEMA_VERSION
-from eeio_results.report.columns import number
+from eeio_results.report.columns import NONE, number, plain
 from eeio_results.report.document import Document, flat
 from eeio_results.report.parts import Table
 from eeio_results.statistics.bootstrap import Estimate
 from eeio_results.units import MB
 
-_NONE = "-"
 PER_TB = {
     "j_per_gb": "Energy of the machine (J/GB)",
     "kwh_per_tb": "Energy (kWh/TB)",
@@ -39,7 +39,7 @@ _OUTCOMES = {
     "at-once": "cheaper to buy, no dearer to run",
     "until": "cheaper to buy, dearer to run: pays only until the break-even",
     "never": "never pays back",
-    None: _NONE,
+    None: NONE,
 }
 
 
@@ -137,7 +137,7 @@ def less_words(one: LessPerTb) -> str:
 def estimate(figure: Estimate, unit: float = 1.0, show: Callable[[float], str] = number) -> str:
     """`value [low - high]`; `-` without a value."""
     if figure.value is None:
-        return _NONE
+        return NONE
     # A figure that no resample changes (a purchase) needs no brackets.
     if figure.interval is None or figure.interval.low == figure.interval.high:
         return show(figure.value / unit)
@@ -148,7 +148,7 @@ def estimate(figure: Estimate, unit: float = 1.0, show: Callable[[float], str] =
 def percent(figure: Estimate) -> str:
     """A change, with its interval: `-20.0 % [-22.1 - -18.3]`."""
     if figure.value is None:
-        return _NONE
+        return NONE
     value = f"{_signed(figure.value)} %"
     # Rounding makes an interval even if no resample changes the value (the bandwidth retained).
     if figure.interval is None or figure.interval.high - figure.interval.low < 1e-9:
@@ -197,8 +197,8 @@ def _systems_table(guideline: Guideline) -> Table:
             estimate(system.bandwidth_bytes_per_s, MB),
             estimate(system.power_w),
             estimate(system.energy_j_per_byte, 1 / MB),
-            _NONE if system.idle_power_w is None else number(system.idle_power_w),
-            _NONE if system.price is None else number(system.price),
+            plain(system.idle_power_w),
+            plain(system.price),
         )
 
     return Table(
@@ -283,7 +283,7 @@ def _money_table(guideline: Guideline) -> Table:
 
 
 def _servers(plan: Deployment) -> str:
-    return _NONE if plan.servers.value is None else number(plan.servers.value)
+    return plain(plan.servers.value)
 
 
 def _money_cells(plan: Deployment, money: Money) -> tuple[str, ...]:
@@ -323,11 +323,11 @@ def _experiments_table(guideline: Guideline) -> Table:
     words = {True: "saves", False: "costs more", None: "not decided"}
     rows = []
     for row in guideline.experiments:
-        variants = f"{row.traditional_variant or _NONE} / {row.low_power_variant or _NONE}"
+        variants = f"{row.traditional_variant or NONE} / {row.low_power_variant or NONE}"
         rows.append(
             (
                 row.label,
-                _NONE if row.share is None else f"{100 * row.share:.4g} %",
+                NONE if row.share is None else f"{100 * row.share:.4g} %",
                 variants,
                 estimate(row.bandwidth_ratio),
                 estimate(row.power_ratio),
@@ -344,3 +344,55 @@ def _experiments_table(guideline: Guideline) -> Table:
         rows=tuple(rows),
         numeric=frozenset({1, 3, 4, 5}),
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Point:
+    """One experiment, or the complete mix: `x` is B_ts / B_lp, `y` P_lp / P_ts, both above 0.
+    `saves` is whether replacing saves power there; None if the interval does not decide."""
+
+    number: str
+    label: str
+    operation: str
+    spatiality: str
+    in_mix: bool
+    x: Estimate
+    y: Estimate
+    saves: bool | None
+
+
+def point_words(point: Point) -> str:
+    """The point as text: both ratios with their intervals."""
+    mix = "" if point.in_mix else ", not in the mix"
+    return harmless.xml(
+        f"{point.number}: {point.label}{mix}; B_ts / B_lp {interval(point.x)}; "
+        f"P_lp / P_ts {interval(point.y)}"
+    )
+
+
+def interval(figure: Estimate) -> str:
+    """`1.43 (1.38 to 1.49)`."""
+    between = figure.interval
+    told = "no interval" if between is None else f"{between.low:.3g} to {between.high:.3g}"
+    return f"{figure.value:.3g} ({told})"
+
+
+def points(guideline: Guideline) -> list[Point]:
+    """Those that have both ratios, in the order of the experiments; the mix is the last."""
+    found = [
+        Point(
+            str(index),
+            row.label,
+            row.key.operation,
+            row.key.spatiality,
+            row.share is not None,
+            row.bandwidth_ratio,
+            row.power_ratio,
+            row.saves,
+        )
+        for index, row in enumerate((r for r in guideline.experiments if not r.reason), start=1)
+    ]
+    if guideline.reason is None:
+        ratios = guideline.ratio, guideline.power_ratio
+        found.append(Point("mix", "the whole mix", "mix", "mix", True, *ratios, guideline.saves))
+    return [point for point in found if point.x.value and point.y.value]

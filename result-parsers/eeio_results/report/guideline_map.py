@@ -21,11 +21,12 @@ from eeio_results.report.drawing import (
     BLUE,
     GREEN,
     VERMILION,
+    Drawing,
     foreign,
     stamp,
     svg_of,
 )
-from eeio_results.report.guideline_points import Point, points, words
+from eeio_results.report.guideline import Point, point_words, points
 from eeio_results.stamps import QUICK
 from eeio_results.statistics.bootstrap import Estimate
 
@@ -93,14 +94,14 @@ def draw(guideline: Guideline, is_measurement: bool = True) -> str | None:
         f"{len(found)} points by B_ts / B_lp and P_lp / P_ts; below the line, where their product "
         "is under 1, replacing saves power"
     )
-    return _reported(svg_of(figure, name, description), found)
+    return _reported(svg_of(Drawing(figure, name, description)), found)
 
 
 def _reported(svg: str, points: Sequence[Point]) -> str:
     """With a `title` in each point: browsers show it under the pointer, screen readers say it."""
     for point in points:
         group = f'<g id="{_group(point)}">'
-        svg = svg.replace(group, f"{group}\n<title>{escape(words(point))}</title>", 1)
+        svg = svg.replace(group, f"{group}\n<title>{escape(point_words(point))}</title>", 1)
     return svg
 
 

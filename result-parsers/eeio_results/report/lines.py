@@ -49,25 +49,16 @@ class Lines:
 
 def plot(name: str, lines: Lines) -> Plot:
     """A file of that name, drawn on request."""
-    return Plot(name, lines.title, partial(_svg, lines), partial(_drawing, lines))
-
-
-def _svg(lines: Lines) -> str:
-    from eeio_results.report.drawing import SCREEN, svg_of
-
-    found = _drawing(lines, SCREEN)
-    return svg_of(found.figure, found.title, found.description)
+    return Plot(name, lines.title, drawing=partial(_drawing, lines))
 
 
 def _drawing(asked: Lines, look: "Look") -> "Drawing":
     """All panels over one x axis; values that span much on a logarithmic one."""
     from eeio_results.report.drawing import (
         COLOURS,
-        LOG_SCALE_RATIO,
-        Drawing,
+        finished,
         foreign,
-        set_legend,
-        set_title,
+        is_logarithmic,
         sheet,
         stamp,
     )
@@ -75,8 +66,7 @@ def _drawing(asked: Lines, look: "Look") -> "Drawing":
     panels = asked.panels
     width = look.width_inches or _SCREEN_INCHES
     labels = list(dict.fromkeys(line.label for panel in panels for line in panel.lines))
-    legend = [foreign(label) for label in labels]
-    figure = sheet(width, _PANEL_INCHES * len(panels) + 0.4, legend)
+    figure = sheet(width, _PANEL_INCHES * len(panels) + 0.4, [foreign(label) for label in labels])
     handles = {}
     for axes, panel in zip(
         figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0], panels, strict=True
@@ -91,7 +81,7 @@ def _drawing(asked: Lines, look: "Look") -> "Drawing":
                 linestyle="-" if place < len(COLOURS) else "--",
             )  # fmt: skip
         axis = panel.axis
-        if every and min(every) > 0 and max(every) > LOG_SCALE_RATIO * min(every):
+        if is_logarithmic(every):
             axes.set_yscale("log")
             axis += ", logarithmic scale"
         elif panel.from_zero:
@@ -104,10 +94,10 @@ def _drawing(asked: Lines, look: "Look") -> "Drawing":
         if asked.stamped:
             stamp(axes, asked.stamped, 0.8 * width)
     axes.set_xlabel(asked.x_axis, fontsize=8)
-    set_title(figure, foreign(asked.title))
-    set_legend(figure, [handles[label] for label in labels], legend)
     said = "; ".join(f"{panel.axis}: {_range(panel)}" for panel in panels)
-    return Drawing(figure, asked.title, f"{len(labels)} lines over {asked.x_axis}. {said}.")
+    entries = [(handles[label], foreign(label)) for label in labels]
+    told = f"{len(labels)} lines over {asked.x_axis}. {said}."
+    return finished(figure, asked.title, entries, told)
 
 
 def _range(panel: Panel) -> str:

@@ -1,13 +1,14 @@
 """One or several campaigns, characterized, ready for any format."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from eeio_results import studies
 from eeio_results.agreement import Agreement, agreement
 from eeio_results.characterization import ContextRow, characterize, context
 from eeio_results.errors import EeioError
+from eeio_results.metrics import METRICS, named
 from eeio_results.ranking import RULES, Rules
 from eeio_results.record import LEVELS, SCHEMA_VERSION
 from eeio_results.report import beside, pareto
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from eeio_results.comparison.layer_costs import LayerCost
     from eeio_results.comparison.pareto import Choice
     from eeio_results.report.answers import Answers
+
+
+SORTS = tuple(metric.name.lower() for metric in METRICS if metric.better and metric.in_rows)
+"""Sort keys of rows: the names in `--columns` of the same metrics."""
 
 
 @dataclass(frozen=True)
@@ -165,3 +170,27 @@ def _adaptive(report: Report) -> list[dict[str, Any]]:
 
     times_of = {campaign.name: times(campaign) for campaign in report.campaigns}
     return [answered(one, times_of[one.campaign]) for one in report.answers]
+
+
+def of_levels(report: Report, levels: Sequence[str]) -> Report:
+    """Only rows of these levels; without the machine's context, which has no level."""
+    return replace(
+        report,
+        levels=tuple(level for level in report.levels if level in levels),
+        rows=tuple(row for row in report.rows if row.level in levels),
+        context=(),
+    )
+
+
+def sorted_by(report: Report, name: str) -> Report:
+    """Rows by their median of one of SORTS, the best first. Rows without it, and those whose power
+    is modelled, are last, in their former order."""
+    metric = named(name)
+
+    def key(row: Row) -> tuple[bool, float]:
+        found = metric.of(row, row.measured)
+        if found is None:
+            return True, 0.0
+        return False, -found.median if metric.better == "more" else found.median
+
+    return replace(report, rows=tuple(sorted(report.rows, key=key)))

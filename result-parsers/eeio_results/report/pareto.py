@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from eeio_results.comparison.pareto import Choice
-from eeio_results.report.columns import NONE, number
+from eeio_results.report.columns import plain
 from eeio_results.report.parts import Table
 from eeio_results.units import MB
 
@@ -25,11 +25,11 @@ def pareto_table(choices: Sequence[Choice]) -> Table | None:
             (
                 name,
                 one.label,
-                _cell(one.efficiency_bytes_per_j, MB),
-                _cell(one.bandwidth_bytes_per_s, MB),
-                _cell(one.latency_p99_s, 1e-3),
-                _cell(one.energy_j_per_gb),
-                _cell(one.energy_delay_j_s_per_gb2),
+                plain(one.efficiency_bytes_per_j, MB),
+                plain(one.bandwidth_bytes_per_s, MB),
+                plain(one.latency_p99_s, 1e-3),
+                plain(one.energy_j_per_gb),
+                plain(one.energy_delay_j_s_per_gb2),
                 _fronts(one),
             )
             for one in placed
@@ -59,7 +59,3 @@ def to_json(choices: Sequence[Choice]) -> list[dict[str, Any]]:
 def _fronts(one: Choice) -> str:
     against = (("MB/s", one.on_bandwidth_front), ("p99", one.on_p99_front))
     return ", ".join(name for name, on in against if on)
-
-
-def _cell(value: float | None, unit: float = 1.0) -> str:
-    return NONE if value is None else number(value / unit)

@@ -22,11 +22,19 @@ class Table:
 @dataclass(frozen=True)
 class Plot:
     """Drawn on request: the page shows it under its title, `--plots` writes it as a file of that
-    name. `draw` returns the SVG, and imports the library that it draws with; `drawing` returns the
-    figure itself at the requested width, so that it can also be a PDF or a PNG: a plot without it
-    is only an SVG."""
+    name. `drawing` returns the figure at the requested width, for an SVG, a PDF or a PNG; `svg`
+    returns the text of a plot that is only an SVG. Both import the library that they draw with."""
 
     name: str
     title: str
-    draw: Callable[[], str]
+    svg: Callable[[], str] | None = None
     drawing: "Callable[[Look], Drawing] | None" = None
+
+    def draw(self) -> str:
+        """The SVG."""
+        if self.svg is not None:
+            return self.svg()
+        from eeio_results.report.drawing import SCREEN, svg_of
+
+        assert self.drawing is not None
+        return svg_of(self.drawing(SCREEN))

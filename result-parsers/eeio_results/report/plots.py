@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -12,18 +13,15 @@ from eeio_results.record import LEVELS
 from eeio_results.report.drawing import (
     BLUE,
     GREY,
-    LOG_SCALE_RATIO,
-    SCREEN,
     VERMILION,
     Drawing,
     Look,
     ending,
+    finished,
     foreign,
-    set_legend,
-    set_title,
+    is_logarithmic,
     sheet,
     stamp,
-    svg_of,
 )
 from eeio_results.report.model import Report
 from eeio_results.report.parts import Plot
@@ -92,14 +90,7 @@ def efficiency(report: Report) -> Plot | None:
 
 
 def _plot(report: Report, name: str, asked: _Asked) -> Plot:
-    def drawing(look: Look) -> Drawing:
-        return _draw(report, asked, look)
-
-    def draw() -> str:
-        found = drawing(SCREEN)
-        return svg_of(found.figure, found.title, found.description)
-
-    return Plot(name, asked.title, draw, drawing)
+    return Plot(name, asked.title, drawing=partial(_draw, report, asked))
 
 
 def _domains(rows: Sequence[Row]) -> str:
@@ -157,12 +148,13 @@ def _draw(report: Report, asked: _Asked, look: Look) -> Drawing:
             for words in labels[level].values()) + 0.35
         for level, _ in panels
     ]  # fmt: skip
-    handles, words = _legend([row for _, rows in panels for row, _ in rows], asked)
+    legend = _legend([row for _, rows in panels for row, _ in rows], asked)
+    words = [label for _, label in legend]
     figure = sheet(width, sum(heights) + 0.25 * len(panels) + 1.0, words)
     axes = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights, sharex=True)[:, 0]
     every = [value for _, rows in panels for _, values in rows for value in values]
     # One scale for all panels, so that they can be compared.
-    logarithmic = min(every) > 0 and max(every) > LOG_SCALE_RATIO * min(every)
+    logarithmic = is_logarithmic(every)
     not_published = stamp_of(report.campaigns)
     stamped = "; ".join(filter(None, (asked.stamped, not_published)))
     for axis, (level, rows) in zip(axes, panels, strict=True):
@@ -187,8 +179,6 @@ def _draw(report: Report, asked: _Asked, look: Look) -> Drawing:
             stamp(axis, stamped, 0.5 * width)
     scale = ", logarithmic scale" if logarithmic else ""
     axes[-1].set_xlabel(textwrap.fill(asked.axis + scale, int(0.5 * width / 0.066)), fontsize=8)
-    set_title(figure, asked.title + ending(not_published))
-    set_legend(figure, handles, words)
     count = sum(len(labels[level]) for level, _ in panels)
     description = (
         f"{asked.axis}{scale}: {count} experiments, {', '.join(level for level, _ in panels)}. "
@@ -196,7 +186,7 @@ def _draw(report: Report, asked: _Asked, look: Look) -> Drawing:
         + "; ".join(filter(None, (_REPETITIONS, stamped)))
         + ". The tables of the report hold every value."
     )
-    return Drawing(figure, asked.title + ending(not_published), description)
+    return finished(figure, asked.title + ending(not_published), legend, description)
 
 
 def _marks(axis: Axes, y: float, values: Sequence[float], row: Row, hollow: bool) -> None:
@@ -211,14 +201,14 @@ def _marks(axis: Axes, y: float, values: Sequence[float], row: Row, hollow: bool
     )  # fmt: skip
 
 
-def _legend(rows: Sequence[Row], asked: _Asked) -> tuple[list[Line2D], list[str]]:
+def _legend(rows: Sequence[Row], asked: _Asked) -> list[tuple[Line2D, str]]:
     states = {row.cache.buffer for row in rows}
     shown = [_STATES[state] for state in ("on", "off", None) if state in states]
-    handles = [Line2D([], [], marker=m, ls="", ms=4, color=colour) for colour, m, _ in shown]
-    words = [name for _, _, name in shown]
-    handles.append(Line2D([], [], marker="|", ls="-", ms=7, color=GREY))
-    words.append(_REPETITIONS)
+    legend = [
+        (Line2D([], [], marker=mark, ls="", ms=4, color=colour), name)
+        for colour, mark, name in shown
+    ]
+    legend.append((Line2D([], [], marker="|", ls="-", ms=7, color=GREY), _REPETITIONS))
     if any(asked.hollow(row) for row in rows):
-        handles.append(Line2D([], [], marker="o", ls="", ms=4, color=GREY, mfc="white"))
-        words.append(_HOLLOW)
-    return handles, words
+        legend.append((Line2D([], [], marker="o", ls="", ms=4, color=GREY, mfc="white"), _HOLLOW))
+    return legend

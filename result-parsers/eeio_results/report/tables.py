@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from eeio_results.characterization import power_during
 from eeio_results.domains import DomainFigures, Quartiles
@@ -15,12 +16,13 @@ from eeio_results.report.columns import (
     flush_cell,
     level_columns,
     number,
+    plain,
     ranking,
     shown,
+    signed,
     spread,
 )
 from eeio_results.report.columns import NONE as _NONE
-from eeio_results.report.layers import layers_table
 from eeio_results.report.model import Report
 from eeio_results.report.pareto import pareto_table
 from eeio_results.report.parts import Table
@@ -29,6 +31,9 @@ from eeio_results.rows import Row
 from eeio_results.store import Campaign
 from eeio_results.units import format_size, prefixed
 from eeio_results.work import bytes_of
+
+if TYPE_CHECKING:
+    from eeio_results.comparison.layer_costs import LayerCost
 
 ESTIMATE = "ESTIMATE"
 
@@ -423,10 +428,10 @@ def _idle_cells(
         domain,
         meter,
         f"{kind}, {MARKS[kind]}" if kind in MARKS else kind,
-        _NONE if idle_w is None else number(idle_w),
-        _NONE if median_w is None else number(median_w),
+        plain(idle_w),
+        plain(median_w),
         _NONE if idle is None else f"{idle.coverage:.0%}",
-        _NONE if busy_w is None else number(busy_w),
+        plain(busy_w),
         f"{100 * (busy_w / idle_w - 1):+.1f} %" if idle_w and busy_w else _NONE,
     )
 
@@ -493,3 +498,40 @@ def _fact(key: str, value: object) -> tuple[str, str]:
         binary = f" ({number(value / 2**30)} GiB)" if unit == "bytes" else ""
         return name.replace("_", " "), f"{number(value / factor)} {words}{binary}"
     return key.replace("_", " "), _NONE if value is None else str(value)
+
+
+_LAYER_FACTORS = ("machine", "operation", "spatiality")
+
+
+def layers_table(costs: "Sequence[LayerCost]") -> Table:
+    """A row for every two experiments that are one layer apart."""
+    return Table(
+        title="What each layer costs",
+        header=(
+            "Campaign", "Operation", "Spatiality", "Request", "Buffer", "Flush", "Layer",
+            "Over", "n", "J/GB more", "95 % interval", "s/GB more", "Verdict",
+        ),
+        rows=tuple(_layer_cells(cost) for cost in costs),
+        numeric=frozenset({8, 9, 10, 11}),
+        note="medians of the layer less those of the one below; verdict: energy, Mann-Whitney, p "
+        "adjusted over all rows (Benjamini and Hochberg), confirmed at p < 0.05",
+    )  # fmt: skip
+
+
+def _layer_cells(cost: "LayerCost") -> tuple[str, ...]:
+    factors = cost.match.upper.factors
+    size = cost.match.upper.request_size_bytes
+    interval = cost.energy_j_per_gb.interval
+    return (
+        *(factors[name] for name in _LAYER_FACTORS),
+        _NONE if size is None else format_size(size),
+        factors["buffer"],
+        _NONE if factors["flush"] == "as found" else factors["flush"],
+        cost.match.layer,
+        cost.match.below,
+        str(cost.n),
+        signed(cost.energy_j_per_gb.value),
+        _NONE if interval is None else f"{signed(interval.low)} to {signed(interval.high)}",
+        signed(cost.seconds_per_gb.value),
+        cost.verdict,
+    )

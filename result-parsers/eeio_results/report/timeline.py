@@ -13,6 +13,7 @@ from eeio_results.report.drawing import (
     PURPLE,
     VERMILION,
     WINE,
+    Drawing,
     foreign,
     set_legend,
     sheet,
@@ -79,11 +80,9 @@ def draw(
         axes[1].set_ylim(bottom=0)
         axes[1].grid(linewidth=0.3)
     axes[-1].set_xlabel("Time (s)")
-    handles, labels = [], []
-    for axis in axes:
-        more = axis.get_legend_handles_labels()
-        handles += more[0]
-        labels += more[1]
-    set_legend(figure, handles, labels)
+    legend = [
+        entry for axis in axes for entry in zip(*axis.get_legend_handles_labels(), strict=True)
+    ]
+    set_legend(figure, [handle for handle, _ in legend], [label for _, label in legend])
     description = f"{len(events)} reads and writes in {len(phases)} phases"
-    return svg_of(figure, "I/O and power over time", description)
+    return svg_of(Drawing(figure, "I/O and power over time", description))

@@ -62,6 +62,10 @@ class Change:
     def percent(self) -> float | None:
         return None if self.ratio is None else 100.0 * (self.ratio - 1.0)
 
+    @property
+    def interval_percent(self) -> list[float] | None:
+        return None if self.interval is None else [100 * (edge - 1) for edge in self.interval]
+
 
 def change(before: Sequence[float], after: Sequence[float], rule: Rule) -> Change:
     """The answer from these samples only. Raises EeioError for values that are not finite."""

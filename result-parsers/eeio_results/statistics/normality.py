@@ -13,7 +13,7 @@ import numpy as np
 from scipy import special
 
 from eeio_results.statistics.bootstrap import SEED, Floats
-from eeio_results.statistics.checks import check_share, finite
+from eeio_results.statistics.checks import finite
 
 # nortest::lillie.test, the R function for it, refuses fewer.
 _LILLIEFORS_MIN_N = 5
@@ -35,28 +35,17 @@ class TestResult:
 
 @dataclass(frozen=True)
 class Normality:
-    """Three tests of one sample. Only Lilliefors and Shapiro-Wilk decide `normal`.
+    """Three tests of one sample. Only Lilliefors and Shapiro-Wilk decide; `kolmogorov_smirnov` is
+    there to compare with older papers."""
 
-    False when either rejects at `alpha`, True when neither does, None when neither could be made.
-    True means "not rejected", no more. `kolmogorov_smirnov` is there to compare with older papers.
-    """
-
-    n: int
-    alpha: float
     kolmogorov_smirnov: TestResult
     lilliefors: TestResult
     shapiro_wilk: TestResult
-    normal: bool | None
 
 
-def normality(values: Sequence[float], alpha: float = 0.05) -> Normality:
+def normality(values: Sequence[float]) -> Normality:
     """Raises EeioError for values that are not finite."""
-    check_share(alpha, "alpha")
-    found = finite(values, "the sample")
-    tests = kolmogorov_smirnov_fitted(found), lilliefors(found), shapiro_wilk(found)
-    deciding = [test.p for test in tests[1:] if test.p is not None]
-    normal = all(p >= alpha for p in deciding) if deciding else None
-    return Normality(len(found), alpha, *tests, normal)
+    return Normality(kolmogorov_smirnov_fitted(values), lilliefors(values), shapiro_wilk(values))
 
 
 def _no_normality(values: Sequence[float], least: int) -> str | None:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from eeio_results.domains import DomainFigures, Quartiles
-from eeio_results.report.columns import number
+from eeio_results.report.columns import middle, plain
 from eeio_results.report.lines import Line, Lines, Panel, plot
 from eeio_results.report.parts import Plot, Table
 from eeio_results.stamps import stamp_of
@@ -73,15 +73,8 @@ def _point(row: "Row") -> Point:
     arguments = dict(row.experiment.arguments)
     best = row.measured
     cpu = next((d for d in row.domains if d.power_domain == _CPU and d.iops_per_w), None)
-    reasons = {
-        name: row.reasons[source]
-        for name, source in (
-            ("iops", "iops"), ("bandwidth_bytes_per_s", "bandwidth_bytes_per_s"),
-            ("power_w", "power_w"), ("efficiency_bytes_per_j", "efficiency_bytes_per_j"),
-            ("latency_s", "latency_s"),
-        )
-        if source in row.reasons
-    }  # fmt: skip
+    alike = ("iops", "bandwidth_bytes_per_s", "power_w", "efficiency_bytes_per_j", "latency_s")
+    reasons = {name: row.reasons[name] for name in alike if name in row.reasons}
     if best is None or best.iops_per_w is None:
         reasons["iops_per_w"] = reasons.get("power_w") or _why_none(best, row)
     if cpu is None:
@@ -160,13 +153,13 @@ def _table(campaign: "Campaign", each: Sequence[Point]) -> Table:
             str(point.iodepth),
             point.engine,
             str(point.n),
-            _cell(point.iops),
-            _cell(point.bandwidth_bytes_per_s, MB),
-            _cell(point.power_w),
-            _cell(point.iops_per_w),
-            _cell(point.efficiency_bytes_per_j, MB),
-            *(_cell((point.latency_s or {}).get(name), 1e-3) for name, _ in _LATENCIES),
-            _cell(point.cpu_j_per_request, 1e-3),
+            middle(point.iops),
+            middle(point.bandwidth_bytes_per_s, MB),
+            middle(point.power_w),
+            middle(point.iops_per_w),
+            middle(point.efficiency_bytes_per_j, MB),
+            *(middle((point.latency_s or {}).get(name), 1e-3) for name, _ in _LATENCIES),
+            middle(point.cpu_j_per_request, 1e-3),
         )
         for point in sorted(
             each, key=lambda p: (order.get(p.engine, 2), _label(p), p.iodepth, p.engine)
@@ -210,10 +203,6 @@ def _label(point: Point) -> str:
     return f"{point.spatiality} {point.operation}{size}"
 
 
-def _cell(figures: Quartiles | None, unit: float = 1.0) -> str:
-    return "-" if figures is None else number(figures.median / unit)
-
-
 def _names(campaign: "Campaign") -> dict[str, str]:
     """Experiment id -> its name in tables and plots."""
     found = {}
@@ -236,8 +225,8 @@ def _rounds(campaign: "Campaign", rest: State) -> Table:
     rows = tuple(
         (
             names[one.experiment_id],
-            "-" if not one.values or one.values[0] is None else number(one.values[0] / MB),
-            "-" if not one.values or one.values[-1] is None else number(one.values[-1] / MB),
+            plain(one.values[0] if one.values else None, MB),
+            plain(one.values[-1] if one.values else None, MB),
             "-" if one.window.range_share is None else f"{percent(one.window.range_share)} %",
             "-" if one.window.slope_share is None else f"{percent(one.window.slope_share)} %",
             "yes" if one.is_steady else "no",

@@ -19,8 +19,8 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from eeio_results.record import DOMAINS, EnergyReading
-from eeio_results.report.columns import number
+from eeio_results.record import DOMAINS
+from eeio_results.report.columns import number, plain
 from eeio_results.report.lines import Line, Lines, Panel, plot
 from eeio_results.report.parts import Plot, Table
 from eeio_results.stamps import stamp_of
@@ -133,12 +133,12 @@ def _curve(campaign: "Campaign", name: str, steps: "list[tuple[int, Cell]]") -> 
     domain = next(
         (d for d in DOMAINS if any(cell.n(POWER[d]) for _, cell in steps)), None
     )  # the widest that was measured
-    idle = _idle(campaign, domain)
+    idle_w = None if domain is None else campaign.idle_power_w(domain)
     found = [
         Step(
-            campaign.name, name, 0.0, 0 if idle is None else 1, 0.0,
-            None if idle is None else idle.power_w, None, None, None, domain,
-            "idle: no bytes, so no J/GB" if idle is not None
+            campaign.name, name, 0.0, 0 if idle_w is None else 1, 0.0, idle_w, None, None, None,
+            domain,
+            "idle: no bytes, so no J/GB" if idle_w is not None
             else campaign.idle_reason or "the campaign has no idle power of this domain",
         )
     ]  # fmt: skip
@@ -160,10 +160,9 @@ def _step(
     from eeio_results.comparison.cells import BANDWIDTH, J_PER_GB_OF, POWER
 
     power = None if domain is None else POWER[domain]
-    bandwidth = cell.median(BANDWIDTH) if cell.n(BANDWIDTH) else None
-    power_w = cell.median(power) if power is not None and cell.n(power) else None
-    energy = None if domain is None else J_PER_GB_OF[domain]
-    joules = cell.median(energy) if energy is not None and cell.n(energy) else None
+    bandwidth = cell.known(BANDWIDTH)
+    power_w = None if power is None else cell.known(power)
+    joules = None if domain is None else cell.known(J_PER_GB_OF[domain])
     latency = {
         name: statistics.median(values)
         for name in _LATENCIES
@@ -196,12 +195,6 @@ def _metrics(campaign: "Campaign") -> dict[str, list[Mapping[str, float]]]:
     return found
 
 
-def _idle(campaign: "Campaign", domain: str | None) -> EnergyReading | None:
-    return next(
-        (r for r in campaign.idle if r.domain == domain and r.valid and r.kind != "modelled"), None
-    )
-
-
 def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
     curves = [curve for campaign in campaigns for curve in load_curves(campaign)]
     if not curves:
@@ -232,12 +225,12 @@ def _table(curve: Sequence[Step], whole: Proportionality) -> Table:
         (
             f"{100 * step.offered_share:g} %",
             str(step.n),
-            _cell(step.bandwidth_bytes_per_s, 1e6),
+            plain(step.bandwidth_bytes_per_s, 1e6),
             "-" if step.held is None else f"{100 * step.held:.1f} %",
-            _cell(step.power_w),
-            _cell(step.energy_j_per_gb),
-            _cell((step.latency_s or {}).get("p50"), 1e-3),
-            _cell((step.latency_s or {}).get("p99"), 1e-3),
+            plain(step.power_w),
+            plain(step.energy_j_per_gb),
+            plain((step.latency_s or {}).get("p50"), 1e-3),
+            plain((step.latency_s or {}).get("p99"), 1e-3),
             step.reason or "",
         )
         for step in curve
@@ -297,10 +290,6 @@ def _said(whole: Proportionality) -> str:
         f"{100 * whole.proportionality:.1f} %\n"
         f"overall, bytes over joules of all steps: {number(whole.overall_bytes_per_j / 1e6)} MB/J"
     )
-
-
-def _cell(value: float | None, unit: float = 1.0) -> str:
-    return "-" if value is None else number(value / unit)
 
 
 STUDY = Study(chapter=_chapter)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -209,6 +209,16 @@ class PhaseResult:
         except LimitError as error:
             raise LimitError(f"{self.name}: {error}") from None
 
+    def flushed(self, source: str | None) -> "PhaseResult":
+        """The phase of a tool whose time includes its flush, by `source`; itself without a write or
+        a flush."""
+        if self.operation == "read" or source is None:
+            return self
+        durable = None
+        if self.end_s is not None and self.bandwidth_bytes_per_s is not None:
+            durable = Durable(self.end_s, self.bandwidth_bytes_per_s, source)
+        return replace(self, includes_flush=True, until_durable=durable)
+
     def impossible(self) -> str | None:
         """What is invalid in it, beyond each field's range."""
         return (
@@ -222,25 +232,14 @@ class PhaseResult:
         self, energy: tuple[EnergyReading, ...] = (), validity: tuple[str, ...] | None = None
     ) -> Phase:
         """The phase of a run record, with its energy; `validity` replaces `invalid`."""
+        own = ("metrics", "invalid", "edges_unsure_s")
+        alike = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in own}
         return Phase(
-            name=self.name,
-            operation=self.operation,
-            spatiality=self.spatiality,
-            request_size_bytes=self.request_size_bytes,
-            bytes_moved=self.bytes_moved,
-            bandwidth_bytes_per_s=self.bandwidth_bytes_per_s,
-            start_s=self.start_s,
-            end_s=self.end_s,
-            window_source=self.window_source,
+            **alike,
             metrics=dict(self.metrics),
             energy=energy,
             validity=self.invalid if validity is None else validity,
-            until_durable=self.until_durable,
-            durable_reason=self.durable_reason,
-            includes_flush=self.includes_flush,
-            spatiality_seen=self.spatiality_seen,
             spatiality_seen_by=None if self.spatiality_seen is None else "requests",
-            stretches=self.stretches,
         )
 
 

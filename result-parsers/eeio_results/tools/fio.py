@@ -15,7 +15,6 @@ from typing import Any
 from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
 from eeio_results.errors import EeioError, ToolOutputError
-from eeio_results.record import Durable
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult, naming
 from eeio_results.units import parse_size
 
@@ -90,7 +89,8 @@ def parse(capture: Capture) -> ToolResult:
     phase = replace(phase, edges_unsure_s=unsure_s)
     if (offered := _offered(options, processes)) is not None:
         phase = replace(phase, metrics={**phase.metrics, "offered_bytes_per_s": offered})
-    return ToolResult(phases=(_durable(phase, options),))
+    flush = next((source for name, on, source in _FLUSHES if str(options.get(name)) in on), None)
+    return ToolResult(phases=(phase.flushed(flush),))
 
 
 def _offered(options: Mapping[str, Any], processes: int) -> float | None:
@@ -259,17 +259,6 @@ _FLUSHES = (
     ("sync", ("1", "sync", "dsync"), "each write by itself (fio's sync=1, O_SYNC)"),
     ("end_fsync", ("1",), "fio's own fsync at its end, within its time"),
 )
-
-
-def _durable(phase: PhaseResult, options: Mapping[str, Any]) -> PhaseResult:
-    """The phase with the effect of fio's flush on its writes."""
-    source = next((source for name, on, source in _FLUSHES if str(options.get(name)) in on), None)
-    if phase.operation == "read" or source is None:
-        return phase
-    durable = None
-    if phase.end_s is not None and phase.bandwidth_bytes_per_s is not None:
-        durable = Durable(phase.end_s, phase.bandwidth_bytes_per_s, source)
-    return replace(phase, includes_flush=True, until_durable=durable)
 
 
 # The text report. In 2.x `KB` and `MB` are binary and every figure is rounded; in 3.x `KiB` is

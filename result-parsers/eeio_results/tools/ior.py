@@ -11,12 +11,11 @@ then. Without them there is no flush.
 
 import re
 from collections.abc import Mapping
-from typing import Any, TypedDict
+from typing import Any
 
 from eeio_limits import LimitError, inputs
 from eeio_limits import quantities as q
 from eeio_results.errors import ToolOutputError
-from eeio_results.record import Durable
 from eeio_results.tools._arrivals import Arrivals
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult, naming
 from eeio_results.units import MIB
@@ -67,6 +66,7 @@ def _parse_text(text: str, source: str, capture: Capture | None) -> ToolResult:
     if not separator or not results or not {match[1] for match in results} <= set(summaries):
         raise ToolOutputError(f"{source}: cut off before IOR's summary")
     ordering = _ORDERING.search(head)
+    random = ordering is not None and ordering[1] == "random"
     flush = _flush(head)
     rows = [_columns(match[2], source) for match in results]
     several = max(row["iter"] for row in rows) > 0
@@ -74,7 +74,8 @@ def _parse_text(text: str, source: str, capture: Capture | None) -> ToolResult:
     phases = []
     for match, columns in zip(results, rows, strict=True):
         summary = summaries[match[1]]
-        moved = int(summary["tasks"]) * int(summary["segments"]) * int(summary["block"])
+        tasks, segments, block = (int(summary[n]) for n in ("tasks", "segments", "block"))
+        transfer = int(summary["transfer"])
         total_s = columns["total"]
         start_s = end_s = None
         window = _NO_WINDOW
@@ -88,16 +89,15 @@ def _parse_text(text: str, source: str, capture: Capture | None) -> ToolResult:
             PhaseResult(
                 name=name,
                 operation=match[1],
-                spatiality=_spatiality(ordering[1] if ordering else "", summary),
-                request_size_bytes=int(summary["transfer"]),
-                bytes_moved=moved,
+                spatiality=_spatiality(random, segments, tasks, block == transfer),
+                request_size_bytes=transfer,
+                bytes_moved=tasks * segments * block,
                 bandwidth_bytes_per_s=columns["bw"] * MIB,
                 start_s=start_s,
                 end_s=end_s,
                 window_source=window,
                 metrics=_metrics(columns),
-                **_durable(match[1], flush, end_s, columns["bw"] * MIB),
-            )
+            ).flushed(flush)
         )
     return ToolResult(phases=tuple(phases), notes=_warnings(text))
 
@@ -136,12 +136,11 @@ def parse_without_summary(text: str, source: str = "IOR's report") -> ToolResult
         tasks, segments, block = (count or 0 for count in counts)
         transfer = _reported(options, "xfersize", source)
         flush = _flush(head)
-        strided = segments > 1 and tasks > 1 and block == transfer
         random = options.get("ordering in a file") == "random"
         phase = PhaseResult(
             name=match[1],
             operation=match[1],
-            spatiality="random" if random else "strided" if strided else "sequential",
+            spatiality=_spatiality(random, segments, tasks, block == transfer),
             request_size_bytes=transfer,
             bytes_moved=int(moved[1]) if moved else tasks * segments * block,
             bandwidth_bytes_per_s=columns["bw"] * MIB,
@@ -149,8 +148,7 @@ def parse_without_summary(text: str, source: str = "IOR's report") -> ToolResult
             end_s=None,
             window_source=_NO_WINDOW,
             metrics=_metrics(columns),
-            **_durable(match[1], flush, None, columns["bw"] * MIB),
-        )
+        ).flushed(flush)
         return ToolResult(phases=(phase,), notes=_warnings(text))
 
 
@@ -170,22 +168,6 @@ def _flush(head: str) -> str | None:
     command = _COMMAND.search(head)
     words = command[1].split() if command else []
     return next((_FLUSHES[word] for word in words if word in _FLUSHES), None)
-
-
-class _Durability(TypedDict, total=False):
-    includes_flush: bool
-    until_durable: Durable
-
-
-def _durable(
-    operation: str, flush: str | None, end_s: float | None, bandwidth_bytes_per_s: float
-) -> _Durability:
-    """The durability of a write that IOR flushed by itself; empty for others."""
-    if operation != "write" or flush is None:
-        return {}
-    if end_s is None:
-        return {"includes_flush": True}
-    return {"includes_flush": True, "until_durable": Durable(end_s, bandwidth_bytes_per_s, flush)}
 
 
 def _is_result(text: str) -> bool:
@@ -217,12 +199,11 @@ def _metrics(columns: Mapping[str, float]) -> dict[str, float]:
     return {name: columns[key] for key, name in names.items() if key in columns}
 
 
-def _spatiality(ordering: str, summary: re.Match[str]) -> str:
-    if ordering == "random":
+def _spatiality(random: bool, segments: int, tasks: int, one_transfer: bool) -> str:
+    """`one_transfer`: each segment is one; then the tasks take turns through the file."""
+    if random:
         return "random"
-    # Segments of one transfer each: the tasks take turns through the file.
-    strided = int(summary["segments"]) > 1 and int(summary["tasks"]) > 1
-    return "strided" if strided and summary["block"] == summary["transfer"] else "sequential"
+    return "strided" if segments > 1 and tasks > 1 and one_transfer else "sequential"
 
 
 def _warnings(text: str) -> tuple[str, ...]:
@@ -256,7 +237,6 @@ def _json_phases(test: Mapping[str, Any]) -> list[PhaseResult]:
     block = _count(parameters["blockSize"], "blockSize")
     transfer = _count(parameters["transferSize"], "transferSize")
     random = bool(parameters["randomOffset"])
-    strided = segments > 1 and tasks > 1 and block == transfer
     seen: dict[str, int] = {}
     several = len({row["access"] for row in rows}) < len(rows)
     phases = []
@@ -267,7 +247,7 @@ def _json_phases(test: Mapping[str, Any]) -> list[PhaseResult]:
             PhaseResult(
                 name=f"{row['access']} {number}" if several else row["access"],
                 operation=row["access"],
-                spatiality="random" if random else "strided" if strided else "sequential",
+                spatiality=_spatiality(random, segments, tasks, block == transfer),
                 request_size_bytes=transfer,
                 bytes_moved=tasks * segments * block,
                 bandwidth_bytes_per_s=_figure(row["bwMiB"], "bwMiB") * MIB,

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 
 from eeio_limits import quantities as q
 from eeio_results.errors import ToolOutputError
-from eeio_results.record import Durable
 from eeio_results.tools._arrivals import Arrivals
 from eeio_results.tools.capture import Capture, PhaseResult, ToolResult
 
@@ -120,23 +119,13 @@ def parse(capture: Capture) -> ToolResult:
             if header is not None
             else f"{_WITHOUT_FLUSH} where the children tell it; the parent's figure holds it",
         )
-    phases = tuple(_durable(phase, text) for phase in _placed(tests, last_s))
+    source_of = next((source for mark, source in _FLUSHES.items() if mark in text), None)
+    phases = tuple(phase.flushed(source_of) for phase in _placed(tests, last_s))
     return ToolResult(phases=phases, notes=notes)
 
 
 def _is_flushed(text: str) -> bool:
     return any(mark in text for mark in _FLUSHES)
-
-
-def _durable(phase: PhaseResult, text: str) -> PhaseResult:
-    """The phase with the effect of IOzone's flush on its writes: its time includes it."""
-    source = next((source for mark, source in _FLUSHES.items() if mark in text), None)
-    if phase.operation != "write" or source is None:
-        return phase
-    durable = None
-    if phase.end_s is not None and phase.bandwidth_bytes_per_s is not None:
-        durable = Durable(phase.end_s, phase.bandwidth_bytes_per_s, source)
-    return replace(phase, includes_flush=True, until_durable=durable)
 
 
 def _rows(capture: Capture, text: str, begin: int, source: str) -> list[_Test]:

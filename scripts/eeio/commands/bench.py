@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eeio import __version__, paths
-from eeio.arguments import WithProgram, arrange
+from eeio.arguments import OptionGroup, WithProgram, add_help_all
 from eeio.bench import plan as plans
 from eeio.bench import request, trial
 from eeio.bench.plan import How
@@ -53,88 +53,66 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "commands", metavar="COMMAND", nargs="*",
         help="shell command in quotes, or a program with arguments after --",
     )  # fmt: skip
-    parser.add_argument(
+    runs = OptionGroup(parser, "runs")
+    runs.add(
         "--repetitions", "--runs", "-r", metavar="N", type=campaign_options.repetitions,
         default=10, help="runs of each command (default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument("--min-runs", "-m", metavar="N", type=campaign_options.repetitions,
+    runs.rare("--min-runs", "-m", metavar="N", type=campaign_options.repetitions,
                         help="minimum runs of each command, also with --precision")  # fmt: skip
-    parser.add_argument(
-        "--command-name", "-n", metavar="NAME", action="append", default=[],
-        help="command names in order, repeatable; compare matches them",
-    )  # fmt: skip
-    parser.add_argument("--shell", "-S", metavar="SHELL",
-                        help="shell for the commands, or none (default: /bin/sh)")  # fmt: skip
-    parser.add_argument(
+    runs.add(
         "--precision", metavar="SHARE", type=campaign_options.share,
         help="repeat, up to 30 times, until time, W and MB/J reach this, e.g. 3%%",
     )  # fmt: skip
-    parser.add_argument("--warmup", "-w", metavar="N", type=int, default=0,
+    runs.add("--warmup", "-w", metavar="N", type=int, default=0,
                         help="executions before measurement (default: 0)")  # fmt: skip
-    parser.add_argument(
-        "--prepare", "-p", metavar="COMMAND", help="command before each run, not measured"
-    )
-    parser.add_argument("--conclude", metavar="COMMAND",
-                        help="command after each run, not measured")  # fmt: skip
-    caches = parser.add_mutually_exclusive_group()
-    caches.add_argument("--cold", action="store_true",
-                        help="empty the page cache before each run (as root)")  # fmt: skip
-    caches.add_argument("--warm", action="store_true", help="keep the page cache (default)")
-    parser.add_argument(
-        "--parameter-scan", "-P", metavar=("NAME", "LEAST", "MOST"), nargs=3, action="append",
-        default=[], help="replace {NAME} in the command by each number",
+    caches = OptionGroup(parser)
+    caches.container = runs.container.add_mutually_exclusive_group()
+    caches.add("--cold", action="store_true", help="empty the page cache before each run (as root)")
+    caches.rare("--warm", action="store_true", help="keep the page cache (default)")
+    runs.rare("--settle", metavar="S", type=campaign_options.seconds, default=0.0,
+                        help="pause before each run (default: 0)")  # fmt: skip
+    runs.rare("--seed", metavar="N", type=campaign_options.seed,
+                        help="repeat the random order of a campaign")  # fmt: skip
+    runs.add("--timeout", metavar="S", type=campaign_options.seconds, default=3600.0,
+                        help="time limit of a run (default: %(default)g)")  # fmt: skip
+    campaign_options.add_share_machine(runs)
+    commands = OptionGroup(parser, "commands")
+    commands.add(
+        "--command-name", "-n", metavar="NAME", action="append", default=[],
+        help="command names in order, repeatable; compare matches them",
     )  # fmt: skip
-    parser.add_argument(
-        "--parameter-step-size", "-D", metavar="STEP", help="step of --parameter-scan"
-    )
-    parser.add_argument(
+    commands.add("--prepare", "-p", metavar="COMMAND", help="command before each run, not measured")
+    commands.rare("--conclude", metavar="COMMAND",
+                        help="command after each run, not measured")  # fmt: skip
+    commands.add(
         "--parameter-list", "-L", metavar=("NAME", "A,B,C"), nargs=2, action="append", default=[],
         help="replace {NAME} in the command by each value",
     )  # fmt: skip
-    parser.add_argument("--stdin", metavar="FILE", help="standard input (default: empty)")
-    parser.add_argument("--ignore-failure", "-i", action="store_true",
+    commands.rare(
+        "--parameter-scan", "-P", metavar=("NAME", "LEAST", "MOST"), nargs=3, action="append",
+        default=[], help="replace {NAME} in the command by each number",
+    )  # fmt: skip
+    commands.rare("--parameter-step-size", "-D", metavar="STEP", help="step of --parameter-scan")
+    commands.rare("--shell", "-S", metavar="SHELL",
+                        help="shell for the commands, or none (default: /bin/sh)")  # fmt: skip
+    commands.rare("--stdin", metavar="FILE", help="standard input (default: empty)")
+    commands.add("--ignore-failure", "-i", action="store_true",
                         help="ignore non-zero exit codes")  # fmt: skip
-    parser.add_argument("--timeout", metavar="S", type=campaign_options.seconds, default=3600.0,
-                        help="time limit of a run (default: %(default)g)")  # fmt: skip
-    parser.add_argument(
+    commands.add(
         "--directory", metavar="DIR", default=".",
         help="working directory and drive to observe (default: current)",
     )  # fmt: skip
-    parser.add_argument("--device", metavar="DEV", help="drive to observe instead")
-    parser.add_argument("--meter", metavar="SPEC", action="append", default=[],
+    commands.rare("--device", metavar="DEV", help="drive to observe instead")
+    power = OptionGroup(parser, "power")
+    power.add("--meter", metavar="SPEC", action="append", default=[],
                         help="power meter, repeatable (default: auto)")  # fmt: skip
-    campaign_options.add_share_machine(parser)
-    parser.add_argument("--settle", metavar="S", type=campaign_options.seconds, default=0.0,
-                        help="pause before each run (default: 0)")  # fmt: skip
-    parser.add_argument("--seed", metavar="N", type=campaign_options.seed,
-                        help="repeat the random order of a campaign")  # fmt: skip
-    parser.add_argument("--name", metavar="NAME", help="campaign name")
-    parser.add_argument("--export-json", metavar="FILE", help="write results in hyperfine's format")
-    parser.add_argument("--export-markdown", metavar="FILE", help="write the tables as Markdown")
-    add_formats(parser)
-    arrange(
-        parser,
-        {
-            "runs": (
-                "--repetitions", "--min-runs", "--precision", "--warmup", "--cold", "--warm",
-                "--settle", "--seed", "--timeout", "--share-machine",
-            ),
-            "commands": (
-                "--command-name", "--prepare", "--conclude", "--parameter-list",
-                "--parameter-scan", "--parameter-step-size", "--shell", "--stdin",
-                "--ignore-failure", "--directory", "--device",
-            ),
-            "power": ("--meter",),
-            "output": (
-                "--name", "--format", "-o", "--export-json", "--export-markdown", "--no-pager",
-            ),
-        },
-        (
-            "--min-runs", "--settle", "--seed", "--share-machine", "--conclude", "--shell",
-            "--stdin", "--parameter-scan", "--parameter-step-size", "--device",
-            "--export-markdown", "--no-pager", "--warm",
-        ),
-    )  # fmt: skip
+    output = OptionGroup(parser, "output")
+    output.add("--name", metavar="NAME", help="campaign name")
+    add_formats(output)
+    output.add("--export-json", metavar="FILE", help="write results in hyperfine's format")
+    output.rare("--export-markdown", metavar="FILE", help="write the tables as Markdown")
+    add_help_all(parser)
     parser.set_defaults(action=bench, program=())
 
 

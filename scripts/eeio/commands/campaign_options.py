@@ -2,11 +2,9 @@
 
 import argparse
 import secrets
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import get_args
 
-from eeio.arguments import arrange
+from eeio.arguments import OptionGroup
 from eeio.campaign import sweep
 from eeio.commands.amounts import decimal_bytes
 from eeio_limits import LimitError
@@ -18,154 +16,135 @@ from eeio_results.units import parse_size
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Adds SUITE and the options of a campaign, without their groups (see `arranged`)."""
-    add = parser.add_argument
-    add("suite", metavar="SUITE", help="suite name (see `eeio list`) or folder")
-    add("--directory", metavar="DIR", help="folder for the test files")
-    add("--device", metavar="DEV", help="raw block device for the device level, only read")
-    add("--erase", metavar="DEV", help="confirm that DEV may be overwritten")
-    add(
+    """Adds SUITE and the options of a campaign, stored under the names of the fields of Options."""
+    parser.add_argument("suite", metavar="SUITE", help="suite name (see `eeio list`) or folder")
+    target = OptionGroup(parser, "target")
+    target.add("--directory", metavar="DIR", help="folder for the test files")
+    target.add("--device", metavar="DEV", help="raw block device for the device level, only read")
+    target.add("--erase", metavar="DEV", help="confirm that DEV may be overwritten")
+    target.rare(
         "--lose", metavar="NAME", action="append", default=[],
         help="existing signature to destroy, e.g. ext4:LABEL; repeatable",
     )  # fmt: skip
-    add("--drive-label", metavar="NAME", help="drive name in tables and comparisons")
-    add("--hash-serial", action="store_true", help="store a hash of the drive's serial number")
-    add(
-        "--filesystem", metavar="LIST", default="",
+    target.add(
+        "--filesystem", metavar="LIST", dest="filesystems", type=_words, default=(),
         help="ext4,xfs,btrfs to create on the erased device or on loop images",
     )  # fmt: skip
-    add(
+    target.add(
         "--disk-cache", choices=("leave", "on", "off", "both"), default="leave",
         help="write cache of the drive during writes (default: leave)",
     )  # fmt: skip
-    add(
+    target.rare("--drive-label", metavar="NAME", help="drive name in tables and comparisons")
+    target.rare(
+        "--hash-serial", action="store_true", help="store a hash of the drive's serial number"
+    )
+    target.rare(
         "--allow-memory-filesystem", action="store_true",
         help="allow tmpfs or overlay (marks all runs invalid)",
     )  # fmt: skip
 
-    add(
+    protocol = OptionGroup(parser, "protocol")
+    protocol.add(
         "--preset", default="standard",
         help="quick (test only), standard, paper or adaptive (default: standard)",
     )  # fmt: skip
-    add("--repetitions", metavar="N", type=repetitions, help="runs of each experiment")
-    add("--seed", metavar="N", type=seed, help="repeat the random order of a campaign")
-    add("--settle", metavar="S", type=seconds, help="pause before each run")
-    add("--idle", metavar="S", type=seconds, help="length of the idle baseline")
-    add("--work", metavar="SIZE", type=_work, help="bytes to move per run, e.g. 1g (2^30)")
-    add(
-        "--min-phase", metavar="S", type=seconds,
+    protocol.add("--repetitions", metavar="N", type=repetitions, help="runs of each experiment")
+    protocol.rare(
+        "--settle", metavar="S", dest="settle_s", type=seconds, help="pause before each run"
+    )
+    protocol.rare(
+        "--idle", metavar="S", dest="idle_s", type=seconds, help="length of the idle baseline"
+    )
+    protocol.add(
+        "--work", metavar="SIZE", dest="work_bytes", type=_work,
+        help="bytes to move per run, e.g. 1g (2^30)",
+    )  # fmt: skip
+    protocol.rare(
+        "--min-phase", metavar="S", dest="min_phase_s", type=seconds,
         help="shortest phase; pilots size the work, shorter phases are not ranked",
     )  # fmt: skip
-    add(
-        "--max-written", metavar="BYTES", type=decimal_bytes,
+    protocol.add(
+        "--max-written", metavar="BYTES", dest="max_written_bytes",
+        type=lambda text: int(decimal_bytes(text)),
         help="limit of written bytes with test files, e.g. 10G (10^10)",
     )  # fmt: skip
-    add(
-        "--precondition", metavar="PERCENT", type=_precondition,
+    protocol.rare(
+        "--precondition", metavar="PERCENT", dest="precondition_percent", type=_precondition,
         help="writes before measuring, in percent of the target, e.g. 200%%",
     )  # fmt: skip
-    add("--drop-caches-by", metavar="COMMAND", help="command that empties the servers' caches")
-    add_share_machine(parser)
+    protocol.rare("--seed", metavar="N", type=seed, help="repeat the random order of a campaign")
+    protocol.rare(
+        "--drop-caches-by", metavar="COMMAND", help="command that empties the servers' caches"
+    )
+    add_share_machine(protocol)
 
-    add(
-        "--sweep", metavar="FACTOR=VALUES", type=_sweep, action="append", default=[],
+    factors = OptionGroup(parser, "factors")
+    factors.add(
+        "--sweep", metavar="FACTOR=VALUES", dest="sweeps", type=_sweep, action="append", default=[],
         help="factor values, e.g. threads=1..256, file_size=1m..9m+2m; repeatable",
     )  # fmt: skip
-    add(
-        "--frequency", metavar="LIST", default="",
+    factors.add(
+        "--frequency", metavar="LIST", dest="frequencies", type=_words, default=(),
         help="processor frequencies: lowest, highest, all or 1.6GHz,2.4GHz",
     )  # fmt: skip
     for name, text in (("smt", "simultaneous multithreading"), ("turbo", "turbo")):
-        add(f"--{name}", metavar="LIST", default="", help=f"{text}: on, off, or on,off")
-    add(
-        "--variant", metavar="LIST", default="",
+        factors.rare(
+            f"--{name}", metavar="LIST", type=_words, default=(),
+            help=f"{text}: on, off, or on,off",
+        )  # fmt: skip
+    factors.rare(
+        "--variant", metavar="LIST", dest="variants", type=_words, default=(),
         help="journal study: ext4, nojc, fast_commit, delayjc",
     )  # fmt: skip
-    add(
+    factors.rare(
         "--windows-of", metavar="PRESET",
         help="journal study: preset for the delays (paper: 16 ms and 1 ms)",
     )  # fmt: skip
-    add(
+    factors.rare(
         "--sysfs-root", metavar="DIR", default="/",
         help="set frequency, SMT and turbo under DIR instead (for testing)",
     )  # fmt: skip
 
-    add(
-        "--meter", metavar="SPEC", action="append", default=[],
+    power = OptionGroup(parser, "power")
+    power.add(
+        "--meter", metavar="SPEC", dest="meters", action="append", default=[],
         help="power meter, repeatable: auto (default), none, demo, rapl, hwmon, ...",
     )  # fmt: skip
-    add("--allow-estimates", action="store_true", help="model the power if there is no meter")
-    add(
+    power.add("--allow-estimates", action="store_true", help="model the power if there is no meter")
+    power.rare(
         "--server-power", metavar="COMMAND", action="append", default=[],
         help="command that reports a storage server's power; repeatable",
     )  # fmt: skip
-    add(
-        "--rate", type=_rate, metavar="HZ",
+    power.rare(
+        "--rate", type=_rate, metavar="HZ", dest="rate_hz",
         help=f"readings per second, at most 100 (default: {SAMPLE_RATE_HZ:g}; counters "
         f"{COUNTER_RATE_HZ:g})",
     )  # fmt: skip
-    add("--see-order", action="store_true", help="record the block-layer request order")
-    add("--trace-journal", action="store_true", help="count ext4 journal commits (needs root)")
+    power.rare("--see-order", action="store_true", help="record the block-layer request order")
+    power.rare(
+        "--trace-journal", action="store_true", help="count ext4 journal commits (needs root)"
+    )
 
-    add(
+    adaptive = OptionGroup(parser, "adaptive campaigns")
+    adaptive.add(
         "--adaptive", action="store_true",
         help="repeat until --precision is reached; shorten pauses at stable power",
     )  # fmt: skip
-    for name, text in (
-        ("precision", "half-width of the 95 %% interval to reach"),
-        ("indifference", "equivalence margin"),
-        ("floor", "smallest effect to report"),
+    for name, text, add in (
+        ("precision", "half-width of the 95 %% interval to reach", adaptive.add),
+        ("indifference", "equivalence margin", adaptive.rare),
+        ("floor", "smallest effect to report", adaptive.rare),
     ):
         default = getattr(AdaptiveProtocol, name)
         add(f"--{name}", metavar="SHARE", type=share, help=f"{text} (default: {default:g})")
-    add(
+    adaptive.rare(
         "--pilot", choices=get_args(PilotUse),
         help="pilots for run length: once (default), each campaign, stored, none",
     )  # fmt: skip
 
 
-def arranged(
-    parser: argparse.ArgumentParser,
-    groups: Mapping[str, Sequence[str]] = MappingProxyType({}),
-    rare: Sequence[str] = (),
-) -> None:
-    """Groups the options of `add`, and those of the command itself."""
-    arrange(
-        parser,
-        {
-            "target": (
-                "--directory", "--device", "--erase", "--lose", "--filesystem", "--disk-cache",
-                "--drive-label", "--hash-serial", "--allow-memory-filesystem",
-            ),
-            "protocol": (
-                "--preset", "--repetitions", "--settle", "--idle", "--work", "--min-phase",
-                "--max-written", "--precondition", "--seed", "--drop-caches-by", "--share-machine",
-            ),
-            "factors": (
-                "--sweep", "--frequency", "--smt", "--turbo", "--variant", "--windows-of",
-                "--sysfs-root",
-            ),
-            "power": (
-                "--meter", "--allow-estimates", "--server-power", "--rate", "--see-order",
-                "--trace-journal",
-            ),
-            "adaptive campaigns": (
-                "--adaptive", "--precision", "--indifference", "--floor", "--pilot",
-            ),
-            **groups,
-        },
-        (
-            "--lose", "--drive-label", "--hash-serial", "--allow-memory-filesystem", "--settle",
-            "--idle", "--min-phase", "--precondition", "--seed", "--drop-caches-by",
-            "--share-machine", "--smt", "--turbo", "--variant", "--windows-of", "--sysfs-root",
-            "--server-power", "--rate", "--see-order", "--trace-journal", "--indifference",
-            "--floor", "--pilot", *rare,
-        ),
-    )  # fmt: skip
-
-
-def add_share_machine(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+def add_share_machine(options: OptionGroup) -> None:
+    options.rare(
         "--share-machine",
         action="store_true",
         help="allow parallel campaigns (no energy for overlapping runs)",
@@ -174,48 +153,17 @@ def add_share_machine(parser: argparse.ArgumentParser) -> None:
 
 def options_of(arguments: argparse.Namespace) -> Options:
     """The stored form. Without --seed a new one is drawn, and stored with the campaign."""
-    return Options(
-        suite=arguments.suite,
-        preset=arguments.preset,
-        directory=arguments.directory,
-        device=arguments.device,
-        erase=arguments.erase,
-        meters=tuple(arguments.meter),
-        repetitions=arguments.repetitions,
-        seed=drawn(arguments.seed),
-        filesystems=_words(arguments.filesystem),
-        disk_cache=arguments.disk_cache,
-        allow_estimates=arguments.allow_estimates,
-        allow_memory_filesystem=arguments.allow_memory_filesystem,
-        drop_caches_by=arguments.drop_caches_by,
-        server_power=tuple(arguments.server_power),
-        settle_s=arguments.settle,
-        idle_s=arguments.idle,
-        variants=_words(arguments.variant),
-        frequencies=_words(arguments.frequency),
-        smt=_words(arguments.smt),
-        turbo=_words(arguments.turbo),
-        sysfs_root=arguments.sysfs_root,
-        lose=tuple(arguments.lose),
-        drive_label=arguments.drive_label,
-        hash_serial=arguments.hash_serial,
-        work_bytes=arguments.work,
-        adaptive=arguments.adaptive,
-        precision=arguments.precision,
-        indifference=arguments.indifference,
-        floor=arguments.floor,
-        pilot=arguments.pilot,
-        rate_hz=arguments.rate or SAMPLE_RATE_HZ,
-        counter_rate_hz=arguments.rate or COUNTER_RATE_HZ,
-        min_phase_s=arguments.min_phase,
-        see_order=arguments.see_order,
-        trace_journal=arguments.trace_journal,
-        max_written_bytes=None if arguments.max_written is None else int(arguments.max_written),
-        precondition_percent=arguments.precondition,
-        sweeps=tuple(arguments.sweep),
-        share_machine=arguments.share_machine,
-        windows_of=arguments.windows_of,
-    )
+    made = {
+        "seed": drawn(arguments.seed),
+        "rate_hz": arguments.rate_hz or SAMPLE_RATE_HZ,
+        "counter_rate_hz": arguments.rate_hz or COUNTER_RATE_HZ,
+    }
+    given = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in vars(arguments).items()
+        if name in Options.__dataclass_fields__
+    }
+    return Options(**(given | made))
 
 
 def drawn(requested: int | None) -> int:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from eeio.arguments import arrange
+from eeio.arguments import OptionGroup, add_help_all
 from eeio.commands.amounts import seconds
 from eeio.commands.campaign_folders import analysis, load_campaigns, reject_mixed_demo
+from eeio.commands.experiments import FACTORS, add_where, wanted
 from eeio.commands.output_file import add_formats, write_document
 from eeio.commands.report import with_tests
-from eeio.commands.where import FACTORS, add_where, wanted
 from eeio.errors import EXIT_DONE, EXIT_FAILED, EXIT_WORSE, RejectedError
 from eeio_limits.text import shown
 from eeio_results.errors import EeioError
@@ -62,54 +62,47 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "idle.",
     )
     parser.add_argument("campaigns", metavar="NAME|PATH", nargs="+", help="campaign name or folder")
-    parser.add_argument(
+    experiments = OptionGroup(parser, "experiments")
+    experiments.add(
         "--by", metavar="FACTOR", action="append", default=[], choices=FACTORS,
         help=f"compare within each level of FACTOR: {', '.join(FACTORS)}",
     )  # fmt: skip
-    add_where(parser)
-    parser.add_argument(
-        "--adjust", choices=_ADJUSTMENTS, default=_ADJUSTMENTS[0],
-        help="p-value correction for several pairs (default: %(default)s)",
+    add_where(experiments)
+    experiments.rare(
+        "--max-p99", metavar="TIME", type=seconds,
+        help="only experiments with p99 latency up to this, e.g. 250us, 5ms",
     )  # fmt: skip
-    parser.add_argument(
-        "--alpha", type=float, default=0.05, help="significance level (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--indifference", type=float, default=0.05, metavar="SHARE",
-        help="equivalence margin (default: %(default)s)",
+    experiments.rare(
+        "--sessions", action="store_true",
+        help="compare session means: one list per machine, A1,A2,A3 B1,B2",
     )  # fmt: skip
-    parser.add_argument(
-        "--floor", type=float, default=0.01, metavar="SHARE",
-        help="smallest effect to report (default: %(default)s)",
-    )  # fmt: skip
-    parser.add_argument(
+    OptionGroup(parser, "gate for CI").add(
         "--fail-if", metavar="worse:SHARE[:METRIC]", type=_fail_if, action=_Once,
         help="exit with 4 if worse, 1 if untested, e.g. worse:5%%:J/GB; METRIC: "
         f"{', '.join(gated())}",
     )  # fmt: skip
-    parser.add_argument(
-        "--max-p99", metavar="TIME", type=seconds,
-        help="only experiments with p99 latency up to this, e.g. 250us, 5ms",
+    statistics = OptionGroup(parser, "statistics")
+    statistics.add(
+        "--alpha", type=float, default=0.05, help="significance level (default: %(default)s)"
+    )
+    statistics.add(
+        "--indifference", type=float, default=0.05, metavar="SHARE",
+        help="equivalence margin (default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument(
+    statistics.add(
+        "--floor", type=float, default=0.01, metavar="SHARE",
+        help="smallest effect to report (default: %(default)s)",
+    )  # fmt: skip
+    statistics.rare(
+        "--adjust", choices=_ADJUSTMENTS, default=_ADJUSTMENTS[0],
+        help="p-value correction for several pairs (default: %(default)s)",
+    )  # fmt: skip
+    statistics.rare(
         "--normality", action="store_true",
         help="also test whether repetitions are normally distributed",
     )  # fmt: skip
-    parser.add_argument(
-        "--sessions", action="store_true",
-        help="compare session means: one list per machine, A1,A2,A3 B1,B2",
-    )  # fmt: skip
-    add_formats(parser)
-    arrange(
-        parser,
-        {
-            "experiments": ("--by", "--where", "--max-p99", "--sessions"),
-            "gate for CI": ("--fail-if",),
-            "statistics": ("--alpha", "--indifference", "--floor", "--adjust", "--normality"),
-            "output": ("--format", "-o", "--no-pager"),
-        },
-        ("--max-p99", "--sessions", "--adjust", "--normality", "--no-pager"),
-    )
+    add_formats(OptionGroup(parser, "output"))
+    add_help_all(parser)
     parser.set_defaults(action=compare)
 
 
@@ -182,8 +175,9 @@ def compare_sessions(arguments: argparse.Namespace, rule: "Rule") -> int:
 def _page(campaigns: "Sequence[Campaign]", found: "Comparison", gates: "Sequence[Gate]") -> str:
     with analysis():
         from eeio.power_series import power_series
-        from eeio_results.report import compare_page
-    return compare_page.render(with_tests(build(campaigns)), found, power_series, gates)
+        from eeio_results.report import gate, page
+    remarks = [line for one in gates for line in gate.lines(one, False)]
+    return page.render(with_tests(build(campaigns)), found.changes, power_series, remarks)
 
 
 def _gates(

@@ -55,7 +55,7 @@ def _completer(action: argparse.Action) -> Callable[..., list[str]] | None:
         return _suites
     if action.dest == "preset":
         return _presets
-    return _meters if action.metavar == "SPEC" and action.dest == "meter" else None
+    return _meters if action.metavar == "SPEC" else None
 
 
 def _campaigns(prefix: str, **_: object) -> list[str]:

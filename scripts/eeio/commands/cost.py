@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eeio.arguments import arrange, former
+from eeio.arguments import OptionGroup, add_help_all, former
 from eeio.commands import guideline
 from eeio.commands.amounts import decimal_bytes, duty
 from eeio.commands.campaign_folders import analysis, load_campaigns, reject_mixed_demo
-from eeio.commands.measured_cells import add_choice, choice_of, chosen_domain, number_of, told
+from eeio.commands.experiments import add_choice, choice_of, chosen_domain, number_of, told
 from eeio.commands.output_file import add_formats, write_document
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio_limits import LimitError
@@ -40,71 +40,58 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "A result without its input is missing, with a reason.",
     )
     parser.add_argument("campaigns", metavar="NAME|PATH", nargs="*", help="campaign name or folder")
-    parser.add_argument(
-        "--workload", metavar="MIX.yaml", type=Path,
-        help="workload mix (default: equal bytes per experiment)",
+    prices = OptionGroup(parser, "prices and carbon")
+    prices.add("--price-per-kwh", metavar="N", type=_price)
+    prices.add(
+        "--price", metavar="N[,N]", type=_each(_number("purchase")), default=(),
+        help="price of machine and drives, also one per campaign: 900,1200",
     )  # fmt: skip
-    parser.add_argument(
-        "--inputs", metavar="FILE.yaml", type=Path,
-        help="prices and carbon figures; options take precedence",
-    )  # fmt: skip
-    parser.add_argument("--price-per-kwh", metavar="N", type=_price)
-    parser.add_argument(
+    prices.add("--years", metavar="N", type=_number("years"), help="service life in years")
+    prices.add(
         "--grid-g-per-kwh", metavar="N|HOURS.csv",
         help="g CO2e per kWh, or a file with columns hour_utc,g_per_kwh",
     )  # fmt: skip
-    parser.add_argument(
+    prices.add(
+        "--duty-cycle", metavar="SHARE", type=duty,
+        help="share of time with I/O, e.g. 10%% or 0.1; otherwise idle",
+    )  # fmt: skip
+    prices.rare(
         "--pue",
         metavar="N",
         type=_number("pue"),
         help="PUE: energy of the site over energy of the machine",
     )
-    parser.add_argument(
-        "--duty-cycle", metavar="SHARE", type=duty,
-        help="share of time with I/O, e.g. 10%% or 0.1; otherwise idle",
-    )  # fmt: skip
-    parser.add_argument(
-        "--price", metavar="N[,N]", type=_each(_number("purchase")), default=(),
-        help="price of machine and drives, also one per campaign: 900,1200",
-    )  # fmt: skip
-    parser.add_argument(
+    prices.rare(
         "--embodied-kg", metavar="N[,N]", type=_each(_number("embodied_kg")), default=(),
         help="embodied carbon in kg CO2e, also one per campaign",
     )  # fmt: skip
-    parser.add_argument("--years", metavar="N", type=_number("years"), help="service life in years")
-    parser.add_argument(
+    prices.add(
         "--capacity", metavar="SIZE[,SIZE]", type=_each(decimal_bytes), default=(),
         help="stored data, e.g. 4T; adds the cost of storing a TB for a year",
     )  # fmt: skip
-    parser.add_argument("--currency", metavar="TEXT", default="")
-    add_choice(parser)
-    parser.add_argument(
+    prices.rare("--currency", metavar="TEXT", default="")
+    prices.rare(
+        "--inputs", metavar="FILE.yaml", type=Path,
+        help="prices and carbon figures; options take precedence",
+    )  # fmt: skip
+    guideline.add_options(OptionGroup(parser, "replacement of servers"))
+    experiments = OptionGroup(parser, "experiments")
+    experiments.add(
+        "--workload", metavar="MIX.yaml", type=Path,
+        help="workload mix (default: equal bytes per experiment)",
+    )  # fmt: skip
+    add_choice(experiments)
+    experiments.add(
         "--demo", action="store_true", help="accept the fictitious power of the demo meter"
     )
-    guideline.add_options(parser)
-    add_formats(parser)
+    add_formats(OptionGroup(parser))
     for name in ("--duty", "--busy-share"):
         former(parser, name, "--duty-cycle")
     former(parser, "--purchase", "--price")
-    arrange(
-        parser,
-        {
-            "prices and carbon": (
-                "--price-per-kwh", "--price", "--years", "--grid-g-per-kwh", "--duty-cycle",
-                "--pue", "--embodied-kg", "--capacity", "--currency", "--inputs",
-            ),
-            "replacement of servers": guideline.OPTIONS,
-            "experiments": ("--workload", "--tool", "--level", "--domain", "--max-p99", "--demo"),
-        },
-        (
-            *(name for name in guideline.OPTIONS if name not in _SHOWN), "--pue", "--embodied-kg",
-            "--currency", "--inputs", "--domain", "--max-p99", "--no-pager",
-        ),
-    )  # fmt: skip
+    add_help_all(parser)
     parser.set_defaults(action=cost)
 
 
-_SHOWN = ("--traditional", "--low-power", "--traditional-price", "--low-power-price")
 _price = number_of(q.PRICE)
 
 
@@ -227,7 +214,7 @@ def _inputs(arguments: argparse.Namespace, place: int, campaigns: int) -> CostIn
 
 
 def _system(campaign: "Campaign", choice: "Choice", domain: str) -> "Server":
-    from eeio_results.guideline.measured import LeftOut, cells, idle_power_w
+    from eeio_results.guideline.measured import LeftOut, cells
     from eeio_results.guideline.servers import Server
 
     left_out: LeftOut = {}
@@ -236,5 +223,5 @@ def _system(campaign: "Campaign", choice: "Choice", domain: str) -> "Server":
     return Server(
         name=f"{campaign.machine.hostname} {campaign.machine.drive_name}",
         cells=tuple(found),
-        idle_power_w=idle_power_w(campaign, domain),
+        idle_power_w=campaign.idle_power_w(domain),
     )

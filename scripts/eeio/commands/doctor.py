@@ -3,7 +3,7 @@
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -38,19 +38,17 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="describe this machine for a bug report, without names and serials",
     )
     parser.add_argument("--yes", action="store_true", help="with --capture: skip the confirmation")
-    add_replay(parser)
+    add_replay(parser.add_argument)
     parser.set_defaults(action=show)
     restore.add_parser(parser.add_subparsers(metavar="[restore]", title="sub-command"))
 
 
-def add_replay(parser: argparse.ArgumentParser) -> None:
+def add_replay(add: Callable[..., object]) -> None:
     """The option that `meter list` and `plan` have too."""
-    parser.add_argument(
-        "--replay",
-        metavar="FILE",
-        type=Path,
+    add(
+        "--replay", metavar="FILE", type=Path,
         help="use a machine captured by `eeio doctor --capture`",
-    )
+    )  # fmt: skip
 
 
 def show(arguments: argparse.Namespace) -> int:

@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from eeio.arguments import OptionGroup
 from eeio.commands.campaign_folders import analysis, load_campaigns
-from eeio.commands.measured_cells import choice_of, chosen_domain, number_of, told
+from eeio.commands.experiments import choice_of, chosen_domain, number_of, told
 from eeio.commands.output_file import write_document
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio_limits import LimitError
@@ -24,33 +25,31 @@ if TYPE_CHECKING:
 _SIDES = ("traditional", "low_power")
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(options: OptionGroup) -> None:
     """Those that `eeio cost` has for the replacement of servers."""
     for side, text in (("traditional", "the server to replace"), ("low-power", "its replacement")):
-        parser.add_argument(
+        options.add(
             f"--{side}", metavar="NAME|PATH", nargs="+", default=[], help=f"campaigns of {text}"
         )
-        parser.add_argument(f"--{side}-price", metavar="N", type=_price, help="price of one server")
-        parser.add_argument(
-            f"--{side}-device-price", metavar="N", type=_price, help="price of one drive"
-        )
-        parser.add_argument(
+        options.add(f"--{side}-price", metavar="N", type=_price, help="price of one server")
+        options.rare(f"--{side}-device-price", metavar="N", type=_price, help="price of one drive")
+        options.rare(
             f"--{side}-embodied-kg", metavar="N", type=_carbon,
             help="embodied carbon of a server with drives, kg CO2e; needs --years",
         )  # fmt: skip
-        parser.add_argument(
+        options.rare(
             f"--{side}-devices", metavar="N", type=_devices, default=1,
             help="drives per server (default: 1)",
         )  # fmt: skip
-    parser.add_argument(
+    options.rare(
         "--choice", choices=("medians", "best-worst"), default="medians",
         help="best-worst: best traditional against worst low-power drive",
     )  # fmt: skip
-    parser.add_argument(
+    options.rare(
         "--servers", metavar="N", type=_factor, action="append", default=[],
         help="also evaluate N low-power servers; repeatable",
     )  # fmt: skip
-    parser.add_argument("--map", metavar="FILE.svg", type=Path, help="also draw the decision map")
+    options.rare("--map", metavar="FILE.svg", type=Path, help="also draw the decision map")
 
 
 OPTIONS = (
@@ -187,7 +186,7 @@ def _system(
     arguments: argparse.Namespace, side: str, campaigns: "Sequence[Campaign]", domain: str
 ) -> "Server":
     """One side's campaigns as one system, each campaign's drive a variant."""
-    from eeio_results.guideline.measured import LeftOut, cells, idle_power_w
+    from eeio_results.guideline.measured import LeftOut, cells
     from eeio_results.guideline.servers import Server
 
     machines = {campaign.machine.hostname for campaign in campaigns}
@@ -203,7 +202,7 @@ def _system(
     return Server(
         name=machines.pop(),
         cells=tuple(found),
-        idle_power_w=idle_power_w(campaigns[0], domain) if len(campaigns) == 1 else None,
+        idle_power_w=campaigns[0].idle_power_w(domain) if len(campaigns) == 1 else None,
         server_price=getattr(arguments, f"{side}_price"),
         device_price=getattr(arguments, f"{side}_device_price"),
         devices=getattr(arguments, f"{side}_devices"),

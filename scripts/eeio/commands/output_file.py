@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from eeio import pager, terminal
-from eeio.arguments import add_format
+from eeio.arguments import OptionGroup, add_format
 from eeio.commands.campaign_folders import analysis
 from eeio.errors import RejectedError
 from eeio_results import studies
@@ -40,14 +40,15 @@ class _Output(argparse.Action):
             namespace.format = _FORMATS.get(path.suffix, "table")
 
 
-def add_formats(parser: argparse.ArgumentParser) -> None:
+def add_formats(options: OptionGroup, pager_is_rare: bool = True) -> None:
     """--format, -o and --no-pager of a command whose answer is a document."""
-    add_format(parser, tuple(RENDERERS))
-    parser.add_argument(
+    add_format(options.container, tuple(RENDERERS))
+    options.add(
         "-o", "--output", metavar="FILE", action=_Output,
         help="output file, suffix sets the format: .html, ... (default: stdout)",
     )  # fmt: skip
-    parser.add_argument("--no-pager", action="store_true", help="disable the pager")
+    add = options.rare if pager_is_rare else options.add
+    add("--no-pager", action="store_true", help="disable the pager")
 
 
 def write_document(arguments: argparse.Namespace, document: Document) -> None:

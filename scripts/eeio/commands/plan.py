@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from eeio import hostnames
+from eeio.arguments import OptionGroup, add_format, add_help_all
 from eeio.campaign import plan as plans
 from eeio.campaign.forecast import Length, earlier_lengths, forecast, phase_length, too_slow_meters
 from eeio.campaign.pilots import least_phase_s
@@ -46,19 +47,15 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "run` with the same options. Writes nothing.",
     )
     campaign_options.add(parser)
-    add_replay(parser)
-    parser.add_argument(
+    others = OptionGroup(parser)
+    add_replay(others.rare)
+    others.rare(
         "--rated-writes", metavar="BYTES", type=decimal_bytes,
         help="drive endurance (TBW), e.g. 150T; shows the share to be used",
     )  # fmt: skip
-    parser.add_argument(
-        "--format",
-        choices=("table", "json"),
-        default="table",
-        help="output format (default: %(default)s)",
-    )
+    add_format(parser)
     plan_detection.add(parser)
-    campaign_options.arranged(parser, rare=("--replay", "--rated-writes"))
+    add_help_all(parser)
     parser.set_defaults(action=show)
 
 

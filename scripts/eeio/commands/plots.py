@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eeio.commands.campaign_folders import analysis
-from eeio.commands.where import wanted
+from eeio.commands.experiments import wanted
 from eeio.errors import RejectedError
 
 if TYPE_CHECKING:

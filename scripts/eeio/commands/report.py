@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from eeio.arguments import arrange, former
+from eeio.arguments import OptionGroup, add_help_all, former
 from eeio.commands.amounts import duty, share
 from eeio.commands.campaign_folders import analysis, load_campaigns
+from eeio.commands.experiments import add_where
 from eeio.commands.output_file import add_formats, write_document
 from eeio.commands.plots import FORMATS as PLOT_FORMATS
 from eeio.commands.plots import WIDTHS, plot_files, write_plots
-from eeio.commands.where import add_where
 from eeio.errors import EXIT_DONE, RejectedError
 from eeio_limits.names import similar
 from eeio_results import store
@@ -23,9 +23,8 @@ from eeio_results.errors import EeioError
 from eeio_results.ranking import MOST_UNCERTAIN, Rules
 from eeio_results.record import LEVELS
 from eeio_results.report import contents
-from eeio_results.report.choice import SORTS, of_levels, sorted_by
 from eeio_results.report.columns import groups, known_words
-from eeio_results.report.model import Report, build
+from eeio_results.report.model import SORTS, Report, build, of_levels, sorted_by
 from eeio_results.report.summary import summary
 from eeio_results.store import Campaign
 
@@ -39,51 +38,43 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         description="Characterizes stored campaigns: bandwidth, power, energy, efficiency.",
     )
     parser.add_argument("campaigns", metavar="NAME|PATH", nargs="+", help="campaign name or folder")
-    add_formats(parser)
-    parser.add_argument("--plots", metavar="DIR", type=Path, help="also write all plots into DIR")
-    parser.add_argument(
-        "--plot-format", choices=PLOT_FORMATS, action="append", default=[],
-        help="plot format, repeatable (default: svg)",
+    rows = OptionGroup(parser, "rows and columns")
+    rows.add(
+        "--level", choices=LEVELS, action="append", default=[],
+        help="only experiments of this level; repeatable",
     )  # fmt: skip
-    parser.add_argument(
-        "--width", choices=WIDTHS,
-        help="plot width: one (3.5 in) or two columns (7.16 in) (default: screen)",
+    rows.add(
+        "--sort", type=str.lower, choices=SORTS, metavar="WORD",
+        help=f"sort by median, best first: {', '.join(SORTS)}",
     )  # fmt: skip
-    add_where(parser)
-    parser.add_argument(
+    rows.add(
         "--columns", metavar="WORD[,WORD]", type=_columns, default=(),
         help=f"add columns: {', '.join(groups())}; or show only "
         f"{', '.join(known_words()[len(groups()):])}",
     )  # fmt: skip
-    parser.add_argument(
-        "--level", choices=LEVELS, action="append", default=[],
-        help="only experiments of this level; repeatable",
-    )  # fmt: skip
-    parser.add_argument(
-        "--sort", type=str.lower, choices=SORTS, metavar="WORD",
-        help=f"sort by median, best first: {', '.join(SORTS)}",
-    )  # fmt: skip
-    parser.add_argument(
+    rows.rare(
         "--most-uncertain", metavar="SHARE", type=share, default=MOST_UNCERTAIN,
         help="do not rank MB/J with a larger uncertainty (default: "
         f"{MOST_UNCERTAIN:.0%})".replace("%", "%%"),
     )  # fmt: skip
-    parser.add_argument(
+    rows.add(
         "--duty-cycle", metavar="SHARE", type=duty,
         help="add J/GB with idle energy at this duty cycle, e.g. 10%%",
     )  # fmt: skip
-    former(parser, "--busy", "--duty-cycle")
-    arrange(
-        parser,
-        {
-            "rows and columns": (
-                "--level", "--sort", "--columns", "--most-uncertain", "--duty-cycle",
-            ),
-            "plots": ("--plots", "--plot-format", "--width", "--where"),
-            "output": ("--format", "-o", "--no-pager"),
-        },
-        ("--most-uncertain", "--no-pager", "--width"),
+    plots = OptionGroup(parser, "plots")
+    plots.add("--plots", metavar="DIR", type=Path, help="also write all plots into DIR")
+    plots.add(
+        "--plot-format", choices=PLOT_FORMATS, action="append", default=[],
+        help="plot format, repeatable (default: svg)",
     )  # fmt: skip
+    plots.rare(
+        "--width", choices=WIDTHS,
+        help="plot width: one (3.5 in) or two columns (7.16 in) (default: screen)",
+    )  # fmt: skip
+    add_where(plots)
+    add_formats(OptionGroup(parser, "output"))
+    former(parser, "--busy", "--duty-cycle")
+    add_help_all(parser)
     parser.set_defaults(action=report)
 
 

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from eeio.arguments import arrange
+from eeio.arguments import OptionGroup
 from eeio.campaign.progress import duration_text
 from eeio.campaign.runner import store_lock
 from eeio.commands.campaign_folders import analysis
@@ -35,16 +35,14 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument(
         "--extend", action="store_true", help="add repetitions where results are inconclusive"
     )
-    parser.add_argument(
-        "--most",
-        type=int,
-        metavar="N",
+    extension = OptionGroup(parser, "with --extend")
+    extension.add(
+        "--most", type=int, metavar="N",
         help=f"maximum repetitions of an experiment (default: {MOST})",
-    )
-    parser.add_argument(
+    )  # fmt: skip
+    extension.add(
         "--dry-run", action="store_true", help="show the added repetitions without running them"
     )
-    arrange(parser, {"with --extend": ("--most", "--dry-run")})
     parser.set_defaults(action=resume)
 
 

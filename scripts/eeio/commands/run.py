@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eeio import __version__, paths
+from eeio.arguments import add_help_all
 from eeio.campaign import plan as plans
 from eeio.campaign import safety
 from eeio.campaign.forecast import forecast
@@ -44,7 +45,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--yes", action="store_true",
         help="skip the confirmation of long campaigns or many writes",
     )  # fmt: skip
-    campaign_options.arranged(run)
+    add_help_all(run)
     run.set_defaults(action=run_suite)
 
 

@@ -126,6 +126,8 @@ def _read(path: Path, place: tuple[str, ...]) -> FoundFile:
             one.reports = [replace(r, notes=(*r.notes, note)) for r in one.reports]
         if not any(report.phases for report in one.reports):
             raise EeioError("no result in it")
+    except RecursionError:
+        one.rejected, one.reports = "objects and lists are nested too deeply", []
     except (OSError, EeioError, LimitError, csv.Error, ValueError, KeyError, TypeError, IndexError,
             AttributeError, OverflowError, ZeroDivisionError) as error:  # fmt: skip
         known = isinstance(error, OSError | EeioError | LimitError | csv.Error)

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from eeio_results.errors import EeioError
 from eeio_results.guideline.answer import ANSWERS, HEADLINES, Cost
-from eeio_results.guideline.cost import cost
+from eeio_results.guideline.cost import costs
 from eeio_results.guideline.cost_inputs import CostInputs, Grid, load_inputs, read_grid
 from eeio_results.guideline.servers import CellValues, Server
-from eeio_results.guideline.workload import CellKey, WorkloadEntry, make_workload
-from eeio_results.statistics.bootstrap import median_interval
+from eeio_results.guideline.workload import CellKey, Workload, WorkloadEntry, make_workload
+from eeio_results.statistics.bootstrap import RESAMPLES, median_interval
 
 READ = CellKey("read", "sequential", 4 << 20, "off")
 WRITE = CellKey("write", "sequential", 4 << 20, "off", None, "end")
@@ -25,6 +25,13 @@ ALL = CostInputs(
     price_per_kwh=0.3, grid=Grid(400.0), pue=1.5, duty=0.25, purchase=1000.0, embodied_kg=300.0,
     years=5.0, capacity_bytes=4e12, currency="EUR",
 )  # fmt: skip
+
+
+def cost(
+    system: Server, workload: Workload | None, given: CostInputs, resamples: int = RESAMPLES
+) -> Cost:
+    """Of one system."""
+    return costs((system,), workload, (given,), resamples=resamples)[0][0]
 
 
 def value(made: Cost, name: str) -> float:

@@ -6,7 +6,7 @@ import pytest
 
 from eeio_results.comparison.cells import BANDWIDTH, POWER, Cell
 from eeio_results.report.document import render_terminal
-from eeio_results.studies.panadero2012 import tables as report
+from eeio_results.studies.panadero2012 import references as report
 from eeio_results.studies.panadero2012.references import references
 from eeio_results.units import parse_size
 

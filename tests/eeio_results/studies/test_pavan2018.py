@@ -9,7 +9,6 @@ from eeio.importing import mapping, runs
 from eeio_results.report.document import render_markdown, render_terminal
 from eeio_results.studies import Source
 from eeio_results.studies.pavan2018 import claims as pavan2018
-from eeio_results.studies.pavan2018 import tables as report
 from eeio_results.studies.pavan2018.claims import Replication
 
 
@@ -84,7 +83,7 @@ def test_normality_as_recomputed_elsewhere(replication: Replication) -> None:
 
 @needs_published
 def test_the_json_is_the_contract(replication: Replication) -> None:
-    body = report.document(replication).data()
+    body = pavan2018.document(replication).data()
     assert len(body["experiments"]) == 96
     assert set(body["experiments"][0]) >= {
         "machine", "device", "operation", "spatiality", "request_size_bytes", "cache", "n",
@@ -101,7 +100,7 @@ def test_the_json_is_the_contract(replication: Replication) -> None:
 @needs_published
 def test_tables_name_what_does_not_match(replication: Replication) -> None:
     for render in (render_terminal, render_markdown):
-        words = render(report.document(replication))
+        words = render(pavan2018.document(replication))
         assert "3317.83" in words
         assert "the test does not confirm it" in words
-        assert report.summary(replication) in words
+        assert pavan2018.summary(replication) in words

@@ -3,7 +3,9 @@
 Tables and a still chart contain all information; the script, from `script/`, adds interaction.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
@@ -11,9 +13,8 @@ from eeio_results.report.contents import chapter_plots, chapter_tables
 from eeio_results.report.model import Report
 from eeio_results.report.page import table as page_table
 from eeio_results.report.page.answer import answer, marks, tiles
-from eeio_results.report.page.delta import Comparison, delta_table
-from eeio_results.report.page.document import document
-from eeio_results.report.page.embedding import embedded
+from eeio_results.report.page.delta import compared
+from eeio_results.report.page.document import document, embedded
 from eeio_results.report.page.model import Page, page_of, to_json
 from eeio_results.report.page.repetitions import Power, repetitions
 from eeio_results.report.page.still import still
@@ -21,6 +22,9 @@ from eeio_results.report.page.table import Cell, cells, opening, reasons
 from eeio_results.report.parts import Plot, Table
 from eeio_results.report.tables import ESTIMATE, tables
 from eeio_results.studies import Chapter
+
+if TYPE_CHECKING:
+    from eeio_results.comparison.changes import Changes
 
 _LONGEST_TABLE = 300
 """Rows of a table below the first one; longer ones would say everything of it again."""
@@ -45,8 +49,14 @@ class _Chapter:
     drawn: list[tuple[str, Markup]]
 
 
-def render(report: Report, comparison: Comparison | None = None, power: Power | None = None) -> str:
-    """The page as text. `power` gives the samples of a campaign, for power over time."""
+def render(
+    report: Report,
+    changes: "Sequence[Changes]" = (),
+    power: Power | None = None,
+    remarks: "Sequence[str]" = (),
+) -> str:
+    """The page as text. `changes` are those from the first campaign to each other one, `remarks`
+    sentences below them; `power` gives the samples of a campaign, for power over time."""
     page = page_of(report)
     several = len(report.campaigns) > 1
     return document(
@@ -59,8 +69,7 @@ def render(report: Report, comparison: Comparison | None = None, power: Power | 
         answer=answer(page),
         tiles=tiles(page),
         chart=still(page),
-        comparison=comparison,
-        delta=delta_table(comparison) if comparison else None,
+        comparison=compared(changes, remarks),
         heads=[(column.key, column.head, column.small) for column in opening()],
         rows=[_row(page, place, several) for place in range(len(page.lines))],
         chapters=[

@@ -1,126 +1,122 @@
-"""Differences between two campaigns, as a part of the page: a table with forest marks.
+"""Differences between two campaigns, as a part of the page: a table with forest marks."""
 
-The caller provides the rows; this module computes only positions on the axis.
-"""
-
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
 from eeio_limits.text import shown
 from eeio_results.report.page.table import NONE, number
 
+if TYPE_CHECKING:
+    from eeio_results.comparison.changes import Changes
+    from eeio_results.statistics.decision import Change
+
 _WIDTH, _HEIGHT = 180, 20
 _LEAST_SPAN = 0.05
 _WIDEST_SPAN = 1.0
 
 
-@dataclass(frozen=True)
-class Delta:
-    """One experiment, one metric, in two campaigns. `change`, `low` and `high` are shares of the
-    first: 0.05 is 5 % more, and low to high is the interval; None where there is none. `verdict` is
-    a label (`better`, `worse`, `open`, ...), `why` the text below it, `n` the number of
-    repetitions."""
+def compared(changes: "Sequence[Changes]", remarks: "Sequence[str]" = ()) -> dict[str, Any] | None:
+    """For the template, the changes from the first campaign to the second; of further ones only
+    the answers, because the tables of a terminal have all. None if nothing was compared."""
+    if not changes:
+        return None
+    from eeio_results.report.changes import answer, note
 
-    experiment: str
-    metric: str
-    unit: str
-    before: float | None
-    after: float | None
-    change: float | None
-    low: float | None
-    high: float | None
-    verdict: str
-    why: str = ""
-    n: str = ""
+    first = changes[0]
+    others = " ".join(answer(found) for found in changes[1:])
+    return {
+        "first": first.before,
+        "second": first.after,
+        "answer": answer(first),
+        "table": delta_table(first),
+        "note": ". ".join([note(first), *([others] if others else []), *remarks]),
+    }
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """`answer` is the one line that answers whether the change helped."""
-
-    first: str
-    second: str
-    answer: str
-    deltas: tuple[Delta, ...]
-    note: str = ""
-
-
-def span_of(deltas: Sequence[Delta]) -> float:
+def span_of(changes: "Iterable[Change]") -> float:
     """Half the width of the axis, a share: it contains all changes and intervals, up to 100 %."""
-    ends = [
-        abs(value)
-        for delta in deltas
-        for value in (delta.change, delta.low, delta.high)
-        if value is not None
+    ends: list[float] = [
+        abs(ratio - 1)
+        for change in changes
+        if change.ratio is not None
+        for ratio in (change.ratio, *(change.interval or ()))
     ]
     return min(_WIDEST_SPAN, max([_LEAST_SPAN, *ends]))
 
 
-def forest_mark(delta: Delta, span: float) -> Markup:
+def forest_mark(change: "Change", span: float) -> Markup:
     """The change as a point with its interval, on an axis from -span to +span with 0 in the
     middle; the point is hollow without an interval. Ends beyond the axis stop at it."""
-    if delta.change is None:
+    if change.ratio is None:
         return Markup()
     middle, y = _WIDTH / 2, _HEIGHT / 2
 
-    def at(share: float) -> float:
-        return middle + max(-1.0, min(1.0, share / span)) * (_WIDTH / 2 - 8)
+    def at(ratio: float) -> float:
+        return middle + max(-1.0, min(1.0, (ratio - 1) / span)) * (_WIDTH / 2 - 8)
 
     parts = [Markup('<path class="grid" d="M{:.0f} 0V{}"/>').format(middle, _HEIGHT)]
-    interval = delta.low is not None and delta.high is not None
-    if delta.low is not None and delta.high is not None:
-        parts.append(
-            Markup('<path class="whisker" d="M{:.1f} {}H{:.1f}"/>').format(
-                at(delta.low), y, at(delta.high)
-            )
-        )
+    if change.interval is not None:
+        low, high = map(at, change.interval)
+        parts.append(Markup('<path class="whisker" d="M{:.1f} {}H{:.1f}"/>').format(low, y, high))
     parts.append(
         Markup('<circle class="{}" cx="{:.1f}" cy="{}" r="4.5"/>').format(
-            "sure" if interval else "open", at(delta.change), y
+            "open" if change.interval is None else "sure", at(change.ratio), y
         )
     )
     return Markup(
         '<svg class="forest" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>'
-    ).format(_WIDTH, _HEIGHT, shown(change_text(delta)), Markup("").join(parts))
+    ).format(_WIDTH, _HEIGHT, shown(change_text(change)), Markup("").join(parts))
 
 
-def change_text(delta: Delta) -> str:
+def change_text(change: "Change") -> str:
     """`+5.2 %`."""
-    return NONE if delta.change is None else f"{100 * delta.change:+.1f} %"
+    return NONE if change.ratio is None else f"{100 * (change.ratio - 1):+.1f} %"
 
 
-def interval_text(delta: Delta) -> str:
+def interval_text(change: "Change") -> str:
     """`-1.0 to +11.0 %`, or that there is none."""
-    if delta.low is None or delta.high is None:
+    if change.interval is None:
         return "no interval"
-    return f"{100 * delta.low:+.1f} to {100 * delta.high:+.1f} %"
+    low, high = (100 * (ratio - 1) for ratio in change.interval)
+    return f"{low:+.1f} to {high:+.1f} %"
 
 
-def delta_table(comparison: Comparison) -> Markup:
-    """The complete table, all metrics below each other."""
-    span = span_of(comparison.deltas)
-    rows = [
-        Markup(
-            '<tr><th scope="row">{}</th><td class="words">{}</td><td>{}</td><td>{}</td><td>{}</td>'
-            '<td>{}<small>{}</small></td><td class="words">{}</td>'
-            '<td class="words verdict-{}">{}<small>{}</small></td></tr>'
-        ).format(
-            delta.experiment,
-            f"{delta.metric} ({delta.unit})" if delta.unit else delta.metric,
-            delta.n,
-            _value(delta.before),
-            _value(delta.after),
-            change_text(delta),
-            interval_text(delta),
-            forest_mark(delta, span),
-            delta.verdict.split(" ", 1)[0],
-            delta.verdict,
-            delta.why,
-        )
-        for delta in comparison.deltas
+def delta_table(changes: "Changes") -> Markup:
+    """The headline's metric of all experiments, then each other metric that was measured."""
+    from eeio_results.comparison.changes import change_metrics
+    from eeio_results.report import changes as said
+
+    metrics = [changes.headline, *(m for m in change_metrics() if m != changes.headline)]
+    found = [
+        (metric, experiment, experiment.metrics[metric])
+        for metric in metrics
+        if any(e.metrics[metric].change.ratio is not None for e in changes.experiments)
+        for experiment in said.by_weight(changes, metric)
     ]
+    span = span_of(one.change for _, _, one in found)
+    rows = []
+    for metric, experiment, one in found:
+        name, unit = said.header_and_unit(metric)
+        verdict = said.verdict(one, changes)
+        rows.append(
+            Markup(
+                '<tr><th scope="row">{}</th><td class="words">{}</td><td>{}</td><td>{}</td>'
+                '<td>{}</td><td>{}<small>{}</small></td><td class="words">{}</td>'
+                '<td class="words verdict-{}">{}<small></small></td></tr>'
+            ).format(
+                said.label(experiment, changes),
+                name,
+                said.repetitions(one),
+                *(NONE if v is None else number(v / unit) for v in (one.before, one.after)),
+                change_text(one.change),
+                interval_text(one.change),
+                forest_mark(one.change, span),
+                verdict.split(" ", 1)[0],
+                verdict,
+            )
+        )
     return Markup(
         '<div class="scroll" tabindex="0" role="region" aria-label="Comparison">'
         "<table><caption>{} against {}</caption><thead><tr>"
@@ -131,10 +127,6 @@ def delta_table(comparison: Comparison) -> Markup:
         '<th scope="col" class="words">−{} % · 0 · +{} %</th>'
         '<th scope="col" class="words">Verdict</th></tr></thead><tbody>{}</tbody></table></div>'
     ).format(
-        comparison.second, comparison.first, comparison.first, comparison.second,
+        changes.after, changes.before, changes.before, changes.after,
         f"{100 * span:.0f}", f"{100 * span:.0f}", Markup("").join(rows),
     )  # fmt: skip
-
-
-def _value(value: float | None) -> str:
-    return NONE if value is None else number(value)

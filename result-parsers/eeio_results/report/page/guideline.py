@@ -12,14 +12,13 @@ from markupsafe import Markup
 from eeio_limits.text import shown
 from eeio_results.guideline.answer import Guideline
 from eeio_results.report import guideline as said
-from eeio_results.report.guideline_points import Point, interval, points, words
+from eeio_results.report.guideline import Point, interval, point_words, points
 from eeio_results.report.page.answer import Mark, Part, Tile
 from eeio_results.report.page.document import document
-from eeio_results.report.page.scale import Scale, plain, scale
+from eeio_results.report.page.scale import Frame, Scale, text
 from eeio_results.statistics.bootstrap import Estimate
 
-_WIDTH, _HEIGHT = 1000, 560
-_LEFT, _RIGHT, _TOP, _BOTTOM = 62, 20, 26, 46
+_FRAME = Frame(1000, 560, left=62, right=20, top=26, bottom=46)
 _SHAPES = {
     "read": "M-6 0a6 6 0 1 0 12 0a6 6 0 1 0 -12 0z",
     "write": "M0 -7L6.5 5.5L-6.5 5.5z",
@@ -118,21 +117,25 @@ def _row(point: Point) -> _Row:
 
 def _map(found: Sequence[Point], ts: str, lp: str, stamp: str) -> Markup:
     # The line's height at every point is in the picture as well as the point.
-    across = scale(_ends([point.x for point in found]), _LEFT, _WIDTH - _RIGHT)
     line = [1.0 / point.x.value for point in found if point.x.value]
-    up = scale([*_ends([point.y for point in found]), *line], _HEIGHT - _BOTTOM, _TOP)
+    across, up = _FRAME.scales(
+        _ends([point.x for point in found]), [*_ends([point.y for point in found]), *line]
+    )
     name = (
         f"Map of {len(found)} points by B_ts / B_lp and P_lp / P_ts; below the line replacing "
         f"{ts} by {lp} saves power. The table below holds every point."
     )
     return Markup("").join(
         [
-            Markup('<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">').format(
-                _WIDTH, _HEIGHT, shown(name)
-            ),
+            _FRAME.opening(name),
             *_region(across, up),
-            *_axes(across, up, ts, lp),
-            *_stamp(stamp),
+            *_FRAME.axes(
+                across,
+                up,
+                f"B_ts / B_lp: number of {lp} for the bandwidth of one {ts} (logarithmic)",
+                f"P_lp / P_ts: power of one {lp} over one {ts} (logarithmic)",
+            ),
+            *([text(_FRAME.width / 2, _FRAME.height / 2, "stamp", stamp)] if stamp else []),
             *(_mark(point, place, across, up) for place, point in enumerate(found)),
             Markup("</svg>"),
         ]
@@ -163,34 +166,8 @@ def _region(across: Scale, up: Scale) -> Iterator[Markup]:
             across.at(across.low), bottom, across.at(across.low), begin[1], *begin, *end,
             end[0], bottom, across.at(across.low), bottom, *begin, *end,
         )  # fmt: skip
-        yield _text(begin[0] + 8, max(top + 14, begin[1] + 16), "iso", "equal power")
-    yield _text(across.at(across.low) + 8, bottom - 10, "iso", "below the line: saves power")
-
-
-def _axes(across: Scale, up: Scale, ts: str, lp: str) -> Iterator[Markup]:
-    line = Markup('<path class="grid" d="M{:.0f} {:.0f}L{:.0f} {:.0f}"/>')
-    for value in across.ticks():
-        x = across.at(value)
-        yield line.format(x, _TOP, x, _HEIGHT - _BOTTOM)
-        yield _text(x, _HEIGHT - _BOTTOM + 16, "tick middle", plain(value))
-    for value in up.ticks():
-        y = up.at(value)
-        yield line.format(_LEFT, y, _WIDTH - _RIGHT, y)
-        yield _text(_LEFT - 6, y + 4, "tick end", plain(value))
-    name = f"B_ts / B_lp: number of {lp} for the bandwidth of one {ts} (logarithmic)"
-    yield _text(_LEFT, _HEIGHT - 8, "title", shown(name))
-    yield _text(
-        8, 14, "title", shown(f"P_lp / P_ts: power of one {lp} over one {ts} (logarithmic)")
-    )
-
-
-def _text(x: float, y: float, kind: str, text: str) -> Markup:
-    return Markup('<text x="{:.0f}" y="{:.0f}" class="{}">{}</text>').format(x, y, kind, text)
-
-
-def _stamp(word: str) -> Iterator[Markup]:
-    if word:
-        yield _text(_WIDTH / 2, _HEIGHT / 2, "stamp", word)
+        yield text(begin[0] + 8, max(top + 14, begin[1] + 16), "iso", "equal power")
+    yield text(across.at(across.low) + 8, bottom - 10, "iso", "below the line: saves power")
 
 
 def _mark(point: Point, place: int, across: Scale, up: Scale) -> Markup:
@@ -202,8 +179,8 @@ def _mark(point: Point, place: int, across: Scale, up: Scale) -> Markup:
         '<path d="{}" transform="translate({:.1f} {:.1f})"><title>{}</title></path>{}</g>'
     ).format(
         " ".join(kinds), place, _whiskers(point, across, up, x, y),
-        _SHAPES.get(point.operation, _OTHER), x, y, shown(words(point)),
-        _text(x + 11, y - 9, "number", point.number),
+        _SHAPES.get(point.operation, _OTHER), x, y, shown(point_words(point)),
+        text(x + 11, y - 9, "number", point.number),
     )  # fmt: skip
 
 

@@ -29,12 +29,7 @@ _MANY_RUNS = 2000
 def repetitions(page: Page, power: Power | None) -> list[list[dict[str, Any]]]:
     """A list of repetitions for each line, in the order of the lines."""
     campaigns = page.report.campaigns
-    runs: list[dict[str, list[Run]]] = []
-    for campaign in campaigns:
-        groups: dict[str, list[Run]] = {}
-        for run in campaign.runs:
-            groups.setdefault(run.experiment.id, []).append(run)
-        runs.append(groups)
+    runs = [campaign.runs_by_experiment() for campaign in campaigns]
     series = [by_key(power(campaign)) if power else {} for campaign in campaigns]
     many = sum(len(campaign.runs) for campaign in campaigns) > _MANY_RUNS
     points = _FEWER_POINTS if many else _POINTS

@@ -1,8 +1,13 @@
-"""Logarithmic axes of charts in the page: from values to pixels, and the positions of ticks."""
+"""Logarithmic axes of charts in the page: from values to pixels, the positions of ticks, and their
+SVG."""
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from eeio_limits.text import shown
 
 _NARROW = 6.0
 """An axis whose ends are closer than this factor has even ticks."""
@@ -52,6 +57,45 @@ def scale(values: Sequence[float], begin: float, end: float) -> Scale:
     if high / low < 1.5:
         low, high = low / 1.2, high * 1.2
     return Scale(low, high, begin, end)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The area of a chart in its picture, and the sizes of both."""
+
+    width: int
+    height: int
+    left: int
+    right: int
+    top: int
+    bottom: int
+
+    def scales(self, xs: Sequence[float], ys: Sequence[float]) -> tuple[Scale, Scale]:
+        """For positive values along both axes."""
+        across = scale(xs, self.left, self.width - self.right)
+        return across, scale(ys, self.height - self.bottom, self.top)
+
+    def opening(self, name: str) -> Markup:
+        return Markup('<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">').format(
+            self.width, self.height, shown(name)
+        )
+
+    def axes(self, across: Scale, up: Scale, x_title: str, y_title: str) -> Iterator[Markup]:
+        line = Markup('<path class="grid" d="M{:.0f} {:.0f}L{:.0f} {:.0f}"/>')
+        for value in across.ticks():
+            x = across.at(value)
+            yield line.format(x, self.top, x, self.height - self.bottom)
+            yield text(x, self.height - self.bottom + 16, "tick middle", plain(value))
+        for value in up.ticks():
+            y = up.at(value)
+            yield line.format(self.left, y, self.width - self.right, y)
+            yield text(self.left - 6, y + 4, "tick end", plain(value))
+        yield text(self.left, self.height - 8, "title", shown(x_title))
+        yield text(8, 14, "title", shown(y_title))
+
+
+def text(x: float, y: float, kind: str, words: str) -> Markup:
+    return Markup('<text x="{:.0f}" y="{:.0f}" class="{}">{}</text>').format(x, y, kind, words)
 
 
 def plain(value: float) -> str:

@@ -12,12 +12,11 @@ from markupsafe import Markup, escape
 from eeio_limits.text import shown
 from eeio_results.domains import Quartiles
 from eeio_results.report.page.model import MODELLED, Line, Page, domain_label, figures_of
-from eeio_results.report.page.scale import Scale, plain, scale, steps
+from eeio_results.report.page.scale import Frame, Scale, plain, steps
 from eeio_results.report.page.table import number
 from eeio_results.units import MB
 
-_WIDTH, _HEIGHT = 1000, 480
-_LEFT, _RIGHT, _TOP, _BOTTOM = 62, 60, 26, 46
+_FRAME = Frame(1000, 480, left=62, right=60, top=26, bottom=46)
 
 
 _MANY = 2000
@@ -44,36 +43,24 @@ def still(page: Page) -> Markup:
     ]
     if not points or page.key is None:
         return Markup()
-    across = scale([v / MB for p in points for v in (p.mbs.q1, p.mbs.q3)], _LEFT, _WIDTH - _RIGHT)
-    up = scale([v for p in points for v in (p.w.q1, p.w.q3)], _HEIGHT - _BOTTOM, _TOP)
+    across, up = _FRAME.scales(
+        [v / MB for p in points for v in (p.mbs.q1, p.mbs.q3)],
+        [v for p in points for v in (p.w.q1, p.w.q3)],
+    )
     said = f"Bandwidth (MB/s) against power (W), {domain_label(page.key)}: {len(points)} marks"
     draw = _mark if len(points) <= _MANY else _bare_mark
     parts = [
-        Markup('<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">').format(
-            _WIDTH, _HEIGHT, shown(said)
+        _FRAME.opening(said),
+        *_FRAME.axes(
+            across, up, "Bandwidth (MB/s, logarithmic)",
+            f"Power (W, logarithmic), {domain_label(page.key)}",
         ),
-        *_axes(across, up, domain_label(page.key)),
         *_equal(across, up),
         *_stamp(page.stamp),
         *(draw(point, across, up, page.key[2] == MODELLED) for point in points),
         Markup("</svg>"),
-    ]
+    ]  # fmt: skip
     return Markup("").join(parts)
-
-
-def _axes(across: Scale, up: Scale, domain: str) -> Iterator[Markup]:
-    line = Markup('<path class="grid" d="M{:.0f} {:.0f}L{:.0f} {:.0f}"/>')
-    text = Markup('<text x="{:.0f}" y="{:.0f}" class="{}">{}</text>')
-    for value in across.ticks():
-        x = across.at(value)
-        yield line.format(x, _TOP, x, _HEIGHT - _BOTTOM)
-        yield text.format(x, _HEIGHT - _BOTTOM + 16, "tick middle", plain(value))
-    for value in up.ticks():
-        y = up.at(value)
-        yield line.format(_LEFT, y, _WIDTH - _RIGHT, y)
-        yield text.format(_LEFT - 6, y + 4, "tick end", plain(value))
-    yield text.format(_LEFT, _HEIGHT - 8, "title", "Bandwidth (MB/s, logarithmic)")
-    yield text.format(8, 14, "title", shown(f"Power (W, logarithmic), {domain}"))
 
 
 def _equal(across: Scale, up: Scale) -> Iterator[Markup]:
@@ -85,7 +72,7 @@ def _equal(across: Scale, up: Scale) -> Iterator[Markup]:
             continue
         begin, end = (across.at(x1), up.at(x1 / value)), (across.at(x2), up.at(x2 / value))
         yield Markup('<path class="equal" d="M{:.0f} {:.0f}L{:.0f} {:.0f}"/>').format(*begin, *end)
-        at_top = abs(end[1] - _TOP) < 1
+        at_top = abs(end[1] - _FRAME.top) < 1
         yield Markup('<text x="{:.0f}" y="{:.0f}" class="iso {}">{} MB/J</text>').format(
             end[0] if at_top else end[0] + 4, end[1] - 5 if at_top else end[1] + 4,
             "middle" if at_top else "", plain(value),
@@ -95,7 +82,7 @@ def _equal(across: Scale, up: Scale) -> Iterator[Markup]:
 def _stamp(word: str) -> Iterator[Markup]:
     if word:
         yield Markup('<text class="stamp" x="{}" y="{}">{}</text>').format(
-            _WIDTH / 2, _HEIGHT / 2, word
+            _FRAME.width / 2, _FRAME.height / 2, word
         )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from eeio_results.campaign import PlannedExperiment
-from eeio_results.record import Experiment, Phase, Run
+from eeio_results.record import EnergyReading, Experiment, Phase, Run
 from eeio_results.statistics import stopping
 from eeio_results.statistics.stopping import Spread
 from eeio_results.store import Campaign
@@ -174,9 +174,7 @@ def cells_of(campaign: Campaign) -> list[VariantCell]:
         return []
     protocol = campaign.design.protocol
     half_width = protocol.study.half_width if protocol.study else None
-    runs: dict[str, list[Run]] = {}
-    for run in campaign.runs:
-        runs.setdefault(run.experiment.id, []).append(run)
+    runs = campaign.runs_by_experiment()
     found = [
         _cell(campaign, planned, runs.get(planned.experiment.id, []), half_width)
         for planned in varied
@@ -255,48 +253,45 @@ def _is_doubt(note: str) -> bool:
 
 
 def _energy(phases: Sequence[Phase]) -> tuple[Energy, ...]:
-    keys = dict.fromkeys((r.domain, r.meter, r.kind) for phase in phases for r in energy_of(phase))
-    found = []
-    for domain, meter, kind in sorted(keys):
-        powers: list[float] = []
-        joules: list[float] = []
-        per_file: list[float] = []
-        efficiency: list[float] = []
-        reasons: list[str] = []
-        for phase in phases:
-            for reading in energy_of(phase):
-                if (reading.domain, reading.meter, reading.kind) != (domain, meter, kind):
-                    continue
-                reasons += reading.reasons
-                if not reading.valid or reading.energy_j is None or reading.power_w is None:
-                    continue
-                if (reading.uncertainty_j or 0.0) > _LARGEST_UNCERTAINTY * reading.energy_j:
-                    reasons.append(
-                        f"{meter} knows the energy of so short a phase to no better than "
-                        f"{_LARGEST_UNCERTAINTY:.0%}"
-                    )
-                    continue
-                powers.append(reading.power_w)
-                joules.append(reading.energy_j)
-                files = phase.metrics.get("operations")
-                if files:
-                    per_file.append(reading.energy_j / files)
-                if phase.bytes_moved and reading.energy_j > 0:
-                    efficiency.append(phase.bytes_moved / reading.energy_j)
-        found.append(
-            Energy(
-                domain=domain,
-                meter=meter,
-                kind=kind,
-                n=len(joules),
-                power_w=_mean(powers),
-                energy_j=_mean(joules),
-                joules_per_file=_mean(per_file),
-                bytes_per_j=_mean(efficiency),
-                reason=None if joules else (reasons[0] if reasons else "no valid reading"),
+    of_meter: dict[tuple[str, str, str], list[tuple[Phase, EnergyReading]]] = {}
+    for phase in phases:
+        for reading in energy_of(phase):
+            key = reading.domain, reading.meter, reading.kind
+            of_meter.setdefault(key, []).append((phase, reading))
+    return tuple(_of_meter(*key, readings) for key, readings in sorted(of_meter.items()))
+
+
+def _of_meter(
+    domain: str, meter: str, kind: str, readings: Sequence[tuple[Phase, EnergyReading]]
+) -> Energy:
+    reasons: list[str] = []
+    powers_w: list[float] = []
+    known: list[tuple[Phase, float]] = []
+    for phase, reading in readings:
+        reasons += reading.reasons
+        if not reading.valid or reading.energy_j is None or reading.power_w is None:
+            continue
+        if (reading.uncertainty_j or 0.0) > _LARGEST_UNCERTAINTY * reading.energy_j:
+            reasons.append(
+                f"{meter} knows the energy of so short a phase to no better than "
+                f"{_LARGEST_UNCERTAINTY:.0%}"
             )
-        )
-    return tuple(found)
+            continue
+        powers_w.append(reading.power_w)
+        known.append((phase, reading.energy_j))
+    counted = [(joules, phase.metrics.get("operations")) for phase, joules in known]
+    moved = [(p.bytes_moved, joules) for p, joules in known if p.bytes_moved and joules > 0]
+    return Energy(
+        domain,
+        meter,
+        kind,
+        n=len(known),
+        power_w=_mean(powers_w),
+        energy_j=_mean([joules for _, joules in known]),
+        joules_per_file=_mean([joules / files for joules, files in counted if files]),
+        bytes_per_j=_mean([count / joules for count, joules in moved]),
+        reason=None if known else next(iter(reasons), "no valid reading"),
+    )
 
 
 def _mean(values: Sequence[float]) -> float | None:

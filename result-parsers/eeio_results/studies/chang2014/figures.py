@@ -13,6 +13,7 @@ from eeio_results.report.drawing import (
     GREEN,
     GREY,
     VERMILION,
+    Drawing,
     ending,
     foreign,
     set_legend,
@@ -36,11 +37,6 @@ _COLOURS = {"ext4": BLUE, "nojc": GREY, "fast_commit": VERMILION, "delayjc": GRE
 _PANEL_INCHES = (2.9, 1.55)
 
 Value = Callable[[VariantCell], float | None]
-
-
-def draw(cells: Sequence[VariantCell], title: str, phase: str, stamped: str) -> str:
-    """The SVG of one phase's panels, for cells of that phase that were measured."""
-    return _draw(cells, title + ending(stamped), _rows(phase), stamped)
 
 
 def _rows(phase: str) -> list[tuple[str, Value, str | None]]:
@@ -78,12 +74,10 @@ def _of(name: str, unit: float = 1.0) -> Value:
     return value
 
 
-def _draw(
-    cells: Sequence[VariantCell],
-    title: str,
-    rows: Sequence[tuple[str, Value, str | None]],
-    stamped: str = "",
-) -> str:
+def draw(cells: Sequence[VariantCell], title: str, phase: str, stamped: str) -> str:
+    """The SVG of one phase's panels, for cells of that phase that were measured."""
+    title += ending(stamped)
+    rows = _rows(phase)
     several = len({cell.campaign for cell in cells}) > 1
     workloads = list(dict.fromkeys(cell.workload for cell in cells))
     over_frequency = len({cell.frequency_hz for cell in cells if cell.frequency_hz}) > 1
@@ -122,7 +116,7 @@ def _draw(
             stamp(panel, stamped)
     set_title(figure, title)
     words = "; ".join(label for label, _, _ in shown)
-    return svg_of(figure, title, f"{words}, for {len(workloads)} workloads")
+    return svg_of(Drawing(figure, title, f"{words}, for {len(workloads)} workloads"))
 
 
 def _lines(axis: Axes, cells: Sequence[VariantCell], value: Value, spread: str | None) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from eeio_results.record import MARKS, mark
-from eeio_results.report.columns import number
+from eeio_results.report.columns import NONE, number, plain
 from eeio_results.report.parts import Plot, Table
 from eeio_results.studies.chang2014.cells import (
     CHILDREN,
@@ -16,7 +16,6 @@ from eeio_results.studies.chang2014.cells import (
 )
 from eeio_results.units import MB
 
-_NONE = "-"
 _NOTES = {
     "write": (
         "Children: the sum of each thread's own bandwidth, the paper's figure; it leaves out what "
@@ -89,18 +88,18 @@ def _table(title: str, phase: str, cells: Sequence[VariantCell]) -> Table:
                 *((cell.campaign,) if several else ()),
                 workload_label(cell),
                 cell.variant,
-                _NONE if cell.frequency_hz is None else f"{cell.frequency_hz / 1e9:g}",
+                NONE if cell.frequency_hz is None else f"{cell.frequency_hz / 1e9:g}",
                 _count(cell),
-                *(_number(cell.mean(name), unit) for _, name, unit in figures),
-                _NONE if spread is None or spread.rsd is None else f"{spread.rsd:.0%}",
-                _number(cell.ratio_to_ext4),
-                _number(cell.speedup),
+                *(plain(cell.mean(name), unit) for _, name, unit in figures),
+                NONE if spread is None or spread.rsd is None else f"{spread.rsd:.0%}",
+                plain(cell.ratio_to_ext4),
+                plain(cell.speedup),
                 _commits(cell),
                 _classes(cell),
-                _number(cell.model_ratio),
-                _number(cell.mean("commit_wait_mean_s"), 1e-3),
-                _number(cell.mean("until_durable_mean_s"), 1e-3),
-                _number(cell.until_durable_ratio_to_ext4),
+                plain(cell.model_ratio),
+                plain(cell.mean("commit_wait_mean_s"), 1e-3),
+                plain(cell.mean("until_durable_mean_s"), 1e-3),
+                plain(cell.until_durable_ratio_to_ext4),
                 _energy(cell),
             )
         )
@@ -125,14 +124,14 @@ def _count(cell: VariantCell) -> str:
 def _commits(cell: VariantCell) -> str:
     commits, fast = cell.mean("commits"), cell.mean("fast_commits")
     if commits is None:
-        return _NONE
+        return NONE
     return number(commits) + (f" + {number(fast)} fast" if fast else "")
 
 
 def _classes(cell: VariantCell) -> str:
     means = [cell.mean(f"threads_{kind}") for kind in
              ("not_blocked", "fully_blocked", "partly_blocked", "ended_inside")]  # fmt: skip
-    return "/".join(_number(mean) for mean in means) if means[0] is not None else _NONE
+    return "/".join(plain(mean) for mean in means) if means[0] is not None else NONE
 
 
 def _energy(cell: VariantCell) -> str:
@@ -146,7 +145,7 @@ def _energy(cell: VariantCell) -> str:
         )
         if value is not None:
             return f"{mark(energy.kind)}{number(value)}"
-    return _NONE
+    return NONE
 
 
 def _why(cell: VariantCell) -> list[str]:
@@ -155,7 +154,7 @@ def _why(cell: VariantCell) -> list[str]:
         for name, reason in cell.reasons.items()
         if name != "n" or cell.invalid_runs or cell.n == 0
     ]
-    if _energy(cell) == _NONE:
+    if _energy(cell) == NONE:
         reasons = [e.reason for e in cell.energy if e.reason]
         found.append(f"energy: {_general(reasons[0])}" if reasons else "energy: no meter was read")
     return found
@@ -164,7 +163,3 @@ def _why(cell: VariantCell) -> list[str]:
 def _general(reason: str) -> str:
     """Windows differ by milliseconds; one line covers all."""
     return reason.partition(" of 0.")[0]
-
-
-def _number(value: float | None, unit: float = 1.0) -> str:
-    return _NONE if value is None else number(value / unit)

@@ -16,12 +16,11 @@ if TYPE_CHECKING:
 
 def _references(campaigns: "Sequence[Campaign]", form: str) -> "Document | None":
     from eeio_results.comparison.cells import cells_of
-    from eeio_results.studies.panadero2012 import tables
-    from eeio_results.studies.panadero2012.references import references
+    from eeio_results.studies.panadero2012.references import document, references
 
     cells = [cell for campaign in campaigns for cell in cells_of(campaign)]
     found = references(cells)
-    return tables.document(found) if found else None
+    return document(found) if found else None
 
 
 _PRINTED = (

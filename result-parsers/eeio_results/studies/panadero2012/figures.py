@@ -26,14 +26,13 @@ from eeio_results.ranking import MOST_UNCERTAIN
 from eeio_results.report.drawing import (
     COLOURS,
     GREY,
-    LOG_SCALE_RATIO,
     VERMILION,
     Drawing,
     Look,
     ending,
+    finished,
     foreign,
-    set_legend,
-    set_title,
+    is_logarithmic,
     sheet,
     stamp,
 )
@@ -73,7 +72,7 @@ def by_request_size(lines: Sequence[Line], title: str, stamped: str, look: Look)
         _size_axis(axis, sizes)
         axis.set_ylabel(label, fontsize=7)
         values = [v for cell in every for v in cell.values.get(metric, ())]
-        if min(values) > 0 and max(values) > LOG_SCALE_RATIO * min(values):
+        if is_logarithmic(values):
             axis.set_yscale("log")
         else:
             axis.set_ylim(bottom=0)
@@ -88,13 +87,11 @@ def by_request_size(lines: Sequence[Line], title: str, stamped: str, look: Look)
     handles.append(Line2D([], [], marker="|", linestyle="", color=GREY))
     if doubtful:
         handles.append(Line2D([], [], marker="o", linestyle="", color=GREY, mfc="white"))
-    set_legend(figure, handles, words)
-    full = title + ending(stamped)
-    set_title(figure, foreign(full))
     told = "; ".join(label for _, _, label in panels)
-    return Drawing(
+    return finished(
         figure,
-        full,
+        title + ending(stamped),
+        list(zip(handles, words, strict=True)),
         f"{told}, by request size from {format_size(sizes[0])} to {format_size(sizes[-1])}: "
         f"{', '.join(line.name for line in lines)}. {'; '.join(words[len(lines) :])}.",
     )
@@ -116,11 +113,13 @@ def beside_references(shown: Sequence[Reference], title: str, stamped: str, look
         if stamped:
             stamp(axis, stamped, 0.6 * width)
     handles = [Line2D([], [], marker="s", linestyle="", color=c) for c in (VERMILION, GREY)]
-    set_legend(figure, handles, words)
-    full = title + ending(stamped)
-    set_title(figure, foreign(full))
     told = "; ".join(f"{_phase(item)}: {_share(item, BANDWIDTH)}" for item in shown)
-    return Drawing(figure, full, f"Share of the reference's bandwidth that is used: {told}.")
+    return finished(
+        figure,
+        title + ending(stamped),
+        list(zip(handles, words, strict=True)),
+        f"Share of the reference's bandwidth that is used: {told}.",
+    )
 
 
 def _panels(cells: Sequence[Cell]) -> list[tuple[str, float, str]]:

@@ -83,17 +83,8 @@ def _library(cell: Cell) -> str:
 
 def _plot(name: str, title: str, campaign: str, made: "Callable[[str, Look], Drawing]") -> Plot:
     full = f"{title}, {campaign}" if campaign else title
-
-    def drawing(look: "Look") -> "Drawing":
-        return made(full, look)
-
-    def draw() -> str:
-        from eeio_results.report.drawing import SCREEN, svg_of
-
-        found = drawing(SCREEN)
-        return svg_of(found.figure, found.title, found.description)
-
-    return Plot(f"{name}{f'-{campaign}' if campaign else ''}.svg", full, draw, drawing)
+    name = f"{name}-{campaign}" if campaign else name
+    return Plot(f"{name}.svg", full, drawing=partial(made, full))
 
 
 def _curves(

@@ -15,6 +15,11 @@ from itertools import product
 from typing import Any
 
 from eeio_results.comparison.cells import BANDWIDTH, POWER, Cell
+from eeio_results.record import SCHEMA_VERSION
+from eeio_results.report.columns import plain
+from eeio_results.report.document import Document, flat
+from eeio_results.report.parts import Table
+from eeio_results.units import MB
 
 LEVELS = ("library", "filesystem")
 """Where reference values come from, the first that has any (Fig. 14 takes the library's)."""
@@ -34,11 +39,11 @@ class Reference:
 
     def deviation_percent(self, metric: str) -> float | None:
         """100 (measured / reference - 1) of the medians; None where one was not measured."""
-        if self.reference is None:
+        measured = self.application.known(metric)
+        reference = None if self.reference is None else self.reference.known(metric)
+        if measured is None or reference is None:
             return None
-        if not self.application.n(metric) or not self.reference.n(metric):
-            return None
-        return 100.0 * (self.application.median(metric) / self.reference.median(metric) - 1.0)
+        return 100.0 * (measured / reference - 1.0)
 
     def to_json(self) -> dict[str, Any]:
         found = self.reference
@@ -51,18 +56,14 @@ class Reference:
             "reason": self.reason,
             "values": {
                 metric: {
-                    "measured": _median(self.application, metric),
-                    "reference": _median(found, metric) if found else None,
+                    "measured": self.application.known(metric),
+                    "reference": found.known(metric) if found else None,
                     "deviation_percent": self.deviation_percent(metric),
                 }
                 for metric in metrics
                 if self.application.n(metric) or (found is not None and found.n(metric))
             },
         }
-
-
-def _median(cell: Cell, metric: str) -> float | None:
-    return cell.median(metric) if cell.n(metric) else None
 
 
 def references(cells: Sequence[Cell]) -> list[Reference]:
@@ -136,3 +137,63 @@ def _differs(application: Cell, cell: Cell) -> tuple[str, ...]:
         for name in names
         if cell.factors[name] != application.factors[name]
     )
+
+
+def document(found: Sequence[Reference]) -> Document:
+    """The answer of `eeio study reference`."""
+    metrics = [
+        (f"W ({domain})", metric, 1.0)
+        for domain, metric in POWER.items()
+        if any(item.application.n(metric) for item in found)
+    ]
+    columns = [("MB/s", BANDWIDTH, MB), *metrics]
+    header = ["Application", "Phase"]
+    for name, _, _ in columns:
+        header += [name, "Reference", "Deviation"]
+    table = Table(
+        title="Deviation of an application from its reference values (Table I)",
+        header=tuple(header),
+        rows=tuple(_row(item, columns) for item in found),
+        numeric=frozenset(range(2, len(header))),
+        note="medians; deviation in percent of the reference",
+    )
+    sources = Table(
+        title="Which experiment stands for each phase",
+        header=("Application", "Phase", "Reference", "Differs in"),
+        rows=tuple(
+            (
+                item.application.label(tool=True),
+                item.application.factors["phase"],
+                item.reference.label(tool=True) if item.reference else f"none: {item.reason}",
+                "; ".join(item.differs),
+            )
+            for item in found
+        ),
+    )
+    missing = dict.fromkeys(
+        f"{metric}: {cell.reasons[metric]}"
+        for item in found
+        for cell in (item.application, item.reference)
+        if cell is not None
+        for metric in (POWER["system"],)
+        if metric in cell.reasons
+    )
+    items = [item.to_json() for item in found]
+    return Document(
+        title="eeio study reference",
+        parts=(table, sources, *missing),
+        data=lambda: {"schema_version": SCHEMA_VERSION, "references": items},
+        records=lambda: [flat(item) for item in items],
+    )
+
+
+def _row(item: Reference, columns: Sequence[tuple[str, str, float]]) -> tuple[str, ...]:
+    factors = item.application.factors
+    name = f"{factors['tool']} {factors['arguments']}".replace("collective_buffer=0", "").strip()
+    cells = [name, factors["phase"]]
+    for _, metric, unit in columns:
+        for cell in (item.application, item.reference):
+            cells.append(plain(None if cell is None else cell.known(metric), unit))
+        deviation = item.deviation_percent(metric)
+        cells.append("-" if deviation is None else f"{deviation:+.1f} %")
+    return tuple(cells)

@@ -36,12 +36,11 @@ def _figures(campaign: "Campaign") -> list[PaperFigure]:
     if any(cell.factors["flush"] == "none" for cell in cells):
         cells = as_printed
     busy = [cell.median(metric) for cell in cells if cell.n(metric)]
-    idle = [r.power_w for r in campaign.idle if r.domain == "system" and r.valid
-            and r.kind != "modelled" and r.power_w is not None]  # fmt: skip
+    idle_w = campaign.idle_power_w("system")
     no_idle = campaign.idle_reason or "idle was not measured in the domain system"
     no_busy = next((c.reasons[metric] for c in cells if metric in c.reasons), "not measured")
     asked = (
-        ("idle", idle[0] if idle else None, "idle baseline" if idle else no_idle),
+        ("idle", idle_w, no_idle if idle_w is None else "idle baseline"),
         (
             "during the experiments",
             statistics.fmean(busy) if busy else None,

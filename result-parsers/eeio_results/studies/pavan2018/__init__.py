@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from eeio_results.printed import VERDICTS, Verdict
-from eeio_results.studies import Chapter, PublishedData, Source, Study
+from eeio_results.stamps import stamp_of
+from eeio_results.studies import Chapter, PublishedData, Source, Study, beside_campaigns
 
 if TYPE_CHECKING:
     from eeio_results.report.document import Document
@@ -22,25 +23,28 @@ _WATCHED = ("experiment0-", "experiment2-")
 
 
 def _answer(sources: Sequence[Source], form: str) -> "Document":
-    from eeio_results.studies.pavan2018 import claims, tables
+    from eeio_results.studies.pavan2018 import claims
 
-    return tables.document(claims.replicate(sources))
+    return claims.document(claims.replicate(sources))
 
 
 def _figures(sources: Sequence[Source]) -> Mapping[str, str]:
-    from eeio_results.report import figures, processor_figures
+    from eeio_results.comparison.cells import machine_names
+    from eeio_results.report.drawing import SCREEN, svg_of
+    from eeio_results.report.figures import drawn
+    from eeio_results.report.run_figures import processors
 
     campaigns = [source.campaign for source in sources]
-    return {
-        **figures.draw([c for c in campaigns if c.name in _DRAWN]),
-        **processor_figures.draw([c for c in campaigns if c.name.startswith(_WATCHED)]),
-    }
+    watched = [c for c in campaigns if c.name.startswith(_WATCHED)]
+    found = drawn([c for c in campaigns if c.name in _DRAWN])
+    found |= processors(watched, machine_names(watched), stamp_of(watched), SCREEN)
+    return {f"{name}.svg": svg_of(one) for name, one in found.items()}
 
 
 def _chapter(campaigns: "Sequence[Campaign]") -> Chapter | None:
     from eeio_results.studies.pavan2018 import beside
 
-    return beside.chapter(campaigns)
+    return beside_campaigns(campaigns, beside.SUITE, beside.figures, beside.PAPER, beside.APART)
 
 
 def _counts(sources: Sequence[Source]) -> Mapping[Verdict, int]:

@@ -13,7 +13,7 @@ from eeio_results.comparison.cells import BANDWIDTH, EFFICIENCY, POWER, Cell, ce
 from eeio_results.comparison.idle import idle_and_busy
 from eeio_results.comparison.pairing import pairs
 from eeio_results.store import Campaign
-from eeio_results.studies import Chapter, PaperFigure
+from eeio_results.studies import PaperFigure
 from eeio_results.studies.pavan2018.printed import Claim, printed
 
 PAPER = "Pavan et al. 2018"
@@ -30,7 +30,7 @@ _RISES = (
     (0.2, "PC, SSDs", ("SSD",)),
 )
 """W, configurations, and kinds of drives."""
-_APART = (
+APART = (
     "The paper's: medians of 10 repetitions of 20 GiB or 60 s, fio on ext4, on a PC (Core 2 Duo, "
     "kernel 3.16) or an MPSoC (Cubietruck, 3.4); the largest difference that Mann-Whitney "
     "confirms, over all its drives of that kind; its buffered writes end before their sync, ours "
@@ -40,18 +40,7 @@ _APART = (
 )
 
 
-def chapter(campaigns: Sequence[Campaign]) -> Chapter | None:
-    """The paper's figures next to those of each campaign of its suite; None without any."""
-    found = tuple(
-        figure
-        for campaign in campaigns
-        if campaign.design.suite == SUITE
-        for figure in _figures(campaign)
-    )
-    return Chapter(paper=PAPER, beside=found, apart=_APART) if found else None
-
-
-def _figures(campaign: Campaign) -> list[PaperFigure]:
+def figures(campaign: Campaign) -> list[PaperFigure]:
     cells = cells_of(campaign)
     kind = cells[0].factors["type"] if cells else "unknown"
     return _rises(campaign, cells, kind) + [

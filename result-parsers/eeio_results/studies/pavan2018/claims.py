@@ -16,11 +16,19 @@ from eeio_results.comparison.differences import differences, largest
 from eeio_results.comparison.normality import NormalityCount, normality_counts
 from eeio_results.comparison.pairing import pairs
 from eeio_results.errors import EeioError
-from eeio_results.printed import Verdict, agreement
+from eeio_results.printed import VERDICTS, Verdict, agreement
+from eeio_results.report.comparison import normality_table
+from eeio_results.report.document import Document, flat
+from eeio_results.report.parts import Table
 from eeio_results.studies import Source
-from eeio_results.studies.pavan2018.data import Data
 from eeio_results.studies.pavan2018.printed import Claim, printed
-from eeio_results.studies.pavan2018.values import VALUES, names_of
+from eeio_results.studies.pavan2018.values import VALUES, Data, names_of
+
+_MEANING = """\
+match: within half a unit of the printed figure; truncated: cut off instead of rounded
+partial: the figure is there, but the test does not confirm it, or a larger one is there too
+no: the data does not give it
+p: Mann-Whitney, two-sided, of the two experiments that gave the figure"""
 
 
 @dataclass(frozen=True)
@@ -83,16 +91,12 @@ def _experiment_json(cell: Cell) -> dict[str, Any]:
         "request_size_bytes": cell.request_size_bytes,
         "cache": {"buffer": factors["buffer"]},
         "n": cell.n(BANDWIDTH),
-        "bandwidth_bytes_per_s": _median(cell, BANDWIDTH),
-        "power_system_w": _median(cell, POWER["system"]),
-        "power_device_w": _median(cell, POWER["device"]),
-        "efficiency_bytes_per_j": _median(cell, EFFICIENCY),
+        "bandwidth_bytes_per_s": cell.known(BANDWIDTH),
+        "power_system_w": cell.known(POWER["system"]),
+        "power_device_w": cell.known(POWER["device"]),
+        "efficiency_bytes_per_j": cell.known(EFFICIENCY),
         "reasons": dict(cell.reasons),
     }
-
-
-def _median(cell: Cell, metric: str) -> float | None:
-    return cell.median(metric) if cell.n(metric) else None
 
 
 def claims() -> tuple[Claim, ...]:
@@ -161,3 +165,59 @@ def _value_answer(claim: Claim, data: Data) -> Answer:
         return Answer(claim, None, found.p, "no", found.cells, found.reason)
     verdict = agreement(claim.printed, claim.decimals, found.value) or "no"
     return Answer(claim, found.value, found.p, verdict, found.cells, found.reason)
+
+
+def summary(replication: Replication) -> str:
+    """How many claims came out how."""
+    counts = ", ".join(f"{replication.count(verdict)} {verdict}" for verdict in VERDICTS)
+    missing = f"; not in the data: {', '.join(replication.missing)}" if replication.missing else ""
+    return (
+        f"{len(replication.answers)} claims: {counts}; "
+        f"{len(replication.cells)} experiments{missing}"
+    )
+
+
+def document(replication: Replication) -> Document:
+    """The claims, then the sources of those that do not match, then the counts."""
+    tables = [
+        Table(
+            title="Claims of the paper, recomputed",
+            header=("Claim", "Section", "Of", "Printed", "Recomputed", "p", "Verdict"),
+            rows=tuple(_row(answer) for answer in replication.answers),
+            numeric=frozenset((3, 4, 5)),
+            note=_MEANING,
+        ),
+        Table(
+            title="What gave the figures that do not match",
+            header=("Claim", "Verdict", "Why", "From"),
+            rows=tuple(
+                (a.claim.id, a.verdict, a.reason or "", " over ".join(a.cells))
+                for a in replication.answers
+                if a.verdict in ("partial", "no")
+            ),
+        ),
+    ]
+    if replication.normality:
+        tables.append(normality_table(replication.normality))
+    return Document(
+        title="eeio study replicate pavan2018",
+        parts=(*tables, summary(replication)),
+        data=replication.to_json,
+        records=lambda: [flat(answer.to_json()) for answer in replication.answers],
+    )
+
+
+def _row(answer: Answer) -> tuple[str, ...]:
+    claim = answer.claim
+    unit = claim.unit if claim.unit.startswith("%") else f" {claim.unit}"
+    value = "-" if answer.recomputed is None else f"{answer.recomputed:.{claim.decimals + 2}f}"
+    p = "-" if answer.p is None else f"{answer.p:.2g}"
+    return (
+        claim.id,
+        claim.section,
+        claim.text,
+        f"{claim.printed:.{claim.decimals}f}{unit}",
+        value,
+        p,
+        answer.verdict,
+    )

@@ -1,16 +1,77 @@
-"""Each figure of the paper that is no difference between two experiments, computed anew."""
+"""The published data, by the paper's names of its parts, and each figure of the paper that is no
+difference between two experiments, computed anew."""
 
 import statistics as descriptive
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
-from eeio_results.comparison.cells import BANDWIDTH, POWER, Cell, fits
+from eeio_results.comparison.cells import BANDWIDTH, POWER, Cell, cells_of, fits
 from eeio_results.comparison.differences import Difference, differences, largest
 from eeio_results.comparison.pairing import pairs
 from eeio_results.statistics.pairs import mann_whitney
-from eeio_results.studies.pavan2018.data import MPSOC, PC, Data
+from eeio_results.studies import Source
 from eeio_results.units import KIB, MIB, format_size
+
+PC, MPSOC = "PC", "MPSoC"
+
+
+class Data:
+    """The published data, by the paper's names of its parts.
+
+    Campaigns are known by their names in the import (`pc-hdd1`, `experiment2-mpsoc-ssd2`, ...);
+    stored names may have a prefix.
+    """
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self.main: dict[tuple[str, str], Source] = {}
+        self.others: dict[str, Source] = {}
+        for source in sources:
+            campaign = source.campaign
+            name = campaign.name
+            machine, device = campaign.machine.hostname, campaign.machine.device or ""
+            if "experiment" in name or "lmbench" in name:
+                at = name.find("experiment") if "experiment" in name else name.find("lmbench")
+                self.others[name[at:]] = source
+            elif name.endswith(f"{machine}-{device}".lower()):
+                self.main[machine, device] = source
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        """The 96 experiments."""
+        return [cell for source in self.main.values() for cell in cells_of(source.campaign)]
+
+    def missing(self) -> list[str]:
+        """Configurations that the paper has and the data does not."""
+        devices = ("HDD1", "HDD2", "SSD1", "SSD2")
+        return [
+            f"{machine} with {device}"
+            for machine in (PC, MPSOC)
+            for device in devices
+            if (machine, device) not in self.main
+        ]
+
+    def cell(self, **levels: str) -> Cell:
+        """The one cell with these levels."""
+        found = [cell for cell in self.cells if fits(cell, levels)]
+        if len(found) != 1:
+            raise KeyError(f"{len(found)} experiments with {levels}")
+        return found[0]
+
+    def idle(self, machine: str, device: str, domain: str) -> float:
+        """Median of the idle samples, W (section 5)."""
+        return descriptive.median(self.main[machine, device].idle_watts[domain])
+
+    def busy(self, machine: str, device: str, metric: str) -> Cell:
+        """The experiment without cache that takes most (figure 6)."""
+        chosen = [
+            cell
+            for cell in self.cells
+            if fits(cell, {"machine": machine, "device": device, "buffer": "off"})
+        ]
+        return max(chosen, key=lambda cell: cell.median(metric))
+
 
 _SYSTEM, _DEVICE = POWER["system"], POWER["device"]
 _UNNAMED = "the paper does not say which experiments it takes; "
@@ -154,21 +215,21 @@ def _is_pc_ssd(place: tuple[str, str]) -> bool:
     return place[0] == PC and place[1].startswith("SSD")
 
 
+def _middle(watts: Sequence[float]) -> Value:
+    reason = f"from {min(watts):.3f} to {max(watts):.3f} W"
+    return Value(descriptive.median(watts), reason=reason)
+
+
 def _usual_rise(data: Data) -> Value:
-    rises = [rise for place, rise in _rises(data).items() if not _is_pc_ssd(place)]
-    return Value(descriptive.median(rises), reason=f"from {min(rises):.3f} to {max(rises):.3f} W")
+    return _middle([rise for place, rise in _rises(data).items() if not _is_pc_ssd(place)])
 
 
 def _pc_ssd_rise(data: Data) -> Value:
-    rises = [rise for place, rise in _rises(data).items() if _is_pc_ssd(place)]
-    return Value(descriptive.median(rises), reason=f"from {min(rises):.3f} to {max(rises):.3f} W")
+    return _middle([rise for place, rise in _rises(data).items() if _is_pc_ssd(place)])
 
 
 def _usual_device_power(data: Data) -> Value:
-    powers = [data.busy(*place, _DEVICE).median(_DEVICE) for place in data.main]
-    return Value(
-        descriptive.median(powers), reason=f"from {min(powers):.3f} to {max(powers):.3f} W"
-    )
+    return _middle([data.busy(*place, _DEVICE).median(_DEVICE) for place in data.main])
 
 
 def _device_share(machine: str) -> Callable[[Data], Value]:
@@ -324,15 +385,11 @@ VALUES: Mapping[str, Callable[[Data], Value]] = {
     "usual_device_power_w": _usual_device_power,
     "mpsoc_device_share_percent": _device_share(MPSOC),
     "pc_device_share_percent": _device_share(PC),
-    "draco_idle_system_w": _draco_idle("system"),
-    "draco_busy_system_w": _draco_busy("system"),
-    "draco_busy_package_w": _draco_busy("package"),
-    "draco_busy_dram_w": _draco_busy("dram"),
-    "draco_idle_package_w": _draco_idle("package"),
-    "draco_idle_dram_w": _draco_idle("dram"),
-    "draco_rise_system_w": _draco_rise("system"),
-    "draco_rise_package_w": _draco_rise("package"),
-    "draco_rise_dram_w": _draco_rise("dram"),
+    **{
+        f"draco_{name}_{domain}_w": of(domain)
+        for name, of in (("idle", _draco_idle), ("busy", _draco_busy), ("rise", _draco_rise))
+        for domain in ("system", "package", "dram")
+    },
     "largest_power_difference_percent": _largest_power_difference,
     "servers_hdd_ssd": _servers("SSD"),
     "power_saved_hdd_ssd_percent": _power_saved("SSD", None),

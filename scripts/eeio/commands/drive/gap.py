@@ -6,20 +6,18 @@ import shutil
 import statistics
 import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from eeio import foreground, power_gap, terminal
+from eeio import terminal
 from eeio.commands import campaign_options
 from eeio.commands.restore import restore_orphans
+from eeio.drives import gap as power_gap
+from eeio.drives.gap import GapReading, Saved
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, EXIT_FAILED, RejectedError
 from eeio.power import check_meters
-from eeio.power_gap import GapReading, Saved, Work
 from eeio.restoring import restoring
-from eeio.system.caches import flush, read_direct
 from eeio.system.device import check_readable, check_unused
-from eeio.system.filesystem import BlockDevice, backing_device, mounts
 from eeio.system.lock import drive_lock, machine_lock
 from eeio.system.power_saving import drive_at
 from eeio.system.undo import UndoJournal
@@ -33,8 +31,6 @@ from eeio_results.report.text import render_table
 SCHEMA_VERSION = 1
 
 _REPETITIONS = 5
-# More than a drive reads ahead; each read lies behind the one before it, so that no cache has it.
-_READ_BYTES = 16 << 20
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -92,7 +88,11 @@ def gaps(arguments: argparse.Namespace) -> int:
     with machine_lock(shared=False), drive_lock(device.disk_sysfs.name):
         restore_orphans()  # what a killed run left would be taken for the beginning
         journal = UndoJournal()
-        work = _command(words, node, device, journal) if words else _reads(node, device)
+        work = (
+            power_gap.command(words, node, device, journal)
+            if words
+            else power_gap.reads(node, device)
+        )
         with (
             tempfile.TemporaryDirectory(prefix="eeio-") as folder,
             PowerMonitor(source, Path(folder) / "power.csv.gz") as power,
@@ -122,43 +122,6 @@ def gaps(arguments: argparse.Namespace) -> int:
 
 def _seconds(text: str) -> tuple[float, ...]:
     return tuple(float(word.removesuffix("s")) for word in text.split(","))
-
-
-def _reads(node: Path, device: BlockDevice) -> Work:
-    length = min(_READ_BYTES, device.size_bytes)
-    offset = 0
-
-    def work() -> None:
-        nonlocal offset
-        read_direct(node, length, offset)
-        offset = offset + length if offset + 2 * length <= device.size_bytes else 0
-
-    return work
-
-
-def _command(words: Sequence[str], node: Path, device: BlockDevice, journal: UndoJournal) -> Work:
-    def work() -> None:
-        code = foreground.run(words, journal, to_stderr=True)
-        if code != 0:
-            raise EeioError(f"{words[0]} ended with {code}: nothing is measured of work that fails")
-        # What it wrote is to be on the drive, not to wake it in the pause; what others wrote to
-        # other drives is not this one's work.
-        for done in (flush(node, node), *(flush(folder, None) for folder in _folders(device))):
-            if done.error is not None:
-                raise EeioError(f"what {words[0]} wrote cannot be flushed: {done.error}")
-
-    return work
-
-
-def _folders(device: BlockDevice) -> list[Path]:
-    """Where file systems of the drive are mounted."""
-    found = []
-    for mount in mounts():
-        with suppress(OSError):
-            below = backing_device(mount.mount_point)[0]
-            if below is not None and below.disk_sysfs == device.disk_sysfs:
-                found.append(mount.mount_point)
-    return found
 
 
 def _table(node: Path, found: Sequence[GapReading], of_meters: Sequence[Saved]) -> str:

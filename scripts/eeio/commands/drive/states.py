@@ -5,17 +5,15 @@ import argparse
 import json
 import math
 import tempfile
-import time
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 from eeio import terminal
 from eeio.arguments import add_format
 from eeio.commands.drive import gap as pauses
-from eeio.commands.drive import listing, nvme
-from eeio.commands.drive import settings as kernel_settings
-from eeio.commands.drive.reading import Asked, StateReading, during, read_for, wake
+from eeio.commands.drive import listing
 from eeio.commands.restore import restore_orphans
+from eeio.drives.states import Measured, StateReading, of_ata, of_nvme, of_setting
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RejectedError
 from eeio.power import check_meters
 from eeio.restoring import restoring
@@ -107,11 +105,8 @@ def states(arguments: argparse.Namespace) -> int:
         tempfile.TemporaryDirectory(prefix="eeio-") as folder,
         PowerMonitor(source, Path(folder) / "power.csv.gz") as power,
     ):
-        asked = Asked(node, arguments.seconds, arguments.settle, power)
-        if controller is None and setting is None:
-            found = _measure(node, arguments.seconds, arguments.settle, power)
-        else:
-            found = _swept(setting or controller, asked)
+        drive = Measured(node, arguments.seconds, arguments.settle, power)
+        found = _measured(drive, setting or controller)
     if arguments.format == "json":
         body = {
             "schema_version": SCHEMA_VERSION,
@@ -140,62 +135,15 @@ def _setting(device: BlockDevice, key: str | None) -> Setting | None:
     return found
 
 
-def _swept(of: NvmeController | Setting | None, asked: Asked) -> list[StateReading]:
+def _measured(drive: Measured, of: NvmeController | Setting | None) -> list[StateReading]:
+    if of is None:
+        return of_ata(drive)
     restore_orphans()  # what a killed run left would be taken for the beginning
     journal = UndoJournal()
     with restoring(journal):
         if isinstance(of, Setting):
-            return kernel_settings.sweep(of, asked, journal)
-        assert of is not None
-        return nvme.sweep(of, asked, journal)
-
-
-def _measure(
-    node: Path, seconds: float, settle_s: float, power: PowerMonitor
-) -> list[StateReading]:
-    found = []
-    wake(node)
-    time.sleep(settle_s)
-    found.append(during("active", lambda: read_for(node, seconds), power))
-    time.sleep(settle_s)
-    found.append(_idle(node, seconds, power))
-    try:
-        power_saving.put_into_standby(node)
-    except EeioError as error:
-        return [*found, *(StateReading(s, 0.0, (), str(error)) for s in ("standby", "spin-up"))]
-    time.sleep(settle_s)
-    standby = during("standby", lambda: time.sleep(seconds), power)
-    standby = _proved(standby, node, power_saving.STANDBY)
-    found.append(standby)
-    # What the drive answers from its own cache spins nothing up.
-    spin_up = during("spin-up", lambda: wake(node), power)
-    spin_up = _proved(spin_up, node, power_saving.IDLE)
-    if standby.invalid is not None:
-        spin_up = StateReading("spin-up", spin_up.duration_s, spin_up.energy, standby.invalid)
-    return [*found, spin_up]
-
-
-def _idle(node: Path, seconds: float, power: PowerMonitor) -> StateReading:
-    """Drives with several idle states go from one to the next by themselves: the row bears the name
-    of the one it was measured in, and one in which that changed is of none."""
-    before = power_saving.state_of(node)
-    name = "idle" if before == "active/idle" else before
-    reading = during(name, lambda: time.sleep(seconds), power)
-    after = power_saving.state_of(node)
-    if after == before and before in power_saving.IDLE:
-        return reading
-    if after == before:
-        return replace(reading, state="idle", invalid=f"the drive was {after} while it idled")
-    reason = f"the drive went from {before} to {after} meanwhile; a longer --settle waits for that"
-    return replace(reading, state="idle", invalid=reason)
-
-
-def _proved(reading: StateReading, node: Path, wanted: tuple[str, ...]) -> StateReading:
-    """The state must still be the same at the end: anything may have woken the drive."""
-    at_end = power_saving.state_of(node)
-    if at_end in wanted:
-        return reading
-    return replace(reading, invalid=f"the drive was {at_end} at the end of {reading.state}")
+            return of_setting(of, drive, journal)
+        return of_nvme(of, drive, journal)
 
 
 def _table(node: Path, found: list[StateReading]) -> str:

@@ -35,7 +35,7 @@ def add_parser(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         default=[],
         help="probe this meter: channels, readings, domain totals; repeatable",
     )
-    add_replay(parser)
+    add_replay(parser.add_argument)
     parser.set_defaults(action=show_list)
 
 

@@ -1,4 +1,4 @@
-"""The options that name meters, and those meters, open."""
+"""The options that name meters, those meters, open, and a reading in a line."""
 
 import argparse
 import os
@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from eeio.errors import RejectedError
-from eeio_limits.quantities import DURATION
+from eeio_limits.quantities import DURATION, MOST_UNKNOWN
 from eeio_power.errors import PowerError
 from eeio_power.meters import Meter, close_meters
 from eeio_power.monitor import SAMPLE_RATE_HZ, open_source
+from eeio_power.reading import EnergyReading
 
 NOWHERE = Path(os.devnull)
 
@@ -56,3 +57,31 @@ def seconds(text: str) -> float:
 
 def rate(text: str) -> float:
     return _number(float, text, "a number of readings a second above 0")
+
+
+def line(reading: EnergyReading) -> str:
+    head = f"{reading.meter:12}{reading.domain:8}"
+    if reading.energy_j is None or reading.power_w is None:
+        return f"{head}invalid"
+    if (unknown := _unknown(reading)) is not None:
+        return f"{head}{unknown}"
+    estimate = "" if reading.kind == "measured" else f"  {kind_word(reading)}"
+    return (
+        f"{head}{reading.energy_j:12.2f} J ± {reading.uncertainty_j or 0.0:.2f}"
+        f"  {reading.power_w:9.2f} W  coverage {reading.coverage:.1%}{estimate}"
+        + ("  doubtful" if reading.doubtful else "")
+    )
+
+
+def _unknown(reading: EnergyReading) -> str | None:
+    """Why an energy is not shown: nearly nothing is known of it."""
+    if reading.kind == "modelled" or not reading.energy_j or reading.uncertainty_j is None:
+        return None
+    share = reading.uncertainty_j / abs(reading.energy_j)
+    if share <= MOST_UNKNOWN:
+        return None
+    return f"unknown: known to ±{100 * share:.0f} % only, too short a window for this meter"
+
+
+def kind_word(reading: EnergyReading) -> str:
+    return {"modelled": "ESTIMATE", "demo": "DEMO"}.get(reading.kind, reading.kind)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from eeio import cluster
 from eeio.arguments import add_format
-from eeio.commands.meter.readings import line
+from eeio.commands.meter.meters import line
 from eeio.errors import EXIT_DONE, EXIT_DONE_WITH_INVALID_RUNS, RejectedError
 from eeio_power.recording import reading_json
 

@@ -8,8 +8,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from eeio.commands.meter.meters import NOWHERE, add_meters, opened, seconds
-from eeio.commands.meter.readings import kind_word
+from eeio.commands.meter.meters import NOWHERE, add_meters, kind_word, opened, seconds
 from eeio.errors import EXIT_DONE
 from eeio.terminal import raw
 from eeio_limits.text import shown

@@ -10,8 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from eeio.arguments import add_format
-from eeio.commands.meter.meters import add_meters, opened, seconds
-from eeio.commands.meter.readings import line
+from eeio.commands.meter.meters import add_meters, line, opened, seconds
 from eeio.errors import (
     EXIT_DONE,
     EXIT_DONE_WITH_INVALID_RUNS,

@@ -2,6 +2,7 @@
 
 import argparse
 
+from eeio.arguments import OptionGroup
 from eeio.commands.campaign_folders import analysis, load_campaigns, named_study
 from eeio.commands.output_file import add_formats, write_answer
 from eeio.errors import EXIT_DONE, RejectedError
@@ -24,7 +25,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--study", metavar="STUDY",
         help="study with the matching rule (default: the first that has one)",
     )  # fmt: skip
-    add_formats(parser)
+    add_formats(OptionGroup(parser), pager_is_rare=False)
     parser.set_defaults(action=reference)
 
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from eeio.arguments import OptionGroup
 from eeio.commands.campaign_folders import analysis, named_study
 from eeio.commands.output_file import add_formats, write_answer
 from eeio.commands.plots import write_plots
@@ -38,7 +39,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--figures", metavar="DIR", type=Path,
         help="also draw the paper's figures from its published data into DIR",
     )  # fmt: skip
-    add_formats(parser)
+    add_formats(OptionGroup(parser), pager_is_rare=False)
     parser.set_defaults(action=replicate)
 
 

@@ -1,7 +1,8 @@
-"""Power during the runs of campaigns, from the readings that they stored.
+"""Power, and use and frequency of the processors, during the runs of campaigns, from the readings
+that they stored.
 
-Three figures show it: over the time of each run; over the elapsed share of that time, to compare
-drives that take hours with those that take minutes; and as boxes of the single readings.
+Three figures show the power: over the time of each run; over the elapsed share of that time, to
+compare drives that take hours with those that take minutes; and as boxes of the single readings.
 """
 
 import math
@@ -15,17 +16,16 @@ from typing import TYPE_CHECKING
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from eeio_results.comparison.cells import Cell
-from eeio_results.record import DOMAINS, Phase, Run
+from eeio_results.comparison.cells import Cell, size_label
+from eeio_results.record import DOMAINS, Phase, ProcessorSeries, Run
 from eeio_results.report.drawing import (
     COLOURS,
     GREY,
     Drawing,
     Look,
     ending,
+    finished,
     foreign,
-    set_legend,
-    set_title,
     sheet,
     stamp,
 )
@@ -212,8 +212,9 @@ def _over_time(traces: Sequence[Trace], label: str, stamped: str, look: Look) ->
             part = f", {first // most + 1} of {-(-len(every) // most)}"
         drawn_traces = [trace for _, mine in shown for trace in mine]
         yield _finished(
-            figure, panels[: len(shown)], drawn_traces, f"Power over time{part}", label, stamped
-        )
+            figure, panels[: len(shown)], f"Power over time{part}", label, stamped,
+            _of_traces(drawn_traces, label),
+        )  # fmt: skip
 
 
 def _over_share(traces: Sequence[Trace], label: str, stamped: str, look: Look) -> Drawing:
@@ -233,8 +234,10 @@ def _over_share(traces: Sequence[Trace], label: str, stamped: str, look: Look) -
                     color=COLOURS[number % len(COLOURS)],
                 )  # fmt: skip
         _set_kinds(panel, [words for words, _ in kinds], 0.5, figure.get_size_inches()[0])
-    words = "Power over normalized time"
-    return _finished(figure, panels[: len(shown)], traces, words, label, stamped)
+    return _finished(
+        figure, panels[: len(shown)], "Power over normalized time", label, stamped,
+        _of_traces(traces, label), x_size=5,
+    )  # fmt: skip
 
 
 def _boxes(traces: Sequence[Trace], label: str, stamped: str, look: Look) -> Drawing:
@@ -266,11 +269,12 @@ def _boxes(traces: Sequence[Trace], label: str, stamped: str, look: Look) -> Dra
             for box in drawn_boxes["boxes"]:
                 box.set(facecolor=COLOURS[number], alpha=0.6)
         _set_kinds(panel, kinds, 0.0, figure.get_size_inches()[0])
+    told = "box: quartiles and median; whiskers: 5 % and 95 % of the readings"
     return _finished(
-        figure, panels[: len(places)], traces, "Single readings of power", label, stamped,
-        legend=[(Patch(color=COLOURS[n], alpha=0.6), f"buffer cache {b}")
-                for n, b in enumerate(buffers)],
-        told="box: quartiles and median; whiskers: 5 % and 95 % of the readings",
+        figure, panels[: len(places)], "Single readings of power", label, stamped,
+        _of_traces(traces, label, told),
+        [(Patch(color=COLOURS[n], alpha=0.6), f"buffer cache {b}") for n, b in enumerate(buffers)],
+        x_size=5,
     )  # fmt: skip
 
 
@@ -284,7 +288,7 @@ def _box(watts: Sequence[float]) -> dict[str, float]:
 
 
 def _panels(
-    count: int, look: Look, legend: Sequence[str], most: int = 4
+    count: int, look: Look, legend: Sequence[str], most: int = 4, sharex: bool = False
 ) -> tuple["Figure", "list[Axes]"]:
     """At most `most` columns; a single column is as wide as the figure."""
     columns = min(count, most)
@@ -293,7 +297,7 @@ def _panels(
     width = look.width_inches or (7.5 if most == 1 else max(5.0, 0.8 + 2.4 * columns))
     rows = math.ceil(count / columns)
     figure = sheet(width, 1.0 + (2.4 if most == 1 else 2.0) * rows, legend)
-    grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
+    grid = figure.subplots(rows, columns, squeeze=False, sharey=True, sharex=sharex)
     for panel in list(grid.flat)[count:]:
         panel.set_axis_off()
     return figure, list(grid.flat)
@@ -322,32 +326,100 @@ def _set_kinds(panel: "Axes", kinds: Sequence[str], middle: float, width: float)
     )  # fmt: skip
 
 
+def _of_traces(traces: Sequence[Trace], label: str, told: str = "a line a repetition") -> str:
+    every = [w for trace in traces for w in trace.watts]
+    return (
+        f"{label}: {len(every)} readings of {len(traces)} runs, from {min(every):.4g} to "
+        f"{max(every):.4g}; {told}."
+    )
+
+
 def _finished(
     figure: "Figure",
     panels: "Sequence[Axes]",
-    traces: Sequence[Trace],
-    words: str,
+    title: str,
     label: str,
     stamped: str,
+    description: str,
     legend: "Sequence[tuple[Line2D | Patch, str]]" = (),
-    told: str = "a line a repetition",
+    x_size: int = 7,
 ) -> Drawing:
     for panel in panels:
         panel.grid(linewidth=0.3)
         panel.tick_params(axis="y", labelsize=7)
-        panel.tick_params(axis="x", labelsize=5 if panel.get_xlabel() == "" else 7)
+        panel.tick_params(axis="x", labelsize=x_size)
         if stamped:
             stamp(panel, stamped)
     figure.axes[0].set_ylim(bottom=0)
     figure.supylabel(label, fontsize=8)
-    title = words + ending(stamped)
-    set_title(figure, title)
     legend = legend or [(Line2D([], [], color=GREY, linewidth=0.6), "a repetition")]
-    set_legend(figure, [handle for handle, _ in legend], [said for _, said in legend])
-    every = [w for trace in traces for w in trace.watts]
-    return Drawing(
-        figure,
-        title,
-        f"{label}: {len(every)} readings of {len(traces)} runs, from {min(every):.4g} to "
-        f"{max(every):.4g}; {told}.",
-    )
+    return finished(figure, title + ending(stamped), legend, description)
+
+
+def processors(
+    campaigns: Sequence[Campaign], names: Sequence[str], stamped: str, look: Look
+) -> dict[str, Drawing]:
+    """Figures 7 and 8: use and frequency of the processors while each repetition ran. `names` are
+    the names of the campaigns' machines."""
+    named = list(zip(campaigns, names, strict=True))
+    found = {}
+    for name, label, scale in (
+        ("use", "CPU use (% of all processors)", 100.0),
+        ("frequency_hz", "Mean CPU frequency (GHz)", 1e-9),
+    ):
+        series: dict[tuple[str, str], list[tuple[str, ProcessorSeries]]] = {}
+        for campaign, machine in named:
+            for run in campaign.runs:
+                taken = run.processor
+                if taken is None or name in taken.missing or run.validity:
+                    continue
+                place = (machine, campaign.machine.drive_name)
+                series.setdefault(place, []).append((_run_label(run), taken))
+        if series:
+            file = "cpu-use" if name == "use" else "cpu-frequency"
+            found[file] = _of_processors(series, name, label, scale, stamped, look)
+    return found
+
+
+def _run_label(run: Run) -> str:
+    experiment = run.experiment
+    size = size_label(experiment.request_size_bytes)
+    words = f"{experiment.spatiality} {experiment.operation}, {size}"
+    return words + (f", buffer {experiment.cache.buffer}" if experiment.cache.buffer else "")
+
+
+def _of_processors(
+    series: Mapping[tuple[str, str], Sequence[tuple[str, ProcessorSeries]]],
+    name: str,
+    label: str,
+    scale: float,
+    stamped: str,
+    look: Look,
+) -> Drawing:
+    """A panel a machine, drive and experiment, a line a repetition; all on one scale."""
+    shown = {
+        (place, kind): [one for words, one in taken if words == kind]
+        for place, taken in series.items()
+        for kind in dict.fromkeys(words for words, _ in taken)
+    }
+    figure, panels = _panels(len(shown), look, ["a repetition"], sharex=True)
+    for panel, ((place, kind), mine) in zip(panels, shown.items(), strict=False):
+        _set_words(panel, f"{' '.join(place)}: {kind}, {len(mine)} runs", figure)
+        for number, one in enumerate(mine):
+            values = one.use if name == "use" else one.frequency_hz
+            points = [
+                (t, v * scale) for t, v in zip(one.times_s, values, strict=True) if v is not None
+            ]
+            panel.plot(
+                [t for t, _ in points], [v for _, v in points], marker=".", markersize=2,
+                linewidth=0.6, alpha=0.8, color=COLOURS[number % len(COLOURS)],
+            )  # fmt: skip
+    grid = panels[0].get_gridspec()
+    for panel in panels[-grid.ncols :] if grid is not None else ():
+        panel.set_xlabel("Time since start (s)", fontsize=7)
+    told = "; ".join(f"{' '.join(place)}, {kind}: {len(mine)} runs"
+                     for (place, kind), mine in shown.items())  # fmt: skip
+    return _finished(
+        figure, panels[: len(shown)], label.partition(" (")[0], label, stamped,
+        f"{label} over time, a line a repetition. {told}.",
+    )  # fmt: skip

@@ -8,10 +8,14 @@ state. Both sides of a pair follow each other, in random order, so that what dri
 import random
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
+from eeio import foreground
 from eeio.power import recorded
+from eeio.system.caches import flush, read_direct
+from eeio.system.filesystem import BlockDevice, backing_device, mounts
 from eeio.system.power_saving import AtaDrive, Drive
 from eeio.system.undo import UndoJournal
 from eeio_power.monitor import PowerMonitor
@@ -21,6 +25,9 @@ from eeio_results.statistics.break_even import BreakEven, break_even
 from eeio_results.windows import known
 
 Work = Callable[[], None]
+
+# More than a drive reads ahead; each read lies behind the one before it, so that no cache has it.
+_READ_BYTES = 16 << 20
 
 
 @dataclass(frozen=True)
@@ -152,3 +159,43 @@ def check_gaps(gaps_s: Sequence[float], repetitions: int) -> None:
         raise EeioError("--gap: one pause twice; --repetitions repeats each")
     if not 1 <= repetitions <= 1000:
         raise EeioError("--repetitions: 1 to 1000")
+
+
+def reads(node: Path, device: BlockDevice) -> Work:
+    """Reads of 16 MiB, each behind the one before it."""
+    length = min(_READ_BYTES, device.size_bytes)
+    offset = 0
+
+    def work() -> None:
+        nonlocal offset
+        read_direct(node, length, offset)
+        offset = offset + length if offset + 2 * length <= device.size_bytes else 0
+
+    return work
+
+
+def command(words: Sequence[str], node: Path, device: BlockDevice, journal: UndoJournal) -> Work:
+    """A program, and the flush of what it wrote."""
+
+    def work() -> None:
+        code = foreground.run(words, journal, to_stderr=True)
+        if code != 0:
+            raise EeioError(f"{words[0]} ended with {code}: nothing is measured of work that fails")
+        # What it wrote is to be on the drive, not to wake it in the pause; what others wrote to
+        # other drives is not this one's work.
+        for done in (flush(node, node), *(flush(folder, None) for folder in _folders(device))):
+            if done.error is not None:
+                raise EeioError(f"what {words[0]} wrote cannot be flushed: {done.error}")
+
+    return work
+
+
+def _folders(device: BlockDevice) -> list[Path]:
+    """Where file systems of the drive are mounted."""
+    found = []
+    for mount in mounts():
+        with suppress(OSError):
+            below = backing_device(mount.mount_point)[0]
+            if below is not None and below.disk_sysfs == device.disk_sysfs:
+                found.append(mount.mount_point)
+    return found

@@ -1,10 +1,11 @@
-"""Options that choose the experiments of which a rule is computed."""
+"""Options that choose experiments: of which a rule is computed, and `--where FACTOR=LEVEL`."""
 
 import argparse
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from eeio.arguments import OptionGroup
 from eeio.commands.amounts import seconds
 from eeio.errors import RejectedError
 from eeio_limits import LimitError
@@ -12,24 +13,40 @@ from eeio_limits import quantities as q
 from eeio_results.record import DOMAINS
 
 if TYPE_CHECKING:
+    from eeio_results.comparison.cells import Cell
     from eeio_results.guideline.measured import Choice
     from eeio_results.store import Campaign
 
 
-def add_choice(parser: argparse.ArgumentParser) -> None:
+FACTORS = (
+    "machine",
+    "device",
+    "type",
+    "operation",
+    "spatiality",
+    "size",
+    "buffer",
+    "disk",
+    "flush",
+    "frequency",
+    "smt",
+    "turbo",
+    "level",
+)
+
+
+def add_choice(options: OptionGroup) -> None:
     """--tool, --level, --domain and --max-p99."""
-    parser.add_argument(
-        "--tool", default="fio", help="experiments of this tool (default: %(default)s)"
-    )
-    parser.add_argument(
+    options.add("--tool", default="fio", help="experiments of this tool (default: %(default)s)")
+    options.add(
         "--level", choices=("device", "filesystem", "library", "application"), default="filesystem",
         help="experiments of this level (default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument(
+    options.rare(
         "--domain", choices=DOMAINS, default=None,
         help="power domain (default: the widest in all campaigns)",
     )  # fmt: skip
-    parser.add_argument(
+    options.rare(
         "--max-p99", metavar="TIME", type=seconds,
         help="only experiments with p99 latency up to this, e.g. 250us, 5ms",
     )  # fmt: skip
@@ -105,3 +122,26 @@ def told(left_out: dict[str, list[str]]) -> None:
     for why, labels in left_out.items():
         more = f" and {len(labels) - 1} more experiments" if len(labels) > 1 else ""
         print(f"{labels[0]}{more}: left out: {why}", file=sys.stderr)
+
+
+def add_where(options: OptionGroup) -> None:
+    options.add(
+        "--where", metavar="FACTOR=LEVEL", action="append", default=[],
+        help="only these experiments, e.g. 'size=32 KiB'; repeatable",
+    )  # fmt: skip
+
+
+def wanted(words: Sequence[str], cells: "Sequence[Cell]") -> dict[str, str]:
+    """Factor -> level. Raises RejectedError for one that no experiment has."""
+    found = {}
+    for word in words:
+        name, equals, level = word.partition("=")
+        if not equals or name not in FACTORS:
+            raise RejectedError(
+                f"--where {word}: it is FACTOR=LEVEL with one of {', '.join(FACTORS)}"
+            )
+        known = sorted({cell.factors[name] for cell in cells})
+        if level not in known:
+            raise RejectedError(f"--where {word}: no experiment; there is {', '.join(known)}")
+        found[name] = level
+    return found
