@@ -76,7 +76,7 @@ def value(figure: PaperFigure, found: float | None) -> str:
 
 
 def _title(chapter: Chapter, topic: str, mark: str) -> str:
-    words = f"{chapter.paper} beside this report: {topic}"
+    words = f"{chapter.paper} compared with this report: {topic}"
     return f"{words} - {mark}" if mark else words
 
 
@@ -100,7 +100,7 @@ def _table(title: str, chapter: Chapter, found: Sequence[PaperFigure], apart: st
         title=title,
         header=(
             *(("Campaign",) if several else ()),
-            "Figure", "Paper", "Ours", "Ours / paper", "Paper's system", "Where", "Ours is of",
+            "Figure", "Paper", "Result", "Result / paper", "Paper's system", "Where", "Experiments",
         ),
         rows=tuple(
             (

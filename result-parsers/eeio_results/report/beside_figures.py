@@ -72,7 +72,7 @@ def draw(found: Sequence[PaperFigure], title: str, stamped: str, look: Look) -> 
     ]
     set_legend(figure, handles, legend)
     description = (
-        f"{len(found)} figures of the paper, hollow, each beside the campaign's own, filled; "
+        f"{len(found)} figures of the paper (hollow), each next to the campaign's (filled); "
         f"from {min(every):.4g} to {max(every):.4g} ({label}). The table has every value."
     )
     return Drawing(figure, title, description)

@@ -74,9 +74,9 @@ def verdict(guideline: Guideline) -> str:
     words = {
         True: "saves power",
         False: "costs more power",
-        None: "may save power or cost it: the interval holds both"
+        None: "may save or cost power: the interval includes both"
         if fractional.power_change.interval
-        else "is judged by the medians alone: there is no interval",
+        else "is judged only by the medians: there is no interval",
     }[guideline.saves]
     return (
         f"Replacing one {ts} by {estimate(guideline.ratio)} {lp} (the same bandwidth) changes "
@@ -108,7 +108,7 @@ def _per_tb_table(costs: Sequence[Cost], less: Sequence[LessPerTb]) -> Table:
         if (why := getattr(one, name).reason) is not None
     )
     return Table(
-        title="What a TB costs that is moved",
+        title="Cost per moved TB",
         header=("Answer", *(one.system for one in costs)),
         rows=tuple(
             (title.format(currency=currency), *(estimate(getattr(one, name)) for one in costs))

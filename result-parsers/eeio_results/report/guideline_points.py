@@ -55,5 +55,5 @@ def points(guideline: Guideline) -> list[Point]:
     ]
     if guideline.reason is None:
         ratios = guideline.ratio, guideline.power_ratio
-        found.append(Point("mix", "the whole mix", "mix", "mix", True, *ratios, guideline.saves))
+        found.append(Point("mix", "the complete mix", "mix", "mix", True, *ratios, guideline.saves))
     return [point for point in found if point.x.value and point.y.value]

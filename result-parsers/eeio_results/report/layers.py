@@ -16,7 +16,7 @@ _FACTORS = ("machine", "operation", "spatiality")
 def layers_table(costs: "Sequence[LayerCost]") -> Table:
     """A row for every two experiments that are one layer apart."""
     return Table(
-        title="What each layer costs",
+        title="Cost per layer",
         header=(
             "Campaign", "Operation", "Spatiality", "Request", "Buffer", "Flush", "Layer",
             "Over", "n", "J/GB more", "95 % interval", "s/GB more", "Verdict",

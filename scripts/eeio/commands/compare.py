@@ -238,11 +238,11 @@ def _lines(found: "Gate", of_sessions: bool) -> list[str]:
         median, most = found.detectable
         lines.append(
             f"one experiment that is {_percent(median)} worse (the noisiest: {_percent(most)}) "
-            "would be found in 9 of 10 comparisons like this one"
+            "would be detected in 9 of 10 such comparisons"
         )
     if not of_sessions:
         lines.append(
-            "one session each: what changed between them (temperature, updates) counts as well; "
+            "one session each: changes between them (temperature, updates) affect the result; "
             "--sessions compares several"
         )
     return lines
@@ -260,7 +260,9 @@ def _fail_if(text: str) -> FailIf:
     except ValueError:
         found = -1.0
     if not 0 <= found < 10:
-        raise argparse.ArgumentTypeError(f"{text}: {share!r} is no share; give such as 5% or 0.05")
+        raise argparse.ArgumentTypeError(
+            f"{text}: {share!r} is not a share; give such as 5% or 0.05"
+        )
     return FailIf(found, metric)
 
 

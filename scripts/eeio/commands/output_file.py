@@ -34,7 +34,7 @@ class _Output(argparse.Action):
 
 
 def add_formats(parser: argparse.ArgumentParser) -> None:
-    """--format, -o and --no-pager of a command whose answer is a document."""
+    """--format, -o and --no-pager of a command that prints a document."""
     add_format(parser, tuple(RENDERERS))
     parser.add_argument(
         "-o", "--output", metavar="FILE", action=_Output,
@@ -69,7 +69,7 @@ def write_answer(arguments: argparse.Namespace, answer: Document | str) -> None:
 
 
 def write_output(arguments: argparse.Namespace, content: str) -> None:
-    """Writes `content`; the path alone is printed when it goes into a file. On a terminal a pager
+    """Writes `content`; for a file prints only the path. On a terminal a pager
     shows it."""
     if arguments.output is None:
         pager.show(content, wanted=not arguments.no_pager)

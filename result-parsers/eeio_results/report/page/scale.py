@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 _NARROW = 6.0
-"""An axis whose ends are closer than this factor has even ticks."""
+"""An axis with ends closer than this factor has even ticks."""
 
 
 @dataclass(frozen=True)

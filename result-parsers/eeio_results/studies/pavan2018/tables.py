@@ -34,7 +34,7 @@ def document(replication: Replication) -> Document:
             note=_MEANING,
         ),
         Table(
-            title="What gave the figures that do not match",
+            title="Data of the figures that do not match",
             header=("Claim", "Verdict", "Why", "From"),
             rows=tuple(
                 (a.claim.id, a.verdict, a.reason or "", " over ".join(a.cells))

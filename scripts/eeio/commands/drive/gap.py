@@ -61,7 +61,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def is_requested(arguments: argparse.Namespace) -> bool:
-    """RejectedError for what goes with --gap and stands without it."""
+    """RejectedError for options that require --gap."""
     if arguments.gap is None:
         further = (arguments.repetitions, arguments.seed, arguments.state)
         if arguments.words or any(one is not None for one in further):
@@ -90,7 +90,7 @@ def gaps(arguments: argparse.Namespace) -> int:
         raise RejectedError(f"not measured: {source.reason}")
     seed = campaign_options.drawn(arguments.seed)
     with machine_lock(shared=False), drive_lock(device.disk_sysfs.name):
-        restore_orphans()  # what a killed run left would be taken for the beginning
+        restore_orphans()  # settings left by a killed run would be taken for the original ones
         journal = UndoJournal()
         work = _command(words, node, device, journal) if words else _reads(node, device)
         with (
@@ -140,12 +140,12 @@ def _command(words: Sequence[str], node: Path, device: BlockDevice, journal: Und
     def work() -> None:
         code = foreground.run(words, journal, to_stderr=True)
         if code != 0:
-            raise EeioError(f"{words[0]} ended with {code}: nothing is measured of work that fails")
+            raise EeioError(f"{words[0]} ended with {code}: failed work is not measured")
         # What it wrote is to be on the drive, not to wake it in the pause; what others wrote to
         # other drives is not this one's work.
         for done in (flush(node, node), *(flush(folder, None) for folder in _folders(device))):
             if done.error is not None:
-                raise EeioError(f"what {words[0]} wrote cannot be flushed: {done.error}")
+                raise EeioError(f"cannot flush the data of {words[0]}: {done.error}")
 
     return work
 
@@ -172,12 +172,12 @@ def _table(node: Path, found: Sequence[GapReading], of_meters: Sequence[Saved]) 
         "work: the time that it took, a spin-up included",
         *(_words(one) for one in of_meters),
         *dict.fromkeys(
-            f"not counted: pause {r.gap_s:g} s, repetition {r.repetition}: {r.invalid}"
+            f"not used: pause {r.gap_s:g} s, repetition {r.repetition}: {r.invalid}"
             for r in found
             if r.invalid is not None
         ),
         *dict.fromkeys(
-            f"not counted: pause {r.gap_s:g} s, repetition {r.repetition}: {reason}"
+            f"not used: pause {r.gap_s:g} s, repetition {r.repetition}: {reason}"
             for r in found
             for e in r.energy
             if not e.valid or e.doubtful

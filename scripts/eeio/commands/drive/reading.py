@@ -1,4 +1,4 @@
-"""One state of a drive while the meters are read: what the sweeps of all kinds of drives share."""
+"""One state of a drive while the meters are read: code shared by sweeps of all kinds of drives."""
 
 import time
 from collections.abc import Callable

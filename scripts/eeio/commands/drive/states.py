@@ -127,11 +127,11 @@ def states(arguments: argparse.Namespace) -> int:
 
 def _check_states(node: Path, controller: NvmeController) -> None:
     if len(controller.states()) == 1:
-        raise EeioError(f"{node}: it has one power state alone, so there is none to compare")
+        raise EeioError(f"{node}: it has only one power state, so there is none to compare")
 
 
 def _setting(device: BlockDevice, key: str | None) -> Setting | None:
-    """The one that was asked for. EeioError where this drive has none of it."""
+    """The requested one. EeioError if this drive has none of it."""
     if key is None:
         return None
     found = next(one for one in settings(device.disk_sysfs) if one.key == key)
@@ -141,7 +141,7 @@ def _setting(device: BlockDevice, key: str | None) -> Setting | None:
 
 
 def _swept(of: NvmeController | Setting | None, asked: Asked) -> list[StateReading]:
-    restore_orphans()  # what a killed run left would be taken for the beginning
+    restore_orphans()  # settings left by a killed run would be taken for the original ones
     journal = UndoJournal()
     with restoring(journal):
         if isinstance(of, Setting):
@@ -167,7 +167,7 @@ def _measure(
     standby = during("standby", lambda: time.sleep(seconds), power)
     standby = _proved(standby, node, power_saving.STANDBY)
     found.append(standby)
-    # What the drive answers from its own cache spins nothing up.
+    # Answers from the drive's cache do not spin it up.
     spin_up = during("spin-up", lambda: wake(node), power)
     spin_up = _proved(spin_up, node, power_saving.IDLE)
     if standby.invalid is not None:

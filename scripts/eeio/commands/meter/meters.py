@@ -33,7 +33,7 @@ def opened(specs: Sequence[str] | None) -> Iterator[tuple[Meter, ...]]:
     except PowerError as error:
         raise RejectedError(str(error)) from error
     if not source.meters:
-        raise RejectedError(f"{source.reason}; `eeio meter list` shows what each meter needs")
+        raise RejectedError(f"{source.reason}; `eeio meter list` shows each meter's requirements")
     try:
         yield source.meters
     finally:

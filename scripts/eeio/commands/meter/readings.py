@@ -1,6 +1,7 @@
 """A reading in a line, as `eeio meter` prints it."""
 
 from eeio_limits.quantities import MOST_UNKNOWN
+from eeio_limits.reasons import unknown_energy
 from eeio_power.reading import EnergyReading
 
 
@@ -19,13 +20,13 @@ def line(reading: EnergyReading) -> str:
 
 
 def _unknown(reading: EnergyReading) -> str | None:
-    """Why an energy is not shown: nearly nothing is known of it."""
+    """Why an energy is not shown: its uncertainty is too large."""
     if reading.kind == "modelled" or not reading.energy_j or reading.uncertainty_j is None:
         return None
     share = reading.uncertainty_j / abs(reading.energy_j)
     if share <= MOST_UNKNOWN:
         return None
-    return f"unknown: known to ±{100 * share:.0f} % only, too short a window for this meter"
+    return unknown_energy(share)
 
 
 def kind_word(reading: EnergyReading) -> str:

@@ -87,9 +87,9 @@ class _Traced:
     samples: Path | None
     reason: str | None
     tracer: str | None = None
-    """What slowed the program down; None for a stored trace."""
+    """The tracer's effect on the program; None for a stored trace."""
     unobserved: Sequence[Unobserved] = ()
-    """I/O whose bytes the trace does not show."""
+    """I/O with bytes that the trace does not show."""
 
 
 def trace(arguments: argparse.Namespace) -> int:
@@ -253,7 +253,7 @@ def _table(traced: _Traced, phases: Sequence[TracePhase]) -> str:
         )
     notes = not_observed + ([f"power: {traced.reason}"] if traced.reason else [])
     notes += [f"power of {why}" for why in _left_out(traced)]
-    notes += [f"MB/J of {where}: what the drives draw is not in it" for where in _no_drives(traced)]
+    notes += [f"MB/J of {where}: power excludes the drives" for where in _no_drives(traced)]
     if traced.tracer is not None:
         notes.append(tracers.OVERHEAD[traced.tracer])
     header = (
@@ -279,7 +279,7 @@ def _not_observed(unobserved: Sequence[Unobserved]) -> list[str]:
 def _of_domains(
     readings: Sequence[EnergyReading], figure: Callable[[EnergyReading], float | None]
 ) -> str:
-    """`package 12.1 ±1.2 %, dram 2.5`: of each domain with its limit of error, where it has one."""
+    """`package 12.1 ±1.2 %, dram 2.5`: of each domain with its uncertainty, where it has one."""
     found = []
     for reading in readings:
         value = figure(reading)
